@@ -1,0 +1,141 @@
+# Every target sets itself up in .venv from constraints.txt. `make` alone lists them.
+PYTHON ?= python3
+OLDEST_PYTHON ?= python3.11
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+OLDEST := .venv-oldest
+
+# Two processes with one BLAS thread each: faster than the other way round, and repeatable.
+PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+ORDINARY := -m "not realdata and not slow and not browser and not big"
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help setup setup-docs setup-neural demo test test-realdata test-slow test-oldest lint types \
+	format docs bench big dist constraints clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+
+# ── Environments ────────────────────────────────────────────────────────────────────────────────
+# A stamp stands for one set of packages in .venv and is older than what it was made from. Each is
+# one pip call, so what nobody asks for (torch, Sphinx) is never installed.
+install = $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
+stamp = @mkdir -p $(VENV)/stamps && touch $@
+WANTED := pyproject.toml constraints.txt
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "tenfold needs Python 3.11 or newer, but $(PYTHON) is $$($(PYTHON) --version);" \
+		"name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "Making $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/stamps/core: $(WANTED) | $(BIN)/python
+	@echo "Installing tenfold and its command line"
+	@$(install) pip
+	@$(install) -e ".[cli,files]"
+	$(stamp)
+
+$(VENV)/stamps/test: $(VENV)/stamps/core
+	@echo "Installing the extras and the test tools (about a minute)"
+	@$(install) -e ".[all]" --group test
+	$(stamp)
+
+$(VENV)/stamps/lint: $(VENV)/stamps/core
+	@echo "Installing the linters"
+	@$(install) --group lint
+	$(stamp)
+
+$(VENV)/stamps/docs: $(VENV)/stamps/test
+	@echo "Installing Sphinx"
+	@$(install) --group docs
+	$(stamp)
+
+$(VENV)/stamps/dist: $(VENV)/stamps/core
+	@$(install) --group dist
+	$(stamp)
+
+$(VENV)/stamps/neural: $(VENV)/stamps/core
+	@echo "Installing torch"
+	@$(install) -e ".[neural]"
+	$(stamp)
+
+setup: $(VENV)/stamps/test $(VENV)/stamps/lint ## everything to work on tenfold, but torch and Sphinx
+setup-docs: $(VENV)/stamps/docs ## Sphinx, for make docs
+setup-neural: $(VENV)/stamps/neural ## torch, for the N-BoF row of Table 3
+
+# ── Use ─────────────────────────────────────────────────────────────────────────────────────────
+demo: $(VENV)/stamps/core ## one subspace per digit, in seconds
+	@$(BIN)/python -m tenfold.demo
+
+# ── Check ───────────────────────────────────────────────────────────────────────────────────────
+test: $(VENV)/stamps/test ## the tests and doctests; ARGS="-k moments" narrows them
+	$(PYTEST) $(ORDINARY) $(ARGS)
+
+test-realdata: $(VENV)/stamps/test ## the checks on ORL, PIE and FI-2010
+	$(PYTEST) -m "realdata and not slow and not big" $(ARGS)
+
+test-slow: $(VENV)/stamps/test ## the tests that take more than ten seconds each
+	$(PYTEST) -m "slow and not realdata and not browser" $(ARGS)
+
+lint: $(VENV)/stamps/lint types ## style, types, and who may import whom
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/lint-imports
+
+types: $(VENV)/stamps/lint ## mypy, strict, on the mathematics
+	$(BIN)/mypy
+
+format: $(VENV)/stamps/lint ## rewrite the files as the formatter wants them
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+# The newest of everything, but the oldest numpy, scipy and scikit-learn that pyproject.toml names.
+$(OLDEST)/stamp: $(WANTED)
+	@echo "Making $(OLDEST)"
+	@$(OLDEST_PYTHON) -m venv $(OLDEST)
+	@$(OLDEST_PYTHON) -c 'import tomllib; \
+		project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+		print(*(line.replace(">=", "==") for line in project["dependencies"]), sep="\n")' \
+		> $(OLDEST)/constraints.txt
+	@$(OLDEST)/bin/python -m pip install -qq --disable-pip-version-check -U "pip>=25.1"
+	@$(OLDEST)/bin/python -m pip install -qq --disable-pip-version-check \
+		-e ".[all]" --group test -c $(OLDEST)/constraints.txt
+	@touch $@
+
+test-oldest: $(OLDEST)/stamp ## the tests with the oldest supported numpy, scipy, scikit-learn
+	@cat $(OLDEST)/constraints.txt
+	$(subst $(BIN),$(OLDEST)/bin,$(PYTEST)) $(ORDINARY) $(ARGS)
+
+# ── Pages, figures, releases ────────────────────────────────────────────────────────────────────
+docs: $(VENV)/stamps/docs ## the site, in docs/_build/html; warnings are errors
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+bench: $(VENV)/stamps/core ## tenfold beside its peers
+	$(BIN)/python benchmarks/run.py $(ARGS)
+
+big: $(VENV)/stamps/test ## more data than memory, at full size
+	$(BIN)/python benchmarks/big.py $(ARGS)
+
+dist: $(VENV)/stamps/dist ## wheel and sdist, in dist/
+	rm -rf dist
+	$(BIN)/python -m build
+
+# ── House-keeping ───────────────────────────────────────────────────────────────────────────────
+# Upgrades .venv to the newest versions allowed (torch stays: its builds differ between machines).
+constraints: ## resolve everything anew and rewrite constraints.txt
+	$(BIN)/python -m pip install -qq -U pip
+	$(BIN)/python -m pip install -qq -U --upgrade-strategy eager -e ".[all,neural]" \
+		--group test --group lint --group docs --group dist "$$(grep '^torch==' constraints.txt)"
+	head -n 1 constraints.txt > constraints.new
+	$(BIN)/python -m pip freeze --all --exclude-editable | sed 's/+cpu$$//' | LC_ALL=C sort -f \
+		>> constraints.new
+	mv constraints.new constraints.txt
+
+clean: ## remove what the other targets made, environments included
+	rm -rf $(VENV) $(OLDEST) dist build docs/_build docs/auto_examples docs/generated \
+		.pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

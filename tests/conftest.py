@@ -1,0 +1,28 @@
+"""What every test may lean on."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).parents[1]
+
+# No window may open, and a worker must not need a display.
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+# A busy machine is not a wrong formula, so no deadline. In CI the same examples come every time:
+# a red build must mean the commit, not the dice.
+settings.register_profile("developer", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("ci" if os.environ.get("CI") else "developer")
+
+
+@pytest.fixture(scope="session")
+def data_root() -> Path:
+    """Return the folder with orl/, pie/ and fi2010/; skip the test when there is none."""
+    asked = os.environ.get("TENFOLD_DATA")
+    root = Path(asked) if asked else ROOT.parent / "shared" / "data"
+    if not root.is_dir():
+        pytest.skip(f"no real data in {root}; set TENFOLD_DATA to the folder that holds orl/")
+    return root

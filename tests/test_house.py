@@ -1,0 +1,184 @@
+"""Laws of the house: what style.md asks of the tree and a machine can see."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tenfold
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "tenfold"
+MODULES = sorted(SOURCE.rglob("*.py"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+CONTRACTS = PROJECT["tool"]["importlinter"]["contracts"]
+
+CORE = {"numpy", "scipy", "sklearn"}
+# scikit-learn cannot be installed without these, so they come with the core.
+WITH_CORE = {"joblib", "threadpoolctl"}
+
+each_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+
+
+def contract(name_starts: str) -> dict:
+    (found,) = (c for c in CONTRACTS if c["name"].startswith(name_starts))
+    return found
+
+
+def mathematics() -> list[str]:
+    """Names like "tenfold.algebra", from the one list that import-linter reads."""
+    return contract("Mathematics")["source_modules"]
+
+
+def imported_packages(path: Path) -> set[str]:
+    """Top-level packages that a file imports anywhere, also inside functions."""
+    packages = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            packages |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            packages.add(node.module.partition(".")[0])
+    return packages
+
+
+def third_party(path: Path) -> set[str]:
+    return imported_packages(path) - set(sys.stdlib_module_names) - {"tenfold"}
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def tracked_files() -> list[Path]:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout, so nothing is tracked")
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    paths = (ROOT / name for name in listed.stdout.split("\0") if name)
+    return [path for path in paths if path.is_file()]
+
+
+# ── Rooms ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@each_module
+def test_a_module_is_read_in_one_sitting(path):
+    lines = len(path.read_text(encoding="utf-8").splitlines())
+    assert lines <= 300, f"{path.name} has {lines} lines; split what does two things"
+
+
+@each_module
+def test_a_function_fits_on_a_screen(path):
+    lengths = {f.name: f.end_lineno - f.lineno + 1 for f in functions(path)}
+    assert {name: n for name, n in lengths.items() if n > 60} == {}
+
+
+@each_module
+def test_a_module_is_named_after_what_it_holds(path):
+    assert path.stem not in {"utils", "util", "helpers", "misc", "common"}
+
+
+# ── Who may import whom ─────────────────────────────────────────────────────────────────────────
+
+
+def test_the_import_contract_has_no_exemptions():
+    exemptions = {"ignore_imports", "unmatched_ignore_imports_alerting", "exhaustive_ignores"}
+    assert [c["name"] for c in CONTRACTS if exemptions & c.keys()] == []
+    assert contract("Data goes down")["exhaustive"] is True
+
+
+@pytest.mark.parametrize("name", mathematics())
+def test_mathematics_is_numpy_and_scipy_only(name):
+    path = SOURCE / f"{name.removeprefix('tenfold.')}.py"
+    assert third_party(path) <= {"numpy", "scipy"}
+
+
+def test_every_list_of_the_mathematics_is_the_same_list():
+    names = {name.removeprefix("tenfold.") for name in mathematics()}
+    bottom = contract("Data goes down")["layers"][-1]
+    assert {name.strip() for name in bottom.split(":")} == names
+    assert {Path(file).stem for file in PROJECT["tool"]["mypy"]["files"]} == names
+
+
+def test_every_edge_library_has_one_home():
+    homes = {
+        package: c["allowed_importers"]
+        for c in CONTRACTS
+        if c["type"] == "protected"
+        for package in c["protected_modules"]
+    }
+    used = set().union(*map(third_party, MODULES)) - CORE - WITH_CORE
+    assert used - homes.keys() == set(), "add a protected contract to pyproject.toml"
+    assert {package: home for package, home in homes.items() if len(home) != 1} == {}
+
+
+def test_import_tenfold_loads_the_core_alone():
+    """A plain `pip install tenfold` has none of the extras, so nothing may ask for them."""
+    code = "import json, sys, tenfold; print(json.dumps(sorted(sys.modules)))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in json.loads(run.stdout)}
+    assert "tenfold" in loaded
+    assert loaded & optional_packages() == set()
+
+
+def optional_packages() -> set[str]:
+    """Import names of all extras, as pyproject.toml lists them."""
+    import_names = {"scikit-image": "skimage", "pillow": "PIL"}
+    extras = PROJECT["project"]["optional-dependencies"].values()
+    wanted = {re.match(r"[\w-]+", line).group() for extra in extras for line in extra}
+    return {import_names.get(name, name) for name in wanted - {"tenfold"}}
+
+
+# ── What the outside sees ───────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("file", "pattern"),
+    [
+        ("README.md", r"^Version (\S+?)[.,;]? "),
+        ("CHANGELOG.md", r"^## \[?(\d\S*?)\]?(?: |$)"),
+        ("CITATION.cff", r"^version: (\S+)$"),
+    ],
+)
+def test_every_page_names_the_same_version(file, pattern):
+    found = re.search(pattern, (ROOT / file).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert found is not None, f"{file} does not say which version it speaks of"
+    assert found.group(1) == tenfold.__version__
+
+
+def test_no_machine_paths_or_registry_hosts_are_committed():
+    # Written in pieces, so that this file is not its own first finding.
+    folders = [f"/{folder}/" for folder in ("work", "root", "home", "tmp", "farm", "Users")]
+    hosts = ["pypi" + ".org", "files.python" + "hosted", "registry.npm" + "js", "deb.deb" + "ian"]
+    # A folder counts where a path starts: not inside a longer one such as docs/home/.
+    starts = rf"(?<![\w.~-])(?:{'|'.join(folders)})"
+    forbidden = re.compile(rf"{starts}|{'|'.join(map(re.escape, hosts))}")
+    findings = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:120]}"
+        for path in tracked_files()
+        for number, line in enumerate(read_text(path).splitlines(), start=1)
+        if forbidden.search(line)
+    ]
+    assert findings == []
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file, or nothing when it is a picture."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return ""
+
+
+def test_no_data_is_committed():
+    sizes = {str(path.relative_to(ROOT)): path.stat().st_size for path in tracked_files()}
+    assert {name: size for name, size in sizes.items() if size > 500_000} == {}
