@@ -23,7 +23,9 @@ CORE = {"numpy", "scipy", "sklearn"}
 # scikit-learn cannot be installed without these, so they come with the core.
 WITH_CORE = {"joblib", "threadpoolctl"}
 
-each_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+each_module = pytest.mark.parametrize(
+    "path", MODULES, ids=lambda path: str(path.relative_to(SOURCE))
+)
 
 
 def contract(name_starts: str) -> dict:
