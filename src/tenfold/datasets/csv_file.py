@@ -1,0 +1,139 @@
+"""Flat rows in a CSV file."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tenfold.datasets.locations import existing_path
+from tenfold.datasets.named_arrays import LABEL_NAMES, Order, as_labels, fold_rows
+from tenfold.datasets.tensor_dataset import TensorDataset
+
+
+def load_csv(
+    path: str | os.PathLike[str],
+    *,
+    sample_shape: Sequence[int] | None = None,
+    label_column: str | int | None = None,
+    order: Order = "C",
+    delimiter: str | None = None,
+    labelled: bool = True,
+) -> TensorDataset:
+    r"""Read a CSV file with one flat sample per row and a column of labels.
+
+    The first row holds names when the labels are found by name, when none of its cells is a number,
+    or when its numbers are 0, 1, 2, ..., as pandas names columns that have no names.
+
+    Parameters
+    ----------
+    path : path
+        The file, UTF-8.
+    sample_shape : sequence of int or None, default=None
+        Shape to fold the rows into; None keeps vectors.
+    label_column : str, int or None, default=None
+        Name or position of the labels (-1 is the last column); None takes the column named y, gnd,
+        label(s), target(s) or class(es).
+    order : {"C", "F"}, default="C"
+        Whether rows hold their sample row by row or column by column.
+    delimiter : str or None, default=None
+        What separates cells; None: a tab in .tsv files, else a comma.
+    labelled : bool, default=True
+        False takes every column as numbers.
+
+    Returns
+    -------
+    TensorDataset
+        X of shape (n, I_1, ..., I_K) or (n, I), y the labels.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from tenfold.datasets import load_csv
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "toy.csv"
+    >>> _ = path.write_text("label,a,b,c,d\nup,1,2,3,4\ndown,5,6,7,8\n")
+    >>> data = load_csv(path, sample_shape=(2, 2))
+    >>> data.X[0].tolist(), data.y.tolist()
+    ([[1.0, 2.0], [3.0, 4.0]], ['up', 'down'])
+    """
+    source = existing_path(path, "a CSV file")
+    rows = list(_rows(source, delimiter))
+    if not rows:
+        raise ValueError(f"{source} is empty; expected one flat sample per row")
+    by_name = labelled and not isinstance(label_column, int)
+    header = rows.pop(0)[1] if by_name or _are_names(rows[0][1]) else None
+    if not rows:
+        raise ValueError(f"{source} has a row of names and no samples below it")
+    width = len(header if header is not None else rows[0][1])
+    column = _label_position(source, label_column, header, width) if labelled else None
+    labels: list[str] = []
+    X = np.empty((len(rows), width - (column is not None)))
+    for position, (line, cells) in enumerate(rows):
+        if len(cells) != width:
+            raise ValueError(f"{source}, row {line}: {len(cells)} cells; expected {width}")
+        if column is not None:
+            labels.append(cells.pop(column))
+        X[position] = _numbers(source, line, cells)
+    return TensorDataset(
+        fold_rows(X, sample_shape, order, source),
+        None if column is None else as_labels(labels),
+        name=source.stem,
+        description=f"Rows of {source.name}.",
+    )
+
+
+def _rows(source: Path, delimiter: str | None) -> Iterator[tuple[int, list[str]]]:
+    """Line number and cells of every row that is not blank."""
+    separator = delimiter or ("\t" if source.suffix.lower() == ".tsv" else ",")
+    with source.open(newline="", encoding="utf-8-sig") as file:
+        reader = csv.reader(file, delimiter=separator)
+        try:
+            for cells in reader:
+                if cells:
+                    yield reader.line_num, cells
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise ValueError(f"{source}, row {reader.line_num + 1}: {error}") from error
+
+
+def _are_names(cells: list[str]) -> bool:
+    numbers = [cell for cell in cells if _is_number(cell)]
+    return not numbers or numbers == [str(i) for i in range(len(numbers))]
+
+
+def _label_position(
+    source: Path, label_column: str | int | None, header: list[str] | None, width: int
+) -> int:
+    if isinstance(label_column, int):
+        if not -width <= label_column < width:
+            raise ValueError(f"{source} has {width} columns, so there is no column {label_column}")
+        return label_column
+    names = [name.strip() for name in header or []]
+    wanted = LABEL_NAMES if label_column is None else (label_column,)
+    found = [i for i, n in enumerate(names) if (n.lower() if label_column is None else n) in wanted]
+    if len(found) != 1:
+        shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+        columns = f"columns {shown}" if names else f"{width} columns without names"
+        raise ValueError(
+            f"cannot tell which column of {source} holds the labels: it has {columns}; pass "
+            "label_column=NAME or a position (-1 is the last), or labelled=False"
+        )
+    return found[0]
+
+
+def _numbers(source: Path, line: int, cells: list[str]) -> np.ndarray:
+    try:
+        return np.array(cells, dtype=np.float64)
+    except ValueError:
+        wrong = next(cell for cell in cells if not _is_number(cell))
+        raise ValueError(f"{source}, row {line}: {wrong!r} is not a number") from None
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

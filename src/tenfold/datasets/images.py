@@ -1,0 +1,193 @@
+"""Images on disk: the only module here that imports Pillow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tenfold.datasets.locations import existing_path, natural_key
+from tenfold.datasets.resizing import resize_images
+from tenfold.datasets.tensor_dataset import TensorDataset
+
+IMAGE_SUFFIXES = frozenset(
+    {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}
+)
+
+
+def load_image_folder(
+    path: str | os.PathLike[str],
+    *,
+    resize: tuple[int, int] | None = None,
+    grey: bool = True,
+    labelled: bool = True,
+) -> TensorDataset:
+    """Read a folder of images in which every subfolder is a class.
+
+    Pixels become float64 in [0, 1]. Classes and files come in natural order (2 before 10). Files
+    that do not have the name of an image, and hidden ones, are left alone.
+
+    Parameters
+    ----------
+    path : path
+        The folder.
+    resize : (height, width) or None, default=None
+        Bring every image to this size, with anti-aliasing. Needed when sizes differ.
+    grey : bool, default=True
+        One grey channel, samples (H, W). False: colour, samples (H, W, 3).
+    labelled : bool, default=True
+        False reads every image below `path` and gives no labels, for scoring.
+
+    Returns
+    -------
+    TensorDataset
+        X of shape (n, H, W) or (n, H, W, 3), y the subfolder names, ``sample_info["file"]`` the
+        path of each image below the folder.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from tenfold.datasets import load_image_folder
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> for name in ("cat", "dog"):
+    ...     (folder / name).mkdir()
+    ...     _ = (folder / name / "1.pgm").write_text("P2 3 2 255 0 51 102 153 204 255")
+    >>> data = load_image_folder(folder)
+    >>> data.X.shape, data.y.tolist()
+    ((2, 2, 3), ['cat', 'dog'])
+    """
+    root = existing_path(path, "a folder of images")
+    if not root.is_dir():
+        raise NotADirectoryError(f"{root} is not a folder; expected one with a subfolder per class")
+    if labelled:
+        classes = class_folders(root)
+        files = [file for folder in classes for file in class_images(folder)]
+        labels = np.array([file.relative_to(root).parts[0] for file in files])
+    else:
+        files, labels = image_files(root), None
+        if not files:
+            raise ValueError(f"{root} holds no images ({', '.join(sorted(IMAGE_SUFFIXES))})")
+    return TensorDataset(
+        read_images(files, resize=resize, grey=grey),
+        labels,
+        name=root.resolve().name,
+        description=f"{len(files)} images from the folder {root.resolve().name}, pixels in [0, 1].",
+        mode_names=("row", "column") if grey else ("row", "column", "channel"),
+        sample_info={"file": np.array([file.relative_to(root).as_posix() for file in files])},
+    )
+
+
+def class_folders(root: Path) -> list[Path]:
+    """The subfolders of an image folder, in natural order; a ValueError when there are none."""
+    folders = [
+        folder for folder in root.iterdir() if folder.is_dir() and not _is_hidden(folder.name)
+    ]
+    if not folders:
+        loose = len(image_files(root))
+        raise ValueError(
+            f"{root} has no subfolders ({loose} images lie in it directly); put the images of each "
+            "class into a subfolder named after the class, or pass labelled=False to score them"
+        )
+    return sorted(folders, key=lambda folder: natural_key(folder.name))
+
+
+def class_images(folder: Path) -> list[Path]:
+    """The images of one class; a ValueError when there are none."""
+    files = image_files(folder)
+    if not files:
+        raise ValueError(
+            f"class folder {folder} holds no images ({', '.join(sorted(IMAGE_SUFFIXES))}); "
+            "add some, or remove the folder"
+        )
+    return files
+
+
+def image_files(folder: Path) -> list[Path]:
+    """All image files below a folder, in natural order."""
+    found = [
+        file
+        for file in folder.rglob("*")
+        if file.suffix.lower() in IMAGE_SUFFIXES
+        and not any(map(_is_hidden, file.relative_to(folder).parts))
+        and file.is_file()
+    ]
+    return sorted(found, key=lambda file: natural_key(file.relative_to(folder).as_posix()))
+
+
+def read_images(
+    files: Sequence[Path], *, resize: tuple[int, int] | None = None, grey: bool = True
+) -> np.ndarray:
+    """Read image files into one stack.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        At least one image.
+    resize : (height, width) or None, default=None
+        Size to bring them to.
+    grey : bool, default=True
+        Grey, or colour.
+
+    Returns
+    -------
+    ndarray of shape (n, H, W) or (n, H, W, 3)
+        Pixels in [0, 1].
+    """
+    first = _read_resized(files[0], resize, grey)
+    stack = np.empty((len(files), *first.shape))
+    for position, file in enumerate(files):
+        pixels = first if position == 0 else _read_resized(file, resize, grey)
+        if pixels.shape != first.shape:
+            raise ValueError(
+                f"images differ in size: {files[0]} is {first.shape[0]}x{first.shape[1]} and "
+                f"{file} is {pixels.shape[0]}x{pixels.shape[1]} (height x width); pass resize=(H, "
+                "W) (--resize H,W) to bring all to one size"
+            )
+        stack[position] = pixels
+    return stack
+
+
+def read_image(file: Path, *, grey: bool = True) -> np.ndarray:
+    """Read one image as float64 in [0, 1], shape (H, W) or (H, W, 3).
+
+    An image that carries an orientation is turned the way a viewer would show it.
+    """
+    pillow = _pillow()
+    damaged = (OSError, SyntaxError, ValueError, EOFError, pillow.Image.DecompressionBombError)
+    try:
+        with pillow.Image.open(file) as image:
+            return _pixels(pillow.ImageOps.exif_transpose(image), grey)
+    except damaged as error:  # which of them, depends on the format
+        raise ValueError(f"cannot read {file} as an image: {error}") from error
+
+
+def _read_resized(file: Path, resize: tuple[int, int] | None, grey: bool) -> np.ndarray:
+    pixels = read_image(file, grey=grey)
+    if resize is None:
+        return pixels
+    resized: np.ndarray = resize_images(pixels[None], resize)[0]
+    return resized
+
+
+def _pixels(image: Any, grey: bool) -> np.ndarray:
+    """Pixels of a Pillow image in [0, 1]."""
+    if image.mode.startswith("I"):  # 16 bits per pixel, which Pillow's conversion would clip
+        deep = np.asarray(image, dtype=np.float64) / 65535.0
+        return deep if grey else np.repeat(deep[..., None], 3, axis=2)
+    return np.asarray(image.convert("L" if grey else "RGB"), dtype=np.float64) / 255.0
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith((".", "__"))
+
+
+def _pillow() -> Any:
+    try:
+        import PIL.Image
+        import PIL.ImageOps
+    except ImportError as error:
+        raise ImportError('reading images needs Pillow: pip install "tenfold[data]"') from error
+    return PIL

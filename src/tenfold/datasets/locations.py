@@ -1,0 +1,93 @@
+"""Where data are looked for, and what is said when they are not there."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+DATA_VARIABLE = "TENFOLD_DATA"
+
+
+def data_directory(data: str | os.PathLike[str] | None, wanted: str) -> Path:
+    """The directory (or file) to look in: the argument, else the variable TENFOLD_DATA.
+
+    Parameters
+    ----------
+    data : path or None
+        What the user gave.
+    wanted : str
+        What is looked for, for the message.
+
+    Returns
+    -------
+    Path
+        A path that exists.
+    """
+    given = data if data is not None else os.environ.get(DATA_VARIABLE)
+    if not given:
+        raise FileNotFoundError(
+            f"no place to look for {wanted}: pass data=DIRECTORY, or set the environment "
+            f"variable {DATA_VARIABLE}"
+        )
+    origin = "data" if data is not None else f"the environment variable {DATA_VARIABLE}"
+    return existing_path(given, f"{wanted} ({origin})")
+
+
+def existing_path(path: str | os.PathLike[str], wanted: str) -> Path:
+    """`path` as a Path, or a FileNotFoundError that says what was wanted there."""
+    found = Path(path).expanduser()
+    if not found.exists():
+        raise FileNotFoundError(f"{found} does not exist; expected {wanted} there")
+    return found
+
+
+def not_found(wanted: str, names: Iterable[str], place: Path, origin: str) -> FileNotFoundError:
+    """The error for a data set that is not in the place looked at.
+
+    Parameters
+    ----------
+    wanted : str
+        The data set.
+    names : iterable of str
+        File names that would have done.
+    place : Path
+        The directory looked at.
+    origin : str
+        Where people get the set.
+    """
+    return FileNotFoundError(f"{wanted} not found: no {' or '.join(names)} in {place}. {origin}")
+
+
+@contextmanager
+def reading(source: Path, form: str, *damage: type[Exception]) -> Iterator[None]:
+    """Turn a reader's complaints into a ValueError that names the file.
+
+    Parameters
+    ----------
+    source : Path
+        The file being read.
+    form : str
+        What it should be.
+    *damage : exception types
+        What the reader raises when it is not.
+    """
+    try:
+        yield
+    except damage as error:
+        raise ValueError(f"{source} is not a whole {form}: {error}") from error
+
+
+def natural_key(name: str) -> list[tuple[int, int | str]]:
+    """Sort key that puts "s2" before "s10".
+
+    Examples
+    --------
+    >>> from tenfold.datasets.locations import natural_key
+    >>> sorted(["s10", "s2", "s1"], key=natural_key)
+    ['s1', 's2', 's10']
+    """
+    parts = re.split(r"(\d+)", name.casefold())
+    return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts]

@@ -1,0 +1,238 @@
+"""Which of the arrays in a file are the samples and which the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from tenfold.datasets.tensor_dataset import TensorDataset
+
+LABEL_NAMES = ("y", "gnd", "label", "labels", "target", "targets", "class", "classes")
+
+Shapes = Mapping[str, tuple[int, ...]]
+Order = Literal["C", "F"]
+
+
+@dataclass(frozen=True)
+class ArrayChoice:
+    """Names of the arrays to read: samples, labels, and further facts per sample."""
+
+    samples: str
+    labels: str | None
+    facts: tuple[str, ...]
+
+
+def choose_arrays(
+    source: Path,
+    shapes: Shapes,
+    *,
+    key: str | None,
+    label_key: str | None,
+    labelled: bool,
+    sample_axis: int = 0,
+) -> ArrayChoice:
+    """Choose by name and shape; ask when there is more than one answer.
+
+    Samples are the only array with more than one axis longer than 1. Labels are the only vector
+    called one of `LABEL_NAMES`, or else the only vector with one value per sample.
+
+    Parameters
+    ----------
+    source : Path
+        The file, for messages.
+    shapes : mapping of str to tuple of int
+        Shape of each array in it.
+    key, label_key : str or None
+        The user's own choice.
+    labelled : bool
+        False: no labels are looked for.
+    sample_axis : int, default=0
+        The axis of the samples that counts them.
+
+    Returns
+    -------
+    ArrayChoice
+        The names.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tenfold.datasets.named_arrays import choose_arrays
+    >>> shapes = {"fea": (165, 1024), "gnd": (165, 1), "pose": (165, 1)}
+    >>> choose_arrays(Path("faces.mat"), shapes, key=None, label_key=None, labelled=True)
+    ArrayChoice(samples='fea', labels='gnd', facts=('pose',))
+    """
+    vectors = {name for name, shape in shapes.items() if sum(size > 1 for size in shape) <= 1}
+    tensors = [name for name in shapes if name not in vectors]
+    if key is None and len(tensors) != 1:
+        which = "several arrays that could be the samples" if tensors else "no array of samples"
+        raise ValueError(f"{source} holds {which}: {_listing(shapes)}; pass key=NAME (--key NAME)")
+    samples = _existing(source, shapes, key or tensors[0])
+    n_samples = _n_samples(source, samples, shapes[samples], sample_axis)
+    vectors -= {samples}
+    per_sample = [n for n in shapes if n in vectors and _length(shapes[n]) == n_samples]
+    labels = _existing(source, shapes, label_key) if label_key and labelled else None
+    if labels is None and labelled:
+        labels = _guess_labels(source, shapes, vectors, per_sample)
+    if labels in vectors and labels not in per_sample:
+        raise ValueError(
+            f"{source}: {samples} {shapes[samples]} has {n_samples} samples along axis "
+            f"{sample_axis}, but {labels} has {_length(shapes[labels])} labels; axis 0 must count "
+            "samples, or say which with sample_axis"
+        )
+    return ArrayChoice(samples, labels, tuple(name for name in per_sample if name != labels))
+
+
+def assemble(
+    source: Path,
+    shapes: Shapes,
+    read: Callable[[list[str]], Mapping[str, Any]],
+    *,
+    key: str | None,
+    label_key: str | None,
+    sample_shape: Sequence[int] | None,
+    order: Order,
+    sample_axis: int,
+    labelled: bool,
+) -> TensorDataset:
+    """Choose among the arrays of a file, read the chosen ones, and put the data set together.
+
+    Parameters
+    ----------
+    source : Path
+        The file.
+    shapes : mapping of str to tuple of int
+        Shape of each array in it.
+    read : callable
+        Takes names, gives the arrays of those names.
+    key, label_key, sample_shape, order, sample_axis, labelled
+        As in `load_npz`.
+
+    Returns
+    -------
+    TensorDataset
+        Samples, labels, and other vectors with one value per sample.
+    """
+    choice = choose_arrays(
+        source, shapes, key=key, label_key=label_key, labelled=labelled, sample_axis=sample_axis
+    )
+    arrays = read([choice.samples, *choice.facts, *filter(None, [choice.labels])])
+    X = check_numbers(arrays[choice.samples], choice.samples, source)
+    if sample_axis != 0:
+        X = np.moveaxis(X, sample_axis, 0)
+    return TensorDataset(
+        fold_rows(X, sample_shape, order, source),
+        None if choice.labels is None else as_labels(arrays[choice.labels]),
+        name=source.stem,
+        description=f"Array {choice.samples} of {source.name}.",
+        sample_info={name: as_labels(arrays[name]) for name in choice.facts},
+    )
+
+
+def fold_rows(X: Any, sample_shape: Sequence[int] | None, order: Order, source: Path) -> Any:
+    """Fold flat rows (n, I) into tensors (n, I_1, ..., I_K); a view where the rows are contiguous.
+
+    Parameters
+    ----------
+    X : array of shape (n, I)
+        Flat rows.
+    sample_shape : sequence of int or None
+        Shape of one sample; None leaves X as it is.
+    order : {"C", "F"}
+        "F": each row holds its sample column by column, as MATLAB writes it.
+    source : Path
+        The file, for messages.
+
+    Returns
+    -------
+    array of shape (n, I_1, ..., I_K)
+        The samples.
+    """
+    if order not in ("C", "F"):
+        raise ValueError(f'order is {order!r}; expected "C" (row by row) or "F" (column by column)')
+    if sample_shape is None:
+        return X
+    shape = tuple(int(size) for size in sample_shape)
+    if len(X.shape) != 2 or int(np.prod(shape)) != X.shape[1]:
+        raise ValueError(
+            f"{source}: samples have shape {tuple(X.shape[1:])}, which sample_shape={shape} cannot "
+            f"fold; expected flat rows of {int(np.prod(shape))} numbers"
+        )
+    if order == "C":
+        return np.asarray(X).reshape(-1, *shape)
+    folded = np.asarray(X).reshape(-1, *shape[::-1])
+    return folded.transpose(0, *range(len(shape), 0, -1))
+
+
+def as_labels(values: Any) -> np.ndarray:
+    """Labels as a vector: whole numbers as int, text stripped, MATLAB cells opened.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.datasets.named_arrays import as_labels
+    >>> as_labels(np.array([[1.0], [2.0]]))
+    array([1, 2])
+    >>> as_labels(["10", "9"])
+    array([10,  9])
+    """
+    array = np.asarray(values)
+    if array.dtype.kind == "O":
+        array = np.array([str(np.squeeze(cell)) for cell in array.ravel()])
+    labels = array.ravel() if array.size == _length(array.shape) else array
+    if labels.dtype.kind in "SU":
+        labels = np.char.strip(labels.astype(str))
+        return labels.astype(np.int64) if all(map(_is_whole, labels)) else labels
+    if labels.dtype.kind == "f" and np.array_equal(labels, np.round(labels)):
+        return labels.astype(np.int64)
+    return labels
+
+
+def check_numbers(array: Any, name: str, source: Path) -> Any:
+    """`array` again, or a ValueError when it does not hold real numbers."""
+    if array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{source}: array {name!r} holds {array.dtype}, not real numbers; choose another with "
+            "key=NAME (--key NAME)"
+        )
+    return array
+
+
+def _guess_labels(source: Path, shapes: Shapes, vectors: set[str], per_sample: list[str]) -> str:
+    named = [name for name in shapes if name in vectors and name.lower() in LABEL_NAMES]
+    guesses = named or [name for name in per_sample if name in vectors]
+    if len(guesses) != 1:
+        raise ValueError(
+            f"cannot tell which array of {source} holds the labels: {_listing(shapes)}; pass "
+            "label_key=NAME, or labelled=False if there are none"
+        )
+    return guesses[0]
+
+
+def _existing(source: Path, shapes: Shapes, name: str) -> str:
+    if name not in shapes:
+        raise ValueError(f"{source} has no array {name!r}; it holds {_listing(shapes)}")
+    return name
+
+
+def _n_samples(source: Path, name: str, shape: tuple[int, ...], sample_axis: int) -> int:
+    if not -len(shape) <= sample_axis < len(shape):
+        raise ValueError(f"{source}: {name} has shape {shape}, so there is no axis {sample_axis}")
+    return shape[sample_axis]
+
+
+def _listing(shapes: Shapes) -> str:
+    return ", ".join(f"{name} {shape}" for name, shape in shapes.items()) or "nothing"
+
+
+def _length(shape: tuple[int, ...]) -> int:
+    """Length of a vector-like array."""
+    return max(shape, default=1) if 0 not in shape else 0
+
+
+def _is_whole(text: str) -> bool:
+    return text.lstrip("+-").isdecimal() and text.count("-") + text.count("+") <= 1

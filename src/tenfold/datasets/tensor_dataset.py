@@ -1,0 +1,123 @@
+"""The value every loader returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class TensorDataset:
+    """Labelled tensors, with what is known about them.
+
+    Unpacks into samples and labels: ``X, y = load_digits_tensor()``.
+
+    Parameters
+    ----------
+    X : array of shape (n, I_1, ..., I_K)
+        The samples. A NumPy array, or anything with ``shape``, ``dtype`` and slicing along
+        axis 0: a memory map, a Zarr array, `SegmentedWindows`.
+    y : ndarray of shape (n,) or None
+        One label per sample; None for samples that are only to be scored.
+    groups : ndarray of shape (n,) or None, default=None
+        What must not be split between training and test: the day, the camera.
+    name : str, default="data"
+        A short name for tables and plots.
+    description : str, default=""
+        Where the samples come from and what was done to them.
+    mode_names : tuple of str, default=()
+        What each of the K modes counts, such as ``("row", "column")``.
+    sample_info : mapping of str to ndarray of shape (n,), default={}
+        Further facts per sample, such as the file or the stock.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.datasets import TensorDataset
+    >>> data = TensorDataset(np.zeros((6, 4, 3)), np.array([0, 0, 0, 1, 1, 1]), name="toy")
+    >>> data
+    TensorDataset 'toy': 6 samples of 4x3 (float64), 2 classes
+    >>> data.sample_shape
+    (4, 3)
+    >>> X, y = data
+    """
+
+    X: Any
+    y: np.ndarray | None
+    groups: np.ndarray | None = None
+    name: str = "data"
+    description: str = ""
+    mode_names: tuple[str, ...] = ()
+    sample_info: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        n_samples = self.X.shape[0]
+        per_sample = {"labels": self.y, "groups": self.groups, **self.sample_info}
+        for what, values in per_sample.items():
+            if values is not None and np.shape(values) != (n_samples,):
+                raise ValueError(
+                    f"{self.name}: {what} have shape {np.shape(values)}, but there are {n_samples} "
+                    f"samples (X has shape {tuple(self.X.shape)}); give one value per sample"
+                )
+        if self.mode_names and len(self.mode_names) != len(self.sample_shape):
+            raise ValueError(
+                f"{self.name}: {len(self.mode_names)} mode names {self.mode_names} for samples of "
+                f"shape {self.sample_shape}; give one name per mode"
+            )
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.X, self.y))
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def __repr__(self) -> str:
+        shape = "x".join(map(str, self.sample_shape)) or "1"
+        labels = "no labels" if self.y is None else f"{len(self.classes)} classes"
+        return (
+            f"{type(self).__name__} {self.name!r}: {len(self)} samples of {shape} "
+            f"({self.X.dtype}), {labels}"
+        )
+
+    @property
+    def sample_shape(self) -> tuple[int, ...]:
+        """Shape (I_1, ..., I_K) of one sample."""
+        return tuple(self.X.shape[1:])
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The distinct labels, sorted."""
+        return np.unique(np.asarray([] if self.y is None else self.y))
+
+    def select(self, rows: np.ndarray | slice) -> TensorDataset:
+        """Keep some samples.
+
+        Parameters
+        ----------
+        rows : slice, integer array or boolean array of shape (n,)
+            Which samples, in the order wanted.
+
+        Returns
+        -------
+        TensorDataset
+            The chosen samples with their labels, groups and facts.
+
+        Examples
+        --------
+        >>> from tenfold.datasets import load_digits_tensor
+        >>> digits = load_digits_tensor()
+        >>> digits.select(digits.y < 2)
+        TensorDataset 'digits': 360 samples of 8x8 (float64), 2 classes
+        """
+        return TensorDataset(
+            self.X[rows],
+            None if self.y is None else self.y[rows],
+            None if self.groups is None else self.groups[rows],
+            self.name,
+            self.description,
+            self.mode_names,
+            {key: values[rows] for key, values in self.sample_info.items()},
+        )
