@@ -6,6 +6,7 @@ import csv
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -60,32 +61,40 @@ def load_csv(
     ([[1.0, 2.0], [3.0, 4.0]], ['up', 'down'])
     """
     source = existing_path(path, "a CSV file")
-    rows = list(_rows(source, delimiter))
-    if not rows:
-        raise ValueError(f"{source} is empty; expected one flat sample per row")
     by_name = labelled and not isinstance(label_column, int)
-    header = rows.pop(0)[1] if by_name or _are_names(rows[0][1]) else None
-    if not rows:
-        raise ValueError(f"{source} has a row of names and no samples below it")
-    width = len(header if header is not None else rows[0][1])
+    header, rows = _read_rows(source, delimiter, by_name)
+    width = len(header or rows[0].cells)
     column = _label_position(source, label_column, header, width) if labelled else None
-    labels: list[str] = []
-    X = np.empty((len(rows), width - (column is not None)))
-    for position, (line, cells) in enumerate(rows):
-        if len(cells) != width:
-            raise ValueError(f"{source}, row {line}: {len(cells)} cells; expected {width}")
-        if column is not None:
-            labels.append(cells.pop(column))
-        X[position] = _numbers(source, line, cells)
+    _check_widths(source, rows, width)
+    y = None if column is None else as_labels([cells.pop(column) for _, cells in rows])
+    X = np.array([_numbers(source, row) for row in rows])
     return TensorDataset(
         fold_rows(X, sample_shape, order, source),
-        None if column is None else as_labels(labels),
+        y,
         name=source.stem,
         description=f"Rows of {source.name}.",
     )
 
 
-def _rows(source: Path, delimiter: str | None) -> Iterator[tuple[int, list[str]]]:
+class _Row(NamedTuple):
+    line: int
+    cells: list[str]
+
+
+def _read_rows(
+    source: Path, delimiter: str | None, by_name: bool
+) -> tuple[list[str] | None, list[_Row]]:
+    """The names of the columns, where there are any, and the rows below."""
+    rows = list(_rows(source, delimiter))
+    if not rows:
+        raise ValueError(f"{source} is empty; expected one flat sample per row")
+    header = rows.pop(0).cells if by_name or _are_names(rows[0].cells) else None
+    if not rows:
+        raise ValueError(f"{source} has a row of names and no samples below it")
+    return header, rows
+
+
+def _rows(source: Path, delimiter: str | None) -> Iterator[_Row]:
     """Line number and cells of every row that is not blank."""
     separator = delimiter or ("\t" if source.suffix.lower() == ".tsv" else ",")
     with source.open(newline="", encoding="utf-8-sig") as file:
@@ -93,7 +102,7 @@ def _rows(source: Path, delimiter: str | None) -> Iterator[tuple[int, list[str]]
         try:
             for cells in reader:
                 if cells:
-                    yield reader.line_num, cells
+                    yield _Row(reader.line_num, cells)
         except (csv.Error, UnicodeDecodeError) as error:
             raise ValueError(f"{source}, row {reader.line_num + 1}: {error}") from error
 
@@ -123,12 +132,18 @@ def _label_position(
     return found[0]
 
 
-def _numbers(source: Path, line: int, cells: list[str]) -> np.ndarray:
+def _check_widths(source: Path, rows: list[_Row], width: int) -> None:
+    for line, cells in rows:
+        if len(cells) != width:
+            raise ValueError(f"{source}, row {line}: {len(cells)} cells; expected {width}")
+
+
+def _numbers(source: Path, row: _Row) -> np.ndarray:
     try:
-        return np.array(cells, dtype=np.float64)
+        return np.array(row.cells, dtype=np.float64)
     except ValueError:
-        wrong = next(cell for cell in cells if not _is_number(cell))
-        raise ValueError(f"{source}, row {line}: {wrong!r} is not a number") from None
+        wrong = next(cell for cell in row.cells if not _is_number(cell))
+        raise ValueError(f"{source}, row {row.line}: {wrong!r} is not a number") from None
 
 
 def _is_number(cell: str) -> bool:

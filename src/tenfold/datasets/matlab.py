@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import scipy.io
 
 from tenfold.datasets.locations import existing_path, reading
-from tenfold.datasets.named_arrays import Order, assemble
+from tenfold.datasets.named_arrays import ArrayOptions, Order, assemble
 from tenfold.datasets.tensor_dataset import TensorDataset
 
 _DAMAGE = (ValueError, TypeError, KeyError, OSError, EOFError, zlib.error)
@@ -37,8 +38,7 @@ def load_mat(
     key : str or None, default=None
         Name of the samples, such as ``fea``; None when only one array can be meant.
     label_key : str or None, default=None
-        Name of the labels; None takes the one called y, gnd, label(s), target(s) or class(es), or
-        else the only vector with one value per sample.
+        Name of the labels; None as in `load_npz`.
     sample_shape : sequence of int or None, default=None
         Shape to fold flat rows into.
     order : {"C", "F"}, default="F"
@@ -64,27 +64,18 @@ def load_mat(
     TensorDataset 'faces': 4 samples of 3x2 (float64), 2 classes
     """
     source = existing_path(path, "a .mat file")
-    shapes_of, arrays_of = (
-        (_hdf5_shapes, _hdf5_arrays) if _is_hdf5(source) else (_mat_shapes, _mat_arrays)
-    )
+    options = ArrayOptions(key, label_key, sample_shape, order, labelled, sample_axis)
+    return assemble(source, _shapes(source), partial(_arrays, source), options)
+
+
+def _shapes(source: Path) -> dict[str, tuple[int, ...]]:
     with reading(source, ".mat file", *_DAMAGE):
-        shapes = shapes_of(source)
+        return _hdf5_shapes(source) if _is_hdf5(source) else _mat_shapes(source)
 
-    def read(names: list[str]) -> dict[str, Any]:
-        with reading(source, ".mat file", *_DAMAGE):
-            return arrays_of(source, names)
 
-    return assemble(
-        source,
-        shapes,
-        read,
-        key=key,
-        label_key=label_key,
-        sample_shape=sample_shape,
-        order=order,
-        sample_axis=sample_axis,
-        labelled=labelled,
-    )
+def _arrays(source: Path, names: list[str]) -> dict[str, Any]:
+    with reading(source, ".mat file", *_DAMAGE):
+        return _hdf5_arrays(source, names) if _is_hdf5(source) else _mat_arrays(source, names)
 
 
 def _is_hdf5(source: Path) -> bool:

@@ -26,15 +26,57 @@ class ArrayChoice:
     facts: tuple[str, ...]
 
 
-def choose_arrays(
+@dataclass(frozen=True)
+class ArrayOptions:
+    """What the user says about the arrays of a file; see `load_npz` for the meaning of each."""
+
+    key: str | None = None
+    label_key: str | None = None
+    sample_shape: Sequence[int] | None = None
+    order: Order = "C"
+    labelled: bool = True
+    sample_axis: int = 0
+
+
+def assemble(
     source: Path,
     shapes: Shapes,
-    *,
-    key: str | None,
-    label_key: str | None,
-    labelled: bool,
-    sample_axis: int = 0,
-) -> ArrayChoice:
+    read: Callable[[list[str]], Mapping[str, Any]],
+    options: ArrayOptions,
+) -> TensorDataset:
+    """Choose among the arrays of a file, read the chosen ones, and put the data set together.
+
+    Parameters
+    ----------
+    source : Path
+        The file.
+    shapes : mapping of str to tuple of int
+        Shape of each array in it.
+    read : callable
+        Takes names, gives the arrays of those names; the samples are named first.
+    options : ArrayOptions
+        The user's choices.
+
+    Returns
+    -------
+    TensorDataset
+        Samples, labels, and other vectors with one value per sample.
+    """
+    choice = choose_arrays(source, shapes, options)
+    arrays = read([choice.samples, *choice.facts, *filter(None, [choice.labels])])
+    X = check_numbers(arrays[choice.samples], choice.samples, source)
+    if options.sample_axis != 0:
+        X = np.moveaxis(X, options.sample_axis, 0)
+    return TensorDataset(
+        fold_rows(X, options.sample_shape, options.order, source),
+        None if choice.labels is None else as_labels(arrays[choice.labels]),
+        name=source.stem,
+        description=f"Array {choice.samples} of {source.name}.",
+        sample_info={name: as_labels(arrays[name]) for name in choice.facts},
+    )
+
+
+def choose_arrays(source: Path, shapes: Shapes, options: ArrayOptions) -> ArrayChoice:
     """Choose by name and shape; ask when there is more than one answer.
 
     Samples are the only array with more than one axis longer than 1. Labels are the only vector
@@ -46,12 +88,8 @@ def choose_arrays(
         The file, for messages.
     shapes : mapping of str to tuple of int
         Shape of each array in it.
-    key, label_key : str or None
-        The user's own choice.
-    labelled : bool
-        False: no labels are looked for.
-    sample_axis : int, default=0
-        The axis of the samples that counts them.
+    options : ArrayOptions
+        The user's choices.
 
     Returns
     -------
@@ -61,76 +99,24 @@ def choose_arrays(
     Examples
     --------
     >>> from pathlib import Path
-    >>> from tenfold.datasets.named_arrays import choose_arrays
+    >>> from tenfold.datasets.named_arrays import ArrayOptions, choose_arrays
     >>> shapes = {"fea": (165, 1024), "gnd": (165, 1), "pose": (165, 1)}
-    >>> choose_arrays(Path("faces.mat"), shapes, key=None, label_key=None, labelled=True)
+    >>> choose_arrays(Path("faces.mat"), shapes, ArrayOptions())
     ArrayChoice(samples='fea', labels='gnd', facts=('pose',))
     """
     vectors = {name for name, shape in shapes.items() if sum(size > 1 for size in shape) <= 1}
-    tensors = [name for name in shapes if name not in vectors]
-    if key is None and len(tensors) != 1:
-        which = "several arrays that could be the samples" if tensors else "no array of samples"
-        raise ValueError(f"{source} holds {which}: {_listing(shapes)}; pass key=NAME (--key NAME)")
-    samples = _existing(source, shapes, key or tensors[0])
-    n_samples = _n_samples(source, samples, shapes[samples], sample_axis)
+    samples = _choose_samples(source, shapes, vectors, options.key)
+    n_samples = _n_samples(source, samples, shapes[samples], options.sample_axis)
     vectors -= {samples}
     per_sample = [n for n in shapes if n in vectors and _length(shapes[n]) == n_samples]
-    labels = _existing(source, shapes, label_key) if label_key and labelled else None
-    if labels is None and labelled:
-        labels = _guess_labels(source, shapes, vectors, per_sample)
+    labels = _choose_labels(source, shapes, vectors, per_sample, options)
     if labels in vectors and labels not in per_sample:
         raise ValueError(
             f"{source}: {samples} {shapes[samples]} has {n_samples} samples along axis "
-            f"{sample_axis}, but {labels} has {_length(shapes[labels])} labels; axis 0 must count "
-            "samples, or say which with sample_axis"
+            f"{options.sample_axis}, but {labels} has {_length(shapes[labels])} labels; axis 0 "
+            "must count samples, or say which with sample_axis"
         )
     return ArrayChoice(samples, labels, tuple(name for name in per_sample if name != labels))
-
-
-def assemble(
-    source: Path,
-    shapes: Shapes,
-    read: Callable[[list[str]], Mapping[str, Any]],
-    *,
-    key: str | None,
-    label_key: str | None,
-    sample_shape: Sequence[int] | None,
-    order: Order,
-    sample_axis: int,
-    labelled: bool,
-) -> TensorDataset:
-    """Choose among the arrays of a file, read the chosen ones, and put the data set together.
-
-    Parameters
-    ----------
-    source : Path
-        The file.
-    shapes : mapping of str to tuple of int
-        Shape of each array in it.
-    read : callable
-        Takes names, gives the arrays of those names.
-    key, label_key, sample_shape, order, sample_axis, labelled
-        As in `load_npz`.
-
-    Returns
-    -------
-    TensorDataset
-        Samples, labels, and other vectors with one value per sample.
-    """
-    choice = choose_arrays(
-        source, shapes, key=key, label_key=label_key, labelled=labelled, sample_axis=sample_axis
-    )
-    arrays = read([choice.samples, *choice.facts, *filter(None, [choice.labels])])
-    X = check_numbers(arrays[choice.samples], choice.samples, source)
-    if sample_axis != 0:
-        X = np.moveaxis(X, sample_axis, 0)
-    return TensorDataset(
-        fold_rows(X, sample_shape, order, source),
-        None if choice.labels is None else as_labels(arrays[choice.labels]),
-        name=source.stem,
-        description=f"Array {choice.samples} of {source.name}.",
-        sample_info={name: as_labels(arrays[name]) for name in choice.facts},
-    )
 
 
 def fold_rows(X: Any, sample_shape: Sequence[int] | None, order: Order, source: Path) -> Any:
@@ -202,9 +188,25 @@ def check_numbers(array: Any, name: str, source: Path) -> Any:
     return array
 
 
-def _guess_labels(source: Path, shapes: Shapes, vectors: set[str], per_sample: list[str]) -> str:
+def _choose_samples(source: Path, shapes: Shapes, vectors: set[str], key: str | None) -> str:
+    if key is not None:
+        return _existing(source, shapes, key)
+    tensors = [name for name in shapes if name not in vectors]
+    if len(tensors) != 1:
+        which = "several arrays that could be the samples" if tensors else "no array of samples"
+        raise ValueError(f"{source} holds {which}: {_listing(shapes)}; pass key=NAME (--key NAME)")
+    return tensors[0]
+
+
+def _choose_labels(
+    source: Path, shapes: Shapes, vectors: set[str], per_sample: list[str], options: ArrayOptions
+) -> str | None:
+    if not options.labelled:
+        return None
+    if options.label_key is not None:
+        return _existing(source, shapes, options.label_key)
     named = [name for name in shapes if name in vectors and name.lower() in LABEL_NAMES]
-    guesses = named or [name for name in per_sample if name in vectors]
+    guesses = named or per_sample
     if len(guesses) != 1:
         raise ValueError(
             f"cannot tell which array of {source} holds the labels: {_listing(shapes)}; pass "

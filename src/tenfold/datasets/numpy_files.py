@@ -7,13 +7,21 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tenfold.datasets.locations import existing_path, reading
-from tenfold.datasets.named_arrays import Order, as_labels, assemble, check_numbers, fold_rows
+from tenfold.datasets.named_arrays import (
+    ArrayOptions,
+    Order,
+    as_labels,
+    assemble,
+    check_numbers,
+    fold_rows,
+)
 from tenfold.datasets.tensor_dataset import TensorDataset
 
 _DAMAGE = (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error)
@@ -38,8 +46,8 @@ def load_npz(
     key : str or None, default=None
         Name of the samples; None when only one array can be meant.
     label_key : str or None, default=None
-        Name of the labels; None takes the one called y, gnd, label(s), target(s) or class(es), or
-        else the only vector with one value per sample.
+        Name of the labels; None takes the only vector called y, gnd, label(s), target(s) or
+        class(es), or else the only one with a value per sample.
     sample_shape : sequence of int or None, default=None
         Shape to fold flat rows into.
     order : {"C", "F"}, default="C"
@@ -65,24 +73,8 @@ def load_npz(
     TensorDataset 'toy': 4 samples of 3x2 (float64), 2 classes
     """
     source = existing_path(path, "a .npz file")
-    with _numpy_file(source), zipfile.ZipFile(source) as archive:
-        shapes = {name: _stored_shape(archive, name) for name in _stored_names(archive)}
-
-    def read(names: list[str]) -> dict[str, np.ndarray]:
-        with _numpy_file(source), np.load(source, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in names}
-
-    return assemble(
-        source,
-        shapes,
-        read,
-        key=key,
-        label_key=label_key,
-        sample_shape=sample_shape,
-        order=order,
-        sample_axis=sample_axis,
-        labelled=labelled,
-    )
+    options = ArrayOptions(key, label_key, sample_shape, order, labelled, sample_axis)
+    return assemble(source, _npz_shapes(source), partial(_npz_arrays, source), options)
 
 
 def load_npy(
@@ -159,13 +151,20 @@ def _map_npy(source: Path) -> np.ndarray:
         return array
 
 
-def _stored_names(archive: zipfile.ZipFile) -> list[str]:
-    return [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+def _npz_shapes(source: Path) -> dict[str, tuple[int, ...]]:
+    with _numpy_file(source), zipfile.ZipFile(source) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".npy")]
+        return {name.removesuffix(".npy"): _stored_shape(archive, name) for name in names}
+
+
+def _npz_arrays(source: Path, names: list[str]) -> dict[str, np.ndarray]:
+    with _numpy_file(source), np.load(source, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in names}
 
 
 def _stored_shape(archive: zipfile.ZipFile, name: str) -> tuple[int, ...]:
     """Shape of one array of a .npz file, from its header alone."""
-    with archive.open(f"{name}.npy") as file:
+    with archive.open(name) as file:
         version = np.lib.format.read_magic(file)
         read = (
             np.lib.format.read_array_header_1_0

@@ -10,7 +10,9 @@ from tenfold.datasets.resizing import resize_images
 from tenfold.datasets.tensor_dataset import TensorDataset
 
 
-def with_hog(X: np.ndarray, *, cell: tuple[int, int] = (5, 5), orientations: int = 9) -> np.ndarray:
+def with_hog(
+    X: np.ndarray, *, cell: tuple[int, int] = (10, 10), orientations: int = 9
+) -> np.ndarray:
     """Stack every grey image with its HOG image.
 
     The HOG image draws, in each cell, one short line per orientation, as bright as the gradients of
@@ -22,8 +24,9 @@ def with_hog(X: np.ndarray, *, cell: tuple[int, int] = (5, 5), orientations: int
     ----------
     X : ndarray of shape (n, H, W)
         Grey images, at least one cell large.
-    cell : (int, int), default=(5, 5)
-        Pixels per cell; 5x5 divides the paper's 40x30 images into 8x6 whole cells.
+    cell : (int, int), default=(10, 10)
+        Pixels per cell. 10x10 cuts the paper's 40x30 images into 4x3 whole cells, each large
+        enough for lines of nine pixels.
     orientations : int, default=9
         Number of gradient orientations.
 

@@ -40,15 +40,14 @@ def make_tensor_classes(
 ) -> SyntheticTensors:
     """Gaussian classes whose means differ only inside known mode subspaces.
 
-    A sample of class c is ``G_c x_1 W_1 x_2 ... x_K W_K`` plus white noise: all that tells classes
-    apart lies in the span of the orthonormal ``W_k``. With `nuisance`, every sample also carries
-    random variation in mode subspaces orthogonal to them, which misleads methods that follow
-    the variance (MPCA) and not those that follow the classes.
+    A sample of class c is ``G_c x_1 W_1 ... x_K W_K`` plus white noise, ``W_k`` orthonormal. With
+    `nuisance` it also varies in mode subspaces orthogonal to them, which misleads methods that
+    follow the variance (MPCA) and not those that follow the classes.
 
     Parameters
     ----------
     n_samples : int, default=300
-        Number of samples; classes differ by at most one.
+        Number of samples; class sizes differ by at most one.
     sample_shape : sequence of int, default=(12, 10)
         Shape of one sample.
     ranks : sequence of int, default=(3, 2)
@@ -61,47 +60,50 @@ def make_tensor_classes(
         Standard deviation of the white noise.
     nuisance : float, default=0.0
         Standard deviation of the entries of the misleading cores.
-    random_state : int, Generator or None, default=None
+    random_state : int, Generator or None
         Seed.
 
     Returns
     -------
     SyntheticTensors
-        X of shape (n_samples, I_1, ..., I_K), y, and the true ``subspaces`` and ``means``.
+        X (n_samples, I_1, ..., I_K), y (n_samples,), the true ``subspaces`` and ``means``.
 
     Examples
     --------
     >>> from tenfold.datasets import make_tensor_classes
-    >>> data = make_tensor_classes(60, random_state=0)
-    >>> data
+    >>> make_tensor_classes(60, random_state=0)
     SyntheticTensors 'synthetic': 60 samples of 12x10 (float64), 3 classes
-    >>> [W.shape for W in data.subspaces]
-    [(12, 3), (10, 2)]
     """
     shape, ranks = tuple(sample_shape), tuple(ranks)
-    _check_sizes(shape, ranks, n_samples, n_classes)
+    _check_sizes(shape, ranks, n_samples, n_classes, nuisance)
     rng = np.random.default_rng(random_state)
-    bases = [np.linalg.qr(rng.standard_normal((size, size)))[0] for size in shape]
-    subspaces = tuple(Q[:, :rank] for Q, rank in zip(bases, ranks, strict=True))
-    others = tuple(Q[:, rank : 2 * rank] for Q, rank in zip(bases, ranks, strict=True))
+    subspaces, others = _orthogonal_pairs(shape, ranks, rng)
     means = separation * reconstruct(rng.standard_normal((n_classes, *ranks)), subspaces)
     y = rng.permutation(np.arange(n_samples) % n_classes)
     X = means[y] + noise * rng.standard_normal((n_samples, *shape))
     if nuisance:
-        cores = rng.standard_normal((n_samples, *(W.shape[1] for W in others)))
+        cores = rng.standard_normal((n_samples, *(V.shape[1] for V in others)))
         X += nuisance * reconstruct(cores, others)
-    return SyntheticTensors(
-        X,
-        y,
-        name="synthetic",
-        description=f"{n_classes} Gaussian classes that differ in mode subspaces of ranks {ranks}.",
-        subspaces=subspaces,
-        means=means,
-    )
+    about = f"{n_classes} Gaussian classes that differ in mode subspaces of ranks {ranks}."
+    return SyntheticTensors(X, y, None, "synthetic", about, subspaces=subspaces, means=means)
+
+
+def _orthogonal_pairs(
+    shape: tuple[int, ...], ranks: tuple[int, ...], rng: np.random.Generator
+) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+    """Random orthonormal W_k (I_k, r_k), and V_k orthogonal to them, as wide as there is room."""
+    bases = [np.linalg.qr(rng.standard_normal((size, size)))[0] for size in shape]
+    subspaces = tuple(Q[:, :rank] for Q, rank in zip(bases, ranks, strict=True))
+    others = tuple(Q[:, rank : 2 * rank] for Q, rank in zip(bases, ranks, strict=True))
+    return subspaces, others
 
 
 def _check_sizes(
-    shape: tuple[int, ...], ranks: tuple[int, ...], n_samples: int, n_classes: int
+    shape: tuple[int, ...],
+    ranks: tuple[int, ...],
+    n_samples: int,
+    n_classes: int,
+    nuisance: float,
 ) -> None:
     if len(ranks) != len(shape) or any(
         not 1 <= rank <= size for rank, size in zip(ranks, shape, strict=False)
@@ -109,6 +111,11 @@ def _check_sizes(
         raise ValueError(
             f"ranks {ranks} do not fit samples of shape {shape}; give one rank per mode, each from "
             "1 to the size of the mode"
+        )
+    if nuisance and any(rank == size for rank, size in zip(ranks, shape, strict=True)):
+        raise ValueError(
+            f"ranks {ranks} leave no room for nuisance in samples of shape {shape}; every rank must "
+            "be smaller than its mode"
         )
     if not 2 <= n_classes <= n_samples:
         raise ValueError(

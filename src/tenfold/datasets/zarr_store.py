@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tenfold.datasets.locations import existing_path
-from tenfold.datasets.named_arrays import Order, assemble, check_numbers, fold_rows
+from tenfold.datasets.locations import existing_path, reading
+from tenfold.datasets.named_arrays import ArrayOptions, Order, assemble, check_numbers, fold_rows
 from tenfold.datasets.numpy_files import read_labels
 from tenfold.datasets.tensor_dataset import TensorDataset
 
@@ -61,43 +62,42 @@ def load_zarr(
     >>> load_zarr(path)
     TensorDataset 'toy': 4 samples of 3x2 (float64), 2 classes
     """
-    zarr = _zarr()
     source = existing_path(path, "a Zarr store")
-    try:
-        store = zarr.open(source, mode="r")
-    except (FileNotFoundError, ValueError, KeyError, OSError) as error:
-        raise ValueError(f"{source} is not a Zarr store: {error}") from error
-    if isinstance(store, zarr.Group) and labels is None:
-        arrays = dict(store.arrays())
-        return assemble(
-            source,
-            {name: array.shape for name, array in arrays.items()},
-            lambda names: {
-                name: arrays[name] if name == names[0] else np.asarray(arrays[name][:])
-                for name in names
-            },
-            key=key,
-            label_key=label_key,
-            sample_shape=sample_shape,
-            order=order,
-            sample_axis=0,
-            labelled=labelled,
-        )
-    if labels is None and labelled:
-        raise ValueError(
-            f"{source} is a single array; pass labels (--labels FILE), or labelled=False"
-        )
-    return TensorDataset(
-        fold_rows(check_numbers(store, source.name, source), sample_shape, order, source),
-        read_labels(labels) if labelled else None,
-        name=source.stem,
-        description=f"Zarr array {source.name}.",
-    )
+    options = ArrayOptions(key, label_key, sample_shape, order, labelled)
+    store = _open(source)
+    if hasattr(store, "arrays") and labels is None:
+        return _from_group(source, dict(store.arrays()), options)
+    return _from_array(source, store, labels, options)
 
 
-def _zarr() -> Any:
+def _open(source: Path) -> Any:
     try:
         import zarr
     except ImportError as error:
         raise ImportError('Zarr stores need zarr: pip install "tenfold[data]"') from error
-    return zarr
+    with reading(source, "Zarr store", ValueError, KeyError, OSError):
+        return zarr.open(source, mode="r")
+
+
+def _from_group(source: Path, arrays: dict[str, Any], options: ArrayOptions) -> TensorDataset:
+    shapes = {name: array.shape for name, array in arrays.items()}
+
+    def read(names: list[str]) -> dict[str, Any]:
+        samples, *vectors = names
+        return {samples: arrays[samples]} | {name: np.asarray(arrays[name]) for name in vectors}
+
+    return assemble(source, shapes, read, options)
+
+
+def _from_array(source: Path, array: Any, labels: Any, options: ArrayOptions) -> TensorDataset:
+    if labels is None and options.labelled:
+        raise ValueError(
+            f"{source} is a single array; pass labels (--labels FILE), or labelled=False"
+        )
+    X = check_numbers(array, source.name, source)
+    return TensorDataset(
+        fold_rows(X, options.sample_shape, options.order, source),
+        read_labels(labels) if options.labelled else None,
+        name=source.stem,
+        description=f"Zarr array {source.name}.",
+    )
