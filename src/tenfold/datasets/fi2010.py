@@ -138,7 +138,12 @@ def _days_file(place: Path) -> Path | None:
 def _read_days_file(path: Path, last_day: int = N_FOLDS + 1) -> FI2010Days:
     """Days 1, 2, ... of a per-day file, at most up to `last_day`."""
     form = "file of FI-2010 days"
-    with reading(path, form, *_DAMAGE), np.load(path, allow_pickle=False) as arrays:
+    # Opened here, because np.load leaves a damaged file open.
+    with (
+        reading(path, form, *_DAMAGE),
+        path.open("rb") as file,
+        np.load(file, allow_pickle=False) as arrays,
+    ):
         days = [day for day in range(1, last_day + 1) if f"X{day}" in arrays.files]
         if days != list(range(1, len(days) + 1)) or not days:
             raise ValueError(f"it has days {days}; expected arrays X1, X2, ... without a gap")

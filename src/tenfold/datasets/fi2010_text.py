@@ -7,7 +7,7 @@ import lzma
 import zipfile
 import zlib
 from collections.abc import Callable
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
@@ -161,22 +161,7 @@ def stock_segments(file: PublishedFile, days: range) -> list[Segment]:
 
 
 def _parse(source: str, stream: IO[bytes]) -> PublishedFile:
-    first = stream.readline()
-    n_rows, n_columns = N_FEATURES + len(HORIZONS), len(first.split())
-    if n_columns in (0, n_rows, N_FEATURES):
-        looks = "it is transposed" if n_columns else "it is empty"
-        raise ValueError(
-            f"{source}: row 1 holds {n_columns} numbers, so {looks}; expected {n_rows} rows "
-            "(144 features, 5 labels) with one column per block"
-        )
-    try:
-        table = np.loadtxt(chain([first], stream), dtype=np.float32, ndmin=2)
-    except ValueError as error:  # it says which row
-        raise ValueError(f"{source}: {error}") from error
-    if len(table) != n_rows:
-        raise ValueError(
-            f"{source}: ends after row {len(table)}; expected {n_rows}: 144 features, 5 labels"
-        )
+    table = _read_table(source, stream)
     features, labels = table[:N_FEATURES], table[N_FEATURES:]
     bad = np.flatnonzero(~np.isfinite(features).all(axis=1))
     if len(bad):
@@ -189,3 +174,38 @@ def _parse(source: str, stream: IO[bytes]) -> PublishedFile:
             f"and 3 of horizon {HORIZONS[bad[0]]}"
         )
     return PublishedFile(source, np.ascontiguousarray(features.T), labels.T.astype(np.uint8))
+
+
+def _read_table(source: str, stream: IO[bytes]) -> np.ndarray:
+    """The numbers of a published file, (149, n)."""
+    n_rows = N_FEATURES + len(HORIZONS)
+    layout = f"{n_rows} rows (144 features, 5 labels) with one column per block"
+    lines = (line for line in stream if line.strip())
+    table = np.empty((0, 0), dtype=np.float32)
+    number = 0
+    for number, line in enumerate(lines, start=1):
+        row = _read_row(source, number, line)
+        if number == 1:
+            if len(row) in (n_rows, N_FEATURES):
+                raise ValueError(
+                    f"{source}: row 1 holds {len(row)} numbers, so the file is transposed; "
+                    f"expected {layout}"
+                )
+            table = np.empty((n_rows, len(row)), dtype=np.float32)
+        if number > n_rows or len(row) != table.shape[1]:
+            raise ValueError(
+                f"{source}: row {number} holds {len(row)} numbers, row 1 {table.shape[1]}; "
+                f"expected {layout}"
+            )
+        table[number - 1] = row
+    if number != n_rows:
+        raise ValueError(f"{source}: ends after row {number}; expected {layout}")
+    return table
+
+
+def _read_row(source: str, number: int, line: bytes) -> np.ndarray:
+    try:
+        return np.loadtxt([line], dtype=np.float32, ndmin=1)
+    except ValueError as error:
+        wrong = str(error).split(" at row")[0]
+        raise ValueError(f"{source}: row {number}: {wrong}") from error

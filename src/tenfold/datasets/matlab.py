@@ -15,7 +15,15 @@ from tenfold.datasets.locations import existing_path, reading
 from tenfold.datasets.named_arrays import ArrayOptions, Order, assemble
 from tenfold.datasets.tensor_dataset import TensorDataset
 
-_DAMAGE = (ValueError, TypeError, KeyError, OSError, EOFError, zlib.error)
+_DAMAGE = (
+    scipy.io.matlab.MatReadError,
+    ValueError,
+    TypeError,
+    LookupError,
+    OSError,
+    EOFError,
+    zlib.error,
+)
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 

@@ -148,9 +148,10 @@ def fold_rows(X: Any, sample_shape: Sequence[int] | None, order: Order, source: 
             f"{source}: samples have shape {tuple(X.shape[1:])}, which sample_shape={shape} cannot "
             f"fold; expected flat rows of {int(np.prod(shape))} numbers"
         )
+    rows = X if isinstance(X, np.ndarray) else np.asarray(X)
     if order == "C":
-        return np.asarray(X).reshape(-1, *shape)
-    folded = np.asarray(X).reshape(-1, *shape[::-1])
+        return rows.reshape(-1, *shape)
+    folded = rows.reshape(-1, *shape[::-1])
     return folded.transpose(0, *range(len(shape), 0, -1))
 
 

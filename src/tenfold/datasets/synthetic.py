@@ -114,8 +114,8 @@ def _check_sizes(
         )
     if nuisance and any(rank == size for rank, size in zip(ranks, shape, strict=True)):
         raise ValueError(
-            f"ranks {ranks} leave no room for nuisance in samples of shape {shape}; every rank must "
-            "be smaller than its mode"
+            f"ranks {ranks} leave no room for nuisance in samples of shape {shape}; every rank "
+            "must be smaller than its mode"
         )
     if not 2 <= n_classes <= n_samples:
         raise ValueError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def load_zarr(
     path : path
         The store: a group with an array of samples and one of labels, or a single array.
     labels : array-like of shape (n,), path or None, default=None
-        Labels for a single array; a path names a .npy or a text file, one label per line.
+        Labels that are not in the store; a path names a .npy or a text file, one per line.
     key : str or None, default=None
         Name of the samples in a group; None when only one array can be meant.
     label_key : str or None, default=None
@@ -63,11 +64,12 @@ def load_zarr(
     TensorDataset 'toy': 4 samples of 3x2 (float64), 2 classes
     """
     source = existing_path(path, "a Zarr store")
-    options = ArrayOptions(key, label_key, sample_shape, order, labelled)
+    inside = labelled and labels is None
+    options = ArrayOptions(key, label_key, sample_shape, order, labelled=inside)
     store = _open(source)
-    if hasattr(store, "arrays") and labels is None:
-        return _from_group(source, dict(store.arrays()), options)
-    return _from_array(source, store, labels, options)
+    read = _from_group if hasattr(store, "arrays") else _from_array
+    data = read(source, store, options)
+    return replace(data, y=read_labels(labels)) if labelled and labels is not None else data
 
 
 def _open(source: Path) -> Any:
@@ -79,25 +81,25 @@ def _open(source: Path) -> Any:
         return zarr.open(source, mode="r")
 
 
-def _from_group(source: Path, arrays: dict[str, Any], options: ArrayOptions) -> TensorDataset:
-    shapes = {name: array.shape for name, array in arrays.items()}
+def _from_group(source: Path, group: Any, options: ArrayOptions) -> TensorDataset:
+    arrays = dict(group.arrays())
 
     def read(names: list[str]) -> dict[str, Any]:
         samples, *vectors = names
         return {samples: arrays[samples]} | {name: np.asarray(arrays[name]) for name in vectors}
 
-    return assemble(source, shapes, read, options)
+    return assemble(source, {name: array.shape for name, array in arrays.items()}, read, options)
 
 
-def _from_array(source: Path, array: Any, labels: Any, options: ArrayOptions) -> TensorDataset:
-    if labels is None and options.labelled:
+def _from_array(source: Path, array: Any, options: ArrayOptions) -> TensorDataset:
+    if options.labelled:
         raise ValueError(
             f"{source} is a single array; pass labels (--labels FILE), or labelled=False"
         )
     X = check_numbers(array, source.name, source)
     return TensorDataset(
         fold_rows(X, options.sample_shape, options.order, source),
-        read_labels(labels) if options.labelled else None,
+        None,
         name=source.stem,
         description=f"Zarr array {source.name}.",
     )

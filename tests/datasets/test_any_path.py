@@ -1,0 +1,71 @@
+"""The loader that looks at the path."""
+
+import inspect
+
+import numpy as np
+import pytest
+import scipy.io
+import zarr
+
+from tenfold.datasets import any_path, load
+
+X = np.random.default_rng(0).random((4, 6))
+Y = np.array([1, 1, 2, 2])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    np.savez(tmp_path / "data.npz", X=X, y=Y)
+    np.save(tmp_path / "data.npy", X)
+    np.savetxt(tmp_path / "labels.txt", Y, fmt="%d")
+    scipy.io.savemat(tmp_path / "data.MAT", {"X": X, "y": Y})
+    rows = "\n".join(",".join(map(repr, [int(y), *x])) for x, y in zip(X.tolist(), Y, strict=True))
+    (tmp_path / "data.csv").write_text("label,a,b,c,d,e,f\n" + rows)
+    for name in ("data.zarr", "store"):
+        store = zarr.create_group(tmp_path / name)
+        store.create_array("X", data=X)
+        store.create_array("y", data=Y)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "name", ["data.npz", "data.npy", "data.MAT", "data.csv", "data.zarr", "store"]
+)
+def test_every_form_gives_the_same_tensors(folder, name):
+    labels = folder / "labels.txt" if name.endswith(".npy") else None
+    data = load(folder / name, labels=labels, sample_shape=(2, 3), order="C", key=None)
+    np.testing.assert_array_equal(data.X, X.reshape(4, 2, 3))
+    assert data.y.tolist() == Y.tolist()
+
+
+def test_a_folder_of_images(image_folder):
+    assert load(image_folder, resize=(3, 3)).X.shape == (6, 3, 3)
+
+
+def test_an_option_of_another_form_is_refused_with_those_that_apply(folder):
+    with pytest.raises(ValueError, match=r"resize does not apply to .*data\.npz") as error:
+        load(folder / "data.npz", resize=(3, 3), labels=None)
+    assert "its options are key, label_key, sample_shape, order, sample_axis" in str(error.value)
+
+
+def test_what_is_not_understood_is_answered_with_what_is(folder):
+    (folder / "data.parquet").write_bytes(b"PAR1")
+    with pytest.raises(
+        ValueError, match=r"data\.parquet has a form tenfold does not read"
+    ) as error:
+        load(folder / "data.parquet")
+    assert ".npz, .npy, .mat, .csv" in str(error.value)
+
+
+def test_a_wrong_path_is_answered_with_what_is_understood(folder):
+    with pytest.raises(FileNotFoundError, match=r"nothing does not exist; expected a \.npz"):
+        load(folder / "nothing")
+
+
+@pytest.mark.parametrize(
+    "loader", sorted(set(any_path._BY_SUFFIX.values()), key=lambda f: f.__name__)
+)
+def test_one_name_for_one_option(loader):
+    shared = {"sample_shape": None, "labelled": True}
+    parameters = inspect.signature(loader).parameters
+    assert {name: parameters[name].default for name in shared} == shared

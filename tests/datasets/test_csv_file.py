@@ -1,0 +1,100 @@
+"""CSV files of flat rows."""
+
+import numpy as np
+import pytest
+
+from tenfold.datasets import load_csv
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_text(text, name="data.csv", encoding="utf-8"):
+        (tmp_path / name).write_bytes(text.encode(encoding))
+        return tmp_path / name
+
+    return write_text
+
+
+def test_rows_are_folded_and_labels_found_by_name(write):
+    data = load_csv(write("a,b,Label,c,d\n1,2,up,3,4\n5,6,down,7,8\n"), sample_shape=(2, 2))
+    assert data.X.tolist() == [[[1, 2], [3, 4]], [[5, 6], [7, 8]]]
+    assert data.y.tolist() == ["up", "down"]
+
+
+def test_column_by_column(write):
+    path = write("label,a,b,c,d\n0,1,2,3,4\n")
+    assert load_csv(path, sample_shape=(2, 2), order="F").X.tolist() == [[[1, 3], [2, 4]]]
+
+
+def test_labels_by_position_without_names(write):
+    path = write("1,2,7\r\n3,4,8\r\n")
+    data = load_csv(path, label_column=-1)
+    assert data.X.tolist() == [[1, 2], [3, 4]]
+    assert data.y.tolist() == [7, 8]
+    assert load_csv(path, label_column=0).X.tolist() == [[2, 7], [4, 8]]
+
+
+def test_labels_by_another_name(write):
+    assert load_csv(write("who,a\nann,1\nbo,2\n"), label_column="who").y.tolist() == ["ann", "bo"]
+
+
+@pytest.mark.parametrize("names", ["0,1,who", "a,b,who"])
+def test_a_row_of_names_is_not_a_sample(write, names):
+    assert len(load_csv(write(f"{names}\n5,6,ann\n"), label_column=-1)) == 1
+
+
+def test_a_row_of_numbers_is_a_sample(write):
+    assert len(load_csv(write("4,5,who\n5,6,ann\n"), label_column=-1)) == 2
+
+
+def test_no_labels(write):
+    data = load_csv(write("1,2\n3,4\n"), labelled=False)
+    assert data.y is None
+    assert data.X.tolist() == [[1, 2], [3, 4]]
+
+
+def test_tabs_byte_order_marks_quotes_and_blank_lines(write):
+    data = load_csv(write('label\ta\n"x\ty"\t1\n\nz\t2\n', "data.tsv", "utf-8-sig"))
+    assert data.y.tolist() == ["x\ty", "z"]
+    semicolons = write("label;a\nx;1\n", "semicolons.csv")
+    assert load_csv(semicolons, delimiter=";").X.tolist() == [[1]]
+
+
+def test_labels_that_cannot_be_found_are_asked_for(write):
+    path = write("a,b,c\n1,2,3\n")
+    said = r"cannot tell which column .* it has columns a, b, c; pass label_column"
+    with pytest.raises(ValueError, match=said):
+        load_csv(path)
+    with pytest.raises(ValueError, match=said):
+        load_csv(path, label_column="z")
+    with pytest.raises(ValueError, match="has 3 columns, so there is no column 3"):
+        load_csv(path, label_column=3)
+    with pytest.raises(ValueError, match="cannot tell which column"):
+        load_csv(write("label,y\n1,2\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("label,a,b\nx,1,2\ny,1\n", r"data\.csv, row 3: 2 cells; expected 3"),
+        ("label,a,b\nx,1,2\ny,1,2,3\n", r"data\.csv, row 3: 4 cells; expected 3"),
+        ("label,a,b\nx,1,2\n\ny,1,oops\n", r"data\.csv, row 4: 'oops' is not a number"),
+        ("label,a\nx,\n", r"data\.csv, row 2: '' is not a number"),
+        ("", r"data\.csv is empty"),
+        ("label,a\n", r"data\.csv has a row of names and no samples"),
+    ],
+)
+def test_a_bad_row_is_named_with_its_file(write, text, said):
+    with pytest.raises(ValueError, match=said):
+        load_csv(write(text))
+
+
+def test_a_file_that_is_not_text_is_named(write):
+    with pytest.raises(ValueError, match=r"data\.csv, row 1"):
+        load_csv(write("label,a\nÄ,1\n", encoding="latin-1"))
+
+
+def test_numbers_survive_to_the_last_digit(write):
+    values = np.random.default_rng(0).standard_normal((5, 4))
+    text = "\n".join(",".join(map(repr, row)) for row in values.tolist())
+    np.testing.assert_array_equal(load_csv(write(text), labelled=False).X, values)

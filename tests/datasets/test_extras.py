@@ -1,0 +1,44 @@
+"""Without the extra `data`, a loader that needs it says so and the others go on working."""
+
+import sys
+
+import numpy as np
+import pytest
+import scipy.io
+
+from tenfold.datasets import load_faces_subset, load_image_folder, load_mat, load_zarr, with_hog
+
+HDF5 = b"MATLAB 7.3 MAT-file".ljust(512) + b"\x89HDF\r\n\x1a\n"
+
+
+@pytest.fixture
+def without(monkeypatch):
+    def hide(package):
+        for name in {package, *sys.modules}:
+            if name.partition(".")[0] == package:
+                monkeypatch.setitem(sys.modules, name, None)
+
+    return hide
+
+
+@pytest.mark.parametrize(
+    ("package", "use"),
+    [
+        ("PIL", load_image_folder),
+        ("skimage", lambda _: load_faces_subset()),
+        ("skimage", lambda _: with_hog(np.zeros((1, 20, 20)))),
+        ("zarr", load_zarr),
+        ("h5py", lambda folder: load_mat(folder / "new.mat")),
+    ],
+)
+def test_a_missing_library_names_the_extra(without, image_folder, package, use):
+    (image_folder / "new.mat").write_bytes(HDF5)
+    without(package)
+    with pytest.raises(ImportError, match=r'pip install "tenfold\[data\]"'):
+        use(image_folder)
+
+
+def test_older_mat_files_need_no_extra(without, tmp_path):
+    scipy.io.savemat(tmp_path / "old.mat", {"X": np.ones((3, 2)), "y": [1, 2, 3]})
+    without("h5py")
+    assert len(load_mat(tmp_path / "old.mat")) == 3

@@ -1,0 +1,316 @@
+"""FI-2010, published by the test itself: five stocks, four days, three folds."""
+
+import gzip
+import lzma
+import zipfile
+
+import numpy as np
+import pytest
+
+from tenfold.datasets import FI2010_LABELS, FI2010Days, fi2010_fold, fi2010_text, load_fi2010_days
+
+PRICES = np.array([27.0, 13.5, 17.0, 13.2, 36.0])  # two stocks at nearly one price, as in June 2010
+N_DAYS = 4
+
+
+def make_stock(price, n, rng):
+    """Blocks (n, 144) whose best ask wanders about a price; the last nine features are constant."""
+    features = rng.standard_normal((n, 144)) * rng.uniform(0.1, 30, 144) + rng.uniform(-5, 5, 144)
+    features[:, 0] = price + 0.005 * rng.standard_normal(n).cumsum()
+    features[:, -9:] = 0.0
+    return features
+
+
+@pytest.fixture(scope="module")
+def market():
+    """Raw features and labels of every day and stock."""
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(14, 30, (N_DAYS, 5))
+    features = [
+        [make_stock(p, n, rng) for p, n in zip(PRICES, day, strict=True)] for day in lengths
+    ]
+    labels = [[rng.integers(1, 4, (n, 5)) for n in day] for day in lengths]
+    return lengths, features, labels
+
+
+def z_scored(market, fold):
+    """Every day and stock in the unit of fold k's training days, by NumPy's own std."""
+    _, features, _ = market
+    training = np.concatenate([stock for day in features[:fold] for stock in day])
+    scale = training.std(axis=0, ddof=1)
+    scale[scale == 0] = 1
+    return [[(stock - training.mean(axis=0)) / scale for stock in day] for day in features]
+
+
+def published(market, split, fold):
+    """The 149 rows of a published file: a training file goes stock by stock, then day by day."""
+    _, _, labels = market
+    values = z_scored(market, fold)
+    days = range(fold) if split == "Train" else [fold]
+    order = [(day, stock) for stock in range(5) for day in days]
+    columns = [np.hstack([values[d][s], labels[d][s]]) for d, s in order]
+    return np.vstack(columns).T
+
+
+def write_text(path, table):
+    text = "\n".join("   ".join(f"{value:.7e}" for value in row) for row in table).encode() + b"\n"
+    opened = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(f"deep/inside/{path.stem}", text)
+    else:
+        with opened(path, "wb") as file:
+            file.write(text)
+    return path
+
+
+@pytest.fixture
+def publish(market, tmp_path, monkeypatch):
+    """Write published files; the known block counts are those of this market."""
+    monkeypatch.setattr(fi2010_text, "STOCK_BLOCKS", market[0])
+
+    def write(*which, suffix="", folder="fi2010"):
+        for split, fold in which:
+            name = fi2010_text.published_name(split, fold) + suffix
+            write_text(tmp_path / folder / name, published(market, split, fold))
+        return tmp_path
+
+    return write
+
+
+@pytest.fixture
+def days_file(market, tmp_path):
+    lengths, _, labels = market
+    arrays = {}
+    for day, stocks in enumerate(z_scored(market, 1), start=1):
+        arrays[f"X{day}"] = np.concatenate(stocks).astype(np.float32)
+        arrays[f"y{day}"] = np.concatenate(labels[day - 1]).astype(np.uint8)
+        arrays[f"stock_offsets{day}"] = np.concatenate([[0], lengths[day - 1].cumsum()])
+    path = tmp_path / "npz" / "fi2010" / "fi2010_days_1-4.npz"
+    path.parent.mkdir(parents=True)
+    np.savez(path, **arrays)
+    return path
+
+
+def brute_force(market, fold, days, horizon, window):
+    """Windows, labels, days and stocks, one by one."""
+    _, _, labels = market
+    values = z_scored(market, fold)
+    windows = [
+        (values[d][s][end - window : end].T, labels[d][s][end - 1][horizon], d + 1, s + 1)
+        for d in days
+        for s in range(5)
+        for end in range(window, len(values[d][s]) + 1)
+    ]
+    return [np.array(column) for column in zip(*windows, strict=True)]
+
+
+# ── Folds ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("fold", [1, 2, 3])
+@pytest.mark.parametrize("source", ["text", "days"])
+@pytest.mark.parametrize(("horizon", "window"), [(10, 10), (50, 3)])
+def test_a_fold_is_the_windows_of_its_days(
+    market, publish, days_file, fold, source, horizon, window
+):
+    place = publish(("Train", fold), ("Test", fold)) / "fi2010"
+    place = place if source == "text" else days_file
+    halves = fi2010_fold(fold, place, horizon=horizon, window=window)
+    column = [10, 20, 30, 50, 100].index(horizon)
+    for half, days in zip(halves, (range(fold), [fold]), strict=True):
+        X, y, day, stock = brute_force(market, fold, days, column, window)
+        # Values of at most ten, in float32 from eight published digits.
+        np.testing.assert_allclose(half.X[:], X, atol=5e-6)
+        np.testing.assert_allclose(half.X.last_blocks, X[:, :, -1], atol=5e-6)
+        np.testing.assert_array_equal(half.y, y)
+        np.testing.assert_array_equal(half.groups, day)
+        np.testing.assert_array_equal(half.sample_info["stock"], stock)
+        assert half.mode_names == ("feature", "block")
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zip"])
+def test_compression_changes_nothing(publish, suffix):
+    plain = fi2010_fold(1, publish(("Train", 1), ("Test", 1), folder="plain") / "plain")
+    other = fi2010_fold(1, publish(("Train", 1), ("Test", 1), suffix=suffix, folder="o") / "o")
+    np.testing.assert_array_equal(other.train.X.rows, plain.train.X.rows)
+    np.testing.assert_array_equal(other.test.y, plain.test.y)
+
+
+def test_files_are_found_in_the_published_tree_and_by_the_variable(publish, monkeypatch):
+    root = publish(("Train", 2), folder="BenchmarkDatasets/NoAuction/Training")
+    publish(("Test", 2), folder="BenchmarkDatasets/NoAuction/Testing")
+    monkeypatch.setenv("TENFOLD_DATA", str(root))
+    assert fi2010_fold(2).test.classes.tolist() == sorted(FI2010_LABELS)
+
+
+def test_the_windows_hold_no_more_memory_than_the_blocks(days_file):
+    train = fi2010_fold(3, days_file).train
+    assert train.X.dtype == np.float32
+    assert train.X.nbytes == train.X.rows.nbytes == len(train.X.rows) * 144 * 4
+
+
+# ── Days ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_days_from_text_are_those_of_the_file(publish, days_file):
+    place = publish(("Train", 1), ("Test", 1), ("Test", 2), ("Test", 3)) / "fi2010"
+    from_text, from_file = load_fi2010_days(place), load_fi2010_days(days_file)
+    assert len(from_text) == len(from_file) == N_DAYS
+    for text, file in zip(from_text.features, from_file.features, strict=True):
+        np.testing.assert_allclose(text, file, atol=5e-6)
+    for name in ("labels", "stock_offsets"):
+        for text, file in zip(getattr(from_text, name), getattr(from_file, name), strict=True):
+            np.testing.assert_array_equal(text, file)
+
+
+def test_days_end_before_the_first_fold_that_is_not_there(publish):
+    days = load_fi2010_days(publish(("Train", 1), ("Test", 1), ("Test", 3)))
+    assert len(days) == 2
+    assert repr(days).startswith("FI2010Days: days 1 to 2, ")
+
+
+def test_a_fold_beyond_the_days_says_which_are_here(days_file):
+    with pytest.raises(ValueError, match="fold 4 needs days 1 to 5, but days 1 to 4 are here"):
+        load_fi2010_days(days_file).fold(4)
+
+
+def test_constant_features_stay_finite():
+    rng = np.random.default_rng(0)
+    features = tuple(rng.standard_normal((50, 144)) for _ in range(2))
+    features[0][:, 7] = 3.0
+    labels = tuple(rng.integers(1, 4, (50, 5)) for _ in range(2))
+    offsets = (np.array([0, 10, 20, 30, 40, 50]),) * 2
+    fold = FI2010Days(features, labels, offsets).fold(1, window=2)
+    np.testing.assert_array_equal(fold.train.X.rows[:, 7], 0.0)
+    np.testing.assert_allclose(fold.test.X.rows[:, 7], features[1][:, 7] - 3.0, atol=1e-12)
+
+
+# ── Bad input ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("fold", [0, 10])
+def test_folds_go_from_one_to_nine(fold, tmp_path):
+    with pytest.raises(ValueError, match="FI-2010 has folds 1 to 9"):
+        fi2010_fold(fold, tmp_path)
+
+
+def test_an_unknown_horizon_is_refused(days_file):
+    with pytest.raises(ValueError, match=r"horizon is 15; FI-2010 has labels for \(10, 20, 30"):
+        fi2010_fold(1, days_file, horizon=15)
+
+
+def test_a_missing_half_names_the_file_the_place_and_the_source(publish):
+    place = publish(("Train", 2))
+    with pytest.raises(FileNotFoundError) as error:
+        fi2010_fold(2, place)
+    for part in ("Fold 2", "Test_Dst_NoAuction_ZScore_CF_2.txt", str(place), "Fairdata"):
+        assert part in str(error.value)
+    with pytest.raises(FileNotFoundError, match="Train_Dst_NoAuction_ZScore_CF_1"):
+        load_fi2010_days(place)
+
+
+def spoil(table, how):
+    """A published table with one thing wrong."""
+    table = table.copy()
+    if how == "transposed":
+        return table.T
+    if how == "short":
+        return table[:77]
+    if how == "long":
+        return np.vstack([table, table[-1]])
+    if how == "not finite":
+        table[4, 9] = np.inf
+    if how == "no label":
+        table[145, 3] = 0.5
+    if how == "one stock":
+        table[0] = 0.0
+    return table
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        (
+            "transposed",
+            r"CF_1\.txt: row 1 holds 149 numbers, so the file is transposed; expected 149 rows",
+        ),
+        ("short", r"CF_1\.txt: ends after row 77; expected 149"),
+        ("long", r"CF_1\.txt: row 150 holds"),
+        ("not finite", r"CF_1\.txt: row 5 holds a value that is not finite"),
+        ("no label", r"CF_1\.txt: row 146 holds 0\.5; expected the labels .* of horizon 20"),
+        ("one stock", r"CF_1\.txt: the best ask \(row 1\) jumps at columns \[\]; expected 4"),
+    ],
+)
+def test_a_spoilt_file_is_named_with_its_row(market, publish, how, said):
+    place = publish(("Train", 1), ("Test", 1))
+    path = place / "fi2010" / fi2010_text.published_name("Train", 1)
+    write_text(path, spoil(published(market, "Train", 1), how))
+    with pytest.raises(ValueError, match=said):
+        fi2010_fold(1, place)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zip"])
+@pytest.mark.parametrize("keep", [0.0, 0.4])
+def test_a_truncated_file_is_named(publish, suffix, keep):
+    place = publish(("Train", 1), ("Test", 1), suffix=suffix)
+    path = place / "fi2010" / (fi2010_text.published_name("Train", 1) + suffix)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(keep * len(whole))])
+    with pytest.raises(ValueError, match=r"Train_Dst_NoAuction_ZScore_CF_1\.txt"):
+        fi2010_fold(1, place)
+
+
+def test_text_cut_inside_a_row_names_the_row(publish):
+    place = publish(("Train", 1), ("Test", 1))
+    path = place / "fi2010" / fi2010_text.published_name("Train", 1)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:60]) + lines[60][:100])
+    with pytest.raises(ValueError, match=r"CF_1\.txt: row 61 holds \d numbers, row 1 "):
+        fi2010_fold(1, place)
+
+
+def test_text_that_is_not_numbers_names_the_row(publish):
+    place = publish(("Train", 1), ("Test", 1))
+    path = place / "fi2010" / fi2010_text.published_name("Train", 1)
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[2] = lines[2].replace(b"e", b"x", 1)
+    path.write_bytes(b"".join(lines))
+    with pytest.raises(ValueError, match=r"CF_1\.txt: row 3: could not convert string"):
+        fi2010_fold(1, place)
+
+
+def test_days_that_cannot_be_told_apart_are_refused(market, publish, monkeypatch):
+    place = publish(("Train", 2), ("Test", 2))
+    other = market[0].copy()
+    other[0, 2] += 1
+    monkeypatch.setattr(fi2010_text, "STOCK_BLOCKS", other)
+    with pytest.raises(ValueError, match=r"CF_2\.txt: stocks begin at .* use load_fi2010_days"):
+        fi2010_fold(2, place)
+
+
+@pytest.mark.parametrize(
+    ("array", "value", "said"),
+    [
+        ("X2", np.zeros((144, 30)), r"X2 has shape \(144, 30\)"),
+        ("y2", np.zeros((3, 5)), r"and y2 \(3, 5\); expected \(n, 144\) and \(n, 5\)"),
+        ("stock_offsets1", np.array([0, 5, 4, 6, 7, 8]), "stock_offsets1 is .* rising numbers"),
+        ("X2", None, r"it has days \[1, 3, 4\]; expected arrays X1, X2, ... without a gap"),
+        ("y3", None, "y3"),
+    ],
+)
+def test_a_spoilt_day_is_named_with_its_file(days_file, array, value, said):
+    with np.load(days_file) as stored:
+        arrays = {name: stored[name] for name in stored.files if name != array}
+    if value is not None:
+        arrays[array] = value
+    np.savez(days_file, **arrays)
+    with pytest.raises(ValueError, match=rf"fi2010_days_1-4\.npz is not a whole .*{said}"):
+        load_fi2010_days(days_file)
+
+
+def test_a_truncated_file_of_days_is_named(days_file):
+    days_file.write_bytes(days_file.read_bytes()[:1000])
+    with pytest.raises(ValueError, match=r"fi2010_days_1-4\.npz is not a whole"):
+        load_fi2010_days(days_file)

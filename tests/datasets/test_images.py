@@ -1,0 +1,114 @@
+"""Folders of images."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tenfold.datasets import load_image_folder, resize_images
+
+
+def test_classes_are_subfolders_in_natural_order(image_folder):
+    data = load_image_folder(image_folder)
+    assert data.X.shape == (6, 6, 5)
+    assert data.y.tolist() == ["s1", "s1", "s2", "s2", "s10", "s10"]
+    assert data.sample_info["file"].tolist()[:3] == ["s1/1.png", "s1/2.png", "s2/1.png"]
+    assert data.name == "pets"
+
+
+def test_pixels_are_grey_levels_from_0_to_1(image_folder):
+    data = load_image_folder(image_folder)
+    stored = np.asarray(Image.open(image_folder / "s2" / "2.png"))
+    np.testing.assert_array_equal(data.X[3], stored / 255)
+
+
+def test_files_come_in_natural_order(tmp_path, write_image):
+    for number in (10, 9, 1):
+        write_image(tmp_path / "a" / f"{number}.pgm", np.full((2, 2), number))
+    assert (load_image_folder(tmp_path).X[:, 0, 0] * 255).round().tolist() == [1, 9, 10]
+
+
+def test_colour_keeps_three_channels(tmp_path, write_image):
+    pixels = np.random.default_rng(0).integers(0, 256, (4, 3, 3))
+    write_image(tmp_path / "a" / "1.png", pixels)
+    data = load_image_folder(tmp_path, grey=False)
+    np.testing.assert_array_equal(data.X[0], pixels / 255)
+    assert data.mode_names == ("row", "column", "channel")
+
+
+def test_a_grey_image_read_in_colour_has_three_equal_channels(image_folder):
+    X = load_image_folder(image_folder, grey=False).X
+    assert X.shape == (6, 6, 5, 3)
+    assert np.ptp(X, axis=3).max() == 0
+
+
+@pytest.mark.parametrize("grey", [True, False])
+def test_sixteen_bits_per_pixel_are_not_clipped(tmp_path, grey):
+    (tmp_path / "a").mkdir()
+    deep = np.array([[0, 257, 65535]], dtype=np.uint16)
+    Image.fromarray(deep).save(tmp_path / "a" / "1.png")
+    X = load_image_folder(tmp_path, grey=grey).X[0]
+    np.testing.assert_allclose(X if grey else X[..., 2], deep / 65535, rtol=1e-15)
+
+
+def test_an_image_is_turned_as_a_viewer_would(tmp_path):
+    (tmp_path / "a").mkdir()
+    image = Image.fromarray(np.array([[0, 255, 255]], dtype=np.uint8))
+    exif = image.getexif()
+    exif[0x0112] = 6  # the camera was turned by a quarter
+    image.save(tmp_path / "a" / "1.png", exif=exif)
+    assert load_image_folder(tmp_path).X[0].tolist() == [[0.0], [1.0], [1.0]]
+
+
+def test_resizing_is_resize_images(image_folder):
+    whole = load_image_folder(image_folder)
+    small = load_image_folder(image_folder, resize=(3, 4))
+    np.testing.assert_allclose(small.X, resize_images(whole.X, (3, 4)), rtol=1e-12)
+
+
+def test_mixed_sizes_name_both_files_and_the_way_out(image_folder, write_image):
+    odd = write_image(image_folder / "s2" / "2.png", np.zeros((7, 5)))
+    with pytest.raises(ValueError, match="images differ in size") as error:
+        load_image_folder(image_folder)
+    said = str(error.value)
+    assert f"{image_folder / 's1' / '1.png'} is 6x5" in said
+    assert f"{odd} is 7x5" in said
+    assert "resize=(H, W)" in said
+    assert "--resize" in said
+    assert load_image_folder(image_folder, resize=(6, 5)).X.shape == (6, 6, 5)
+
+
+@pytest.mark.parametrize("content", [b"", b"not an image", None])
+def test_an_unreadable_image_is_named(image_folder, content):
+    bad = image_folder / "s10" / "2.png"
+    bad.write_bytes(bad.read_bytes()[:40] if content is None else content)
+    with pytest.raises(ValueError, match=r"cannot read .*s10.2\.png as an image"):
+        load_image_folder(image_folder)
+
+
+def test_an_empty_class_is_named(image_folder):
+    (image_folder / "s3").mkdir()
+    with pytest.raises(ValueError, match=r"class folder .*s3 holds no images"):
+        load_image_folder(image_folder)
+
+
+def test_images_without_subfolders_are_not_classes(image_folder):
+    with pytest.raises(ValueError, match=r"has no subfolders \(2 images lie in it directly\)"):
+        load_image_folder(image_folder / "s1")
+
+
+def test_unlabelled_images_can_lie_anywhere(image_folder):
+    assert load_image_folder(image_folder / "s1", labelled=False).y is None
+    assert len(load_image_folder(image_folder, labelled=False)) == 6
+
+
+def test_a_folder_without_images_and_labels_says_so(tmp_path):
+    with pytest.raises(ValueError, match="holds no images"):
+        load_image_folder(tmp_path, labelled=False)
+
+
+def test_a_wrong_path_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere does not exist"):
+        load_image_folder(tmp_path / "nowhere")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NotADirectoryError, match="file is not a folder"):
+        load_image_folder(tmp_path / "file")

@@ -1,0 +1,208 @@
+"""NumPy's own files."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from tenfold.datasets import load_npy, load_npz
+
+X = np.random.default_rng(0).random((6, 4, 3))
+Y = np.array([1, 1, 2, 2, 3, 3])
+
+
+@pytest.fixture
+def npz(tmp_path):
+    def write(**arrays):
+        np.savez(tmp_path / "data.npz", **arrays)
+        return tmp_path / "data.npz"
+
+    return write
+
+
+@pytest.fixture
+def npy(tmp_path):
+    def write(array, name="data.npy"):
+        np.save(tmp_path / name, array)
+        return tmp_path / name
+
+    return write
+
+
+class Bomb:
+    """What a pickle may do to whoever opens it."""
+
+    def __reduce__(self):
+        return (pytest.fail, ("a pickle was opened",))
+
+
+# ── .npz ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("label", ["y", "gnd", "labels", "Target", "anything"])
+def test_one_tensor_and_one_vector_leave_no_question(npz, label):
+    data = load_npz(npz(**{"samples": X, label: Y}))
+    np.testing.assert_array_equal(data.X, X)
+    assert data.y.tolist() == Y.tolist()
+
+
+def test_other_vectors_are_kept_beside_the_samples(npz):
+    data = load_npz(npz(X=X, y=Y, pose=np.arange(6), version=np.array(3)))
+    assert list(data.sample_info) == ["pose"]
+    assert data.sample_info["pose"].tolist() == list(range(6))
+
+
+def test_several_tensors_are_listed_and_key_asked_for(npz):
+    path = npz(X=X, other=X, y=Y)
+    with pytest.raises(ValueError, match="several arrays") as error:
+        load_npz(path)
+    assert "X (6, 4, 3), other (6, 4, 3), y (6,); pass key=NAME (--key NAME)" in str(error.value)
+    assert str(path) in str(error.value)
+    assert load_npz(path, key="other").X.shape == X.shape
+
+
+def test_several_vectors_are_listed_and_label_key_asked_for(npz):
+    path = npz(X=X, person=Y, pose=Y)
+    with pytest.raises(ValueError, match=r"cannot tell .* labels: .*person \(6,\), pose \(6,\)"):
+        load_npz(path)
+    assert load_npz(path, label_key="person").y.tolist() == Y.tolist()
+    assert load_npz(path, labelled=False).y is None
+
+
+@pytest.mark.parametrize("option", ["key", "label_key"])
+def test_an_array_that_is_not_there_is_answered_with_those_that_are(npz, option):
+    with pytest.raises(ValueError, match=r"has no array 'Z'; it holds X \(6, 4, 3\), y \(6,\)"):
+        load_npz(npz(X=X, y=Y), **{option: "Z"})
+
+
+def test_a_file_without_samples_says_so(npz):
+    with pytest.raises(ValueError, match="no array of samples"):
+        load_npz(npz(y=Y))
+
+
+def test_labels_that_do_not_match_are_counted(npz):
+    path = npz(X=np.moveaxis(X, 0, -1), y=Y)
+    with pytest.raises(ValueError, match="has 4 samples along axis 0, but y has 6 labels"):
+        load_npz(path)
+    np.testing.assert_array_equal(load_npz(path, sample_axis=2).X, X)
+    with pytest.raises(ValueError, match="no axis 3"):
+        load_npz(path, sample_axis=3)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_flat_rows_are_folded_in_the_order_said(npz, order):
+    flat = np.array([sample.ravel(order) for sample in X])
+    data = load_npz(npz(X=flat, y=Y), sample_shape=(4, 3), order=order)
+    np.testing.assert_array_equal(data.X, X)
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (12, 1, 2)])
+def test_a_shape_that_does_not_fit_says_what_came(npz, shape):
+    with pytest.raises(ValueError, match=r"samples have shape \(12,\), which sample_shape="):
+        load_npz(npz(X=X.reshape(6, 12), y=Y), sample_shape=shape)
+
+
+def test_an_unknown_order_is_refused(npz):
+    with pytest.raises(ValueError, match="order is 'A'"):
+        load_npz(npz(X=X, y=Y), order="A")
+
+
+@pytest.mark.parametrize("array", [X.astype(complex), X.astype(str)])
+def test_samples_must_be_real_numbers(npz, array):
+    with pytest.raises(ValueError, match=r"array 'X' holds .* not real numbers"):
+        load_npz(npz(X=array, y=Y))
+
+
+def test_pickled_objects_are_never_opened(npz):
+    path = npz(X=np.array([[Bomb()] * 2] * 2, dtype=object), y=Y[:2])
+    with pytest.raises(ValueError, match=r"data\.npz holds pickled Python objects"):
+        load_npz(path)
+
+
+@pytest.mark.parametrize("keep", [0, 10, 300, -30])
+def test_a_truncated_file_is_named(npz, keep):
+    path = npz(X=X, y=Y)
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(ValueError, match=r"data\.npz is not a whole \.npy or \.npz file"):
+        load_npz(path)
+
+
+# ── .npy ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_npy_is_mapped_not_read(npy):
+    data = load_npy(npy(X), Y)
+    assert isinstance(data.X, np.memmap)
+    assert not data.X.flags.writeable
+    np.testing.assert_array_equal(data.X, X)
+
+
+def test_folding_a_mapped_file_copies_nothing(npy):
+    data = load_npy(npy(X.reshape(6, 12)), Y, sample_shape=(4, 3))
+    assert isinstance(data.X, np.memmap)
+    np.testing.assert_array_equal(data.X, X)
+
+
+def test_labels_may_be_a_list_a_npy_or_a_text_file(npy, tmp_path):
+    path = npy(X)
+    text = tmp_path / "labels.txt"
+    text.write_text("s1\ns1\ns2\ns2\ns10\n s10 \n")
+    wanted = ["s1", "s1", "s2", "s2", "s10", "s10"]
+    assert load_npy(path, wanted).y.tolist() == wanted
+    assert load_npy(path, text).y.tolist() == wanted
+    assert load_npy(path, str(npy(np.array(wanted), "labels.npy"))).y.tolist() == wanted
+
+
+def test_labels_in_whole_numbers_become_integers(npy, tmp_path):
+    (tmp_path / "labels.txt").write_text("2\n10\n2\n10\n-1\n3\n")
+    labels = load_npy(npy(X), tmp_path / "labels.txt").y
+    assert labels.dtype == np.int64
+    assert labels.tolist() == [2, 10, 2, 10, -1, 3]
+    assert load_npy(npy(X), Y.astype(float)).y.dtype == np.int64
+    assert load_npy(npy(X), Y + 0.5).y.tolist() == (Y + 0.5).tolist()
+
+
+def test_npy_asks_for_labels(npy):
+    with pytest.raises(ValueError, match=r"holds samples only; pass labels \(--labels FILE"):
+        load_npy(npy(X))
+    assert load_npy(npy(X), labelled=False).y is None
+
+
+def test_too_few_labels_are_counted(npy):
+    with pytest.raises(ValueError, match=r"labels have shape \(5,\), but there are 6 samples"):
+        load_npy(npy(X), Y[:5])
+
+
+def test_one_axis_is_not_a_batch(npy):
+    with pytest.raises(ValueError, match=r"has shape \(6,\); expected \(n, I_1"):
+        load_npy(npy(Y), Y)
+
+
+def test_a_pickled_npy_is_never_opened(npy, tmp_path):
+    said = r"\.npy holds pickled Python objects, .* save it again"
+    with pytest.raises(ValueError, match=said):
+        load_npy(npy(np.array([Bomb(), Bomb()], dtype=object)), Y)
+    (tmp_path / "plain.npy").write_bytes(pickle.dumps(Bomb()))
+    with pytest.raises(ValueError, match=said):
+        load_npy(tmp_path / "plain.npy", Y)
+
+
+@pytest.mark.parametrize("keep", [0, 10, 200])
+def test_a_truncated_npy_is_named(npy, keep):
+    path = npy(X)
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(ValueError, match=r"data\.npy"):
+        load_npy(path, Y)
+
+
+def test_labels_that_are_not_text_are_named(npy, tmp_path):
+    (tmp_path / "labels.txt").write_bytes(b"\xff\xfe\x00\x80")
+    with pytest.raises(ValueError, match=r"labels\.txt is not text"):
+        load_npy(npy(X), tmp_path / "labels.txt")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"none\.npz does not exist"):
+        load_npz(tmp_path / "none.npz")
+    with pytest.raises(FileNotFoundError, match=r"none\.npy does not exist"):
+        load_npy(tmp_path / "none.npy", Y)

@@ -1,0 +1,115 @@
+"""The ORL faces, from a folder and from scikit-learn's copy."""
+
+import joblib
+import numpy as np
+import pytest
+
+from tenfold.datasets import load_orl, resize_images
+
+RNG = np.random.default_rng(0)
+PIXELS = RNG.integers(0, 256, (400, 112, 92), dtype=np.uint8)
+NAMES = [f"s{person}/{image}.pgm" for person in range(1, 41) for image in range(1, 11)]
+
+
+def write_pgm(path, pixels):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    height, width = pixels.shape
+    path.write_bytes(b"P5\n%d %d\n255\n" % (width, height) + pixels.tobytes())
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    root = tmp_path_factory.mktemp("data")
+    for name, pixels in zip(NAMES, PIXELS, strict=True):
+        write_pgm(root / "orl" / name, pixels)
+    return root
+
+
+@pytest.fixture
+def damaged(written, tmp_path):
+    """A copy of the folder to spoil, made of links."""
+    for name in NAMES:
+        link = tmp_path / name
+        link.parent.mkdir(exist_ok=True)
+        link.symlink_to(written / "orl" / name)
+    return tmp_path
+
+
+def test_persons_come_in_natural_order_at_the_papers_size(written):
+    data = load_orl(written)
+    assert data.X.shape == (400, 40, 30)
+    assert data.y[::10].tolist() == [f"s{person}" for person in range(1, 41)]
+    assert data.sample_info["file"].tolist() == NAMES
+    np.testing.assert_allclose(data.X, resize_images(PIXELS / 255, (40, 30)), rtol=1e-12)
+
+
+def test_the_original_size_is_the_files_pixels(written):
+    np.testing.assert_array_equal(load_orl(written / "orl", shape=None).X, PIXELS / 255)
+
+
+def test_the_variable_says_where_to_look(written, monkeypatch):
+    monkeypatch.setenv("TENFOLD_DATA", str(written))
+    assert len(load_orl()) == 400
+
+
+def test_without_argument_or_variable_both_are_named():
+    with pytest.raises(FileNotFoundError, match=r"pass data=DIRECTORY, or set .* TENFOLD_DATA"):
+        load_orl()
+
+
+def test_a_variable_that_points_nowhere_is_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("TENFOLD_DATA", str(tmp_path / "gone"))
+    with pytest.raises(FileNotFoundError, match=r"gone does not exist; .*variable TENFOLD_DATA"):
+        load_orl()
+
+
+def test_a_missing_set_says_what_was_looked_for_where_and_where_to_get_it(tmp_path):
+    with pytest.raises(FileNotFoundError) as error:
+        load_orl(tmp_path)
+    for part in ("orl/s1/1.pgm", str(tmp_path), "AT&T Laboratories Cambridge"):
+        assert part in str(error.value)
+
+
+def test_a_missing_image_is_named(damaged):
+    (damaged / "s17" / "3.pgm").unlink()
+    with pytest.raises(FileNotFoundError, match=r"no s17/3\.pgm in"):
+        load_orl(damaged)
+
+
+def test_a_truncated_image_is_named(damaged, written):
+    whole = (damaged / "s40" / "10.pgm").read_bytes()
+    (damaged / "s40" / "10.pgm").unlink()
+    (damaged / "s40" / "10.pgm").write_bytes(whole[:5000])
+    with pytest.raises(ValueError, match=r"s40.10\.pgm"):
+        load_orl(damaged)
+
+
+def test_a_transposed_image_is_named(damaged):
+    (damaged / "s2" / "1.pgm").unlink()
+    write_pgm(damaged / "s2" / "1.pgm", PIXELS[10].T)
+    with pytest.raises(
+        ValueError, match=r"s2.1\.pgm has 92x112 pixels, but ORL images have 112x92"
+    ):
+        load_orl(damaged)
+
+
+def test_olivetti_is_read_from_scikit_learns_own_file(tmp_path):
+    faces = RNG.random((400, 64 * 64)).astype(np.float32)
+    faces[0, :2] = 0, 1  # scikit-learn stretches the whole set to [0, 1]
+    joblib.dump(faces, tmp_path / "olivetti_py3.pkz", compress=6)
+    data = load_orl(tmp_path, source="olivetti", shape=None)
+    assert data.X.shape == (400, 64, 64)
+    # scikit-learn turns the images, which are stored column by column.
+    np.testing.assert_allclose(data.X[7], faces[7].reshape(64, 64).T, rtol=1e-7)
+    assert data.y[::10].tolist() == [f"s{person}" for person in range(1, 41)]
+    assert load_orl(tmp_path, source="olivetti").X.shape == (400, 40, 30)
+
+
+def test_olivetti_is_never_downloaded(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"run sklearn\.datasets\.fetch_olivetti_faces"):
+        load_orl(tmp_path, source="olivetti")
+
+
+def test_an_unknown_source_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="source is 'web'"):
+        load_orl(tmp_path, source="web")
