@@ -1,3 +1,8 @@
-"""Multilinear (tensor) subspace and discriminant learning in the manner of scikit-learn."""
+"""Multilinear subspace and discriminant learning: exact, one pass, scikit-learn-shaped."""
+
+from tenfold.methods import CMDA, CSDA, DATER, DGTDA, GTDA, MCSDA, MPCA
+from tenfold.moments import ClassMoments
 
 __version__ = "0.1.0"
+
+__all__ = ["CMDA", "CSDA", "DATER", "DGTDA", "GTDA", "MCSDA", "MPCA", "ClassMoments"]

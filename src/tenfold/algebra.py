@@ -1,0 +1,165 @@
+"""Unfolding, mode products, projection and reconstruction of batches of tensors.
+
+The convention of the whole library is said here once: **axis 0 counts samples, mode k is axis
+k + 1**, with modes numbered from 0. A batch of N samples of order K has shape (N, I_1, ..., I_K);
+a projection along mode k is a matrix W_k of shape (I_k, r_k).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+BLOCK_BYTES = (
+    32 * 2**20
+)  # temporaries of one block of samples: large enough for BLAS, small for RAM
+
+
+def unfold(X: Array, mode: int) -> Array:
+    """Mode-k unfolding of every sample of a batch (Definition 1).
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, I_1, ..., I_K)
+        A batch of tensors.
+    mode : int
+        The mode, from 0 to K - 1.
+
+    Returns
+    -------
+    ndarray of shape (n, I_k, I / I_k)
+        The mode-k fibres of each sample as columns, the other modes in C order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.algebra import unfold
+    >>> unfold(np.arange(6).reshape(1, 2, 3), mode=1)[0]
+    array([[0, 3],
+           [1, 4],
+           [2, 5]])
+    """
+    if not 0 <= mode < X.ndim - 1:
+        raise ValueError(
+            f"mode {mode} does not exist: the samples have {X.ndim - 1} mode(s), "
+            f"numbered from 0 to {X.ndim - 2}"
+        )
+    return np.moveaxis(X, mode + 1, 1).reshape(X.shape[0], X.shape[mode + 1], -1)
+
+
+def mode_product(X: Array, matrix: Array, mode: int) -> Array:
+    """Mode-k product of every sample with one matrix (Definition 2).
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, I_1, ..., I_K)
+        A batch of tensors.
+    matrix : ndarray of shape (J, I_k)
+        The matrix that multiplies every mode-k fibre.
+    mode : int
+        The mode, from 0 to K - 1.
+
+    Returns
+    -------
+    ndarray of shape (n, I_1, ..., J, ..., I_K)
+        The batch with mode k changed from I_k to J entries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.algebra import mode_product
+    >>> mode_product(np.ones((5, 4, 3)), np.ones((2, 4)), mode=0).shape
+    (5, 2, 3)
+    """
+    if matrix.ndim != 2 or matrix.shape[1] != X.shape[mode + 1]:
+        raise ValueError(
+            f"a matrix of shape {matrix.shape} cannot multiply mode {mode}, which has "
+            f"{X.shape[mode + 1]} entries; pass one of shape (J, {X.shape[mode + 1]})"
+        )
+    inner = prod(X.shape[mode + 2 :])
+    if inner == 1:  # the last mode: one product for the whole batch
+        product = X.reshape(-1, X.shape[mode + 1]) @ matrix.T
+    else:
+        product = matrix @ X.reshape(-1, X.shape[mode + 1], inner)
+    return product.reshape(*X.shape[: mode + 1], matrix.shape[0], *X.shape[mode + 2 :])
+
+
+def project(X: Array, projections: Sequence[Array]) -> Array:
+    """Project a batch onto one subspace per mode, ``X x_1 W_1^T ... x_K W_K^T`` (eq. 6).
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, I_1, ..., I_K)
+        A batch of tensors.
+    projections : sequence of K ndarrays of shape (I_k, r_k)
+        One matrix per mode.
+
+    Returns
+    -------
+    ndarray of shape (n, r_1, ..., r_K)
+        The projected batch.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.algebra import project
+    >>> project(np.ones((5, 4, 3)), [np.ones((4, 2)), np.ones((3, 1))])[0]
+    array([[12.],
+           [12.]])
+    """
+    for mode in shrinking_order(projections):
+        X = mode_product(X, projections[mode].T, mode)
+    return X
+
+
+def reconstruct(Y: Array, projections: Sequence[Array]) -> Array:
+    """Map projected tensors back to the sample space, the least-squares inverse of `project`.
+
+    For orthonormal columns this is ``Y x_1 W_1 ... x_K W_K``; for others the pseudo-inverse
+    takes the place of ``W_k^T``.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, r_1, ..., r_K)
+        A batch of projected tensors.
+    projections : sequence of K ndarrays of shape (I_k, r_k)
+        The matrices that `project` used.
+
+    Returns
+    -------
+    ndarray of shape (n, I_1, ..., I_K)
+        The samples of the spanned subspace with these projections.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.algebra import project, reconstruct
+    >>> X = np.arange(12.0).reshape(1, 4, 3)
+    >>> bool(np.allclose(reconstruct(project(X, [np.eye(4), 2 * np.eye(3)]),
+    ...                              [np.eye(4), 2 * np.eye(3)]), X))
+    True
+    """
+    for mode, W in enumerate(projections):
+        Y = mode_product(Y, np.linalg.pinv(W).T, mode)
+    return Y
+
+
+def shrinking_order(projections: Sequence[Array]) -> list[int]:
+    """The order of modes in which projecting costs least: the strongest reduction first."""
+    return sorted(
+        range(len(projections)),
+        key=lambda k: projections[k].shape[-1] / projections[k].shape[-2],
+    )
+
+
+def row_blocks(n: int, bytes_per_row: int, budget: int = BLOCK_BYTES) -> Iterator[slice]:
+    """Slices that cut n rows into blocks of at most `budget` bytes, one row at the least."""
+    step = max(1, budget // max(1, bytes_per_row))
+    for start in range(0, n, step):
+        yield slice(start, min(n, start + step))

@@ -1,0 +1,217 @@
+"""Algorithm 1: solve each mode in turn until the subspaces rest, for a stack of models at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from tenfold.algebra import Array
+from tenfold.criterion import Criterion, Recipe
+from tenfold.solvers import NESTED, orthonormalised
+
+T = TypeVar("T")
+Share = Callable[[Callable[[slice], T], int, float], list[T]]  # work on parts of a stack
+
+
+@dataclass(frozen=True, eq=False)
+class Alternation:
+    """What `alternate` found.
+
+    Parameters
+    ----------
+    projections : list of K ndarrays of shape (M, I_k, max r_k)
+        One projection per mode and model; columns beyond a model's rank are zero.
+    objective : ndarray of shape (M, rounds)
+        The objective after each round; a model that rests keeps its last value.
+    n_iter : ndarray of shape (M,)
+        Rounds made for each model.
+    converged : ndarray of shape (M,)
+        Whether its subspaces came to rest.
+    """
+
+    projections: list[Array]
+    objective: Array
+    n_iter: Array
+    converged: Array
+
+
+def in_one_go(work: Callable[[slice], T], n_models: int, flops: float) -> list[T]:
+    """Work on a whole stack at once; `tenfold.threads` shares it out over threads instead."""
+    return [work(slice(0, n_models))]
+
+
+def alternate(
+    criterion: Criterion,
+    ranks: Array,
+    recipe: Recipe,
+    share: Share[tuple[Array, Array]] = in_one_go,
+) -> Alternation:
+    """Maximise a criterion over one projection per mode, one mode at a time.
+
+    Parameters
+    ----------
+    criterion : Criterion
+        What M models maximise and minimise.
+    ranks : ndarray of shape (M, K)
+        The rank of each mode for each model.
+    recipe : Recipe
+        Solver, ridge, start and stopping rule.
+    share : callable
+        Who works on which part of a stack.
+
+    Returns
+    -------
+    Alternation
+        Projections and the history of the objective.
+    """
+    n_models, n_modes = ranks.shape
+    start = [_initial(recipe.init, criterion.shape[k], ranks[:, k]) for k in range(n_modes)]
+    modes = [_Mode(criterion, recipe, k, ranks[:, k], share) for k in range(n_modes)]
+    factors, bases = list(start), list(start)
+    once = recipe.direct or n_modes == 1
+    max_iter = 1 if once else recipe.max_iter
+    active = np.arange(n_models)
+    objective, n_iter = np.zeros((n_models, max_iter)), np.zeros(n_models, dtype=int)
+    for t in range(max_iter):
+        moved = np.zeros(len(active))
+        for k, mode in enumerate(modes):
+            shared = _shared_problems(mode, ranks) if t == k == 0 else None
+            W, basis, values = mode.solve(start if recipe.direct else factors, active, shared)
+            if t == 0:
+                factors[k], bases[k] = W, basis
+                moved += np.inf
+            else:
+                moved += subspace_distance(basis, bases[k][active])
+                factors[k][active], bases[k][active] = W, basis
+        objective[active, t:] = values[:, None]
+        n_iter[active] = t + 1
+        active = active[moved > recipe.tol]
+        if not len(active):
+            break
+    if recipe.direct:
+        objective[:, 0] = modes[-1].objective(factors)
+    converged = np.ones(n_models, dtype=bool)
+    converged[active] = once
+    return Alternation(factors, objective[:, : n_iter.max()], n_iter, converged)
+
+
+@dataclass(frozen=True, eq=False)
+class _Mode:
+    """One mode of a stack of models, and how it is solved."""
+
+    criterion: Criterion
+    recipe: Recipe
+    mode: int
+    ranks: Array  # (M,)
+    share: Share[tuple[Array, Array]]
+
+    def solve(
+        self, factors: list[Array], active: Array, shared: tuple[Array, Array] | None
+    ) -> tuple[Array, Array, Array]:
+        """New columns, an orthonormal basis of them, and the objective of each active model.
+
+        With `shared`, the models at ``shared[0]`` are solved at the highest rank, and model m
+        takes its columns from number ``shared[1][m]`` of them.
+        """
+        models = active if shared is None else shared[0]
+        ranks = self.ranks[models] if shared is None else np.full(len(models), self.ranks.max())
+        A, B = self._pair(factors, models)
+        W, basis = self._solve_stack(A, B, ranks)
+        if shared is not None:
+            own = (np.arange(W.shape[2]) < self.ranks[:, None])[:, None, :]
+            W, basis, A, B = W[shared[1]] * own, basis[shared[1]] * own, A[shared[1]], B[shared[1]]
+        W = basis if self.recipe.orthonormal else W
+        return W, basis, self._value(W, A, B)
+
+    def _solve_stack(self, A: Array, B: Array, ranks: Array) -> tuple[Array, Array]:
+        """Solutions (M, I_k, max r_k) and orthonormal bases of them."""
+        width = int(self.ranks.max())
+
+        def work(part: slice) -> tuple[Array, Array]:
+            W = self.recipe.solver(A[part], B[part], ranks[part])
+            W = np.pad(W, ((0, 0), (0, 0), (0, width - W.shape[2])))
+            return W, orthonormalised(W)
+
+        parts = self.share(work, len(A), float(len(A)) * A.shape[1] ** 3)
+        return np.concatenate([W for W, _ in parts]), np.concatenate([Q for _, Q in parts])
+
+    def objective(self, factors: list[Array]) -> Array:
+        """The objective of every model."""
+        return self._value(factors[self.mode], *self._pair(factors, np.arange(len(self.ranks))))
+
+    def _value(self, W: Array, A: Array, B: Array) -> Array:
+        kept = np.einsum("mir,mir->m", W, A @ W)
+        if self.criterion.minimise is None:
+            return np.asarray(kept)
+        return np.asarray(kept / np.einsum("mir,mir->m", W, B @ W))
+
+    def _pair(self, factors: list[Array], models: Array) -> tuple[Array, Array]:
+        """The scatters of the mode, the minimised one with its ridge."""
+        A, B = self.criterion.along_mode(self.mode, [W[models] for W in factors], models)
+        if self.criterion.minimise is None:
+            return A, B
+        unit = self.criterion.relative_ridge(self.mode, A, B, models)
+        ridges = self.recipe.ridges(A, B, unit, models)
+        return A, B + ridges[:, None, None] * np.eye(B.shape[1])
+
+
+def subspace_distance(first: Array, second: Array) -> Array:
+    """Frobenius distance of the projectors onto two subspaces.
+
+    It is 0 when the subspaces are the same, whatever their bases, and the square root of twice
+    the rank when they are orthogonal.
+
+    Parameters
+    ----------
+    first, second : ndarray of shape (..., n, r)
+        Orthonormal columns; columns of zeros do not count.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        ``||Q_1 Q_1^T - Q_2 Q_2^T||_F``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.alternating import subspace_distance
+    >>> Q = np.eye(3)[:, :2]
+    >>> float(subspace_distance(Q, Q[:, ::-1]))
+    0.0
+    """
+    overlap = first.swapaxes(-1, -2) @ second
+    only_first, only_second = first - second @ overlap.swapaxes(-1, -2), second - first @ overlap
+    squared = (only_first**2).sum(axis=(-1, -2)) + (only_second**2).sum(axis=(-1, -2))
+    return np.asarray(np.sqrt(squared))
+
+
+def _shared_problems(mode: _Mode, ranks: Array) -> tuple[Array, Array] | None:
+    """Models whose first problem differs, and for every model which of them it shares.
+
+    Before the first solution all models see the same start, so models that differ only in the
+    rank of this mode have one problem, and their solutions are nested.
+    """
+    if mode.recipe.solver not in NESTED:
+        return None
+    criterion = mode.criterion
+    scatters = [s for s in (criterion.maximise, criterion.minimise) if s is not None]
+    coefficients = [c for s in scatters for c, _ in s.terms if np.ndim(c)]
+    others = np.delete(ranks, mode.mode, axis=1)
+    ridges = np.broadcast_to(mode.recipe.ridge, (len(ranks),))
+    columns = [criterion.owners, criterion.balance, ridges, *coefficients, *others.T]
+    table = np.stack(columns, axis=1)
+    _, first, share = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    return first, share.ravel()
+
+
+def _initial(init: str, size: int, ranks: Array) -> Array:
+    """What the first solutions see of a mode that has no solution yet, (M, I_k, width)."""
+    if init == "identity":
+        return np.broadcast_to(np.eye(size), (len(ranks), size, size))
+    if init != "ones":
+        raise ValueError(f"init is {init!r}; expected 'ones' or 'identity'")
+    own = np.arange(ranks.max()) < ranks[:, None]
+    return np.broadcast_to(own[:, None, :].astype(float), (len(ranks), size, own.shape[1]))

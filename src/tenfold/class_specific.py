@@ -1,0 +1,132 @@
+"""Class-specific projectors: one class of interest against everything else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import average_precision_score
+from sklearn.utils.validation import check_is_fitted
+
+from tenfold import validation as check
+from tenfold.algebra import Array
+from tenfold.alternating import Alternation
+from tenfold.base import Models, TensorProjector
+from tenfold.criterion import Criterion
+from tenfold.moments import ClassMoments, ClassStatistics
+
+
+class ClassSpecificProjector(TensorProjector):
+    """Base of the methods that learn one class against everything else.
+
+    Attributes beside those of every method: `mean_`, the mean of the positive class.
+    """
+
+    positive: Any = None
+    shrinkage: Any = 0.0
+
+    def decision_function(self, X: Any) -> Array:
+        """Minus the distance to the positive mean in the subspace.
+
+        It ranks samples as the paper's similarity 1 / distance does, and is finite everywhere.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The larger, the more like the positive class; 0 at its mean.
+        """
+        check_is_fitted(self, "projections_")
+        X = self._samples(check.check_samples(self, X, reset=False))
+        Y = self._projected(X, self.mean_.reshape(X.shape[1:])).reshape(len(X), -1)
+        return -np.sqrt(np.einsum("ij,ij->i", Y, Y))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Average precision of `decision_function` at finding the positive class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, I_1, ..., I_K)
+            The samples.
+        y : array-like of shape (n,)
+            Their labels.
+        sample_weight : array-like of shape (n,), default=None
+            Sample weights.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
+        scores = self.decision_function(X)
+        is_positive = check.check_labels(self, scores, y) == self.classes_[self._positive()]
+        if not is_positive.any():
+            raise ValueError(
+                f"there is no sample of the positive class {self.classes_[self._positive()]!r} "
+                "to score; average precision needs at least one"
+            )
+        return float(average_precision_score(is_positive, scores, sample_weight=sample_weight))
+
+    def _positive(self) -> int:
+        return check.check_positive(self.positive, self.classes_)
+
+    def _models(self, statistics: ClassStatistics) -> Models:
+        one = super()._models(statistics)
+        positives = np.array([self._positive()])
+        shrinkage = np.array([shrinkage_of(self.shrinkage, statistics, positives)]).ravel()
+        return Models(one.ranks, one.ridge, positives, shrinkage, one.absolute_ridge)
+
+    def _criterion(self, statistics: ClassStatistics, models: Models) -> Criterion:
+        return class_specific(statistics, models)
+
+    def _keep(self, statistics: ClassStatistics, found: Alternation, m: int) -> None:
+        super()._keep(statistics, found, m)
+        self.mean_ = statistics.full_means[self._positive()].reshape(self.sample_shape_)
+
+    def _is_learnable(self, moments: ClassMoments) -> bool:
+        return super()._is_learnable(moments) and moments.counts[self._positive()] > 0
+
+
+def class_specific(statistics: ClassStatistics, models: Models) -> Criterion:
+    """Keep everything else far from the positive mean, and the positive class tight around it."""
+    classes, owners = np.unique(models.positives, return_inverse=True)
+    share = statistics.counts[models.positives] / statistics.count
+    inside = statistics.in_class(classes)  # S_I, eq. 18
+    about = statistics.total() + statistics.displacement(classes)  # all samples about M_p
+    outside = about - inside  # S_O, eq. 17
+    if models.shrinkage.any():
+        pooled = statistics.within() * (models.shrinkage * share)
+        inside = inside * (1 - models.shrinkage) + pooled
+    return Criterion(
+        statistics.shape, outside, inside, owners, share, full_shape=statistics.full_shape
+    )
+
+
+def shrinkage_of(shrinkage: Any, statistics: ClassStatistics, positives: Array) -> Array:
+    """The shrinkage of each model, a number or the closed form for "auto"."""
+    if shrinkage == "auto":
+        return automatic_shrinkage(statistics, positives)
+    value = check.check_number("shrinkage", shrinkage, 0)
+    if value > 1:
+        raise ValueError(f"shrinkage is {shrinkage!r}; expected 'auto' or a number from 0 to 1")
+    return np.full(len(positives), float(value))
+
+
+def automatic_shrinkage(statistics: ClassStatistics, positives: Array) -> Array:
+    """The shrinkage that least misses the true covariance, if samples were Gaussian.
+
+    For the covariance S of n samples and a target T the squared error is least at
+    ``E||S - Sigma||^2 / E||S - T||^2``. For Gaussian samples the numerator is
+    ``(tr(S)^2 + tr(S^2)) / n``, and the denominator is observed. A single sample gives 1.
+    """
+    n, N = statistics.counts[positives], statistics.count
+    own, cross, pooled = statistics.covariance_products(positives)
+    trace = statistics.traces(positives)
+    noise = (trace**2 + own) / n**3
+    distance = own / n**2 - 2 * cross / (n * N) + pooled / N**2
+    share = np.divide(noise, distance, out=np.ones_like(noise), where=distance > 0)
+    return np.where(n > 1, np.clip(share, 0.0, 1.0), 1.0)

@@ -1,0 +1,103 @@
+"""Discriminant analysis with tensor representation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenfold.multi_class import MultiClassProjector
+
+
+class DATER(MultiClassProjector):
+    """Discriminant analysis with tensor representation: LDA for tensors of any order.
+
+    It maximises the between-class distance over the within-class distance (eq. 7), one mode
+    at a time, by generalised eigenvectors without a constraint on their length. On vectors it
+    is linear discriminant analysis; on matrices it is the two-dimensional LDA of Ye, Janardan
+    and Li, which alternates between rows and columns.
+
+    Parameters
+    ----------
+    ranks : int, tuple of K ints or None, default=None
+        Dimensions kept in each mode; one int serves all modes. None takes the square root of
+        each size, rounded up,
+        but no more than the class means can span.
+    solver : {"ratio_trace", "trace_ratio", "trace_difference"}, default="ratio_trace"
+        How the pair of scatters of a mode is solved.
+    orthonormal : bool, default=False
+        Orthonormalise the columns of each projection. With False the ratio trace keeps its
+        scale, a metric in which the classes are spheres.
+    ridge : float or ("absolute", float), default=1e-3
+        Added to the diagonal of the within-class scatter of every mode. A float is relative to
+        the mean eigenvalue of the scatters of the mode, so the units of the data do not matter;
+        ``("absolute", 0.01)`` is the paper's lambda.
+    max_iter : int, default=20
+        Rounds at most.
+    tol : float, default=1e-5
+        The projectors of all modes together must move by no more than this in a round to rest.
+    init : {"ones", "identity"}, default="identity"
+        What the first solution sees of the other modes: their sum, or all of them.
+    statistics : {"auto", "moments", "samples"}, default="auto"
+        Work from class moments, from the samples, or from whichever costs less.
+    sample_shape : tuple of K ints or None, default=None
+        Fold flat rows of X into tensors of this shape.
+    output : {"flat", "tensor"}, default="flat"
+        Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
+
+    Attributes
+    ----------
+    projections_ : list of K ndarrays of shape (I_k, r_k)
+        One projection per mode.
+    ranks_ : tuple of K ints
+        The ranks that came.
+    classes_ : ndarray of shape (C,)
+        The labels, sorted.
+    sample_shape_ : tuple of K ints
+        The shape of a sample.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after each round.
+    n_iter_ : int
+        Rounds made.
+    converged_ : bool
+        Whether the subspaces came to rest.
+    moments_ : ClassMoments
+        Kept by `partial_fit` and by ``statistics="moments"``.
+
+    References
+    ----------
+    S. Yan, D. Xu, Q. Yang, L. Zhang, X. Tang, H.-J. Zhang, "Discriminant analysis with tensor
+    representation", CVPR, 2005. J. Ye, R. Janardan, Q. Li, "Two-dimensional linear
+    discriminant analysis", NIPS, 2005.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tenfold import DATER
+    >>> X, y = load_iris(return_X_y=True)
+    >>> DATER(ranks=2).fit(X, y).transform(X).shape
+    (150, 2)
+    """
+
+    def __init__(
+        self,
+        ranks: Any = None,
+        *,
+        solver: str = "ratio_trace",
+        orthonormal: bool = False,
+        ridge: Any = 1e-3,
+        max_iter: int = 20,
+        tol: float = 1e-5,
+        init: str = "identity",
+        statistics: str = "auto",
+        sample_shape: Any = None,
+        output: str = "flat",
+    ):
+        self.ranks = ranks
+        self.solver = solver
+        self.orthonormal = orthonormal
+        self.ridge = ridge
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.statistics = statistics
+        self.sample_shape = sample_shape
+        self.output = output

@@ -1,0 +1,94 @@
+"""General tensor discriminant analysis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenfold.multi_class import MultiClassProjector
+
+
+class GTDA(MultiClassProjector):
+    """General tensor discriminant analysis: the difference of scatters, mode by mode.
+
+    Every mode maximises ``tr(W_k^T (S_b^k - zeta S_w^k) W_k)`` over orthonormal columns, zeta
+    being the largest eigenvalue of ``(S_w^k)^-1 S_b^k``, given the other modes' projections.
+
+    Parameters
+    ----------
+    ranks : int, tuple of K ints or None, default=None
+        Dimensions kept in each mode; one int serves all modes. None takes the square root of
+        each size, rounded up,
+        but no more than the class means can span.
+    ridge : float or ("absolute", float), default=1e-3
+        Added to the diagonal of the within-class scatter of every mode. A float is relative to
+        the mean eigenvalue of the scatters of the mode, so the units of the data do not matter;
+        ``("absolute", 0.01)`` is the paper's lambda.
+    max_iter : int, default=20
+        Rounds at most.
+    tol : float, default=1e-5
+        The projectors of all modes together must move by no more than this in a round to rest.
+    init : {"ones", "identity"}, default="identity"
+        What the first solution sees of the other modes: their sum, or all of them.
+    statistics : {"auto", "moments", "samples"}, default="auto"
+        Work from class moments, from the samples, or from whichever costs less.
+    sample_shape : tuple of K ints or None, default=None
+        Fold flat rows of X into tensors of this shape.
+    output : {"flat", "tensor"}, default="flat"
+        Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
+
+    Attributes
+    ----------
+    projections_ : list of K ndarrays of shape (I_k, r_k)
+        One projection per mode.
+    ranks_ : tuple of K ints
+        The ranks that came.
+    classes_ : ndarray of shape (C,)
+        The labels, sorted.
+    sample_shape_ : tuple of K ints
+        The shape of a sample.
+    objective_ : ndarray of shape (n_iter_,)
+        Between over within distance after each round.
+    n_iter_ : int
+        Rounds made.
+    converged_ : bool
+        Whether the subspaces came to rest.
+    moments_ : ClassMoments
+        Kept by `partial_fit` and by ``statistics="moments"``.
+
+    References
+    ----------
+    D. Tao, X. Li, X. Wu, S. J. Maybank, "General tensor discriminant analysis and Gabor
+    features for gait recognition", IEEE Transactions on Pattern Analysis and Machine
+    Intelligence, 2007.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from tenfold import GTDA
+    >>> digits = load_digits()
+    >>> GTDA(ranks=(4, 4), tol=0.1).fit(digits.images, digits.target).ranks_
+    (4, 4)
+    """
+
+    solver = "trace_difference"
+
+    def __init__(
+        self,
+        ranks: Any = None,
+        *,
+        ridge: Any = 1e-3,
+        max_iter: int = 20,
+        tol: float = 1e-5,
+        init: str = "identity",
+        statistics: str = "auto",
+        sample_shape: Any = None,
+        output: str = "flat",
+    ):
+        self.ranks = ranks
+        self.ridge = ridge
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.statistics = statistics
+        self.sample_shape = sample_shape
+        self.output = output

@@ -1,0 +1,107 @@
+"""What a fitted method does with samples: transform and the way back."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from tenfold import validation as check
+from tenfold.algebra import Array, project, reconstruct, row_blocks
+
+
+class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """One projection matrix per mode, applied to batches of tensors.
+
+    Parameters that a method does not have are class attributes with fixed values.
+    """
+
+    needs_labels = True
+    flattens = False  # whether samples are treated as vectors
+
+    sample_shape: Any = None
+    output: str = "flat"
+
+    sample_shape_: tuple[int, ...]
+    ranks_: tuple[int, ...]
+    projections_: list[Array]
+
+    def transform(self, X: Any) -> Array:
+        """Project samples onto the learned subspaces (eq. 6).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n, r_1 * ... * r_K), or (n, r_1, ..., r_K) with output="tensor"
+            The projected samples; float32 samples give float32.
+        """
+        check_is_fitted(self, "projections_")
+        X = check.check_samples(self, X, reset=False)
+        Y = self._projected(self._samples(X), self._centre())
+        return Y if self.output == "tensor" else Y.reshape(len(Y), -1)
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Map projected samples back to the space of the samples, by least squares.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, r_1 * ... * r_K) or (n, r_1, ..., r_K)
+            Projected samples.
+
+        Returns
+        -------
+        ndarray of shape (n, I_1, ..., I_K), or flat rows when flat rows were fitted
+            The samples of the subspace with these projections.
+        """
+        check_is_fitted(self, "projections_")
+        Y = check.check_array(X, dtype=[np.float64, np.float32], allow_nd=True, input_name="X")
+        if prod(Y.shape[1:]) != prod(self.ranks_):
+            raise ValueError(
+                f"projected samples have shape {Y.shape[1:]}, but this model projects onto "
+                f"{self.ranks_}; pass what transform returned"
+            )
+        W = [P.astype(Y.dtype) for P in self.projections_]
+        samples = reconstruct(Y.reshape(len(Y), *self.ranks_), W)
+        centre = self._centre()
+        if centre is not None:
+            samples += centre.astype(Y.dtype)
+        folded = self.sample_shape is not None and self.output == "flat"
+        return samples.reshape(len(Y), *((-1,) if folded else self.sample_shape_))
+
+    def _projected(self, X: Array, centre: Array | None) -> Array:
+        """Samples about a centre, projected block by block, in float32 or float64."""
+        dtype = np.float32 if X.dtype == np.float32 else np.float64
+        W = [P.astype(dtype, copy=False) for P in self.projections_]
+        Y = np.empty((len(X), *self.ranks_), dtype=dtype)
+        for block in row_blocks(len(X), 2 * np.dtype(dtype).itemsize * prod(X.shape[1:])):
+            rows = X[block]
+            if centre is not None:
+                rows = rows - centre  # in the wider precision: offsets cost no digits
+            Y[block] = project(rows.astype(dtype, copy=False), W)
+        return Y
+
+    def _centre(self) -> Array | None:
+        """What is subtracted before projecting: nothing, as in eq. 6."""
+        return None
+
+    @property
+    def _n_features_out(self) -> int:
+        return prod(self.ranks_)
+
+    def _samples(self, X: Array) -> Array:
+        """The batch as this method sees it: tensors, or vectors for one that flattens."""
+        return X.reshape(len(X), -1) if self.flattens else X
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self.needs_labels
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,277 @@
+"""The questions of `moments` answered from the samples, and the choice between the two.
+
+For few samples of large size, going through the samples is cheaper than an I x I table per class.
+`SampleStatistics` answers each question from the samples or, when many models ask it many times,
+from a table made of them first; the stated cost model decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+from typing import Self
+
+import numpy as np
+from scipy.linalg import qr
+
+from tenfold.algebra import Array
+from tenfold.moments import ClassMoments, ClassStatistics
+from tenfold.scatter import SamplePart, Scatter
+from tenfold.solvers import with_fixed_signs
+from tenfold.sums import gather
+
+MEMORY_BUDGET = 4 * 2**30  # bytes that tables may take before samples are preferred
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What will be asked of the statistics.
+
+    Parameters
+    ----------
+    models : int
+        Number of models solved together.
+    rounds : int
+        Rounds of the alternation.
+    ranks : tuple of K ints
+        The largest rank of each mode.
+    """
+
+    models: int
+    rounds: int
+    ranks: tuple[int, ...]
+
+    def table_flops(self, shape: tuple[int, ...]) -> float:
+        """Flops to ask a packed table for every mode, in every round, for every model."""
+        packed = prod(size * (size + 1) / 2 for size in shape)
+        return 2.0 * len(shape) * self.rounds * self.models * packed
+
+    def sample_flops(self, n: float, shape: tuple[int, ...]) -> float:
+        """Flops to ask n samples the same; thin products run at about half the speed of BLAS."""
+        size, flops = prod(shape), 0.0
+        for mode, size_k in enumerate(shape):
+            others = [q for q in range(len(shape)) if q != mode]
+            width = float(size)
+            for q in sorted(others, key=lambda q: self.ranks[q] / shape[q]):
+                flops += 2 * width * self.ranks[q]
+                width *= self.ranks[q] / shape[q]
+            flops += 2 * width * size_k
+        return 2.0 * flops * n * self.rounds * self.models
+
+
+@dataclass(frozen=True, eq=False)
+class SampleStatistics(ClassStatistics):
+    """Statistics that keep the samples.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (C,)
+        The labels, sorted.
+    counts : ndarray of shape (C,)
+        The sum of the sample weights of each class.
+    means : ndarray of shape (C, I_1, ..., I_K)
+        The mean sample of each class.
+    X : ndarray of shape (n, I_1, ..., I_K)
+        The samples.
+    codes : ndarray of shape (n,)
+        The position of each sample's label in `classes`.
+    weights : ndarray of shape (n,) or None
+        Sample weights.
+    workload : Workload or None
+        What will be asked; None means that tables are never made.
+    """
+
+    X: Array
+    codes: Array
+    weights: Array | None = None
+    workload: Workload | None = None
+
+    @classmethod
+    def from_batch(
+        cls,
+        X: Array,
+        y: Array | None = None,
+        sample_weight: Array | None = None,
+        *,
+        classes: Array | None = None,
+        workload: Workload | None = None,
+    ) -> SampleStatistics:
+        """Statistics of one batch; the arguments are those of `ClassMoments.from_batch`."""
+        labels = np.zeros(len(X), dtype=np.intp) if y is None else np.asarray(y)
+        classes = np.unique(labels) if classes is None else classes
+        codes = np.searchsorted(classes, labels)
+        counts, means = _class_means(X, codes, sample_weight, len(classes))
+        return cls(classes, counts, means, X, codes, sample_weight, workload)
+
+    def within(self) -> Scatter:
+        """``sum_c S_c`` (eq. 11)."""
+        return self._scatter(self.means, self.codes, [self._used()])
+
+    def total(self) -> Scatter:
+        """All samples about their mean."""
+        return self._scatter(self.mean[None], np.zeros_like(self.codes), [self._used()])
+
+    def in_class(self, classes: Array) -> Scatter:
+        """S_p (eq. 18) for each of the named classes, as groups."""
+        return self._scatter(self.means, self.codes, [self._used(p) for p in classes])
+
+    def covariance_products(self, classes: Array) -> tuple[Array, Array, float]:
+        """Frobenius products <S_p, S_p>, <S_p, S_w> and <S_w, S_w>, S_w the within scatter."""
+        part = SamplePart(self.X, self.means, self.codes, [self._used()], self.weights)
+        Z = np.concatenate([block.reshape(len(block), -1) for block in part.deviations(0)])
+        squared = (Z @ Z.T) ** 2  # <S_a, S_b> = sum of squared inner products across a and b
+        codes = self.codes[self._used()]
+        own = np.array([squared[np.ix_(codes == p, codes == p)].sum() for p in classes])
+        cross = np.array([squared[codes == p].sum() for p in classes])
+        return own, cross, float(squared.sum())
+
+    def traces(self, classes: Array) -> Array:
+        """tr(S_p) of each of the named classes."""
+        part = SamplePart(
+            self.X, self.means, self.codes, [self._used(p) for p in classes], self.weights
+        )
+        return np.array(
+            [sum(float(np.vdot(Z, Z)) for Z in part.deviations(g)) for g in range(len(classes))]
+        )
+
+    def _used(self, code: int | None = None) -> Array:
+        """Positions of the samples of one class, or of all, that have weight."""
+        used = np.ones(len(self.codes), bool) if self.weights is None else self.weights > 0
+        return np.flatnonzero(used if code is None else used & (self.codes == code))
+
+    def _scatter(self, centres: Array, centre_of: Array, members: list[Array]) -> Scatter:
+        part = SamplePart(self.X, centres, centre_of, members, self.weights)
+        if self.workload is None:
+            return Scatter.of(part)
+        size, n = prod(self.shape), sum(len(rows) for rows in members)
+        as_table = n * size**2 + self.workload.table_flops(self.shape)
+        as_samples = self.workload.sample_flops(n / len(members), self.shape)
+        fits = 8 * size**2 * (len(members) + 2) <= MEMORY_BUDGET
+        return Scatter.of(part.tabulated() if fits and as_table < as_samples else part)
+
+
+@dataclass(frozen=True, eq=False)
+class SpanStatistics(SampleStatistics):
+    """Statistics of vectors in an orthonormal basis of the span of the centred samples.
+
+    All directions that any method of this library prefers to others lie in that span, so for
+    fewer samples than numbers in a sample the problem is solved exactly in at most N dimensions.
+
+    Parameters
+    ----------
+    basis : ndarray of shape (I, d)
+        Orthonormal columns; `X` and `means` are coordinates in it, about `origin`.
+    origin : ndarray of shape (I,)
+        The mean of all samples.
+    """
+
+    basis: Array = field(default_factory=lambda: np.empty((0, 0)))
+    origin: Array = field(default_factory=lambda: np.empty(0))
+
+    @classmethod
+    def from_vectors(cls, X: Array, y: Array | None, weight: Array | None, classes: Array) -> Self:
+        """Statistics of vectors (n, I), n < I."""
+        plain = SampleStatistics.from_batch(X, y, weight, classes=classes)
+        centred = X - plain.mean
+        basis = qr(centred.T, mode="economic", overwrite_a=False, check_finite=False)[0]
+        coordinates = centred @ basis
+        means = (plain.means - plain.mean) @ basis
+        everything = Workload(1, 1, (basis.shape[1],))
+        rest = (coordinates, plain.codes, weight, everything, basis, plain.mean)
+        return cls(plain.classes, plain.counts, means, *rest)
+
+    @property
+    def full_shape(self) -> tuple[int, ...]:
+        """The shape of a sample before the change of basis."""
+        return (len(self.basis),)
+
+    @property
+    def full_means(self) -> Array:
+        """The mean sample of each class before the change of basis."""
+        return np.asarray(self.origin + self.means @ self.basis.T)
+
+    def lift(self, projections: list[Array]) -> list[Array]:
+        """Projections of samples before the change of basis."""
+        return [with_fixed_signs(self.basis @ projections[0])]
+
+
+def statistics_of(
+    X: Array,
+    y: Array | None,
+    sample_weight: Array | None,
+    classes: Array,
+    kind: str,
+    workload: Workload,
+) -> ClassMoments | SampleStatistics:
+    """Class statistics of a batch by moments, by samples, or by whichever costs less.
+
+    The model counts flops. Moments cost N I^2 once and then two table look-ups per mode, round
+    and model; they need 8 C I^2 bytes. Samples cost N I r per mode, round and model, where a
+    table of the shared total may take their place.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, I_1, ..., I_K)
+        The samples.
+    y : ndarray of shape (n,) or None
+        The labels.
+    sample_weight : ndarray of shape (n,) or None
+        Sample weights.
+    classes : ndarray of shape (C,)
+        All labels, sorted.
+    kind : {"auto", "moments", "samples"}
+        What to use.
+    workload : Workload
+        What will be asked.
+
+    Returns
+    -------
+    ClassMoments or SampleStatistics
+        The statistics.
+    """
+    if kind != "moments" and X.ndim == 2 and len(X) < X.shape[1]:
+        return SpanStatistics.from_vectors(X, y, sample_weight, classes)
+    if kind == "samples":
+        return SampleStatistics.from_batch(X, y, sample_weight, classes=classes)
+    if kind == "auto" and not moments_pay(len(X), X.shape[1:], len(classes), workload):
+        return SampleStatistics.from_batch(X, y, sample_weight, classes=classes, workload=workload)
+    return ClassMoments.from_batch(X, y, sample_weight, classes=classes)
+
+
+def moments_pay(n: int, shape: tuple[int, ...], n_classes: int, workload: Workload) -> bool:
+    """Whether a table per class is affordable and cheaper than going through the samples."""
+    size = prod(shape)
+    if 8 * size**2 * (n_classes + 2) > MEMORY_BUDGET:
+        return False
+    packing = 20.0 * size**2 * (n_classes + 1)
+    asking = workload.table_flops(shape)
+    moments = n * size**2 + packing + 2 * asking
+    total = min(n * size**2 + packing / n_classes + asking, workload.sample_flops(n, shape))
+    samples = total + workload.sample_flops(n / n_classes, shape)
+    return moments <= samples
+
+
+def _class_means(
+    X: Array, codes: Array, weights: Array | None, n_classes: int
+) -> tuple[Array, Array]:
+    """Weighted counts (C,) and means (C, I_1, ..., I_K), about a sample of each class."""
+    counts = np.bincount(codes, weights=weights, minlength=n_classes).astype(float)
+    means = np.zeros((n_classes, *X.shape[1:]))
+    for c in np.flatnonzero(counts):
+        rows = np.flatnonzero(codes == c)
+        if weights is not None:
+            rows = rows[weights[rows] > 0]
+        means[c] = _mean_of(X, rows, weights)
+    return counts, means
+
+
+def _mean_of(X: Array, rows: Array, weights: Array | None) -> Array:
+    shape, total, weight_sum = X.shape[1:], 0.0, 0.0
+    first = gather(X, rows[:1], np.float64)
+    step = max(1, 2**22 // prod(shape))
+    for start in range(0, len(rows), step):
+        block = rows[start : start + step]
+        w = np.ones(len(block)) if weights is None else weights[block]
+        total = total + w @ (gather(X, block, np.float64) - first)
+        weight_sum += w.sum()
+    return np.asarray((first[0] + total / weight_sum).reshape(shape))

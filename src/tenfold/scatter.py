@@ -1,0 +1,289 @@
+"""Scatters of tensor samples, as values that can be added and asked for along one mode.
+
+A scatter is ``A = sum_j w_j (x_j - c_j)(x_j - c_j)^T`` over vectorised samples. The alternating
+methods never need A itself, only its mode-k scatters under the projections of the other modes,
+
+    S^k = sum_j w_j [(X_j - C_j) x_{q != k} W_q^T]_(k) [...]_(k)^T            (eqs 10, 11, 17, 18)
+
+Two parts answer that question. `TablePart` holds A, `SamplePart` holds the samples. Both take a
+*stack* of M models at once: ``factors[q]`` has shape (M, I_q, r_q), and columns of zeros pad
+models of lower rank. ``owners`` says which of the part's G groups each model belongs to.
+
+**The packed table.** S^k depends on the other modes only through the symmetric ``P_q = W_q W_q^T``,
+and S^k itself is symmetric. So of A, seen as I_1 x ... x I_K x I_1 x ... x I_K, only the part that
+is symmetric in every pair of modes matters: L_k = I_k (I_k + 1) / 2 numbers per mode, 1 / 2^K of A.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import Protocol
+
+import numpy as np
+
+from tenfold.algebra import BLOCK_BYTES, Array, row_blocks, shrinking_order
+from tenfold.sums import add_gram, symmetrised
+
+Factors = Sequence[Array]  # one (M, I_q, r_q) stack per mode
+
+
+class Part(Protocol):
+    """One scatter per group, asked for along a mode."""
+
+    def along(self, mode: int, factors: Factors, owners: Array) -> Array:
+        """Mode-k scatters of M models, of shape (M, I_k, I_k)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class TablePart:
+    """Scatters held as packed tables: a question costs O(I^2), whatever the number of samples.
+
+    Parameters
+    ----------
+    tables : ndarray of shape (G, L_1, ..., L_K)
+        One packed table per group; with G = 1 every model shares it.
+    shape : tuple of K ints
+        The shape (I_1, ..., I_K) of a sample.
+    """
+
+    tables: Array
+    shape: tuple[int, ...]
+
+    @classmethod
+    def from_matrices(cls, matrices: Array, shape: tuple[int, ...]) -> TablePart:
+        """Pack symmetric matrices of shape (G, I, I)."""
+        return cls(np.stack([pack_table(matrix, shape) for matrix in matrices]), shape)
+
+    def along(self, mode: int, factors: Factors, owners: Array) -> Array:
+        """Mode-k scatters of M models, of shape (M, I_k, I_k)."""
+        packed = {q: pack_projectors(W) for q, W in enumerate(factors) if q != mode}
+        size = self.shape[mode]
+        result = np.empty((len(owners), size * (size + 1) // 2))
+        for group, models in models_of_groups(owners, len(self.tables)):
+            table = self.tables[group]
+            largest = max(packed, key=lambda q: table.shape[q], default=mode)
+            kept = table.size // (table.shape[largest] if packed else 1)
+            for block in row_blocks(len(models), 8 * kept):
+                chosen = models[block]
+                chunk = {q: p[chosen] for q, p in packed.items()}
+                result[chosen] = _contract(table, chunk, largest)
+        return unpack(result, size)
+
+
+def _contract(table: Array, packed: dict[int, Array], first: int) -> Array:
+    """Contract a table with every packed projector; (M, L_k) is left."""
+    if not packed:
+        return table[None]
+    rest = np.moveaxis(table, first, -1) @ packed[first].T  # (the other modes..., M)
+    axes = [q for q in range(table.ndim) if q != first]
+    for q, projectors in packed.items():
+        if q != first:
+            position = axes.index(q)
+            rest = np.einsum("...lm,ml->...m", np.moveaxis(rest, position, -2), projectors)
+            axes.pop(position)
+    return rest.T
+
+
+@dataclass(frozen=True, eq=False)
+class SamplePart:
+    """Scatters answered by going through the samples in blocks: no I x I matrix is ever made.
+
+    Parameters
+    ----------
+    X : array of shape (n, I_1, ..., I_K)
+        The samples; anything that gives ndarrays for ``X[rows]``.
+    centres : ndarray of shape (m, I_1, ..., I_K)
+        The points that deviations are taken from.
+    centre_of : ndarray of shape (n,)
+        Which of the centres each sample is measured from.
+    members : list of G index arrays
+        The samples of each group.
+    weights : ndarray of shape (n,) or None
+        Sample weights, 1 if None.
+    """
+
+    X: Array
+    centres: Array
+    centre_of: Array
+    members: list[Array]
+    weights: Array | None = None
+
+    def along(self, mode: int, factors: Factors, owners: Array) -> Array:
+        """Mode-k scatters of M models, of shape (M, I_k, I_k)."""
+        size = self.centres.shape[mode + 1]
+        result = np.zeros((len(owners), size, size))
+        for group, models in models_of_groups(owners, len(self.members)):
+            chosen = [W[models] for W in factors]
+            for deviations in self.deviations(group):
+                _add_mode_scatters(result, models, deviations, mode, chosen)
+        return result
+
+    def deviations(self, group: int) -> Iterator[Array]:
+        """Blocks of sqrt(w_j) (x_j - c_j) of one group, in float64."""
+        rows = self.members[group]
+        for block in row_blocks(len(rows), 8 * prod(self.centres.shape[1:])):
+            chosen = rows[block]
+            Z = self.X[chosen] - self.centres[self.centre_of[chosen]]
+            if self.weights is not None:
+                Z *= np.sqrt(self.weights[chosen]).reshape(-1, *[1] * (Z.ndim - 1))
+            yield Z
+
+    def tabulated(self) -> TablePart:
+        """The same scatters as packed tables."""
+        shape = self.centres.shape[1:]
+        tables = []
+        for group in range(len(self.members)):
+            matrix = np.zeros((prod(shape), prod(shape)))
+            for Z in self.deviations(group):
+                add_gram(matrix, Z.reshape(len(Z), -1))
+            tables.append(pack_table(symmetrised(matrix), shape))
+        return TablePart(np.stack(tables), shape)
+
+
+def _add_mode_scatters(
+    result: Array, models: Array, deviations: Array, mode: int, factors: Factors
+) -> None:
+    """Add sum_j Y_j Y_j^T to the scatters of the named models, Y_j = [Z_j x_{q != k} W_q^T]_(k)."""
+    Z = np.ascontiguousarray(np.moveaxis(deviations, mode + 1, 0))[None]  # (1, I_k, n, others)
+    others = [W for q, W in enumerate(factors) if q != mode]
+    widest = max([8 * Z.size] + [8 * Z.size // W.shape[1] * W.shape[2] for W in others])
+    for block in row_blocks(len(models), widest, 4 * BLOCK_BYTES):
+        Y = Z
+        for q in shrinking_order(others):
+            Y = _stacked_mode_product(Y, others[q][block], axis=q + 3)
+        Y = Y.reshape(len(Y), Z.shape[1], -1)
+        result[models[block]] += Y @ Y.swapaxes(1, 2)
+
+
+def _stacked_mode_product(Y: Array, W: Array, axis: int) -> Array:
+    """Multiply `axis` of Y (M or 1, ...) by each model's W^T, W of shape (M, I_q, r_q)."""
+    inner = prod(Y.shape[axis + 1 :])
+    flat = Y.reshape(len(Y), -1, Y.shape[axis], inner)
+    if inner == 1:
+        product = flat.reshape(len(Y), -1, Y.shape[axis]) @ W
+    else:
+        product = W.swapaxes(1, 2)[:, None] @ flat
+    return product.reshape(len(W), *Y.shape[1:axis], W.shape[2], *Y.shape[axis + 1 :])
+
+
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """A linear combination of parts; coefficients are numbers or one per model, of shape (M,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.scatter import Scatter, TablePart
+    >>> part = TablePart.from_matrices(np.eye(4)[None], (2, 2))
+    >>> twice = Scatter.of(part) + Scatter.of(part)
+    >>> factors = [np.eye(2)[None], np.eye(2)[None]]
+    >>> twice.along(0, factors, owners=np.zeros(1, int))[0]
+    array([[4., 0.],
+           [0., 4.]])
+    """
+
+    terms: tuple[tuple[Array | float, Part], ...]
+
+    @classmethod
+    def of(cls, part: Part) -> Scatter:
+        """The scatter that is this part alone."""
+        return cls(((1.0, part),))
+
+    def __add__(self, other: Scatter) -> Scatter:
+        return Scatter(self.terms + other.terms)
+
+    def __sub__(self, other: Scatter) -> Scatter:
+        return self + other * -1.0
+
+    def __mul__(self, factor: Array | float) -> Scatter:
+        return Scatter(tuple((coefficient * factor, part) for coefficient, part in self.terms))
+
+    def along(self, mode: int, factors: Factors, owners: Array) -> Array:
+        """Mode-k scatters of M models, of shape (M, I_k, I_k)."""
+        return along_mode([self], mode, factors, owners, np.arange(len(owners)))[0]
+
+
+def along_mode(
+    scatters: Sequence[Scatter], mode: int, factors: Factors, owners: Array, models: Array
+) -> list[Array]:
+    """Several scatters along one mode, each part asked once.
+
+    Parameters
+    ----------
+    scatters : sequence of Scatter
+        What is asked for.
+    mode : int
+        The mode k.
+    factors : sequence of K ndarrays of shape (M, I_q, r_q)
+        Projections of the models; those of mode k are not used.
+    owners : ndarray of shape (M,)
+        The group of each model.
+    models : ndarray of shape (M,)
+        Positions of these models in the coefficients of the scatters.
+
+    Returns
+    -------
+    list of ndarrays of shape (M, I_k, I_k)
+        One per scatter.
+    """
+    answers: dict[int, Array] = {}
+    results = []
+    for scatter in scatters:
+        total: Array | float = 0.0
+        for coefficient, part in scatter.terms:
+            if id(part) not in answers:
+                answers[id(part)] = part.along(mode, factors, owners)
+            weight = np.asarray(coefficient)
+            weight = weight[models, None, None] if weight.ndim else weight
+            total = total + weight * answers[id(part)]
+        results.append(np.asarray(total))
+    return results
+
+
+def models_of_groups(owners: Array, n_groups: int) -> Iterator[tuple[int, Array]]:
+    """(group, positions of its models); with a single group every model belongs to it."""
+    if n_groups == 1:
+        yield 0, np.arange(len(owners))
+        return
+    for group in np.unique(owners):
+        yield int(group), np.flatnonzero(owners == group)
+
+
+@lru_cache(maxsize=64)
+def _pairs(size: int) -> tuple[Array, Array, Array]:
+    """Flat positions of the upper triangle, their contraction weights, and the way back."""
+    rows, columns = np.triu_indices(size)
+    position = np.empty((size, size), dtype=np.intp)
+    position[rows, columns] = position[columns, rows] = np.arange(len(rows))
+    return rows * size + columns, np.where(rows == columns, 1.0, 2.0), position.ravel()
+
+
+def pack_table(matrix: Array, shape: tuple[int, ...]) -> Array:
+    """The part of an (I, I) scatter that mode scatters depend on, of shape (L_1, ..., L_K).
+
+    Entry ((i, i'), (j, j'), ...) is the mean over exchanging the two indices of each mode.
+    """
+    table = matrix.reshape(shape + shape)
+    for k in range(len(shape) - 1, -1, -1):  # axes: modes 0..k, modes 0..k again, packed modes
+        size = shape[k]
+        last = np.moveaxis(table, (k, 2 * k + 1), (-2, -1))
+        mean = (last + last.swapaxes(-1, -2)) / 2 if k else last
+        mean = mean.reshape(*mean.shape[:-2], size * size)
+        table = np.moveaxis(np.take(mean, _pairs(size)[0], axis=-1), -1, 2 * k)
+    return np.ascontiguousarray(table)
+
+
+def pack_projectors(W: Array) -> Array:
+    """``P = W W^T`` of a stack (M, I_q, r_q), packed for contraction: (M, L_q)."""
+    flat, weights, _ = _pairs(W.shape[1])
+    P = (W @ W.swapaxes(1, 2)).reshape(len(W), -1)
+    return np.take(P, flat, axis=1) * weights
+
+
+def unpack(packed: Array, size: int) -> Array:
+    """Symmetric matrices (M, I_k, I_k) from their packed form (M, L_k)."""
+    return np.take(packed, _pairs(size)[2], axis=1).reshape(len(packed), size, size)

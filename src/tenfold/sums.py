@@ -1,0 +1,91 @@
+"""Sums over a stream of samples: the one place where data are read to become moments."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from scipy.linalg import blas
+
+from tenfold.algebra import Array, row_blocks
+
+
+class ClassSums:
+    """Shifted sums of a stream; the shift of a class is the mean of its first rows.
+
+    With z = x - shift, ``S = sum w z z^T - s s^T / n`` and ``M = shift + s / n``, s = sum w z.
+    The shift is a value of the samples' own precision, so z is exact to its last bit even when
+    the data sit on a large offset.
+    """
+
+    def __init__(self, classes: Array, shape: tuple[int, ...]):
+        size = prod(shape)
+        self.classes, self.shape = classes, shape
+        self.counts = np.zeros(len(classes))
+        self.shifts = np.zeros((len(classes), size))
+        self.sums = np.zeros((len(classes), size))
+        self.grams = np.zeros((len(classes), size, size))  # upper triangles
+        self.seen = np.zeros(len(classes), dtype=bool)
+
+    def add(self, X: Array, labels: Array, weight: Array | None) -> None:
+        """Add one block of samples."""
+        if X.shape[1:] != self.shape or len(labels) != len(X):
+            raise ValueError(
+                f"a block has samples of shape {X.shape[1:]} and {len(labels)} labels for "
+                f"{len(X)} samples; expected samples of shape {self.shape} with one label each"
+            )
+        for c, label in enumerate(self.classes):
+            belongs = labels == label
+            rows = np.flatnonzero(belongs if weight is None else belongs & (weight > 0))
+            self._add_class(c, X, rows, weight)
+
+    def _add_class(self, c: int, X: Array, rows: Array, weight: Array | None) -> None:
+        size = self.shifts.shape[1]
+        dtype = np.float32 if X.dtype in (np.float32, np.float16) else np.float64
+        for block in row_blocks(len(rows), size * np.dtype(dtype).itemsize):
+            chosen = rows[block]
+            Z = gather(X, chosen, dtype)
+            if not self.seen[c]:
+                self.shifts[c] = Z.mean(axis=0, dtype=np.float64).astype(dtype)
+                self.seen[c] = True
+            Z -= self.shifts[c].astype(dtype)
+            w = np.ones(len(chosen)) if weight is None else weight[chosen]
+            self.counts[c] += w.sum()
+            self.sums[c] += w.astype(dtype) @ Z
+            if weight is not None:
+                Z *= np.sqrt(w).astype(dtype)[:, None]
+            add_gram(self.grams[c], Z)
+
+    def finish(self) -> tuple[Array, Array, Array]:
+        """Counts (C,), means (C, I_1, ..., I_K) and scatters (C, I, I) of what was added."""
+        n = np.where(self.counts > 0, self.counts, 1.0)[:, None]
+        means = (self.shifts + self.sums / n).reshape(-1, *self.shape)
+        for c, s in enumerate(self.sums):
+            self.grams[c] -= np.outer(s / n[c], s)
+            self.grams[c] = symmetrised(self.grams[c])
+        return self.counts, means, self.grams
+
+
+def gather(X: Array, rows: Array, dtype: type) -> Array:
+    """A new array (len(rows), I) of the named samples, flat, in the wanted precision."""
+    contiguous = len(rows) > 0 and rows[-1] - rows[0] + 1 == len(rows)
+    chosen = X[rows[0] : rows[-1] + 1] if contiguous else X[rows]
+    return np.array(chosen, dtype=dtype, copy=contiguous or None).reshape(len(rows), -1)
+
+
+def add_gram(matrix: Array, rows: Array) -> None:
+    """Add ``rows.T @ rows`` to the upper triangle of a C-ordered float64 matrix, in place.
+
+    float32 rows are multiplied in float32 and added in float64.
+    """
+    if rows.dtype == np.float32:
+        matrix += blas.ssyrk(1.0, rows.T, lower=1).T
+    else:
+        blas.dsyrk(1.0, rows.T, beta=1.0, c=matrix.T, lower=1, overwrite_c=1)
+
+
+def symmetrised(matrix: Array) -> Array:
+    """The symmetric matrix of which only the upper triangle is given."""
+    upper = np.triu(matrix)
+    upper += np.triu(matrix, 1).T
+    return upper

@@ -1,0 +1,229 @@
+"""Whatever comes from a user is checked here; scikit-learn's validators run nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _num_samples,
+    check_array,
+    check_consistent_length,
+    column_or_1d,
+    validate_data,
+)
+
+from tenfold.algebra import Array
+
+
+def check_samples(estimator: Any, X: Any, *, reset: bool) -> Array:
+    """Samples as a finite numeric batch, neither copied nor cast.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With `reset`, its `n_features_in_`, `feature_names_in_` and `sample_shape_` are set;
+        otherwise the samples must agree with them.
+    X : array-like of shape (n, I_1, ..., I_K)
+        The samples; with ``estimator.sample_shape`` also flat rows of shape (n, I).
+    reset : bool
+        Whether the model is about to be fitted.
+
+    Returns
+    -------
+    ndarray of shape (n, I_1, ..., I_K)
+        The batch, in its own dtype.
+    """
+    fitted_shape = None if reset else estimator.sample_shape_
+    if _is_ready(estimator, X, fitted_shape):
+        return X
+    X = _as_array(estimator, X, reset)
+    shape = fitted_shape if fitted_shape is not None else _asked_shape(estimator)
+    if X.ndim == 2 and shape is not None and X.shape[1] == prod(shape):
+        X = X.reshape(len(X), *shape)
+    if shape is not None and X.shape[1:] != tuple(shape):
+        raise ValueError(_shape_complaint(X.shape[1:], tuple(shape), reset))
+    if reset:
+        estimator.sample_shape_ = X.shape[1:]
+        estimator.n_features_in_ = prod(X.shape[1:])
+    return X
+
+
+def _is_ready(estimator: Any, X: Any, fitted_shape: tuple[int, ...] | None) -> bool:
+    """A finite float array of the fitted shape: nothing to check that takes longer than scoring."""
+    return (
+        fitted_shape is not None
+        and type(X) is np.ndarray
+        and X.dtype in (np.float64, np.float32)
+        and X.shape[1:] == fitted_shape
+        and len(X) > 0
+        and not hasattr(estimator, "feature_names_in_")
+        and bool(np.isfinite(X.sum()))
+    )
+
+
+def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
+    if isinstance(X, list | tuple):
+        try:
+            X = np.asarray(X)
+        except ValueError as error:
+            raise ValueError(
+                "the samples do not all have the same shape, so they form no array; "
+                f"pad, crop or resample them to one shape first ({error})"
+            ) from error
+    if getattr(X, "ndim", 2) > 2:
+        name = type(estimator).__name__
+        return check_array(X, dtype="numeric", allow_nd=True, estimator=name, input_name="X")
+    return validate_data(estimator, X, reset=reset, dtype="numeric")
+
+
+def _asked_shape(estimator: Any) -> tuple[int, ...] | None:
+    shape = estimator.sample_shape
+    if shape is None:
+        return None
+    shape = (shape,) if isinstance(shape, Integral) else tuple(shape)
+    if not shape or not all(isinstance(size, Integral) and size > 0 for size in shape):
+        raise ValueError(
+            f"sample_shape is {estimator.sample_shape!r}; expected positive integers, one per "
+            "mode, such as (40, 30)"
+        )
+    return tuple(int(size) for size in shape)
+
+
+def _shape_complaint(came: tuple[int, ...], expected: tuple[int, ...], reset: bool) -> str:
+    if reset:
+        return (
+            f"samples have shape {came}, which is {prod(came)} numbers each, but sample_shape is "
+            f"{expected}, which is {prod(expected)}; pass rows of {prod(expected)} numbers, "
+            "or change sample_shape"
+        )
+    advice = "transpose them, or fit again" if came == expected[::-1] else "reshape or fit again"
+    return f"samples have shape {came}, but this model was fitted on {expected}; {advice}"
+
+
+def check_labels(estimator: Any, X: Array, y: Any) -> Array:
+    """One class label per sample."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None; "
+            "pass one class label per sample"
+        )
+    y = column_or_1d(y, warn=True)
+    check_consistent_length(X, y)
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError("Input y contains NaN or infinity; every sample needs a class label")
+    check_classification_targets(y)
+    return y
+
+
+def check_weights(X: Array, sample_weight: Any) -> Array | None:
+    """Finite, non-negative weights with a positive sum, or None when all are 1."""
+    if sample_weight is None:
+        return None
+    try:
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    except ValueError as error:
+        raise ValueError(f"sample_weight does not fit X: {error}") from error
+    if (weights < 0).any():
+        raise ValueError(
+            f"sample_weight holds negative numbers (the least is {weights.min():g}); "
+            "weights must be 0 or more"
+        )
+    if not weights.any():
+        raise ValueError("sample_weight sums to zero, so no sample counts; give some a weight")
+    return weights
+
+
+def check_classes(classes: Array, estimator: Any) -> None:
+    """At least two classes, or an error that says which one there is."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} tells classes apart, but the data hold 1 class "
+            f"({classes[0]!r}) only; pass samples of at least two classes"
+        )
+
+
+def check_positive(positive: Any, classes: Array) -> int:
+    """Position of the positive class; None means the last one."""
+    if positive is None:
+        return len(classes) - 1
+    found = np.flatnonzero(classes == positive)
+    if not len(found):
+        shown = ", ".join(map(repr, classes[:10].tolist())) + (", ..." if len(classes) > 10 else "")
+        raise ValueError(f"positive is {positive!r}, which is not among the labels: {shown}")
+    return int(found[0])
+
+
+def check_ranks(ranks: Any, shape: Sequence[int], default: Sequence[int]) -> tuple[int, ...]:
+    """One rank per mode, from a tuple, one int for all, or None for the default."""
+    if ranks is None:
+        return tuple(default)
+    asked = (ranks,) * len(shape) if isinstance(ranks, Integral) else tuple(np.atleast_1d(ranks))
+    if len(asked) != len(shape):
+        raise ValueError(
+            f"ranks is {ranks!r}, {len(asked)} number(s), but the samples have {len(shape)} "
+            f"mode(s) of sizes {tuple(shape)}; pass one rank per mode, or one int for all"
+        )
+    for mode, (rank, size) in enumerate(zip(asked, shape, strict=True)):
+        if not isinstance(rank, Integral) or not 1 <= rank <= size:
+            raise ValueError(
+                f"rank {rank!r} does not fit mode {mode}, which has {size} entries; "
+                f"pass an integer from 1 to {size}"
+            )
+    return tuple(int(rank) for rank in asked)
+
+
+def check_ridge(ridge: Any) -> tuple[float, bool]:
+    """The ridge as (value, whether it is absolute)."""
+    value, absolute = ridge, False
+    if isinstance(ridge, tuple | list) and len(ridge) == 2 and ridge[0] == "absolute":
+        value, absolute = ridge[1], True
+    if not isinstance(value, Real) or not 0 <= value < np.inf:
+        raise ValueError(
+            f"ridge is {ridge!r}; expected a number of 0 or more, relative to the data, or "
+            "('absolute', number) for the paper's lambda"
+        )
+    return float(value), absolute
+
+
+def check_option(name: str, value: Any, options: Sequence[str]) -> str:
+    """A value out of a list of words."""
+    if value not in options:
+        raise ValueError(f"{name} is {value!r}; expected one of {', '.join(map(repr, options))}")
+    return str(value)
+
+
+def check_number(name: str, value: Any, least: float, integer: bool = False) -> Any:
+    """A finite number of at least `least`."""
+    kind = Integral if integer else Real
+    if not isinstance(value, kind) or isinstance(value, bool) or not least <= value < np.inf:
+        what = "an integer" if integer else "a number"
+        raise ValueError(f"{name} is {value!r}; expected {what} of {least} or more")
+    return value
+
+
+def n_samples(X: Any) -> int:
+    """The number of samples of anything that scikit-learn takes."""
+    return int(_num_samples(X))
+
+
+def present_labels(y: Array | None, weight: Array | None) -> Array:
+    """The sorted labels of the samples that have weight."""
+    if y is None:
+        return np.zeros(1, dtype=np.intp)
+    return np.unique(y if weight is None else y[weight > 0])
+
+
+def check_known_labels(y: Array | None, classes: Array) -> None:
+    """Labels of a batch are among those announced."""
+    unknown = [] if y is None else np.setdiff1d(y, classes)
+    if len(unknown):
+        raise ValueError(
+            f"labels {unknown[:5].tolist()} were not there in the first call of partial_fit; "
+            "announce all of them there with classes=..."
+        )
