@@ -22,9 +22,7 @@ def folder(tmp_path):
     rows = "\n".join(",".join(map(repr, [int(y), *x])) for x, y in zip(X.tolist(), Y, strict=True))
     (tmp_path / "data.csv").write_text("label,a,b,c,d,e,f\n" + rows)
     for name in ("data.zarr", "store"):
-        store = zarr.create_group(tmp_path / name)
-        store.create_array("X", data=X)
-        store.create_array("y", data=Y)
+        zarr.save_group(tmp_path / name, X=X, y=Y)
     return tmp_path
 
 

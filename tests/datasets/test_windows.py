@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenfold.datasets import SegmentedWindows
+from tenfold.datasets import SegmentedWindows, TensorDataset
 
 SELECTIONS = [
     slice(None),
@@ -79,6 +79,19 @@ def test_a_slice_inside_a_segment_and_every_view_copy_nothing():
     assert all(np.shares_memory(view, rows) for view in windows.views())
 
 
+def test_a_part_of_the_windows_copies_nothing():
+    rows, segments, wanted = cut([50, 60], window=10)
+    windows = SegmentedWindows(rows, segments, 10)
+    last = np.arange(len(windows)) >= 41
+    part = TensorDataset(windows, np.zeros(len(windows))).select(last).X
+    assert part.rows is rows
+    assert len(list(part.views())) == 1
+    np.testing.assert_array_equal(np.asarray(part), wanted[last])
+    np.testing.assert_array_equal(part.last_blocks, wanted[last][:, :, -1])
+    order = np.array([60, 3, 4])
+    np.testing.assert_array_equal(np.asarray(windows.select(order)), wanted[order])
+
+
 def test_nobody_can_write_through_a_view():
     rows, segments, _ = cut([9], window=3)
     with pytest.raises(ValueError, match="read-only"):
@@ -88,7 +101,7 @@ def test_nobody_can_write_through_a_view():
 def test_an_array_without_a_copy_is_refused():
     rows, segments, _ = cut([5, 4], window=3)
     with pytest.raises(ValueError, match="without a copy"):
-        np.asarray(SegmentedWindows(rows, segments, 3), copy=False)
+        SegmentedWindows(rows, segments, 3).__array__(copy=False)
 
 
 @pytest.mark.parametrize(

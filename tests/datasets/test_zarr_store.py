@@ -13,9 +13,7 @@ Y = np.array([1, 1, 2, 2, 3, 3])
 @pytest.fixture
 def group(tmp_path):
     def write(**arrays):
-        store = zarr.create_group(tmp_path / "data.zarr")
-        for name, array in arrays.items():
-            store.create_array(name, data=array)
+        zarr.save_group(tmp_path / "data.zarr", **arrays)
         return tmp_path / "data.zarr"
 
     return write
@@ -23,7 +21,7 @@ def group(tmp_path):
 
 @pytest.fixture
 def single(tmp_path):
-    zarr.create_array(tmp_path / "single.zarr", data=X)
+    zarr.save_array(tmp_path / "single.zarr", X)
     return tmp_path / "single.zarr"
 
 

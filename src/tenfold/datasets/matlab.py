@@ -21,6 +21,7 @@ _DAMAGE = (
     TypeError,
     LookupError,
     OSError,
+    RuntimeError,
     EOFError,
     zlib.error,
 )

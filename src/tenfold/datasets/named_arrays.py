@@ -174,7 +174,7 @@ def as_labels(values: Any) -> np.ndarray:
     if labels.dtype.kind in "SU":
         labels = np.char.strip(labels.astype(str))
         return labels.astype(np.int64) if all(map(_is_whole, labels)) else labels
-    if labels.dtype.kind == "f" and np.array_equal(labels, np.round(labels)):
+    if labels.dtype.kind == "f" and np.isfinite(labels).all() and not (labels % 1).any():
         return labels.astype(np.int64)
     return labels
 

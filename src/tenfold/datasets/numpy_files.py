@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,15 @@ from tenfold.datasets.named_arrays import (
 )
 from tenfold.datasets.tensor_dataset import TensorDataset
 
-_DAMAGE = (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error)
+_DAMAGE = (
+    ValueError,
+    EOFError,
+    OSError,
+    RuntimeError,  # zipfile, about methods it does not know
+    TokenError,  # NumPy, about a header that ends too soon
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def load_npz(

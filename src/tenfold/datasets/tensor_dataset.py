@@ -112,8 +112,9 @@ class TensorDataset:
         >>> digits.select(digits.y < 2)
         TensorDataset 'digits': 360 samples of 8x8 (float64), 2 classes
         """
+        lazily = getattr(self.X, "select", None)  # SegmentedWindows need not become an array
         return TensorDataset(
-            self.X[rows],
+            self.X[rows] if lazily is None else lazily(rows),
             None if self.y is None else self.y[rows],
             None if self.groups is None else self.groups[rows],
             self.name,

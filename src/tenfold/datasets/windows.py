@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -58,9 +59,8 @@ class SegmentedWindows:
             if not 0 <= start <= stop <= len(rows):
                 raise ValueError(f"segment ({start}, {stop}) is not inside the {len(rows)} rows")
         self.rows = rows
-        self.segments = [(int(start), int(stop)) for start, stop in segments]
         self.window = window
-        inside = [np.arange(start, stop - window + 1) for start, stop in self.segments]
+        inside = [np.arange(start, stop - window + 1) for start, stop in segments]
         self._first_rows = np.concatenate(inside) if inside else np.empty(0, dtype=np.intp)
         # Windows that cross a segment are in this view too; _first_rows never points at one.
         self._windows = np.lib.stride_tricks.sliding_window_view(rows, window, axis=0)
@@ -92,10 +92,28 @@ class SegmentedWindows:
         return blocks
 
     def views(self) -> Iterator[np.ndarray]:
-        """One view of shape (m, n_features, window) per segment that has windows; no copies."""
-        for start, stop in self.segments:
-            if stop - start >= self.window:
-                yield self._windows[start : stop - self.window + 1]
+        """All windows as views (m, n_features, window), one per unbroken run; nothing is copied."""
+        breaks = np.flatnonzero(np.diff(self._first_rows) != 1) + 1
+        for run in np.split(self._first_rows, breaks):
+            if len(run):
+                yield self._windows[run[0] : run[-1] + 1]
+
+    def select(self, windows: np.ndarray | slice) -> SegmentedWindows:
+        """Some of the windows, over the same rows: nothing is copied.
+
+        Parameters
+        ----------
+        windows : slice, integer array or boolean array of shape (n,)
+            Which windows, in the order wanted.
+
+        Returns
+        -------
+        SegmentedWindows
+            The chosen windows.
+        """
+        chosen = copy(self)
+        chosen._first_rows = self._first_rows[windows]
+        return chosen
 
     def __len__(self) -> int:
         return len(self._first_rows)
@@ -120,7 +138,4 @@ class SegmentedWindows:
 
     def __repr__(self) -> str:
         n, n_features, window = self.shape
-        return (
-            f"SegmentedWindows: {n} windows of {n_features}x{window} ({self.dtype}) "
-            f"in {len(self.segments)} segments"
-        )
+        return f"SegmentedWindows: {n} windows of {n_features}x{window} ({self.dtype})"

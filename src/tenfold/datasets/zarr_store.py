@@ -57,9 +57,7 @@ def load_zarr(
     >>> import numpy as np
     >>> from tenfold.datasets import load_zarr
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "toy.zarr"
-    >>> store = zarr.create_group(path)
-    >>> _ = store.create_array("X", data=np.zeros((4, 3, 2)))
-    >>> _ = store.create_array("y", data=np.array([0, 0, 1, 1]))
+    >>> zarr.save_group(path, X=np.zeros((4, 3, 2)), y=np.array([0, 0, 1, 1]))
     >>> load_zarr(path)
     TensorDataset 'toy': 4 samples of 3x2 (float64), 2 classes
     """
