@@ -201,7 +201,8 @@ def _shared_problems(mode: _Mode, ranks: Array) -> tuple[Array, Array] | None:
     coefficients = [c for s in scatters for c, _ in s.terms if np.ndim(c)]
     others = np.delete(ranks, mode.mode, axis=1)
     ridges = np.broadcast_to(mode.recipe.ridge, (len(ranks),))
-    columns = [criterion.owners, criterion.balance, ridges, *coefficients, *others.T]
+    absolute = np.broadcast_to(mode.recipe.absolute_ridge, (len(ranks),))
+    columns = [criterion.owners, criterion.balance, ridges, absolute, *coefficients, *others.T]
     table = np.stack(columns, axis=1)
     _, first, share = np.unique(table, axis=0, return_index=True, return_inverse=True)
     return first, share.ravel()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from tenfold import validation as check
 from tenfold.algebra import Array
 from tenfold.alternating import Alternation
-from tenfold.base import Models, TensorProjector
+from tenfold.base import TensorProjector
 from tenfold.criterion import Criterion
+from tenfold.learning import Models
 from tenfold.moments import ClassMoments, ClassStatistics
 
 
@@ -71,20 +74,32 @@ class ClassSpecificProjector(TensorProjector):
             )
         return float(average_precision_score(is_positive, scores, sample_weight=sample_weight))
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check.check_shrinkage(self.shrinkage)
+
+    def _ranks(self) -> tuple[int, ...]:
+        """The ranks of the positive class when `ranks` maps labels to ranks."""
+        if not isinstance(self.ranks, Mapping):
+            return super()._ranks()
+        shape, label = self._shape(), self.classes_[self._positive()]
+        own = check.ranks_of_class(self.ranks, label)
+        return check.check_ranks(own, shape, self._default_ranks(shape))
+
     def _positive(self) -> int:
         return check.check_positive(self.positive, self.classes_)
 
     def _models(self, statistics: ClassStatistics) -> Models:
         one = super()._models(statistics)
         positives = np.array([self._positive()])
-        shrinkage = np.array([shrinkage_of(self.shrinkage, statistics, positives)]).ravel()
-        return Models(one.ranks, one.ridge, positives, shrinkage, one.absolute_ridge)
+        shrinkage = shrinkage_of(self.shrinkage, statistics, positives)
+        return replace(one, positives=positives, shrinkage=shrinkage)
 
     def _criterion(self, statistics: ClassStatistics, models: Models) -> Criterion:
         return class_specific(statistics, models)
 
-    def _keep(self, statistics: ClassStatistics, found: Alternation, m: int) -> None:
-        super()._keep(statistics, found, m)
+    def _take(self, statistics: ClassStatistics, found: Alternation, rows: Array) -> None:
+        super()._take(statistics, found, rows)
         self.mean_ = statistics.full_means[self._positive()].reshape(self.sample_shape_)
 
     def _is_learnable(self, moments: ClassMoments) -> bool:
@@ -110,10 +125,7 @@ def shrinkage_of(shrinkage: Any, statistics: ClassStatistics, positives: Array) 
     """The shrinkage of each model, a number or the closed form for "auto"."""
     if shrinkage == "auto":
         return automatic_shrinkage(statistics, positives)
-    value = check.check_number("shrinkage", shrinkage, 0)
-    if value > 1:
-        raise ValueError(f"shrinkage is {shrinkage!r}; expected 'auto' or a number from 0 to 1")
-    return np.full(len(positives), float(value))
+    return np.full(len(positives), float(shrinkage))
 
 
 def automatic_shrinkage(statistics: ClassStatistics, positives: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -64,7 +64,7 @@ class Recipe:
     ridge : ndarray of shape (M,) or float
         Added to the diagonal of the minimised scatter of every mode, relative to
         `Criterion.relative_ridge` or absolute.
-    absolute_ridge : bool
+    absolute_ridge : ndarray of shape (M,) or bool
         Whether `ridge` is the paper's absolute lambda.
     init : {"ones", "identity"}
         The projections that the first solutions see: columns of ones, as the paper has it, or
@@ -80,8 +80,8 @@ class Recipe:
 
     solver: Solver = ratio_trace
     orthonormal: bool = True
-    ridge: Array = field(default_factory=lambda: np.zeros(1))
-    absolute_ridge: bool = False
+    ridge: Array | float = 0.0
+    absolute_ridge: Array | bool = False
     init: str = "ones"
     direct: bool = False
     max_iter: int = 20
@@ -89,10 +89,13 @@ class Recipe:
 
     def ridges(self, A: Array, B: Array, unit: Array, models: Array) -> Array:
         """What is added to the diagonal of B for each of the named models, never nothing."""
-        asked = np.broadcast_to(self.ridge, (max(models.max() + 1, np.size(self.ridge)),))[models]
+        asked = np.asarray(self.ridge, dtype=float)
+        asked = asked[models] if asked.ndim else asked
+        absolute = np.asarray(self.absolute_ridge)
+        absolute = absolute[models] if absolute.ndim else absolute
         floor = np.finfo(float).eps * (trace(A) + trace(B))
         floor = np.where(floor > 0, floor, 1.0)  # no scatter at all: every direction is as good
-        return np.asarray(np.maximum(asked if self.absolute_ridge else asked * unit, floor))
+        return np.asarray(np.maximum(np.where(absolute, asked, asked * unit), floor))
 
 
 def trace(stack: Array) -> Array:

@@ -6,8 +6,9 @@ from math import prod
 
 import numpy as np
 
-from tenfold.base import Models, TensorProjector
+from tenfold.base import TensorProjector
 from tenfold.criterion import Criterion
+from tenfold.learning import Models
 from tenfold.moments import ClassStatistics
 
 

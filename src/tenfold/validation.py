@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from numbers import Integral, Real
 from typing import Any
@@ -189,6 +189,22 @@ def check_ridge(ridge: Any) -> tuple[float, bool]:
             "('absolute', number) for the paper's lambda"
         )
     return float(value), absolute
+
+
+def check_shrinkage(shrinkage: Any) -> None:
+    """A number from 0 to 1, or "auto"."""
+    if shrinkage != "auto" and not (isinstance(shrinkage, Real) and 0 <= shrinkage <= 1):
+        raise ValueError(f"shrinkage is {shrinkage!r}; expected 'auto' or a number from 0 to 1")
+
+
+def ranks_of_class(ranks: Mapping[Any, Any], label: Any) -> Any:
+    """The ranks that a mapping of labels to ranks has for one class."""
+    for key, value in ranks.items():
+        if key == label:
+            return value
+    raise ValueError(
+        f"ranks maps {list(ranks)} to ranks, but not the class {label!r}; give every class its own"
+    )
 
 
 def check_option(name: str, value: Any, options: Sequence[str]) -> str:

@@ -8,8 +8,9 @@ import numpy as np
 
 from tenfold.algebra import Array
 from tenfold.alternating import Alternation
-from tenfold.base import Models, TensorProjector
+from tenfold.base import TensorProjector
 from tenfold.criterion import Criterion
+from tenfold.learning import Models
 from tenfold.moments import ClassStatistics
 from tenfold.solvers import leading_eigenvectors
 
@@ -105,8 +106,8 @@ class MPCA(TensorProjector):
         zeros = np.zeros(n, dtype=int)
         return Criterion(statistics.shape, statistics.total(), None, zeros, np.ones(n))
 
-    def _keep(self, statistics: ClassStatistics, found: Alternation, m: int) -> None:
-        super()._keep(statistics, found, m)
+    def _take(self, statistics: ClassStatistics, found: Alternation, rows: Array) -> None:
+        super()._take(statistics, found, rows)
         self.mean_ = statistics.full_means[0]
         everything = float(statistics.traces(np.zeros(1, dtype=int))[0])
         self.captured_ = float(self.objective_[-1]) / everything if everything > 0 else 1.0
