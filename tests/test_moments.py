@@ -1,0 +1,289 @@
+"""Class moments: exact sums that can be added, however the stream is cut."""
+
+import tracemalloc
+from functools import reduce
+from itertools import pairwise
+from operator import add
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import relative_error
+
+from tenfold import ClassMoments
+from tenfold import sums as sums_module
+
+EPS = np.finfo(float).eps
+
+
+def by_hand(X, y, weight=None):
+    """Counts, means and scatters of each class in extended precision, sample by sample."""
+    weight = np.ones(len(X)) if weight is None else weight
+    flat = X.reshape(len(X), -1).astype(np.longdouble)
+    counts, means, scatters = [], [], []
+    for c in np.unique(y):
+        n, total = np.longdouble(0), np.zeros(flat.shape[1], np.longdouble)
+        for x, label, w in zip(flat, y, weight, strict=True):
+            if label == c:
+                n, total = n + w, total + w * x
+        M = total / n
+        S = np.zeros((len(M), len(M)), np.longdouble)
+        for x, label, w in zip(flat, y, weight, strict=True):
+            if label == c:
+                S += w * np.outer(x - M, x - M)
+        counts.append(n), means.append(M.reshape(X.shape[1:])), scatters.append(S)
+    return [np.array(a, dtype=float) for a in (counts, means, scatters)]
+
+
+def assert_same(found, expected, tolerance):
+    """Equal moments; scatters relative to their own size, means relative to theirs."""
+    np.testing.assert_array_equal(found.classes, expected.classes)
+    np.testing.assert_allclose(found.counts, expected.counts, rtol=1e-13)
+    scale = np.abs(expected.means).max() + 1e-300
+    assert np.abs(found.means - expected.means).max() <= 8 * EPS * scale * len(expected.counts)
+    assert np.abs(found.scatters - expected.scatters).max() <= tolerance * (
+        np.abs(expected.scatters).max() + 1e-300
+    )
+
+
+def data(n=40, shape=(3, 4), classes=3, seed=0, offset=0.0):
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n) % classes)
+    return rng.normal(size=(n, *shape)) + y.reshape(-1, *[1] * len(shape)) + offset, y
+
+
+# ── One batch ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("shape", [(5,), (3, 4), (2, 3, 2)], ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_moments_are_the_sums_written_sample_by_sample(shape, weighted):
+    X, y = data(shape=shape)
+    weight = np.random.default_rng(1).uniform(0.1, 3, len(X)) if weighted else None
+    found = ClassMoments.from_batch(X, y, weight)
+    counts, means, scatters = by_hand(X, y, weight)
+    np.testing.assert_allclose(found.counts, counts, rtol=1e-14)
+    np.testing.assert_allclose(found.means, means, rtol=1e-13, atol=1e-14)
+    assert relative_error(found.scatters, scatters) <= 1e-13
+
+
+def test_moments_without_labels_are_those_of_one_class():
+    X, _ = data()
+    flat = X.reshape(len(X), -1)
+    found = ClassMoments.from_batch(X)
+    assert found.counts.tolist() == [len(X)]
+    np.testing.assert_allclose(found.scatters[0], np.cov(flat.T, bias=True) * len(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("offset", [1e6, -1e8])
+def test_a_large_offset_costs_no_digits_of_the_scatters(offset):
+    # Adding the offset rounds the samples by offset * eps; take them as they are after it.
+    X, y = data(offset=offset)
+    expected = by_hand(X, y)[2]
+    found = ClassMoments.from_batch(X, y)
+    # The shift is within one standard deviation of the mean, so nothing is left to cancel.
+    assert relative_error(found.scatters, expected) <= 1e-13
+    np.testing.assert_allclose(found.means, by_hand(X, y)[1], rtol=4 * EPS)
+
+
+def test_the_sums_of_squares_would_have_lost_those_digits():
+    """The law above is not a matter of course: the textbook formula fails it."""
+    X, y = data(offset=1e8)
+    flat = X[y == 0].reshape((y == 0).sum(), -1)
+    naive = flat.T @ flat - len(flat) * np.outer(flat.mean(0), flat.mean(0))
+    assert relative_error(naive, by_hand(X, y)[2][0]) > 0.1
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int64, np.float16, bool])
+def test_other_number_types_give_the_moments_of_their_values(kind):
+    X = np.random.default_rng(0).integers(0, 2 if kind is bool else 200, (30, 3, 4)).astype(kind)
+    y = np.arange(30) % 3
+    found, expected = ClassMoments.from_batch(X, y), ClassMoments.from_batch(X.astype(float), y)
+    # float16 goes through float32 products.
+    tolerance = 1e-6 if kind is np.float16 else 1e-14
+    assert relative_error(found.scatters, expected.scatters) <= tolerance
+    assert found.scatters.dtype == found.means.dtype == np.float64
+
+
+def test_float32_is_multiplied_in_float32_and_summed_in_float64():
+    X, y = data(n=3000, shape=(4, 5), offset=100.0)
+    X = X.astype(np.float32)
+    found, exact = ClassMoments.from_batch(X, y), ClassMoments.from_batch(X.astype(float), y)
+    assert relative_error(found.scatters, exact.scatters) <= 1e-5
+    assert relative_error(found.means, exact.means) <= 1e-7
+
+
+@pytest.mark.parametrize("layout", ["fortran", "strided", "transposed", "reversed"])
+def test_the_layout_of_the_samples_does_not_matter(layout):
+    X, y = data(n=30, shape=(4, 6))
+    views = {
+        "fortran": np.asfortranarray(X),
+        "strided": np.repeat(X, 2, axis=2)[:, :, ::2],
+        "transposed": X.transpose(0, 2, 1).copy().transpose(0, 2, 1),
+        "reversed": X[:, ::-1].copy()[:, ::-1],
+    }
+    found, expected = ClassMoments.from_batch(views[layout], y), ClassMoments.from_batch(X, y)
+    np.testing.assert_allclose(found.scatters, expected.scatters, rtol=1e-13, atol=1e-12)
+
+
+def test_the_samples_are_left_as_they_were():
+    for kind in (np.float64, np.float32):
+        X, y = data()
+        X = np.ascontiguousarray(X[np.argsort(y, kind="stable")], dtype=kind)
+        before = X.copy()
+        ClassMoments.from_batch(X, np.sort(y), np.full(len(X), 2.0))
+        np.testing.assert_array_equal(X, before)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.float32, np.float64])
+@pytest.mark.parametrize("ordered", [True, False], ids=["sorted", "shuffled"])
+def test_samples_are_never_copied_or_cast_whole(kind, ordered, monkeypatch):
+    monkeypatch.setattr(sums_module.row_blocks, "__defaults__", (2**20,))  # blocks of 1 MiB
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 255, (200_000, 8, 8), dtype=np.uint8).astype(kind, copy=False)
+    y = np.arange(len(X)) % 4
+    y = np.sort(y) if ordered else y
+    tracemalloc.start()
+    found = ClassMoments.from_batch(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # Room for a few blocks, the masks of the labels and the tables, but not for one copy of X,
+    # even as bytes; in float64 that would be 98 MiB.
+    labels = 3 * 8 * len(y)
+    assert peak < 6 * 2**20 + labels < X.nbytes
+    assert found.count == len(X)
+
+
+def test_blocks_that_are_cut_anywhere_give_the_same_moments(monkeypatch):
+    X, y = data(n=50, offset=1e6)
+    whole = ClassMoments.from_batch(X, y)
+    monkeypatch.setattr(sums_module.row_blocks, "__defaults__", (8 * 12 * 3,))  # three rows
+    assert_same(ClassMoments.from_batch(X, y), whole, 1e-12)
+
+
+# ── Addition ────────────────────────────────────────────────────────────────────────────────────
+
+
+@settings(max_examples=60)
+@given(
+    n=st.integers(1, 30),
+    cuts=st.lists(st.integers(0, 30), max_size=6),
+    seed=st.integers(0, 2**32 - 1),
+    offset=st.sampled_from([0.0, 1e6, -1e6]),
+    weighted=st.booleans(),
+)
+def test_moments_do_not_depend_on_how_the_stream_is_cut(n, cuts, seed, offset, weighted):
+    """Parts may be empty, of one sample, or without some classes; and come in any order."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2, 3)) + offset
+    y = rng.integers(0, 3, n)
+    weight = rng.integers(0, 4, n) / 2 + 0.5 * (rng.random(n) < 0.5) if weighted else None
+    edges = [0, *sorted(min(cut, n) for cut in cuts), n]
+    parts = [slice(a, b) for a, b in pairwise(edges)]
+    rng.shuffle(parts)
+    classes = np.arange(3)
+    moments = [
+        ClassMoments.from_batch(X[p], y[p], None if weight is None else weight[p], classes=classes)
+        for p in parts
+    ]
+    whole = ClassMoments.from_batch(X, y, weight, classes=classes)
+    # Means are rounded to offset * eps, and so are the steps between them that scatters need.
+    size = 1 + np.abs(whole.scatters).max()
+    error = np.abs(reduce(add, moments).scatters - whole.scatters).max()
+    assert error <= 1e-13 * size + 64 * EPS * abs(offset) * np.sqrt(n) * np.sqrt(size)
+    summed = reduce(add, moments)
+    np.testing.assert_allclose(summed.counts, whole.counts, rtol=1e-14)
+    seen = whole.counts > 0
+    np.testing.assert_allclose(summed.means[seen], whole.means[seen], rtol=1e-14, atol=1e-13)
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_addition_is_commutative_and_associative(seed):
+    rng = np.random.default_rng(seed)
+    a, b, c = (
+        ClassMoments.from_batch(rng.normal(size=(n, 2, 2)), rng.choice(list("xyz"), n))
+        for n in rng.integers(1, 9, 3)
+    )
+    assert_same(a + b, b + a, 1e-13)
+    assert_same((a + b) + c, a + (b + c), 1e-13)
+
+
+def test_classes_of_a_sum_are_the_union():
+    X, _ = data(n=12)
+    left = ClassMoments.from_batch(X[:5], np.array(list("aacca")))
+    right = ClassMoments.from_batch(X[5:], np.array(list("bbdbbdb")))
+    both = left + right
+    assert both.classes.tolist() == ["a", "b", "c", "d"]
+    whole = ClassMoments.from_batch(X, np.array(list("aaccabbdbbdb")))
+    assert_same(both, whole, 1e-13)
+
+
+def test_a_part_without_samples_changes_nothing():
+    X, y = data(offset=1e8)
+    whole = ClassMoments.from_batch(X, y)
+    empty = ClassMoments.from_batch(X[:0], y[:0], classes=np.arange(3))
+    for summed in (whole + empty, empty + whole):
+        np.testing.assert_array_equal(summed.means, whole.means)
+        np.testing.assert_array_equal(summed.scatters, whole.scatters)
+
+
+def test_addition_leaves_its_terms_as_they_were():
+    X, y = data()
+    a, b = ClassMoments.from_batch(X[:20], y[:20]), ClassMoments.from_batch(X[20:], y[20:])
+    before = [m.copy() for m in (a.counts, a.means, a.scatters, b.counts, b.means, b.scatters)]
+    a + b
+    after = (a.counts, a.means, a.scatters, b.counts, b.means, b.scatters)
+    for was, now in zip(before, after, strict=True):
+        np.testing.assert_array_equal(now, was)
+
+
+def test_integer_weights_repeat_samples_and_zero_removes_them():
+    X, y = data(n=30)
+    weight = np.arange(30) % 4
+    found = ClassMoments.from_batch(X, y, weight)
+    expected = ClassMoments.from_batch(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert_same(found, expected, 1e-13)
+
+
+def test_a_stream_of_blocks_is_the_sum_of_its_blocks():
+    X, y = data(n=60, offset=1e6)
+    blocks = [(X[i : i + 7], y[i : i + 7], None) for i in range(0, 60, 7)]
+    assert_same(ClassMoments.from_blocks(iter(blocks)), ClassMoments.from_batch(X, y), 1e-10)
+
+
+def test_classes_may_come_late_in_a_stream():
+    X, y = data(n=30)
+    order = np.argsort(y, kind="stable")
+    blocks = [(X[order][i : i + 4], y[order][i : i + 4], None) for i in range(0, 30, 4)]
+    assert_same(ClassMoments.from_blocks(blocks), ClassMoments.from_batch(X, y), 1e-12)
+
+
+def test_moments_of_different_shapes_cannot_be_added():
+    a = ClassMoments.from_batch(np.ones((2, 3, 4)), np.arange(2))
+    b = ClassMoments.from_batch(np.ones((2, 4, 3)), np.arange(2))
+    with pytest.raises(ValueError, match=r"\(3, 4\) and \(4, 3\) cannot be added; both must"):
+        a + b
+
+
+def test_a_stream_without_blocks_is_refused():
+    with pytest.raises(ValueError, match=r"no blocks.*pass at least one"):
+        ClassMoments.from_blocks([])
+
+
+def test_a_block_of_another_shape_is_refused():
+    blocks = [(np.ones((2, 3)), np.zeros(2), None), (np.ones((2, 4)), np.zeros(2), None)]
+    with pytest.raises(ValueError, match=r"\(4,\).*expected samples of shape \(3,\)"):
+        ClassMoments.from_blocks(blocks)
+
+
+def test_total_is_within_plus_between():
+    X, y = data()
+    moments = ClassMoments.from_batch(X, y)
+    factors = [np.eye(3)[None], np.eye(4)[None]]
+    owners = np.zeros(1, int)
+    for k in range(2):
+        total = moments.total().along(k, factors, owners)
+        parts = (moments.within() + moments.between()).along(k, factors, owners)
+        np.testing.assert_allclose(total, parts, rtol=1e-12, atol=1e-11)
