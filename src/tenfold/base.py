@@ -90,7 +90,9 @@ class TensorProjector(Projection, Learner):
         )
         return alternate(self._criterion(statistics, models), models.ranks, recipe, over_threads)
 
-    def _take(self, statistics: ClassStatistics, found: Alternation, rows: Array) -> None:
+    def _take(
+        self, statistics: ClassStatistics, models: Models, found: Alternation, rows: Array
+    ) -> None:
         m = int(rows[0])
         filled = [int(W[m].any(axis=0).sum()) for W in found.projections]
         own = [W[m, :, :rank] for W, rank in zip(found.projections, filled, strict=True)]

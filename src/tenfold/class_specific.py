@@ -17,6 +17,7 @@ from tenfold.base import TensorProjector
 from tenfold.criterion import Criterion
 from tenfold.learning import Models
 from tenfold.moments import ClassMoments, ClassStatistics
+from tenfold.scatter import along_mode
 
 
 class ClassSpecificProjector(TensorProjector):
@@ -44,7 +45,11 @@ class ClassSpecificProjector(TensorProjector):
             The larger, the more like the positive class; 0 at its mean.
         """
         check_is_fitted(self, "projections_")
-        X = self._samples(check.check_samples(self, X, reset=False))
+        return self._scores(check.check_samples(self, X, reset=False))
+
+    def _scores(self, X: Array) -> Array:
+        """`decision_function` of samples that are checked already."""
+        X = self._samples(X)
         Y = self._projected(X, self.mean_.reshape(X.shape[1:])).reshape(len(X), -1)
         return -np.sqrt(np.einsum("ij,ij->i", Y, Y))
 
@@ -98,8 +103,10 @@ class ClassSpecificProjector(TensorProjector):
     def _criterion(self, statistics: ClassStatistics, models: Models) -> Criterion:
         return class_specific(statistics, models)
 
-    def _take(self, statistics: ClassStatistics, found: Alternation, rows: Array) -> None:
-        super()._take(statistics, found, rows)
+    def _take(
+        self, statistics: ClassStatistics, models: Models, found: Alternation, rows: Array
+    ) -> None:
+        super()._take(statistics, models, found, rows)
         self.mean_ = statistics.full_means[self._positive()].reshape(self.sample_shape_)
 
     def _is_learnable(self, moments: ClassMoments) -> bool:
@@ -142,3 +149,25 @@ def automatic_shrinkage(statistics: ClassStatistics, positives: Array) -> Array:
     distance = own / n**2 - 2 * cross / (n * N) + pooled / N**2
     share = np.divide(noise, distance, out=np.ones_like(noise), where=distance > 0)
     return np.where(n > 1, np.clip(share, 0.0, 1.0), 1.0)
+
+
+def in_class_spreads(
+    statistics: ClassStatistics, found: Alternation, rows: Array, shrinkage: Array
+) -> Array:
+    """Root mean square distance of each class from its mean in its own subspace, (C,).
+
+    With shrinkage the mean square is mixed with that of all classes about their means, as the
+    in-class scatter was. A class that is a single point takes the latter alone.
+    """
+    factors = [W[rows] for W in found.projections]
+    classes = np.arange(len(rows))
+    mode = len(factors) - 1
+    asked = [statistics.in_class(classes), statistics.within()]
+    inside, within = (
+        np.einsum("mir,mir->m", factors[mode], S @ factors[mode])
+        for S in along_mode(asked, mode, factors, classes, classes)
+    )
+    own, pooled = inside / statistics.counts, within / statistics.count
+    mixed = (1 - shrinkage) * own + shrinkage * pooled
+    point = mixed <= 1e-12 * pooled
+    return np.asarray(np.sqrt(np.where(point, np.where(pooled > 0, pooled, 1.0), mixed)))

@@ -85,7 +85,9 @@ class Learner(BaseEstimator):
     def _solve(self, statistics: ClassStatistics, models: Models) -> Alternation:
         raise NotImplementedError
 
-    def _take(self, statistics: ClassStatistics, found: Alternation, rows: Array) -> None:
+    def _take(
+        self, statistics: ClassStatistics, models: Models, found: Alternation, rows: Array
+    ) -> None:
         raise NotImplementedError
 
     def _warn_unless_converged(self, found: Alternation) -> None:
@@ -190,7 +192,7 @@ class Learner(BaseEstimator):
         """Solve the models that the parameters describe, and keep what was learned."""
         models = self._models(statistics)
         found = self._solve(statistics, models)
-        self._take(statistics, found, np.arange(len(models)))
+        self._take(statistics, models, found, np.arange(len(models)))
         self._warn_unless_converged(found)
 
     # -- moments -------------------------------------------------------------------------------

@@ -106,8 +106,10 @@ class MPCA(TensorProjector):
         zeros = np.zeros(n, dtype=int)
         return Criterion(statistics.shape, statistics.total(), None, zeros, np.ones(n))
 
-    def _take(self, statistics: ClassStatistics, found: Alternation, rows: Array) -> None:
-        super()._take(statistics, found, rows)
+    def _take(
+        self, statistics: ClassStatistics, models: Models, found: Alternation, rows: Array
+    ) -> None:
+        super()._take(statistics, models, found, rows)
         self.mean_ = statistics.full_means[0]
         everything = float(statistics.traces(np.zeros(1, dtype=int))[0])
         self.captured_ = float(self.objective_[-1]) / everything if everything > 0 else 1.0

@@ -1,0 +1,308 @@
+"""A bank of class-specific models: one subspace per class, all from one set of statistics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, clone
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from tenfold import validation as check
+from tenfold.algebra import Array
+from tenfold.alternating import Alternation
+from tenfold.class_specific import ClassSpecificProjector, in_class_spreads, shrinkage_of
+from tenfold.folds import fold_statistics
+from tenfold.learning import Learner, Models
+from tenfold.moments import ClassStatistics
+from tenfold.samples import Workload
+
+
+class ClassSpecificClassifier(ClassifierMixin, Learner):
+    """One class-specific subspace per class; the class whose mean is nearest in its own wins.
+
+    All C models are solved together as one stack, from statistics that are made in one pass.
+
+    Parameters
+    ----------
+    projector : MCSDA or CSDA
+        The method, with its parameters; its `positive` is set to each class in turn. Its
+        `ranks` may map every label to ranks of its own.
+    normalise : bool, default=True
+        Divide each distance by the in-class spread of its model, the root mean square distance
+        of the class from its mean in the subspace. With False distances are compared as they
+        are, as in the paper.
+    classifier : scikit-learn classifier or None, default=None
+        Trained on the distances to all classes, as the paper suggests. The distances it learns
+        from are out of fold, so that it sees what new samples will look like.
+    cv : int, splitter or iterable of splits, default=5
+        Folds for those distances; an int never asks for more than the smallest class has samples.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (C,)
+        The labels, sorted.
+    projectors_ : list of C projectors
+        The fitted model of each class.
+    spreads_ : ndarray of shape (C,)
+        The in-class spread of each model. A class that is a single point in its subspace gets
+        that of all classes pooled.
+    classifier_ : classifier
+        The fitted `classifier`, if one was given.
+    sample_shape_ : tuple of K ints
+        The shape of a sample.
+    moments_ : ClassMoments
+        Kept by `partial_fit` and by ``statistics="moments"`` of the projector.
+
+    Notes
+    -----
+    There is no `predict_proba` unless `classifier` has one: distances are not probabilities.
+    Ties go to the first of the sorted classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from tenfold import MCSDA, ClassSpecificClassifier
+    >>> X, y = load_digits().images, load_digits().target
+    >>> bank = ClassSpecificClassifier(MCSDA(ranks=(5, 5), tol=0.1)).fit(X[:900], y[:900])
+    >>> bank.decision_function(X[900:]).shape
+    (897, 10)
+    >>> round(bank.score(X[900:], y[900:]), 2)
+    0.87
+    """
+
+    def __init__(
+        self, projector: Any, *, normalise: bool = True, classifier: Any = None, cv: Any = 5
+    ):
+        self.projector = projector
+        self.normalise = normalise
+        self.classifier = classifier
+        self.cv = cv
+
+    # -- what the projector says ------------------------------------------------------------------
+
+    @property
+    def sample_shape(self) -> Any:
+        """The `sample_shape` of the projector."""
+        return self.projector.sample_shape
+
+    @property
+    def statistics(self) -> str:  # type: ignore[override]
+        """The `statistics` of the projector."""
+        return str(self.projector.statistics)
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.projector, ClassSpecificProjector):
+            raise ValueError(
+                f"projector is {self.projector!r}; expected a class-specific method such as "
+                "MCSDA() or CSDA()"
+            )
+        self.projector._check_parameters()
+
+    def _member(self, label: Any) -> ClassSpecificProjector:
+        """The projector of one class, knowing the data's shape and classes, not yet learned."""
+        member = clone(self.projector).set_params(positive=label)
+        for name in ("sample_shape_", "n_features_in_", "classes_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(member, name, getattr(self, name))
+        return member
+
+    def _samples(self, X: Array) -> Array:
+        return self.projector._samples(X)
+
+    # -- what a learner says ----------------------------------------------------------------------
+
+    def _workload(self) -> Workload:
+        one = [self._member(label)._workload() for label in self.classes_]
+        ranks = tuple(np.max([work.ranks for work in one], axis=0).tolist())
+        return Workload(len(one), one[0].rounds, ranks)
+
+    def _models(self, statistics: ClassStatistics) -> Models:
+        members = [self._member(label) for label in self.classes_]
+        positives = np.arange(len(members))
+        plain = [member.set_params(shrinkage=0.0)._models(statistics) for member in members]
+        shrinkage = shrinkage_of(self.projector.shrinkage, statistics, positives)
+        return replace(Models.stacked(plain), shrinkage=shrinkage)
+
+    def _solve(self, statistics: ClassStatistics, models: Models) -> Alternation:
+        return self.projector._solve(statistics, models)
+
+    def _take(
+        self, statistics: ClassStatistics, models: Models, found: Alternation, rows: Array
+    ) -> None:
+        self.projectors_ = []
+        for label, row in zip(self.classes_, rows, strict=True):
+            member = self._member(label)
+            member._take(statistics, models, found, np.array([row]))
+            self.projectors_.append(member)
+        self.spreads_ = in_class_spreads(statistics, found, rows, models.shrinkage[rows])
+
+    def _warn_unless_converged(self, found: Alternation) -> None:
+        self.projector._warn_unless_converged(found)
+
+    def _is_learnable(self, moments: Any) -> bool:
+        return bool((moments.counts > 0).all())
+
+    # -- fitting ----------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn one subspace per class, and the second classifier if there is one.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, I_1, ..., I_K)
+            The samples.
+        y : array-like of shape (n,)
+            Class labels.
+        sample_weight : array-like of shape (n,), default=None
+            Non-negative weights.
+
+        Returns
+        -------
+        self
+            The fitted bank.
+        """
+        if self.classifier is None:
+            return super().fit(X, y, sample_weight)
+        fresh, X, y, weight = self._prepared(X, y, sample_weight)
+        second = fresh._fit_second(X, y, weight)
+        fitted = super(ClassSpecificClassifier, fresh).fit(X, y, weight)
+        fitted.classifier_ = second
+        return self._replace_by(fitted)
+
+    def partial_fit(
+        self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Add a batch: any cut of the data gives the bank of one `fit`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, I_1, ..., I_K)
+            The samples of this batch.
+        y : array-like of shape (n,)
+            Class labels.
+        classes : array-like of shape (C,), default=None
+            All labels that will ever come, in the first call.
+        sample_weight : array-like of shape (n,), default=None
+            Non-negative weights.
+
+        Returns
+        -------
+        self
+            The updated bank. Until every class has a sample it gathers moments.
+        """
+        if self.classifier is not None:
+            raise ValueError(
+                f"classifier={self.classifier!r} learns from out-of-fold distances, which need "
+                "all samples at once; use fit, or classifier=None"
+            )
+        return super().partial_fit(X, y, classes, sample_weight)
+
+    def _fit_second(self, X: Array, y: Array, weight: Array | None) -> Any:
+        """The second classifier, trained on out-of-fold distances."""
+        smallest = int(np.unique(y, return_counts=True)[1].min())
+        if smallest < 2:
+            raise ValueError(
+                "a class has 1 sample only, so its distances cannot be out of fold; classifier="
+                "... needs at least 2 samples of every class"
+            )
+        folds = self.cv
+        if isinstance(folds, Integral):
+            n_folds = min(check.check_number("cv", folds, 2, integer=True), smallest)
+            folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
+        splits = list(check_cv(folds).split(np.zeros(len(y)), y))
+        distances = np.empty((len(y), len(self.classes_)))
+        parts = fold_statistics(self, X, y, weight, splits, self._workload())
+        for (_, test), statistics in zip(splits, parts, strict=False):
+            bank = self._without_learned_state()
+            bank.__dict__.update(sample_shape_=self.sample_shape_, classes_=self.classes_)
+            bank.n_features_in_ = self.n_features_in_
+            bank._learn(statistics)
+            distances[test] = bank._distances(X[test])
+        second = clone(self.classifier)
+        return second.fit(distances, y) if weight is None else second.fit(distances, y, weight)
+
+    # -- using ------------------------------------------------------------------------------------
+
+    def distances(self, X: Any) -> Array:
+        """Distance of every sample from every class mean, each in the subspace of that class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n, C)
+            Divided by the spreads when `normalise` is set.
+        """
+        check_is_fitted(self, "projectors_")
+        return self._distances(check.check_samples(self, X, reset=False))
+
+    def _distances(self, X: Array) -> Array:
+        columns = [-member._scores(X) for member in self.projectors_]
+        distances = np.stack(columns, axis=1)
+        return distances / self.spreads_.astype(distances.dtype) if self.normalise else distances
+
+    def decision_function(self, X: Any) -> Array:
+        """Minus the distances, or what `classifier` makes of them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n, C), or (n,) for two classes
+            The larger, the more like that class. For two classes the score of the second minus
+            that of the first, as scikit-learn has it.
+        """
+        distances = self.distances(X)
+        if hasattr(self, "classifier_") and hasattr(self.classifier_, "decision_function"):
+            return np.asarray(self.classifier_.decision_function(distances))
+        return distances[:, 0] - distances[:, 1] if len(self.classes_) == 2 else -distances
+
+    def predict(self, X: Any) -> Array:
+        """The class of every sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Labels.
+        """
+        distances = self.distances(X)
+        if hasattr(self, "classifier_"):
+            return np.asarray(self.classifier_.predict(distances))
+        return np.asarray(self.classes_[distances.argmin(axis=1)])
+
+    @available_if(lambda self: hasattr(self.classifier, "predict_proba"))
+    def predict_proba(self, X: Any) -> Array:
+        """Class probabilities of `classifier`; there are none without it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n, C)
+            Probabilities.
+        """
+        return np.asarray(self.classifier_.predict_proba(self.distances(X)))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags

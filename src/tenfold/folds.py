@@ -1,0 +1,102 @@
+"""Statistics of the training part of every fold, from one reading of the data.
+
+Folds share samples. Samples that are in the training parts of the same folds form an *atom*; the
+moments of the atoms are taken in one pass, and the moments of a training part are the sum of its
+atoms. K-fold splits have K atoms, time-ordered splits one more than folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from tenfold.algebra import Array
+from tenfold.learning import Learner
+from tenfold.moments import ClassMoments, ClassStatistics
+from tenfold.samples import MEMORY_BUDGET, Workload, moments_pay, statistics_of
+
+Split = tuple[Array, Array]  # positions of the training and of the test samples
+
+
+def fold_statistics(
+    learner: Learner,
+    X: Array,
+    y: Array | None,
+    weight: Array | None,
+    splits: list[Split],
+    workload: Workload,
+) -> Iterator[ClassStatistics]:
+    """Statistics of the training part of each split, then of all samples.
+
+    Classes without a training sample in a split are left out of its statistics, as if the
+    estimator had been fitted on the training part alone.
+
+    Parameters
+    ----------
+    learner : Learner
+        A prepared estimator: how it sees samples, and which statistics it wants.
+    X, y, weight : ndarrays
+        The checked batch.
+    splits : list of (train, test)
+        The folds.
+    workload : Workload
+        What will be asked of each of the statistics.
+
+    Yields
+    ------
+    ClassMoments or SampleStatistics
+        One per split, and one for all samples.
+    """
+    samples, classes = learner._samples(X), learner._moment_classes()
+    parts = [np.sort(train) for train, _ in splits] + [np.arange(len(samples))]
+    atoms = _atoms(parts, len(samples))
+    n_atoms, shape = int(atoms.max()) + 1, samples.shape[1:]
+    kind = learner.statistics
+    few = 8 * n_atoms * len(classes) * int(np.prod(shape)) ** 2 <= MEMORY_BUDGET
+    pays = kind == "moments" or (
+        kind == "auto" and moments_pay(len(samples), shape, n_atoms * len(classes), workload)
+    )
+    if not (few and pays and n_atoms <= 2 * len(parts)):
+        for rows in parts:
+            labels = None if y is None else y[rows]
+            own = classes if y is None else np.intersect1d(classes, labels)
+            part_weight = None if weight is None else weight[rows]
+            yield statistics_of(samples[rows], labels, part_weight, own, kind, workload)
+        return
+    moments = _moments_of_atoms(samples, y, weight, atoms, classes)
+    for rows in parts:
+        yield _without_absent(reduce(add, (moments[a] for a in np.unique(atoms[rows]))))
+
+
+def _atoms(parts: list[Array], n: int) -> Array:
+    """For each sample the number of its atom."""
+    membership = np.zeros((n, len(parts)), dtype=bool)
+    for fold, rows in enumerate(parts):
+        membership[rows, fold] = True
+    packed = np.packbits(membership, axis=1)
+    return np.unique(packed, axis=0, return_inverse=True)[1].ravel()
+
+
+def _moments_of_atoms(
+    samples: Array, y: Array | None, weight: Array | None, atoms: Array, classes: Array
+) -> list[ClassMoments]:
+    codes = np.zeros(len(samples), int) if y is None else np.searchsorted(classes, y)
+    n_atoms, n_classes = int(atoms.max()) + 1, len(classes)
+    labels = np.arange(n_atoms * n_classes)
+    both = ClassMoments.from_batch(samples, atoms * n_classes + codes, weight, classes=labels)
+    cuts = [slice(a * n_classes, (a + 1) * n_classes) for a in range(n_atoms)]
+    return [
+        ClassMoments(classes, both.counts[cut], both.means[cut], both.scatters[cut]) for cut in cuts
+    ]
+
+
+def _without_absent(moments: ClassMoments) -> ClassMoments:
+    here: Any = moments.counts > 0
+    if here.all():
+        return moments
+    arrays = (moments.classes, moments.counts, moments.means, moments.scatters)
+    return ClassMoments(*(array[here] for array in arrays))
