@@ -1,0 +1,142 @@
+"""Learned directions as images: the tensor kin of eigenfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from tenfold.algebra import Array
+from tenfold.plots.drawing import axes_grid, show_tensor
+from tenfold.plots.fitted import part_for
+from tenfold.plots.projections import largest_positive
+
+
+class DirectionsDisplay:
+    """What the projected numbers measure, each drawn in the space of the samples.
+
+    Number (j_1, ..., j_K) of a projected sample is its inner product with the outer product of
+    column j_k of every W_k. That outer product is drawn: blue counts against, red for. The sign
+    of a direction means nothing, so each has its largest entry positive.
+
+    Parameters
+    ----------
+    directions : ndarray of shape (m, I_1, ..., I_K)
+        The directions.
+    columns : sequence of m tuples of int
+        The columns that each was made of, counted from 1.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Holds the m axes.
+    axes_ : ndarray of m matplotlib Axes
+        One per direction. Of samples of order 3 and more the strongest slice is drawn.
+    figure_ : matplotlib Figure
+        The figure of `ax_`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from tenfold import MCSDA
+    >>> from tenfold.plots import DirectionsDisplay
+    >>> digits = load_digits()
+    >>> mcsda = MCSDA(ranks=(4, 4), positive=3, tol=0.1).fit(digits.images, digits.target)
+    >>> display = DirectionsDisplay.from_estimator(mcsda, n_directions=3)
+    >>> display.directions.shape
+    (3, 8, 8)
+    >>> [ax.get_title() for ax in display.axes_]
+    ['1, 1', '1, 2', '2, 1']
+    """
+
+    def __init__(self, directions: Array, columns: Sequence[tuple[int, ...]]):
+        self.directions = np.asarray(directions)
+        self.columns = list(columns)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        positive: Any = None,
+        n_directions: int = 12,
+        ax: Any = None,
+    ) -> DirectionsDisplay:
+        """Draw the first directions of a fitted model.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            A projector, a verifier, a bank, or a search or pipeline over one.
+        positive : label or None, default=None
+            Whose projector of a bank; None takes the first class.
+        n_directions : int, default=12
+            How many at most.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        DirectionsDisplay
+            The display, drawn.
+        """
+        projector = part_for(estimator, positive).projector
+        return cls(*leading_directions(projector, n_directions)).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> DirectionsDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        DirectionsDisplay
+            The display itself.
+        """
+        m = len(self.directions)
+        n_columns = min(m, 6)
+        n_rows = ceil(m / n_columns)
+        self.ax_, grid = axes_grid(ax, n_rows, n_columns, (1.25 * n_columns, 1.5 * n_rows))
+        self.axes_, self.figure_ = grid.ravel()[:m], self.ax_.figure
+        for axes in grid.ravel()[m:]:
+            axes.set_axis_off()
+        for direction, columns, axes in zip(self.directions, self.columns, self.axes_, strict=True):
+            show_tensor(axes, strongest_slice(direction), signed=True)
+            axes.set_title(", ".join(map(str, columns)), fontsize="small")
+            axes.spines[:].set_visible(False)
+        return self
+
+
+def leading_directions(projector: Any, n: int) -> tuple[Array, list[tuple[int, ...]]]:
+    """At most n directions of a fitted projector, those made of its first columns first.
+
+    Returns
+    -------
+    directions : ndarray of shape (m, I_1, ..., I_K)
+        Outer products of columns, one of each mode.
+    columns : list of m tuples of int
+        Which columns, counted from 1.
+    """
+    W = projector.projections_
+    within_reach = [min(n, P.shape[1]) for P in W]
+    chosen = sorted(np.ndindex(*within_reach), key=lambda index: (sum(index), index))[:n]
+    products = [
+        reduce(np.multiply.outer, [P[:, j] for P, j in zip(W, index, strict=True)])
+        for index in chosen
+    ]
+    directions = np.array(products).reshape(len(chosen), *projector.sample_shape_)
+    return largest_positive(directions), [tuple(j + 1 for j in index) for index in chosen]
+
+
+def strongest_slice(tensor: Array) -> Array:
+    """The matrix along the first two modes that holds the entry of largest magnitude."""
+    if tensor.ndim <= 2:
+        return tensor
+    strongest = np.unravel_index(np.abs(tensor).argmax(), tensor.shape)
+    return tensor[(slice(None), slice(None), *strongest[2:])]

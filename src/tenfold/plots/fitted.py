@@ -1,0 +1,107 @@
+"""What is inside a fitted estimator: its projectors, and its scores class by class.
+
+Everything below is asked of the estimator's learned attributes, so a pipeline, a search, a
+verifier, a bank and a single projector are all served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from tenfold.algebra import Array, row_blocks
+
+
+class Part(NamedTuple):
+    """One projector, and the class it was learned for (None when it serves all classes)."""
+
+    label: Any
+    projector: Any
+
+
+class ClassScores(NamedTuple):
+    """How like one class every sample is, and which samples are of that class."""
+
+    label: Any
+    scores: Array  # (n,)
+    is_positive: Array  # (n,), bool
+    threshold: float | None  # accepted from here on; None when the model does not decide
+
+
+def innermost(estimator: Any) -> Any:
+    """The estimator that a search chose or that a pipeline ends with."""
+    while True:
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif hasattr(estimator, "steps"):
+            estimator = estimator.steps[-1][1]
+        else:
+            check_is_fitted(estimator)
+            return estimator
+
+
+def parts_of(estimator: Any) -> list[Part]:
+    """The projectors of an estimator: one per class for a bank, else one."""
+    model = innermost(estimator)
+    if hasattr(model, "projectors_"):
+        return [Part(*pair) for pair in zip(model.classes_, model.projectors_, strict=True)]
+    projector = getattr(model, "projector_", model)
+    if not hasattr(projector, "projections_"):
+        raise TypeError(
+            f"{type(model).__name__} has no projections to draw; pass a fitted projector, "
+            "ClassSpecificClassifier, ClassSpecificVerifier, or a search or pipeline over one"
+        )
+    return [Part(positive_of(model), projector)]
+
+
+def part_for(estimator: Any, positive: Any) -> Part:
+    """The projector of one class; None takes the first."""
+    parts = parts_of(estimator)
+    if positive is None:
+        return parts[0]
+    found = [part for part in parts if part.label == positive]
+    if not found:
+        raise ValueError(
+            f"there is no projector for class {positive!r}; choose one of "
+            f"{[part.label for part in parts]}"
+        )
+    return found[0]
+
+
+def positive_of(model: Any) -> Any:
+    """The class a class-specific model was learned for; None for other models."""
+    if not hasattr(model, "decision_function") or hasattr(model, "projectors_"):
+        return None
+    return model.classes_[-1] if model.positive is None else model.positive
+
+
+def class_scores(estimator: Any, X: Any, y: Any) -> list[ClassScores]:
+    """The scores of every class that the estimator knows, from one pass over the samples."""
+    model = innermost(estimator)
+    if not hasattr(model, "decision_function"):
+        raise TypeError(
+            f"{type(model).__name__} gives no scores: it learns one subspace for all classes; "
+            "score with MCSDA, CSDA, ClassSpecificVerifier or ClassSpecificClassifier"
+        )
+    y = np.asarray(y)
+    scores = in_blocks(estimator.decision_function, X)
+    if not hasattr(model, "projectors_"):
+        label = positive_of(model)
+        threshold = getattr(model, "threshold_", None)
+        return [ClassScores(label, scores, y == label, threshold)]
+    if scores.ndim == 1:  # two classes, scored as scikit-learn does: by the second alone
+        scores = np.stack([-scores, scores], axis=1)
+    return [ClassScores(c, scores[:, i], y == c, None) for i, c in enumerate(model.classes_)]
+
+
+def in_blocks(function: Callable[[Array], Array], X: Any) -> Array:
+    """``function(X)`` for samples that may be larger than memory, such as windows on disk."""
+    shape = getattr(X, "shape", None)
+    if shape is None:
+        return function(X)
+    blocks = row_blocks(shape[0], 8 * prod(shape[1:]))
+    return np.concatenate([function(np.asarray(X[block])) for block in blocks])

@@ -1,0 +1,127 @@
+"""The columns of each projection matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tenfold.algebra import Array
+from tenfold.plots.drawing import SIGNED, axes_grid
+from tenfold.plots.fitted import part_for
+
+
+class ProjectionsDisplay:
+    """Every projection matrix as a heat map: entries of the mode down, columns across.
+
+    The sign of a column means nothing, so each is drawn with its largest entry positive.
+
+    Parameters
+    ----------
+    projections : list of K ndarrays of shape (I_k, r_k)
+        One matrix per mode.
+    mode_names : sequence of K str, default=()
+        What each mode counts; modes are numbered when there are no names.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Holds the K axes.
+    axes_ : ndarray of K matplotlib Axes
+        One per mode.
+    figure_ : matplotlib Figure
+        The figure of `ax_`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from tenfold import MPCA
+    >>> from tenfold.plots import ProjectionsDisplay
+    >>> mpca = MPCA(ranks=(4, 3), tol=0.1).fit(load_digits().images)
+    >>> display = ProjectionsDisplay.from_estimator(mpca, mode_names=("row", "column"))
+    >>> [ax.get_title() for ax in display.axes_]
+    ['row (8 to 4)', 'column (8 to 3)']
+    """
+
+    def __init__(self, projections: Sequence[Array], mode_names: Sequence[str] = ()):
+        self.projections = [largest_positive(np.asarray(W).T).T for W in projections]
+        self.mode_names = tuple(mode_names)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        positive: Any = None,
+        mode_names: Sequence[str] = (),
+        ax: Any = None,
+        **image: Any,
+    ) -> ProjectionsDisplay:
+        """Draw the projections of a fitted model.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            A projector, a verifier, a bank, or a search or pipeline over one.
+        positive : label or None, default=None
+            Whose projector of a bank; None takes the first class.
+        mode_names : sequence of K str, default=()
+            What each mode counts.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a new figure.
+        **image
+            Options of matplotlib's ``imshow``.
+
+        Returns
+        -------
+        ProjectionsDisplay
+            The display, drawn.
+        """
+        projections = part_for(estimator, positive).projector.projections_
+        names = tuple(mode_names) if len(mode_names) == len(projections) else ()
+        return cls(projections, names).plot(ax=ax, **image)
+
+    def plot(self, *, ax: Any = None, **image: Any) -> ProjectionsDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a new figure.
+        **image
+            Options of matplotlib's ``imshow``.
+
+        Returns
+        -------
+        ProjectionsDisplay
+            The display itself.
+        """
+        n_modes = len(self.projections)
+        self.ax_, grid = axes_grid(ax, 1, n_modes, (3.2 * n_modes, 3.4))
+        self.axes_, self.figure_ = grid[0], self.ax_.figure
+        for mode, (W, axes) in enumerate(zip(self.projections, self.axes_, strict=True)):
+            limit = float(np.abs(W).max()) or 1.0
+            looks = {"cmap": SIGNED, "vmin": -limit, "vmax": limit, "aspect": "auto"}
+            first = (0.5, W.shape[1] + 0.5, W.shape[0] + 0.5, 0.5)  # people count from 1
+            axes.imshow(W, **(looks | {"extent": first, "interpolation": "nearest"} | image))
+            name = self.mode_names[mode] if self.mode_names else f"mode {mode + 1}"
+            axes.set(title=f"{name} ({W.shape[0]} to {W.shape[1]})", xlabel="column", ylabel=name)
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.get_major_locator().set_params(integer=True)
+        return self
+
+
+def largest_positive(rows: Array) -> Array:
+    """Each row with the sign that makes its entry of largest magnitude positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.plots.projections import largest_positive
+    >>> largest_positive(np.array([[1.0, -3.0], [2.0, 1.0]])).tolist()
+    [[-1.0, 3.0], [2.0, 1.0]]
+    """
+    flat = rows.reshape(len(rows), -1)
+    largest = np.take_along_axis(flat, np.abs(flat).argmax(axis=1)[:, None], axis=1)
+    return (np.where(largest < 0, -1, 1) * flat).reshape(rows.shape)

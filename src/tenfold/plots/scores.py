@@ -1,0 +1,146 @@
+"""Histograms of the scores of positives and negatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tenfold.algebra import Array
+from tenfold.plots.drawing import MUTED, OTHERS, OWN, single_axes, tidy
+from tenfold.plots.fitted import class_scores
+
+
+class ScoresDisplay:
+    """How far the scores of one class lie from those of everything else.
+
+    Both histograms share their bins, and each is a share of its own group, so that few positives
+    can be seen beside many negatives.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        The larger, the more like the class.
+    is_positive : ndarray of shape (n,)
+        Which samples are of the class.
+    threshold : float or None, default=None
+        Samples that score at least this are accepted.
+    name : str, default="positive"
+        The class.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure of `ax_`.
+    edges_ : ndarray of shape (n_bins + 1,)
+        The edges of the bins.
+    shares_ : ndarray of shape (2, n_bins)
+        Share of the positives and of the negatives in each bin.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from tenfold import MCSDA
+    >>> from tenfold.plots import ScoresDisplay
+    >>> X, y = load_digits().images, load_digits().target
+    >>> mcsda = MCSDA(ranks=(4, 4), positive=3, tol=0.1).fit(X, y)
+    >>> display = ScoresDisplay.from_estimator(mcsda, X, y)
+    >>> display.shares_.sum(axis=1).round(6).tolist()
+    [1.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        scores: Array,
+        is_positive: Array,
+        threshold: float | None = None,
+        name: str = "positive",
+    ):
+        self.scores = np.asarray(scores)
+        self.is_positive = np.asarray(is_positive, dtype=bool)
+        self.threshold = threshold
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        positive: Any = None,
+        threshold: float | None = None,
+        ax: Any = None,
+        **bars: Any,
+    ) -> ScoresDisplay:
+        """Score samples and draw.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            A class-specific projector, a verifier or a bank, or a search or pipeline over one.
+        X : array-like of shape (n, I_1, ..., I_K)
+            The samples.
+        y : array-like of shape (n,)
+            Their labels.
+        positive : label or None, default=None
+            Which class of a bank; None takes the first.
+        threshold : float or None, default=None
+            None takes that of a verifier.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a new figure.
+        **bars
+            Options of matplotlib's ``stairs``.
+
+        Returns
+        -------
+        ScoresDisplay
+            The display, drawn.
+        """
+        found = class_scores(estimator, X, y)
+        one = [c for c in found if positive is None or c.label == positive]
+        if not one:
+            raise ValueError(
+                f"class {positive!r} is not scored by this model; choose one of "
+                f"{[c.label for c in found]}"
+            )
+        label, scores, is_positive, own = one[0]
+        at = own if threshold is None else threshold
+        return cls(scores, is_positive, at, str(label)).plot(ax=ax, **bars)
+
+    def plot(self, *, ax: Any = None, n_bins: int = 40, **bars: Any) -> ScoresDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a new figure.
+        n_bins : int, default=40
+            Bins over the range of all scores.
+        **bars
+            Options of matplotlib's ``stairs``.
+
+        Returns
+        -------
+        ScoresDisplay
+            The display itself.
+        """
+        self.ax_ = single_axes(ax, (5.6, 3.4))
+        self.figure_ = self.ax_.figure
+        self.edges_ = np.histogram_bin_edges(self.scores, n_bins)
+        groups = [self.scores[self.is_positive], self.scores[~self.is_positive]]
+        counts = np.array([np.histogram(group, self.edges_)[0] for group in groups])
+        self.shares_ = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
+        names = [f"{self.name} ({len(groups[0])})", f"others ({len(groups[1])})"]
+        for share, name, colour in zip(self.shares_, names, (OWN, OTHERS), strict=True):
+            looks = {"fill": True, "alpha": 0.55, "color": colour, "linewidth": 0}
+            self.ax_.stairs(share, self.edges_, label=name, **(looks | bars))
+            self.ax_.stairs(share, self.edges_, color=colour, linewidth=1.2)
+        if self.threshold is not None:
+            self.ax_.axvline(self.threshold, color=MUTED, linestyle="--", label="threshold")
+        tidy(self.ax_)
+        self.ax_.set(xlabel="score", ylabel="share of its group", ylim=(0, None))
+        self.ax_.legend(frameon=False)
+        return self

@@ -1,0 +1,323 @@
+"""What is drawn is what was learned: oracles on the data of the drawings, not on their pixels."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from tenfold import (
+    CSDA,
+    DATER,
+    MCSDA,
+    MPCA,
+    ClassSpecificClassifier,
+    ClassSpecificVerifier,
+    RankSearchCV,
+)
+from tenfold.plots import (
+    DirectionsDisplay,
+    ObjectiveDisplay,
+    PrecisionRecallDisplay,
+    ProjectionsDisplay,
+    RankGridDisplay,
+    RocDisplay,
+    ScoresDisplay,
+)
+from tenfold.plots.directions import strongest_slice
+
+pyplot = pytest.importorskip("matplotlib.pyplot")
+
+X, LABELS = load_digits().images[:600], load_digits().target[:600]
+MODEL = MCSDA(ranks=(4, 3), positive=3, tol=1.0)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays_open():
+    yield
+    pyplot.close("all")
+
+
+@pytest.fixture(scope="module")
+def mcsda():
+    return MODEL.fit(X, LABELS)
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return ClassSpecificClassifier(MCSDA(ranks=(4, 3), tol=1.0)).fit(X, LABELS)
+
+
+@pytest.fixture(scope="module")
+def verifier():
+    return ClassSpecificVerifier(MCSDA(ranks=(4, 3), tol=1.0), positive=3).fit(X, LABELS)
+
+
+@pytest.fixture(scope="module")
+def everyone(mcsda, bank, verifier):
+    search = RankSearchCV(MODEL, ranks=[(2, 2), (4, 3)], cv=2).fit(X, LABELS)
+    flat = MCSDA(ranks=(4, 3), positive=3, tol=1.0, sample_shape=(8, 8))
+    pipeline = make_pipeline(StandardScaler(), flat).fit(X.reshape(len(X), -1), LABELS)
+    return {
+        "projector": (mcsda, X),
+        "bank": (bank, X),
+        "verifier": (verifier, X),
+        "search": (search, X),
+        "pipeline": (pipeline, X.reshape(len(X), -1)),
+    }
+
+
+# ── Displays ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_objective_is_drawn_round_by_round(mcsda):
+    display = ObjectiveDisplay.from_estimator(mcsda)
+    (line,) = display.lines_
+    np.testing.assert_array_equal(line.get_xdata(), np.arange(1, mcsda.n_iter_ + 1))
+    np.testing.assert_array_equal(line.get_ydata(), mcsda.objective_)
+
+
+def test_a_bank_has_one_objective_per_class(bank):
+    lines = ObjectiveDisplay.from_estimator(bank).lines_
+    assert len(lines) == 10
+    for line, projector in zip(lines, bank.projectors_, strict=True):
+        np.testing.assert_array_equal(line.get_ydata(), projector.objective_)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (MODEL, "out-class over in-class distance"),
+        (DATER(ranks=(2, 2), tol=0.5), "between-class over within-class distance"),
+        (MPCA(ranks=(2, 2), tol=0.5), "captured scatter"),
+    ],
+    ids=["MCSDA", "DATER", "MPCA"],
+)
+def test_the_objective_says_what_it_measures(model, words):
+    assert ObjectiveDisplay.from_estimator(model.fit(X, LABELS)).ax_.get_ylabel() == words
+
+
+def test_columns_are_drawn_with_their_largest_entry_positive(mcsda):
+    display = ProjectionsDisplay.from_estimator(mcsda, mode_names=("row", "column"))
+    for ax, W in zip(display.axes_, mcsda.projections_, strict=True):
+        drawn = np.asarray(ax.images[0].get_array())
+        np.testing.assert_array_equal(np.abs(drawn), np.abs(W))
+        np.testing.assert_array_equal(np.abs(drawn).max(axis=0), drawn.max(axis=0))
+        # One sign per column: the outer product of each column with itself knows no sign.
+        for before, after in zip(W.T, drawn.T, strict=True):
+            np.testing.assert_array_equal(np.outer(before, before), np.outer(after, after))
+    assert display.axes_[0].get_ylabel() == "row"
+
+
+def test_a_projected_number_is_the_inner_product_with_its_direction(mcsda):
+    display = DirectionsDisplay.from_estimator(mcsda, n_directions=12)
+    projected = mcsda.transform(X).reshape(len(X), 4, 3)
+    for direction, (i, j) in zip(display.directions, display.columns, strict=True):
+        product = np.tensordot(X, direction, axes=2)
+        sign = np.sign(product @ projected[:, i - 1, j - 1])
+        np.testing.assert_allclose(sign * product, projected[:, i - 1, j - 1], atol=1e-9)
+    assert len({tuple(columns) for columns in display.columns}) == 12
+    for ax, direction in zip(display.axes_, display.directions, strict=True):
+        np.testing.assert_array_equal(np.asarray(ax.images[0].get_array()), direction)
+
+
+def test_directions_of_first_columns_come_first(mcsda):
+    columns = DirectionsDisplay.from_estimator(mcsda, n_directions=6).columns
+    assert columns == [(1, 1), (1, 2), (2, 1), (1, 3), (2, 2), (3, 1)]
+
+
+def test_directions_of_a_vector_method_have_the_shape_of_the_samples():
+    csda = CSDA(ranks=5, positive=3).fit(X, LABELS)
+    display = DirectionsDisplay.from_estimator(csda)
+    assert display.directions.shape == (5, 8, 8)
+    np.testing.assert_allclose(
+        np.abs(display.directions.reshape(5, 64)), np.abs(csda.projections_[0].T)
+    )
+
+
+def test_directions_of_vectors_are_lines():
+    rows = X.reshape(len(X), -1)
+    display = DirectionsDisplay.from_estimator(CSDA(ranks=2, positive=3).fit(rows, LABELS))
+    drawn = display.axes_[1].lines[-1].get_ydata()
+    np.testing.assert_array_equal(drawn, display.directions[1])
+
+
+def test_of_a_cube_the_slice_with_the_largest_entry_is_drawn():
+    cube = np.random.default_rng(0).normal(size=(3, 4, 5))
+    cube[1, 2, 3] = -9.0
+    np.testing.assert_array_equal(strongest_slice(cube), cube[:, :, 3])
+
+
+@pytest.mark.parametrize("kind", ["projector", "verifier", "search", "pipeline", "bank"])
+def test_histograms_count_every_sample_of_its_group_once(everyone, kind):
+    estimator, samples = everyone[kind]
+    display = ScoresDisplay.from_estimator(estimator, samples, LABELS, positive=3)
+    scores = estimator.decision_function(samples)
+    scores = scores[:, 3] if scores.ndim == 2 else scores
+    np.testing.assert_array_equal(display.scores, scores)
+    for shares, group in zip(
+        display.shares_, [scores[LABELS == 3], scores[LABELS != 3]], strict=True
+    ):
+        counted, _ = np.histogram(group, display.edges_)
+        assert counted.sum() == len(group)
+        np.testing.assert_allclose(shares, counted / len(group))
+    drawn = [patch for patch in display.ax_.patches if patch.get_fill()]
+    np.testing.assert_array_equal([patch.get_data().values for patch in drawn], display.shares_)
+
+
+def test_the_threshold_of_a_verifier_is_drawn_where_it_is(verifier):
+    display = ScoresDisplay.from_estimator(verifier, X, LABELS)
+    (line,) = display.ax_.lines
+    assert set(line.get_xdata()) == {verifier.threshold_}
+    asked = ScoresDisplay.from_estimator(verifier, X, LABELS, threshold=-5.0)
+    assert set(asked.ax_.lines[0].get_xdata()) == {-5.0}
+
+
+def test_curves_are_those_of_scikit_learn(bank):
+    scores = bank.decision_function(X)
+    curves = PrecisionRecallDisplay.from_estimator(bank, X, LABELS)
+    areas = RocDisplay.from_estimator(bank, X, LABELS)
+    assert len(curves.lines_) == len(areas.lines_) == 10
+    for c in range(10):
+        assert curves.curves[c].summary == average_precision_score(c == LABELS, scores[:, c])
+        assert areas.curves[c].summary == roc_auc_score(c == LABELS, scores[:, c])
+        x, y = areas.lines_[c].get_data()
+        assert np.trapezoid(y, x) == pytest.approx(areas.curves[c].summary, abs=1e-12)
+        precision, recall, _ = precision_recall_curve(c == LABELS, scores[:, c])
+        drawn = set(zip(*curves.lines_[c].get_data(), strict=True))
+        assert drawn <= set(zip(recall, precision, strict=True))
+
+
+def test_a_class_without_samples_has_no_curve(bank):
+    some = LABELS < 4
+    assert [c.label for c in RocDisplay.from_estimator(bank, X[some], LABELS[some]).curves] == [
+        *range(4)
+    ]
+    with pytest.raises(ValueError, match="no class has both"):
+        RocDisplay.from_estimator(bank, X[:1], np.array([99]))
+
+
+def test_two_classes_of_a_bank_have_opposite_scores():
+    two = LABELS < 2
+    bank = ClassSpecificClassifier(MCSDA(ranks=(4, 3), tol=1.0)).fit(X[two], LABELS[two])
+    first = ScoresDisplay.from_estimator(bank, X[two], LABELS[two], positive=0)
+    second = ScoresDisplay.from_estimator(bank, X[two], LABELS[two], positive=1)
+    np.testing.assert_array_equal(first.scores, -second.scores)
+    assert first.scores[LABELS[two] == 0].mean() > first.scores[LABELS[two] == 1].mean()
+
+
+# ── Rank grids ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_grid_of_two_modes_puts_every_score_in_its_cell():
+    ranks = [(a, b) for a in (2, 4, 8) for b in (1, 3) if (a, b) != (4, 3)]
+    display = RankGridDisplay(ranks, [0.1, 0.2, 0.3, 0.5, 0.4]).plot()
+    np.testing.assert_array_equal(display.grid_, [[0.1, 0.2], [0.3, np.nan], [0.5, 0.4]])
+    assert [t.get_text() for t in display.ax_.get_yticklabels()] == ["2", "4", "8"]
+    mark = display.ax_.lines[0]
+    assert (np.mean(mark.get_xdata()[:-1]), np.mean(mark.get_ydata()[:-1])) == (0, 2)
+    assert display.ax_.get_title() == "best: 8×1"
+
+
+def test_a_grid_of_three_modes_shows_the_best_over_the_third():
+    ranks = [(a, b, c) for a in (2, 3) for b in (4, 5) for c in (1, 2)]
+    scores = [0.1, 0.9, 0.3, 0.2, 0.5, 0.4, 0.7, 0.8]
+    display = RankGridDisplay(ranks, scores).plot()
+    assert display.grid_.tolist() == [[0.9, 0.3], [0.5, 0.8]]
+    assert display.ax_.get_title() == "best: 2×4×2"
+
+
+@pytest.mark.parametrize(
+    "ranks", [[4, 2, 3], [(4, 4), (2, 2), (3, 3)], [(4, 9, 5), (2, 8, 5), (3, 8, 5)]]
+)
+def test_ranks_that_grow_together_make_a_line(ranks):
+    display = RankGridDisplay(ranks, [0.7, 0.5, 0.9], [0.1, 0.2, 0.3]).plot()
+    assert display.grid_ is None
+    assert display.ax_.lines[0].get_ydata().tolist() == [0.5, 0.9, 0.7]
+    assert display.ax_.lines[1].get_ydata().tolist() == [0.9]
+
+
+def test_the_grid_of_a_search_is_its_best_score_per_choice_of_ranks():
+    grid = [(a, b) for a in (2, 4) for b in (2, 4)]
+    search = RankSearchCV(MODEL, ranks=grid, ridge=[1e-3, 1e-1], cv=2).fit(X, LABELS)
+    display = RankGridDisplay.from_estimator(search)
+    results = search.cv_results_
+    for row, a in enumerate((2, 4)):
+        for column, b in enumerate((2, 4)):
+            tried = [
+                score
+                for params, score in zip(results["params"], results["mean_test_score"], strict=True)
+                if params["ranks"] == (a, b)
+            ]
+            assert len(tried) == 2
+            assert display.grid_[row, column] == max(tried)
+    assert np.nanmax(display.grid_) == search.best_score_
+
+
+def test_ints_stand_for_all_modes_and_other_candidates_are_left_out():
+    results = {
+        "param_projector__ranks": [None, 2, (3, 1), {0: 2}],
+        "mean_test_score": [0.9, 0.5, 0.6, 0.9],
+        "std_test_score": [0.0] * 4,
+    }
+    display = RankGridDisplay.from_estimator(SimpleNamespace(cv_results_=results))
+    assert display.ranks.tolist() == [[2, 2], [3, 1]]
+    results["param_projector__ranks"] = [None] * 4
+    with pytest.raises(ValueError, match="no ranks that are numbers"):
+        RankGridDisplay.from_estimator(SimpleNamespace(cv_results_=results))
+
+
+# ── The convention ──────────────────────────────────────────────────────────────────────────────
+
+WITH_DATA = (ScoresDisplay, PrecisionRecallDisplay, RocDisplay)
+WITHOUT_DATA = (ObjectiveDisplay, ProjectionsDisplay, DirectionsDisplay)
+
+
+@pytest.mark.parametrize("kind", ["projector", "bank", "verifier", "search", "pipeline"])
+@pytest.mark.parametrize("display", [*WITH_DATA, *WITHOUT_DATA], ids=lambda d: d.__name__)
+def test_every_display_draws_every_kind_of_model_where_it_is_told(everyone, kind, display):
+    estimator, samples = everyone[kind]
+    arguments = (samples, LABELS) if display in WITH_DATA else ()
+    figure, (left, right) = pyplot.subplots(1, 2)
+    drawn = display.from_estimator(estimator, *arguments, ax=right)
+    assert drawn.ax_ is right
+    assert drawn.figure_ is figure
+    assert not left.has_data()
+    assert drawn.plot().figure_ is not figure
+    figure.canvas.draw()
+
+
+@pytest.mark.parametrize("display", WITH_DATA, ids=lambda d: d.__name__)
+def test_a_model_without_scores_says_what_to_use(display):
+    mpca = MPCA(ranks=(2, 2), tol=0.5).fit(X)
+    with pytest.raises(TypeError, match="MPCA gives no scores"):
+        display.from_estimator(mpca, X, LABELS)
+
+
+def test_a_class_that_is_not_there_is_named(bank):
+    with pytest.raises(ValueError, match="no projector for class 'x'"):
+        DirectionsDisplay.from_estimator(bank, positive="x")
+    with pytest.raises(ValueError, match="'x' is not scored"):
+        ScoresDisplay.from_estimator(bank, X, LABELS, positive="x")
+
+
+def test_a_model_without_projections_is_named():
+    with pytest.raises(TypeError, match="StandardScaler has no projections"):
+        ObjectiveDisplay.from_estimator(StandardScaler().fit([[0.0], [1.0]]))
+
+
+def test_drawing_without_matplotlib_names_the_extra():
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "from tenfold.plots import RankGridDisplay\n"
+        "display = RankGridDisplay([2, 3], [0.1, 0.2])\n"
+        "try: display.plot()\n"
+        "except ImportError as error: assert 'tenfold[plot]' in str(error)\n"
+        "else: sys.exit('drawn')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
