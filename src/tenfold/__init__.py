@@ -1,6 +1,7 @@
 """Multilinear subspace and discriminant learning: exact, one pass, scikit-learn-shaped."""
 
 from tenfold.classifier import ClassSpecificClassifier
+from tenfold.loading import load
 from tenfold.methods import CMDA, CSDA, DATER, DGTDA, GTDA, MCSDA, MPCA
 from tenfold.moments import ClassMoments
 from tenfold.search import RankSearchCV
@@ -20,4 +21,5 @@ __all__ = [
     "ClassSpecificClassifier",
     "ClassSpecificVerifier",
     "RankSearchCV",
+    "load",
 ]

@@ -19,6 +19,7 @@ from tenfold.algebra import Array
 from tenfold.alternating import Alternation
 from tenfold.moments import ClassMoments, ClassStatistics
 from tenfold.samples import MEMORY_BUDGET, Workload, statistics_of
+from tenfold.saving import Savable
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,7 @@ class Models:
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
-class Learner(BaseEstimator):
+class Learner(Savable, BaseEstimator):
     """Base of everything that is learned from class statistics.
 
     A subclass says which models its parameters describe (`_models`), how a stack of them is

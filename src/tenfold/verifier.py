@@ -14,9 +14,10 @@ from tenfold import validation as check
 from tenfold.algebra import Array
 from tenfold.class_specific import ClassSpecificProjector
 from tenfold.folds import Split, fold_statistics
+from tenfold.saving import Savable
 
 
-class ClassSpecificVerifier(BaseEstimator):
+class ClassSpecificVerifier(Savable, BaseEstimator):
     """Accept or reject samples as members of one class.
 
     The threshold is chosen on scores of samples that the scoring model has not seen, for a wanted
