@@ -1,0 +1,274 @@
+"""Algorithm 1: its objective, its end, and stacks of models that do not see one another."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import problem, projector
+
+from tenfold.alternating import alternate, subspace_distance
+from tenfold.class_specific import class_specific
+from tenfold.criterion import Recipe
+from tenfold.learning import Models
+from tenfold.moments import ClassMoments
+from tenfold.samples import SampleStatistics
+from tenfold.solvers import SOLVERS, ratio_trace, trace_ratio
+from tenfold.threads import over_threads
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def stack(ranks, positives=None, ridge=0.1, absolute=True, shrinkage=0.0):
+    """One model per row of `ranks`; the other arguments are numbers or one per model."""
+    ranks = np.asarray(ranks)
+    each = np.ones(len(ranks))
+    return Models(
+        ranks=ranks,
+        ridge=each * ridge,
+        absolute_ridge=(each * absolute).astype(bool),
+        positives=(each * (2 if positives is None else positives)).astype(int),
+        shrinkage=each * shrinkage,
+    )
+
+
+def solve(statistics, models, share=None, **recipe):
+    recipe = Recipe(ridge=models.ridge, absolute_ridge=models.absolute_ridge, **recipe)
+    criterion = class_specific(statistics, models)
+    return alternate(criterion, models.ranks, recipe, **({"share": share} if share else {}))
+
+
+def only(models, m):
+    rows = {name: value[m : m + 1] for name, value in vars(models).items()}
+    return replace(models, **rows)
+
+
+def of_model(found, models, m):
+    return [W[m, :, :r] for W, r in zip(found.projections, models.ranks[m], strict=True)]
+
+
+# ── Distance of subspaces ───────────────────────────────────────────────────────────────────────
+
+
+@given(seed=seeds, n=st.integers(2, 7))
+def test_subspace_distance_is_that_of_the_projectors(seed, n):
+    rng = np.random.default_rng(seed)
+    ranks = rng.integers(1, n + 1, 2)
+    bases = [np.linalg.qr(rng.normal(size=(n, r)))[0] for r in ranks]
+    padded = [np.pad(Q, ((0, 0), (0, n - Q.shape[1]))) for Q in bases]
+    expected = np.linalg.norm(projector(bases[0]) - projector(bases[1]))
+    assert subspace_distance(*padded) == pytest.approx(expected, abs=1e-12)
+
+
+def test_subspace_distance_does_not_see_the_basis_and_keeps_small_angles():
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.normal(size=(6, 3)))[0]
+    turned = Q @ np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    assert subspace_distance(Q, turned) <= 1e-14
+    # An angle far below the square root of eps, where 2 (r - ||Q^T Q'||^2) would round to zero.
+    angle = 1e-11
+    a, b = np.eye(3)[:, :1], np.array([[np.cos(angle)], [np.sin(angle)], [0.0]])
+    assert subspace_distance(a, b) == pytest.approx(np.sqrt(2) * angle, rel=1e-4)
+
+
+# ── The objective ───────────────────────────────────────────────────────────────────────────────
+
+
+def distances(X, y, positive, factors):
+    """D_O and D_I of eq. 13, sample by sample."""
+    M_p = reference.mean([x for x, label in zip(X, y, strict=True) if label == positive])
+    D_O = D_I = 0.0
+    for x, label in zip(X, y, strict=True):
+        squared = np.sum(reference.projected(x - M_p, factors) ** 2)
+        D_O, D_I = (D_O, D_I + squared) if label == positive else (D_O + squared, D_I)
+    return D_O, D_I
+
+
+@pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+def test_the_objective_is_eq_14_at_the_projections(solver):
+    X, y = problem((5, 4, 3), seed=1)
+    models = stack([[2, 3, 2]], ridge=0.0)
+    found = solve(ClassMoments.from_batch(X, y), models, solver=solver, max_iter=3, tol=0.0)
+    D_O, D_I = distances(X, y, 2, of_model(found, models, 0))
+    assert found.objective[0, -1] == pytest.approx(D_O / D_I, rel=1e-10)
+
+
+def test_the_objective_counts_the_ridge():
+    X, y = problem((5, 4), seed=1)
+    models = stack([[2, 3]], ridge=0.7)
+    found = solve(ClassMoments.from_batch(X, y), models, max_iter=3, tol=0.0)
+    D_O, D_I = distances(X, y, 2, of_model(found, models, 0))
+    assert found.objective[0, -1] == pytest.approx(D_O / (D_I + 0.7 * 3), rel=1e-10)
+
+
+@settings(max_examples=40)
+@given(
+    seed=seeds,
+    shape=st.sampled_from([(4, 3), (3, 3, 2), (5, 2), (2, 2, 2, 2)]),
+    init=st.sampled_from(["ones", "identity"]),
+    statistics=st.sampled_from([ClassMoments, SampleStatistics]),
+)
+def test_the_objective_of_the_trace_ratio_never_falls_without_a_ridge(
+    seed, shape, init, statistics
+):
+    rng = np.random.default_rng(seed)
+    X, y = problem(shape, per_class=int(rng.integers(6, 20)), seed=seed)
+    models = stack([[int(rng.integers(1, size + 1)) for size in shape]], ridge=0.0)
+    found = solve(
+        statistics.from_batch(X, y), models, solver=trace_ratio, init=init, max_iter=12, tol=0.0
+    )
+    history = found.objective[0]
+    assert len(history) == 12
+    assert (np.diff(history) >= -1e-10 * history[1:]).all()
+
+
+# ── The end ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_model_rests_when_its_subspaces_do():
+    X, y = problem((5, 4), seed=2)
+    models = stack([[2, 2]])
+    found = solve(ClassMoments.from_batch(X, y), models, max_iter=200, tol=1e-6)
+    n = int(found.n_iter[0])
+    assert found.converged[0]
+    assert 1 < n < 200
+    assert found.objective.shape == (1, n)
+    # The last round moved by no more than tol, and the round before by more.
+    rounds = [
+        solve(ClassMoments.from_batch(X, y), models, max_iter=t, tol=0.0).projections
+        for t in (n - 2, n - 1, n)
+    ]
+    before, last = (
+        sum(
+            np.linalg.norm(projector(V[0]) - projector(W[0]))
+            for V, W in zip(rounds[t], rounds[t + 1], strict=True)
+        )
+        for t in (0, 1)
+    )
+    assert last <= 1e-6 < before
+
+
+def test_a_model_that_still_moves_is_not_called_converged():
+    X, y = problem((5, 4), seed=2)
+    found = solve(ClassMoments.from_batch(X, y), stack([[2, 2]]), max_iter=2, tol=1e-12)
+    assert not found.converged[0]
+    assert found.n_iter[0] == 2
+
+
+def test_vectors_need_one_round():
+    X, y = problem((6,), seed=3)
+    found = solve(ClassMoments.from_batch(X, y), stack([[3]]), max_iter=20)
+    assert found.n_iter.tolist() == [1]
+    assert found.converged.all()
+
+
+# ── Stacks ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("statistics", [ClassMoments, SampleStatistics])
+@pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+@pytest.mark.parametrize("init", ["ones", "identity"])
+@pytest.mark.parametrize("orthonormal", [True, False])
+def test_a_stack_of_models_is_each_of_them_alone(statistics, solver, init, orthonormal):
+    """Other classes, ranks, ridges (relative and absolute) and shrinkages in one stack."""
+    X, y = problem((5, 4, 2), seed=4)
+    models = stack(
+        ranks=[[2, 3, 1], [1, 1, 1], [5, 4, 2], [3, 2, 2], [2, 3, 1], [4, 3, 1]],
+        positives=np.array([0, 1, 2, 0, 0, 2]),
+        ridge=np.array([0.1, 0.3, 0.5, 0.1, 0.1, 0.2]),
+        absolute=np.array([1, 0, 1, 0, 0, 1]),
+        shrinkage=np.array([0.0, 0.4, 0.0, 0.0, 0.2, 0.9]),
+    )
+    statistics = statistics.from_batch(X, y)
+    options = {"solver": solver, "init": init, "orthonormal": orthonormal, "max_iter": 5}
+    together = solve(statistics, models, tol=1e-3, **options)
+    for m in range(len(models.ranks)):
+        alone = solve(statistics, only(models, m), tol=1e-3, **options)
+        n = int(alone.n_iter[0])
+        assert together.n_iter[m] == n
+        assert together.converged[m] == alone.converged[0]
+        np.testing.assert_allclose(together.objective[m, :n], alone.objective[0], rtol=1e-8)
+        mine, its = of_model(together, models, m), of_model(alone, only(models, m), 0)
+        for V, W in zip(mine, its, strict=True):
+            # W W^T sees scale as well as span.
+            scale = np.linalg.norm(W @ W.T)
+            assert np.linalg.norm(V @ V.T - W @ W.T) <= 1e-7 * scale
+        for V, r in zip(together.projections, models.ranks[m], strict=True):
+            assert not V[m, :, r:].any()
+
+
+def test_models_that_rest_early_are_left_alone():
+    X, y = problem((5, 4), seed=5)
+    models = stack([[5, 4], [2, 2]])  # nothing to choose for the first, so it rests at once
+    found = solve(ClassMoments.from_batch(X, y), models, max_iter=50, tol=1e-9)
+    assert found.n_iter[0] < found.n_iter[1]
+    n = int(found.n_iter[0])
+    np.testing.assert_array_equal(found.objective[0, n:], found.objective[0, n - 1])
+
+
+def test_threads_find_what_one_thread_finds(monkeypatch):
+    from tenfold import threads
+
+    monkeypatch.setattr(threads, "WORTH_SHARING", 0.0)
+    monkeypatch.setattr(threads, "_allowed", lambda controller: 3)
+    X, y = problem((6, 5), seed=6)
+    models = stack(
+        [[r, max(1, r - 1)] for r in (1, 2, 3, 4, 5)], positives=np.array([0, 1, 2, 0, 1])
+    )
+    statistics = ClassMoments.from_batch(X, y)
+    alone = solve(statistics, models, max_iter=5, tol=0.0)
+    shared = solve(statistics, models, share=over_threads, max_iter=5, tol=0.0)
+    for V, W in zip(alone.projections, shared.projections, strict=True):
+        np.testing.assert_allclose(V, W, atol=1e-12)
+
+
+def test_parts_of_a_stack_cover_it_in_order(monkeypatch):
+    from tenfold import threads
+
+    monkeypatch.setattr(threads, "_allowed", lambda controller: 3)
+    for n in (1, 2, 7):
+        parts = over_threads(lambda part: list(range(20))[part], n, flops=1e9)
+        assert [m for part in parts for m in part] == list(range(n))
+        assert len(parts) == min(3, n)
+    assert len(over_threads(lambda part: part, 7, flops=1.0)) == 1
+
+
+# ── Ridge ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_relative_ridge_is_a_share_of_the_mean_eigenvalue_per_positive_sample():
+    X, y = problem((5, 4), seed=7)
+    p, share = 2, (y == 2).mean()
+    factors = reference.ones((5, 4), (2, 2))
+    for _ in range(3):
+        for k, size in enumerate((5, 4)):
+            A = reference.out_scatter(X, y, p, factors, k)
+            B = reference.in_scatter(X, y, p, factors, k)
+            ridge = 0.01 * share * np.trace(A + B) / size
+            factors[k] = reference.ratio_trace(A, B + ridge * np.eye(size), 2)
+    models = stack([[2, 2]], ridge=0.01, absolute=False)
+    found = solve(ClassMoments.from_batch(X, y), models, max_iter=3, tol=0.0)
+    assert reference.distance(of_model(found, models, 0), factors) <= 1e-8
+
+
+def test_without_a_ridge_a_singular_scatter_still_has_a_solution():
+    X, y = problem((5, 4), per_class=2, seed=8)
+    one = np.flatnonzero(y == 2)[1:]
+    X, y = np.delete(X, one, axis=0), np.delete(y, one)  # a single positive sample: S_I = 0
+    found = solve(ClassMoments.from_batch(X, y), stack([[2, 2]], ridge=0.0), max_iter=5, tol=0.0)
+    assert all(np.isfinite(W).all() for W in found.projections)
+    assert np.isfinite(found.objective).all()
+
+
+def test_an_unknown_start_is_refused():
+    X, y = problem((5, 4), seed=2)
+    with pytest.raises(ValueError, match=r"init is 'zeros'; expected 'ones' or 'identity'"):
+        solve(ClassMoments.from_batch(X, y), stack([[2, 2]]), init="zeros")
+
+
+def test_the_default_recipe_is_the_papers():
+    recipe = Recipe()
+    assert recipe.solver is ratio_trace
+    assert (recipe.init, recipe.orthonormal, recipe.max_iter) == ("ones", True, 20)
