@@ -5,6 +5,7 @@ import pytest
 import reference
 from reference import problem, relative_error
 
+from tenfold.choosing import moments_pay, statistics_of
 from tenfold.class_specific import class_specific
 from tenfold.learning import Models
 from tenfold.moments import ClassMoments
@@ -13,8 +14,6 @@ from tenfold.samples import (
     SampleStatistics,
     SpanStatistics,
     Workload,
-    moments_pay,
-    statistics_of,
 )
 from tenfold.scatter import SamplePart, Scatter, TablePart, pack_projectors, pack_table, unpack
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import reduce
 from operator import add
-from typing import Any
 
 import numpy as np
 
 from tenfold.algebra import Array
+from tenfold.choosing import moments_of, moments_pay, statistics_of
 from tenfold.learning import Learner
 from tenfold.moments import ClassMoments, ClassStatistics
-from tenfold.samples import MEMORY_BUDGET, Workload, moments_pay, statistics_of
+from tenfold.samples import MEMORY_BUDGET, Workload
+from tenfold.sources import Source
 
 Split = tuple[Array, Array]  # positions of the training and of the test samples
 
@@ -58,7 +59,11 @@ def fold_statistics(
     kind = learner.statistics
     few = 8 * n_atoms * len(classes) * int(np.prod(shape)) ** 2 <= MEMORY_BUDGET
     pays = kind == "moments" or (
-        kind == "auto" and moments_pay(len(samples), shape, n_atoms * len(classes), workload)
+        kind == "auto"
+        and (
+            isinstance(samples, Source)
+            or moments_pay(len(samples), shape, n_atoms * len(classes), workload)
+        )
     )
     if not (few and pays and n_atoms <= 2 * len(parts)):
         for rows in parts:
@@ -69,7 +74,7 @@ def fold_statistics(
         return
     moments = _moments_of_atoms(samples, y, weight, atoms, classes)
     for rows in parts:
-        yield _without_absent(reduce(add, (moments[a] for a in np.unique(atoms[rows]))))
+        yield reduce(add, (moments[a] for a in np.unique(atoms[rows]))).present()
 
 
 def _atoms(parts: list[Array], n: int) -> Array:
@@ -87,16 +92,8 @@ def _moments_of_atoms(
     codes = np.zeros(len(samples), int) if y is None else np.searchsorted(classes, y)
     n_atoms, n_classes = int(atoms.max()) + 1, len(classes)
     labels = np.arange(n_atoms * n_classes)
-    both = ClassMoments.from_batch(samples, atoms * n_classes + codes, weight, classes=labels)
+    both = moments_of(samples, atoms * n_classes + codes, weight, labels)
     cuts = [slice(a * n_classes, (a + 1) * n_classes) for a in range(n_atoms)]
     return [
         ClassMoments(classes, both.counts[cut], both.means[cut], both.scatters[cut]) for cut in cuts
     ]
-
-
-def _without_absent(moments: ClassMoments) -> ClassMoments:
-    here: Any = moments.counts > 0
-    if here.all():
-        return moments
-    arrays = (moments.classes, moments.counts, moments.means, moments.scatters)
-    return ClassMoments(*(array[here] for array in arrays))

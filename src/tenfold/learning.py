@@ -17,8 +17,9 @@ from sklearn.base import BaseEstimator
 from tenfold import validation as check
 from tenfold.algebra import Array
 from tenfold.alternating import Alternation
+from tenfold.choosing import moments_of, statistics_of
 from tenfold.moments import ClassMoments, ClassStatistics
-from tenfold.samples import MEMORY_BUDGET, Workload, statistics_of
+from tenfold.samples import MEMORY_BUDGET, Workload
 from tenfold.saving import Savable
 
 
@@ -202,7 +203,7 @@ class Learner(Savable, BaseEstimator):
         return self.classes_ if self.needs_labels else np.zeros(1, dtype=np.intp)
 
     def _moments_of(self, X: Array, y: Array | None, weight: Array | None) -> ClassMoments:
-        return ClassMoments.from_batch(self._samples(X), y, weight, classes=self._moment_classes())
+        return moments_of(self._samples(X), y, weight, self._moment_classes())
 
     def _moments_so_far(self) -> ClassMoments:
         """The moments of all samples that this estimator has seen."""

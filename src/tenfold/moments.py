@@ -208,17 +208,30 @@ class ClassMoments(ClassStatistics):
         counts[at], wide[0][at], wide[1][at] = self.counts, self.means, self.scatters
         return ClassMoments(classes, counts, *wide)
 
+    def present(self) -> ClassMoments:
+        """The moments of the classes that have samples."""
+        here = self.counts > 0
+        if here.all():
+            return self
+        arrays = (self.classes, self.counts, self.means, self.scatters)
+        return ClassMoments(*(array[here] for array in arrays))
+
+    def pooled(self) -> ClassMoments:
+        """The moments of all samples as one class, 0."""
+        everything = self.scatters.sum(axis=0)
+        for deviations in self._means_about_mean().deviations(0):
+            flat = deviations.reshape(len(deviations), -1)
+            everything += flat.T @ flat
+        counts = np.array([self.count])
+        return ClassMoments(np.zeros(1, dtype=np.intp), counts, self.mean[None], everything[None])
+
     def within(self) -> Scatter:
         """``sum_c S_c`` (eq. 11)."""
         return self._table(self.scatters.sum(axis=0)[None])
 
     def total(self) -> Scatter:
         """All samples about their mean: within + between."""
-        total = self.scatters.sum(axis=0)
-        for deviations in self._means_about_mean().deviations(0):
-            flat = deviations.reshape(len(deviations), -1)
-            total += flat.T @ flat
-        return self._table(total[None])
+        return self._table(self.pooled().scatters)
 
     def in_class(self, classes: Array) -> Scatter:
         """S_p (eq. 18) for each of the named classes, as groups."""

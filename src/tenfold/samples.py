@@ -1,4 +1,4 @@
-"""The questions of `moments` answered from the samples, and the choice between the two.
+"""The questions of `moments` answered from the samples.
 
 For few samples of large size, going through the samples is cheaper than an I x I table per class.
 `SampleStatistics` answers each question from the samples or, when many models ask it many times,
@@ -15,7 +15,8 @@ import numpy as np
 from scipy.linalg import qr
 
 from tenfold.algebra import Array
-from tenfold.moments import ClassMoments, ClassStatistics
+from tenfold.moments import ClassStatistics
+from tenfold.passes import codes_of
 from tenfold.scatter import SamplePart, Scatter
 from tenfold.solvers import with_fixed_signs
 from tenfold.sums import gather
@@ -99,7 +100,7 @@ class SampleStatistics(ClassStatistics):
         """Statistics of one batch; the arguments are those of `ClassMoments.from_batch`."""
         labels = np.zeros(len(X), dtype=np.intp) if y is None else np.asarray(y)
         classes = np.unique(labels) if classes is None else classes
-        codes = np.searchsorted(classes, labels)
+        codes = codes_of(X, labels, classes)
         counts, means = _class_means(X, codes, sample_weight, len(classes))
         return cls(classes, counts, means, X, codes, sample_weight, workload)
 
@@ -193,62 +194,6 @@ class SpanStatistics(SampleStatistics):
     def lift(self, projections: list[Array]) -> list[Array]:
         """Projections of samples before the change of basis."""
         return [with_fixed_signs(self.basis @ projections[0])]
-
-
-def statistics_of(
-    X: Array,
-    y: Array | None,
-    sample_weight: Array | None,
-    classes: Array,
-    kind: str,
-    workload: Workload,
-) -> ClassMoments | SampleStatistics:
-    """Class statistics of a batch by moments, by samples, or by whichever costs less.
-
-    The model counts flops. Moments cost N I^2 once and then two table look-ups per mode, round
-    and model; they need 8 C I^2 bytes. Samples cost N I r per mode, round and model, where a
-    table of the shared total may take their place.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, I_1, ..., I_K)
-        The samples.
-    y : ndarray of shape (n,) or None
-        The labels.
-    sample_weight : ndarray of shape (n,) or None
-        Sample weights.
-    classes : ndarray of shape (C,)
-        All labels, sorted.
-    kind : {"auto", "moments", "samples"}
-        What to use.
-    workload : Workload
-        What will be asked.
-
-    Returns
-    -------
-    ClassMoments or SampleStatistics
-        The statistics.
-    """
-    if kind != "moments" and X.ndim == 2 and len(X) < X.shape[1]:
-        return SpanStatistics.from_vectors(X, y, sample_weight, classes)
-    if kind == "samples":
-        return SampleStatistics.from_batch(X, y, sample_weight, classes=classes)
-    if kind == "auto" and not moments_pay(len(X), X.shape[1:], len(classes), workload):
-        return SampleStatistics.from_batch(X, y, sample_weight, classes=classes, workload=workload)
-    return ClassMoments.from_batch(X, y, sample_weight, classes=classes)
-
-
-def moments_pay(n: int, shape: tuple[int, ...], n_classes: int, workload: Workload) -> bool:
-    """Whether a table per class is affordable and cheaper than going through the samples."""
-    size = prod(shape)
-    if 8 * size**2 * (n_classes + 2) > MEMORY_BUDGET:
-        return False
-    packing = 20.0 * size**2 * (n_classes + 1)
-    asking = workload.table_flops(shape)
-    moments = n * size**2 + packing + 2 * asking
-    total = min(n * size**2 + packing / n_classes + asking, workload.sample_flops(n, shape))
-    samples = total + workload.sample_flops(n / n_classes, shape)
-    return moments <= samples
 
 
 def _class_means(

@@ -8,23 +8,19 @@ methods never need A itself, only its mode-k scatters under the projections of t
 Two parts answer that question. `TablePart` holds A, `SamplePart` holds the samples. Both take a
 *stack* of M models at once: ``factors[q]`` has shape (M, I_q, r_q), and columns of zeros pad
 models of lower rank. ``owners`` says which of the part's G groups each model belongs to.
-
-**The packed table.** S^k depends on the other modes only through the symmetric ``P_q = W_q W_q^T``,
-and S^k itself is symmetric. So of A, seen as I_1 x ... x I_K x I_1 x ... x I_K, only the part that
-is symmetric in every pair of modes matters: L_k = I_k (I_k + 1) / 2 numbers per mode, 1 / 2^K of A.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from math import prod
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from tenfold.algebra import BLOCK_BYTES, Array, row_blocks, shrinking_order
+from tenfold.packing import pack_projectors, pack_table, unpack
 from tenfold.sums import add_gram, symmetrised
 
 Factors = Sequence[Array]  # one (M, I_q, r_q) stack per mode
@@ -35,6 +31,19 @@ class Part(Protocol):
 
     def along(self, mode: int, factors: Factors, owners: Array) -> Array:
         """Mode-k scatters of M models, of shape (M, I_k, I_k)."""
+        ...
+
+
+@runtime_checkable
+class SharedPart(Part, Protocol):
+    """A part that can be asked together with others over the same samples."""
+
+    samples: Any
+
+    def along_together(
+        self, parts: Sequence[Any], mode: int, factors: Factors, owners: Array
+    ) -> list[Array]:
+        """What each of the parts answers to `along`."""
         ...
 
 
@@ -154,9 +163,15 @@ def _add_mode_scatters(
     for block in row_blocks(len(models), widest, 4 * BLOCK_BYTES):
         Y = Z
         for q in shrinking_order(others):
+            if _is_identity(others[q]):  # the first round sees modes that are not yet projected
+                continue
             Y = _stacked_mode_product(Y, others[q][block], axis=q + 3)
         Y = Y.reshape(len(Y), Z.shape[1], -1)
         result[models[block]] += Y @ Y.swapaxes(1, 2)
+
+
+def _is_identity(W: Array) -> bool:
+    return W.shape[1] == W.shape[2] and bool((np.eye(W.shape[1]) == W).all())
 
 
 def _stacked_mode_product(Y: Array, W: Array, axis: int) -> Array:
@@ -230,18 +245,30 @@ def along_mode(
     list of ndarrays of shape (M, I_k, I_k)
         One per scatter.
     """
-    answers: dict[int, Array] = {}
+    answers = _answers([part for s in scatters for _, part in s.terms], mode, factors, owners)
     results = []
     for scatter in scatters:
         total: Array | float = 0.0
         for coefficient, part in scatter.terms:
-            if id(part) not in answers:
-                answers[id(part)] = part.along(mode, factors, owners)
             weight = np.asarray(coefficient)
             weight = weight[models, None, None] if weight.ndim else weight
             total = total + weight * answers[id(part)]
         results.append(np.asarray(total))
     return results
+
+
+def _answers(parts: list[Part], mode: int, factors: Factors, owners: Array) -> dict[int, Array]:
+    """What each part answers, by its id; parts that share their samples are asked in one pass."""
+    answers: dict[int, Array] = {}
+    for part in parts:
+        if isinstance(part, SharedPart):
+            shared = [p for p in parts if isinstance(p, SharedPart) and p.samples is part.samples]
+            if id(part) not in answers:
+                found = part.along_together(shared, mode, factors, owners)
+                answers |= {id(p): answer for p, answer in zip(shared, found, strict=True)}
+        elif id(part) not in answers:
+            answers[id(part)] = part.along(mode, factors, owners)
+    return answers
 
 
 def models_of_groups(owners: Array, n_groups: int) -> Iterator[tuple[int, Array]]:
@@ -251,39 +278,3 @@ def models_of_groups(owners: Array, n_groups: int) -> Iterator[tuple[int, Array]
         return
     for group in np.unique(owners):
         yield int(group), np.flatnonzero(owners == group)
-
-
-@lru_cache(maxsize=64)
-def _pairs(size: int) -> tuple[Array, Array, Array]:
-    """Flat positions of the upper triangle, their contraction weights, and the way back."""
-    rows, columns = np.triu_indices(size)
-    position = np.empty((size, size), dtype=np.intp)
-    position[rows, columns] = position[columns, rows] = np.arange(len(rows))
-    return rows * size + columns, np.where(rows == columns, 1.0, 2.0), position.ravel()
-
-
-def pack_table(matrix: Array, shape: tuple[int, ...]) -> Array:
-    """The part of an (I, I) scatter that mode scatters depend on, of shape (L_1, ..., L_K).
-
-    Entry ((i, i'), (j, j'), ...) is the mean over exchanging the two indices of each mode.
-    """
-    table = matrix.reshape(shape + shape)
-    for k in range(len(shape) - 1, -1, -1):  # axes: modes 0..k, modes 0..k again, packed modes
-        size = shape[k]
-        last = np.moveaxis(table, (k, 2 * k + 1), (-2, -1))
-        mean = (last + last.swapaxes(-1, -2)) / 2 if k else last
-        mean = mean.reshape(*mean.shape[:-2], size * size)
-        table = np.moveaxis(np.take(mean, _pairs(size)[0], axis=-1), -1, 2 * k)
-    return np.ascontiguousarray(table)
-
-
-def pack_projectors(W: Array) -> Array:
-    """``P = W W^T`` of a stack (M, I_q, r_q), packed for contraction: (M, L_q)."""
-    flat, weights, _ = _pairs(W.shape[1])
-    P = (W @ W.swapaxes(1, 2)).reshape(len(W), -1)
-    return np.take(P, flat, axis=1) * weights
-
-
-def unpack(packed: Array, size: int) -> Array:
-    """Symmetric matrices (M, I_k, I_k) from their packed form (M, L_k)."""
-    return np.take(packed, _pairs(size)[2], axis=1).reshape(len(packed), size, size)
