@@ -240,7 +240,7 @@ def _check_projector(model: TensorProjector) -> None:
 def _check_moments(model: Any) -> None:
     moments, size = model.moments_, model.n_features_in_
     n = len(moments.classes)
-    _agree("moments_.classes", n, len(model.classes_))
+    _agree("moments_.classes", n, len(model._moment_classes()))
     _agree("moments_.counts", moments.counts.shape, (n,))
     _agree("moments_.scatters", moments.scatters.shape, (n, size, size))
     flat = getattr(model, "projector", model).flattens

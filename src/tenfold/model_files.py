@@ -36,7 +36,8 @@ from tenfold.algebra import Array
 from tenfold.whole_files import write_whole
 
 FORMAT = (1, 0)
-HEADER_LIMIT = 4 * 2**20  # bytes: thousands of classes fit, and hostile JSON stays below 200 MB
+HEADER_LIMIT = 4 * 2**20  # bytes: room for thousands of classes
+NESTING_LIMIT = 200_000  # lists and objects in a header; more would take seconds to read
 DTYPES = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4")}
 MAY_BE_INFINITE = "objective_"  # a ratio whose denominator may vanish; no prediction reads it
 
@@ -71,10 +72,10 @@ def write(
     full["checksum"] = _checksum(full, rows)
     data = library.save(rows, metadata={"tenfold": json.dumps(full, allow_nan=False)})
     length = int.from_bytes(data[:8], "little")
-    if length > HEADER_LIMIT:
+    if length > HEADER_LIMIT or _nesting(data[8 : 8 + length]) > NESTING_LIMIT:
         raise ValueError(
-            f"the header of this model takes {length} bytes, more than the {HEADER_LIMIT} that a "
-            "model file may have; save its parts, or use fewer classes or shorter labels"
+            f"this model has too many parts or labels for a model file: its header takes {length} "
+            f"bytes of at most {HEADER_LIMIT}; save its projectors_ one by one"
         )
     write_whole(path, data)
 
@@ -172,7 +173,14 @@ def _header_bytes(file: BinaryIO, size: int) -> bytes:
             f"it is cut short: its header takes {length} bytes, but only {size - 8} are there"
         )
     file.seek(8)
-    return file.read(length)
+    text = file.read(length)
+    if _nesting(text) > NESTING_LIMIT:
+        raise ValueError("its header holds more lists and objects than any model has")
+    return text
+
+
+def _nesting(text: bytes) -> int:
+    return text.count(b"[") + text.count(b"{")
 
 
 def _json(text: bytes | str, what: str) -> dict[str, Any]:

@@ -166,8 +166,11 @@ def unpacked_labels(packed: Any) -> Array:
         raise TypeError(f"labels of dtype {dtype} must not be of types {', '.join(names):.80}")
     if dtype.itemsize * len(values) > LABEL_BYTES:
         raise TypeError(f"{len(values)} labels of dtype {dtype} take more than {LABEL_BYTES} bytes")
-    array = np.array(values, dtype=dtype.newbyteorder("="))
-    if array.tolist() != values:
+    try:
+        array = np.array(values, dtype=dtype.newbyteorder("="))
+    except OverflowError as error:
+        raise TypeError(f"labels do not fit their dtype {dtype}") from error
+    if array.tolist() != values:  # words that were cut
         raise TypeError(f"labels do not fit their dtype {dtype}")
     return array
 

@@ -1,0 +1,246 @@
+"""Damages model files in every way we can think of, and loads them.
+
+Run by test_model_file_mutations.py in a process of its own, so that peak memory is that of
+loading. Prints one line of JSON.
+"""
+
+import json
+import os
+import random
+import re
+import resource
+import sys
+import time
+import warnings
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from tenfold import MCSDA, MPCA, ClassMoments, ClassSpecificClassifier, ClassSpecificVerifier, load
+from tenfold.model_files import ModelFileError, _checksum, read
+
+
+def flip_bits(data, other, dice):
+    data = bytearray(data)
+    for _ in range(dice.choice([1, 1, 1, 2, 8])):
+        data[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
+    return bytes(data)
+
+
+def flip_bits_of_the_header(data, other, dice):
+    length = int.from_bytes(data[:8], "little")
+    return flip_bits(data[: 8 + length], other, dice) + data[8 + length :]
+
+
+def truncate(data, other, dice):
+    return data[: dice.randrange(len(data))]
+
+
+def lengthen(data, other, dice):
+    return data + dice.randbytes(dice.choice([1, 8, 64, 1000]))
+
+
+def take_the_header_of_another(data, other, dice):
+    a, b = (8 + int.from_bytes(d[:8], "little") for d in (data, other))
+    return other[:b] + data[a:]
+
+
+def declare_a_huge_header(data, other, dice):
+    length = dice.choice([2**63, 2**64 - 1, 2**40, 2**31, len(data), len(data) - 8, 0, 1])
+    return length.to_bytes(8, "little") + data[8:]
+
+
+def declare_huge_numbers(data, other, dice):
+    head, rest = split(data)
+    numbers = list(re.finditer(rb"\d+", head))
+    for spot in sorted(dice.sample(numbers, dice.choice([1, 1, 2, 4])), key=lambda m: -m.start()):
+        value = dice.choice([0, 1, 7, 2**31, 2**40, 2**62, 2**64, 10**30, -1])
+        head = head[: spot.start()] + str(value).encode() + head[spot.end() :]
+    return joined(head, rest)
+
+
+def swap_parts(data, other, dice):
+    a, b, c = sorted(dice.sample(range(len(data)), 3))
+    return data[:a] + data[b:c] + data[a:b] + data[c:]
+
+
+def erase_a_part(data, other, dice):
+    a, b = sorted(dice.sample(range(len(data)), 2))
+    return data[:a] + bytes(b - a) + data[b:]
+
+
+def exchange_arrays(data, other, dice):
+    head, rest = split(data)
+    table = json.loads(head)
+    a, b = dice.sample([name for name in table if name != "__metadata__"], 2)
+    table[a], table[b] = table[b], table[a]
+    return joined(json.dumps(table).encode(), rest)
+
+
+def edit_the_table(data, other, dice):
+    head, rest = split(data)
+    return joined(json.dumps(edited(json.loads(head), dice)).encode(), rest)
+
+
+def edit_the_tenfold_header(data, other, dice):
+    head, rest = split(data)
+    table = json.loads(head)
+    header = edited(json.loads(table["__metadata__"]["tenfold"]), dice)
+    table["__metadata__"]["tenfold"] = json.dumps(header)
+    return joined(json.dumps(table).encode(), rest)
+
+
+def write_the_same_differently(data, other, dice):
+    """Other spacing and order of keys: not damage, so it must load."""
+    head, rest = split(data)
+    table = json.loads(head)
+    header = json.loads(table["__metadata__"]["tenfold"])
+    table["__metadata__"]["tenfold"] = json.dumps(dict(reversed(header.items())), indent=2)
+    return joined(json.dumps(dict(reversed(table.items()))).encode(), rest)
+
+
+MUTATIONS = [
+    flip_bits,
+    flip_bits_of_the_header,
+    truncate,
+    lengthen,
+    take_the_header_of_another,
+    declare_a_huge_header,
+    declare_huge_numbers,
+    swap_parts,
+    erase_a_part,
+    exchange_arrays,
+    edit_the_table,
+    edit_the_tenfold_header,
+    write_the_same_differently,
+]
+
+
+def forge(path, dice):
+    """A changed header with the right checksum: what an attacker would write."""
+    header, arrays = read(path)
+    table, position = {}, 0
+    for name in arrays:
+        entry = header["arrays"][name]
+        span = [position, position + arrays[name].nbytes]
+        table[name] = {"dtype": entry["dtype"], "shape": entry["shape"], "data_offsets": span}
+        position = span[1]
+    part = dice.choice(["model", "labels", "summary", "model", "model"])
+    header[part] = edited(header[part], dice)
+    rows = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    header["checksum"] = _checksum(header, rows)
+    table["__metadata__"] = {"tenfold": json.dumps(header)}
+    return joined(json.dumps(table).encode(), b"".join(a.tobytes() for a in rows.values()))
+
+
+def edited(value, dice):
+    """A JSON value with one random place of it changed, removed or doubled."""
+    if isinstance(value, dict | list) and value and dice.random() < 0.85:
+        key = dice.choice(list(value) if isinstance(value, dict) else range(len(value)))
+        value = value.copy()
+        if dice.random() < 0.1:
+            del value[key]
+        else:
+            value[key] = edited(value[key], dice)
+        return value
+    strange = [None, True, 0, -1, 2**70, 1e308, "", "x" * 1000, [], {}, [[]], {"array": "?"}]
+    deep = [json.loads("[" * 500 + "]" * 500), {"list": 3}, {"pairs": [1]}, {"labels": 10**9}]
+    more = [
+        {"estimator": {}},
+        {"moments": {}},
+        {"estimator": value},
+        [value],
+        {"dtype": "<U9999999"},
+    ]
+    return dice.choice(strange + deep + more)
+
+
+def split(data):
+    length = int.from_bytes(data[:8], "little")
+    return data[8 : 8 + length], data[8 + length :]
+
+
+def joined(head, rest):
+    return len(head).to_bytes(8, "little") + head + rest
+
+
+def fingerprint(model):
+    """All that a model consists of, as bytes and words."""
+    if isinstance(model, np.ndarray):
+        return model.dtype.str, model.shape, model.tobytes() if model.dtype != object else [*model]
+    if isinstance(model, list | tuple):
+        return type(model).__name__, [fingerprint(part) for part in model]
+    if isinstance(model, ClassMoments) or hasattr(model, "get_params"):
+        return type(model).__name__, {k: fingerprint(v) for k, v in sorted(vars(model).items())}
+    return type(model).__name__, repr(model)
+
+
+def write_models(folder):
+    """One file of each kind, small, with words as labels."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 5, 4)), np.array(["ann", "bob", "cleo", "dora"] * 10)
+    models = [
+        MPCA(ranks=2, statistics="moments").fit(X),
+        MCSDA(ranks=(3, 2), positive="cleo").fit(X, y),
+        ClassSpecificVerifier(MCSDA(ranks=2), positive="bob").fit(X, y),
+        ClassSpecificClassifier(MCSDA(ranks=2)).fit(X, y),
+    ]
+    paths = [folder / f"{i}.safetensors" for i in range(len(models))]
+    for model, path in zip(models, paths, strict=True):
+        model.save(path)
+    return paths, X
+
+
+def main(n, seed, forged, folder):
+    dice = random.Random(seed)
+    paths, X = write_models(folder)
+    originals = [path.read_bytes() for path in paths]
+    known = [fingerprint(load(path)) for path in paths]
+    baseline = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    outcomes, slowest, target = Counter(), 0.0, folder / "mutant.safetensors"
+    for _ in range(n):
+        i = dice.randrange(len(paths))
+        mutate = dice.choice(MUTATIONS)
+        other = originals[(i + dice.randrange(1, len(paths))) % len(paths)]
+        data = forge(paths[i], dice) if forged else mutate(originals[i], other, dice)
+        target.write_bytes(data)
+        start = time.perf_counter()
+        try:
+            model = load(target)
+        except ModelFileError as error:
+            outcomes["refused"] += names_the_file(str(error), target)
+        else:
+            slowest = max(slowest, time.perf_counter() - start)
+            if forged:
+                outcomes["loaded"] += 1
+                use(model, X)
+            else:
+                assert fingerprint(model) == known[i], f"{mutate.__name__} gave another model"
+                outcomes["same"] += 1
+                if data != originals[i]:
+                    outcomes[mutate.__name__] += 1
+        slowest = max(slowest, time.perf_counter() - start)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - baseline
+    report = {"slowest_seconds": slowest, "extra_megabytes": peak / 1024, **outcomes}
+    sys.stdout.write(json.dumps(report))
+
+
+def names_the_file(message, path):
+    assert os.fspath(path) in message, message
+    assert len(message) < 1000, message
+    return True
+
+
+def use(model, X):
+    """A forged model may be useless, but it must say so as any model would."""
+    names = [name for name in ("transform", "predict", "decision_function") if hasattr(model, name)]
+    for name in names:
+        with suppress(ValueError):
+            getattr(model, name)(X)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "forged", Path(sys.argv[4]))

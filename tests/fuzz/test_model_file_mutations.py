@@ -1,0 +1,38 @@
+"""A damaged model file gives the same model or an error, quickly, in little memory."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).with_name("model_file_mutations.py")
+
+
+def outcomes(n, kind, folder):
+    command = [sys.executable, SCRIPT, str(n), "1", kind, folder]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr[-3000:]
+    report = json.loads(run.stdout)
+    assert report["slowest_seconds"] < 1
+    assert report["extra_megabytes"] < 200
+    return report
+
+
+@pytest.mark.parametrize("n", [2_000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_a_damaged_file_gives_the_same_model_or_an_error(n, tmp_path):
+    found = outcomes(n, "damaged", tmp_path)
+    assert found["same"] + found["refused"] == n
+    assert found["refused"] > 0.85 * n
+    # Only a file that says the same with other spacing may load.
+    allowed = {"slowest_seconds", "extra_megabytes", "same", "refused"}
+    assert found.keys() - allowed == {"write_the_same_differently"}
+
+
+@pytest.mark.parametrize("n", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_a_forged_file_with_the_right_checksum_does_no_harm(n, tmp_path):
+    """It is refused, or gives a model that fails as models do, with a ValueError."""
+    found = outcomes(n, "forged", tmp_path)
+    assert found["loaded"] + found["refused"] == n
+    assert found["refused"] > 0.5 * n

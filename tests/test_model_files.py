@@ -1,0 +1,640 @@
+"""Laws of model files: the same model comes back, or an error that names the problem."""
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import safetensors.numpy
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import SVC
+
+import tenfold
+from tenfold import CSDA, MCSDA, MPCA, ClassMoments, ClassSpecificClassifier, ClassSpecificVerifier
+from tenfold.methods import ALL_METHODS
+from tenfold.model_files import HEADER_LIMIT, ModelFileError, _checksum, read
+from tenfold.saving import Savable
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+DIGITS = load_digits()
+X, Y = DIGITS.images[:600], DIGITS.target[:600]
+CUBES = np.random.default_rng(0).normal(size=(60, 4, 3, 5))
+CUBE_LABELS = np.tile(["ann", "bob", "cleo"], 20)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.safetensors"
+
+
+@pytest.fixture
+def small(path):
+    """A file with a small model."""
+    MCSDA(ranks=2, positive="bob").fit(CUBES, CUBE_LABELS).save(path)
+    return path
+
+
+def through_file(estimator, path):
+    estimator.save(path)
+    return tenfold.load(path)
+
+
+def assert_same(came, saved):
+    """Equal in every bit, dtype and type; NumPy scalars come back as Python's."""
+    came, saved = (v.item() if isinstance(v, np.generic) else v for v in (came, saved))
+    assert type(came) is type(saved)
+    if isinstance(saved, np.ndarray):
+        assert came.dtype == saved.dtype
+        assert came.shape == saved.shape
+        assert came.tolist() == saved.tolist() if saved.dtype == object else True
+        assert came.dtype == object or came.tobytes() == saved.tobytes()
+    elif isinstance(saved, list | tuple):
+        assert len(came) == len(saved)
+        for one, other in zip(came, saved, strict=True):
+            assert_same(one, other)
+    elif isinstance(saved, ClassMoments | Savable):
+        state = {k: v for k, v in vars(saved).items() if k != "_last_fit"}
+        assert vars(came).keys() == state.keys()
+        for name, value in state.items():
+            assert_same(getattr(came, name), value)
+    else:
+        assert came == saved
+
+
+def outputs(model, X):
+    for name in ("transform", "decision_function", "predict", "distances", "similarity"):
+        if hasattr(model, name):
+            yield getattr(model, name)(X)
+
+
+ESTIMATORS = [
+    *(M(ranks=2, statistics=kind) for M in ALL_METHODS for kind in ("auto", "moments")),
+    MCSDA(ranks=2, orthonormal=False, output="tensor", shrinkage="auto"),
+    MCSDA(ranks=2, solver="trace_ratio", ridge=("absolute", 0.01)),
+    CSDA(ranks=np.int64(3)),
+    ClassSpecificClassifier(MCSDA(ranks=2)),
+    ClassSpecificClassifier(CSDA(ranks=4, statistics="moments"), normalise=False),
+    ClassSpecificVerifier(MCSDA(ranks=2)),
+    ClassSpecificVerifier(CSDA(ranks=4), false_accept_rate="equal"),
+]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+@pytest.mark.parametrize("data", ["digits", "cubes", "vectors"])
+def test_every_estimator_comes_back_the_same_to_the_last_bit(estimator, data, path):
+    batch, labels = (CUBES, CUBE_LABELS) if data == "cubes" else (X, Y)
+    batch = batch.reshape(len(batch), -1) if data == "vectors" else batch
+    estimator.fit(batch, labels)
+    loaded = through_file(estimator, path)
+    assert_same(loaded, estimator)
+    for samples in (batch, batch.astype(np.float32), batch[:1]):
+        for came, saved in zip(outputs(loaded, samples), outputs(estimator, samples), strict=True):
+            assert_same(came, saved)
+
+
+def test_every_public_estimator_that_learns_a_model_can_be_saved():
+    public = {getattr(tenfold, name) for name in tenfold.__all__}
+    learners = {kind for kind in public if isinstance(kind, type) and hasattr(kind, "fit")}
+    assert {kind.__name__ for kind in learners if not issubclass(kind, Savable)} == {"RankSearchCV"}
+    assert {type(estimator) for estimator in ESTIMATORS} == learners - {tenfold.RankSearchCV}
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["zwölf", "a", "長い"]),
+        np.array(["with\nline", 'quote"', "\ud800"], dtype=object),
+        np.array([-3, 0, 7], dtype=np.int8),
+        np.array([1, 2**63, 2**64 - 1], dtype=np.uint64),
+        np.array([False, True, True]),
+        np.array([0.0, 1.0, 2.0], dtype=np.float32),
+        np.array([-1.0, 2.0, 3.0]),
+    ],
+    ids=lambda labels: f"{labels.dtype}",
+)
+def test_labels_of_any_plain_kind_keep_their_kind(labels, path):
+    y = labels[np.arange(len(CUBES)) % 3]
+    positive = labels[1].item() if isinstance(labels[1], np.generic) else labels[1]
+    bank = ClassSpecificClassifier(MCSDA(ranks=2, positive=positive)).fit(CUBES, y)
+    loaded = through_file(bank, path)
+    assert_same(loaded.classes_, bank.classes_)
+    assert_same(loaded.predict(CUBES), bank.predict(CUBES))
+    assert_same(loaded.projector.positive, positive)
+
+
+@pytest.mark.parametrize("labels", [[b"a", b"b", b"c"], np.array([1, 2, 3], "M8[D]")])
+def test_labels_of_another_kind_are_refused_before_anything_is_written(labels, path):
+    bank = ClassSpecificClassifier(MCSDA(ranks=2)).fit(CUBES, CUBE_LABELS)
+    bank.classes_ = np.array(labels)
+    with pytest.raises(ValueError, match=r"classes_=.* of ClassSpecificClassifier cannot be saved"):
+        bank.save(path)
+    assert os.listdir(path.parent) == []
+
+
+def test_ranks_for_every_label_and_column_names_come_back(path):
+    frame = pd.DataFrame(X.reshape(len(X), -1)).add_prefix("pixel")
+    model = MCSDA(ranks=dict.fromkeys(range(10), (2, 3)), sample_shape=[8, 8])
+    bank = ClassSpecificClassifier(model).fit(frame, Y)
+    loaded = through_file(bank, path)
+    assert_same(loaded, bank)
+    with pytest.raises(ValueError, match="feature names should match"):
+        loaded.predict(frame.rename(columns={"pixel0": "other"}))
+
+
+def test_the_memory_order_of_arrays_is_kept(path):
+    model = MCSDA(ranks=4).fit(X, Y)
+    first, second = model.projections_
+    model.projections_ = [np.asfortranarray(first), second[:, ::1]]
+    model.mean_ = np.ones((8, 16))[:, ::2]  # neither order
+    loaded = through_file(model, path)
+    assert loaded.projections_[0].flags.f_contiguous
+    assert loaded.projections_[1].flags.c_contiguous
+    assert_same(loaded.transform(X), model.transform(X))
+
+
+# ── partial_fit goes on ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("make", [MPCA, MCSDA, lambda **kw: ClassSpecificClassifier(MCSDA(**kw))])
+@pytest.mark.parametrize("first", [4, 300])
+def test_a_saved_stream_goes_on_as_if_never_saved(make, first, path):
+    """With 4 samples there is nothing to solve yet for most, and only moments are saved."""
+    model = make(ranks=2)
+    model.partial_fit(X[:first], Y[:first], classes=np.arange(10))
+    loaded = through_file(model, path)
+    assert_same(loaded, model)
+    assert_same(loaded.partial_fit(X[first:], Y[first:]), model.partial_fit(X[first:], Y[first:]))
+
+
+def test_without_moments_the_file_is_small_and_partial_fit_says_why_not(path):
+    model = MCSDA(ranks=4).fit(X, Y)
+    loaded = through_file(model, path)
+    assert path.stat().st_size < 10_000
+    with pytest.raises(ValueError, match="was saved without the moments"):
+        loaded.partial_fit(X, Y)
+    with_moments = through_file(MCSDA(ranks=4, statistics="moments").fit(X, Y), path)
+    assert path.stat().st_size > 10 * 64 * 64 * 8
+    assert_same(with_moments.moments_, ClassMoments.from_batch(X, Y))
+
+
+# ── What cannot be saved ────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (ClassSpecificClassifier(MCSDA(ranks=2), classifier=SVC()), "classifier=SVC.*joblib"),
+        (ClassSpecificVerifier(MCSDA(ranks=2), cv=StratifiedKFold(3)), "cv=StratifiedKFold"),
+    ],
+    ids=["classifier", "cv"],
+)
+def test_what_would_need_pickle_is_refused_with_advice(estimator, message, path):
+    estimator.fit(X, Y)
+    with pytest.raises(ValueError, match=message):
+        estimator.save(path)
+    assert os.listdir(path.parent) == []
+
+
+def test_a_class_of_someone_else_is_refused(path):
+    class Mine(MCSDA):
+        pass
+
+    with pytest.raises(ValueError, match="Mine is not part of tenfold"):
+        Mine(ranks=2).fit(X, Y).save(path)
+
+
+def test_an_unfitted_estimator_cannot_be_saved(path):
+    with pytest.raises(NotFittedError):
+        MCSDA().save(path)
+
+
+def test_a_model_that_is_not_finite_is_not_written(path):
+    model = MCSDA(ranks=2).fit(X, Y)
+    model.mean_ = model.mean_ * np.nan
+    with pytest.raises(ValueError, match="'mean_' holds NaN or infinity"):
+        model.save(path)
+    model.mean_, model.objective_ = np.ones((8, 8)), np.append(model.objective_[1:], np.inf)
+    assert_same(through_file(model, path).objective_, model.objective_)
+
+
+def test_without_safetensors_saving_names_the_extra_and_loading_works(small, monkeypatch):
+    monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
+    model = tenfold.load(small)
+    with pytest.raises(ImportError, match=r'pip install "tenfold\[files\]"'):
+        model.save(small)
+
+
+# ── The file ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_file_is_an_ordinary_safetensors_file(path):
+    """An answer from outside: the library's own reader finds the same numbers."""
+    model = MCSDA(ranks=4, statistics="moments").fit(X, Y)
+    model.save(path)
+    arrays = safetensors.numpy.load_file(path)
+    assert_same(arrays["projections_.1"], np.ascontiguousarray(model.projections_[1]))
+    assert_same(arrays["moments_.scatters"], model.moments_.scatters)
+    assert_same(arrays["mean_"], model.mean_)
+    with safetensors.safe_open(path, framework="numpy") as file:
+        header = json.loads(file.metadata()["tenfold"])
+    assert header == read(path)[0]
+
+
+def test_the_header_tells_what_a_person_wants_to_know(path):
+    weight = np.ones(len(Y))
+    weight[Y == 9] = 0
+    bank = ClassSpecificClassifier(MCSDA(ranks=2, statistics="samples")).fit(X, Y, weight)
+    bank.save(path)
+    header, _ = read(path)
+    assert header["format"] == "1.0"
+    assert header["versions"]["tenfold"] == tenfold.__version__
+    assert header["versions"]["numpy"] == np.__version__
+    assert header["labels"] == [{"dtype": "<i8", "values": list(range(9))}]
+    members = bank.projectors_
+    assert header["summary"] == {
+        "method": "ClassSpecificClassifier",
+        "projector": "MCSDA",
+        "sample_shape": [8, 8],
+        "n_classes": 9,
+        "ranks": [[2, 2]] * 9,
+        "n_iter": [member.n_iter_ for member in members],
+        "converged": [member.converged_ for member in members],
+        "objective": [member.objective_[-1] for member in members],
+        "counts": np.bincount(Y)[:9].tolist(),
+    }
+
+
+def test_the_same_model_gives_the_same_file(path, tmp_path):
+    model = ClassSpecificClassifier(MCSDA(ranks=2)).fit(X, Y)
+    model.save(path)
+    model.save(tmp_path / "again")
+    assert path.read_bytes() == (tmp_path / "again").read_bytes()
+
+
+# ── Whole or not at all ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+@pytest.mark.parametrize("event", [KeyboardInterrupt, OSError(28, "No space left on device")])
+def test_an_interrupted_save_leaves_the_old_file_and_nothing_else(step, event, small, monkeypatch):
+    before = small.read_bytes()
+
+    def interrupt(*args):
+        raise event
+
+    monkeypatch.setattr(os, step, interrupt)
+    with pytest.raises((KeyboardInterrupt, OSError)):
+        MPCA(ranks=2).fit(X).save(small)
+    assert os.listdir(small.parent) == [small.name]
+    assert small.read_bytes() == before
+
+
+SAVE_FOR_EVER = """
+import sys, warnings
+import numpy as np, tenfold
+warnings.simplefilter("ignore")
+X = np.random.default_rng(0).normal(size=(60, 12, 10))
+model = tenfold.MCSDA(ranks=2, statistics="moments").fit(X, np.arange(60) % 20)
+model.save(sys.argv[1])
+print("ready", flush=True)
+while True:
+    model.save(sys.argv[1])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C cannot be sent to one process there")
+@pytest.mark.parametrize("delay", [0.0, 0.013, 0.05])
+def test_ctrl_c_leaves_a_whole_file(delay, path):
+    command = [sys.executable, "-c", SAVE_FOR_EVER, path]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.readline()
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert b"KeyboardInterrupt" in errors
+    assert os.listdir(path.parent) == [path.name]
+    assert tenfold.load(path).ranks_ == (2, 2)
+
+
+def test_saving_follows_a_link_and_respects_the_umask(small, tmp_path):
+    link = tmp_path / "latest"
+    link.symlink_to(small)
+    MPCA(ranks=2).fit(X).save(link)
+    assert link.is_symlink()
+    assert isinstance(tenfold.load(small), MPCA)
+    (tmp_path / "plain").touch()
+    assert small.stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_saving_to_an_impossible_place_says_so(small, tmp_path):
+    model = tenfold.load(small)
+    with pytest.raises(FileNotFoundError, match=r"the folder .*nowhere does not exist"):
+        model.save(tmp_path / "nowhere" / "model.safetensors")
+    with pytest.raises(ValueError, match="is not a file"):
+        model.save(tmp_path)
+
+
+# ── Versions ────────────────────────────────────────────────────────────────────────────────────
+
+
+def rewrite(path, edit, sign=True):
+    """Change the header and arrays of a file by hand, as someone else's program might."""
+    header, arrays = read(path)
+    header = json.loads(json.dumps(header))
+    edit(header, arrays)
+    rows = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    if sign:
+        header["checksum"] = _checksum(header, rows)
+    path.write_bytes(safetensors.numpy.save(rows, {"tenfold": json.dumps(header)}))
+    return path
+
+
+def test_a_newer_minor_version_loads_and_says_what_it_left_out(small):
+    model = tenfold.load(small)
+
+    def age(header, arrays):
+        header["format"] = "1.7"
+        header["mood"] = "good"
+        arrays["shine_"] = np.ones(3)
+        header["arrays"]["shine_"] = {"dtype": "F64", "shape": [3], "order": "C"}
+        header["model"]["parameters"]["polish"] = {"new": "kind"}
+        header["model"]["learned"]["shine_"] = {"array": "shine_"}
+
+    rewrite(small, age)
+    with pytest.warns(UserWarning, match=r"left out (polish|shine_) of MCSDA") as told:
+        newer = tenfold.load(small)
+    assert len(told) == 2
+    assert_same(newer, model)
+
+
+def test_a_newer_major_version_asks_for_an_upgrade(small):
+    rewrite(small, lambda header, _: header.update(format="2.0", checksum="blake3:..."), sign=False)
+    with pytest.raises(ModelFileError, match=r"model\.safetensors.*format 2\.0.*upgrade tenfold"):
+        tenfold.load(small)
+
+
+def test_a_parameter_that_an_older_file_lacks_takes_its_default(small):
+    rewrite(small, lambda header, _: header["model"]["parameters"].pop("shrinkage"))
+    assert tenfold.load(small).shrinkage == 0.0
+
+
+# ── Damaged, foreign and hostile files ──────────────────────────────────────────────────────────
+
+
+def test_other_numbers_are_never_returned_silently(small):
+    """A single bit of a single number: without the checksum nothing would show it."""
+    data = bytearray(small.read_bytes())
+    data[-3] ^= 1
+    small.write_bytes(data)
+    with pytest.raises(ModelFileError, match=r"model\.safetensors.*checksum is wrong"):
+        tenfold.load(small)
+
+
+FOREIGN = {
+    "empty": (b"", "not a safetensors file"),
+    "text": (b"Dear model, how are you?", "not a safetensors file"),
+    "pickle": (pickle.dumps(SVC()), "not a safetensors file"),
+    "zip": (b"PK\x03\x04" + bytes(100), "not a safetensors file"),
+    "length": (b"\xff" * 8 + b"{}", "declares a header of 18446744073709551615 bytes"),
+    "cut": ((50).to_bytes(8, "little") + b"{}", "cut short"),
+    "json": ((2).to_bytes(8, "little") + b"{]", "not valid JSON"),
+    "utf8": ((3).to_bytes(8, "little") + b"{\xff}", "not valid JSON"),
+    "weights": (safetensors.numpy.save({"w": np.ones(3)}), "another program"),
+    "metadata": (safetensors.numpy.save({}, {"tenfold": "[]"}), "not a JSON object"),
+    "version": (safetensors.numpy.save({}, {"tenfold": "{}"}), "format version is None"),
+    "nan": (safetensors.numpy.save({}, {"tenfold": '{"a": NaN}'}), "NaN is not JSON"),
+}
+
+
+@pytest.mark.parametrize(("data", "message"), FOREIGN.values(), ids=FOREIGN.keys())
+def test_a_foreign_file_is_named_and_explained(data, message, path):
+    path.write_bytes(data)
+    with pytest.raises(ModelFileError, match=rf"model\.safetensors: .*{message}"):
+        tenfold.load(path)
+
+
+def test_what_is_no_file_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        tenfold.load(tmp_path / "nowhere")
+    with pytest.raises(ModelFileError, match="not a regular file"):
+        tenfold.load(tmp_path)
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe")  # opening it would wait for ever
+        with pytest.raises(ModelFileError, match="not a regular file"):
+            tenfold.load(tmp_path / "pipe")
+
+
+def raw(table, data=b""):
+    head = json.dumps(table).encode()
+    return len(head).to_bytes(8, "little") + head + data
+
+
+def entry(**changes):
+    return {"dtype": "F64", "shape": [2], "data_offsets": [0, 16], **changes}
+
+
+TABLES = {
+    "huge shape": ({"a": entry(shape=[2**40, 2**40])}, "does not fit its 16 bytes"),
+    "huge offset": ({"a": entry(shape=[2**44], data_offsets=[0, 2**47])}, "cut short"),
+    "beyond int": ({"a": entry(shape=[2**100])}, "that no array can have"),
+    "negative": ({"a": entry(shape=[-2])}, "that no array can have"),
+    "bool": ({"a": entry(shape=[True, 2])}, "that no array can have"),
+    "empty, yet huge": (
+        {"a": entry(shape=[2**40, 2**40, 2**40, 0], data_offsets=[0, 0])},
+        "array is too big|Maximum allowed",
+    ),
+    "many modes": ({"a": entry(shape=[1] * 64 + [2])}, "does not fit"),
+    "overlap": ({"a": entry(), "b": entry(data_offsets=[8, 24])}, "overlap or leave a gap"),
+    "gap": ({"a": entry(), "b": entry(data_offsets=[24, 40])}, "overlap or leave a gap"),
+    "backwards": ({"a": entry(data_offsets=[16, 0])}, "does not fit its -16 bytes"),
+    "dtype": ({"a": entry(dtype="BF16")}, "dtype 'BF16'"),
+    "object": ({"a": entry(dtype={"evil": 1})}, "expected F64 or F32"),
+    "no offsets": ({"a": {"dtype": "F64", "shape": [2]}}, "no proper dtype"),
+    "list": ({"a": [1, 2]}, "no proper dtype"),
+    "too long": ({}, "too long: its arrays take 0 bytes, but 16"),
+    "undescribed": ({"a": entry()}, "describes other arrays than it holds"),
+}
+
+
+@pytest.mark.parametrize(("table", "message"), TABLES.values(), ids=TABLES.keys())
+def test_sizes_are_checked_before_anything_is_allocated(table, message, path):
+    described = {
+        name: {"dtype": "F64", "shape": there["shape"], "order": "C"}
+        for name, there in table.items()
+        if isinstance(there, dict) and "describes" not in message
+    }
+    header = json.dumps({"format": "1.0", "arrays": described})
+    size = 0 if "too big" in message else 16
+    path.write_bytes(raw({"__metadata__": {"tenfold": header}, **table}, bytes(size)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError, match=message):
+            tenfold.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 1e6
+    finally:
+        tracemalloc.stop()
+
+
+ROOM = HEADER_LIMIT - 100
+HOSTILE = {
+    "deep lists": lambda: "[" * (ROOM // 2) + "]" * (ROOM // 2),
+    "deep objects": lambda: '{"a":' * (ROOM // 6) + "1" + "}" * (ROOM // 6),
+    "lists": lambda: "[" + ",".join(["[[]]"] * (ROOM // 5)) + "]",
+    "objects": lambda: "[" + ",".join(['{"":{}}'] * (ROOM // 8)) + "]",
+    "keys": lambda: "{" + ",".join(f'"{i:x}":{i}' for i in range(ROOM // 14)) + "}",
+    "digits": lambda: "9" * ROOM,
+    "words": lambda: '"' + "\\u00e9" * (ROOM // 6) + '"',
+}
+
+
+@pytest.mark.parametrize("place", ["outside", "inside"])
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_header_costs_less_than_a_second_and_200_megabytes(kind, place, path):
+    text = HOSTILE[kind]()
+    if place == "inside":
+        text = json.dumps({"tenfold": f'{{"format":"1.0","arrays":{{}},"x":{text}}}'})
+    head = f'{{"__metadata__":{text}}}'.encode()[:HEADER_LIMIT]
+    path.write_bytes(len(head).to_bytes(8, "little") + head)
+    start = time.process_time()
+    with pytest.raises(ModelFileError):
+        tenfold.load(path)
+    assert time.process_time() - start < 1
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError):
+            tenfold.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 200e6
+    finally:
+        tracemalloc.stop()
+
+
+def learned(name, value):
+    return lambda header, _: header["model"]["learned"].update({name: value})
+
+
+def array(name, value):
+    def edit(header, arrays):
+        arrays[name] = np.asarray(value)
+        kind = "F32" if arrays[name].dtype == np.float32 else "F64"
+        shape = list(arrays[name].shape)
+        header["arrays"][name] = {"dtype": kind, "shape": shape, "order": "C"}
+
+    return edit
+
+
+def labels(dtype, values):
+    return lambda header, _: header.update(labels=[{"dtype": dtype, "values": values}])
+
+
+FORGERIES = {
+    "unknown method": (lambda h, _: h["model"].update(method="os.system"), "does not know"),
+    "no model": (lambda h, _: h.pop("model"), "does not say of which method"),
+    "no labels": (lambda h, _: h.pop("labels"), "lists no labels"),
+    "parameter": (lambda h, _: h["model"]["parameters"].update(evil=1), "no parameters named evil"),
+    "attribute": (learned("__class__", 1), "no learned named __class__"),
+    "missing": (lambda h, _: h["model"]["learned"].pop("mean_"), "lacks mean_"),
+    "reference": (learned("mean_", {"array": "nowhere"}), "'nowhere' that is not there"),
+    "kind": (learned("mean_", {"import": "os"}), "stands for nothing"),
+    "bare dict": (learned("error_rates_", {}), "stands for nothing"),
+    "text mean": (learned("mean_", "0"), "its mean_ is '0'"),
+    "wide shape": (learned("sample_shape_", [4, 3, 6]), "n_features_in_ has 60, but"),
+    "other ranks": (learned("ranks_", [2, 2, 3]), "projections_ has"),
+    "few modes": (learned("ranks_", [2, 2]), "projections_ has"),
+    "label index": (learned("classes_", {"labels": 7}), "labels 7 that are not there"),
+    "positive": (lambda h, _: h["model"]["parameters"].update(positive="eve"), "positive is 'eve'"),
+    "mean": (array("mean_", np.ones((3, 4, 5))), "mean_ has"),
+    "mean dtype": (array("mean_", np.ones((4, 3, 5), dtype=np.float32)), None),
+    "objective": (array("objective_", np.ones(1000)), "objective_ has"),
+    "infinite": (array("mean_", np.full((4, 3, 5), np.inf)), "'mean_' holds NaN or infinity"),
+    "nan": (array("projections_.0", np.full((4, 2), np.nan)), "holds NaN or infinity"),
+    "huge words": (labels("<U99999999", ["a", "b", "c"]), "take more than"),
+    "mixed": (labels("<U4", ["ann", 1, "cleo"]), "must not be of types"),
+    "cut words": (labels("<U2", ["ann", "bob", "cleo"]), "do not fit their dtype"),
+    "overflow": (labels("|i1", [1, 2, 300]), "out of bounds|do not fit"),
+    "void": (labels("V8", ["ann", "bob", "cleo"]), "not of a plain kind"),
+    "commas": (labels("i4,i4", ["ann", "bob", "cleo"]), "not of a plain kind"),
+    "objects": (labels("|O", [["ann"], ["bob"], ["cleo"]]), "must not be of types|plain"),
+    "one label": (labels("<U4", ["ann"]), "positive is 'bob'"),
+}
+
+
+@pytest.mark.parametrize(("edit", "message"), FORGERIES.values(), ids=FORGERIES.keys())
+def test_a_forged_model_must_fit_together(edit, message, small):
+    """The checksum is right, so only what the file says can give it away."""
+    rewrite(small, edit)
+    if message is None:
+        assert tenfold.load(small).transform(CUBES).shape == (60, 8)
+        return
+    with pytest.raises(ModelFileError, match=rf"model\.safetensors: .*({message})"):
+        tenfold.load(small)
+
+
+def forged_bank(edit, path):
+    ClassSpecificClassifier(MCSDA(ranks=2)).fit(CUBES, CUBE_LABELS).save(path)
+    return rewrite(path, edit)
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda h, _: h["model"]["learned"]["projectors_"]["list"].pop(), "projectors_ has"),
+        (lambda h, _: h["model"]["parameters"].update(projector=3), "its projector is 3"),
+        (array("spreads_", [1.0, 0.0, 1.0]), "spreads_ are not all positive"),
+        (array("spreads_", [1.0, 1.0]), "spreads_ has"),
+        (learned("projectors_", {"list": [1, 2, 3]}), "projectors_ has"),
+    ],
+)
+def test_a_forged_bank_must_fit_together(edit, message, path):
+    with pytest.raises(ModelFileError, match=message):
+        tenfold.load(forged_bank(edit, path))
+
+
+WATCHED_LOAD = """
+import sys
+import numpy as np
+import tenfold
+
+seen = []
+quiet = {"object.__getattr__", "object.__setattr__", "object.__delattr__", "builtins.id"}
+sys.addaudithook(lambda event, args: seen.append(event) if watching else None)
+watching = True
+model = tenfold.load(sys.argv[1])
+watching = False
+print([event for event in seen if event not in quiet])
+"""
+
+
+def test_loading_runs_no_code_imports_nothing_and_opens_one_file(small):
+    """Python's own audit events: no import, compile, exec, pickle or process; one open."""
+    code = "watching = False\n" + WATCHED_LOAD
+    run = subprocess.run([sys.executable, "-c", code, small], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == "['open']"
+
+
+def test_the_watchman_would_see_a_pickle(small):
+    code = "watching = False\n" + WATCHED_LOAD.replace(
+        "tenfold.load(sys.argv[1])", "__import__('pickle').loads(b'cos\\ngetcwd\\n.')"
+    )
+    run = subprocess.run([sys.executable, "-c", code, small], capture_output=True, text=True)
+    assert "pickle.find_class" in run.stdout
+
+
+def test_convergence_is_told_when_a_model_was_fitted_not_when_it_is_loaded(path):
+    with pytest.warns(ConvergenceWarning):
+        model = MCSDA(ranks=2, max_iter=1, tol=1e-9).fit(X, Y)
+    model.save(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert tenfold.load(path).converged_ is False
