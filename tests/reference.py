@@ -268,10 +268,12 @@ def relative_error(found, expected):
 def problem(shape, *, classes=3, per_class=12, seed=0, spread=1.0):
     """Samples (n, *shape) and labels in random order, with correlated noise and uneven classes.
 
-    The spectra of all scatters are spread out, so that subspaces are well determined.
+    The spectra of all scatters are spread out but well conditioned, so that subspaces are well
+    determined.
     """
     rng = np.random.default_rng(seed)
-    mixing = [rng.normal(size=(size, size)) / np.sqrt(size) for size in shape]
+    turns = [np.linalg.qr(rng.normal(size=(size, size)))[0] for size in shape]
+    mixing = [np.linspace(0.5, 1.5, len(turn))[:, None] * turn for turn in turns]
     counts = per_class + np.arange(classes)
     y = np.repeat(np.arange(classes), counts)
     means = spread * rng.normal(size=(classes, *shape))

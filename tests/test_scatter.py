@@ -10,12 +10,9 @@ from tenfold.class_specific import class_specific
 from tenfold.learning import Models
 from tenfold.moments import ClassMoments
 from tenfold.multi_class import MultiClassProjector
-from tenfold.samples import (
-    SampleStatistics,
-    SpanStatistics,
-    Workload,
-)
-from tenfold.scatter import SamplePart, Scatter, TablePart, pack_projectors, pack_table, unpack
+from tenfold.packing import pack_projectors, pack_table, unpack
+from tenfold.samples import SampleStatistics, SpanStatistics, Workload
+from tenfold.scatter import SamplePart, Scatter, TablePart
 
 SHAPES = [(6,), (5, 4), (3, 4, 2), (2, 3, 2, 3)]
 each_shape = pytest.mark.parametrize("shape", SHAPES, ids=str)

@@ -17,7 +17,7 @@ from tenfold.learning import Learner, Models
 from tenfold.moments import ClassStatistics
 from tenfold.projection import Projection
 from tenfold.samples import Workload
-from tenfold.solvers import SOLVERS
+from tenfold.solvers import SOLVERS, STAYING_INSIDE
 from tenfold.threads import over_threads
 
 
@@ -64,7 +64,8 @@ class TensorProjector(Projection, Learner):
 
     def _workload(self) -> Workload:
         ranks = self._ranks()
-        return Workload(1, self.max_iter if len(ranks) > 1 else 1, ranks)
+        outside = 0 if self._solver() in STAYING_INSIDE else max(ranks)
+        return Workload(1, self.max_iter if len(ranks) > 1 else 1, ranks, outside)
 
     def _models(self, statistics: ClassStatistics) -> Models:
         ridge, absolute = check.check_ridge(self.ridge)

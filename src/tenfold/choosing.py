@@ -53,9 +53,9 @@ def statistics_of(
         The statistics.
     """
     if isinstance(X, Source):
-        return _statistics_of_source(X, y, sample_weight, classes, kind)
+        return _statistics_of_source(X, y, sample_weight, classes, kind, workload)
     if kind != "moments" and X.ndim == 2 and len(X) < X.shape[1]:
-        return SpanStatistics.from_vectors(X, y, sample_weight, classes)
+        return SpanStatistics.from_vectors(X, y, sample_weight, classes, workload.outside)
     if kind == "samples":
         return SampleStatistics.from_batch(X, y, sample_weight, classes=classes)
     if kind == "auto" and not moments_pay(len(X), X.shape[1:], len(classes), workload):
@@ -71,14 +71,15 @@ def moments_of(X: Array | Source, y: Any, sample_weight: Any, classes: Array) ->
 
 
 def _statistics_of_source(
-    X: Source, y: Any, weight: Any, classes: Array, kind: str
+    X: Source, y: Any, weight: Any, classes: Array, kind: str, workload: Workload
 ) -> ClassMoments | SampleStatistics | PassStatistics:
     size = prod(X.shape[1:])
     if kind == "moments" or (kind == "auto" and moments_fit(X.shape[1:], len(classes))):
         return X.moments(y, weight, classes)
     if X.ndim == 2 and len(X) < size and 3 * 8 * len(X) * size <= MEMORY_BUDGET:
         labels, weights = (None if c is None else np.asarray(c) for c in (y, weight))
-        return SpanStatistics.from_vectors(np.asarray(X.rows(np.array)), labels, weights, classes)
+        vectors = np.asarray(X.rows(np.array))
+        return SpanStatistics.from_vectors(vectors, labels, weights, classes, workload.outside)
     widest = max(X.shape[1:])
     if 8 * widest**2 * 6 > MEMORY_BUDGET:
         raise ValueError(

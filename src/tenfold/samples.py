@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 from scipy.linalg import qr
 
-from tenfold.algebra import Array
+from tenfold.algebra import Array, row_blocks
 from tenfold.moments import ClassStatistics
 from tenfold.passes import codes_of
 from tenfold.scatter import SamplePart, Scatter
@@ -36,11 +36,14 @@ class Workload:
         Rounds of the alternation.
     ranks : tuple of K ints
         The largest rank of each mode.
+    outside : int
+        How many directions a solver may take from outside the span of the samples.
     """
 
     models: int
     rounds: int
     ranks: tuple[int, ...]
+    outside: int = 0
 
     def table_flops(self, shape: tuple[int, ...]) -> float:
         """Flops to ask a packed table for every mode, in every round, for every model."""
@@ -155,8 +158,11 @@ class SampleStatistics(ClassStatistics):
 class SpanStatistics(SampleStatistics):
     """Statistics of vectors in an orthonormal basis of the span of the centred samples.
 
-    All directions that any method of this library prefers to others lie in that span, so for
-    fewer samples than numbers in a sample the problem is solved exactly in at most N dimensions.
+    Outside of that span no scatter has anything, so all directions there are alike. The ratio
+    trace and leading eigenvectors never prefer them to those inside; the trace ratio and the
+    trace difference may prefer some to bad directions inside, and as many as that are added to
+    the basis. So for fewer samples than numbers in a sample the problem is solved exactly in
+    about N dimensions.
 
     Parameters
     ----------
@@ -170,11 +176,15 @@ class SpanStatistics(SampleStatistics):
     origin: Array = field(default_factory=lambda: np.empty(0))
 
     @classmethod
-    def from_vectors(cls, X: Array, y: Array | None, weight: Array | None, classes: Array) -> Self:
-        """Statistics of vectors (n, I), n < I."""
+    def from_vectors(
+        cls, X: Array, y: Array | None, weight: Array | None, classes: Array, outside: int = 0
+    ) -> Self:
+        """Statistics of vectors (n, I), n < I, with some directions outside of their span."""
         plain = SampleStatistics.from_batch(X, y, weight, classes=classes)
         centred = X - plain.mean
-        basis = qr(centred.T, mode="economic", overwrite_a=False, check_finite=False)[0]
+        anything = np.eye(X.shape[1], max(0, min(outside, X.shape[1] - len(X))))
+        spanning = np.concatenate([centred.T, anything], axis=1)
+        basis = qr(spanning, mode="economic", overwrite_a=True, check_finite=False)[0]
         coordinates = centred @ basis
         means = (plain.means - plain.mean) @ basis
         everything = Workload(1, 1, (basis.shape[1],))
@@ -213,9 +223,8 @@ def _class_means(
 def _mean_of(X: Array, rows: Array, weights: Array | None) -> Array:
     shape, total, weight_sum = X.shape[1:], 0.0, 0.0
     first = gather(X, rows[:1], np.float64)
-    step = max(1, 2**22 // prod(shape))
-    for start in range(0, len(rows), step):
-        block = rows[start : start + step]
+    for part in row_blocks(len(rows), 2 * 8 * prod(shape)):
+        block = rows[part]
         w = np.ones(len(block)) if weights is None else weights[block]
         total = total + w @ (gather(X, block, np.float64) - first)
         weight_sum += w.sum()

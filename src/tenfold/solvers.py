@@ -163,6 +163,7 @@ SOLVERS: dict[str, Solver] = {
     "trace_difference": trace_difference,
 }
 NESTED = (ratio_trace, trace_difference, leading_eigenvectors)  # rank r is a prefix of rank r + 1
+STAYING_INSIDE = (ratio_trace, leading_eigenvectors)  # never leave the span of the samples
 
 
 def orthonormalised(W: Array) -> Array:

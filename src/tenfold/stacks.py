@@ -44,7 +44,8 @@ def joint_workload(learners: list[Learner]) -> Workload:
     """All candidates together; asking each for its own also checks its ranks."""
     each = [learner._workload() for learner in learners]
     ranks = tuple(np.max([work.ranks for work in each], axis=0).tolist())
-    return Workload(sum(work.models for work in each), each[0].rounds, ranks)
+    outside = max(work.outside for work in each)
+    return Workload(sum(work.models for work in each), each[0].rounds, ranks, outside)
 
 
 def solved_together(learners: list[Learner], statistics: ClassStatistics) -> list[Learner]:

@@ -1,0 +1,687 @@
+"""Every method has an answer from outside its own code; the invariances that theory promises."""
+
+import tracemalloc
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import distance, problem, projector
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import average_precision_score
+from tensorly.decomposition import partial_tucker
+
+from tenfold import CMDA, CSDA, DATER, DGTDA, GTDA, MCSDA, MPCA, ClassMoments
+from tenfold.algebra import row_blocks
+from tenfold.class_specific import automatic_shrinkage
+from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
+
+RIDGE = 0.1
+SHAPES = {1: (6,), 2: (5, 4), 3: (4, 3, 3), 4: (3, 2, 3, 2)}
+RANKS = {1: (3,), 2: (2, 3), 3: (2, 2, 1), 4: (2, 1, 2, 2)}
+each_order = pytest.mark.parametrize("order", SHAPES)
+each_method = pytest.mark.parametrize("Method", ALL_METHODS, ids=lambda M: M.__name__)
+each_statistics = pytest.mark.parametrize("statistics", ["moments", "samples", "auto"])
+SOLVERS = {
+    "ratio_trace": reference.ratio_trace,
+    "trace_ratio": reference.trace_ratio,
+    "trace_difference": reference.trace_difference,
+}
+
+
+def fitted(estimator, X, y=None, **fit):
+    """Fit without the warning that a fixed number of rounds must give."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return estimator.fit(X, y, **fit)
+
+
+def rounds(n):
+    """Exactly n rounds."""
+    return {"max_iter": n, "tol": 0.0}
+
+
+def make(Method, order=2, **parameters):
+    """The method with the ranks of this file; CSDA has one mode whatever the order is."""
+    return Method(ranks=6 if Method is CSDA else RANKS[order], **parameters)
+
+
+def metric(W):
+    """W W^T: sees span and scale, but no signs."""
+    return W @ W.T
+
+
+# ── Oracles ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@each_order
+@each_statistics
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_mcsda_is_algorithm_1(order, statistics, solver):
+    X, y = problem(SHAPES[order], seed=order)
+    n = 1 if order == 1 else 4
+    expected = reference.mcsda(X, y, 1, RANKS[order], ridge=RIDGE, rounds=n, solve=SOLVERS[solver])
+    mcsda = MCSDA(
+        ranks=RANKS[order],
+        solver=solver,
+        ridge=("absolute", RIDGE),
+        statistics=statistics,
+        positive=1,
+        **rounds(n),
+    )
+    assert distance(fitted(mcsda, X, y).projections_, expected) <= 1e-8
+
+
+@each_order
+@each_statistics
+def test_cmda_is_the_reference_with_orthonormal_columns(order, statistics):
+    X, y = problem(SHAPES[order], classes=5, seed=order)
+    n = 1 if order == 1 else 4
+    expected = reference.multi_class(
+        X, y, RANKS[order], reference.ratio_trace, ridge=RIDGE, rounds=n
+    )
+    cmda = CMDA(ranks=RANKS[order], ridge=("absolute", RIDGE), statistics=statistics, **rounds(n))
+    assert distance(fitted(cmda, X, y).projections_, expected) <= 1e-8
+
+
+def test_cmda_by_trace_ratio_is_the_reference_of_eq_12():
+    X, y = problem((5, 4), classes=5, seed=2)
+    expected = reference.multi_class(X, y, (2, 3), reference.trace_ratio, ridge=RIDGE, rounds=4)
+    cmda = CMDA(ranks=(2, 3), solver="trace_ratio", ridge=("absolute", RIDGE), **rounds(4))
+    assert distance(fitted(cmda, X, y).projections_, expected) <= 1e-8
+
+
+def test_cmda_from_all_ones_is_the_reference_from_all_ones():
+    X, y = problem((5, 4), classes=5, seed=2)
+    expected = reference.multi_class(
+        X, y, (2, 3), reference.ratio_trace, ridge=RIDGE, rounds=4, start=reference.ones
+    )
+    cmda = CMDA(ranks=(2, 3), init="ones", ridge=("absolute", RIDGE), **rounds(4))
+    assert distance(fitted(cmda, X, y).projections_, expected) <= 1e-8
+
+
+@each_order
+@each_statistics
+def test_dater_is_the_reference_with_the_scale_of_the_ratio_trace(order, statistics):
+    X, y = problem(SHAPES[order], classes=5, seed=order)
+    n = 1 if order == 1 else 4
+    expected = reference.multi_class(
+        X, y, RANKS[order], reference.metric_columns, ridge=RIDGE, rounds=n
+    )
+    dater = DATER(ranks=RANKS[order], ridge=("absolute", RIDGE), statistics=statistics, **rounds(n))
+    for V, W in zip(fitted(dater, X, y).projections_, expected, strict=True):
+        assert np.linalg.norm(metric(V) - metric(W)) <= 1e-8 * np.linalg.norm(metric(W))
+
+
+def test_dater_on_vectors_is_linear_discriminant_analysis():
+    X, y = problem((6,), classes=4, per_class=30, seed=1)
+    lda = LinearDiscriminantAnalysis(solver="eigen").fit(X, y)
+    dater = DATER(ranks=3, ridge=0.0).fit(X, y)
+    assert distance(dater.projections_, [lda.scalings_[:, :3]]) <= 1e-8
+    # LDA divides the within scatter by N; beyond that and signs, the columns are the same.
+    ours, theirs = dater.projections_[0] * np.sqrt(len(X)), lda.scalings_[:, :3]
+    np.testing.assert_allclose(np.abs(np.sum(ours * theirs, axis=0)), np.sum(theirs**2, axis=0))
+
+
+def test_dater_on_digits_is_linear_discriminant_analysis():
+    digits = load_digits()
+    # Noise fills the pixels that are always dark, or the within scatter had no inverse.
+    X = digits.data[:600] + 0.1 * np.random.default_rng(0).normal(size=(600, 64))
+    y = digits.target[:600]
+    lda = LinearDiscriminantAnalysis(solver="svd").fit(X, y)
+    dater = DATER(ranks=9, ridge=0.0).fit(X, y)
+    assert distance(dater.projections_, [lda.scalings_[:, :9]]) <= 1e-8
+
+
+def test_dater_on_matrices_is_two_dimensional_lda():
+    X, y = problem((6, 5), classes=5, per_class=20, seed=3)
+    expected = reference.two_dimensional_lda(X, y, 3, 2, rounds=5)
+    dater = fitted(DATER(ranks=(3, 2), ridge=0.0, **rounds(5)), X, y)
+    for V, W in zip(dater.projections_, expected, strict=True):
+        assert np.linalg.norm(projector(V) - projector(W)) <= 1e-8
+        assert np.linalg.norm(metric(V) - metric(W)) <= 1e-8 * np.linalg.norm(metric(W))
+
+
+@each_order
+@each_statistics
+def test_gtda_is_the_reference_of_the_scatter_difference(order, statistics):
+    X, y = problem(SHAPES[order], classes=5, seed=order)
+    n = 1 if order == 1 else 4
+    expected = reference.multi_class(
+        X, y, RANKS[order], reference.trace_difference, ridge=RIDGE, rounds=n
+    )
+    gtda = GTDA(ranks=RANKS[order], ridge=("absolute", RIDGE), statistics=statistics, **rounds(n))
+    assert distance(fitted(gtda, X, y).projections_, expected) <= 1e-8
+
+
+@each_order
+@each_statistics
+def test_dgtda_is_the_reference_without_iteration(order, statistics):
+    X, y = problem(SHAPES[order], classes=5, seed=order)
+    expected = reference.dgtda(X, y, RANKS[order], ridge=RIDGE)
+    dgtda = DGTDA(ranks=RANKS[order], ridge=("absolute", RIDGE), statistics=statistics).fit(X, y)
+    assert distance(dgtda.projections_, expected) <= 1e-8
+    assert dgtda.n_iter_ == 1
+    assert dgtda.converged_
+
+
+def test_the_objective_of_dgtda_is_that_of_its_projections():
+    X, y = problem((5, 4), classes=5, seed=2)
+    dgtda = DGTDA(ranks=(2, 3), ridge=0.0).fit(X, y)
+    Y = dgtda.transform(X).reshape(len(X), 6, 1)
+    one = [np.eye(6), np.eye(1)]
+    between = np.trace(reference.between_scatter(Y, y, one, 0))
+    within = np.trace(reference.within_scatter(Y, y, one, 0))
+    assert dgtda.objective_.tolist() == [pytest.approx(between / within, rel=1e-8)]
+
+
+@each_order
+@each_statistics
+def test_mpca_is_the_reference(order, statistics):
+    X, _ = problem(SHAPES[order], seed=order)
+    n = 1 if order == 1 else 4
+    expected = reference.mpca(X, RANKS[order], rounds=n)
+    mpca = fitted(MPCA(ranks=RANKS[order], statistics=statistics, **rounds(n)), X)
+    assert distance(mpca.projections_, expected) <= 1e-8
+
+
+@pytest.mark.parametrize("n", [80, 5], ids=["n > I", "n < I"])
+def test_mpca_on_vectors_is_pca(n):
+    X = np.random.default_rng(0).normal(size=(n, 8)) * np.arange(1, 9) + 5
+    pca = PCA(n_components=3).fit(X)
+    mpca = MPCA(ranks=3).fit(X)
+    assert distance(mpca.projections_, [pca.components_.T]) <= 1e-8
+    np.testing.assert_allclose(np.abs(mpca.transform(X)), np.abs(pca.transform(X)), atol=1e-8)
+    assert mpca.captured_ == pytest.approx(pca.explained_variance_ratio_.sum(), rel=1e-10)
+    np.testing.assert_allclose(
+        mpca.inverse_transform(mpca.transform(X)), pca.inverse_transform(pca.transform(X))
+    )
+
+
+def test_mpca_on_order_3_is_tensorlys_partial_tucker_of_the_centred_samples():
+    X, _ = problem((6, 5, 4), per_class=20, seed=5)
+    (_, factors), _ = partial_tucker(
+        X - X.mean(axis=0), rank=[2, 3, 2], modes=[1, 2, 3], n_iter_max=300, tol=0
+    )
+    mpca = MPCA(ranks=(2, 3, 2), max_iter=300, tol=1e-11).fit(X)
+    # Both iterations have come to rest, theirs after 300 rounds and ours within 1e-11.
+    assert distance(mpca.projections_, factors) <= 1e-8
+
+
+@each_statistics
+@pytest.mark.parametrize("n", ["n > I", "n < I"])
+def test_csda_is_its_closed_form(statistics, n):
+    shape = (3, 2) if n == "n > I" else (8, 7)
+    X, y = problem(shape, per_class=6, seed=6)
+    assert (len(X) < X[0].size) == (n == "n < I")
+    flat = X.reshape(len(X), -1)
+    expected = reference.csda(flat, y, 1, 4, ridge=RIDGE)
+    csda = CSDA(ranks=4, ridge=("absolute", RIDGE), positive=1, statistics=statistics).fit(X, y)
+    assert distance(csda.projections_, [expected]) <= 1e-8
+    scores = csda.decision_function(X)
+    m_p = flat[y == 1].mean(axis=0)
+    np.testing.assert_allclose(scores, -np.linalg.norm((flat - m_p) @ expected, axis=1), atol=1e-8)
+
+
+def test_mcsda_on_vectors_is_csda():
+    X, y = problem((6,), seed=7)
+    mcsda = MCSDA(ranks=3, ridge=("absolute", RIDGE), positive=1).fit(X, y)
+    csda = CSDA(ranks=3, ridge=("absolute", RIDGE), positive=1).fit(X, y)
+    expected = reference.csda(X, y, 1, 3, ridge=RIDGE)
+    assert distance(mcsda.projections_, [expected]) <= 1e-8
+    assert distance(csda.projections_, [expected]) <= 1e-8
+    np.testing.assert_allclose(mcsda.decision_function(X), csda.decision_function(X))
+
+
+def test_csda_of_whole_photographs_needs_no_matrix_of_their_size():
+    """112 x 92 pixels: a 10304 x 10304 scatter would take 849 MB, twice."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(6), 8)
+    X = (rng.normal(size=(6, 112, 92))[y] + rng.normal(size=(48, 112, 92))).astype(np.float32)
+    tracemalloc.start()
+    csda = CSDA(ranks=10, positive=3).fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 12 * X.size * 8
+    assert csda.projections_[0].shape == (10304, 10)
+    assert csda.score(X, y) == 1.0
+
+
+# ── Samples, moments, streams ───────────────────────────────────────────────────────────────────
+
+
+@each_method
+@each_order
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_moments_and_samples_give_the_same_projections(Method, order, offset):
+    X, y = problem(SHAPES[order], classes=5, seed=8)
+    X = X + offset
+    found = [
+        fitted(make(Method, order, statistics=s), X, y).projections_ for s in ("moments", "samples")
+    ]
+    assert distance(*found) <= 1e-8
+
+
+@each_method
+@pytest.mark.parametrize("shape", [(40,), (8, 6)], ids=str)
+def test_moments_and_samples_agree_with_fewer_samples_than_numbers(Method, shape):
+    X, y = problem(shape, classes=3, per_class=4, seed=9)
+    assert len(X) < X[0].size
+    ranks = 2 if Method is CSDA or len(shape) == 1 else (2, 2)
+    found = [
+        fitted(Method(ranks=ranks, statistics=s), X, y) for s in ("moments", "samples", "auto")
+    ]
+    assert found[0].ranks_ == found[1].ranks_ == found[2].ranks_
+    assert distance(found[0].projections_, found[1].projections_) <= 1e-8
+    assert distance(found[0].projections_, found[2].projections_) <= 1e-8
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("Method", [CSDA, CMDA, DATER], ids=lambda M: M.__name__)
+def test_a_rank_beyond_what_the_samples_span_is_solved_as_from_moments(Method, solver):
+    """Some solvers prefer directions outside the span of few samples to bad ones inside."""
+    X, y = problem((20,), classes=3, per_class=2, seed=10)
+    assert len(X) == 9
+    found = [
+        Method(ranks=7, solver=solver, statistics=s, ridge=0.05).fit(X, y)
+        for s in ("moments", "samples")
+    ]
+    assert found[0].ranks_ == found[1].ranks_
+    # Directions outside the span are all alike, so compare what both do to differences of samples.
+    a, b = (estimator.transform(X - X.mean(axis=0)) for estimator in found)
+    np.testing.assert_allclose(a @ a.T, b @ b.T, rtol=1e-6, atol=1e-8 * np.abs(a @ a.T).max())
+    assert found[0].objective_ == pytest.approx(found[1].objective_, rel=1e-8)
+
+
+@each_method
+@settings(max_examples=12)
+@given(seed=st.integers(0, 2**32 - 1), offset=st.sampled_from([0.0, 1e6]))
+def test_partial_fit_over_random_cuts_is_one_fit(Method, seed, offset):
+    X, y = problem((4, 3), classes=3, per_class=8, seed=seed % 1000)
+    X = X + offset
+    rng = np.random.default_rng(seed)
+    edges = [0, *np.sort(rng.integers(1, len(X), 4)).tolist(), len(X)]
+    parts = [np.arange(a, b) for a, b in pairwise(edges) if a < b]
+    rng.shuffle(parts)
+    ranks = 3 if Method is CSDA else (2, 2)
+    options = {} if Method in (CSDA, DGTDA) else rounds(3)
+    whole = fitted(Method(ranks=ranks, **options), X, y)
+    stream = Method(ranks=ranks, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for part in parts:
+            stream.partial_fit(X[part], y[part], classes=np.arange(3))
+    assert distance(stream.projections_, whole.projections_) <= 1e-8
+    np.testing.assert_allclose(stream.transform(X), whole.transform(X), rtol=1e-6, atol=1e-8)
+
+
+@each_method
+def test_partial_fit_goes_on_where_fit_ended(Method):
+    X, y = problem((4, 3), classes=3, seed=11)
+    for statistics in ("auto", "samples", "moments"):
+        whole = fitted(make(Method, statistics=statistics), X, y)
+        grown = fitted(make(Method, statistics=statistics), X[:20], y[:20])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            grown.partial_fit(X[20:], y[20:])
+        assert distance(grown.projections_, whole.projections_) <= 1e-8
+
+
+@each_method
+@each_statistics
+def test_integer_weights_repeat_samples(Method, statistics):
+    X, y = problem((4, 3), classes=4, seed=12)
+    weight = 1 + np.arange(len(X)) % 3
+    weight[::7] = 0
+    repeated = np.repeat(X, weight, axis=0), np.repeat(y, weight)
+    weighted = fitted(make(Method, statistics=statistics), X, y, sample_weight=weight)
+    assert (
+        distance(
+            weighted.projections_,
+            fitted(make(Method, statistics=statistics), *repeated).projections_,
+        )
+        <= 1e-8
+    )
+    stream = make(Method)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        stream.partial_fit(X[:30], y[:30], sample_weight=weight[:30])
+        stream.partial_fit(X[30:], y[30:], sample_weight=weight[30:])
+    assert distance(stream.projections_, weighted.projections_) <= 1e-8
+
+
+@each_method
+@each_statistics
+def test_a_class_without_weight_is_not_there(Method, statistics):
+    X, y = problem((4, 3), classes=4, seed=13)
+    weight = (y < 3).astype(float)
+    weighted = fitted(make(Method, statistics=statistics), X, y, sample_weight=weight)
+    without = fitted(make(Method, statistics=statistics), X[y < 3], y[y < 3])
+    np.testing.assert_array_equal(weighted.classes_, without.classes_)
+    assert distance(weighted.projections_, without.projections_) <= 1e-8
+
+
+# ── Invariances ─────────────────────────────────────────────────────────────────────────────────
+
+
+@each_method
+def test_the_order_of_the_samples_does_not_matter(Method):
+    X, y = problem((4, 3), classes=4, seed=14)
+    order = np.random.default_rng(0).permutation(len(X))
+    first = fitted(make(Method, **tight(Method)), X, y)
+    second = fitted(make(Method, **tight(Method)), X[order], y[order])
+    assert distance(first.projections_, second.projections_) <= 1e-8
+
+
+def tight(Method):
+    """The same number of rounds on both sides of an invariance."""
+    return {} if Method in (CSDA, DGTDA) else rounds(5)
+
+
+@each_method
+@pytest.mark.parametrize("mode", [0, 1])
+def test_rotating_a_mode_rotates_its_subspace(Method, mode):
+    X, y = problem((4, 3), classes=4, seed=15)
+    R = np.linalg.qr(np.random.default_rng(0).normal(size=(X.shape[mode + 1],) * 2))[0]
+    turned = np.stack([reference.mode_product(x, R, mode) for x in X])
+    options = tight(Method) | ({"init": "identity"} if Method is MCSDA else {})
+    plain = fitted(make(Method, **options), X, y).projections_
+    found = fitted(make(Method, **options), turned, y).projections_
+    if Method is CSDA:
+        expected = [
+            np.kron(R, np.eye(3)) @ plain[0] if mode == 0 else np.kron(np.eye(4), R) @ plain[0]
+        ]
+    else:
+        expected = [R @ W if k == mode else W for k, W in enumerate(plain)]
+    assert distance(found, expected) <= 1e-8
+
+
+def test_from_all_ones_mcsda_is_not_free_of_rotations():
+    """The paper's start sees the sum over a mode, so the way to a local optimum depends on it."""
+    X, y = problem((6, 5), classes=3, seed=16)
+    R = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0]
+    turned = np.stack([reference.mode_product(x, R, 1) for x in X])
+    plain, found = (
+        fitted(MCSDA(ranks=(2, 2), **rounds(1)), samples, y).projections_ for samples in (X, turned)
+    )
+    assert distance(found, [plain[0], R @ plain[1]]) > 1e-3
+
+
+@each_method
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_the_units_of_the_data_do_not_matter(Method, scale):
+    X, y = problem((4, 3), classes=4, seed=17)
+    plain = fitted(make(Method, **tight(Method)), X, y)
+    scaled = fitted(make(Method, **tight(Method)), scale * X, y)
+    assert distance(plain.projections_, scaled.projections_) <= 1e-8
+    if Method in CLASS_SPECIFIC_METHODS:
+        np.testing.assert_allclose(
+            scaled.decision_function(scale * X), scale * plain.decision_function(X), rtol=1e-6
+        )
+
+
+def test_the_absolute_ridge_does_depend_on_the_units():
+    """Or the test above would pass without the relative ridge."""
+    X, y = problem((4, 3), classes=4, seed=17)
+    found = [
+        fitted(MCSDA(ranks=(2, 2), ridge=("absolute", 1.0), **rounds(5)), scale * X, y).projections_
+        for scale in (1, 1e-3)
+    ]
+    assert distance(*found) > 1e-2
+
+
+@each_method
+def test_the_names_of_the_classes_do_not_matter(Method):
+    X, y = problem((4, 3), classes=3, seed=18)
+    names = np.array(["ape", "bee", "cat"])
+    named = fitted(make(Method), X, names[y])
+    plain = fitted(make(Method), X, y)
+    np.testing.assert_array_equal(named.transform(X), plain.transform(X))
+
+
+@pytest.mark.parametrize("Method", CLASS_SPECIFIC_METHODS, ids=lambda M: M.__name__)
+def test_a_class_specific_method_sees_only_one_class_against_the_rest(Method):
+    X, y = problem((4, 3), classes=4, seed=19)
+    many = fitted(make(Method, positive=2), X, y)
+    binary = fitted(make(Method, positive=True), X, y == 2)
+    assert distance(many.projections_, binary.projections_) <= 1e-8
+
+
+# ── What a fitted method does ───────────────────────────────────────────────────────────────────
+
+
+@each_method
+@each_order
+def test_transform_is_eq_6_and_inverse_transform_its_least_squares_way_back(Method, order):
+    X, y = problem(SHAPES[order], classes=5, seed=20)
+    estimator = fitted(make(Method, order), X, y)
+    centre = X.mean(axis=0) if Method is MPCA else np.zeros(SHAPES[order])
+    samples = (X - centre).reshape(len(X), -1) if Method is CSDA else X - centre
+    expected = np.stack([reference.projected(x, estimator.projections_) for x in samples])
+    Y = estimator.transform(X)
+    np.testing.assert_allclose(Y, expected.reshape(len(X), -1), atol=1e-9)
+    assert Y.shape == (len(X), np.prod(estimator.ranks_))
+    back = np.stack(
+        [reference.projected(x, [projector(W) for W in estimator.projections_]) for x in samples]
+    )
+    expected = back.reshape(X.shape) + centre
+    np.testing.assert_allclose(estimator.inverse_transform(Y), expected, atol=1e-8)
+    # What is in the subspace comes back unchanged.
+    np.testing.assert_allclose(estimator.transform(estimator.inverse_transform(Y)), Y, atol=1e-8)
+
+
+@each_method
+def test_tensor_output_is_the_flat_one_folded(Method):
+    X, y = problem((4, 3), classes=4, seed=21)
+    flat = fitted(make(Method), X, y)
+    tensor = fitted(make(Method, output="tensor"), X, y)
+    Y = tensor.transform(X)
+    assert Y.shape == (len(X), *tensor.ranks_)
+    np.testing.assert_array_equal(Y.reshape(len(X), -1), flat.transform(X))
+    np.testing.assert_allclose(
+        tensor.inverse_transform(Y), flat.inverse_transform(flat.transform(X))
+    )
+
+
+@each_method
+def test_folded_rows_are_the_tensors_they_came_from(Method):
+    X, y = problem((4, 3), classes=4, seed=22)
+    rows = X.reshape(len(X), -1)
+    folded = fitted(make(Method, sample_shape=(4, 3)), rows, y)
+    plain = fitted(make(Method), X, y)
+    assert folded.sample_shape_ == (4, 3)
+    np.testing.assert_array_equal(folded.transform(rows), plain.transform(X))
+    np.testing.assert_array_equal(folded.transform(X), plain.transform(X))
+    assert folded.inverse_transform(folded.transform(rows)).shape == rows.shape
+
+
+@pytest.mark.parametrize("Method", CLASS_SPECIFIC_METHODS, ids=lambda M: M.__name__)
+def test_scores_rank_samples_as_the_papers_similarity_does(Method):
+    X, y = problem((4, 3), classes=3, seed=23)
+    estimator = fitted(make(Method, positive=0), X, y)
+    np.testing.assert_allclose(estimator.mean_, X[y == 0].mean(axis=0), atol=1e-12)
+    Y, M_p = estimator.transform(X), estimator.transform(X[y == 0].mean(axis=0)[None])
+    similarity = 1 / np.linalg.norm(Y - M_p, axis=1)
+    scores = estimator.decision_function(X)
+    np.testing.assert_array_equal(np.argsort(scores), np.argsort(similarity))
+    assert estimator.decision_function(estimator.mean_[None]).tolist() == [0.0]
+    assert estimator.score(X, y) == average_precision_score(y == 0, similarity)
+
+
+def test_scores_on_a_large_offset_lose_no_digits():
+    X, y = problem((4, 3), classes=3, seed=24)
+    options = {"ranks": (2, 2), "ridge": ("absolute", RIDGE), **rounds(5)}
+    plain, far = fitted(MCSDA(**options), X, y), fitted(MCSDA(**options), X + 1e8, y)
+    # The offset itself rounds samples to 1e8 * eps = 1.5e-8.
+    np.testing.assert_allclose(
+        far.decision_function(X + 1e8), plain.decision_function(X), rtol=1e-4, atol=1e-5
+    )
+
+
+@each_method
+def test_float32_stays_float32_and_agrees_with_float64(Method):
+    X, y = problem((4, 3), classes=4, seed=25)
+    single, double = fitted(make(Method), X.astype(np.float32), y), fitted(make(Method), X, y)
+    assert single.transform(X.astype(np.float32)).dtype == np.float32
+    assert single.transform(X).dtype == double.transform(X).dtype == np.float64
+    assert single.inverse_transform(single.transform(X.astype(np.float32))).dtype == np.float32
+    assert distance(single.projections_, double.projections_) <= 1e-4
+    if Method in CLASS_SPECIFIC_METHODS:
+        assert single.decision_function(X.astype(np.float32)).dtype == np.float32
+
+
+@each_method
+@pytest.mark.parametrize("kind", [np.uint8, np.int64])
+def test_integers_are_learned_as_the_numbers_they_are(Method, kind):
+    X, y = problem((4, 3), classes=4, seed=26)
+    X = (40 * (X - X.min())).clip(0, 255).astype(kind)
+    for statistics in ("moments", "samples"):
+        whole = fitted(make(Method, statistics=statistics), X, y)
+        real = fitted(make(Method, statistics=statistics), X.astype(float), y)
+        assert distance(whole.projections_, real.projections_) <= 1e-8
+        np.testing.assert_allclose(whole.transform(X), real.transform(X.astype(float)), rtol=1e-6)
+
+
+@each_method
+def test_the_layout_of_the_samples_does_not_matter(Method):
+    X, y = problem((4, 3), classes=4, seed=27)
+    strided = np.repeat(np.asfortranarray(X), 2, axis=2)[:, :, ::2]
+    for statistics in ("moments", "samples"):
+        plain = fitted(make(Method, statistics=statistics), X, y)
+        other = fitted(make(Method, statistics=statistics), strided, y)
+        assert distance(plain.projections_, other.projections_) <= 1e-8
+        np.testing.assert_allclose(other.transform(strided), plain.transform(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.float32])
+def test_fitting_and_projecting_never_cast_the_samples_whole(kind, monkeypatch):
+    monkeypatch.setattr(row_blocks, "__defaults__", (2**21,))  # blocks of 2 MiB
+    X = np.random.default_rng(0).integers(0, 255, (60_000, 16, 12), dtype=np.uint8).astype(kind)
+    y = np.arange(len(X)) % 3
+    estimator = MCSDA(ranks=(2, 2), max_iter=2, tol=10.0)
+    tracemalloc.start()
+    estimator.fit(X, y)
+    estimator.transform(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.25 * 8 * X.size  # in float64 they take 88 MiB
+
+
+def test_labels_of_mpca_are_not_looked_at():
+    X, y = problem((4, 3), classes=3, seed=28)
+    with_labels, without = fitted(make(MPCA), X, y), fitted(make(MPCA), X)
+    np.testing.assert_array_equal(with_labels.transform(X), without.transform(X))
+
+
+def test_captured_is_the_share_of_the_scatter_that_is_kept():
+    X, _ = problem((5, 4), seed=29)
+    mpca = fitted(MPCA(ranks=(2, 3), **rounds(5)), X)
+    kept = np.sum((mpca.transform(X)) ** 2)
+    assert mpca.captured_ == pytest.approx(kept / np.sum((X - X.mean(axis=0)) ** 2), rel=1e-10)
+    assert fitted(MPCA(ranks=(5, 4)), X).captured_ == pytest.approx(1.0, rel=1e-12)
+
+
+def test_useful_ranks_are_chosen_when_none_are_asked_for():
+    X, y = problem((40, 30), classes=3, per_class=5, seed=30)
+    assert fitted(MCSDA(), X, y).ranks_ == (7, 6)
+    assert fitted(MPCA(), X).ranks_ == (7, 6)
+    vectors = X[:, :6, 0]
+    assert DATER().fit(vectors, y).ranks_ == (2,)  # no more than the class means span
+    assert fitted(MCSDA(ranks=2), X, y).ranks_ == (2, 2)
+
+
+def test_not_coming_to_rest_is_a_warning_that_says_what_to_do():
+    X, y = problem((5, 4), seed=31)
+    with pytest.warns(ConvergenceWarning, match=r"MCSDA still moved.*round 2.*raise max_iter"):
+        estimator = MCSDA(ranks=(2, 2), max_iter=2, tol=1e-12).fit(X, y)
+    assert not estimator.converged_
+    assert estimator.n_iter_ == len(estimator.objective_) == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rested = MCSDA(ranks=(2, 2), max_iter=500, tol=1e-6).fit(X, y)
+    assert rested.converged_
+    assert rested.n_iter_ < 500
+
+
+@each_method
+def test_fitting_again_forgets_the_first_fit(Method):
+    X, y = problem((4, 3), classes=4, seed=32)
+    Z, z = problem((3, 5), classes=3, seed=33)
+    ranks = 3 if Method is CSDA else 2
+    again = fitted(fitted(Method(ranks=ranks), X, y), Z, z)
+    fresh = fitted(Method(ranks=ranks), Z, z)
+    np.testing.assert_array_equal(again.transform(Z), fresh.transform(Z))
+    assert set(vars(again)) == set(vars(fresh))
+
+
+@each_method
+def test_fitting_changes_neither_parameters_nor_samples(Method):
+    X, y = problem((4, 3), classes=4, seed=34)
+    before, estimator = X.copy(), make(Method)
+    parameters = clone(estimator).get_params()
+    fitted(estimator, X, y)
+    assert estimator.get_params() == parameters
+    np.testing.assert_array_equal(X, before)
+
+
+# ── Automatic shrinkage ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("n_positive", [3, 10, 40])
+def test_automatic_shrinkage_nearly_minimises_the_error_of_the_covariance(n_positive):
+    """Against a Monte-Carlo oracle: the share that is best when the true covariance is known."""
+    rng = np.random.default_rng(n_positive)
+    size, n_rest = 20, 400
+    root = rng.normal(size=(size, size))
+    true = root @ root.T
+    others = np.trace(true) / size * np.eye(size)  # so the pooled target is not the truth
+    grid = np.linspace(0, 1, 51)
+    chosen, error_of_chosen, errors = [], [], []
+    for _ in range(100):
+        own = rng.normal(size=(n_positive, size)) @ root.T
+        rest = rng.normal(size=(n_rest, size)) * np.sqrt(others[0, 0])
+        X, y = np.concatenate([own, rest]), np.repeat([1, 0], [n_positive, n_rest])
+        moments = ClassMoments.from_batch(X, y)
+        share = float(automatic_shrinkage(moments, np.array([1]))[0])
+        S = moments.scatters[1] / n_positive
+        T = moments.scatters.sum(axis=0) / len(X)
+        errors.append([np.sum(((1 - g) * S + g * T - true) ** 2) for g in grid])
+        error_of_chosen.append(np.sum(((1 - share) * S + share * T - true) ** 2))
+        chosen.append(share)
+    mean_errors = np.mean(errors, axis=0)
+    # tr(S^2) stands in for tr(Sigma^2) and is a little larger, so a little more is shrunk.
+    assert np.mean(chosen) == pytest.approx(grid[mean_errors.argmin()], abs=0.15)
+    # Choosing per data set costs a tenth over the best share at most, and beats both ends.
+    assert np.mean(error_of_chosen) <= 1.1 * mean_errors.min()
+    assert np.mean(error_of_chosen) <= min(mean_errors[0], mean_errors[-1])
+
+
+def test_automatic_shrinkage_falls_as_samples_grow_and_is_1_for_a_single_one():
+    rng = np.random.default_rng(0)
+    shares = []
+    for n in (1, 5, 50, 5000):
+        X = np.concatenate([rng.normal(size=(n, 5)) * np.arange(1, 6), rng.normal(size=(5000, 5))])
+        y = np.repeat([1, 0], [n, 5000])
+        shares.append(float(automatic_shrinkage(ClassMoments.from_batch(X, y), np.array([1]))[0]))
+    assert shares[0] == 1.0
+    assert shares == sorted(shares, reverse=True)
+    assert shares[-1] < 0.02
+
+
+@pytest.mark.parametrize("Method", CLASS_SPECIFIC_METHODS, ids=lambda M: M.__name__)
+def test_auto_shrinkage_is_its_closed_form_put_in_by_hand(Method):
+    X, y = problem((4, 3), classes=4, seed=35)
+    share = float(automatic_shrinkage(ClassMoments.from_batch(X, y), np.array([1]))[0])
+    assert 0 < share < 1
+    auto = fitted(make(Method, shrinkage="auto", positive=1), X, y)
+    by_hand = fitted(make(Method, shrinkage=share, positive=1), X, y)
+    assert distance(auto.projections_, by_hand.projections_) <= 1e-8
+    plain = fitted(make(Method, positive=1), X, y)
+    assert distance(auto.projections_, plain.projections_) > 1e-6
