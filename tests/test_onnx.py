@@ -1,0 +1,223 @@
+"""Laws of ONNX export: the graph gives what NumPy gives, to 1e-5."""
+
+import json
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
+from sklearn.svm import SVC
+
+from tenfold import (
+    CSDA,
+    MCSDA,
+    MPCA,
+    ClassSpecificClassifier,
+    ClassSpecificVerifier,
+    RankSearchCV,
+)
+from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
+from tenfold.onnx_export import to_onnx
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+DIGITS = load_digits()
+X, Y = DIGITS.images.astype(np.float32), DIGITS.target
+FEW_ROUNDS = {"tol": 0.1}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.onnx"
+
+
+@pytest.fixture(params=["double", "single"])
+def precision(request):
+    return request.param
+
+
+def run(estimator, path, batch, precision="double"):
+    """All outputs of the exported graph, by name."""
+    to_onnx(estimator, path, precision=precision)
+    session = onnxruntime.InferenceSession(path)
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(None, {"X": batch}), strict=True))
+
+
+def assert_close(came, expected):
+    """Equal to 1e-5 of the largest number: a float32 sum cannot promise more for small ones."""
+    assert came.shape == expected.shape
+    assert came.dtype == np.float32
+    assert np.abs(came - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
+def projector(Method, **parameters):
+    accepted = Method().get_params()
+    return Method(**{name: value for name, value in parameters.items() if name in accepted})
+
+
+@pytest.mark.parametrize("Method", ALL_METHODS)
+@pytest.mark.parametrize("output", ["flat", "tensor"])
+def test_every_projector_projects_digits_as_numpy_does(Method, output, precision, path):
+    model = projector(Method, ranks=4, output=output, **FEW_ROUNDS).fit(X, Y)
+    came = run(model, path, X, precision)
+    assert_close(came["projected"], model.transform(X.astype(np.float64)))
+    assert ("scores" in came) == (Method in CLASS_SPECIFIC_METHODS)
+    if "scores" in came:
+        np.testing.assert_allclose(came["scores"], model.decision_function(X), rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(7,), (4, 3), (3, 4, 5), (2, 3, 4, 3), (2, 2, 3, 2, 3)])
+@pytest.mark.parametrize("Method", [MCSDA, CSDA, MPCA])
+def test_any_order_of_tensor_is_exported(shape, Method, precision, path):
+    """Different sizes and ranks in every mode, so that no wrong order of modes goes unseen."""
+    rng = np.random.default_rng(0)
+    batch = rng.normal(size=(60, *shape)).astype(np.float32)
+    ranks = 3 if Method is CSDA else tuple(1 + k % (size - 1) for k, size in enumerate(shape))
+    model = projector(Method, ranks=ranks, output="tensor", **FEW_ROUNDS)
+    model.fit(batch, np.arange(60) % 3)
+    came = run(model, path, batch, precision)
+    assert_close(came["projected"], model.transform(batch.astype(np.float64)))
+
+
+@pytest.mark.parametrize("model", [MCSDA(ranks=(5, 4), **FEW_ROUNDS), CSDA(ranks=9)], ids=str)
+def test_a_verifier_scores_and_accepts_as_numpy_does(model, precision, path):
+    verifier = ClassSpecificVerifier(model, positive=3).fit(X[::2], Y[::2])
+    came = run(verifier, path, X, precision)
+    np.testing.assert_allclose(came["scores"], verifier.decision_function(X), rtol=1e-5)
+    assert came["accepted"].dtype == bool
+    assert 0 < came["accepted"].sum() < len(X)
+    np.testing.assert_array_equal(came["accepted"], verifier.predict(X))
+
+
+@pytest.mark.parametrize("normalise", [True, False])
+@pytest.mark.parametrize("model", [MCSDA(ranks=(5, 4), **FEW_ROUNDS), CSDA(ranks=9)], ids=str)
+def test_a_bank_measures_and_names_as_numpy_does(model, normalise, precision, path):
+    bank = ClassSpecificClassifier(model, normalise=normalise).fit(X[::2], Y[::2])
+    came = run(bank, path, X, precision)
+    np.testing.assert_allclose(came["distances"], bank.distances(X), rtol=1e-5)
+    np.testing.assert_array_equal(came["label"], bank.predict(X))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        np.array(["ann", "bob", "zoë"]),
+        np.array(["ann", "bob", "zoë"], dtype=object),
+        np.array([-5, 0, 7], dtype=np.int32),
+        np.array([0, 1, 2], dtype=np.uint8),
+        np.array([1.0, 2.0, 3.0]),
+        np.array([False, True, True]),
+    ],
+    ids=lambda names: str(names.dtype),
+)
+def test_labels_of_every_kind_leave_the_graph(names, path):
+    batch = np.random.default_rng(0).normal(size=(30, 4, 3)).astype(np.float32)
+    bank = ClassSpecificClassifier(MCSDA(ranks=2, **FEW_ROUNDS))
+    bank.fit(batch, names[np.arange(30) % 3])
+    came = run(bank, path, batch)
+    assert came["label"].tolist() == bank.predict(batch).tolist()
+    assert came["distances"].shape == (30, len(bank.classes_))
+
+
+def test_data_far_from_zero_lose_no_digits(precision, path):
+    """float32 has 7 digits; about an offset of 1e4 only 3 would be left after a plain mean."""
+    rng = np.random.default_rng(0)
+    batch = (1e4 + rng.normal(size=(50, 6, 5))).astype(np.float32)
+    model = MCSDA(ranks=2, **FEW_ROUNDS).fit(batch, np.arange(50) % 2)
+    came = run(model, path, batch, precision)
+    np.testing.assert_allclose(came["scores"], model.decision_function(batch), rtol=1e-5)
+    exact = model.decision_function(batch.astype(np.float64))
+    np.testing.assert_allclose(came["scores"], exact, rtol=1e-5)
+
+
+def test_a_batch_may_have_any_length(path):
+    bank = ClassSpecificClassifier(MCSDA(ranks=3, **FEW_ROUNDS)).fit(X, Y)
+    for n in (1, 2, 100):
+        came = run(bank, path, X[:n])
+        assert came["distances"].shape == (n, 10)
+        assert came["label"].shape == (n,)
+
+
+def test_the_metadata_say_what_the_numbers_mean(path):
+    verifier = ClassSpecificVerifier(MCSDA(ranks=3, **FEW_ROUNDS), positive=4).fit(X, Y)
+    to_onnx(verifier, path)
+    model = onnx.load(path)
+    told = {entry.key: json.loads(entry.value) for entry in model.metadata_props}
+    assert told.pop("tenfold") == model.producer_version
+    assert told == {
+        "method": "ClassSpecificVerifier",
+        "sample_shape": [8, 8],
+        "classes": list(range(10)),
+        "positive": 4,
+        "threshold": verifier.threshold_,
+    }
+
+
+def test_exporting_changes_nothing_in_the_model(path):
+    bank = ClassSpecificClassifier(MCSDA(ranks=3, **FEW_ROUNDS)).fit(X, Y)
+    before = bank.distances(X)
+    names = set(vars(bank)), set(vars(bank.projectors_[0]))
+    to_onnx(bank, path)
+    assert (set(vars(bank)), set(vars(bank.projectors_[0]))) == names
+    np.testing.assert_array_equal(bank.distances(X), before)
+
+
+def test_what_has_no_onnx_form_is_refused_with_advice(path):
+    small = MCSDA(ranks=2, **FEW_ROUNDS)
+    second = ClassSpecificClassifier(small, classifier=SVC()).fit(X[:300], Y[:300])
+    with pytest.raises(ValueError, match=r"classifier=SVC\(\) is not part of tenfold.*skl2onnx"):
+        to_onnx(second, path)
+    with pytest.raises(NotFittedError):
+        to_onnx(clone(small), path)
+    search = RankSearchCV(small, ranks=[2], cv=2).fit(X[:300], Y[:300])
+    with pytest.raises(TypeError, match="of a search its best_estimator_"):
+        to_onnx(search, path)
+    assert not path.exists()
+
+
+def test_an_unknown_precision_is_named(path):
+    model = MCSDA(ranks=2, **FEW_ROUNDS).fit(X[:300], Y[:300])
+    with pytest.raises(ValueError, match="precision is 'half'; expected one of 'double', 'single'"):
+        to_onnx(model, path, precision="half")
+
+
+def test_without_onnx_the_extra_is_named(path, monkeypatch):
+    model = MCSDA(ranks=2, **FEW_ROUNDS).fit(X[:300], Y[:300])
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ImportError, match=r'pip install "tenfold\[onnx\]"'):
+        to_onnx(model, path)
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("model", [MCSDA(ranks=(7, 7), **FEW_ROUNDS), CSDA(ranks=50)], ids=str)
+def test_faces_are_told_apart_as_numpy_does(model, data_root, path):
+    """ORL: 40 people, images of 40 x 30 grey levels from 0 to 255.
+
+    CSDA maps the training samples of a class onto its mean but for a hundred-thousandth: single
+    precision, in NumPy or not, has no digits left for these.
+    """
+    from tenfold.datasets import load_orl
+
+    faces = load_orl(data_root / "orl")
+    batch, people = faces.X.astype(np.float32), np.asarray(faces.y)
+    bank = ClassSpecificClassifier(model).fit(batch[::2], people[::2])
+    came = run(bank, path, batch)
+    np.testing.assert_allclose(came["distances"], bank.distances(batch.astype(float)), rtol=1e-5)
+    np.testing.assert_array_equal(came["label"], bank.predict(batch))
+    single = run(bank, path, batch, "single")
+    largest = came["distances"].max(axis=1, keepdims=True)
+    assert (np.abs(single["distances"] - came["distances"]) <= 1e-5 * largest).all()
+    np.testing.assert_array_equal(single["label"], came["label"])
+    member = bank.projectors_[0]
+    came = run(member, path, batch)
+    assert_close(came["projected"], member.transform(batch.astype(np.float64)))
+    verifier = ClassSpecificVerifier(model).fit(batch[::2], people[::2])
+    came = run(verifier, path, batch)
+    exact = verifier.decision_function(batch.astype(np.float64))
+    np.testing.assert_allclose(came["scores"], exact, rtol=1e-5)
+    np.testing.assert_array_equal(came["accepted"], verifier.predict(batch))
