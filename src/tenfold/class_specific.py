@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,11 @@ from tenfold.algebra import Array
 from tenfold.alternating import Alternation
 from tenfold.base import TensorProjector
 from tenfold.criterion import Criterion
+from tenfold.distances import OfBlock, minus_distances
 from tenfold.learning import Models
 from tenfold.moments import ClassMoments, ClassStatistics
 from tenfold.scatter import along_mode
+from tenfold.sources import over_blocks
 
 
 class ClassSpecificProjector(TensorProjector):
@@ -36,22 +39,25 @@ class ClassSpecificProjector(TensorProjector):
 
         Parameters
         ----------
-        X : array-like of shape (n, I_1, ..., I_K)
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
 
         Returns
         -------
-        ndarray of shape (n,)
-            The larger, the more like the positive class; 0 at its mean.
+        array of shape (n,)
+            The larger, the more like the positive class; 0 at its mean. A Dask array gives a
+            lazy one.
         """
         check_is_fitted(self, "projections_")
         return self._scores(check.check_samples(self, X, reset=False))
 
     def _scores(self, X: Array) -> Array:
         """`decision_function` of samples that are checked already."""
-        X = self._samples(X)
-        Y = self._projected(X, self.mean_.reshape(X.shape[1:])).reshape(len(X), -1)
-        return -np.sqrt(np.einsum("ij,ij->i", Y, Y))
+        return over_blocks(X, self._scoring())
+
+    def _scoring(self) -> OfBlock:
+        """What gives scores of samples in memory, and can be sent to other processes."""
+        return partial(minus_distances, projections=self.projections_, mean=self.mean_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Average precision of `decision_function` at finding the positive class.
@@ -70,7 +76,7 @@ class ClassSpecificProjector(TensorProjector):
         float
             Between 0 and 1.
         """
-        scores = self.decision_function(X)
+        scores = np.asarray(self.decision_function(X))
         is_positive = check.check_labels(self, scores, y) == self.classes_[self._positive()]
         if not is_positive.any():
             raise ValueError(

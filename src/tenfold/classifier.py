@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Integral
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
-from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,10 +15,12 @@ from tenfold import validation as check
 from tenfold.algebra import Array
 from tenfold.alternating import Alternation
 from tenfold.class_specific import ClassSpecificProjector, in_class_spreads, shrinkage_of
-from tenfold.folds import fold_statistics
+from tenfold.distances import OfBlock, distances_to_classes, finished, nearest, preference
+from tenfold.folds import held_out, stratified_splits
 from tenfold.learning import Learner, Models
 from tenfold.moments import ClassStatistics
 from tenfold.samples import Workload
+from tenfold.sources import over_blocks
 
 
 class ClassSpecificClassifier(ClassifierMixin, Learner):
@@ -119,7 +120,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
     def _workload(self) -> Workload:
         one = [self._member(label)._workload() for label in self.classes_]
         ranks = tuple(np.max([work.ranks for work in one], axis=0).tolist())
-        return Workload(len(one), one[0].rounds, ranks)
+        return replace(one[0], models=len(one), ranks=ranks)
 
     def _models(self, statistics: ClassStatistics) -> Models:
         members = [self._member(label) for label in self.classes_]
@@ -202,27 +203,12 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
             )
         return super().partial_fit(X, y, classes, sample_weight)
 
-    def _fit_second(self, X: Array, y: Array, weight: Array | None) -> Any:
+    def _fit_second(self, X: Array, y: Any, weight: Any) -> Any:
         """The second classifier, trained on out-of-fold distances."""
-        smallest = int(np.unique(y, return_counts=True)[1].min())
-        if smallest < 2:
-            raise ValueError(
-                "a class has 1 sample only, so its distances cannot be out of fold; classifier="
-                "... needs at least 2 samples of every class"
-            )
-        folds = self.cv
-        if isinstance(folds, Integral):
-            n_folds = min(check.check_number("cv", folds, 2, integer=True), smallest)
-            folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
-        splits = list(check_cv(folds).split(np.zeros(len(y)), y))
+        y, weight = check.in_memory(y, weight)
         distances = np.empty((len(y), len(self.classes_)))
-        parts = fold_statistics(self, X, y, weight, splits, self._workload())
-        for (_, test), statistics in zip(splits, parts, strict=False):
-            bank = self._without_learned_state()
-            bank.__dict__.update(sample_shape_=self.sample_shape_, classes_=self.classes_)
-            bank.n_features_in_ = self.n_features_in_
-            bank._learn(statistics)
-            distances[test] = bank._distances(X[test])
+        for test, bank in held_out(self, X, y, weight, stratified_splits(self.cv, y)):
+            distances[test] = over_blocks(X[test], bank._distances())
         second = clone(self.classifier)
         return second.fit(distances, y) if weight is None else second.fit(distances, y, weight)
 
@@ -241,13 +227,19 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         ndarray of shape (n, C)
             Divided by the spreads when `normalise` is set.
         """
-        check_is_fitted(self, "projectors_")
-        return self._distances(check.check_samples(self, X, reset=False))
+        return self._from_distances(X, np.asarray)
 
-    def _distances(self, X: Array) -> Array:
-        columns = [-member._scores(X) for member in self.projectors_]
-        distances = np.stack(columns, axis=1)
-        return distances / self.spreads_.astype(distances.dtype) if self.normalise else distances
+    def _from_distances(self, X: Any, finish: OfBlock) -> Array:
+        """What follows from the distances of samples, block by block."""
+        check_is_fitted(self, "projectors_")
+        X = check.check_samples(self, X, reset=False)
+        return over_blocks(X, partial(finished, distances=self._distances(), finish=finish))
+
+    def _distances(self) -> OfBlock:
+        """What gives distances of samples in memory, and can be sent to other processes."""
+        scorings = [member._scoring() for member in self.projectors_]
+        spreads = self.spreads_ if self.normalise else None
+        return partial(distances_to_classes, scorings=scorings, spreads=spreads)
 
     def decision_function(self, X: Any) -> Array:
         """Minus the distances, or what `classifier` makes of them.
@@ -263,10 +255,8 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
             The larger, the more like that class. For two classes the score of the second minus
             that of the first, as scikit-learn has it.
         """
-        distances = self.distances(X)
-        if hasattr(self, "classifier_") and hasattr(self.classifier_, "decision_function"):
-            return np.asarray(self.classifier_.decision_function(distances))
-        return distances[:, 0] - distances[:, 1] if len(self.classes_) == 2 else -distances
+        second = getattr(self, "classifier_", None)
+        return self._from_distances(X, getattr(second, "decision_function", preference))
 
     def predict(self, X: Any) -> Array:
         """The class of every sample.
@@ -281,10 +271,10 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         ndarray of shape (n,)
             Labels.
         """
-        distances = self.distances(X)
         if hasattr(self, "classifier_"):
-            return np.asarray(self.classifier_.predict(distances))
-        return np.asarray(self.classes_[distances.argmin(axis=1)])
+            return self._from_distances(X, self.classifier_.predict)
+        check_is_fitted(self, "projectors_")
+        return self._from_distances(X, partial(nearest, classes=self.classes_))
 
     @available_if(lambda self: hasattr(self.classifier, "predict_proba"))
     def predict_proba(self, X: Any) -> Array:
@@ -300,7 +290,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         ndarray of shape (n, C)
             Probabilities.
         """
-        return np.asarray(self.classifier_.predict_proba(self.distances(X)))
+        return self._from_distances(X, self.classifier_.predict_proba)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

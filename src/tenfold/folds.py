@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import reduce
+from numbers import Integral
 from operator import add
+from typing import Any
 
 import numpy as np
+from sklearn.model_selection import StratifiedKFold, check_cv
 
+from tenfold import validation as check
 from tenfold.algebra import Array
 from tenfold.choosing import moments_of, moments_pay, statistics_of
 from tenfold.learning import Learner
@@ -75,6 +79,47 @@ def fold_statistics(
     moments = _moments_of_atoms(samples, y, weight, atoms, classes)
     for rows in parts:
         yield reduce(add, (moments[a] for a in np.unique(atoms[rows]))).present()
+
+
+def held_out(
+    learner: Learner, X: Array, y: Array, weight: Array | None, splits: list[Split]
+) -> Iterator[tuple[Array, Learner]]:
+    """For each split the positions of its test samples, and the learner without them.
+
+    Parameters
+    ----------
+    learner : Learner
+        A prepared estimator.
+    X, y, weight : ndarrays
+        The checked batch.
+    splits : list of (train, test)
+        The folds.
+
+    Yields
+    ------
+    (ndarray, Learner)
+        Test positions, and an estimator fitted on the training part.
+    """
+    parts = fold_statistics(learner, X, y, weight, splits, learner._workload())
+    for (_, test), statistics in zip(splits, parts, strict=False):
+        fold = learner._without_learned_state()
+        fold.__dict__.update(vars(learner), classes_=statistics.classes)
+        fold._learn(statistics)
+        yield test, fold
+
+
+def stratified_splits(cv: Any, y: Array) -> list[Split]:
+    """Folds that keep the shares of the classes; no more than the smallest class has samples."""
+    smallest = int(np.unique(y, return_counts=True)[1].min())
+    if smallest < 2:
+        raise ValueError(
+            "a class has 1 sample only, so its distances cannot be out of fold; classifier="
+            "... needs at least 2 samples of every class"
+        )
+    if isinstance(cv, Integral):
+        n_folds = min(check.check_number("cv", cv, 2, integer=True), smallest)
+        cv = StratifiedKFold(n_folds, shuffle=True, random_state=0)
+    return list(check_cv(cv).split(np.zeros(len(y)), y))
 
 
 def _atoms(parts: list[Array], n: int) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -11,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tenfold import validation as check
 from tenfold.algebra import Array, project, reconstruct, row_blocks
+from tenfold.sources import over_blocks
 
 
 class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -34,18 +37,20 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
         Parameters
         ----------
-        X : array-like of shape (n, I_1, ..., I_K)
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
 
         Returns
         -------
-        ndarray of shape (n, r_1 * ... * r_K), or (n, r_1, ..., r_K) with output="tensor"
-            The projected samples; float32 samples give float32.
+        array of shape (n, r_1 * ... * r_K), or (n, r_1, ..., r_K) with output="tensor"
+            The projected samples; float32 samples give float32. A Dask array gives a lazy one.
         """
         check_is_fitted(self, "projections_")
         X = check.check_samples(self, X, reset=False)
-        Y = self._projected(self._samples(X), self._centre())
-        return Y if self.output == "tensor" else Y.reshape(len(Y), -1)
+        flat = self.output != "tensor"
+        return over_blocks(
+            X, partial(projected, projections=self.projections_, centre=self._centre(), flat=flat)
+        )
 
     def inverse_transform(self, X: Any) -> Array:
         """Map projected samples back to the space of the samples, by least squares.
@@ -75,18 +80,6 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         folded = self.sample_shape is not None and self.output == "flat"
         return samples.reshape(len(Y), *((-1,) if folded else self.sample_shape_))
 
-    def _projected(self, X: Array, centre: Array | None) -> Array:
-        """Samples about a centre, projected block by block, in float32 or float64."""
-        dtype = np.float32 if X.dtype == np.float32 else np.float64
-        W = [P.astype(dtype, copy=False) for P in self.projections_]
-        Y = np.empty((len(X), *self.ranks_), dtype=dtype)
-        for block in row_blocks(len(X), 2 * np.dtype(dtype).itemsize * prod(X.shape[1:])):
-            rows = X[block]
-            if centre is not None:
-                rows = rows - centre  # in the wider precision: offsets cost no digits
-            Y[block] = project(rows.astype(dtype, copy=False), W)
-        return Y
-
     def _centre(self) -> Array | None:
         """What is subtracted before projecting: nothing, as in eq. 6."""
         return None
@@ -105,3 +98,37 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         tags.input_tags.three_d_array = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def projected(
+    X: Array, projections: Sequence[Array], centre: Array | None = None, flat: bool = False
+) -> Array:
+    """Samples about a centre, projected block by block, in float32 or float64.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, I_1, ..., I_K)
+        Samples with as many numbers as the projections take.
+    projections : sequence of ndarrays of shape (I_k, r_k)
+        One matrix per mode, or one for vectorised samples.
+    centre : ndarray of shape (I_1, ..., I_K) or None
+        What is subtracted first.
+    flat : bool
+        Whether projected samples are vectors.
+
+    Returns
+    -------
+    ndarray of shape (n, r_1, ..., r_K) or (n, r_1 * ... * r_K)
+        The projected samples.
+    """
+    sizes, ranks = [len(W) for W in projections], [W.shape[1] for W in projections]
+    X = X.reshape(len(X), *sizes)
+    dtype = np.float32 if X.dtype == np.float32 else np.float64
+    W = [P.astype(dtype, copy=False) for P in projections]
+    Y = np.empty((len(X), *ranks), dtype=dtype)
+    for block in row_blocks(len(X), 2 * np.dtype(dtype).itemsize * prod(sizes)):
+        rows = X[block]
+        if centre is not None:
+            rows = rows - centre.reshape(sizes)  # in the wider precision: offsets cost no digits
+        Y[block] = project(rows.astype(dtype, copy=False), W)
+    return Y.reshape(len(Y), prod(ranks)) if flat else Y

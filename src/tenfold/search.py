@@ -15,6 +15,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from tenfold import validation as check
 from tenfold.algebra import Array
 from tenfold.base import TensorProjector
 from tenfold.folds import Split, fold_statistics
@@ -132,9 +133,9 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         scorer = check_scoring(self.estimator, scoring=self.scoring)
         candidates = self._candidates()
         variants = [clone(self.estimator).set_params(**params) for params in candidates]
-        labels = y
-        fresh, X, y, weight = learner_of(variants[0])._prepared(X, y, sample_weight)
-        labels = np.asarray(labels) if y is None and labels is not None else y
+        fresh, X, checked, weight = learner_of(variants[0])._prepared(X, y, sample_weight)
+        labels, y, weight = check.in_memory(y, checked, weight)
+        labels = labels if y is None else y
         splits = self._splits(X, labels, groups)
         learners = [ready_for(learner_of(variant), fresh, fresh.classes_) for variant in variants]
         parts = fold_statistics(fresh, X, y, weight, splits, joint_workload(learners))
@@ -150,11 +151,8 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
                         batch = (X[train], y[train], None if weight is None else weight[train])
                         fitted = [clone(variant).fit(*batch) for variant in variants]
                     fit_times[:, f] = (time.perf_counter() - start) / len(variants)
-                    for c, estimator in enumerate(fitted):
-                        start = time.perf_counter()
-                        truth = () if labels is None else (labels[test],)
-                        scores[c, f] = scorer(estimator, X[test], *truth)
-                        score_times[c, f] = time.perf_counter() - start
+                    truth = () if labels is None else (labels[test],)
+                    scores[:, f], score_times[:, f] = _scored(scorer, fitted, X[test], *truth)
                 except ValueError as error:
                     raise ValueError(
                         f"fold {f} cannot be scored: {error}; choose folds (cv) in which every "
@@ -237,19 +235,19 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     def predict(self, X: Any) -> Array:
         """`predict` of the best estimator."""
         check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.predict(X))
+        return self.best_estimator_.predict(X)
 
     @_best_has("decision_function")
     def decision_function(self, X: Any) -> Array:
         """`decision_function` of the best estimator."""
         check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.decision_function(X))
+        return self.best_estimator_.decision_function(X)
 
     @_best_has("transform")
     def transform(self, X: Any) -> Array:
         """`transform` of the best estimator."""
         check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.transform(X))
+        return self.best_estimator_.transform(X)
 
     def __sklearn_tags__(self) -> Any:
         tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
@@ -263,3 +261,13 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         scorer = check_scoring(self.best_estimator_, scoring=self.scoring)
         return float(scorer(self.best_estimator_, X, y))
+
+
+def _scored(scorer: Any, fitted: list[Any], *batch: Any) -> tuple[list[float], list[float]]:
+    """The score of every candidate, and the time it took."""
+    scores, times = [], []
+    for estimator in fitted:
+        start = time.perf_counter()
+        scores.append(scorer(estimator, *batch))
+        times.append(time.perf_counter() - start)
+    return scores, times

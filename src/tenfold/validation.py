@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    _check_sample_weight,
     _num_samples,
     check_array,
     check_consistent_length,
@@ -19,6 +18,7 @@ from sklearn.utils.validation import (
 )
 
 from tenfold.algebra import Array
+from tenfold.large_input import as_source, distinct, is_dask, lazy_column, least_and_sum
 
 
 def check_samples(estimator: Any, X: Any, *, reset: bool) -> Array:
@@ -29,20 +29,21 @@ def check_samples(estimator: Any, X: Any, *, reset: bool) -> Array:
     estimator : estimator
         With `reset`, its `n_features_in_`, `feature_names_in_` and `sample_shape_` are set;
         otherwise the samples must agree with them.
-    X : array-like of shape (n, I_1, ..., I_K)
+    X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
         The samples; with ``estimator.sample_shape`` also flat rows of shape (n, I).
     reset : bool
         Whether the model is about to be fitted.
 
     Returns
     -------
-    ndarray of shape (n, I_1, ..., I_K)
-        The batch, in its own dtype.
+    ndarray or Source of shape (n, I_1, ..., I_K)
+        The batch, in its own dtype. A source is checked as its blocks are read.
     """
     fitted_shape = None if reset else estimator.sample_shape_
     if _is_ready(estimator, X, fitted_shape):
         return X
-    X = _as_array(estimator, X, reset)
+    source = as_source(X)
+    X = _as_array(estimator, X, reset) if source is None else source
     shape = fitted_shape if fitted_shape is not None else _asked_shape(estimator)
     if X.ndim == 2 and shape is not None and X.shape[1] == prod(shape):
         X = X.reshape(len(X), *shape)
@@ -56,15 +57,16 @@ def check_samples(estimator: Any, X: Any, *, reset: bool) -> Array:
 
 def _is_ready(estimator: Any, X: Any, fitted_shape: tuple[int, ...] | None) -> bool:
     """A finite float array of the fitted shape: nothing to check that takes longer than scoring."""
-    return (
+    is_plain = (
         fitted_shape is not None
         and type(X) is np.ndarray
         and X.dtype in (np.float64, np.float32)
         and X.shape[1:] == fitted_shape
         and len(X) > 0
         and not hasattr(estimator, "feature_names_in_")
-        and bool(np.isfinite(X.sum()))
     )
+    with np.errstate(over="ignore", invalid="ignore"):  # then the slower checks decide
+        return is_plain and bool(np.isfinite(X.sum()))
 
 
 def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
@@ -76,10 +78,33 @@ def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
                 "the samples do not all have the same shape, so they form no array; "
                 f"pad, crop or resample them to one shape first ({error})"
             ) from error
-    if getattr(X, "ndim", 2) > 2:
-        name = type(estimator).__name__
-        return check_array(X, dtype="numeric", allow_nd=True, estimator=name, input_name="X")
-    return validate_data(estimator, X, reset=reset, dtype="numeric")
+    try:
+        with np.errstate(invalid="ignore"):  # infinities of both signs
+            if getattr(X, "ndim", 2) > 2:
+                X = check_array(X, allow_nd=True, estimator=estimator, input_name="X")
+            else:
+                X = validate_data(estimator, X, reset=reset)
+    except ValueError as error:
+        raise ValueError(_with_advice(str(error))) from error
+    if 0 in X.shape[1:]:
+        raise ValueError(
+            f"samples have shape {X.shape[1:]}, so they hold no numbers; every mode needs at least "
+            "1 entry; drop the mode, or pass samples that have some"
+        )
+    return X
+
+
+def _with_advice(complaint: str) -> str:
+    """What scikit-learn says of an array, and what to do about it where it does not say so."""
+    advice = {
+        "infinity": "every number must be finite; repair or drop those samples",
+        "could not convert": "every entry must be a number; encode or drop those that are none",
+        "0 sample(s)": "pass at least one sample",
+        "0 feature(s)": "pass samples that hold some numbers",
+        "features, but": "pass samples of the shape that was fitted, or fit again",
+    }
+    fitting = [text for words, text in advice.items() if words in complaint]
+    return "; ".join([complaint.rstrip("."), *fitting])
 
 
 def _asked_shape(estimator: Any) -> tuple[int, ...] | None:
@@ -113,30 +138,51 @@ def check_labels(estimator: Any, X: Array, y: Any) -> Array:
             f"{type(estimator).__name__} requires y to be passed, but the target y is None; "
             "pass one class label per sample"
         )
+    y = lazy_column(X, y, "y")
+    if is_dask(y):
+        return y  # its values are checked by `present_labels`, which must see them anyway
     y = column_or_1d(y, warn=True)
     check_consistent_length(X, y)
+    _check_label_values(y)
+    return y
+
+
+def _check_label_values(y: Array) -> None:
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("Input y contains NaN or infinity; every sample needs a class label")
     check_classification_targets(y)
-    return y
 
 
 def check_weights(X: Array, sample_weight: Any) -> Array | None:
     """Finite, non-negative weights with a positive sum, or None when all are 1."""
     if sample_weight is None:
         return None
-    try:
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    except ValueError as error:
-        raise ValueError(f"sample_weight does not fit X: {error}") from error
-    if (weights < 0).any():
+    weights = lazy_column(X, sample_weight, "sample_weight")
+    if not is_dask(weights):
+        weights = check_array(
+            weights, ensure_2d=False, ensure_min_samples=0, dtype=float, input_name="sample_weight"
+        )
+        if weights.shape != (len(X),):
+            raise ValueError(
+                f"sample_weight has shape {weights.shape}, but there are {len(X)} samples; "
+                "pass one weight per sample"
+            )
+    least, total = least_and_sum(weights)
+    if not np.isfinite(total):
+        raise ValueError("sample_weight does not fit X: it contains NaN or infinity")
+    if least < 0:
         raise ValueError(
-            f"sample_weight holds negative numbers (the least is {weights.min():g}); "
+            f"sample_weight holds negative numbers (the least is {least:g}); "
             "weights must be 0 or more"
         )
-    if not weights.any():
+    if total == 0:
         raise ValueError("sample_weight sums to zero, so no sample counts; give some a weight")
     return weights
+
+
+def in_memory(*columns: Any) -> list[Any]:
+    """Columns as arrays, for what must look at all of them at once; None stays None."""
+    return [None if column is None else np.asarray(column) for column in columns]
 
 
 def check_classes(classes: Array, estimator: Any) -> None:
@@ -155,7 +201,9 @@ def check_positive(positive: Any, classes: Array) -> int:
     found = np.flatnonzero(classes == positive)
     if not len(found):
         shown = ", ".join(map(repr, classes[:10].tolist())) + (", ..." if len(classes) > 10 else "")
-        raise ValueError(f"positive is {positive!r}, which is not among the labels: {shown}")
+        raise ValueError(
+            f"positive is {positive!r}, which is not among the labels: {shown}; pass one of them"
+        )
     return int(found[0])
 
 
@@ -163,7 +211,11 @@ def check_ranks(ranks: Any, shape: Sequence[int], default: Sequence[int]) -> tup
     """One rank per mode, from a tuple, one int for all, or None for the default."""
     if ranks is None:
         return tuple(default)
-    asked = (ranks,) * len(shape) if isinstance(ranks, Integral) else tuple(np.atleast_1d(ranks))
+    asked = (
+        (ranks,) * len(shape)
+        if isinstance(ranks, Integral)
+        else tuple(np.atleast_1d(ranks).tolist())
+    )
     if len(asked) != len(shape):
         raise ValueError(
             f"ranks is {ranks!r}, {len(asked)} number(s), but the samples have {len(shape)} "
@@ -232,12 +284,15 @@ def present_labels(y: Array | None, weight: Array | None) -> Array:
     """The sorted labels of the samples that have weight."""
     if y is None:
         return np.zeros(1, dtype=np.intp)
-    return np.unique(y if weight is None else y[weight > 0])
+    labels = distinct(y, weight)
+    if is_dask(y):
+        _check_label_values(labels)
+    return labels
 
 
 def check_known_labels(y: Array | None, classes: Array) -> None:
     """Labels of a batch are among those announced."""
-    unknown = [] if y is None else np.setdiff1d(y, classes)
+    unknown = [] if y is None else np.setdiff1d(distinct(y, None), classes)
     if len(unknown):
         raise ValueError(
             f"labels {unknown[:5].tolist()} were not there in the first call of partial_fit; "

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from tenfold import validation as check
 from tenfold.algebra import Array
 from tenfold.class_specific import ClassSpecificProjector
-from tenfold.folds import Split, fold_statistics
+from tenfold.folds import Split, held_out
 from tenfold.saving import Savable
 
 
@@ -92,15 +92,12 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
         self._check_parameters()
         model = clone(self.projector).set_params(positive=self.positive)
         fresh, X, y, weight = model._prepared(X, y, sample_weight)
+        y, weight = check.in_memory(y, weight)
         is_positive = y == fresh.classes_[fresh._positive()]
         counted = np.ones(len(y)) if weight is None else weight
         splits = self._splits(is_positive & (counted > 0), X, y)
         scores = np.full(len(y), np.nan)
-        parts = fold_statistics(fresh, X, y, weight, splits, fresh._workload())
-        for (_, test), statistics in zip(splits, parts, strict=False):
-            fold = fresh._without_learned_state()
-            fold.__dict__.update(vars(fresh), classes_=statistics.classes)
-            fold._learn(statistics)
+        for test, fold in held_out(fresh, X, y, weight, splits):
             scores[test] = fold._scores(X[test])
         held = ~np.isnan(scores) & (counted > 0)
         threshold, rates = self._threshold(scores[held], is_positive[held], counted[held])
@@ -181,7 +178,7 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
             The larger, the more like the positive class.
         """
         check_is_fitted(self, "projector_")
-        return np.asarray(self.projector_.decision_function(X))
+        return self.projector_.decision_function(X)
 
     def similarity(self, X: Any) -> Array:
         """The paper's similarity, one over the distance; infinite at the mean itself.
@@ -196,7 +193,7 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
         ndarray of shape (n,)
             Positive numbers.
         """
-        distance = -self.decision_function(X)
+        distance = -np.asarray(self.decision_function(X))
         return np.divide(1.0, distance, out=np.full(distance.shape, np.inf), where=distance > 0)
 
     def predict(self, X: Any) -> Array:
@@ -212,7 +209,7 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
         ndarray of bool of shape (n,)
             True where the score reaches `threshold_`.
         """
-        return np.asarray(self.decision_function(X) >= self.threshold_)
+        return self.decision_function(X) >= self.threshold_
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Average precision of `decision_function` at finding the positive class.
