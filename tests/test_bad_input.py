@@ -1,0 +1,321 @@
+"""Bad input: an error that says what came, what was expected and what to do; nothing changes."""
+
+import re
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+from reference import problem
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from tenfold import CSDA, DATER, MCSDA, ClassMoments
+from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
+
+each_method = pytest.mark.parametrize("Method", ALL_METHODS, ids=lambda M: M.__name__)
+LABELLED = [Method for Method in ALL_METHODS if Method.needs_labels]
+each_labelled = pytest.mark.parametrize("Method", LABELLED, ids=lambda M: M.__name__)
+MULTILINEAR = [Method for Method in ALL_METHODS if not Method.flattens]
+each_class_specific = pytest.mark.parametrize(
+    "Method", CLASS_SPECIFIC_METHODS, ids=lambda M: M.__name__
+)
+
+X, y = problem((4, 3), classes=3, seed=0)
+
+
+def fitted(Method, **parameters):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return Method(**parameters).fit(X, y)
+
+
+def refuses(estimator, call, *parts, error=ValueError):
+    """The call fails, its message has all parts, and the estimator is what it was."""
+    before, members = joblib.hash(vars(estimator)), dict(vars(estimator))
+    with pytest.raises(error) as caught:
+        call(estimator)
+    message = str(caught.value)
+    for part in parts:
+        assert re.search(part, message, flags=re.DOTALL), f"{part!r} is not in {message!r}"
+    assert joblib.hash(vars(estimator)) == before
+    assert {name: id(value) for name, value in members.items()} == {
+        name: id(value) for name, value in vars(estimator).items()
+    }
+
+
+def changed(value, dtype=float):
+    bad = X.astype(dtype)
+    bad[3, 1, 2] = value
+    return bad
+
+
+# What comes as X, and what the message must say: what came, what was expected, what to do.
+SAMPLES = {
+    "NaN": (changed(np.nan), "contains NaN", "does not accept missing", "imputer|drop"),
+    "NaN in float32": (changed(np.nan, np.float32), "contains NaN", "does not accept", "drop"),
+    "infinity": (changed(np.inf), "contains infinity", "must be finite", "repair or drop"),
+    "minus infinity": (changed(-np.inf), "contains infinity", "must be finite", "repair or drop"),
+    "strings": (X.astype(str), "strings", "numeric", "[Cc]onvert"),
+    "objects": (changed("a", object), "'a'", "must be a number", "encode or drop"),
+    "complex": (X + 1j, "[Cc]omplex", "not supported", ""),
+    "ragged": (
+        [[[1.0, 2.0]], [[1.0], [2.0]]],
+        "not all have the same shape",
+        "no array",
+        "pad, crop or resample",
+    ),
+    "one axis": (X[0, 0], "1D array", "[Ee]xpected 2D", "[Rr]eshape"),
+    "a number": (3.0, "scalar", "[Ee]xpected 2D", "[Rr]eshape"),
+    "no samples": (X[:0], r"0 sample\(s\)", "minimum of 1", "pass at least one sample"),
+    "no numbers": (X[:, :0], r"\(0, 3\)", "at least 1 entry", "drop the mode"),
+}
+each_samples = pytest.mark.parametrize(
+    ("bad", "parts"), [(b, p) for b, *p in SAMPLES.values()], ids=SAMPLES
+)
+
+
+@each_method
+@each_samples
+def test_samples_that_are_no_samples(Method, bad, parts):
+    labels = y[: len(bad)] if hasattr(bad, "__len__") else y[:1]
+    refuses(fitted(Method), lambda e: e.fit(bad, labels), *parts)
+    refuses(fitted(Method), lambda e: e.partial_fit(bad, labels), *parts)
+    refuses(Method(), lambda e: e.fit(bad, labels), *parts)
+    refuses(Method(), lambda e: e.partial_fit(bad, labels), *parts)
+    refuses(fitted(Method), lambda e: e.transform(bad), *parts)
+
+
+def test_both_infinities_in_one_batch_are_seen():
+    bad = changed(np.inf)
+    bad[0, 0, 0] = -np.inf  # their sum is NaN, which is not what came
+    refuses(fitted(MCSDA), lambda e: e.transform(bad), "contains infinity")
+    refuses(fitted(MCSDA), lambda e: e.decision_function(bad), "contains infinity")
+
+
+def test_large_numbers_are_not_mistaken_for_infinity():
+    huge = np.full((4, 4, 3), 1e38, dtype=np.float32)  # the sum overflows, no sample does
+    assert np.isfinite(fitted(MCSDA, ranks=(1, 1)).decision_function(huge / 1e20)).all()
+    assert fitted(MCSDA, ranks=(1, 1)).transform(huge).shape == (4, 1)
+
+
+# ── Labels ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@each_labelled
+def test_labels_that_are_missing_or_do_not_fit(Method):
+    refuses(fitted(Method), lambda e: e.fit(X), "y is None", "requires y", "pass one class label")
+    refuses(fitted(Method), lambda e: e.fit(X, y[:-1]), r"inconsistent numbers of samples")
+    refuses(fitted(Method), lambda e: e.fit(X, y + 0.5), "[Uu]nknown label type")
+    gaps = np.where(np.arange(len(y)) == 2, np.nan, y)
+    refuses(fitted(Method), lambda e: e.fit(X, gaps), "NaN", "every sample needs a class label")
+
+
+@each_labelled
+def test_one_class_only(Method):
+    parts = "1 class", r"at least two classes", "pass samples"
+    refuses(fitted(Method), lambda e: e.fit(X, np.ones(len(X))), *parts)
+    refuses(Method(), lambda e: e.partial_fit(X, np.ones(len(X))), *parts)
+    # A class whose samples all have weight 0 is not there.
+    weight = (y == 0).astype(float)
+    refuses(fitted(Method), lambda e: e.fit(X, y, sample_weight=weight), *parts)
+
+
+@each_class_specific
+def test_a_positive_class_that_is_not_there(Method):
+    parts = "positive is 'dog'", "not among the labels: 0, 1, 2", "pass one of them"
+    refuses(Method(positive="dog"), lambda e: e.fit(X, y), *parts)
+    refuses(Method(positive="dog"), lambda e: e.partial_fit(X, y), *parts)
+    trained = fitted(Method)
+    refuses(trained.set_params(positive="dog"), lambda e: e.fit(X, y), *parts)
+    refuses(Method(positive=7), lambda e: e.fit(X, y), "positive is 7", "0, 1, 2", "pass one")
+
+
+@each_class_specific
+def test_scores_without_a_positive_sample(Method):
+    refuses(
+        fitted(Method),
+        lambda e: e.score(X[y != 2], y[y != 2]),
+        "no sample of the positive class",
+        "needs at least one",
+    )
+
+
+# ── Parameters ──────────────────────────────────────────────────────────────────────────────────
+
+RANKS = {
+    "more ranks than modes": ((2, 2, 2), r"\(2, 2, 2\)", r"2 mode\(s\)", "pass one rank per mode"),
+    "fewer ranks than modes": ((2,), r"\(2,\)", r"2 mode\(s\)", "pass one rank per mode"),
+    "rank 0": ((0, 2), "rank 0", "mode 0, which has 4", "from 1 to 4"),
+    "negative rank": ((2, -1), "rank -1", "mode 1, which has 3", "from 1 to 3"),
+    "rank above the size": ((2, 4), "rank 4", "mode 1, which has 3", "from 1 to 3"),
+    "one rank above a size": (4, "rank 4", "mode 1, which has 3", "from 1 to 3"),
+    "a fraction": ((1.5, 2), "rank 1.5", "mode 0, which has 4", "integer from 1 to 4"),
+}
+
+
+@pytest.mark.parametrize(("ranks", "parts"), [(r, p) for r, *p in RANKS.values()], ids=RANKS)
+@pytest.mark.parametrize("Method", MULTILINEAR, ids=lambda M: M.__name__)
+def test_ranks_that_do_not_fit(Method, ranks, parts):
+    trained = fitted(Method)
+    refuses(trained.set_params(ranks=ranks), lambda e: e.fit(X, y), *parts)
+    refuses(trained, lambda e: e.partial_fit(X, y), *parts)
+    refuses(Method(ranks=ranks), lambda e: e.fit(X, y), *parts)
+    refuses(Method(ranks=ranks), lambda e: e.partial_fit(X, y), *parts)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "parts"),
+    [
+        ((2, 2), (r"\(2, 2\)", r"1 mode\(s\)", "pass one rank per mode")),
+        (0, ("rank 0", "12 entries", "from 1 to 12")),
+        (13, ("rank 13", "12 entries", "from 1 to 12")),
+    ],
+)
+def test_dimensions_of_csda_that_do_not_fit(ranks, parts):
+    refuses(fitted(CSDA).set_params(ranks=ranks), lambda e: e.fit(X, y), *parts)
+
+
+PARAMETERS = [
+    ({"solver": "magic"}, "solver is 'magic'", "expected one of 'ratio_trace', 'trace_ratio'"),
+    ({"ridge": -1.0}, "ridge is -1.0", "number of 0 or more"),
+    ({"ridge": ("relative", 1.0)}, "ridge is", r"\('absolute', number\)"),
+    ({"ridge": np.nan}, "ridge is nan", "number of 0 or more"),
+    ({"shrinkage": 1.5}, "shrinkage is 1.5", "from 0 to 1"),
+    ({"shrinkage": "much"}, "shrinkage is 'much'", "'auto'|number"),
+    ({"max_iter": 0}, "max_iter is 0", "integer of 1 or more"),
+    ({"max_iter": 2.5}, "max_iter is 2.5", "integer of 1 or more"),
+    ({"tol": -1e-3}, "tol is -0.001", "number of 0 or more"),
+    ({"init": "random"}, "init is 'random'", "'ones', 'identity'"),
+    ({"statistics": "guess"}, "statistics is 'guess'", "'auto', 'moments', 'samples'"),
+    ({"output": "list"}, "output is 'list'", "'flat', 'tensor'"),
+    ({"sample_shape": (0, 3)}, r"sample_shape is \(0, 3\)", "positive integers, one per mode"),
+    ({"sample_shape": (5, 3)}, r"sample_shape is\s+\(5, 3\)", "which is 15", "change sample_shape"),
+]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "parts"), [(p, parts) for p, *parts in PARAMETERS], ids=lambda v: str(v)[:40]
+)
+def test_parameters_out_of_range(parameters, parts):
+    refuses(fitted(MCSDA).set_params(**parameters), lambda e: e.fit(X, y), *parts)
+    refuses(MCSDA(**parameters), lambda e: e.partial_fit(X, y), *parts)
+
+
+# ── Weights ─────────────────────────────────────────────────────────────────────────────────────
+
+ONES = np.ones(len(X))
+WEIGHTS = {
+    "negative": (np.where(np.arange(len(X)) == 3, -2.0, 1.0), "negative.*-2", "0 or more"),
+    "all zero": (0 * ONES, "sums to zero", "no sample counts", "give some a weight"),
+    "NaN": (np.where(ONES.cumsum() == 3, np.nan, 1.0), "sample_weight", "NaN"),
+    "infinite": (np.where(ONES.cumsum() == 3, np.inf, 1.0), "sample_weight", "infinity"),
+    "too few": (ONES[:-1], r"shape \(38,\)", "39 samples", "pass one weight per sample"),
+    "two columns": (np.ones((39, 2)), r"shape \(39, 2\)", "39 samples", "one weight per sample"),
+}
+
+
+@pytest.mark.parametrize(("weight", "parts"), [(w, p) for w, *p in WEIGHTS.values()], ids=WEIGHTS)
+@each_method
+def test_weights_that_are_no_weights(Method, weight, parts):
+    refuses(fitted(Method), lambda e: e.fit(X, y, sample_weight=weight), *parts)
+    refuses(fitted(Method), lambda e: e.partial_fit(X, y, sample_weight=weight), *parts)
+    refuses(Method(), lambda e: e.partial_fit(X, y, sample_weight=weight), *parts)
+
+
+# ── After fitting ───────────────────────────────────────────────────────────────────────────────
+
+
+@each_method
+def test_a_sample_of_another_shape(Method):
+    turned = X.transpose(0, 2, 1)
+    parts = r"shape \(3, 4\)", r"fitted on \(4, 3\)", "transpose them, or fit again"
+    other = r"shape \(4, 4\)", r"fitted on \(4, 3\)", "reshape or fit again"
+    larger = np.ones((2, 4, 4))
+    for call in ("transform", "partial_fit", "decision_function"):
+        if not hasattr(Method, call):
+            continue
+        extra = (y,) if call == "partial_fit" else ()
+        refuses(fitted(Method), lambda e, c=call, a=extra: getattr(e, c)(turned, *a), *parts)
+        extra = (y[:2],) if call == "partial_fit" else ()
+        refuses(fitted(Method), lambda e, c=call, a=extra: getattr(e, c)(larger, *a), *other)
+
+
+@each_method
+def test_flat_rows_of_another_length(Method):
+    refuses(
+        fitted(Method),
+        lambda e: e.transform(np.ones((2, 11))),
+        "11",
+        "12|4, 3",
+        "fit again",
+    )
+
+
+@each_method
+def test_projected_samples_of_another_shape(Method):
+    estimator = fitted(Method, ranks=2)
+    shape = re.escape(str(estimator.ranks_))
+    refuses(
+        estimator,
+        lambda e: e.inverse_transform(np.ones((2, 5))),
+        r"\(5,\)",
+        shape,
+        "pass what transform returned",
+    )
+
+
+@each_labelled
+def test_a_label_that_partial_fit_has_not_heard_of(Method):
+    parts = r"\[9\]", "not there in the first call", "announce.*classes=..."
+    trained = fitted(Method)
+    refuses(trained, lambda e: e.partial_fit(X, np.where(y == 0, 9, y)), *parts)
+    stream = Method()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        stream.partial_fit(X, y)
+        refuses(stream, lambda e: e.partial_fit(X, np.where(y == 0, 9, y)), *parts)
+        # Announced, it may come late.
+        late = Method().partial_fit(X, y, classes=[0, 1, 2, 9])
+        late.partial_fit(X, np.where(y == 0, 9, y))
+    assert late.classes_.tolist() == [0, 1, 2, 9]
+
+
+@each_method
+def test_methods_that_have_learned_nothing(Method):
+    calls = ["transform", "inverse_transform"]
+    calls += ["decision_function"] if Method in CLASS_SPECIFIC_METHODS else []
+    for call in calls:
+        refuses(
+            Method(),
+            lambda e, c=call: getattr(e, c)(X),
+            Method.__name__,
+            "not fitted yet",
+            "Call 'fit'",
+            error=NotFittedError,
+        )
+
+
+@each_class_specific
+def test_a_stream_without_positives_so_far_is_not_fitted(Method):
+    stream = Method(positive=2).partial_fit(X[y != 2], y[y != 2], classes=[0, 1, 2])
+    refuses(stream, lambda e: e.transform(X), "not fitted yet", error=NotFittedError)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        stream.partial_fit(X[y == 2], y[y == 2])
+    assert stream.transform(X).shape[0] == len(X)
+
+
+def test_moments_that_do_not_fit_into_memory_are_refused_before_they_are_made():
+    large = np.zeros((2, 200, 200), dtype=np.float32)
+    refuses(
+        DATER(),
+        lambda e: e.partial_fit(large, [0, 1]),
+        r"23\.8 GiB",
+        "budget of 4 GiB",
+        "MPCA|statistics='samples'",
+    )
+
+
+def test_a_block_with_too_few_labels_is_refused():
+    with pytest.raises(ValueError, match=r"5 labels for\s+39 samples.*one label each"):
+        ClassMoments.from_batch(X, y[:5])
