@@ -119,7 +119,10 @@ def test_every_edge_library_has_one_home():
     }
     used = set().union(*map(third_party, MODULES)) - CORE - WITH_CORE
     assert used - homes.keys() == set(), "add a protected contract to pyproject.toml"
-    assert {package: home for package, home in homes.items() if len(home) != 1} == {}
+    # Bars run inside estimators, tables are drawn by the command line alone.
+    assert {package: home for package, home in homes.items() if len(home) != 1} == {
+        "rich": ["tenfold.progress", "tenfold.cli.outcome"]
+    }
 
 
 CORE_INSTALL = """
@@ -131,7 +134,7 @@ class Missing:
             raise ModuleNotFoundError(name)
 
 sys.meta_path.insert(0, Missing)
-import {package}
+from {package} import *
 """
 
 

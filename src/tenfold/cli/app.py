@@ -1,0 +1,48 @@
+"""The commands of `tenfold`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tenfold import __version__
+from tenfold.cli.comparing import compare
+from tenfold.cli.fitting import fit
+from tenfold.cli.frame import framed
+from tenfold.cli.handing_on import export, inspect, report
+from tenfold.cli.running import reproduce
+from tenfold.cli.scoring import evaluate, score
+
+COMMANDS = (compare, fit, evaluate, score, report, inspect, export, reproduce)
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,  # plain help: it fits on a screen and goes through a pipe
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tenfold {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def tenfold(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Tell one class from the rest when samples are images, matrices or tensors.
+
+    DATA is a folder of images with a subfolder per class, a .npz, .npy, .mat or .csv file, or a
+    Zarr store. Start with tenfold demo, then tenfold compare DATA.
+    """
+
+
+for work in COMMANDS:
+    app.command(work.__name__)(framed(work))

@@ -1,0 +1,133 @@
+"""``tenfold inspect``, ``export`` and ``report``: what a model file holds, in other forms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tenfold.cli.errors import BadInput
+from tenfold.cli.options import DataOptions, ModelPath, option, output_file
+from tenfold.cli.outcome import Outcome, Table
+
+
+def inspect(model: ModelPath) -> Outcome:
+    """Show what a model file holds.
+
+    Example: tenfold inspect s7.safetensors
+    """
+    from tenfold.loading import load
+    from tenfold.model_files import read
+
+    header, arrays = read(model)
+    estimator = load(model)
+    facts = {
+        "model": model,
+        "bytes": model.stat().st_size,
+        "format": header["format"],
+        "checksum": header["checksum"],
+        "versions": header["versions"],
+        "summary": header["summary"],
+        "estimator": " ".join(repr(estimator).split()),
+        "parameters": _parameters(estimator),
+        "classes": estimator.classes_,
+        "threshold": getattr(estimator, "threshold_", None),
+        "error_rates": getattr(estimator, "error_rates_", None),
+        "arrays": {name: array.shape for name, array in arrays.items()},
+    }
+    return Outcome(facts, _inspection(facts))
+
+
+def export(
+    model: ModelPath,
+    *,
+    onnx: Annotated[Path, option("--onnx", metavar="FILE", text="Write an ONNX graph here.")],
+) -> Outcome:
+    """Write a model in a form that runs elsewhere.
+
+    The graph takes a batch of samples and gives what the model gives: projections, scores and
+    decisions.
+
+    Example: tenfold export s7.safetensors --onnx s7.onnx
+    """
+    from tenfold.loading import load
+    from tenfold.onnx_export import to_onnx
+
+    output_file(onnx, ".onnx", inputs=(model,))
+    estimator = load(model)
+    to_onnx(estimator, onnx)
+    facts = {"model": model, "onnx": onnx, "bytes": onnx.stat().st_size}
+    return Outcome(facts, [f"wrote {onnx}: {facts['bytes']} bytes"])
+
+
+def report(
+    subject: Annotated[
+        Path, typer.Argument(metavar="MODEL|RESULTS", help="Of tenfold fit or reproduce.")
+    ],
+    data: Annotated[
+        Path | None, typer.Argument(metavar="DATA", help="Samples to judge a model by.")
+    ] = None,
+    *,
+    output: Annotated[Path, option("-o", "--output", metavar="FILE", text="The page, .html.")],
+    data_options: DataOptions,
+) -> Outcome:
+    """Write one HTML page about a model, or about the paper's tables.
+
+    It needs no network: summary, plots, learned directions and the hardest samples.
+
+    Example: tenfold report s7.safetensors faces -o report.html
+    """
+    from tenfold.report import write_report
+
+    inputs = tuple(path for path in (subject, data) if path is not None)
+    output_file(output, ".html", ".htm", inputs=inputs)
+    content, samples = _subject(subject, data, data_options)
+    write_report(content, samples, output)
+    facts = {"subject": subject, "report": output, "bytes": output.stat().st_size}
+    return Outcome(facts, [f"wrote {output}: {facts['bytes'] / 1e6:.1f} MB; open it in a browser"])
+
+
+def _subject(subject: Path, data: Path | None, options: DataOptions) -> tuple[Any, Any]:
+    """The model with its samples, or the results of an experiment."""
+    from tenfold.loading import load
+
+    if subject.is_dir() or subject.suffix.lower() == ".json":
+        return subject, None
+    model = load(subject)
+    if data is None:
+        raise BadInput(f"a report on a model needs samples: tenfold report {subject} DATA -o ...")
+    return model, options.load_for(model, data)
+
+
+def _parameters(estimator: Any) -> dict[str, Any]:
+    """Parameters of a model and of the projector inside it, without the estimators themselves."""
+    return {
+        name: value
+        for name, value in estimator.get_params().items()
+        if not hasattr(value, "get_params")
+    }
+
+
+def _inspection(facts: dict[str, Any]) -> list[Table | str]:
+    summary = facts["summary"]
+    ranks = sorted({tuple(ranks) for ranks in summary["ranks"]})
+    rested = sum(summary["converged"])
+    classes = [str(label) for label in facts["classes"].tolist()]
+    rows = [
+        ["model", facts["estimator"]],
+        ["samples", "x".join(map(str, summary["sample_shape"]))],
+        ["ranks", ", ".join("x".join(map(str, one)) for one in ranks[:5])],
+        ["classes", f"{len(classes)}: {', '.join(classes[:6])}{', ...' * (len(classes) > 6)}"],
+        ["at rest", f"{rested} of {len(summary['converged'])} in {max(summary['n_iter'])} rounds"],
+    ]
+    if facts["threshold"] is not None:
+        rates = ", ".join(f"{k.replace('_', ' ')} {v:.3f}" for k, v in facts["error_rates"].items())
+        rows.append(["threshold", f"{facts['threshold']:.6g} ({rates} held out)"])
+    versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
+    rows += [
+        ["arrays", f"{len(facts['arrays'])}, {facts['bytes']} bytes in the file"],
+        ["format", f"{facts['format']}, {facts['checksum'][:19]}..."],
+        ["written by", versions],
+    ]
+    return [Table(["", str(facts["model"])], rows, n_texts=2)]

@@ -1,0 +1,93 @@
+"""Methods by name, and what their options make of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Annotated, Any
+
+from tenfold.cli.errors import BadInput
+from tenfold.cli.options import assignments, number_or, option, ridge_value, whole_numbers
+
+
+def method_names() -> list[str]:
+    """The names of all methods, without importing any: each is one file in `tenfold.methods`."""
+    return [module.name for module in iter_modules([str(Path(__file__).parents[1] / "methods")])]
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """Parameters of the method; what is not given stays as the method has it."""
+
+    ranks: Annotated[
+        str | None, option("--ranks", metavar="R,S,..|auto", text="Per mode; auto searches.")
+    ] = None
+    ridge: Annotated[
+        str | None, option("--ridge", metavar="X|absolute:X", text="Relative to the data; 0.001.")
+    ] = None
+    shrinkage: Annotated[
+        str | None, option("--shrinkage", metavar="X|auto", text="Towards all classes; 0 to 1.")
+    ] = None
+    settings: Annotated[
+        list[str] | None,
+        option("--set", metavar="NAME=VALUE", text="Another parameter: max_iter=100."),
+    ] = None
+
+    @property
+    def searches(self) -> bool:
+        """Whether the ranks are to be searched."""
+        return self.ranks == "auto"
+
+    def parameters(self) -> dict[str, Any]:
+        """What was given, as keyword arguments of a method."""
+        given: dict[str, Any] = assignments("--set", self.settings or [])
+        if self.ranks is not None and not self.searches:
+            numbers = whole_numbers("--ranks", self.ranks)
+            given["ranks"] = numbers if len(numbers) > 1 else numbers[0]
+        if self.ridge is not None:
+            given["ridge"] = ridge_value(self.ridge)
+        if self.shrinkage is not None:
+            given["shrinkage"] = number_or("--shrinkage", self.shrinkage, "auto")
+        return given
+
+
+def method_named(name: str) -> Any:
+    """The class of a method."""
+    from tenfold.methods import ALL_METHODS
+
+    for method in ALL_METHODS:
+        if method.__name__.lower() == name.lower():
+            return method
+    raise BadInput(f"there is no method {name!r}; choose one of {', '.join(method_names())}")
+
+
+def is_class_specific(method: Any) -> bool:
+    """Whether a method learns one class at a time."""
+    from tenfold.methods import CLASS_SPECIFIC_METHODS
+
+    return method in CLASS_SPECIFIC_METHODS
+
+
+def made(method: Any, parameters: dict[str, Any]) -> Any:
+    """An estimator of a method, or an error that names the parameter it does not have."""
+    known = sorted(method().get_params())
+    for name in parameters:
+        if name not in known or name == "positive":
+            raise BadInput(
+                f"{method.__name__} has no parameter {name!r} to set; it has "
+                f"{', '.join(n for n in known if n != 'positive')}"
+            )
+    return method(**parameters)
+
+
+def fitting_parameters(method: Any, parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters that a method has, with ranks that fit it.
+
+    A method that flattens its samples gets as many dimensions as the ranks of all modes give.
+    """
+    own = {name: value for name, value in parameters.items() if name in method().get_params()}
+    if method.flattens and isinstance(own.get("ranks"), tuple):
+        own["ranks"] = prod(own["ranks"])
+    return own

@@ -1,0 +1,239 @@
+"""Options that several commands share, and how their texts become values."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tenfold.cli.errors import BadInput
+
+if TYPE_CHECKING:
+    from tenfold.datasets import TensorDataset
+
+DataPath = Annotated[
+    Path, typer.Argument(metavar="DATA", help="Images by class, .npz, .npy, .mat, .csv or Zarr.")
+]
+ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="What tenfold fit wrote.")]
+
+
+def option(*names: str, metavar: str | None, text: str, **more: Any) -> Any:
+    """An option of a command; its default is told in `text`, where it matters."""
+    return typer.Option(*names, metavar=metavar, help=text, show_default=False, **more)
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """How DATA is to be read; the same for every command."""
+
+    key: Annotated[str | None, option("--key", metavar="NAME", text="Array of the samples.")] = None
+    labels: Annotated[
+        str | None,
+        option("--labels", metavar="NAME|FILE", text="Array, column or file of the labels."),
+    ] = None
+    no_labels: Annotated[
+        bool, option("--no-labels", metavar=None, text="The samples have no labels.")
+    ] = False
+    shape: Annotated[
+        str | None, option("--shape", metavar="I,J,..", text="Fold flat rows to this shape.")
+    ] = None
+    resize: Annotated[
+        str | None, option("--resize", metavar="H,W", text="Bring images to one size.")
+    ] = None
+    rows: Annotated[
+        str | None, option("--rows", metavar="A:B:C", text="Use a slice of the samples: ::2.")
+    ] = None
+    more: Annotated[
+        list[str] | None,
+        option("--read", metavar="NAME=VALUE", text="sample_axis=2, order=F or grey=False."),
+    ] = None
+
+    def load(self, path: Path) -> TensorDataset:
+        """Read the data set at `path` as the options say."""
+        from tenfold.datasets import load
+        from tenfold.datasets.numpy_files import read_labels
+
+        beside = self.labels is not None and not self.no_labels and Path(self.labels).is_file()
+        options = {
+            "key": self.key,
+            "sample_shape": None if self.shape is None else whole_numbers("--shape", self.shape),
+            "resize": None if self.resize is None else self._size(),
+            "labelled": False if self.no_labels or beside else None,
+            **assignments("--read", self.more or []),
+        }
+        if self.labels is not None and not (beside or self.no_labels):
+            options |= self._named_labels(path)
+        data = load(path, **options)
+        if beside:
+            data = replace(data, y=read_labels(self.labels))
+        return data if self.rows is None else data.select(self._slice())
+
+    def load_for(self, model: Any, path: Path) -> TensorDataset:
+        """Read the data set at `path`, if its samples have the shape that a model learned."""
+        data = self.load(path)
+        came, wanted = data.sample_shape, tuple(model.sample_shape_)
+        if came == wanted or came == (prod(wanted),):
+            return data
+        advice = "fit a model to samples of this shape"
+        if path.is_dir() and len(came) == len(wanted) and came[2:] == wanted[2:]:
+            advice = f"pass --resize {wanted[0]},{wanted[1]}"
+        elif sorted(came) == sorted(wanted):
+            advice = "transpose the samples"
+        raise BadInput(
+            f"{path} has samples of shape {came}, but the model was fitted on {wanted}; {advice}"
+        )
+
+    def _named_labels(self, path: Path) -> dict[str, Any]:
+        """Which argument of the loader names the labels inside the file."""
+        if path.suffix.lower() in (".csv", ".tsv"):
+            text = str(self.labels)
+            return {"label_column": int(text) if text.lstrip("-").isdecimal() else text}
+        if path.suffix.lower() == ".npy":
+            raise BadInput(f"{self.labels} does not exist; --labels expects a file for {path}")
+        return {"label_key": self.labels}
+
+    def _size(self) -> tuple[int, ...]:
+        size = whole_numbers("--resize", str(self.resize))
+        if len(size) != 2:
+            raise BadInput(
+                f"--resize is {self.resize!r}; expected height and width: --resize 40,30"
+            )
+        return size
+
+    def _slice(self) -> slice:
+        try:
+            parts = [int(part) if part else None for part in str(self.rows).split(":")]
+            if not 2 <= len(parts) <= 3 or (len(parts) == 3 and (parts[2] or 1) < 1):
+                raise ValueError(parts)
+        except ValueError:
+            raise BadInput(
+                f"--rows is {self.rows!r}; expected a slice such as ::2, 1::2 or :100"
+            ) from None
+        return slice(*parts)
+
+
+FoldCount = Annotated[int, option("--folds", metavar="N", text="Of the cross-validation; 5.")]
+
+
+def whole_numbers(option: str, text: str) -> tuple[int, ...]:
+    """Numbers between commas.
+
+    Examples
+    --------
+    >>> from tenfold.cli.options import whole_numbers
+    >>> whole_numbers("--shape", "40,30")
+    (40, 30)
+    """
+    try:
+        numbers = tuple(int(part) for part in text.replace("x", ",").split(","))
+    except ValueError:
+        numbers = ()
+    if not numbers or min(numbers) < 1:
+        raise BadInput(f"{option} is {text!r}; expected whole numbers such as {option} 40,30")
+    return numbers
+
+
+def number_or(option: str, text: str, *words: str) -> Any:
+    """A number, or one of some words.
+
+    Examples
+    --------
+    >>> from tenfold.cli.options import number_or
+    >>> number_or("--shrinkage", "0.5", "auto"), number_or("--shrinkage", "auto", "auto")
+    (0.5, 'auto')
+    """
+    if text in words:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        expected = " or ".join(["a number", *words])
+        raise BadInput(f"{option} is {text!r}; expected {expected}") from None
+
+
+def ridge_value(text: str) -> Any:
+    """A relative ridge, or an absolute one as the paper has it.
+
+    Examples
+    --------
+    >>> from tenfold.cli.options import ridge_value
+    >>> ridge_value("0.001"), ridge_value("absolute:0.01")
+    (0.001, ('absolute', 0.01))
+    """
+    word, colon, number = text.rpartition(":")
+    if colon and word == "absolute":
+        return ("absolute", number_or("--ridge", number))
+    try:
+        return float(text)
+    except ValueError:
+        raise BadInput(f"--ridge is {text!r}; expected a number or absolute:NUMBER") from None
+
+
+def assignments(option: str, pairs: list[str]) -> dict[str, Any]:
+    """Parameters from texts like ``max_iter=100`` and ``solver=trace_ratio``.
+
+    Examples
+    --------
+    >>> from tenfold.cli.options import assignments
+    >>> assignments("--set", ["max_iter=100", "solver=trace_ratio", "orthonormal=False"])
+    {'max_iter': 100, 'solver': 'trace_ratio', 'orthonormal': False}
+    """
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise BadInput(f"{option} is {pair!r}; expected NAME=VALUE, such as max_iter=100")
+        try:
+            values[name] = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            values[name] = text  # a word
+    return values
+
+
+def label_named(text: str, classes: Any) -> Any:
+    """The label that reads `text`, whatever its type.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.cli.options import label_named
+    >>> label_named("7", np.array([3, 7]))
+    7
+    """
+    for label in classes.tolist():
+        if str(label) == text:
+            return label
+    shown = ", ".join(map(str, classes[:10])) + (", ..." if len(classes) > 10 else "")
+    raise BadInput(f"--positive is {text!r}, which is not among the labels: {shown}")
+
+
+def output_file(path: Path, *suffixes: str, inputs: tuple[Path, ...] = ()) -> Path:
+    """`path`, when a file can be written there; to be asked before the work starts.
+
+    Parameters
+    ----------
+    path : Path
+        Where the user wants the output.
+    *suffixes : str
+        Endings it may have; none means any.
+    inputs : tuple of Path, default=()
+        Files that must not be replaced.
+
+    Returns
+    -------
+    Path
+        The same path.
+    """
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise BadInput(f"{path} should end in {' or '.join(suffixes)}, to say what to write")
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder; name a file to write")
+    if not path.absolute().parent.is_dir():
+        raise BadInput(f"the folder {path.parent} does not exist; make it first")
+    if any(path.exists() and given.exists() and path.samefile(given) for given in inputs):
+        raise BadInput(f"{path} is read and would be replaced; choose another name for the output")
+    return path

@@ -1,0 +1,130 @@
+"""What a command has to say: for machines one JSON value, for people tables and sentences."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of short texts under names; numbers are to be formatted already.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Names.
+    rows : sequence of sequences of str
+        The cells.
+    title : str, default=""
+        A line above.
+    n_texts : int, default=1
+        How many columns hold texts and are aligned to the left; numbers go to the right.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    title: str = ""
+    n_texts: int = 1
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a command.
+
+    Parameters
+    ----------
+    facts : JSON value
+        What ``--json`` prints; NumPy numbers and arrays, paths and NaN (as null) are welcome.
+    story : sequence of Table and str
+        What is shown otherwise.
+    exit_code : int, default=0
+        1 when a wanted figure was not reached.
+    """
+
+    facts: Any
+    story: Sequence[Table | str] = field(default_factory=tuple)
+    exit_code: int = 0
+
+
+def print_outcome(outcome: Outcome, *, as_json: bool) -> None:
+    """Write an outcome to standard output: JSON, rich tables on a terminal, or plain ones."""
+    if as_json:
+        sys.stdout.write(as_json_text(outcome.facts) + "\n")
+        return
+    for piece in outcome.story:
+        if isinstance(piece, str):
+            sys.stdout.write(piece + "\n")
+        elif sys.stdout.isatty():
+            _print_rich(piece)
+        else:
+            sys.stdout.write(plain(piece) + "\n")
+
+
+def plain(table: Table) -> str:
+    """A table as aligned text.
+
+    Examples
+    --------
+    >>> from tenfold.cli.outcome import Table, plain
+    >>> print(plain(Table(["method", "AP"], [["MCSDA", "97.1"], ["CMDA", "8.0"]])))
+    method    AP
+    MCSDA   97.1
+    CMDA     8.0
+    """
+    cells = [list(table.columns), *map(list, table.rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if place < table.n_texts else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in cells
+    ]
+    return "\n".join([table.title, *lines] if table.title else lines)
+
+
+def _print_rich(table: Table) -> None:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    drawn = RichTable()
+    for place, name in enumerate(table.columns):
+        drawn.add_column(Text(name), justify="left" if place < table.n_texts else "right")
+    for row in table.rows:
+        drawn.add_row(*map(Text, row))  # Text: a label like "[b]" is no markup
+    console = Console()
+    if table.title:
+        console.print(Text(table.title, style="bold"))
+    console.print(drawn)
+
+
+def as_json_text(value: Any) -> str:
+    """Strict JSON: what is not a finite number becomes null.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.cli.outcome import as_json_text
+    >>> print(as_json_text({"ap": np.float64(0.5), "auc": np.nan, "ranks": (7, 7)}))
+    {"ap": 0.5, "auc": null, "ranks": [7, 7]}
+    """
+    return json.dumps(_plain_value(value), allow_nan=False, ensure_ascii=False)
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(_plain_value(key)): _plain_value(inner) for key, inner in value.items()}
+    if hasattr(value, "tolist"):  # NumPy's numbers and arrays
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain_value(inner) for inner in value]
+    if isinstance(value, PathLike):
+        return fspath(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,154 @@
+"""Ranks that cross-validation likes best."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+
+from tenfold.algebra import Array
+from tenfold.cli.errors import BadInput
+from tenfold.progress import progress
+from tenfold.search import RankSearchCV
+
+N_CANDIDATES = 12
+Ranks = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Search:
+    """The candidates, their mean scores over the folds, and the estimator with the best ones."""
+
+    candidates: list[Ranks]
+    scores: list[float]
+    measure: str
+    estimator: Any
+
+    @property
+    def best(self) -> Ranks:
+        """The ranks with the highest score; the fewer dimensions among equals."""
+        return self.candidates[int(np.argmax(self.scores))]
+
+
+def searched(estimator: Any, X: Any, y: Any, folds: Any, *, show: bool | None = None) -> Search:
+    """Search the ranks of an estimator.
+
+    A bank is judged by its accuracy, a model of one class by its average precision. Other
+    projectors give no scores, so they are judged by the accuracy of the nearest class mean.
+
+    Parameters
+    ----------
+    estimator : projector, bank or verifier
+        Not fitted.
+    X, y : arrays of shapes (n, I_1, ..., I_K) and (n,)
+        The samples.
+    folds : splitter
+        The folds.
+    show : bool or None, default=None
+        Show a progress bar; None means on a terminal.
+
+    Returns
+    -------
+    Search
+        With the estimator fitted on all samples.
+    """
+    projector = getattr(estimator, "projector", estimator)
+    shape = (prod(X.shape[1:]),) if projector.flattens else tuple(X.shape[1:])
+    candidates = ladder(shape, len(X))
+    if not hasattr(estimator, "score"):
+        return _searched_projector(estimator, X, y, folds, candidates, show)
+    found = RankSearchCV(estimator, ranks=candidates, cv=folds, verbose=show).fit(X, y)
+    scores = found.cv_results_["mean_test_score"].tolist()
+    measure = "accuracy" if hasattr(estimator, "normalise") else "average precision"
+    return Search(candidates, scores, measure, found.best_estimator_)
+
+
+def ladder(shape: Ranks, n_samples: int) -> list[Ranks]:
+    """Candidates that keep the same share of every mode, from one dimension to all.
+
+    Examples
+    --------
+    >>> from tenfold.cli.searching import ladder
+    >>> ladder((8, 4), 100)
+    [(1, 1), (2, 1), (3, 2), (4, 2), (5, 2), (6, 3), (7, 3), (8, 4)]
+    """
+    most = [min(size, n_samples) for size in shape]
+    steps = np.geomspace(1, max(most), N_CANDIDATES) / max(most)
+    ranks = [tuple(max(1, round(share * size)) for size in most) for share in steps.tolist()]
+    return sorted(set(ranks))
+
+
+def stratified(y: Any, n_folds: int, seed: int = 0) -> StratifiedKFold:
+    """Folds with every class in every part; fewer when a class has fewer samples.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+        The labels.
+    n_folds : int
+        How many are wanted.
+    seed : int, default=0
+        Seed of the shuffle.
+
+    Returns
+    -------
+    StratifiedKFold
+        The folds.
+    """
+    label, fewest = min(Counter(y.tolist()).items(), key=lambda item: item[1])
+    if n_folds < 2:
+        raise BadInput(f"--folds is {n_folds}; expected 2 or more")
+    if fewest < 2:
+        raise BadInput(
+            f"class {label!r} has 1 sample, but cross-validation needs at least 2 of every class; "
+            "add samples, or leave the class out"
+        )
+    return StratifiedKFold(min(n_folds, fewest), shuffle=True, random_state=seed)
+
+
+def _searched_projector(
+    estimator: Any, X: Array, y: Array, folds: Any, candidates: list[Ranks], show: bool | None
+) -> Search:
+    splits = list(folds.split(X, y))
+    scores = np.zeros((len(candidates), len(splits)))
+    with progress("rank search", scores.size, show) as bar:
+        for c, ranks in enumerate(candidates):
+            for f, (train, test) in enumerate(splits):
+                model = clone(estimator).set_params(ranks=ranks).fit(X[train], y[train])
+                classes, distances = class_mean_distances(model, X[train], y[train], X[test])
+                scores[c, f] = np.mean(classes[distances.argmin(axis=1)] == y[test])
+                bar.advance()
+    means = scores.mean(axis=1).tolist()
+    search = Search(candidates, means, "accuracy of the nearest class mean", estimator)
+    estimator.set_params(ranks=search.best).fit(X, y)
+    return search
+
+
+def class_mean_distances(model: Any, X: Array, y: Array, new: Array) -> tuple[Array, Array]:
+    """Classes, and the distance of new samples from the mean of each in the subspace of a model.
+
+    Parameters
+    ----------
+    model : projector
+        Fitted.
+    X, y : arrays of shapes (n, I_1, ..., I_K) and (n,)
+        The samples that give the means.
+    new : array of shape (m, I_1, ..., I_K)
+        The samples to measure.
+
+    Returns
+    -------
+    classes : ndarray of shape (C,)
+        The labels, sorted.
+    distances : ndarray of shape (m, C)
+        Euclidean.
+    """
+    classes, projected = np.unique(y), model.transform(X).reshape(len(X), -1)
+    means = np.stack([projected[y == label].mean(axis=0) for label in classes])
+    return classes, cdist(model.transform(new).reshape(len(new), -1), means)
