@@ -602,14 +602,13 @@ def test_a_forged_bank_must_fit_together(edit, message, path):
 
 WATCHED_LOAD = """
 import sys
-import numpy as np
-import tenfold
+from tenfold import load
 
 seen = []
 quiet = {"object.__getattr__", "object.__setattr__", "object.__delattr__", "builtins.id"}
 sys.addaudithook(lambda event, args: seen.append(event) if watching else None)
 watching = True
-model = tenfold.load(sys.argv[1])
+model = load(sys.argv[1])
 watching = False
 print([event for event in seen if event not in quiet])
 """
@@ -625,7 +624,7 @@ def test_loading_runs_no_code_imports_nothing_and_opens_one_file(small):
 
 def test_the_watchman_would_see_a_pickle(small):
     code = "watching = False\n" + WATCHED_LOAD.replace(
-        "tenfold.load(sys.argv[1])", "__import__('pickle').loads(b'cos\\ngetcwd\\n.')"
+        "load(sys.argv[1])", "__import__('pickle').loads(b'cos\\ngetcwd\\n.')"
     )
     run = subprocess.run([sys.executable, "-c", code, small], capture_output=True, text=True)
     assert "pickle.find_class" in run.stdout

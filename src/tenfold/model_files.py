@@ -36,7 +36,7 @@ from tenfold.algebra import Array
 from tenfold.whole_files import write_whole
 
 FORMAT = (1, 0)
-HEADER_LIMIT = 4 * 2**20  # bytes: room for thousands of classes
+HEADER_LIMIT = 4 * 2**20  # bytes: room for a bank of two thousand classes
 NESTING_LIMIT = 200_000  # lists and objects in a header; more would take seconds to read
 DTYPES = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4")}
 MAY_BE_INFINITE = "objective_"  # a ratio whose denominator may vanish; no prediction reads it

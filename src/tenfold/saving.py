@@ -37,7 +37,8 @@ class Savable:
         The file holds arrays and a JSON header, no pickle: loading it never runs code. It is
         written under a temporary name and renamed, so it is never there by half. The moments of
         the samples are in it when the estimator has `moments_`, after `partial_fit` or with
-        ``statistics="moments"``; only then can `partial_fit` go on after loading.
+        ``statistics="moments"``; only then can `partial_fit` go on after loading. What
+        `set_output` chose is not in it.
 
         Parameters
         ----------
@@ -79,6 +80,7 @@ class Packer:
     def __init__(self) -> None:
         self.arrays: dict[str, Array] = {}
         self.labels: list[dict[str, Any]] = []
+        self._places: dict[int, int] = {}  # of arrays in `labels`: members of a bank share them
 
     def estimator(self, estimator: Any, prefix: str) -> dict[str, Any]:
         """Method, parameters and learned attributes of a tenfold estimator."""
@@ -131,11 +133,13 @@ class Packer:
         if array.dtype.kind == "f":
             self.arrays[name] = array
             return {"array": name}
-        packed = {"dtype": array.dtype.str, "values": array.tolist()}
-        unpacked_labels(packed)  # whatever is written can be read
-        if packed not in self.labels:
-            self.labels.append(packed)
-        return {"labels": self.labels.index(packed)}
+        if id(array) not in self._places:
+            packed = {"dtype": array.dtype.str, "values": array.tolist()}
+            unpacked_labels(packed)  # whatever is written can be read
+            if packed not in self.labels:
+                self.labels.append(packed)
+            self._places[id(array)] = self.labels.index(packed)
+        return {"labels": self._places[id(array)]}
 
 
 def unpacked_labels(packed: Any) -> Array:
@@ -210,6 +214,8 @@ def _counts(learner: Any) -> list[float] | None:
     if known is None or isinstance(known, ClassMoments):
         return None if known is None else known.counts.tolist()
     X, y, weight = known
+    if not all(part is None or isinstance(part, np.ndarray) for part in (y, weight)):
+        return None  # on a cluster; not worth a pass over it
     places = np.zeros(len(X), dtype=int) if y is None else np.searchsorted(learner.classes_, y)
     n_classes = len(learner.classes_)  # a label without weight is none, and may lie beyond them
     return [float(c) for c in np.bincount(places, weight, minlength=n_classes)[:n_classes]]
