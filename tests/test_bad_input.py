@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from functools import cache
 
 import joblib
 import numpy as np
@@ -24,9 +25,17 @@ X, y = problem((4, 3), classes=3, seed=0)
 
 
 def fitted(Method, **parameters):
+    """A fitted estimator of one's own; the fit itself is done once."""
+    own = Method()
+    own.__dict__ = dict(vars(_fitted(Method, tuple(parameters.items()))))
+    return own
+
+
+@cache
+def _fitted(Method, parameters):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return Method(**parameters).fit(X, y)
+        return Method(**dict(parameters)).fit(X, y)
 
 
 def refuses(estimator, call, *parts, error=ValueError):
