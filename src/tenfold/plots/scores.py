@@ -15,7 +15,7 @@ class ScoresDisplay:
     """How far the scores of one class lie from those of everything else.
 
     Both histograms share their bins, and each is a share of its own group, so that few positives
-    can be seen beside many negatives.
+    can be seen beside many negatives. Very far scores count in the outermost bins.
 
     Parameters
     ----------
@@ -129,11 +129,9 @@ class ScoresDisplay:
         """
         self.ax_ = single_axes(ax, (5.6, 3.4))
         self.figure_ = self.ax_.figure
-        self.edges_ = np.histogram_bin_edges(self.scores, n_bins)
-        groups = [self.scores[self.is_positive], self.scores[~self.is_positive]]
-        counts = np.array([np.histogram(group, self.edges_)[0] for group in groups])
-        self.shares_ = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
-        names = [f"{self.name} ({len(groups[0])})", f"others ({len(groups[1])})"]
+        self.edges_, self.shares_ = shared_histogram(self.scores, self.is_positive, n_bins)
+        n_own = int(self.is_positive.sum())
+        names = [f"{self.name} ({n_own})", f"others ({len(self.scores) - n_own})"]
         for share, name, colour in zip(self.shares_, names, (OWN, OTHERS), strict=True):
             looks = {"fill": True, "alpha": 0.55, "color": colour, "linewidth": 0}
             self.ax_.stairs(share, self.edges_, label=name, **(looks | bars))
@@ -144,3 +142,27 @@ class ScoresDisplay:
         self.ax_.set(xlabel="score", ylabel="share of its group", ylim=(0, None))
         self.ax_.legend(frameon=False)
         return self
+
+
+def shared_histogram(scores: Array, is_positive: Array, n_bins: int) -> tuple[Array, Array]:
+    """Histograms of positives and negatives over the same bins.
+
+    When a few far scores would squeeze all others into a corner, the bins end at the 1st and 99th
+    percentile of the groups, and what lies beyond counts in the outermost bins.
+
+    Returns
+    -------
+    edges : ndarray of shape (n_bins + 1,)
+        The edges of the bins.
+    shares : ndarray of shape (2, n_bins)
+        Share of the positives and of the negatives in each bin; zeros for a group without samples.
+    """
+    groups = [group for group in (scores[is_positive], scores[~is_positive]) if len(group)]
+    central = np.percentile(groups[0], [1, 99]), np.percentile(groups[-1], [1, 99])
+    low, high = np.min(central), np.max(central)
+    if np.ptp(scores) > 2 * (high - low) > 0:
+        scores = np.clip(scores, low, high)
+    edges = np.histogram_bin_edges(scores, n_bins)
+    groups = [scores[is_positive], scores[~is_positive]]
+    counts = np.array([np.histogram(group, edges)[0] for group in groups])
+    return edges, counts / np.maximum(1, counts.sum(axis=1, keepdims=True))

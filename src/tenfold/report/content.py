@@ -1,0 +1,153 @@
+"""What a page is made of. Plain values; `page` turns them into HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+
+class Cell(NamedTuple):
+    """One cell of a table."""
+
+    text: str
+    value: float | None = None  # what to sort a number by; None sorts by the text
+    link: str = ""  # id of the place on this page it leads to
+    note: str = ""  # small print below the text
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that readers can sort by any column; the first column names its rows."""
+
+    kind: ClassVar[str] = "table"
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+
+    @property
+    def numeric(self) -> list[bool]:
+        """Whether each column holds numbers."""
+        columns = zip(*self.rows, strict=True)
+        return [any(cell.value is not None for cell in column) for column in columns]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing, as inline SVG, with a description for those who do not see it."""
+
+    kind: ClassVar[str] = "figure"
+    svg: str
+    description: str
+    caption: str
+    half: bool = False  # whether two of them fit side by side
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A small image with a line or two below it."""
+
+    uri: str
+    width: int
+    height: int
+    description: str
+    lines: Sequence[str] = ()
+    wrong: bool = False  # whether the model erred here
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Pictures side by side."""
+
+    kind: ClassVar[str] = "gallery"
+    caption: str
+    pictures: Sequence[Picture]
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A paragraph."""
+
+    kind: ClassVar[str] = "prose"
+    text: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and values, such as the parameters of a model."""
+
+    kind: ClassVar[str] = "facts"
+    pairs: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Details:
+    """Blocks that open on click, below a line that says what they are about."""
+
+    kind: ClassVar[str] = "details"
+    anchor: str
+    summary: str
+    aside: str
+    blocks: Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page with a heading."""
+
+    anchor: str
+    title: str
+    blocks: Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A whole page."""
+
+    title: str
+    summary: str
+    note: str
+    headline: Sequence[tuple[str, str]]  # the few numbers that matter most: value, what it is
+    sections: Sequence[Section]
+    made_by: str = field(default="")
+
+
+def percent(share: float | None, digits: int = 1) -> Cell:
+    """A share as a cell; None, where there is nothing to say, is a dash that sorts last."""
+    if share is None:
+        return Cell("–")
+    return Cell(f"{100 * share:.{digits}f}", 100 * share)
+
+
+def number(value: float, pattern: str = "{:,}") -> Cell:
+    """A number as a cell."""
+    return Cell(pattern.format(value), float(value))
+
+
+def short(value: float, digits: int = 3) -> str:
+    """A number with few digits and a true minus sign.
+
+    Examples
+    --------
+    >>> from tenfold.report.content import short
+    >>> short(-1.23456)
+    '−1.23'
+    """
+    return f"{value:.{digits}g}".replace("-", "−")
+
+
+def counted(n: int, thing: str, things: str = "") -> str:
+    """Return "1 sample", "2 samples".
+
+    Examples
+    --------
+    >>> from tenfold.report.content import counted
+    >>> counted(1, "class", "classes"), counted(1200, "sample")
+    ('1 class', '1,200 samples')
+    """
+    return f"{n:,} {thing if n == 1 else things or thing + 's'}"
+
+
+def times(shape: Sequence[int]) -> str:
+    """A shape as people write it: 40×30."""
+    return "×".join(map(str, shape))

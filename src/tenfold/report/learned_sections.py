@@ -1,0 +1,92 @@
+"""Sections about what was learned, whatever the model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenfold.plots import ObjectiveDisplay, ProjectionsDisplay, RankGridDisplay
+from tenfold.plots.directions import leading_directions
+from tenfold.report.content import Figure, Gallery, Picture, Prose, Section
+from tenfold.report.pictures import direction_picture
+from tenfold.report.subject import Subject
+
+N_DIRECTIONS = 12
+
+
+def sections(subject: Subject) -> list[Section]:
+    """What the model looks at, and how it was learned."""
+    looks = [] if subject.is_bank else [_looks(subject)]
+    learning: list[Any] = [_objective(subject)]
+    if hasattr(subject.estimator, "cv_results_"):
+        learning.append(_rank_grid(subject))
+    return [*looks, Section("learning", "How it was learned", learning)]
+
+
+def direction_pictures(projector: Any, n: int) -> list[Picture]:
+    """The first directions of a projector."""
+    pictures = []
+    for direction, columns in zip(*leading_directions(projector, n), strict=True):
+        name = ", ".join(map(str, columns))
+        noun = "column" if len(columns) == 1 else "columns"
+        pictures.append(direction_picture(direction, f"direction of {noun} {name}", [name]))
+    return pictures
+
+
+def _looks(subject: Subject) -> Section:
+    projector = subject.parts[0].projector
+    pictures = direction_pictures(projector, N_DIRECTIONS)
+    if hasattr(projector, "mean_"):
+        mean = projector.mean_.reshape(projector.sample_shape_)
+        whose = "all samples" if subject.parts[0].label is None else "the class"
+        if mean.shape == subject.sample_shape:
+            pictures.insert(0, subject.album.picture(mean, f"mean of {whose}", ["mean"]))
+    text = (
+        "Each projected number is the inner product of a sample with one direction, the outer "
+        "product of one column of every mode's projection. Red counts for, blue against; the sign "
+        "of a whole direction means nothing."
+    )
+    names = subject.data.mode_names
+    display = ProjectionsDisplay(
+        projector.projections_, names if len(names) == len(projector.projections_) else ()
+    )
+    figure = subject.studio.figure(
+        lambda ax: display.plot(ax=ax),
+        (5.6, 3.2),
+        "Heat maps of the projection matrices, entries down and columns across.",
+        "The columns of each mode's projection.",
+    )
+    return Section(
+        "directions",
+        "What it looks at",
+        [Prose(text), Gallery("Directions, named by their columns", pictures), figure],
+    )
+
+
+def _objective(subject: Subject) -> Figure | Prose:
+    histories = [part.projector.objective_ for part in subject.parts]
+    rounds = max(map(len, histories))
+    if rounds == 1:
+        return Prose(
+            "The subspaces are the solution of one eigenproblem; there was nothing to repeat. "
+            f"Objective: {histories[0][-1]:.4g}{' for the first class' if subject.is_bank else ''}."
+        )
+    what = "each class" if subject.is_bank else "the model"
+    return subject.studio.figure(
+        lambda ax: ObjectiveDisplay.from_estimator(subject.model, ax=ax),
+        (5.6, 2.9),
+        f"Objective of {what} over {rounds} rounds; from {histories[0][0]:.4g} to "
+        f"{histories[0][-1]:.4g}{' for the first' if subject.is_bank else ''}.",
+        f"The objective of {what}, round by round.",
+    )
+
+
+def _rank_grid(subject: Subject) -> Figure:
+    search = subject.estimator
+    tried = len(search.cv_results_["params"])
+    return subject.studio.figure(
+        lambda ax: RankGridDisplay.from_estimator(search, ax=ax),
+        (5.6, 3.6),
+        f"Cross-validated scores of {tried} candidates; the best has {100 * search.best_score_:.1f}"
+        f" with {search.best_params_}.",
+        "Cross-validated score of every choice of ranks.",
+    )

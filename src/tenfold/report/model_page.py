@@ -1,0 +1,160 @@
+"""The page about a fitted model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import accuracy_score
+
+from tenfold.datasets import TensorDataset
+from tenfold.report import bank_sections, kept_sections, learned_sections, one_class_sections
+from tenfold.report.content import Facts, Page, Section, counted, times
+from tenfold.report.subject import Subject
+
+_NOTE = (
+    "All figures are of the samples described below. If the model was fitted on some of them, "
+    "they are too good to be true."
+)
+
+
+def model_page(estimator: Any, data: TensorDataset, title: str | None = None) -> Page:
+    """Everything there is to say about a fitted model, judged by samples.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        The model.
+    data : TensorDataset
+        The samples.
+    title : str or None, default=None
+        None makes one.
+
+    Returns
+    -------
+    Page
+        Ready to be turned into HTML.
+    """
+    subject = Subject(estimator, data)
+    learned = learned_sections.sections(subject)  # first: it refuses what has no projections
+    if subject.is_bank:
+        summary, headline = _bank_summary(subject)
+        sections = bank_sections.sections(subject)
+    elif subject.scores_classes:
+        summary, headline = _one_class_summary(subject)
+        sections = one_class_sections.sections(subject)
+    else:
+        summary, headline = _subspace_summary(subject)
+        sections = kept_sections.sections(subject)
+    about = Section("about", "Model and data", [Facts(_model_facts(subject) + _data_facts(data))])
+    return Page(
+        title or f"{_name(subject)} on {data.name}",
+        summary,
+        _NOTE,
+        headline,
+        [*sections, *learned, about],
+    )
+
+
+def _name(subject: Subject) -> str:
+    label = subject.parts[0].label
+    if subject.is_bank or label is None:
+        return subject.method
+    return f"{subject.method} for class {label}"
+
+
+def _bank_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
+    known = subject.is_known
+    right = int((subject.decisions[known] == subject.y[known]).sum())
+    judged = [j for j in subject.judgements if j.average_precision is not None]
+    precision = float(np.mean([j.average_precision for j in judged])) if judged else np.nan
+    errors = float(np.mean([j.equal_error_rate for j in judged])) if judged else np.nan
+    share = float(accuracy_score(subject.y[known], subject.decisions[known]))
+    classes = counted(len(subject.parts), "class", "classes")
+    summary = (
+        f"{subject.method} learned one subspace for each of {classes} and names {right:,} of "
+        f"{counted(int(known.sum()), 'sample')} rightly ({100 * share:.1f} %); a sample of a "
+        f"class is found with a mean average precision of {100 * precision:.1f} %."
+    )
+    unknown = len(known) - int(known.sum())
+    if unknown:
+        summary += (
+            f" {counted(unknown, 'sample')} of classes that it does not know count as others."
+        )
+    headline = [
+        (f"{100 * share:.1f} %", "named rightly"),
+        (f"{100 * precision:.1f} %", "mean average precision"),
+        (f"{100 * errors:.1f} %", "mean equal error rate"),
+        (_reduction(subject)[0], _reduction(subject)[1]),
+    ]
+    return summary, headline
+
+
+def _one_class_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
+    (judged,) = subject.judgements
+    own, others = judged.n_positive, judged.n_others
+    who = f"class {judged.label}"
+    if judged.average_precision is None:
+        summary = (
+            f"{subject.method} learned a subspace for {who}, but the samples given are all "
+            f"{'of that class' if own else 'of other classes'}: there is nothing to tell apart."
+        )
+        return summary, [_reduction(subject)]
+    accepted = own - judged.false_rejects
+    where = (
+        "At the threshold where both errors are equal here, it"
+        if judged.chosen_here
+        else "At its threshold, it"
+    )
+    summary = (
+        f"{subject.method} tells {who} from everything else with an average precision of "
+        f"{100 * judged.average_precision:.1f} %. {where} accepts {accepted:,} of "
+        f"{counted(own, 'sample')} of the class, and {judged.false_accepts:,} of "
+        f"{others:,} others."
+    )
+    headline = [
+        (f"{100 * judged.average_precision:.1f} %", "average precision"),
+        (f"{100 * judged.auc:.1f} %", "area under the ROC curve"),
+        (f"{100 * judged.equal_error_rate:.1f} %", "equal error rate"),
+        _reduction(subject),
+    ]
+    return summary, headline
+
+
+def _subspace_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
+    kept = kept_sections.kept_share(subject)
+    reduction = _reduction(subject)
+    summary = (
+        f"{subject.method} keeps {100 * kept.overall:.1f} % of the scatter of "
+        f"{counted(kept.n_samples, 'sample')} in {reduction[0].replace(' → ', ' to ')} numbers."
+    )
+    return summary, [(f"{100 * kept.overall:.1f} %", "of the scatter kept"), reduction]
+
+
+def _reduction(subject: Subject) -> tuple[str, str]:
+    projector = subject.parts[0].projector
+    sizes = [len(W) for W in projector.projections_]
+    return f"{times(sizes)} → {times(projector.ranks_)}", "each sample, before and after"
+
+
+def _model_facts(subject: Subject) -> list[tuple[str, str]]:
+    projectors = [part.projector for part in subject.parts]
+    rounds = [p.n_iter_ for p in projectors]
+    resting = sum(p.converged_ for p in projectors)
+    all_rounds = f"{min(rounds)} to {max(rounds)}" if len(set(rounds)) > 1 else str(rounds[0])
+    if len(projectors) == 1:
+        rest = "came to rest" if resting else "still moving when stopped"
+    else:
+        rest = f"{resting} of {len(projectors)} came to rest"
+    return [
+        ("Model", " ".join(repr(subject.estimator).split())),
+        ("Sample shape", times(projectors[0].sample_shape_)),
+        ("Ranks", times(projectors[0].ranks_)),
+        ("Rounds", f"{all_rounds}; {rest}"),
+    ]
+
+
+def _data_facts(data: TensorDataset) -> list[tuple[str, str]]:
+    labelled = [] if data.y is None else [("Classes", f"{len(data.classes):,}")]
+    about = [("Description", data.description)] if data.description else []
+    return [("Data", data.name), *about, ("Samples", f"{len(data):,}"), *labelled]

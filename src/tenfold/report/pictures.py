@@ -1,0 +1,191 @@
+"""Samples and directions as small images inside the page: PNG and SVG data addresses.
+
+Images keep their own pixels and are enlarged by the browser, so a face of 40x30 takes about a
+kilobyte. The PNG encoder is a few lines, and so the report needs no imaging library.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tenfold.algebra import Array
+from tenfold.plots.directions import strongest_slice
+from tenfold.plots.drawing import AMOUNT, SIGNED, palette
+from tenfold.report.content import Picture
+
+N_SLICES = 3  # how much of a sample of order 3 is shown
+MOST_PIXELS = 160  # per side; a larger sample is thinned out, nobody sees more in a small picture
+LINE = "#4c8fc7"  # visible on light and on dark
+
+
+@dataclass(frozen=True, eq=False)
+class Album:
+    """Draws samples of one data set, all on the same scale.
+
+    Parameters
+    ----------
+    low, high : float
+        The values drawn as the two ends of the scale.
+    manner : {"line", "grey", "colour", "map"}
+        Vectors as lines, grey and colour images as such, anything else as heat maps.
+    """
+
+    low: float
+    high: float
+    manner: str
+
+    @classmethod
+    def for_samples(cls, X: Any, shape: Sequence[int], mode_names: Sequence[str]) -> Album:
+        """Choose scale and manner from up to 200 of the samples.
+
+        Parameters
+        ----------
+        X : array of shape (n, ...)
+            The samples.
+        shape : sequence of K ints
+            The shape of one sample as the model sees it.
+        mode_names : sequence of K str, possibly empty
+            What the modes count; rows and columns, or no names and no negative number, make an
+            image.
+        """
+        some = np.asarray(X[:: max(1, len(X) // 200)], dtype=float)
+        low, high = (float(v) for v in np.percentile(some, [0.5, 99.5]))
+        named = tuple(mode_names[:2]) == ("row", "column")
+        image = named or (not mode_names and some.min() >= 0)
+        if len(shape) == 1:
+            manner = "line"
+        elif image and len(shape) == 3 and shape[2] == 3:
+            manner = "colour"
+        elif image and len(shape) == 2:
+            manner = "grey"
+        else:
+            manner = "map"
+        return cls(low, high if high > low else low + 1.0, manner)
+
+    def picture(
+        self, sample: Array, description: str, lines: Sequence[str] = (), wrong: bool = False
+    ) -> Picture:
+        """One sample."""
+        if self.manner == "line":
+            return line_picture(sample, (self.low, self.high), description, lines, wrong)
+        if self.manner != "colour":
+            sample = side_by_side(sample, self.low)
+        sample = thinned(sample)
+        levels = to_levels(sample, self.low, self.high)
+        colours = palette(AMOUNT) if self.manner == "map" else None
+        height, width = levels.shape[:2]
+        return Picture(png_uri(levels, colours), width, height, description, lines, wrong)
+
+
+def beside(first: Array, second: Array, gap: float) -> Array:
+    """Two samples as one, the second to the right of the first."""
+    axis = min(1, first.ndim - 1)
+    return np.concatenate([first, np.full_like(first.take([0], axis), gap), second], axis)
+
+
+def direction_picture(direction: Array, description: str, lines: Sequence[str] = ()) -> Picture:
+    """A direction, on a scale about zero of its own."""
+    limit = float(np.abs(direction).max()) or 1.0
+    if direction.ndim == 1:
+        return line_picture(direction, (-limit, limit), description, lines)
+    levels = to_levels(thinned(strongest_slice(direction)), -limit, limit)
+    height, width = levels.shape
+    return Picture(png_uri(levels, palette(SIGNED)), width, height, description, lines)
+
+
+def side_by_side(sample: Array, gap: float) -> Array:
+    """A matrix as it is; of a sample of higher order its first slices, one beside the other."""
+    if sample.ndim == 2:
+        return sample
+    slices = sample.reshape(*sample.shape[:2], -1)[:, :, :N_SLICES]
+    bar = np.full((len(sample), 1), gap)
+    parts = [part for i in range(slices.shape[2]) for part in (slices[:, :, i], bar)]
+    return np.concatenate(parts[:-1], axis=1)
+
+
+def thinned(image: Array) -> Array:
+    """Every second, third, ... row and column of an image that is too large for a picture."""
+    steps = [max(1, -(-size // MOST_PIXELS)) for size in image.shape[:2]]
+    return image[:: steps[0], :: steps[1]]
+
+
+def to_levels(values: Array, low: float, high: float) -> Array:
+    """Values from `low` to `high` as uint8 from 0 to 255; what lies outside is cut off."""
+    share = (np.asarray(values, dtype=float) - low) / (high - low)
+    return np.round(255 * np.clip(share, 0, 1)).astype(np.uint8)
+
+
+def line_picture(
+    values: Array,
+    limits: tuple[float, float],
+    description: str,
+    lines: Sequence[str] = (),
+    wrong: bool = False,
+) -> Picture:
+    """A vector as a line."""
+    width, height = 160, 60
+    low, high = limits
+    x = np.linspace(2, width - 2, len(values))
+    y = height - 4 - (height - 8) * np.clip((values - low) / (high - low), 0, 1)
+    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
+    drawing = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">'
+        f'<polyline points="{points}" fill="none" stroke="{LINE}" stroke-width="1.2"/></svg>'
+    )
+    uri = "data:image/svg+xml;base64," + base64.b64encode(drawing.encode()).decode()
+    return Picture(uri, width, height, description, lines, wrong)
+
+
+def png_uri(pixels: Array, colours: Array | None = None) -> str:
+    """A PNG as a data address."""
+    return "data:image/png;base64," + base64.b64encode(png(pixels, colours)).decode()
+
+
+def png(pixels: Array, colours: Array | None = None) -> bytes:
+    """Encode an image.
+
+    Parameters
+    ----------
+    pixels : ndarray of uint8 of shape (height, width) or (height, width, 3)
+        Grey or colour; with `colours`, positions in them.
+    colours : ndarray of uint8 of shape (256, 3) or None
+        A palette.
+
+    Returns
+    -------
+    bytes
+        A PNG file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.report.pictures import png
+    >>> png(np.zeros((2, 3), dtype=np.uint8))[1:4]
+    b'PNG'
+    """
+    height, width = pixels.shape[:2]
+    colour_type = 2 if pixels.ndim == 3 else 0 if colours is None else 3
+    # Neighbouring rows of an image are alike, so their differences pack better (filter 2);
+    # positions in a palette are packed as they are (filter 0).
+    is_palette = colours is not None
+    rows = pixels if is_palette else np.diff(pixels, axis=0, prepend=np.uint8(0))
+    mark = np.full((height, 1), 0 if is_palette else 2, dtype=np.uint8)
+    scanlines = np.concatenate([mark, rows.reshape(height, -1)], axis=1)
+    header = struct.pack(">IIBBBBB", width, height, 8, colour_type, 0, 0, 0)
+    chunks = [(b"IHDR", header)]
+    if colours is not None:
+        chunks.append((b"PLTE", colours.tobytes()))
+    chunks += [(b"IDAT", zlib.compress(scanlines.tobytes(), 9)), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*chunk) for chunk in chunks)
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    check = struct.pack(">I", zlib.crc32(kind + content))
+    return struct.pack(">I", len(content)) + kind + content + check

@@ -1,0 +1,414 @@
+"""The report says what is so: numbers against scikit-learn, pictures against Pillow."""
+
+import io
+import re
+import subprocess
+import sys
+from base64 import b64decode
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, average_precision_score, roc_auc_score, roc_curve
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from tenfold import (
+    CSDA,
+    DATER,
+    MCSDA,
+    MPCA,
+    ClassSpecificClassifier,
+    ClassSpecificVerifier,
+    RankSearchCV,
+)
+from tenfold.datasets import TensorDataset, load_digits_tensor
+from tenfold.plots.fitted import ClassScores
+from tenfold.report import write_report
+from tenfold.report.figures import inline
+from tenfold.report.judging import equal_errors, judge
+from tenfold.report.kept_sections import kept_share
+from tenfold.report.pictures import Album, beside, png, side_by_side, to_levels
+from tenfold.report.subject import Subject
+
+DIGITS = load_digits_tensor()
+TRAIN, TEST = DIGITS.select(slice(0, 500)), DIGITS.select(slice(500, 800))
+MCSDA_4 = MCSDA(ranks=(4, 4), positive=3, tol=1.0)
+VOID = {"meta", "link", "img", "br"}
+
+
+class Outline(HTMLParser):
+    """The elements of a page, with their text, and whether all of them are closed."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.found, self._open = [], []
+        self.feed(html)
+        assert self._open == []
+
+    def handle_starttag(self, tag, attrs):
+        element = {"tag": tag, "text": "", **dict(attrs)}
+        self.found.append(element)
+        if tag not in VOID:
+            self._open.append(element)
+
+    def handle_startendtag(self, tag, attrs):
+        self.found.append({"tag": tag, "text": "", **dict(attrs)})
+
+    def handle_endtag(self, tag):
+        assert self._open.pop()["tag"] == tag
+
+    def handle_data(self, data):
+        for element in self._open:
+            element["text"] += data
+
+    def all(self, tag):
+        return [element for element in self.found if element["tag"] == tag]
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return ClassSpecificClassifier(MCSDA(ranks=(4, 4), tol=1.0)).fit(*TRAIN)
+
+
+@pytest.fixture(scope="module")
+def models(bank):
+    flat = make_pipeline(StandardScaler(), MCSDA_4.__class__(ranks=4, tol=1.0, sample_shape=(8, 8)))
+    X = TRAIN.X.reshape(500, -1)
+    grid = [(a, b) for a in (2, 4) for b in (2, 4)]
+    return {
+        "bank": bank,
+        "projector": MCSDA_4.fit(*TRAIN),
+        "vectorised": CSDA(ranks=5, positive=3).fit(*TRAIN),
+        "verifier": ClassSpecificVerifier(MCSDA(ranks=4, tol=1.0), positive=8).fit(*TRAIN),
+        "search": RankSearchCV(MCSDA_4, ranks=grid, cv=2).fit(*TRAIN),
+        "pipeline": flat.fit(X, TRAIN.y),
+        "MPCA": MPCA(ranks=(3, 3), tol=1.0).fit(TRAIN.X),
+        "DATER": DATER(ranks=(3, 3), tol=1.0).fit(*TRAIN),
+    }
+
+
+KINDS = ["bank", "projector", "vectorised", "verifier", "search", "pipeline", "MPCA", "DATER"]
+
+
+@pytest.fixture(scope="module")
+def pages(models, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    flat = TensorDataset(TEST.X.reshape(300, -1), TEST.y, name="flat digits")
+    return {
+        kind: write_report(
+            model, flat if kind == "pipeline" else TEST, folder / f"{kind}.html"
+        ).read_text(encoding="utf-8")
+        for kind, model in models.items()
+    }
+
+
+# ── The page ────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_model_gives_a_whole_page(pages, kind):
+    page = Outline(pages[kind])
+    assert len(page.all("h1")) == len(page.all("main")) == len(page.all("title")) == 1
+    assert all(image.get("alt") for image in page.all("img"))
+    assert len(page.all("img")) >= 10
+    drawn = [e for e in page.found if e.get("role") == "img"]
+    assert all(e["aria-label"] for e in drawn)
+    assert len(page.all("svg")) == len(drawn) > 0
+    ids = [e["id"] for e in page.found if "id" in e]
+    assert len(ids) == len(set(ids))
+    targets = [a["href"][1:] for a in page.all("a")]
+    assert set(targets) <= set(ids)
+    clips = re.findall(r"url\(#([^)]+)\)", pages[kind])
+    assert set(clips) <= set(ids)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_asks_the_network_for_nothing(pages, kind):
+    page = Outline(pages[kind])
+    addresses = [e.get(name) for e in page.found for name in ("src", "href", "xlink:href")]
+    assert all(a.startswith(("data:", "#")) for a in addresses if a)
+    outside = re.findall(r"(?:url\(|@import|fetch\(|src=)[\s\"']*https?:", pages[kind])
+    assert outside == []
+
+
+def test_only_the_palette_of_the_page_is_left_in_figures(pages):
+    for kind in KINDS:
+        for drawing in re.findall(r"<svg.*?</svg>", pages[kind], flags=re.DOTALL):
+            assert "DejaVu" not in drawing
+            assert "<style" not in drawing
+            assert not re.search(r"#(0072b2|d55e00|1c1e21|000000)", drawing)
+
+
+def test_labels_and_names_cannot_smuggle_markup_in(tmp_path):
+    evil = '<script>alert("x")</script>'
+    y = np.where(TRAIN.y == 3, evil, np.where(TRAIN.y == 1, "a&b", "rest")).astype(object)
+    data = TensorDataset(TRAIN.X, y, name=evil, description=evil)
+    model = ClassSpecificClassifier(MCSDA(ranks=(4, 4), tol=1.0)).fit(TRAIN.X, y)
+    page = Outline(write_report(model, data, tmp_path / "page.html", title=evil).read_text())
+    assert len(page.all("script")) == 1
+    assert page.all("h1")[0]["text"] == evil
+    assert any(evil in e["text"] for e in page.all("summary"))
+
+
+def test_a_page_is_replaced_whole_or_not_at_all(tmp_path, models):
+    path = tmp_path / "page.html"
+    path.write_text("before")
+    with pytest.raises(ValueError, match="samples have shape"):
+        write_report(models["projector"], (TEST.X[:, :5], TEST.y), path)
+    assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
+    assert path.read_text() == "before"
+    write_report(models["projector"], (TEST.X, TEST.y), path)
+    assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
+    assert path.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_the_same_report_twice_is_the_same_file(tmp_path, models):
+    first = write_report(models["projector"], TEST, tmp_path / "a.html").read_bytes()
+    assert write_report(models["projector"], TEST, tmp_path / "b.html").read_bytes() == first
+
+
+def test_wrong_arguments_say_what_to_pass(tmp_path, models):
+    with pytest.raises(TypeError, match="pass a TensorDataset"):
+        write_report(models["projector"], TEST.X, tmp_path / "page.html")
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        write_report(models["projector"], TEST, tmp_path / "missing" / "page.html")
+    with pytest.raises(ValueError, match="has no labels"):
+        write_report(models["projector"], (TEST.X, None), tmp_path / "page.html")
+    with pytest.raises(TypeError, match="has no projections"):
+        write_report(StandardScaler().fit([[0.0], [1.0]]), TEST, tmp_path / "page.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_report_without_jinja2_names_the_extra(tmp_path):
+    code = (
+        "import sys; sys.modules['jinja2'] = None\n"
+        "from tenfold.report.content import Page\n"
+        "from tenfold.report.page import as_html\n"
+        "try: as_html(Page('', '', '', [], []))\n"
+        "except ImportError as error: assert 'tenfold[report]' in str(error)\n"
+        "else: sys.exit('written')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# ── What it says ────────────────────────────────────────────────────────────────────────────────
+
+
+def rows_of(page, caption_starts):
+    """The rows of the table with this caption, cell by cell."""
+    (table,) = re.findall(rf"<caption[^>]*>{caption_starts}.*?</table>", page, flags=re.DOTALL)
+    body = table[table.index("<tbody>") :]
+    return [
+        [
+            re.sub(r"<[^>]+>", "", cell).strip()
+            for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, flags=re.DOTALL)
+        ]
+        for row in re.findall(r"<tr>(.*?)</tr>", body, flags=re.DOTALL)
+    ]
+
+
+def test_the_table_of_a_bank_holds_scikit_learns_numbers(pages, bank):
+    scores, taken = bank.decision_function(TEST.X), bank.predict(TEST.X)
+    rows = rows_of(pages["bank"], "Every class")
+    assert [row[0] for row in rows] == [str(c) for c in range(10)]
+    for c, row in enumerate(rows):
+        own = TEST.y == c
+        expected = [
+            str(own.sum()),
+            f"{100 * (taken[own] == c).mean():.1f}",
+            f"{100 * average_precision_score(own, scores[:, c]):.1f}",
+            f"{100 * roc_auc_score(own, scores[:, c]):.1f}",
+        ]
+        assert row[1:5] == expected
+    right = accuracy_score(TEST.y, taken)
+    summary = next(e for e in Outline(pages["bank"]).all("p") if e.get("class") == "summary")
+    assert (
+        f"{int((taken == TEST.y).sum())} of 300 samples rightly ({100 * right:.1f} %)"
+        in (summary["text"])
+    )
+
+
+def test_every_mistake_is_in_the_table_of_mistakes(pages, bank):
+    taken = bank.predict(TEST.X)
+    rows = rows_of(pages["bank"], "Percent is of the class")
+    counts = {(int(a), int(b)): int(n) for a, b, n, _ in rows}
+    wrong = [(a, b) for a, b in zip(TEST.y, taken, strict=True) if a != b]
+    assert counts == {pair: wrong.count(pair) for pair in wrong}
+
+
+def test_the_hardest_samples_are_the_mistakes_and_then_the_closest_calls(pages, bank):
+    scores, taken = bank.decision_function(TEST.X), bank.predict(TEST.X)
+    own = scores[np.arange(300), TEST.y]
+    rest = scores.copy()
+    rest[np.arange(300), TEST.y] = -np.inf
+    margin = own - rest.max(axis=1)
+    assert ((margin < 0) == (taken != TEST.y)).all()
+    expected = [f"sample {i} of class {TEST.y[i]}" for i in np.argsort(margin)[:24]]
+    gallery = pages["bank"].split("Mistakes first")[1].split("</figure>")[0]
+    assert [alt.split(",")[0] for alt in re.findall(r'alt="([^"]*)"', gallery)] == expected
+    n_wrong = int((taken != TEST.y).sum())
+    assert gallery.count('class="wrong"') == min(24, n_wrong)
+
+
+def test_the_summary_of_a_verifier_counts_its_decisions(pages, models):
+    verifier = models["verifier"]
+    accepted = verifier.decision_function(TEST.X) >= verifier.threshold_
+    own = TEST.y == 8
+    text = " ".join(Outline(pages["verifier"]).all("header")[0]["text"].split())
+    assert (
+        f"At its threshold, it accepts {accepted[own].sum()} of {own.sum()} samples of the class, "
+        f"and {accepted[~own].sum()} of {(~own).sum()} others."
+    ) in text
+
+
+def test_samples_of_unknown_classes_count_as_others(tmp_path):
+    known = TRAIN.y < 5
+    bank = ClassSpecificClassifier(MCSDA(ranks=(4, 4), tol=1.0)).fit(TRAIN.X[known], TRAIN.y[known])
+    page = write_report(bank, TEST, tmp_path / "page.html").read_text()
+    n_known = int((TEST.y < 5).sum())
+    text = " ".join(Outline(page).all("header")[0]["text"].split())
+    assert f"of {n_known} samples rightly" in text
+    assert f"{300 - n_known} samples of classes that it does not know count as others" in text
+    scores = bank.decision_function(TEST.X)
+    ap = average_precision_score(TEST.y == 2, scores[:, 2])
+    assert rows_of(page, "Every class")[2][3] == f"{100 * ap:.1f}"
+
+
+def test_a_class_without_samples_has_dashes(tmp_path, bank):
+    some = TEST.select(TEST.y != 4)
+    page = write_report(bank, some, tmp_path / "page.html").read_text()
+    assert rows_of(page, "Every class")[4] == ["4", "0", "–", "–", "–", "–"]
+
+
+def test_samples_of_the_class_alone_are_nothing_to_tell_apart(tmp_path, models):
+    page = write_report(models["projector"], TEST.select(TEST.y == 3), tmp_path / "page.html")
+    assert "nothing to tell apart" in page.read_text()
+
+
+def test_mpca_keeps_in_the_report_what_it_says_it_captured(models):
+    # On the samples it was fitted on, the share kept about their mean is captured_.
+    kept = kept_share(Subject(models["MPCA"], TRAIN))
+    assert kept.overall == pytest.approx(models["MPCA"].captured_, abs=1e-10)
+    whole = MPCA(ranks=(8, 8)).fit(TRAIN.X)
+    assert kept_share(Subject(whole, TRAIN)).overall == pytest.approx(1, abs=1e-12)
+
+
+def test_windows_that_are_no_array_are_reported_like_the_array(tmp_path):
+    from tenfold.datasets import SegmentedWindows
+
+    rng = np.random.default_rng(0)
+    windows = SegmentedWindows(rng.normal(size=(400, 6)), [(0, 150), (150, 400)], 5)
+    y = rng.integers(0, 2, len(windows))
+    model = MCSDA(ranks=(2, 2), tol=1.0).fit(np.asarray(windows), y)
+    names = {"name": "book", "mode_names": ("feature", "time")}
+    lazy = write_report(model, TensorDataset(windows, y, **names), tmp_path / "lazy.html")
+    whole = write_report(
+        model, TensorDataset(np.asarray(windows), y, **names), tmp_path / "whole.html"
+    )
+    assert lazy.read_bytes() == whole.read_bytes()
+
+
+@pytest.mark.parametrize("shape", [(30,), (12, 7), (9, 8, 3), (6, 5, 4), (4, 3, 2, 2)])
+def test_samples_of_any_order_are_drawn(tmp_path, shape):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, *shape)), np.arange(80) % 4
+    bank = ClassSpecificClassifier(MCSDA(ranks=2, tol=1.0)).fit(X, y)
+    page = Outline(write_report(bank, (X, y), tmp_path / "page.html").read_text())
+    # 24 hardest; and per class the mean, up to 8 directions, 6 of the class and 6 others.
+    n_directions = min(8, 2 ** len(shape))
+    assert len(page.all("img")) == 24 + 4 * (1 + n_directions + 6 + 6)
+
+
+# ── Its parts ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_at_the_equal_error_rate_both_errors_are_as_equal_as_can_be():
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        truth = rng.random(60) < 0.3
+        truth[:2] = [True, False]
+        scores = np.round(rng.normal(size=60) + truth, 1)
+        rate, threshold = equal_errors(scores, truth)
+        accepts = np.mean(scores[~truth] >= threshold)
+        rejects = np.mean(scores[truth] < threshold)
+        assert rate == pytest.approx((accepts + rejects) / 2, abs=1e-12)
+        gaps = [
+            abs(np.mean(scores[~truth] >= t) - np.mean(scores[truth] < t))
+            for t in np.unique(scores)
+        ]
+        assert abs(accepts - rejects) == pytest.approx(min(gaps), abs=1e-12)
+
+
+def test_separable_scores_have_no_equal_error():
+    scores = np.array([0.0, 1.0, 2.0, 3.0])
+    truth = np.array([False, False, True, True])
+    assert equal_errors(scores, truth) == (0.0, 2.0)
+    judged = judge(ClassScores("a", scores, truth, None))
+    assert (judged.false_accepts, judged.false_rejects, judged.average_precision) == (0, 0, 1.0)
+    false, true, _ = roc_curve(truth, scores)
+    assert np.trapezoid(true, false) == judged.auc == 1.0
+
+
+@pytest.mark.parametrize("colours", [False, True])
+def test_pillow_reads_the_pictures_back(colours):
+    image = pytest.importorskip("PIL.Image")
+    rng = np.random.default_rng(0)
+    grey = rng.integers(0, 256, (13, 7), dtype=np.uint8)
+    palette = rng.integers(0, 256, (256, 3), dtype=np.uint8) if colours else None
+    read = image.open(io.BytesIO(png(grey, palette)))
+    if colours:
+        np.testing.assert_array_equal(np.asarray(read.convert("RGB")), palette[grey])
+    else:
+        np.testing.assert_array_equal(np.asarray(read), grey)
+    rgb = rng.integers(0, 256, (5, 6, 3), dtype=np.uint8)
+    np.testing.assert_array_equal(np.asarray(image.open(io.BytesIO(png(rgb)))), rgb)
+
+
+def test_a_sample_is_drawn_as_it_is():
+    image = pytest.importorskip("PIL.Image")
+    album = Album(0.0, 1.0, "grey")
+    picture = album.picture(TEST.X[0], "a digit")
+    assert (picture.width, picture.height) == (8, 8)
+    pixels = np.asarray(image.open(io.BytesIO(b64decode(picture.uri.partition(",")[2]))))
+    np.testing.assert_allclose(pixels / 255, TEST.X[0], atol=0.5 / 255)
+
+
+@pytest.mark.parametrize(
+    ("shape", "names", "lowest", "manner"),
+    [
+        ((8, 8), ("row", "column"), -1.0, "grey"),
+        ((8, 8), (), 0.0, "grey"),
+        ((8, 8), (), -1.0, "map"),
+        ((8, 8), ("feature", "time"), 0.0, "map"),
+        ((8, 8, 3), ("row", "column", "channel"), 0.0, "colour"),
+        ((8, 8, 5), (), 0.0, "map"),
+        ((8,), (), 0.0, "line"),
+    ],
+)
+def test_what_is_drawn_as_what(shape, names, lowest, manner):
+    X = np.random.default_rng(0).uniform(lowest, 1, (20, *shape))
+    assert Album.for_samples(X, shape, names).manner == manner
+
+
+def test_of_a_cube_the_first_slices_stand_side_by_side():
+    cube = np.arange(2 * 3 * 5, dtype=float).reshape(2, 3, 5)
+    row = side_by_side(cube, gap=-1)
+    assert row.shape == (2, 3 * 3 + 2)
+    np.testing.assert_array_equal(row[:, 4:7], cube[:, :, 1])
+    np.testing.assert_array_equal(beside(cube, cube, 0.0)[:, 4:], cube)
+
+
+def test_levels_cut_off_what_is_outside():
+    assert to_levels(np.array([-5.0, 0.0, 0.5, 1.0, 9.0]), 0, 1).tolist() == [0, 0, 128, 255, 255]
+
+
+def test_figures_keep_their_own_clip_paths():
+    svg = (
+        '<?xml version="1.0"?><svg width="9pt" height="9pt" viewBox="0 0 9 9"><metadata>m'
+        '</metadata><g id="a" clip-path="url(#c)"><use xlink:href="#d"/></g></svg>'
+    )
+    assert inline(svg, "f7-") == (
+        '<svg viewBox="0 0 9 9"><g id="f7-a" clip-path="url(#f7-c)"><use xlink:href="#f7-d"/>'
+        "</g></svg>"
+    )
