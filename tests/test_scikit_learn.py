@@ -1,0 +1,243 @@
+"""Every method is an estimator that scikit-learn's tools can use, with samples of any order."""
+
+import inspect
+import io
+import pickle
+import warnings
+from collections import Counter
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from reference import distance, problem
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+import tenfold
+from tenfold import CSDA, DGTDA, MCSDA, MPCA
+from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
+
+each_method = pytest.mark.parametrize("Method", ALL_METHODS, ids=lambda M: M.__name__)
+
+X, y = problem((4, 3), classes=4, seed=0)
+FLAT = X.reshape(len(X), -1)
+
+
+def make(Method, **parameters):
+    """A method that comes to rest quickly."""
+    rest = {} if Method in (CSDA, DGTDA) else {"tol": 10.0}
+    return Method(ranks=5 if Method is CSDA else 2, **rest, **parameters)
+
+
+# ── The common checks ───────────────────────────────────────────────────────────────────────────
+
+
+@each_method
+def test_the_common_checks_pass_and_there_are_many_of_them(Method):
+    results = check_estimator(Method(), on_skip=None, on_fail=None)
+    status = Counter(result["status"] for result in results)
+    wrong = [(r["check_name"], r["exception"]) for r in results if r["status"] == "failed"]
+    assert not wrong
+    assert status["passed"] >= 40
+    assert not any(result["expected_to_fail"] for result in results)
+    # Only the check of array-API input may be skipped; it needs an environment variable.
+    skipped = [r["check_name"] for r in results if r["status"] == "skipped"]
+    assert set(skipped) <= {"check_array_api_input"}
+    assert status["passed"] + len(skipped) == len(results)
+
+
+@each_method
+def test_the_tags_tell_the_truth(Method):
+    tags = Method().__sklearn_tags__()
+    assert tags.input_tags.two_d_array  # without it the checks above would not run
+    assert tags.input_tags.three_d_array
+    assert tags.target_tags.required == (Method is not MPCA)
+    assert tags.transformer_tags.preserves_dtype == ["float64", "float32"]
+
+
+# ── Copies ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@each_method
+def test_a_clone_has_the_parameters_and_nothing_learned(Method):
+    estimator = make(Method).fit(X, y)
+    copy = clone(estimator)
+    assert copy.get_params() == estimator.get_params()
+    assert not [name for name in vars(copy) if name.endswith("_")]
+    np.testing.assert_array_equal(copy.fit(X, y).transform(X), estimator.transform(X))
+
+
+def through_pickle(estimator):
+    return pickle.loads(pickle.dumps(estimator))
+
+
+def through_joblib(estimator):
+    file = io.BytesIO()
+    joblib.dump(estimator, file)
+    file.seek(0)
+    return joblib.load(file)
+
+
+@each_method
+@pytest.mark.parametrize("way", [through_pickle, through_joblib], ids=lambda f: f.__name__)
+def test_a_saved_method_is_the_same_method(Method, way):
+    for statistics in ("auto", "moments", "samples"):
+        estimator = make(Method, statistics=statistics).fit(X, y)
+        copy = way(estimator)
+        np.testing.assert_array_equal(copy.transform(X), estimator.transform(X))
+        assert copy.ranks_ == estimator.ranks_
+
+
+@each_method
+def test_a_saved_method_does_not_carry_the_samples(Method):
+    many = np.concatenate([X] * 50), np.concatenate([y] * 50)
+    sizes = [
+        len(pickle.dumps(make(Method, statistics="samples").fit(*data))) for data in ((X, y), many)
+    ]
+    assert sizes[0] == pytest.approx(sizes[1], rel=0.01)
+
+
+@each_method
+def test_partial_fit_goes_on_after_saving_when_moments_were_kept(Method):
+    whole = make(Method).fit(X, y)
+    for first in (
+        make(Method, statistics="moments").fit(X[:20], y[:20]),
+        make(Method).partial_fit(X[:20], y[:20]),
+    ):
+        grown = through_pickle(first).partial_fit(X[20:], y[20:])
+        assert distance(grown.projections_, whole.projections_) <= 1e-8
+
+
+@each_method
+def test_partial_fit_after_saving_says_so_when_moments_were_not_kept(Method):
+    for statistics in ("auto", "samples"):
+        saved = through_pickle(make(Method, statistics=statistics).fit(X[:20], y[:20]))
+        with pytest.raises(
+            ValueError,
+            match=r"saved without the moments.*cannot add.*fit with statistics='moments'",
+        ):
+            saved.partial_fit(X[20:], y[20:])
+        saved.fit(X, y)  # starting anew is no problem
+
+
+# ── Pipelines and searches ──────────────────────────────────────────────────────────────────────
+
+
+@each_method
+def test_flat_steps_may_come_before_a_folding_one(Method):
+    pipeline = make_pipeline(StandardScaler(), make(Method, sample_shape=(4, 3)))
+    Y = pipeline.fit(FLAT, y).transform(FLAT)
+    scaled = StandardScaler().fit_transform(FLAT).reshape(X.shape)
+    np.testing.assert_allclose(Y, make(Method).fit(scaled, y).transform(scaled), atol=1e-10)
+
+
+@each_method
+def test_tensors_go_through_a_pipeline_into_a_classifier(Method):
+    pipeline = make_pipeline(make(Method), KNeighborsClassifier(3))
+    assert pipeline.fit(X, y).score(X, y) > 0.5
+    assert cross_val_score(pipeline, X, y, cv=3).shape == (3,)
+
+
+def test_a_grid_search_runs_over_samples_of_any_order():
+    pipeline = make_pipeline(MCSDA(tol=10.0, positive=0), KNeighborsClassifier(3))
+    grid = {"mcsda__ranks": [(1, 1), (2, 2), (4, 3)], "mcsda__ridge": [1e-3, ("absolute", 0.1)]}
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        search = GridSearchCV(pipeline, grid, cv=3).fit(X, y)
+    assert len(search.cv_results_["params"]) == 6
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.best_estimator_.predict(X).shape == y.shape
+
+
+@pytest.mark.parametrize("Method", CLASS_SPECIFIC_METHODS, ids=lambda M: M.__name__)
+def test_a_search_may_score_by_average_precision_itself(Method):
+    search = GridSearchCV(make(Method), {"positive": [0, 1, 2, 3]}, cv=3).fit(X, y)
+    assert 0 < search.best_score_ <= 1
+
+
+# ── Output ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@each_method
+def test_feature_names_count_the_projected_numbers(Method):
+    estimator = make(Method).fit(X, y)
+    name, n = Method.__name__.lower(), estimator.transform(X).shape[1]
+    assert estimator.get_feature_names_out().tolist() == [f"{name}{i}" for i in range(n)]
+
+
+@each_method
+def test_data_frames_come_out_when_asked_for(Method):
+    frame = pd.DataFrame(
+        FLAT, columns=[f"pixel {i}" for i in range(12)], index=np.arange(100, 100 + len(X))
+    )
+    estimator = make(Method, sample_shape=(4, 3)).set_output(transform="pandas")
+    Y = estimator.fit(frame, y).transform(frame)
+    assert isinstance(Y, pd.DataFrame)
+    assert Y.columns.tolist() == estimator.get_feature_names_out().tolist()
+    assert Y.index.tolist() == frame.index.tolist()
+    assert estimator.feature_names_in_.tolist() == frame.columns.tolist()
+    np.testing.assert_allclose(Y.to_numpy(), make(Method).fit(X, y).transform(X), atol=1e-10)
+    with pytest.raises(ValueError, match="feature names"):
+        estimator.transform(frame.rename(columns={"pixel 0": "other"}))
+
+
+@each_method
+def test_fit_transform_is_fit_and_transform(Method):
+    np.testing.assert_array_equal(
+        make(Method).fit_transform(X, y), make(Method).fit(X, y).transform(X)
+    )
+
+
+@each_method
+def test_lists_are_as_good_as_arrays(Method):
+    np.testing.assert_allclose(
+        make(Method).fit(X.tolist(), y.tolist()).transform(X.tolist()),
+        make(Method).fit(X, y).transform(X),
+        atol=1e-10,
+    )
+
+
+@each_method
+def test_nothing_of_a_fit_depends_on_chance(Method):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        first, second = Method().fit(X, y), Method().fit(X, y)
+    for V, W in zip(first.projections_, second.projections_, strict=True):
+        np.testing.assert_array_equal(V, W)
+
+
+def test_every_method_is_public_and_stands_in_the_list():
+    assert len(ALL_METHODS) == len(set(ALL_METHODS)) == 7
+    assert all(getattr(tenfold, Method.__name__) is Method for Method in ALL_METHODS)
+    assert set(CLASS_SPECIFIC_METHODS) == {
+        M for M in ALL_METHODS if hasattr(M, "decision_function")
+    }
+
+
+def test_methods_share_their_parameters_and_the_order_of_them():
+    order = [
+        "ranks",
+        "solver",
+        "orthonormal",
+        "ridge",
+        "shrinkage",
+        "max_iter",
+        "tol",
+        "init",
+        "statistics",
+        "sample_shape",
+        "output",
+        "positive",
+    ]
+    for Method in ALL_METHODS:
+        signature = inspect.signature(Method).parameters
+        names = list(signature)
+        assert names == [name for name in order if name in names]
+        kinds = {name: parameter.kind for name, parameter in signature.items()}
+        assert kinds.pop("ranks") is inspect.Parameter.POSITIONAL_OR_KEYWORD
+        assert set(kinds.values()) == {inspect.Parameter.KEYWORD_ONLY}
