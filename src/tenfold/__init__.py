@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tenfold.classifier import ClassSpecificClassifier
+    from tenfold.gathering import gather_batches, gather_moments, write_blocks
     from tenfold.loading import load
     from tenfold.methods import CMDA, CSDA, DATER, DGTDA, GTDA, MCSDA, MPCA
     from tenfold.moments import ClassMoments
@@ -25,7 +26,10 @@ __all__ = [
     "ClassSpecificClassifier",
     "ClassSpecificVerifier",
     "RankSearchCV",
+    "gather_batches",
+    "gather_moments",
     "load",
+    "write_blocks",
 ]
 
 # A name is imported when it is first used. SciPy and scikit-learn take seconds to import, and
@@ -42,7 +46,10 @@ _HOMES = {
     "ClassSpecificClassifier": "tenfold.classifier",
     "ClassSpecificVerifier": "tenfold.verifier",
     "RankSearchCV": "tenfold.search",
+    "gather_batches": "tenfold.gathering",
+    "gather_moments": "tenfold.gathering",
     "load": "tenfold.loading",
+    "write_blocks": "tenfold.gathering",
 }
 
 

@@ -30,6 +30,7 @@ class TensorProjector(Projection, Learner):
     """
 
     alternates = True  # whether a mode waits for the solutions of the others
+    fewest_rounds = 1
 
     ranks: Any = None
     solver: Any = "ratio_trace"
@@ -54,7 +55,7 @@ class TensorProjector(Projection, Learner):
     # -- what a learner says ---------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        check.check_number("max_iter", self.max_iter, 1, integer=True)
+        check.check_number("max_iter", self.max_iter, self.fewest_rounds, integer=True)
         check.check_number("tol", self.tol, 0)
         check.check_option("statistics", self.statistics, ("auto", "moments", "samples"))
         check.check_option("output", self.output, ("flat", "tensor"))
@@ -65,7 +66,7 @@ class TensorProjector(Projection, Learner):
     def _workload(self) -> Workload:
         ranks = self._ranks()
         outside = 0 if self._solver() in STAYING_INSIDE else max(ranks)
-        return Workload(1, self.max_iter if len(ranks) > 1 else 1, ranks, outside)
+        return Workload(1, max(1, self.max_iter) if len(ranks) > 1 else 1, ranks, outside)
 
     def _models(self, statistics: ClassStatistics) -> Models:
         ridge, absolute = check.check_ridge(self.ridge)

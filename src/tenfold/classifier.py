@@ -175,33 +175,12 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         fitted.classifier_ = second
         return self._replace_by(fitted)
 
-    def partial_fit(
-        self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
-    ) -> Self:
-        """Add a batch: any cut of the data gives the bank of one `fit`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, I_1, ..., I_K)
-            The samples of this batch.
-        y : array-like of shape (n,)
-            Class labels.
-        classes : array-like of shape (C,), default=None
-            All labels that will ever come, in the first call.
-        sample_weight : array-like of shape (n,), default=None
-            Non-negative weights.
-
-        Returns
-        -------
-        self
-            The updated bank. Until every class has a sample it gathers moments.
-        """
+    def _check_parts_suffice(self) -> None:
         if self.classifier is not None:
             raise ValueError(
                 f"classifier={self.classifier!r} learns from out-of-fold distances, which need "
                 "all samples at once; use fit, or classifier=None"
             )
-        return super().partial_fit(X, y, classes, sample_weight)
 
     def _fit_second(self, X: Array, y: Any, weight: Any) -> Any:
         """The second classifier, trained on out-of-fold distances."""

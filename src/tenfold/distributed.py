@@ -46,6 +46,8 @@ class DaskSamples(Source):
     ----------
     array : dask array of shape (n, I_1, ..., I_K)
         The samples; each block holds whole samples.
+    start : int
+        The number that errors give the first of them.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class DaskSamples(Source):
     """
 
     array: da.Array
+    start: int = 0
 
     @classmethod
     def of(cls, array: da.Array) -> DaskSamples:
@@ -76,14 +79,20 @@ class DaskSamples(Source):
         return np.dtype(self.array.dtype)
 
     def __getitem__(self, rows: slice | Array) -> DaskSamples:
-        return replace(self, array=self.array[rows])
+        start = self.start + rows.indices(len(self))[0] if isinstance(rows, slice) else 0
+        return replace(self, array=self.array[rows], start=start)
 
     def reshape(self, n: int, *sample_shape: int) -> DaskSamples:
         """The same samples in another shape; -1 stands for all their numbers."""
         shape = folded(self.shape[1:], sample_shape)
         if shape == self.shape[1:]:
             return self
-        return DaskSamples(_by_rows(partial(_reshaped, shape=shape), self.array, shape, self.dtype))
+        array = _by_rows(partial(_reshaped, shape=shape), self.array, shape, self.dtype)
+        return DaskSamples(array, self.start)
+
+    def ends(self) -> Array:
+        """Where blocks end, as numbers of samples; the last is n."""
+        return np.cumsum(self.array.chunks[0])
 
     def moments(self, y: Any, weight: Any, classes: Array) -> ClassMoments:
         """Class moments, in one pass."""
@@ -104,7 +113,7 @@ class DaskSamples(Source):
     def _total(self, work: BlockWork[T], y: Any, weight: Any, block_bytes: int) -> T:
         X = self.array.rechunk({0: self._merged_chunks(block_bytes)})
         chunks = X.chunks[0]
-        firsts = np.cumsum([0, *chunks[:-1]])
+        firsts = self.start + np.cumsum([0, *chunks[:-1]])
         blocks = X.to_delayed().ravel()
         columns = [_column_blocks(column, chunks) for column in (y, weight)]
         shared = dask.delayed(work, pure=False)  # sent once, not once per block
@@ -134,7 +143,7 @@ class DaskSamples(Source):
     def _name_unreadable(self, error: Exception) -> None:
         """Raise an error that names the block which cannot be read, if there is one."""
         blocks, chunks = self.array.to_delayed().ravel(), self.array.chunks[0]
-        lasts = np.cumsum(chunks)
+        lasts = self.start + np.cumsum(chunks)
         for start in range(0, len(blocks), PROBED_TOGETHER):
             some = range(start, min(start + PROBED_TOGETHER, len(blocks)))
             if _failure([is_readable(blocks[b]) for b in some]) is None:

@@ -7,7 +7,7 @@ models that the parameters describe. Nothing is changed until all of it has work
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from math import prod
 from typing import Any, Self
 
@@ -147,6 +147,7 @@ class Learner(Savable, BaseEstimator):
             The updated estimator. Until samples of all the classes that it needs have come, it
             gathers moments, and using it raises `NotFittedError`.
         """
+        self._check_parts_suffice()
         first = not hasattr(self, "sample_shape_")
         if first:
             fitted, X, y, weight = self._prepared(X, y, sample_weight, classes)
@@ -161,6 +162,36 @@ class Learner(Savable, BaseEstimator):
             fitted._learn(moments)
         fitted.moments_ = moments
         return self._replace_by(fitted)
+
+    def fit_moments(self, moments: ClassMoments) -> Self:
+        """Learn from moments that are gathered already; no samples are read.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Of all samples, as `gather_moments`, `gather_batches` or ``+`` give them.
+
+        Returns
+        -------
+        self
+            The fitted estimator, with `moments_`.
+        """
+        self._check_parameters()
+        self._check_parts_suffice()
+        fitted = self._without_learned_state()
+        moments = check.check_moments(fitted, moments)
+        if self.needs_labels:
+            fitted.classes_ = moments.classes
+            check.check_classes(fitted.classes_, self)
+        else:
+            moments = moments.pooled()
+            fitted.classes_ = moments.classes
+        fitted.moments_ = replace(moments, means=fitted._samples(moments.means))
+        fitted._learn(fitted.moments_)
+        return self._replace_by(fitted)
+
+    def _check_parts_suffice(self) -> None:
+        """An error when this cannot be learned from parts of the data that are added up."""
 
     def _prepared(
         self, X: Any, y: Any, sample_weight: Any, classes: Any = None

@@ -8,15 +8,15 @@ that adds up mode scatters block by block, for all scatters that are asked for t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from tenfold.algebra import Array
 from tenfold.moments import ClassStatistics
-from tenfold.scatter import Factors, SamplePart, Scatter
+from tenfold.scatter import Factors, SamplePart, Scatter, is_identity
 from tenfold.sources import Source
 
 
@@ -106,8 +106,12 @@ class PassStatistics(ClassStatistics):
 
     def total(self) -> Scatter:
         """All samples about their mean."""
+        return Scatter.of(self._total)
+
+    @cached_property
+    def _total(self) -> PassPart:
         every = np.arange(len(self.classes))
-        return self._scatter(self.mean[None], np.zeros_like(every), [every])
+        return PassPart(self, self.mean[None], np.zeros_like(every), [every])
 
     def in_class(self, classes: Array) -> Scatter:
         """S_p (eq. 18) for each of the named classes, as groups."""
@@ -144,12 +148,16 @@ class PassPart:
         Which of the centres each class is measured from.
     groups : list of G index arrays
         The classes of each group.
+    unprojected : dict of int to ndarray of shape (1, I_k, I_k)
+        Answers about samples that no mode projects yet: the same for every model, and asked for
+        by the choice of ranks, by the first mode and by methods that do not alternate.
     """
 
     samples: PassStatistics
     centres: Array
     centre_of: Array
     groups: list[Array]
+    unprojected: dict[int, Array] = field(default_factory=dict)
 
     def along(self, mode: int, factors: Factors, owners: Array) -> Array:
         """Mode-k scatters of M models, of shape (M, I_k, I_k)."""
@@ -159,6 +167,9 @@ class PassPart:
         self, parts: Sequence[PassPart], mode: int, factors: Factors, owners: Array
     ) -> list[Array]:
         """The answers of several parts of the same statistics, in one pass."""
+        whole = all(is_identity(W) for q, W in enumerate(factors) if q != mode)
+        if whole and len(parts) == 1 and mode in self.unprojected:
+            return [np.repeat(self.unprojected[mode], len(owners), axis=0)]
         own = self.samples
         questions = [(part.centres, part.centre_of, part.groups) for part in parts]
         work = partial(
@@ -169,7 +180,10 @@ class PassPart:
             factors=[np.asarray(W) for W in factors],
             owners=owners,
         )
-        return list(own.source.total(work, own.y, own.weights))
+        answers = list(own.source.total(work, own.y, own.weights))
+        if whole and len(parts) == len(self.groups) == 1:
+            self.unprojected[mode] = answers[0][:1]
+        return answers
 
 
 def mode_scatters_of_block(

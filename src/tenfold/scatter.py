@@ -163,14 +163,15 @@ def _add_mode_scatters(
     for block in row_blocks(len(models), widest, 4 * BLOCK_BYTES):
         Y = Z
         for q in shrinking_order(others):
-            if _is_identity(others[q]):  # the first round sees modes that are not yet projected
+            if is_identity(others[q]):  # the first round sees modes that are not yet projected
                 continue
             Y = _stacked_mode_product(Y, others[q][block], axis=q + 3)
         Y = Y.reshape(len(Y), Z.shape[1], -1)
         result[models[block]] += Y @ Y.swapaxes(1, 2)
 
 
-def _is_identity(W: Array) -> bool:
+def is_identity(W: Array) -> bool:
+    """Whether a stack (M, I_q, r_q) leaves its mode as it is."""
     return W.shape[1] == W.shape[2] and bool((np.eye(W.shape[1]) == W).all())
 
 

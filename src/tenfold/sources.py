@@ -62,6 +62,10 @@ class Source(ABC):
         """The same samples in another shape; -1 stands for all their numbers."""
 
     @abstractmethod
+    def ends(self) -> Array:
+        """Where blocks end, as numbers of samples; rising, the last is n."""
+
+    @abstractmethod
     def moments(self, y: Any, weight: Any, classes: Array) -> ClassMoments:
         """Class moments, in one pass."""
 
@@ -121,6 +125,13 @@ class StoredSamples(Source):
     def reshape(self, n: int, *sample_shape: int) -> StoredSamples:
         """The same samples in another shape; -1 stands for all their numbers."""
         return replace(self, shape=(n, *folded(self.shape[1:], sample_shape)))
+
+    def ends(self) -> Array:
+        """Where blocks end, as numbers of samples; the last is n."""
+        if not isinstance(self.chosen, range):
+            return np.array([len(self)])
+        cuts = self._cuts(self.chosen.start, self.chosen.stop)
+        return np.array([rows.stop - self.chosen.start for rows in cuts])
 
     def moments(self, y: Any, weight: Any, classes: Array) -> ClassMoments:
         """Class moments, in one pass."""

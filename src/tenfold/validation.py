@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import prod
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,31 @@ from sklearn.utils.validation import (
 
 from tenfold.algebra import Array
 from tenfold.large_input import as_source, distinct, is_dask, lazy_column, least_and_sum
+from tenfold.moments import ClassMoments
+from tenfold.parameters import (
+    check_number as check_number,
+)
+from tenfold.parameters import (
+    check_option as check_option,
+)
+from tenfold.parameters import (
+    check_positive as check_positive,
+)
+from tenfold.parameters import (
+    check_ranks as check_ranks,
+)
+from tenfold.parameters import (
+    check_ridge as check_ridge,
+)
+from tenfold.parameters import (
+    check_shrinkage as check_shrinkage,
+)
+from tenfold.parameters import (
+    ranks_and_shares as ranks_and_shares,
+)
+from tenfold.parameters import (
+    ranks_of_class as ranks_of_class,
+)
 
 
 def check_samples(estimator: Any, X: Any, *, reset: bool) -> Array:
@@ -185,6 +210,23 @@ def in_memory(*columns: Any) -> list[Any]:
     return [None if column is None else np.asarray(column) for column in columns]
 
 
+def check_moments(estimator: Any, moments: Any) -> ClassMoments:
+    """Moments of classes that have samples, in the shape that the estimator asks for."""
+    if not isinstance(moments, ClassMoments):
+        raise ValueError(
+            f"moments is a {type(moments).__name__}; expected ClassMoments, as gather_moments "
+            "gives them"
+        )
+    if not moments.counts.any():
+        raise ValueError("the moments are of no samples; gather some first")
+    moments = moments.present()
+    shape = _asked_shape(estimator) or moments.shape
+    if prod(shape) != prod(moments.shape) or (len(moments.shape) > 1 and shape != moments.shape):
+        raise ValueError(_shape_complaint(moments.shape, shape, True))
+    estimator.sample_shape_, estimator.n_features_in_ = shape, prod(shape)
+    return replace(moments, means=moments.means.reshape(-1, *shape))
+
+
 def check_classes(classes: Array, estimator: Any) -> None:
     """At least two classes, or an error that says which one there is."""
     if len(classes) < 2:
@@ -192,87 +234,6 @@ def check_classes(classes: Array, estimator: Any) -> None:
             f"{type(estimator).__name__} tells classes apart, but the data hold 1 class "
             f"({classes[0]!r}) only; pass samples of at least two classes"
         )
-
-
-def check_positive(positive: Any, classes: Array) -> int:
-    """Position of the positive class; None means the last one."""
-    if positive is None:
-        return len(classes) - 1
-    found = np.flatnonzero(classes == positive)
-    if not len(found):
-        shown = ", ".join(map(repr, classes[:10].tolist())) + (", ..." if len(classes) > 10 else "")
-        raise ValueError(
-            f"positive is {positive!r}, which is not among the labels: {shown}; pass one of them"
-        )
-    return int(found[0])
-
-
-def check_ranks(ranks: Any, shape: Sequence[int], default: Sequence[int]) -> tuple[int, ...]:
-    """One rank per mode, from a tuple, one int for all, or None for the default."""
-    if ranks is None:
-        return tuple(default)
-    asked = (
-        (ranks,) * len(shape)
-        if isinstance(ranks, Integral)
-        else tuple(np.atleast_1d(ranks).tolist())
-    )
-    if len(asked) != len(shape):
-        raise ValueError(
-            f"ranks is {ranks!r}, {len(asked)} number(s), but the samples have {len(shape)} "
-            f"mode(s) of sizes {tuple(shape)}; pass one rank per mode, or one int for all"
-        )
-    for mode, (rank, size) in enumerate(zip(asked, shape, strict=True)):
-        if not isinstance(rank, Integral) or not 1 <= rank <= size:
-            raise ValueError(
-                f"rank {rank!r} does not fit mode {mode}, which has {size} entries; "
-                f"pass an integer from 1 to {size}"
-            )
-    return tuple(int(rank) for rank in asked)
-
-
-def check_ridge(ridge: Any) -> tuple[float, bool]:
-    """The ridge as (value, whether it is absolute)."""
-    value, absolute = ridge, False
-    if isinstance(ridge, tuple | list) and len(ridge) == 2 and ridge[0] == "absolute":
-        value, absolute = ridge[1], True
-    if not isinstance(value, Real) or not 0 <= value < np.inf:
-        raise ValueError(
-            f"ridge is {ridge!r}; expected a number of 0 or more, relative to the data, or "
-            "('absolute', number) for the paper's lambda"
-        )
-    return float(value), absolute
-
-
-def check_shrinkage(shrinkage: Any) -> None:
-    """A number from 0 to 1, or "auto"."""
-    if shrinkage != "auto" and not (isinstance(shrinkage, Real) and 0 <= shrinkage <= 1):
-        raise ValueError(f"shrinkage is {shrinkage!r}; expected 'auto' or a number from 0 to 1")
-
-
-def ranks_of_class(ranks: Mapping[Any, Any], label: Any) -> Any:
-    """The ranks that a mapping of labels to ranks has for one class."""
-    for key, value in ranks.items():
-        if key == label:
-            return value
-    raise ValueError(
-        f"ranks maps {list(ranks)} to ranks, but not the class {label!r}; give every class its own"
-    )
-
-
-def check_option(name: str, value: Any, options: Sequence[str]) -> str:
-    """A value out of a list of words."""
-    if value not in options:
-        raise ValueError(f"{name} is {value!r}; expected one of {', '.join(map(repr, options))}")
-    return str(value)
-
-
-def check_number(name: str, value: Any, least: float, integer: bool = False) -> Any:
-    """A finite number of at least `least`."""
-    kind = Integral if integer else Real
-    if not isinstance(value, kind) or isinstance(value, bool) or not least <= value < np.inf:
-        what = "an integer" if integer else "a number"
-        raise ValueError(f"{name} is {value!r}; expected {what} of {least} or more")
-    return value
 
 
 def n_samples(X: Any) -> int:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
@@ -30,6 +33,24 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     ...     Path(folder, "scores.csv").read_text()
     'sample,score'
     """
+    with whole_file(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write to that takes its name when the ``with`` block has ended without an error.
+
+    Parameters
+    ----------
+    path : path-like
+        As in `write_whole`.
+
+    Yields
+    ------
+    file
+        Open for writing bytes.
+    """
     goal = Path(path).resolve()
     if not goal.parent.is_dir():
         raise FileNotFoundError(f"the folder {goal.parent} does not exist; make it first")
@@ -38,7 +59,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     part = goal.with_name(f".{secrets.token_hex(8)}.part")
     try:
         with open(part, "xb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, goal)

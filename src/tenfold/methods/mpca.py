@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import eigvalsh
 
+from tenfold import validation as check
 from tenfold.algebra import Array
 from tenfold.alternating import Alternation
 from tenfold.base import TensorProjector
@@ -23,11 +26,13 @@ class MPCA(TensorProjector):
 
     Parameters
     ----------
-    ranks : int, tuple of K ints or None, default=None
-        Dimensions kept in each mode; one int serves all modes. None takes the square root of
-        each size, rounded up.
+    ranks : int, float, tuple of K ints or floats, or None, default=None
+        Dimensions kept in each mode; one number serves all modes. A float such as 0.999 is a
+        share: the fewest dimensions that keep so much of the scatter of the mode. None takes the
+        square root of each size, rounded up.
     max_iter : int, default=20
-        Rounds at most.
+        Rounds at most. With 0 every mode is solved once, on its own, from whole samples: nearly
+        as good when almost all scatter is kept, and fewer passes over data that are on disk.
     tol : float, default=1e-5
         The projectors of all modes together must move by no more than this in a round to rest.
     init : {"ones", "identity"}, default="identity"
@@ -50,7 +55,7 @@ class MPCA(TensorProjector):
     mean_ : ndarray of shape (I_1, ..., I_K)
         Mean of all samples.
     captured_ : float
-        Share of the total scatter that the projections keep.
+        Share of the total scatter that the projections keep; 1 minus it is lost.
     sample_shape_ : tuple of K ints
         The shape of a sample.
     objective_ : ndarray of shape (n_iter_,)
@@ -78,6 +83,7 @@ class MPCA(TensorProjector):
     """
 
     needs_labels = False
+    fewest_rounds = 0
 
     def __init__(
         self,
@@ -98,8 +104,28 @@ class MPCA(TensorProjector):
         self.sample_shape = sample_shape
         self.output = output
 
+    @property
+    def alternates(self) -> bool:  # type: ignore[override]
+        """Whether a mode waits for the solutions of the others."""
+        return self.max_iter > 0
+
     def _solver(self) -> Any:
         return leading_eigenvectors
+
+    def _ranks(self) -> tuple[int, ...]:
+        """The ranks asked for; a share counts as the whole mode until statistics are there."""
+        shape = self._shape()
+        ranks, shares = check.ranks_and_shares(self.ranks, len(shape))
+        ranks = check.check_ranks(ranks, shape, self._default_ranks(shape))
+        return tuple(size if k in shares else ranks[k] for k, size in enumerate(shape))
+
+    def _models(self, statistics: ClassStatistics) -> Models:
+        models = super()._models(statistics)
+        _, shares = check.ranks_and_shares(self.ranks, len(statistics.shape))
+        ranks = models.ranks.copy()
+        for mode, share in shares.items():
+            ranks[0, mode] = rank_of_share(statistics, mode, share)
+        return replace(models, ranks=ranks)
 
     def _criterion(self, statistics: ClassStatistics, models: Models) -> Criterion:
         n = len(models.ranks)
@@ -116,3 +142,12 @@ class MPCA(TensorProjector):
 
     def _centre(self) -> Array | None:
         return self.mean_
+
+
+def rank_of_share(statistics: ClassStatistics, mode: int, share: float) -> int:
+    """The fewest dimensions of a mode that keep a share of its scatter, no mode projected."""
+    whole = [np.eye(size)[None] for size in statistics.shape]
+    scatter = statistics.total().along(mode, whole, np.zeros(1, dtype=int))[0]
+    kept = np.cumsum(eigvalsh(scatter)[::-1].clip(0))
+    enough = kept >= (share - 1e-12) * kept[-1]  # rounding must not ask for one more
+    return int(np.argmax(enough)) + 1
