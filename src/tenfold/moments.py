@@ -157,7 +157,8 @@ class ClassMoments(ClassStatistics):
         Returns
         -------
         ClassMoments
-            In float64; float32 samples are multiplied in float32 and summed in float64.
+            In float64. float32 samples may be multiplied in float32, when that loses nothing
+            (`tenfold.sums.float32_suffices`), and are summed in float64.
         """
         return cls.from_blocks([(X, y, sample_weight)], classes=classes)
 

@@ -9,13 +9,17 @@ from scipy.linalg import blas
 
 from tenfold.algebra import Array, row_blocks
 
+PROBE_ROWS = 512  # samples of a class that decide whether its products may be float32
+WEAKEST = 1e-3  # the weakest direction of a mode, relative to the mean one, that float32 can hold
+
 
 class ClassSums:
     """Shifted sums of a stream; the shift of a class is the mean of its first rows.
 
     With z = x - shift, ``S = sum w z z^T - s s^T / n`` and ``M = shift + s / n``, s = sum w z.
     The shift is a value of the samples' own precision, so z is exact to its last bit even when
-    the data sit on a large offset.
+    the data sit on a large offset. Products are in float64, or in float32 for float32 samples
+    that lose nothing by it (`float32_suffices`); sums are in float64.
     """
 
     def __init__(self, classes: Array, shape: tuple[int, ...]):
@@ -26,6 +30,7 @@ class ClassSums:
         self.sums = np.zeros((len(classes), size))
         self.grams = np.zeros((len(classes), size, size))  # upper triangles
         self.seen = np.zeros(len(classes), dtype=bool)
+        self.single: list[bool | None] = [None] * len(classes)  # float32 products suffice
 
     def add(self, X: Array, labels: Array, weight: Array | None) -> None:
         """Add one block of samples."""
@@ -41,7 +46,11 @@ class ClassSums:
 
     def _add_class(self, c: int, X: Array, rows: Array, weight: Array | None) -> None:
         size = self.shifts.shape[1]
-        dtype = np.float32 if X.dtype in (np.float32, np.float16) else np.float64
+        if self.single[c] is None and len(rows) >= PROBE_ROWS:
+            probe = rows[:: len(rows) // PROBE_ROWS][:PROBE_ROWS]
+            narrow = X.dtype in (np.float32, np.float16)
+            self.single[c] = narrow and float32_suffices(np.asarray(X[probe], dtype=np.float64))
+        dtype = np.float32 if self.single[c] else np.float64
         for block in row_blocks(len(rows), size * np.dtype(dtype).itemsize):
             chosen = rows[block]
             Z = gather(X, chosen, dtype)
@@ -64,6 +73,36 @@ class ClassSums:
             self.grams[c] -= np.outer(s / n[c], s)
             self.grams[c] = symmetrised(self.grams[c])
         return self.counts, means, self.grams
+
+
+def float32_suffices(Z: Array) -> bool:
+    """Whether scatters of such samples can be multiplied in float32 without losing directions.
+
+    A float32 product of n rows, added in float64 block by block, is off by about 1e-7 of the
+    largest scatter, whatever the direction. So the weakest direction of every mode must hold at
+    least `WEAKEST` of the mean one; then it is known to better than one part in a thousand.
+    Features that never move do not count. Vectors are always multiplied in float64.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, I_1, ..., I_K)
+        Some of the samples.
+
+    Returns
+    -------
+    bool
+        False for collinear features, such as the levels of an order book.
+    """
+    if Z.ndim < 3:
+        return False
+    Z = Z - Z.mean(axis=0)
+    for mode in range(Z.ndim - 1):
+        fibres = np.moveaxis(Z, mode + 1, 0).reshape(Z.shape[mode + 1], -1)
+        moving = fibres[fibres.any(axis=1)]
+        strength = np.linalg.eigvalsh(moving @ moving.T)
+        if not strength.size or strength[0] < WEAKEST * strength.mean():
+            return False
+    return True
 
 
 def gather(X: Array, rows: Array, dtype: type) -> Array:
