@@ -208,31 +208,34 @@ def test_models_that_rest_early_are_left_alone():
     np.testing.assert_array_equal(found.objective[0, n:], found.objective[0, n - 1])
 
 
-def test_threads_find_what_one_thread_finds(monkeypatch):
-    from tenfold import threads
+@pytest.mark.parametrize("workers", [1, 3])
+def test_parts_of_a_stack_find_what_the_whole_finds(monkeypatch, workers):
+    from tenfold import alternating, threads
 
-    monkeypatch.setattr(threads, "WORTH_SHARING", 0.0)
-    monkeypatch.setattr(threads, "_allowed", lambda controller: 3)
     X, y = problem((6, 5), seed=6)
     models = stack(
         [[r, max(1, r - 1)] for r in (1, 2, 3, 4, 5)], positives=np.array([0, 1, 2, 0, 1])
     )
     statistics = ClassMoments.from_batch(X, y)
-    alone = solve(statistics, models, max_iter=5, tol=0.0)
-    shared = solve(statistics, models, share=over_threads, max_iter=5, tol=0.0)
-    for V, W in zip(alone.projections, shared.projections, strict=True):
+    whole = solve(statistics, models, max_iter=30, tol=1e-3)
+    assert len(set(whole.n_iter)) > 1, "models that rest at different times are needed here"
+    monkeypatch.setattr(alternating, "CACHE_BYTES", 2 * 8 * 6**2)  # two models in a part
+    monkeypatch.setattr(threads, "_allowed", lambda controller: workers)
+    shared = solve(statistics, models, share=over_threads, max_iter=30, tol=1e-3)
+    for V, W in zip(whole.projections, shared.projections, strict=True):
         np.testing.assert_allclose(V, W, atol=1e-12)
+    np.testing.assert_allclose(whole.objective, shared.objective, rtol=1e-12)
+    np.testing.assert_array_equal(whole.n_iter, shared.n_iter)
+    np.testing.assert_array_equal(whole.converged, shared.converged)
 
 
-def test_parts_of_a_stack_cover_it_in_order(monkeypatch):
+@pytest.mark.parametrize("workers", [1, 2, 9])
+def test_parts_come_back_in_order(monkeypatch, workers):
     from tenfold import threads
 
-    monkeypatch.setattr(threads, "_allowed", lambda controller: 3)
-    for n in (1, 2, 7):
-        parts = over_threads(lambda part: list(range(20))[part], n, flops=1e9)
-        assert [m for part in parts for m in part] == list(range(n))
-        assert len(parts) == min(3, n)
-    assert len(over_threads(lambda part: part, 7, flops=1.0)) == 1
+    monkeypatch.setattr(threads, "_allowed", lambda controller: workers)
+    parts = [slice(a, a + 3) for a in range(0, 12, 3)]
+    assert over_threads(lambda part: part.start, parts) == [0, 3, 6, 9]
 
 
 # ── Ridge ───────────────────────────────────────────────────────────────────────────────────────

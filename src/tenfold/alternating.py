@@ -10,10 +10,12 @@ import numpy as np
 
 from tenfold.algebra import Array
 from tenfold.criterion import Criterion, Recipe
-from tenfold.solvers import NESTED, orthonormalised
+from tenfold.solvers import NESTED, orthonormalised, with_fixed_signs
 
 T = TypeVar("T")
-Share = Callable[[Callable[[slice], T], int, float], list[T]]  # work on parts of a stack
+Share = Callable[[Callable[[slice], T], list[slice]], list[T]]  # work on parts of a stack
+
+CACHE_BYTES = 2**18  # of one matrix per model of a part
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,19 +39,43 @@ class Alternation:
     n_iter: Array
     converged: Array
 
+    @classmethod
+    def stacked(cls, parts: list[Alternation]) -> Alternation:
+        """The models of several alternations as one stack."""
+        widths = np.max([[W.shape[2] for W in part.projections] for part in parts], axis=0)
+        rounds = max(part.objective.shape[1] for part in parts)
+        missing = [rounds - part.objective.shape[1] for part in parts]
+        return cls(
+            [
+                np.concatenate([padded(part.projections[k], width) for part in parts])
+                for k, width in enumerate(widths)
+            ],
+            np.concatenate(
+                [
+                    np.pad(part.objective, ((0, 0), (0, extra)), "edge")
+                    for part, extra in zip(parts, missing, strict=True)
+                ]
+            ),
+            np.concatenate([part.n_iter for part in parts]),
+            np.concatenate([part.converged for part in parts]),
+        )
 
-def in_one_go(work: Callable[[slice], T], n_models: int, flops: float) -> list[T]:
-    """Work on a whole stack at once; `tenfold.threads` shares it out over threads instead."""
-    return [work(slice(0, n_models))]
+
+def in_order(work: Callable[[slice], T], parts: list[slice]) -> list[T]:
+    """Work on one part of a stack after the other; `tenfold.threads` shares them out instead."""
+    return [work(part) for part in parts]
 
 
 def alternate(
     criterion: Criterion,
     ranks: Array,
     recipe: Recipe,
-    share: Share[tuple[Array, Array]] = in_one_go,
+    share: Share[Alternation] = in_order,
 ) -> Alternation:
     """Maximise a criterion over one projection per mode, one mode at a time.
+
+    Models do not depend on each other, so a stack is cut into parts whose matrices stay in the
+    cache, and each part is solved from the first round to the last.
 
     Parameters
     ----------
@@ -60,16 +86,30 @@ def alternate(
     recipe : Recipe
         Solver, ridge, start and stopping rule.
     share : callable
-        Who works on which part of a stack.
+        Who works on which part of the stack.
 
     Returns
     -------
     Alternation
         Projections and the history of the objective.
     """
+    step = max(1, CACHE_BYTES // (8 * max(criterion.shape) ** 2))
+    if criterion.is_answered_by_passes():
+        step = len(ranks)  # a pass answers all models
+    parts = [slice(a, min(a + step, len(ranks))) for a in range(0, len(ranks), step)]
+
+    def work(part: slice) -> Alternation:
+        return _alternate(criterion.of_models(part), ranks[part], recipe.of_models(part))
+
+    found = share(work, parts)
+    return Alternation.stacked(found) if len(found) > 1 else found[0]
+
+
+def _alternate(criterion: Criterion, ranks: Array, recipe: Recipe) -> Alternation:
+    """`alternate` for one part of a stack."""
     n_models, n_modes = ranks.shape
     start = [_initial(recipe.init, criterion.shape[k], ranks[:, k]) for k in range(n_modes)]
-    modes = [_Mode(criterion, recipe, k, ranks[:, k], share) for k in range(n_modes)]
+    modes = [_Mode(criterion, recipe, k, ranks[:, k]) for k in range(n_modes)]
     factors, bases = list(start), list(start)
     once = recipe.direct or n_modes == 1
     max_iter = 1 if once else recipe.max_iter
@@ -79,14 +119,14 @@ def alternate(
         moved = np.zeros(len(active))
         for k, mode in enumerate(modes):
             shared = _shared_problems(mode, ranks) if t == k == 0 else None
-            W, basis, values = mode.solve(start if recipe.direct else factors, active, shared)
+            W, basis, pair = mode.solve(start if recipe.direct else factors, active, shared)
             if t == 0:
                 factors[k], bases[k] = W, basis
                 moved += np.inf
             else:
                 moved += subspace_distance(basis, bases[k][active])
                 factors[k][active], bases[k][active] = W, basis
-        objective[active, t:] = values[:, None]
+        objective[active, t:] = mode.value(W, *pair)[:, None]
         n_iter[active] = t + 1
         active = active[moved > recipe.tol]
         if not len(active):
@@ -95,23 +135,23 @@ def alternate(
         objective[:, 0] = modes[-1].objective(factors)
     converged = np.ones(n_models, dtype=bool)
     converged[active] = once
-    return Alternation(factors, objective[:, : n_iter.max()], n_iter, converged)
+    signed = [with_fixed_signs(W) for W in factors]
+    return Alternation(signed, objective[:, : n_iter.max()], n_iter, converged)
 
 
 @dataclass(frozen=True, eq=False)
 class _Mode:
-    """One mode of a stack of models, and how it is solved."""
+    """One mode of a part of the stack, and how it is solved."""
 
     criterion: Criterion
     recipe: Recipe
     mode: int
     ranks: Array  # (M,)
-    share: Share[tuple[Array, Array]]
 
     def solve(
         self, factors: list[Array], active: Array, shared: tuple[Array, Array] | None
-    ) -> tuple[Array, Array, Array]:
-        """New columns, an orthonormal basis of them, and the objective of each active model.
+    ) -> tuple[Array, Array, tuple[Array, Array]]:
+        """New columns of each active model, an orthonormal basis of them, and the pair solved.
 
         With `shared`, the models at ``shared[0]`` are solved at the highest rank, and model m
         takes its columns from number ``shared[1][m]`` of them.
@@ -124,25 +164,20 @@ class _Mode:
             own = (np.arange(W.shape[2]) < self.ranks[:, None])[:, None, :]
             W, basis, A, B = W[shared[1]] * own, basis[shared[1]] * own, A[shared[1]], B[shared[1]]
         W = basis if self.recipe.orthonormal else W
-        return W, basis, self._value(W, A, B)
+        return W, basis, (A, B)
 
     def _solve_stack(self, A: Array, B: Array, ranks: Array) -> tuple[Array, Array]:
         """Solutions (M, I_k, max r_k) and orthonormal bases of them."""
-        width = int(self.ranks.max())
-
-        def work(part: slice) -> tuple[Array, Array]:
-            W = self.recipe.solver(A[part], B[part], ranks[part])
-            W = np.pad(W, ((0, 0), (0, 0), (0, width - W.shape[2])))
-            return W, orthonormalised(W)
-
-        parts = self.share(work, len(A), float(len(A)) * A.shape[1] ** 3)
-        return np.concatenate([W for W, _ in parts]), np.concatenate([Q for _, Q in parts])
+        W = self.recipe.solver(A, B, ranks)
+        W = padded(W, int(self.ranks.max()))
+        return W, orthonormalised(W)
 
     def objective(self, factors: list[Array]) -> Array:
         """The objective of every model."""
-        return self._value(factors[self.mode], *self._pair(factors, np.arange(len(self.ranks))))
+        return self.value(factors[self.mode], *self._pair(factors, np.arange(len(self.ranks))))
 
-    def _value(self, W: Array, A: Array, B: Array) -> Array:
+    def value(self, W: Array, A: Array, B: Array) -> Array:
+        """The objective of each model, given its pair of scatters."""
         kept = np.einsum("mir,mir->m", W, A @ W)
         if self.criterion.minimise is None:
             return np.asarray(kept)
@@ -156,6 +191,11 @@ class _Mode:
         unit = self.criterion.relative_ridge(self.mode, A, B, models)
         ridges = self.recipe.ridges(A, B, unit, models)
         return A, B + ridges[:, None, None] * np.eye(B.shape[1])
+
+
+def padded(W: Array, width: int) -> Array:
+    """Columns of zeros added to a stack (M, I_k, r) until it has `width` of them."""
+    return W if W.shape[2] == width else np.pad(W, ((0, 0), (0, 0), (0, width - W.shape[2])))
 
 
 def subspace_distance(first: Array, second: Array) -> Array:

@@ -102,7 +102,7 @@ def moments_pay(n: int, shape: tuple[int, ...], n_classes: int, workload: Worklo
         return False
     packing = 20.0 * size**2 * (n_classes + 1)
     asking = workload.table_flops(shape)
-    moments = n * size**2 + packing + 2 * asking
+    moments = n * size**2 + packing + asking + workload.table_flops(shape, n_classes)
     total = min(n * size**2 + packing / n_classes + asking, workload.sample_flops(n, shape))
-    samples = total + workload.sample_flops(n / n_classes, shape)
+    samples = total + workload.sample_flops(n / n_classes, shape, n_classes)
     return moments <= samples

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tenfold.algebra import Array
-from tenfold.scatter import Scatter, along_mode
+from tenfold.scatter import Scatter, along_mode, is_shared, of_models
 from tenfold.solvers import Solver, ratio_trace
 
 
@@ -38,6 +38,21 @@ class Criterion:
     owners: Array
     balance: Array
     full_shape: tuple[int, ...] | None = None
+
+    def of_models(self, part: slice) -> Criterion:
+        """The criterion of a part of the models."""
+        return replace(
+            self,
+            maximise=self.maximise.of_models(part),
+            minimise=None if self.minimise is None else self.minimise.of_models(part),
+            owners=self.owners[part],
+            balance=self.balance[part],
+        )
+
+    def is_answered_by_passes(self) -> bool:
+        """Whether each question costs a pass over samples that are not in memory."""
+        scatters = [self.maximise] if self.minimise is None else [self.maximise, self.minimise]
+        return any(is_shared(part) for scatter in scatters for _, part in scatter.terms)
 
     def along_mode(self, mode: int, factors: list[Array], models: Array) -> tuple[Array, Array]:
         """The pair (A, B) along a mode for some of the models, each of shape (m, I_k, I_k)."""
@@ -86,6 +101,11 @@ class Recipe:
     direct: bool = False
     max_iter: int = 20
     tol: float = 1e-5
+
+    def of_models(self, part: slice) -> Recipe:
+        """The recipe of a part of the models."""
+        ridge, absolute = of_models(self.ridge, part), of_models(self.absolute_ridge, part)
+        return replace(self, ridge=ridge, absolute_ridge=absolute)
 
     def ridges(self, A: Array, B: Array, unit: Array, models: Array) -> Array:
         """What is added to the diagonal of B for each of the named models, never nothing."""

@@ -21,6 +21,8 @@ from tenfold.scatter import SamplePart, Scatter
 from tenfold.solvers import with_fixed_signs
 from tenfold.sums import gather
 
+READ = 16  # models that one reading of a table could answer
+TURN = 100  # flops that could be done while one number of a sample is centred and turned
 MEMORY_BUDGET = 4 * 2**30  # bytes that tables may take before samples are preferred
 
 
@@ -45,13 +47,19 @@ class Workload:
     ranks: tuple[int, ...]
     outside: int = 0
 
-    def table_flops(self, shape: tuple[int, ...]) -> float:
-        """Flops to ask a packed table for every mode, in every round, for every model."""
-        packed = prod(size * (size + 1) / 2 for size in shape)
-        return 2.0 * len(shape) * self.rounds * self.models * packed
+    def table_flops(self, shape: tuple[int, ...], tables: int = 1) -> float:
+        """Flops to ask packed tables for every mode, in every round, for every model.
 
-    def sample_flops(self, n: float, shape: tuple[int, ...]) -> float:
-        """Flops to ask n samples the same; thin products run at about half the speed of BLAS."""
+        A table is larger than the cache: reading it takes as long as answering `READ` models.
+        """
+        packed = prod(size * (size + 1) / 2 for size in shape)
+        return 2.0 * len(shape) * self.rounds * (self.models + READ * tables) * packed
+
+    def sample_flops(self, n: float, shape: tuple[int, ...], groups: int = 1) -> float:
+        """Flops to ask groups of n samples the same; every model asks one group.
+
+        Samples are centred and turned once per group; thin products are a little slower.
+        """
         size, flops = prod(shape), 0.0
         for mode, size_k in enumerate(shape):
             others = [q for q in range(len(shape)) if q != mode]
@@ -60,7 +68,8 @@ class Workload:
                 flops += 2 * width * self.ranks[q]
                 width *= self.ranks[q] / shape[q]
             flops += 2 * width * size_k
-        return 2.0 * flops * n * self.rounds * self.models
+        turning = TURN * len(shape) * size * min(groups, self.models)
+        return n * self.rounds * (1.3 * flops * self.models + turning)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,8 +157,8 @@ class SampleStatistics(ClassStatistics):
         if self.workload is None:
             return Scatter.of(part)
         size, n = prod(self.shape), sum(len(rows) for rows in members)
-        as_table = n * size**2 + self.workload.table_flops(self.shape)
-        as_samples = self.workload.sample_flops(n / len(members), self.shape)
+        as_table = n * size**2 + self.workload.table_flops(self.shape, len(members))
+        as_samples = self.workload.sample_flops(n / len(members), self.shape, len(members))
         fits = 8 * size**2 * (len(members) + 2) <= MEMORY_BUDGET
         return Scatter.of(part.tabulated() if fits and as_table < as_samples else part)
 

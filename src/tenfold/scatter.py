@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 
@@ -34,7 +34,6 @@ class Part(Protocol):
         ...
 
 
-@runtime_checkable
 class SharedPart(Part, Protocol):
     """A part that can be asked together with others over the same samples."""
 
@@ -45,6 +44,11 @@ class SharedPart(Part, Protocol):
     ) -> list[Array]:
         """What each of the parts answers to `along`."""
         ...
+
+
+def is_shared(part: Part) -> TypeGuard[SharedPart]:
+    """Whether a part is a `SharedPart`, without isinstance, which takes longer than the answer."""
+    return hasattr(part, "along_together")
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +91,8 @@ def _contract(table: Array, packed: dict[int, Array], first: int) -> Array:
     """Contract a table with every packed projector; (M, L_k) is left."""
     if not packed:
         return table[None]
+    if table.ndim == 2:
+        return packed[first] @ (table.T if first else table)
     rest = np.moveaxis(table, first, -1) @ packed[first].T  # (the other modes..., M)
     axes = [q for q in range(table.ndim) if q != first]
     for q, projectors in packed.items():
@@ -218,6 +224,10 @@ class Scatter:
     def __mul__(self, factor: Array | float) -> Scatter:
         return Scatter(tuple((coefficient * factor, part) for coefficient, part in self.terms))
 
+    def of_models(self, part: slice) -> Scatter:
+        """The scatter of a part of the models."""
+        return Scatter(tuple((of_models(coefficient, part), p) for coefficient, p in self.terms))
+
     def along(self, mode: int, factors: Factors, owners: Array) -> Array:
         """Mode-k scatters of M models, of shape (M, I_k, I_k)."""
         return along_mode([self], mode, factors, owners, np.arange(len(owners)))[0]
@@ -249,12 +259,15 @@ def along_mode(
     answers = _answers([part for s in scatters for _, part in s.terms], mode, factors, owners)
     results = []
     for scatter in scatters:
-        total: Array | float = 0.0
+        total = np.zeros_like(answers[id(scatter.terms[0][1])])
         for coefficient, part in scatter.terms:
-            weight = np.asarray(coefficient)
-            weight = weight[models, None, None] if weight.ndim else weight
-            total = total + weight * answers[id(part)]
-        results.append(np.asarray(total))
+            answer = answers[id(part)]
+            if np.ndim(coefficient):
+                answer = np.asarray(coefficient)[models, None, None] * answer
+            elif coefficient != 1:
+                answer = coefficient * answer
+            total += answer
+        results.append(total)
     return results
 
 
@@ -262,14 +275,20 @@ def _answers(parts: list[Part], mode: int, factors: Factors, owners: Array) -> d
     """What each part answers, by its id; parts that share their samples are asked in one pass."""
     answers: dict[int, Array] = {}
     for part in parts:
-        if isinstance(part, SharedPart):
-            shared = [p for p in parts if isinstance(p, SharedPart) and p.samples is part.samples]
-            if id(part) not in answers:
-                found = part.along_together(shared, mode, factors, owners)
-                answers |= {id(p): answer for p, answer in zip(shared, found, strict=True)}
-        elif id(part) not in answers:
+        if id(part) in answers:
+            continue
+        if is_shared(part):
+            together = [p for p in parts if is_shared(p) and p.samples is part.samples]
+            found = part.along_together(together, mode, factors, owners)
+            answers |= {id(p): answer for p, answer in zip(together, found, strict=True)}
+        else:
             answers[id(part)] = part.along(mode, factors, owners)
     return answers
+
+
+def of_models(values: Any, part: slice) -> Any:
+    """The values of a part of the models, where there is one per model."""
+    return values[part] if np.ndim(values) else values
 
 
 def models_of_groups(owners: Array, n_groups: int) -> Iterator[tuple[int, Array]]:

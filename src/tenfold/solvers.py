@@ -168,7 +168,7 @@ STAYING_INSIDE = (ratio_trace, leading_eigenvectors)  # never leave the span of 
 
 def orthonormalised(W: Array) -> Array:
     """Orthonormal columns with the same nested spans; trailing columns of zeros stay zero."""
-    return with_fixed_signs(np.linalg.qr(W)[0] * W.any(axis=-2, keepdims=True))
+    return np.asarray(np.linalg.qr(W)[0] * W.any(axis=-2, keepdims=True))
 
 
 def with_fixed_signs(W: Array) -> Array:
@@ -189,11 +189,24 @@ def _leading(matrix: Array, rank: int | Array) -> tuple[Array, Array]:
 def _whitener(matrix: Array) -> Array:
     """V with ``V^T B V = I`` for each positive definite B of a stack."""
     try:
-        return np.linalg.inv(np.linalg.cholesky(matrix)).swapaxes(-1, -2)
+        return inverse_of_lower(np.linalg.cholesky(matrix)).swapaxes(-1, -2)
     except np.linalg.LinAlgError:  # definite in exact arithmetic only
         values, vectors = np.linalg.eigh(matrix)
         floor = values[..., -1:] * matrix.shape[-1] * np.finfo(float).eps
         return np.asarray(vectors / np.sqrt(np.maximum(values, floor))[..., None, :])
+
+
+def inverse_of_lower(L: Array) -> Array:
+    """Inverses of lower triangular matrices, by halves: all but small blocks are products."""
+    n = L.shape[-1]
+    if n <= 8:
+        return np.linalg.inv(L)
+    half = n // 2
+    inverse = np.zeros_like(L)
+    top = inverse[..., :half, :half] = inverse_of_lower(L[..., :half, :half])
+    bottom = inverse[..., half:, half:] = inverse_of_lower(L[..., half:, half:])
+    inverse[..., half:, :half] = -bottom @ L[..., half:, :half] @ top
+    return inverse
 
 
 def _traces(W: Array, matrix: Array) -> Array:

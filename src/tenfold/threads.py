@@ -10,25 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from itertools import pairwise
 from typing import TypeVar
 
-import numpy as np
 from threadpoolctl import ThreadpoolController  # a dependency of scikit-learn
 
 T = TypeVar("T")
 
-WORTH_SHARING = 2e6  # flops; a smaller stack is solved sooner than threads are woken
 
-
-def over_threads(work: Callable[[slice], T], n_models: int, flops: float) -> list[T]:
-    """``work(part)`` for parts that cover a stack, in order."""
+def over_threads(work: Callable[[slice], T], parts: list[slice]) -> list[T]:
+    """``work(part)`` for every part, in order."""
     controller = _controller()
-    workers = min(n_models, _allowed(controller))
-    if flops < WORTH_SHARING:
-        return [work(slice(0, n_models))]
-    cuts = np.linspace(0, n_models, workers + 1).astype(int)
-    parts = [slice(a, b) for a, b in pairwise(cuts)]
+    workers = min(len(parts), _allowed(controller))
     if workers == 1:
         return [work(part) for part in parts]
     with controller.limit(limits=1), ThreadPoolExecutor(workers) as pool:
@@ -41,4 +33,5 @@ def _controller() -> ThreadpoolController:
 
 
 def _allowed(controller: ThreadpoolController) -> int:
-    return max((library.num_threads for library in controller.lib_controllers), default=1)
+    blas = (library for library in controller.lib_controllers if library.user_api == "blas")
+    return max((library.num_threads for library in blas), default=1)
