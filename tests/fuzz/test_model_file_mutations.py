@@ -12,7 +12,7 @@ SCRIPT = Path(__file__).with_name("model_file_mutations.py")
 
 def outcomes(n, kind, folder):
     command = [sys.executable, SCRIPT, str(n), "1", kind, folder]
-    run = subprocess.run(command, capture_output=True, text=True)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=600)  # none hangs
     assert run.returncode == 0, run.stderr[-3000:]
     report = json.loads(run.stdout)
     assert report["slowest_seconds"] < 1
