@@ -69,6 +69,13 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str], *, precision: str = "d
     onnx = _onnx()
     kinds = {"double": np.float64, "single": np.float32}
     graph = _Graph(onnx, kinds[check_option("precision", precision, list(kinds))])
+    _draw(graph, estimator)
+    model = graph.finished(type(estimator).__name__, estimator.sample_shape_, _told(estimator))
+    onnx.checker.check_model(model, full_check=True)
+    write_whole(path, model.SerializeToString())
+
+
+def _draw(graph: _Graph, estimator: Any) -> None:
     if isinstance(estimator, ClassSpecificClassifier):
         check_is_fitted(estimator, "projectors_")
         _bank(graph, estimator)
@@ -83,9 +90,6 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str], *, precision: str = "d
             f"{type(estimator).__name__} has no ONNX form; expected a projector, "
             "ClassSpecificVerifier or ClassSpecificClassifier (of a search its best_estimator_)"
         )
-    model = graph.finished(type(estimator).__name__, estimator.sample_shape_, _told(estimator))
-    onnx.checker.check_model(model, full_check=True)
-    write_whole(path, model.SerializeToString())
 
 
 def _onnx() -> Any:
