@@ -14,8 +14,8 @@ ORDINARY := -m "not realdata and not slow and not browser and not big"
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help setup setup-docs setup-neural demo test test-realdata test-slow test-oldest lint types \
-	format docs bench big dist constraints clean
+.PHONY: help setup setup-docs setup-neural demo test test-realdata test-slow test-browser test-oldest \
+	lint types format docs bench big dist constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -35,9 +35,9 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/stamps/core: $(WANTED) | $(BIN)/python
-	@echo "Installing tenfold and its command line"
+	@echo "Installing tenfold, its command line and its report"
 	@$(install) pip
-	@$(install) -e ".[cli,files]"
+	@$(install) -e ".[cli,files,report]"
 	$(stamp)
 
 $(VENV)/stamps/test: $(VENV)/stamps/core
@@ -53,6 +53,11 @@ $(VENV)/stamps/lint: $(VENV)/stamps/core
 $(VENV)/stamps/docs: $(VENV)/stamps/test
 	@echo "Installing Sphinx"
 	@$(install) --group docs
+	$(stamp)
+
+$(VENV)/stamps/browser: $(VENV)/stamps/test
+	@echo "Installing what drives a browser"
+	@$(install) --group browser
 	$(stamp)
 
 $(VENV)/stamps/dist: $(VENV)/stamps/core
@@ -77,10 +82,13 @@ test: $(VENV)/stamps/test ## the tests and doctests; ARGS="-k moments" narrows t
 	$(PYTEST) $(ORDINARY) $(ARGS)
 
 test-realdata: $(VENV)/stamps/test ## the checks on ORL, PIE and FI-2010
-	$(PYTEST) -m "realdata and not slow and not big" $(ARGS)
+	$(PYTEST) -m "realdata and not slow and not browser and not big" $(ARGS)
 
 test-slow: $(VENV)/stamps/test ## the tests that take more than ten seconds each
 	$(PYTEST) -m "slow and not realdata and not browser" $(ARGS)
+
+test-browser: $(VENV)/stamps/browser ## the report in Chromium, which must be installed
+	$(PYTEST) -m browser $(ARGS) tests/browser
 
 lint: $(VENV)/stamps/lint types ## style, types, and who may import whom
 	$(BIN)/ruff check
@@ -130,7 +138,8 @@ dist: $(VENV)/stamps/dist ## wheel and sdist, in dist/
 constraints: ## resolve everything anew and rewrite constraints.txt
 	$(BIN)/python -m pip install -qq -U pip
 	$(BIN)/python -m pip install -qq -U --upgrade-strategy eager -e ".[all,neural]" \
-		--group test --group lint --group docs --group dist "$$(grep '^torch==' constraints.txt)"
+		--group test --group browser --group lint --group docs --group dist \
+		"$$(grep '^torch==' constraints.txt)"
 	head -n 1 constraints.txt > constraints.new
 	$(BIN)/python -m pip freeze --all --exclude-editable | sed 's/+cpu$$//' | LC_ALL=C sort -f \
 		>> constraints.new
