@@ -57,7 +57,7 @@ class Checkpoint:
         if not path.exists():
             return 0, None
         try:
-            with np.load(path) as file:
+            with open(path, "rb") as raw, np.load(raw) as file:
                 header = json.loads(str(file["header"]))
                 arrays = [file[name] for name in ("classes", "counts", "means", "scatters")]
         except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
