@@ -63,6 +63,7 @@ class DirectionsDisplay:
         *,
         positive: Any = None,
         n_directions: int = 12,
+        n_columns: int = 6,
         ax: Any = None,
     ) -> DirectionsDisplay:
         """Draw the first directions of a fitted model.
@@ -75,6 +76,8 @@ class DirectionsDisplay:
             Whose projector of a bank; None takes the first class.
         n_directions : int, default=12
             How many at most.
+        n_columns : int, default=6
+            How many side by side.
         ax : matplotlib Axes or None, default=None
             Where to draw; None makes a new figure.
 
@@ -84,13 +87,15 @@ class DirectionsDisplay:
             The display, drawn.
         """
         projector = part_for(estimator, positive).projector
-        return cls(*leading_directions(projector, n_directions)).plot(ax=ax)
+        return cls(*leading_directions(projector, n_directions)).plot(n_columns=n_columns, ax=ax)
 
-    def plot(self, *, ax: Any = None) -> DirectionsDisplay:
+    def plot(self, *, n_columns: int = 6, ax: Any = None) -> DirectionsDisplay:
         """Draw.
 
         Parameters
         ----------
+        n_columns : int, default=6
+            How many side by side.
         ax : matplotlib Axes or None, default=None
             Where to draw; None makes a new figure.
 
@@ -100,7 +105,7 @@ class DirectionsDisplay:
             The display itself.
         """
         m = len(self.directions)
-        n_columns = min(m, 6)
+        n_columns = min(m, n_columns)
         n_rows = ceil(m / n_columns)
         self.ax_, grid = axes_grid(ax, n_rows, n_columns, (1.25 * n_columns, 1.5 * n_rows))
         self.axes_, self.figure_ = grid.ravel()[:m], self.ax_.figure
