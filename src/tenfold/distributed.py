@@ -35,6 +35,7 @@ from tenfold.sources import (
 T = TypeVar("T")
 
 FAN_IN = 4  # sums that one task adds up
+SAMPLES_PER_TABLE = 2  # bytes of samples that a block has at least for each byte of its moments
 PROBED_TOGETHER = 16  # blocks read at once when looking for one that cannot be read
 
 
@@ -98,7 +99,7 @@ class DaskSamples(Source):
         """Class moments, in one pass."""
         table = 8 * len(classes) * prod(self.shape[1:]) ** 2
         work = partial(_moments_of_block, classes=classes)
-        return self._total(work, y, weight, max(BLOCK_BYTES, 2 * table))
+        return self._total(work, y, weight, max(BLOCK_BYTES, SAMPLES_PER_TABLE * table))
 
     def total(self, work: BlockWork[T], y: Any, weight: Any) -> T:
         """What `work` gives for each block of samples, labels and weights, added up."""
@@ -134,8 +135,9 @@ class DaskSamples(Source):
         row_bytes = max(1, self.dtype.itemsize * prod(self.shape[1:]))
         merged: list[int] = []
         for rows in self.array.chunks[0]:
-            if merged and (merged[-1] + rows) * row_bytes <= block_bytes:
-                merged[-1] += rows
+            empty = merged and not (rows and merged[-1])
+            if empty or (merged and (merged[-1] + rows) * row_bytes <= block_bytes):
+                merged[-1] += int(rows)
             else:
                 merged.append(int(rows))
         return tuple(merged)
