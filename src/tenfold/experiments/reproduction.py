@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -73,7 +73,7 @@ def reproduce(
         Directory with the data sets; None takes the environment variable ``TENFOLD_DATA``.
     out : path
         Folder of this run, made if need be: ``results.json``, ``results.csv``, ``tables.md``,
-        ``index.html``, ``times.json``.
+        ``tables.json``, ``index.html``, ``times.json``.
     quick : bool, default=False
         A small version with every row, in about a minute.
     seed : int, default=0
@@ -139,6 +139,7 @@ def _written(
         "results.json": _json({"settings": settings, "records": records, "cells": pure}),
         "results.csv": as_csv(table),
         "times.json": _json({"facts": how, "measured": measured, "seconds": seconds}),
+        "tables.json": _json({"title": experiment.title, "tables": [asdict(t) for t in tables]}),
         "tables.md": "\n\n".join(map(as_markdown, tables)) + "\n",
         "index.html": as_page(experiment.title, tables, list(how.values())),
     }
