@@ -9,7 +9,7 @@ OLDEST := .venv-oldest
 
 # Two processes with one BLAS thread each: faster than the other way round, and repeatable.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
-ORDINARY := -m "not realdata and not slow and not browser and not big"
+ORDINARY := -m "not realdata and not slow and not browser and not big and not cluster"
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -89,6 +89,9 @@ test-slow: $(VENV)/stamps/test ## the tests that take more than ten seconds each
 
 test-browser: $(VENV)/stamps/browser ## the report in Chromium, which must be installed
 	$(PYTEST) -m browser $(ARGS) tests/browser
+
+test-cluster: $(VENV)/stamps/test ## the tests on two worker processes, some of which are killed
+	$(PYTEST) -n 0 -m cluster $(ARGS)
 
 lint: $(VENV)/stamps/lint types ## style, types, and who may import whom
 	$(BIN)/ruff check
