@@ -6,6 +6,7 @@ A batch of images has shape (n, I_1, I_2), or (n, I_1, I_2, channels) with chann
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from tenfold.experiments.subspace_lengths import squared_lengths
 from tenfold.learning import Models
 from tenfold.moments import ClassStatistics
 from tenfold.samples import SampleStatistics, SpanStatistics, Workload
+
+LARGEST_TABLE = 4000  # pixels; tables of larger images take more memory than several runs have
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,8 @@ def stack_of_models(
 def _image_statistics(
     candidates: list[Candidate], X: Array, y: Array, method: FaceMethod
 ) -> SampleStatistics:
+    if prod(X.shape[1:3]) > LARGEST_TABLE:
+        return SampleStatistics.from_batch(X, y)
     rank = max(candidate.rank for candidate in candidates)
     work = Workload(len(np.unique(y)) * len(candidates), method.max_iter, (rank, rank))
     kind = SampleStatistics if X.ndim == 3 else ChannelStatistics
