@@ -15,7 +15,14 @@ from tenfold import validation as check
 from tenfold.algebra import Array
 from tenfold.alternating import Alternation
 from tenfold.class_specific import ClassSpecificProjector, in_class_spreads, shrinkage_of
-from tenfold.distances import OfBlock, distances_to_classes, finished, nearest, preference
+from tenfold.distances import (
+    OfBlock,
+    Subspaces,
+    distances_to_classes,
+    finished,
+    nearest,
+    preference,
+)
 from tenfold.folds import held_out, stratified_splits
 from tenfold.learning import Learner, Models
 from tenfold.moments import ClassStatistics
@@ -216,9 +223,12 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
 
     def _distances(self) -> OfBlock:
         """What gives distances of samples in memory, and can be sent to other processes."""
-        scorings = [member._scoring() for member in self.projectors_]
+        subspaces = Subspaces.stacked(
+            [member.projections_ for member in self.projectors_],
+            [member.mean_ for member in self.projectors_],
+        )
         spreads = self.spreads_ if self.normalise else None
-        return partial(distances_to_classes, scorings=scorings, spreads=spreads)
+        return partial(distances_to_classes, subspaces=subspaces, spreads=spreads)
 
     def decision_function(self, X: Any) -> Array:
         """Minus the distances, or what `classifier` makes of them.

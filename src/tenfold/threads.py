@@ -20,7 +20,7 @@ T = TypeVar("T")
 def over_threads(work: Callable[[slice], T], parts: list[slice]) -> list[T]:
     """``work(part)`` for every part, in order."""
     controller = _controller()
-    workers = min(len(parts), _allowed(controller))
+    workers = min(len(parts), _allowed(controller)) if len(parts) > 1 else 1
     if workers == 1:
         return [work(part) for part in parts]
     with controller.limit(limits=1), ThreadPoolExecutor(workers) as pool:

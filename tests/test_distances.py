@@ -1,0 +1,59 @@
+"""A bank scores samples as its members do one by one, whatever the ranks, shapes and offsets."""
+
+import numpy as np
+import pytest
+
+from tenfold import MCSDA, ClassSpecificClassifier, distances
+from tenfold.distances import Subspaces, minus_distances
+
+
+def members(shape, n_models, offset, seed=0):
+    """Subspaces of differing ranks, and means, away from the origin by `offset`."""
+    rng = np.random.default_rng(seed)
+    projections = [
+        [np.linalg.qr(rng.normal(size=(size, 1 + m % size)))[0] for size in shape]
+        for m in range(n_models)
+    ]
+    return projections, [rng.normal(size=shape) + offset for _ in range(n_models)]
+
+
+@pytest.mark.parametrize("shape", [(7,), (6, 5), (3, 7), (4, 3, 5)])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_all_subspaces_at_once_measure_what_each_measures_alone(shape, offset, monkeypatch):
+    monkeypatch.setattr(distances, "CACHE_NUMBERS", 500)  # several blocks of rows and of models
+    projections, means = members(shape, 6, offset)
+    X = np.random.default_rng(1).normal(size=(90, *shape)) + offset
+    together = Subspaces.stacked(projections, means).squared_distances(X)
+    alone = [minus_distances(X, W, mean) ** 2 for W, mean in zip(projections, means, strict=True)]
+    # at an offset of 1e6 the samples themselves are known to 1e-10 only
+    np.testing.assert_allclose(together, np.stack(alone, axis=1), atol=1e-11 + 1e-15 * offset)
+
+
+def test_threads_score_what_one_thread_scores(monkeypatch):
+    from tenfold import threads
+
+    monkeypatch.setattr(distances, "PART_BYTES", 8 * 30 * 7)  # parts of seven samples
+    projections, means = members((6, 5), 4, 0.0)
+    X = np.random.default_rng(2).normal(size=(60, 6, 5))
+    subspaces = Subspaces.stacked(projections, means)
+    monkeypatch.setattr(threads, "_allowed", lambda controller: 1)
+    one = subspaces.squared_distances(X)
+    monkeypatch.setattr(threads, "_allowed", lambda controller: 3)
+    np.testing.assert_array_equal(subspaces.squared_distances(X), one)
+
+
+def test_float32_samples_are_scored_in_float32():
+    projections, means = members((6, 5), 3, 0.0)
+    X = np.random.default_rng(3).normal(size=(20, 6, 5))
+    subspaces = Subspaces.stacked(projections, means)
+    narrow = subspaces.squared_distances(X.astype(np.float32))
+    assert narrow.dtype == np.float32
+    np.testing.assert_allclose(narrow, subspaces.squared_distances(X), rtol=1e-5, atol=1e-5)
+
+
+def test_a_bank_measures_what_its_projectors_measure():
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(60, 6, 5)), np.repeat(np.arange(3), 20)
+    bank = ClassSpecificClassifier(MCSDA(ranks=(2, 3), tol=1.0), normalise=False).fit(X, y)
+    alone = [-member.decision_function(X) for member in bank.projectors_]
+    np.testing.assert_allclose(bank.distances(X), np.stack(alone, axis=1), rtol=1e-12)
