@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from tenfold.classifier import ClassSpecificClassifier
     from tenfold.gathering import gather_batches, gather_moments, write_blocks
     from tenfold.loading import load
-    from tenfold.methods import CMDA, CSDA, DATER, DGTDA, GTDA, MCSDA, MPCA
+    from tenfold.methods import CMDA, CSDA, DATER, DGTDA, GTDA, HODA, MCSDA, MPCA
     from tenfold.moments import ClassMoments
     from tenfold.search import RankSearchCV
     from tenfold.verifier import ClassSpecificVerifier
@@ -20,6 +20,7 @@ __all__ = [
     "DATER",
     "DGTDA",
     "GTDA",
+    "HODA",
     "MCSDA",
     "MPCA",
     "ClassMoments",
@@ -40,6 +41,7 @@ _HOMES = {
     "DATER": "tenfold.methods",
     "DGTDA": "tenfold.methods",
     "GTDA": "tenfold.methods",
+    "HODA": "tenfold.methods",
     "MCSDA": "tenfold.methods",
     "MPCA": "tenfold.methods",
     "ClassMoments": "tenfold.moments",

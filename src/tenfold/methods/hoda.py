@@ -1,0 +1,107 @@
+"""Higher order discriminant analysis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenfold.multi_class import MultiClassProjector
+
+
+class HODA(MultiClassProjector):
+    """Higher order discriminant analysis: the trace ratio itself, mode by mode.
+
+    Every mode maximises ``tr(W_k^T S_b^k W_k) / tr(W_k^T S_w^k W_k)`` over orthonormal columns,
+    given the other modes' projections (eqs 10 to 12). This ratio is the objective of the whole
+    problem (eq. 7), so without a ridge no step lowers it.
+
+    Parameters
+    ----------
+    ranks : int, tuple of K ints or None, default=None
+        Dimensions kept in each mode; one int serves all modes. None takes the square root of
+        each size, rounded up,
+        but no more than the class means can span.
+    ridge : float or ("absolute", float), default=1e-3
+        Added to the diagonal of the within-class scatter of every mode. A float is relative to
+        the mean eigenvalue of the scatters of the mode, so the units of the data do not matter;
+        ``("absolute", 0.01)`` is the paper's lambda.
+    max_iter : int, default=20
+        Rounds at most.
+    tol : float, default=1e-5
+        The projectors of all modes together must move by no more than this in a round to rest.
+    init : {"ones", "identity"}, default="identity"
+        What the first solution sees of the other modes: their sum, or all of them.
+    statistics : {"auto", "moments", "samples"}, default="auto"
+        Work from class moments, from the samples, or from whichever costs less.
+    sample_shape : tuple of K ints or None, default=None
+        Fold flat rows of X into tensors of this shape.
+    output : {"flat", "tensor"}, default="flat"
+        Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
+
+    Attributes
+    ----------
+    projections_ : list of K ndarrays of shape (I_k, r_k)
+        One projection per mode.
+    ranks_ : tuple of K ints
+        The ranks that came.
+    classes_ : ndarray of shape (C,)
+        The labels, sorted.
+    sample_shape_ : tuple of K ints
+        The shape of a sample.
+    objective_ : ndarray of shape (n_iter_,)
+        Between over within distance after each round.
+    n_iter_ : int
+        Rounds made.
+    converged_ : bool
+        Whether the subspaces came to rest.
+    moments_ : ClassMoments
+        Kept by `partial_fit` and by ``statistics="moments"``.
+
+    See Also
+    --------
+    CMDA : The same with the ratio trace as its default; its "trace_ratio" gives this method.
+
+    Notes
+    -----
+    A mode is solved to the end, by Newton's iteration on the ratio, before the next one is looked
+    at. Dividing by the total scatter in place of the within-class one gives the same subspaces.
+
+    The trace ratio prefers directions without any scatter to directions in which the classes
+    overlap. Ask for no more ranks than there are directions that tell classes apart.
+
+    References
+    ----------
+    A. H. Phan, A. Cichocki, "Tensor decompositions for feature extraction and classification of
+    high dimensional datasets", Nonlinear Theory and Its Applications, IEICE, 2010.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from tenfold import HODA
+    >>> digits = load_digits()
+    >>> hoda = HODA(ranks=(4, 4), tol=0.1).fit(digits.images, digits.target)
+    >>> hoda.transform(digits.images).shape
+    (1797, 16)
+    """
+
+    solver = "trace_ratio"
+
+    def __init__(
+        self,
+        ranks: Any = None,
+        *,
+        ridge: Any = 1e-3,
+        max_iter: int = 20,
+        tol: float = 1e-5,
+        init: str = "identity",
+        statistics: str = "auto",
+        sample_shape: Any = None,
+        output: str = "flat",
+    ):
+        self.ranks = ranks
+        self.ridge = ridge
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.statistics = statistics
+        self.sample_shape = sample_shape
+        self.output = output

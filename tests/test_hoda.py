@@ -1,0 +1,83 @@
+"""HODA against its oracle: the trace ratio of every mode, found another way."""
+
+import warnings
+
+import numpy as np
+import pytest
+import reference
+from reference import distance, problem
+from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
+
+from tenfold import CMDA, HODA
+
+RIDGE = 0.1
+CASES = {1: ((6,), (3,)), 2: ((5, 4), (2, 3)), 3: ((4, 3, 3), (2, 2, 1))}
+
+
+def fitted(estimator, X, y):
+    """Fit without the warning that a fixed number of rounds must give."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return estimator.fit(X, y)
+
+
+def fisher_ratio(W, S_b, S_w):
+    """tr(Q^T S_b Q) / tr(Q^T S_w Q) for an orthonormal basis Q of the span of W."""
+    Q = np.linalg.qr(W)[0]
+    return np.trace(Q.T @ S_b @ Q) / np.trace(Q.T @ S_w @ Q)
+
+
+@pytest.mark.parametrize("order", CASES)
+@pytest.mark.parametrize("statistics", ["moments", "samples", "auto"])
+def test_hoda_is_the_sum_of_samples_solved_by_root_finding(order, statistics):
+    shape, ranks = CASES[order]
+    X, y = problem(shape, classes=5, seed=order)
+    n = 1 if order == 1 else 4
+    expected = reference.multi_class(X, y, ranks, reference.trace_ratio, ridge=RIDGE, rounds=n)
+    hoda = HODA(ranks=ranks, ridge=("absolute", RIDGE), statistics=statistics, max_iter=n, tol=0.0)
+    assert distance(fitted(hoda, X, y).projections_, expected) <= 1e-8
+
+
+def test_on_vectors_no_climb_from_a_random_start_gets_higher():
+    X, y = problem((6,), classes=4, per_class=20, seed=3)
+    eyes = [np.eye(6)]
+    S_b = reference.between_scatter(X, y, eyes, 0)
+    S_w = reference.within_scatter(X, y, eyes, 0)
+    hoda = HODA(ranks=2, ridge=0.0).fit(X, y)
+    best = fisher_ratio(hoda.projections_[0], S_b, S_w)
+    rng = np.random.default_rng(0)
+    climbs = [
+        -minimize(
+            lambda w: -fisher_ratio(w.reshape(6, 2), S_b, S_w), rng.normal(size=12), tol=1e-12
+        ).fun
+        for _ in range(10)
+    ]
+    assert best >= max(climbs) - 1e-9
+    assert best == pytest.approx(max(climbs), rel=1e-6)  # some climb gets there
+    assert hoda.objective_[-1] == pytest.approx(best, rel=1e-12)
+
+
+def test_the_columns_are_orthonormal():
+    X, y = problem((5, 4), classes=5, seed=2)
+    for W in fitted(HODA(ranks=(3, 2)), X, y).projections_:
+        np.testing.assert_allclose(W.T @ W, np.eye(W.shape[1]), atol=1e-12)
+
+
+def test_without_a_ridge_the_ratio_never_falls_where_that_of_cmda_does():
+    X, y = problem((5, 4), classes=4, seed=0)
+    options = {"ranks": (1, 3), "ridge": 0.0, "max_iter": 15, "tol": 0.0}
+    hoda, cmda = fitted(HODA(**options), X, y), fitted(CMDA(**options), X, y)
+    falls = [(np.diff(J) / J[1:]).min() for J in (hoda.objective_, cmda.objective_)]
+    assert falls[0] >= -1e-10
+    assert falls[1] < -1e-3
+    assert hoda.objective_[-1] > cmda.objective_[-1]
+
+
+def test_between_over_total_has_the_same_maximum():
+    """a / b and a / (a + b) rise together, so the total scatter may take the place of S_w."""
+    X, y = problem((6,), classes=4, per_class=20, seed=4)
+    eyes = [np.eye(6)]
+    S_b, S_t = reference.between_scatter(X, y, eyes, 0), reference.total_scatter(X, eyes, 0)
+    expected = reference.trace_ratio(S_b, S_t, 2)
+    assert distance(HODA(ranks=2, ridge=0.0).fit(X, y).projections_, [expected]) <= 1e-6
