@@ -7,8 +7,9 @@ atoms. K-fold splits have K atoms, time-ordered splits one more than folds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import reduce
+from math import prod
 from numbers import Integral
 from operator import add
 from typing import Any
@@ -21,9 +22,11 @@ from tenfold.algebra import Array
 from tenfold.choosing import moments_of, moments_pay, statistics_of
 from tenfold.learning import Learner
 from tenfold.moments import ClassMoments, ClassStatistics
+from tenfold.passes import codes_of
 from tenfold.samples import MEMORY_BUDGET, Workload
 from tenfold.sources import Source
 
+ADDING = 4  # samples that are read while one table is added to another
 Split = tuple[Array, Array]  # positions of the training and of the test samples
 
 
@@ -59,26 +62,18 @@ def fold_statistics(
     samples, classes = learner._samples(X), learner._moment_classes()
     parts = [np.sort(train) for train, _ in splits] + [np.arange(len(samples))]
     atoms = _atoms(parts, len(samples))
-    n_atoms, shape = int(atoms.max()) + 1, samples.shape[1:]
-    kind = learner.statistics
-    few = 8 * n_atoms * len(classes) * int(np.prod(shape)) ** 2 <= MEMORY_BUDGET
-    pays = kind == "moments" or (
-        kind == "auto"
-        and (
-            isinstance(samples, Source)
-            or moments_pay(len(samples), shape, n_atoms * len(classes), workload)
-        )
-    )
-    if not (few and pays and n_atoms <= 2 * len(parts)):
+    once = all(len(np.unique(rows)) == len(rows) for rows in parts)  # no sample counts twice
+    if once and _sharing_pays(
+        samples, atoms, len(parts), len(classes), learner.statistics, workload
+    ):
+        moments = _moments_of_atoms(samples, y, weight, atoms, classes)
         for rows in parts:
-            labels = None if y is None else y[rows]
-            own = classes if y is None else np.intersect1d(classes, labels)
-            part_weight = None if weight is None else weight[rows]
-            yield statistics_of(samples[rows], labels, part_weight, own, kind, workload)
+            yield reduce(add, (moments[a] for a in np.unique(atoms[rows]))).present()
         return
-    moments = _moments_of_atoms(samples, y, weight, atoms, classes)
     for rows in parts:
-        yield reduce(add, (moments[a] for a in np.unique(atoms[rows]))).present()
+        labels, own = (None if column is None else column[rows] for column in (y, weight))
+        present = check.present_labels(labels, own)
+        yield statistics_of(samples[rows], labels, own, present, learner.statistics, workload)
 
 
 def held_out(
@@ -102,6 +97,7 @@ def held_out(
     """
     parts = fold_statistics(learner, X, y, weight, splits, learner._workload())
     for (_, test), statistics in zip(splits, parts, strict=False):
+        check.check_classes(statistics.classes, learner)
         fold = learner._without_learned_state()
         fold.__dict__.update(vars(learner), classes_=statistics.classes)
         fold._learn(statistics)
@@ -110,16 +106,29 @@ def held_out(
 
 def stratified_splits(cv: Any, y: Array) -> list[Split]:
     """Folds that keep the shares of the classes; no more than the smallest class has samples."""
-    smallest = int(np.unique(y, return_counts=True)[1].min())
-    if smallest < 2:
-        raise ValueError(
-            "a class has 1 sample only, so its distances cannot be out of fold; classifier="
-            "... needs at least 2 samples of every class"
-        )
     if isinstance(cv, Integral):
+        smallest = int(np.unique(y, return_counts=True)[1].min())
+        if smallest < 2:
+            raise ValueError(
+                "a class has 1 sample only, so its distances cannot be out of fold; classifier="
+                "... needs at least 2 samples of every class"
+            )
         n_folds = min(check.check_number("cv", cv, 2, integer=True), smallest)
         cv = StratifiedKFold(n_folds, shuffle=True, random_state=0)
-    return list(check_cv(cv).split(np.zeros(len(y)), y))
+    return positions(check_cv(cv).split(np.zeros(len(y)), y), len(y))
+
+
+def positions(splits: Iterable[Any], n: int) -> list[Split]:
+    """The splits of n samples as positions, whether they came as positions, masks or slices."""
+    every = np.arange(n)
+    found = [(every[train], every[test]) for train, test in splits]
+    if not found:
+        raise ValueError("cv gives no folds; pass at least one")
+    for number, split in enumerate(found):
+        for rows, name in zip(split, ("training", "test"), strict=True):
+            if not len(rows):
+                raise ValueError(f"fold {number} of cv has no {name} samples; give it some")
+    return found
 
 
 def _atoms(parts: list[Array], n: int) -> Array:
@@ -131,13 +140,29 @@ def _atoms(parts: list[Array], n: int) -> Array:
     return np.unique(packed, axis=0, return_inverse=True)[1].ravel()
 
 
+def _sharing_pays(
+    samples: Any, atoms: Array, n_parts: int, n_classes: int, kind: str, workload: Workload
+) -> bool:
+    """Whether moments of atoms fit into memory and cost less than statistics of every part.
+
+    Sharing reads each sample once, where parts read it once each; but adding up tables of atoms
+    takes `ADDING` times as long per table as reading takes per sample.
+    """
+    n, shape, n_tables = len(samples), samples.shape[1:], (int(atoms.max()) + 1) * n_classes
+    if kind == "samples" or 8 * n_tables * prod(shape) ** 2 > MEMORY_BUDGET:
+        return False
+    if n + ADDING * n_parts * n_tables > n * n_parts:
+        return False
+    asked = kind == "moments" or isinstance(samples, Source)
+    return asked or moments_pay(n, shape, n_classes, workload)
+
+
 def _moments_of_atoms(
-    samples: Array, y: Array | None, weight: Array | None, atoms: Array, classes: Array
+    samples: Any, y: Array | None, weight: Array | None, atoms: Array, classes: Array
 ) -> list[ClassMoments]:
-    codes = np.zeros(len(samples), int) if y is None else np.searchsorted(classes, y)
     n_atoms, n_classes = int(atoms.max()) + 1, len(classes)
-    labels = np.arange(n_atoms * n_classes)
-    both = moments_of(samples, atoms * n_classes + codes, weight, labels)
+    codes = atoms * n_classes + codes_of(samples, y, classes)
+    both = moments_of(samples, codes, weight, np.arange(n_atoms * n_classes))
     cuts = [slice(a * n_classes, (a + 1) * n_classes) for a in range(n_atoms)]
     return [
         ClassMoments(classes, both.counts[cut], both.means[cut], both.scatters[cut]) for cut in cuts

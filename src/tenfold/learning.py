@@ -117,11 +117,7 @@ class Learner(Savable, BaseEstimator):
         fitted, X, y, weight = self._prepared(X, y, sample_weight)
         statistics = fitted._statistics(X, y, weight)
         fitted._learn(statistics)
-        if self.statistics == "moments":
-            fitted.moments_ = statistics
-        else:
-            by_moments = isinstance(statistics, ClassMoments)
-            fitted._last_fit = statistics if by_moments else (X, y, weight)
+        fitted._remember(statistics, (X, y, weight))
         return self._replace_by(fitted)
 
     def partial_fit(
@@ -235,6 +231,14 @@ class Learner(Savable, BaseEstimator):
 
     def _moments_of(self, X: Array, y: Array | None, weight: Array | None) -> ClassMoments:
         return moments_of(self._samples(X), y, weight, self._moment_classes())
+
+    def _remember(self, statistics: ClassStatistics, batch: tuple[Any, Any, Any]) -> None:
+        """Keep what `partial_fit` would add to, for good or until the estimator is saved."""
+        by_moments = isinstance(statistics, ClassMoments)
+        if self.statistics == "moments":
+            self.moments_ = statistics
+        else:
+            self._last_fit = statistics if by_moments else batch
 
     def _moments_so_far(self) -> ClassMoments:
         """The moments of all samples that this estimator has seen."""

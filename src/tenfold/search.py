@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from itertools import product
 from typing import Any, Self
 
 import numpy as np
-from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
@@ -18,10 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 from tenfold import validation as check
 from tenfold.algebra import Array
 from tenfold.base import TensorProjector
-from tenfold.folds import Split, fold_statistics
+from tenfold.folds import Split, fold_statistics, positions
 from tenfold.learning import Learner
-from tenfold.progress import progress
-from tenfold.stacks import joint_workload, learner_of, ready_for, solved_together
+from tenfold.moments import ClassStatistics
+from tenfold.stacks import joint_workload, learner_of, ready_for
+from tenfold.trials import Candidate, Samples, one_by_one, one_stack_per_fold, tried
 from tenfold.verifier import ClassSpecificVerifier
 
 
@@ -50,11 +51,14 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     shrinkage : list or None, default=None
         Candidates for `shrinkage`; None keeps the estimator's.
     cv : int, splitter, iterable of splits or None, default=None
-        Folds; an int or None (5) means stratified folds when there are labels.
+        Folds, as in `GridSearchCV`: an int or None (5) means stratified folds for a classifier
+        and plain ones for all else. Samples that are sorted by class need a splitter then, such
+        as ``StratifiedKFold(5)``.
     scoring : str, callable or None, default=None
         A scikit-learn scorer; None means the estimator's own `score`.
-    refit : bool, default=True
-        Fit the best candidate on all samples, from the statistics that are there already.
+    refit : bool or callable, default=True
+        Fit the best candidate on all samples, from the statistics that are there already. A
+        callable chooses it: it takes `cv_results_` and returns a position.
     verbose : bool or None, default=None
         Show a progress bar; None means when standard error is a terminal.
 
@@ -67,17 +71,23 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     best_score_ : float
         Its mean score over the folds.
     best_index_ : int
-        Its position in `cv_results_`.
+        Its position in `cv_results_`; the first of equals.
     cv_results_ : dict of ndarrays
         As in `GridSearchCV`. Fit times are shares of the time of the stack.
     n_splits_ : int
         Number of folds.
+    refit_time_ : float
+        Seconds for the best candidate; only with `refit`.
 
     Notes
     -----
     A class without a sample in the training part of a fold is unknown there, as it would be in
-    `GridSearchCV`. A verifier with a `scoring`, and a bank with a second `classifier`, need inner
-    folds of their own; their candidates are fitted one by one.
+    `GridSearchCV`. A fold that cannot be scored is an error, never a NaN. Candidates that do not
+    come to rest in a fold raise no warning; the best one does when it is fitted.
+
+    A verifier with a `scoring`, and a bank with a second `classifier`, need inner folds of their
+    own; their candidates are fitted one by one. So are training parts whose statistics cost less
+    from their own samples than from parts that folds share, as with hundreds of random splits.
 
     Examples
     --------
@@ -99,7 +109,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         shrinkage: Any = None,
         cv: Any = None,
         scoring: Any = None,
-        refit: bool = True,
+        refit: Any = True,
         verbose: bool | None = None,
     ):
         self.estimator = estimator
@@ -130,55 +140,35 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         self
             The search with its results.
         """
-        scorer = check_scoring(self.estimator, scoring=self.scoring)
-        candidates = self._candidates()
+        scorer, candidates = self._scorer(), self._candidates()
         variants = [clone(self.estimator).set_params(**params) for params in candidates]
-        fresh, X, checked, weight = learner_of(variants[0])._prepared(X, y, sample_weight)
-        labels, y, weight = check.in_memory(y, checked, weight)
-        labels = labels if y is None else y
-        splits = self._splits(X, labels, groups)
+        fresh, checked, learned, weight = learner_of(variants[0])._prepared(X, y, sample_weight)
+        labels, learned, weight = check.in_memory(y, learned, weight)
+        samples = Samples(X, checked, labels if learned is None else learned, learned, weight)
+        splits = self._splits(checked, samples.labels, groups)
         learners = [ready_for(learner_of(variant), fresh, fresh.classes_) for variant in variants]
-        parts = fold_statistics(fresh, X, y, weight, splits, joint_workload(learners))
-        shape = (len(candidates), len(splits))
-        scores, fit_times, score_times = np.empty(shape), np.empty(shape), np.empty(shape)
-        with progress("rank search", len(splits), self.verbose) as bar:
-            for f, (train, test) in enumerate(splits):
-                start = time.perf_counter()
-                try:
-                    if self._stacks():
-                        fitted = solved_together(learners, next(parts))
-                    else:
-                        batch = (X[train], y[train], None if weight is None else weight[train])
-                        fitted = [clone(variant).fit(*batch) for variant in variants]
-                    fit_times[:, f] = (time.perf_counter() - start) / len(variants)
-                    truth = () if labels is None else (labels[test],)
-                    scores[:, f], score_times[:, f] = _scored(scorer, fitted, X[test], *truth)
-                except ValueError as error:
-                    raise ValueError(
-                        f"fold {f} cannot be scored: {error}; choose folds (cv) in which every "
-                        "part has the classes that it needs"
-                    ) from error
-                bar.advance()
-        self._keep_results(candidates, scores, fit_times, score_times)
+        work = joint_workload(learners)
+        parts = fold_statistics(fresh, checked, learned, weight, splits, work)
+        stacked = one_stack_per_fold(learners, parts)
+        fit = stacked if self._stacks() else one_by_one(variants, samples)
+        trials = tried(fit, scorer, samples, splits, self.verbose)
+        self._choose(candidates, trials.results(candidates))
+        self.n_splits_ = len(splits)
         if self.refit:
-            self.best_estimator_ = variants[self.best_index_]
-            if self._stacks() and isinstance(self.best_estimator_, Learner):
-                whole = list(parts)[-1]
-                self.best_estimator_ = ready_for(self.best_estimator_, fresh, fresh.classes_)
-                self.best_estimator_._learn(whole)
-                self.best_estimator_._last_fit = (X, y, weight)
-            else:
-                self.best_estimator_.fit(X, labels, weight)
-            self.n_features_in_ = fresh.n_features_in_
+            self._refit(variants[self.best_index_], fresh, samples, parts)
         return self
 
-    def _stacks(self) -> bool:
-        """Whether a fold's candidates can be solved together, without inner folds of their own."""
-        if isinstance(self.estimator, ClassSpecificVerifier):
-            return self.scoring is None
-        return getattr(self.estimator, "classifier", None) is None
+    # -- what is asked for -----------------------------------------------------------------------
 
-    def _candidates(self) -> list[dict[str, Any]]:
+    def _scorer(self) -> Any:
+        if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
+            raise ValueError(
+                f"scoring is {self.scoring!r}; expected one scorer, by name or as a callable, "
+                "because one candidate is to be the best"
+            )
+        return check_scoring(self.estimator, scoring=self.scoring)
+
+    def _candidates(self) -> list[Candidate]:
         """All combinations, under the names that `set_params` takes."""
         prefix = "" if isinstance(self.estimator, TensorProjector) else "projector__"
         grid = {"ranks": self.ranks, "ridge": self.ridge, "shrinkage": self.shrinkage}
@@ -188,40 +178,52 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
             if name not in known:
                 raise ValueError(
                     f"{type(self.estimator).__name__} has no parameter {name!r} to search over; "
-                    f"leave it out"
+                    "leave it out"
                 )
             if not values:
                 raise ValueError(f"there are no candidates for {name!r}; pass at least one")
         return [dict(zip(asked, choice, strict=True)) for choice in product(*asked.values())]
 
-    def _splits(self, X: Array, y: Array | None, groups: Any) -> list[Split]:
-        cv = check_cv(5 if self.cv is None else self.cv, y, classifier=y is not None)
-        return [(np.asarray(train), np.asarray(test)) for train, test in cv.split(X, y, groups)]
+    def _splits(self, X: Any, labels: Array | None, groups: Any) -> list[Split]:
+        cv = check_cv(self.cv, labels, classifier=is_classifier(self.estimator))
+        return positions(cv.split(X, labels, groups), len(X))
 
-    def _keep_results(
-        self, candidates: list[dict[str, Any]], scores: Array, fits: Array, scorings: Array
-    ) -> None:
-        """Results in the form of `GridSearchCV`."""
-        results: dict[str, Any] = {
-            "mean_fit_time": fits.mean(axis=1),
-            "std_fit_time": fits.std(axis=1),
-            "mean_score_time": scorings.mean(axis=1),
-            "std_score_time": scorings.std(axis=1),
-            "params": candidates,
-        }
-        for name in candidates[0]:
-            column = np.empty(len(candidates), dtype=object)
-            column[:] = [params[name] for params in candidates]
-            results[f"param_{name}"] = np.ma.MaskedArray(column, mask=False)
-        results |= {f"split{f}_test_score": scores[:, f] for f in range(scores.shape[1])}
-        results["mean_test_score"] = scores.mean(axis=1)
-        results["std_test_score"] = scores.std(axis=1)
-        order = rankdata(-results["mean_test_score"], method="min")
-        results["rank_test_score"] = order.astype(np.int32)
-        self.cv_results_, self.n_splits_ = results, scores.shape[1]
-        self.best_index_ = int(order.argmin())
+    def _stacks(self) -> bool:
+        """Whether a fold's candidates can be solved together, without inner folds of their own."""
+        if isinstance(self.estimator, ClassSpecificVerifier):
+            return self.scoring is None
+        return getattr(self.estimator, "classifier", None) is None
+
+    # -- what is kept ----------------------------------------------------------------------------
+
+    def _choose(self, candidates: list[Candidate], results: dict[str, Any]) -> None:
+        first = results["rank_test_score"].argmin()
+        chosen = self.refit(results) if callable(self.refit) else first
+        if not 0 <= int(chosen) < len(candidates):
+            raise ValueError(
+                f"refit chose candidate {chosen}, but there are {len(candidates)}; it must return "
+                "a position in cv_results_['params']"
+            )
+        self.cv_results_, self.best_index_ = results, int(chosen)
         self.best_params_ = candidates[self.best_index_]
         self.best_score_ = float(results["mean_test_score"][self.best_index_])
+
+    def _refit(
+        self, best: Any, fresh: Learner, samples: Samples, parts: Iterator[ClassStatistics]
+    ) -> None:
+        """Fit the best candidate on all samples; their statistics come after those of the folds."""
+        start = time.perf_counter()
+        if self._stacks() and isinstance(best, Learner):
+            *_, whole = parts
+            best = ready_for(best, fresh, fresh.classes_)
+            best._learn(whole)
+            best._remember(whole, (samples.checked, samples.y, samples.weight))
+        else:
+            best.fit(samples.given, samples.labels, samples.weight)
+        self.best_estimator_, self.refit_time_ = best, time.perf_counter() - start
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(best, name):
+                setattr(self, name, getattr(best, name))
 
     # -- the best estimator ----------------------------------------------------------------------
 
@@ -237,6 +239,12 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict(X)
 
+    @_best_has("predict_proba")
+    def predict_proba(self, X: Any) -> Array:
+        """`predict_proba` of the best estimator."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict_proba(X)
+
     @_best_has("decision_function")
     def decision_function(self, X: Any) -> Array:
         """`decision_function` of the best estimator."""
@@ -249,25 +257,19 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.transform(X)
 
+    @_best_has("transform")
+    def fit_transform(self, X: Any, y: Any = None, **fit_parameters: Any) -> Array:
+        """Search, then `transform` the same samples."""
+        return self.fit(X, y, **fit_parameters).transform(X)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The score of the best estimator, as it was searched for."""
+        check_is_fitted(self, "best_estimator_")
+        return float(self._scorer()(self.best_estimator_, X, y))
+
     def __sklearn_tags__(self) -> Any:
         tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
         for name in ("estimator_type", "classifier_tags", "transformer_tags", "target_tags"):
             setattr(tags, name, getattr(own, name))
         tags.input_tags.three_d_array = True
         return tags
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """The score of the best estimator, as it was searched for."""
-        check_is_fitted(self, "best_estimator_")
-        scorer = check_scoring(self.best_estimator_, scoring=self.scoring)
-        return float(scorer(self.best_estimator_, X, y))
-
-
-def _scored(scorer: Any, fitted: list[Any], *batch: Any) -> tuple[list[float], list[float]]:
-    """The score of every candidate, and the time it took."""
-    scores, times = [], []
-    for estimator in fitted:
-        start = time.perf_counter()
-        scores.append(scorer(estimator, *batch))
-        times.append(time.perf_counter() - start)
-    return scores, times

@@ -1,0 +1,160 @@
+"""Candidates tried on folds: what a search scores, and how it reports it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.base import clone
+
+from tenfold.algebra import Array
+from tenfold.folds import Split
+from tenfold.learning import Learner
+from tenfold.moments import ClassStatistics
+from tenfold.progress import progress
+from tenfold.samples import MEMORY_BUDGET
+from tenfold.sources import Source
+from tenfold.stacks import solved_together
+
+Candidate = dict[str, Any]  # parameters under the names that `set_params` takes
+FitPart = Callable[[Split], list[Any]]  # all candidates, fitted on the training part of a split
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """What a search learns from and scores on.
+
+    Parameters
+    ----------
+    given : anything
+        The samples as the user passed them.
+    checked : ndarray or Source of shape (n, I_1, ..., I_K)
+        The same samples, ready for learning.
+    labels : ndarray of shape (n,) or None
+        The labels, also when the estimator does not look at them.
+    y : ndarray of shape (n,) or None
+        The labels that the estimator learns from.
+    weight : ndarray of shape (n,) or None
+        Sample weights.
+    """
+
+    given: Any
+    checked: Any
+    labels: Array | None
+    y: Array | None
+    weight: Array | None
+
+    def training(self, rows: Array) -> tuple[Any, Array | None, Array | None]:
+        """The arguments of `fit` for some of the samples."""
+        labels, weight = (None if c is None else c[rows] for c in (self.labels, self.weight))
+        return self._rows(rows), labels, weight
+
+    def test(self, rows: Array) -> tuple[Any, ...]:
+        """The arguments of a scorer for some of the samples, read only once if they fit."""
+        X = self._rows(rows)
+        if isinstance(X, Source) and X.dtype.itemsize * prod(X.shape) <= MEMORY_BUDGET // 4:
+            X = np.asarray(X.rows(np.array))
+        return (X,) if self.labels is None else (X, self.labels[rows])
+
+    def _rows(self, rows: Array) -> Any:
+        is_frame = hasattr(self.given, "iloc")  # estimators look at the names of its columns
+        return self.given.iloc[rows] if is_frame else self.checked[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Scores and times of R candidates on F folds, each of shape (R, F)."""
+
+    scores: Array
+    fit_times: Array
+    score_times: Array
+
+    def results(self, candidates: list[Candidate]) -> dict[str, Any]:
+        """The `cv_results_` of scikit-learn's searches."""
+        mean = self.scores.mean(axis=1)
+        results: dict[str, Any] = {
+            "mean_fit_time": self.fit_times.mean(axis=1),
+            "std_fit_time": self.fit_times.std(axis=1),
+            "mean_score_time": self.score_times.mean(axis=1),
+            "std_score_time": self.score_times.std(axis=1),
+            "params": candidates,
+        }
+        for name in candidates[0]:
+            column = np.empty(len(candidates), dtype=object)
+            column[:] = [params[name] for params in candidates]
+            results[f"param_{name}"] = np.ma.MaskedArray(column, mask=False)
+        results |= {f"split{f}_test_score": column for f, column in enumerate(self.scores.T)}
+        results["mean_test_score"], results["std_test_score"] = mean, self.scores.std(axis=1)
+        results["rank_test_score"] = rankdata(-mean, method="min").astype(np.int32)
+        return results
+
+
+def one_stack_per_fold(learners: list[Learner], parts: Iterator[ClassStatistics]) -> FitPart:
+    """All candidates solved together, from the statistics of each fold in turn."""
+    return lambda split: solved_together(learners, next(parts))
+
+
+def one_by_one(variants: list[Any], samples: Samples) -> FitPart:
+    """Each candidate fitted alone; for estimators that need inner folds of their own."""
+    return lambda split: [clone(variant).fit(*samples.training(split[0])) for variant in variants]
+
+
+def tried(
+    fit: FitPart, scorer: Any, samples: Samples, splits: list[Split], show: bool | None
+) -> Trials:
+    """Fit and score all candidates on every fold.
+
+    Parameters
+    ----------
+    fit : callable
+        Gives all candidates, fitted on the training part of a split.
+    scorer : callable
+        ``scorer(estimator, X, y)`` is one number.
+    samples : Samples
+        What the splits are of.
+    splits : list of F (train, test)
+        The folds.
+    show : bool or None
+        Show a progress bar; None means on a terminal.
+
+    Returns
+    -------
+    Trials
+        Finite scores; what has none is an error that names the fold.
+    """
+    columns = []
+    with progress("rank search", len(splits), show) as bar:
+        for number, split in enumerate(splits):
+            try:
+                columns.append(_tried_on_fold(fit, scorer, samples, split))
+            except ValueError as error:
+                raise ValueError(
+                    f"fold {number} cannot be scored: {error}; choose folds (cv) in which every "
+                    "part has the classes that it needs, such as StratifiedKFold(5)"
+                ) from error
+            bar.advance()
+    scores, fit_times, score_times = (np.stack(c, axis=1) for c in zip(*columns, strict=True))
+    return Trials(scores, fit_times, score_times)
+
+
+def _tried_on_fold(
+    fit: FitPart, scorer: Any, samples: Samples, split: Split
+) -> tuple[Array, Array, Array]:
+    """Scores and times of all candidates on one fold, each of shape (R,)."""
+    start = time.perf_counter()
+    fitted = fit(split)
+    fit_time = (time.perf_counter() - start) / len(fitted)
+    batch = samples.test(split[1])
+    scores, times = np.empty(len(fitted)), np.empty(len(fitted))
+    for c, estimator in enumerate(fitted):
+        start = time.perf_counter()
+        scores[c] = scorer(estimator, *batch)
+        times[c] = time.perf_counter() - start
+        if not np.isfinite(scores[c]):
+            raise ValueError(f"candidate {c} has the score {scores[c]}, which is not a number")
+    return scores, np.full(len(fitted), fit_time), times
