@@ -72,7 +72,9 @@ def _check_known(given: dict[str, Any], methods: tuple[Any, ...]) -> None:
     known = {name for method in methods for name in method().get_params()} - {"positive"}
     unknown = sorted(given.keys() - known)
     if unknown:
-        raise BadInput(f"no method has a parameter {unknown[0]!r}; there are {', '.join(known)}")
+        raise BadInput(
+            f"no method has a parameter {unknown[0]!r}; there are {', '.join(sorted(known))}"
+        )
 
 
 def _story(facts: dict[str, Any]) -> list[Table | str]:

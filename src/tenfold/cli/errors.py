@@ -18,10 +18,10 @@ OPTION_OF = {
     "label_column": "--labels",
     "labels": "--labels",
     "sample_shape": "--shape",
-    "sample_axis": "--read sample_axis",
+    "sample_axis": "--read sample_axis=N",
     "resize": "--resize",
-    "grey": "--read grey",
-    "order": "--read order",
+    "grey": "--read grey=False",
+    "order": "--read order=F",
     "labelled": "--no-labels",
     "cv": "--folds",
     "ranks": "--ranks",
@@ -30,6 +30,16 @@ OPTION_OF = {
     "positive": "--positive",
     "false_accept_rate": "--false-accept-rate",
     "data": "--data",
+}
+
+PHRASES = {
+    r"labelled=False": "--no-labels",
+    r"raise max_iter": "pass --set max_iter=100",
+    r"a file that save wrote": "a file that tenfold fit wrote",
+    r"\('absolute', number\)": "absolute:NUMBER",
+    r" \(data\) there": " there; say where with --data",
+    r"np\.\w+\(([^()]*)\)": r"\1",  # a label as NumPy shows it
+    r"^Input X contains (NaN|infinity).*": r"the samples hold \1; fill or leave out such samples",
 }
 
 
@@ -85,9 +95,8 @@ def in_options(message: str) -> str:
     'pass --labels NAME, or --no-labels if there are none'
     """
     message = re.sub(r"\b[a-z_]+(?:=[^ (]*(?:\([^)]*\))?)? \((--[^)]*)\)", r"\1", message)
-    message = re.sub(r"\b(resize)=\(.*?\) \((--resize H,W)\)", r"\2", message)
-    message = message.replace("labelled=False", "--no-labels")
-    message = message.replace("raise max_iter", "pass --set max_iter=100")
+    for ours, spoken in PHRASES.items():
+        message = re.sub(ours, spoken, message)
     message = re.sub(r"\bsample_shape=\(([^)]*)\)", _shape_option, message)
     names = "|".join(OPTION_OF)
     message = re.sub(rf"\b({names})=([A-Z]+)\b", lambda m: f"{OPTION_OF[m[1]]} {m[2]}", message)

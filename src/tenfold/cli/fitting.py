@@ -50,7 +50,7 @@ def fit(
     ] = None,
     false_accept_rate: Annotated[
         str | None,
-        option("--false-accept-rate", metavar="X|equal", text="Wanted of the threshold; 0.01."),
+        option("--false-accept-rate", metavar="X", text="For the threshold; 0.01, or equal."),
     ] = None,
     method_options: MethodOptions,
     data_options: DataOptions,
@@ -58,8 +58,8 @@ def fit(
 ) -> Outcome:
     """Learn a model and write it to a file.
 
-    With --positive it is a verifier, which accepts or rejects; without, a bank with one model per
-    class, which decides. Methods beside mcsda (the default) and csda learn one subspace for all.
+    With --positive a verifier, which accepts or rejects; else a bank with one model per class,
+    which decides. Methods beside mcsda (the default) and csda: one subspace for all.
 
     Example: tenfold fit faces --ranks 3,3 --positive s7 -o s7.safetensors
     """

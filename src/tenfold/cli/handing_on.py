@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tenfold.cli.errors import BadInput
-from tenfold.cli.options import DataOptions, ModelPath, option, output_file
+from tenfold.cli.options import DataOptions, ModelPath, load_model, option, output_file
 from tenfold.cli.outcome import Outcome, Table
 
 
@@ -17,11 +17,10 @@ def inspect(model: ModelPath) -> Outcome:
 
     Example: tenfold inspect s7.safetensors
     """
-    from tenfold.loading import load
     from tenfold.model_files import read
 
+    estimator = load_model(model)
     header, arrays = read(model)
-    estimator = load(model)
     facts = {
         "model": model,
         "bytes": model.stat().st_size,
@@ -51,11 +50,10 @@ def export(
 
     Example: tenfold export s7.safetensors --onnx s7.onnx
     """
-    from tenfold.loading import load
     from tenfold.onnx_export import to_onnx
 
     output_file(onnx, ".onnx", inputs=(model,))
-    estimator = load(model)
+    estimator = load_model(model)
     to_onnx(estimator, onnx)
     facts = {"model": model, "onnx": onnx, "bytes": onnx.stat().st_size}
     return Outcome(facts, [f"wrote {onnx}: {facts['bytes']} bytes"])
@@ -90,11 +88,9 @@ def report(
 
 def _subject(subject: Path, data: Path | None, options: DataOptions) -> tuple[Any, Any]:
     """The model with its samples, or the results of an experiment."""
-    from tenfold.loading import load
-
     if subject.is_dir() or subject.suffix.lower() == ".json":
         return subject, None
-    model = load(subject)
+    model = load_model(subject)
     if data is None:
         raise BadInput(f"a report on a model needs samples: tenfold report {subject} DATA -o ...")
     return model, options.load_for(model, data)

@@ -70,7 +70,12 @@ class DataOptions:
         data = load(path, **options)
         if beside:
             data = replace(data, y=read_labels(self.labels))
-        return data if self.rows is None else data.select(self._slice())
+        if self.rows is None:
+            return data
+        chosen = data.select(self._slice())
+        if not len(chosen):
+            raise BadInput(f"--rows {self.rows} leaves none of the {len(data)} samples of {path}")
+        return chosen
 
     def load_for(self, model: Any, path: Path) -> TensorDataset:
         """Read the data set at `path`, if its samples have the shape that a model learned."""
@@ -209,6 +214,15 @@ def label_named(text: str, classes: Any) -> Any:
             return label
     shown = ", ".join(map(str, classes[:10])) + (", ..." if len(classes) > 10 else "")
     raise BadInput(f"--positive is {text!r}, which is not among the labels: {shown}")
+
+
+def load_model(path: Path) -> Any:
+    """The model of a file."""
+    from tenfold.loading import load
+
+    if not path.exists():
+        raise BadInput(f"{path} does not exist; expected a model that tenfold fit wrote")
+    return load(path)
 
 
 def output_file(path: Path, *suffixes: str, inputs: tuple[Path, ...] = ()) -> Path:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from tenfold.cli.errors import DONE, FAILED, BadInput
-from tenfold.cli.options import DataOptions, DataPath, ModelPath, option, output_file
+from tenfold.cli.options import DataOptions, DataPath, ModelPath, load_model, option, output_file
 from tenfold.cli.outcome import Outcome, Table
 
 
@@ -79,9 +79,7 @@ def evaluate(
 
 def scoring_model(path: Path) -> Any:
     """The model of a file, if it is of a kind that gives scores."""
-    from tenfold.loading import load
-
-    model = load(path)
+    model = load_model(path)
     if not hasattr(model, "decision_function"):
         raise BadInput(
             f"{path} holds a {type(model).__name__} subspace, which gives no scores; fit with "

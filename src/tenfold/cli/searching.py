@@ -17,7 +17,7 @@ from tenfold.cli.errors import BadInput
 from tenfold.progress import progress
 from tenfold.search import RankSearchCV
 
-N_CANDIDATES = 12
+N_CANDIDATES = 10
 Ranks = tuple[int, ...]
 
 
@@ -70,15 +70,18 @@ def searched(estimator: Any, X: Any, y: Any, folds: Any, *, show: bool | None = 
 
 
 def ladder(shape: Ranks, n_samples: int) -> list[Ranks]:
-    """Candidates that keep the same share of every mode, from one dimension to all.
+    """Candidates that keep the same share of every mode, in growing steps.
+
+    They end at half of a large mode: beyond, there is little left to reduce. A mode of up to 8
+    entries is tried to its end, and none has more directions than there are samples.
 
     Examples
     --------
     >>> from tenfold.cli.searching import ladder
-    >>> ladder((8, 4), 100)
-    [(1, 1), (2, 1), (3, 2), (4, 2), (5, 2), (6, 3), (7, 3), (8, 4)]
+    >>> ladder((40, 30), 400)
+    [(1, 1), (2, 1), (3, 2), (4, 3), (5, 4), (7, 6), (10, 8), (14, 11), (20, 15)]
     """
-    most = [min(size, n_samples) for size in shape]
+    most = [min(max(min(size, 8), size // 2), n_samples) for size in shape]
     steps = np.geomspace(1, max(most), N_CANDIDATES) / max(most)
     ranks = [tuple(max(1, round(share * size)) for size in most) for share in steps.tolist()]
     return sorted(set(ranks))

@@ -1,0 +1,356 @@
+"""Bad input: one line that says what to do, exit code 2, and nothing left behind."""
+
+import pickle
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.io
+from PIL import Image
+
+FIT = ("-o", "model.safetensors")
+
+
+def broken_image():
+    Path("faces/s6/1.pgm").write_bytes(b"P5 8 6 255 too short")
+
+
+def larger_image():
+    Image.new("L", (9, 12)).save("faces/s8/2.pgm")
+
+
+def empty_class():
+    Path("faces/s5").mkdir()
+
+
+def loose_images():
+    Path("faces/s6/1.pgm").rename("1.pgm")
+    Path("loose").mkdir()
+    Path("1.pgm").rename("loose/1.pgm")
+
+
+def several_arrays():
+    X = np.zeros((4, 3, 2))
+    scipy.io.savemat("faces.mat", {"fea": X, "depth": X, "gnd": [[1], [1], [2], [2]]})
+
+
+def samples_only():
+    np.save("faces.npy", np.zeros((4, 3, 2)))
+
+
+def too_few_labels():
+    samples_only()
+    Path("labels.txt").write_text("a\na\nb\n")
+
+
+def other_number_of_labels():
+    np.savez("faces.npz", X=np.zeros((4, 3, 2)), y=[1, 1, 2])
+
+
+def pickled():
+    np.save("faces.npy", np.array([{"a": 1}, None], dtype=object), allow_pickle=True)
+    Path("labels.txt").write_text("a\nb\n")
+
+
+def text_in_csv():
+    Path("faces.csv").write_text("label,a,b\nx,1,2\ny,3,four\n")
+
+
+def csv_of_two():
+    Path("faces.csv").write_text("label,a,b\nx,1,2\ny,3,4\n")
+
+
+def not_finite():
+    X = np.random.default_rng(0).normal(size=(8, 3, 2))
+    X[3, 1, 0] = np.nan
+    np.savez("faces.npz", X=X, y=[1, 2] * 4)
+
+
+def one_class():
+    np.savez("faces.npz", X=np.random.default_rng(0).normal(size=(8, 3, 2)), y=[1] * 8)
+
+
+def a_class_of_one():
+    X = np.random.default_rng(0).normal(size=(5, 3, 2))
+    np.savez("faces.npz", X=X, y=["a", "a", "b", "b", "alone"])
+
+
+def other_labels():
+    X = np.random.default_rng(0).normal(size=(4, 8, 6))
+    np.savez("faces.npz", X=X, y=["x", "x", "z", "z"])
+
+
+def no_model():
+    Path("s7.safetensors").write_text("this is not a model")
+
+
+def cut_model():
+    whole = Path("s7.safetensors").read_bytes()
+    Path("s7.safetensors").write_bytes(whole[: len(whole) // 2])
+
+
+def pickled_model():
+    Path("s7.safetensors").write_bytes(pickle.dumps({"a": 1}))
+
+
+def subspace(tenfold):
+    assert tenfold("fit", "faces", "--method", "mpca", "-o", "mpca.safetensors").code == 0
+
+
+def nothing():
+    pass
+
+
+EVALUATE = ("evaluate", "s7.safetensors", "faces")
+
+# What is prepared, the command, and what its one line must say.
+CASES = {
+    "wrong path": (nothing, ("fit", "nowhere", *FIT), ["nowhere does not exist"]),
+    "unknown form": (nothing, ("fit", "s7.safetensors", *FIT), ["does not read", ".npz"]),
+    "unreadable image": (broken_image, ("compare", "faces"), ["cannot read", "s6/1.pgm"]),
+    "mixed sizes": (
+        larger_image,
+        ("fit", "faces", *FIT),
+        ["s6/1.pgm is 8x6", "s8/2.pgm is 12x9", "--resize H,W"],
+    ),
+    "empty class": (empty_class, ("fit", "faces", *FIT), ["faces/s5"]),
+    "images without classes": (
+        loose_images,
+        ("score", "s7.safetensors", "loose"),
+        ["loose", "--no-labels"],
+    ),
+    "several arrays": (
+        several_arrays,
+        ("fit", "faces.mat", *FIT),
+        ["fea (4, 3, 2)", "depth (4, 3, 2)", "pass --key NAME"],
+    ),
+    "no such key": (several_arrays, ("fit", "faces.mat", "--key", "x", *FIT), ["no array 'x'"]),
+    "samples only": (samples_only, ("fit", "faces.npy", *FIT), ["--labels FILE"]),
+    "no file of labels": (
+        samples_only,
+        ("fit", "faces.npy", "--labels", "nowhere.txt", *FIT),
+        ["nowhere.txt does not exist"],
+    ),
+    "too few labels": (
+        too_few_labels,
+        ("fit", "faces.npy", "--labels", "labels.txt", *FIT),
+        ["(3,)", "4 samples"],
+    ),
+    "labels of another number": (
+        other_number_of_labels,
+        ("fit", "faces.npz", *FIT),
+        ["4 samples", "3 labels", "--read sample_axis=N"],
+    ),
+    "pickle": (
+        pickled,
+        ("fit", "faces.npy", "--labels", "labels.txt", *FIT),
+        ["pickled", "can run code", "np.save"],
+    ),
+    "text in CSV": (text_in_csv, ("fit", "faces.csv", *FIT), ["row 3", "'four'"]),
+    "rows of another length": (
+        csv_of_two,
+        ("fit", "faces.csv", "--shape", "3,2", *FIT),
+        ["--shape 3,2", "6 numbers"],
+    ),
+    "no such column": (
+        csv_of_two,
+        ("fit", "faces.csv", "--labels", "who", *FIT),
+        ["--labels NAME"],
+    ),
+    "NaN": (not_finite, ("fit", "faces.npz", *FIT), ["hold NaN; fill or leave out"]),
+    "one class": (one_class, ("fit", "faces.npz", *FIT), ["1 class (1) only"]),
+    "a class of one": (a_class_of_one, ("compare", "faces.npz"), ["'alone' has 1 sample"]),
+    "an option of another form": (
+        nothing,
+        ("fit", "faces", "--key", "X", *FIT),
+        ["--key does not apply to faces", "--resize"],
+    ),
+    "no model": (no_model, EVALUATE, ["s7.safetensors", "not a safetensors file", "tenfold fit"]),
+    "missing model": (
+        nothing,
+        ("evaluate", "m.safetensors", "faces"),
+        ["m.safetensors does not exist", "tenfold fit"],
+    ),
+    "a folder as model": (nothing, ("inspect", "faces"), ["faces", "not a regular file"]),
+    "cut model": (cut_model, EVALUATE, ["s7.safetensors", "cut short"]),
+    "pickled model": (pickled_model, ("inspect", "s7.safetensors"), ["not a safetensors file"]),
+    "a model for another shape": (
+        nothing,
+        ("score", "s7.safetensors", "faces", "--resize", "4,4"),
+        ["(4, 4)", "(8, 6)", "--resize 8,6"],
+    ),
+    "transposed": (
+        lambda: np.savez("faces.npz", X=np.zeros((4, 6, 8)), y=[1, 1, 2, 2]),
+        ("report", "s7.safetensors", "faces.npz", "-o", "r.html"),
+        ["(6, 8)", "(8, 6)", "transpose"],
+    ),
+    "labels that do not match": (
+        other_labels,
+        ("evaluate", "s7.safetensors", "faces.npz"),
+        ["labels do not match", "s7", "x, z"],
+    ),
+    "no labels to evaluate": (nothing, (*EVALUATE, "--no-labels"), ["needs labels"]),
+    "no labels to compare": (nothing, ("compare", "faces", "--no-labels"), ["needs labels"]),
+    "no labels to fit": (nothing, ("fit", "faces", "--no-labels", *FIT), ["MCSDA needs labels"]),
+    "unknown method": (nothing, ("fit", "faces", "--method", "lda", *FIT), ["'lda'", "mcsda"]),
+    "ranks that are words": (
+        nothing,
+        ("fit", "faces", "--ranks", "a,b", *FIT),
+        ["--ranks", "40,30"],
+    ),
+    "too many ranks": (
+        nothing,
+        ("fit", "faces", "--ranks", "3,3,3", *FIT),
+        ["--ranks is (3, 3, 3)", "2 mode(s)"],
+    ),
+    "ranks that are too large": (
+        nothing,
+        ("fit", "faces", "--ranks", "3,7", *FIT),
+        ["from 1 to 6"],
+    ),
+    "a ridge that is a word": (nothing, ("fit", "faces", "--ridge", "much", *FIT), ["absolute:"]),
+    "a negative ridge": (
+        nothing,
+        ("fit", "faces", "--ridge", "-1", *FIT),
+        ["--ridge is -1", "absolute:NUMBER"],
+    ),
+    "too much shrinkage": (nothing, ("fit", "faces", "--shrinkage", "2", *FIT), ["from 0 to 1"]),
+    "an unknown class": (nothing, ("fit", "faces", "--positive", "s9", *FIT), ["'s9'", "s6, s7"]),
+    "a threshold of no class": (
+        nothing,
+        ("fit", "faces", "--false-accept-rate", "0.1", *FIT),
+        ["add --positive"],
+    ),
+    "an impossible rate": (
+        nothing,
+        ("fit", "faces", "--positive", "s7", "--false-accept-rate", "2", *FIT),
+        ["--false-accept-rate is 2", "from 0 to 1"],
+    ),
+    "a class for a method of all": (
+        nothing,
+        ("fit", "faces", "--method", "cmda", "--positive", "s7", *FIT),
+        ["all classes", "--method mcsda"],
+    ),
+    "a parameter that is not there": (
+        nothing,
+        ("fit", "faces", "--set", "speed=9", *FIT),
+        ["'speed'", "max_iter"],
+    ),
+    "a parameter of no method": (nothing, ("compare", "faces", "--set", "speed=9"), ["'speed'"]),
+    "a setting without a value": (nothing, ("fit", "faces", "--set", "tol", *FIT), ["NAME=VALUE"]),
+    "one fold": (nothing, ("compare", "faces", "--folds", "1"), ["--folds is 1"]),
+    "rows that are no slice": (
+        nothing,
+        ("fit", "faces", "--rows", "half", *FIT),
+        ["--rows", "::2"],
+    ),
+    "no rows": (
+        nothing,
+        ("fit", "faces", "--rows", "100:", *FIT),
+        ["--rows 100: leaves none of the 24"],
+    ),
+    "a size of one number": (nothing, ("fit", "faces", "--resize", "4", *FIT), ["--resize 40,30"]),
+    "no folder for the output": (
+        nothing,
+        ("fit", "faces", "-o", "new/m.safetensors"),
+        ["the folder new does not exist"],
+    ),
+    "an output of another kind": (nothing, ("fit", "faces", "-o", "m.pkl"), [".safetensors"]),
+    "scores in an unknown form": (
+        nothing,
+        ("score", "s7.safetensors", "faces", "-o", "scores.xlsx"),
+        [".csv or .parquet"],
+    ),
+    "a folder as output": (
+        lambda: Path("out.html").mkdir(),
+        ("report", "s7.safetensors", "faces", "-o", "out.html"),
+        ["out.html is a folder"],
+    ),
+    "an output that is an input": (
+        csv_of_two,
+        ("score", "s7.safetensors", "faces.csv", "-o", "faces.csv"),
+        ["faces.csv is read and would be replaced"],
+    ),
+    "a report without samples": (
+        nothing,
+        ("report", "s7.safetensors", "-o", "r.html"),
+        ["needs samples"],
+    ),
+    "no data for an experiment": (
+        nothing,
+        ("reproduce", "orl", "--data", "nowhere", "--out", "table1"),
+        ["nowhere does not exist", "--data"],
+    ),
+    "no such experiment": (
+        nothing,
+        ("reproduce", "mnist", "--data", "faces", "--out", "table1"),
+        ["'mnist'", "orl"],
+    ),
+}
+
+
+def everything_below(folder: Path) -> dict[str, bytes | None]:
+    paths = folder.rglob("*")
+    return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None for p in paths}
+
+
+@pytest.mark.parametrize(("prepare", "words", "said"), CASES.values(), ids=CASES)
+def test_bad_input_gets_one_line_and_leaves_nothing(tenfold, here, verifier, prepare, words, said):
+    prepare()
+    before = everything_below(here)
+    run = tenfold(*words)
+    assert run.code == 2, run.err
+    assert run.out == ""
+    lines = run.err.splitlines()
+    assert len(lines) == 1, run.err
+    assert lines[0].startswith("tenfold: ")
+    for words_of_help in said:
+        assert words_of_help in lines[0]
+    assert everything_below(here) == before
+
+
+def test_a_subspace_gives_no_scores(tenfold, faces):
+    subspace(tenfold)
+    run = tenfold("score", "mpca.safetensors", "faces")
+    assert run.code == 2
+    assert "MPCA" in run.err
+    assert "--method mcsda" in run.err
+
+
+def test_debug_shows_where_it_happened(tenfold, here):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        tenfold("fit", "nowhere", *FIT, "--debug")
+
+
+@pytest.mark.parametrize(
+    ("library", "extra", "words"),
+    [
+        ("safetensors", "tenfold[files]", ("fit", "faces", *FIT)),
+        ("PIL", "tenfold[data]", ("compare", "faces")),
+        ("pyarrow", "tenfold[data]", ("score", "s7.safetensors", "faces", "-o", "s.parquet")),
+        ("onnx", "tenfold[onnx]", ("export", "s7.safetensors", "--onnx", "s7.onnx")),
+        ("jinja2", "tenfold[report]", ("report", "s7.safetensors", "faces", "-o", "r.html")),
+        ("matplotlib", "tenfold[", ("report", "s7.safetensors", "faces", "-o", "r.html")),
+    ],
+)
+def test_a_missing_extra_is_named(tenfold, here, verifier, monkeypatch, library, extra, words):
+    for name in [library, *(m for m in sys.modules if m.startswith(f"{library}."))]:
+        monkeypatch.setitem(sys.modules, name, None)
+    before = everything_below(here)
+    run = tenfold(*words)
+    assert run.code == 2, run.err
+    assert extra in run.err
+    assert len(run.err.splitlines()) == 1
+    assert everything_below(here) == before
+
+
+@pytest.mark.parametrize(("error", "code"), [(MemoryError(), 1), (OSError(28, "No space"), 1)])
+def test_work_that_cannot_be_done_is_no_bad_input(tenfold, npz, monkeypatch, error, code):
+    def fail(*arguments):
+        raise error
+
+    monkeypatch.setattr("tenfold.classifier.ClassSpecificClassifier.fit", fail)
+    run = tenfold("fit", npz, *FIT)
+    assert run.code == code
+    assert len(run.err.splitlines()) == 1

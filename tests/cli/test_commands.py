@@ -1,0 +1,332 @@
+"""Every command does what the library does, and says so."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+import scipy.io
+import zarr
+from sklearn.metrics import average_precision_score, confusion_matrix, roc_auc_score
+from sklearn.model_selection import StratifiedKFold
+
+import tenfold as library
+from tenfold.methods import ALL_METHODS
+
+# The command line counts rounds out in one line; here the library does the same work beside it.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def strict_json(text: str):
+    def refuse(constant):
+        raise ValueError(f"{constant} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+# ── fit ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_positive_class_gives_the_verifier_of_the_library(tenfold, faces, pixels, labels):
+    run = tenfold(
+        *("fit", faces, "--positive", "s7", "--ranks", "3,2", "--ridge", "absolute:0.01"),
+        *("--shrinkage", "0.25", "--false-accept-rate", "equal", "--set", "max_iter=50"),
+        *("-o", "s7.safetensors"),
+    )
+    assert run.code == 0, run.err
+    projector = library.MCSDA((3, 2), ridge=("absolute", 0.01), shrinkage=0.25, max_iter=50)
+    expected = library.ClassSpecificVerifier(
+        projector, positive="s7", false_accept_rate="equal"
+    ).fit(pixels / 255, labels)
+    found = library.load("s7.safetensors")
+    assert found.threshold_ == expected.threshold_
+    assert (found.decision_function(pixels / 255) == expected.decision_function(pixels / 255)).all()
+
+
+def test_without_a_positive_class_there_is_a_bank(tenfold, bank, pixels, labels):
+    expected = library.ClassSpecificClassifier(library.MCSDA((3, 3))).fit(pixels / 255, labels)
+    found = library.load(bank)
+    assert (found.distances(pixels / 255) == expected.distances(pixels / 255)).all()
+
+
+@pytest.mark.parametrize("method", [M.__name__.lower() for M in ALL_METHODS])
+def test_every_method_can_be_fitted(tenfold, faces, method):
+    run = tenfold("fit", faces, "--method", method, "-o", "model.safetensors", "--json")
+    assert run.code == 0, run.err
+    assert strict_json(run.out)["method"] == method.upper()
+    assert tenfold("inspect", "model.safetensors").code == 0
+
+
+def test_mpca_needs_no_labels(tenfold, faces):
+    run = tenfold("fit", faces, "--method", "mpca", "--no-labels", "-o", "mpca.safetensors")
+    assert run.code == 0, run.err
+
+
+@pytest.mark.parametrize(
+    ("words", "measure"),
+    [
+        ([], "accuracy"),
+        (["--positive", "s7"], "average precision"),
+        (["--method", "cmda"], "accuracy of the nearest class mean"),
+    ],
+)
+def test_searched_ranks_are_the_best_of_those_tried(tenfold, faces, words, measure):
+    run = tenfold("fit", faces, "--ranks", "auto", "--folds", "3", "-o", "m.safetensors", *words)
+    assert run.code == 0, run.err
+    facts = strict_json(
+        tenfold("fit", faces, "--ranks", "auto", "-o", "m.safetensors", "--json", *words).out
+    )
+    tried = facts["search"]["tried"]
+    best = max(tried, key=lambda one: one["score"])
+    assert len(tried) > 3
+    assert facts["search"]["measure"] == measure
+    assert facts["ranks"] == best["ranks"]
+
+
+def test_the_form_of_the_data_does_not_matter(tenfold, here, pixels, labels, faces):
+    """One data set as images, .npz, .npy, .mat, CSV and Zarr: the same model, bit for bit."""
+    X = pixels / 255
+    np.savez("faces.npz", X=X, y=labels)
+    np.save("faces.npy", X)
+    (here / "labels.txt").write_text("\n".join(labels))
+    scipy.io.savemat("faces.mat", {"fea": X, "other": X[:, :2], "who": list(labels)})
+    with open("faces.csv", "w", newline="") as file:
+        names = [f"p{i}" for i in range(X[0].size)]
+        rows = ([*sample.ravel().tolist(), who] for sample, who in zip(X, labels, strict=True))
+        csv.writer(file).writerows([[*names, "who"], *rows])
+    zarr.save_group("faces.zarr", X=X)
+    forms = {
+        "faces": [],
+        "faces.npz": [],
+        "faces.npy": ["--labels", "labels.txt"],
+        "faces.mat": ["--key", "fea", "--labels", "who"],
+        "faces.csv": ["--shape", "8,6", "--labels", "who"],
+        "faces.zarr": ["--labels", "labels.txt"],
+    }
+    scores = {}
+    for data, words in forms.items():
+        run = tenfold("fit", data, *words, "--ranks", "3,3", "-o", "bank.safetensors")
+        assert run.code == 0, run.err
+        scores[data] = library.load("bank.safetensors").distances(X)
+    for data, found in scores.items():
+        # A store is read block by block, which sums in another order.
+        tolerance = 1e-9 if data == "faces.zarr" else 0
+        np.testing.assert_allclose(found, scores["faces"], rtol=tolerance, err_msg=data)
+
+
+def test_rows_choose_samples(tenfold, faces, pixels, labels):
+    run = tenfold("fit", faces, "--rows", "::2", "--ranks", "3,3", "-o", "half.safetensors")
+    assert run.code == 0, run.err
+    half = library.ClassSpecificClassifier(library.MCSDA((3, 3))).fit(
+        pixels[::2] / 255, labels[::2]
+    )
+    found = library.load("half.safetensors").distances(pixels / 255)
+    assert (found == half.distances(pixels / 255)).all()
+
+
+def test_images_can_be_read_in_another_size_and_in_colour(tenfold, faces):
+    words = ["--resize", "4,3", "--read", "grey=False", "--ranks", "2,2,1", "--json"]
+    run = tenfold("fit", faces, *words, "-o", "small.safetensors")
+    assert run.code == 0, run.err
+    assert strict_json(run.out)["sample_shape"] == [4, 3, 3]
+
+
+# ── score and evaluate ──────────────────────────────────────────────────────────────────────────
+
+
+def test_scores_of_a_verifier_are_written_with_its_decisions(tenfold, verifier, pixels, labels):
+    run = tenfold("score", verifier, "faces", "-o", "scores.csv")
+    assert run.code == 0, run.err
+    with open("scores.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    model = library.load(verifier)
+    assert [float(row["score"]) for row in rows] == model.decision_function(pixels / 255).tolist()
+    assert [row["accepted"] == "True" for row in rows] == model.predict(pixels / 255).tolist()
+    assert [row["label"] for row in rows] == labels.tolist()
+    assert rows[0]["sample"] == "s6/1.pgm"
+
+
+def test_csv_parquet_json_and_the_screen_tell_the_same(tenfold, bank):
+    from pyarrow import parquet
+
+    assert tenfold("score", bank, "faces", "-o", "scores.csv").code == 0
+    assert tenfold("score", bank, "faces", "-o", "scores.parquet").code == 0
+    columns = strict_json(tenfold("score", bank, "faces", "--json").out)["columns"]
+    assert parquet.read_table("scores.parquet").to_pydict() == columns
+    with open("scores.csv", newline="") as file:
+        assert tenfold("score", bank, "faces").out == file.read()
+    assert list(columns) == ["sample", "label", "decision", "score s6", "score s7", "score s8"]
+    best = [max(("s6", "s7", "s8"), key=lambda c: columns[f"score {c}"][i]) for i in range(24)]
+    assert columns["decision"] == best
+
+
+def test_samples_without_labels_can_be_scored(tenfold, verifier, faces):
+    loose = faces.parent / "new"
+    loose.mkdir()
+    for number, image in enumerate(sorted(faces.rglob("*.pgm"))[:3]):
+        (loose / f"{number}.pgm").write_bytes(image.read_bytes())
+    run = tenfold("score", verifier, "new", "--no-labels", "--json")
+    assert run.code == 0, run.err
+    columns = strict_json(run.out)["columns"]
+    assert columns["sample"] == ["0.pgm", "1.pgm", "2.pgm"]
+    assert "label" not in columns
+
+
+def equal_error_rate(scores, is_positive):
+    """By trying every threshold, with shares counted one by one."""
+    rates = []
+    for threshold in np.unique(scores):
+        accepts = (scores[~is_positive] >= threshold).mean()
+        rejects = (scores[is_positive] < threshold).mean()
+        rates.append((abs(accepts - rejects), (accepts + rejects) / 2))
+    return min(rates)[1]
+
+
+def test_an_evaluation_of_a_verifier_counts_right(tenfold, here, verifier, pixels, labels):
+    rng = np.random.default_rng(3)
+    noisy = pixels / 255 + rng.normal(0, 0.25, pixels.shape)
+    np.savez("noisy.npz", X=noisy, y=labels)
+    facts = strict_json(tenfold("evaluate", verifier, "noisy.npz", "--json").out)
+    model = library.load(verifier)
+    scores, own, accepted = model.decision_function(noisy), labels == "s7", model.predict(noisy)
+    assert facts["average_precision"] == pytest.approx(average_precision_score(own, scores))
+    assert facts["roc_auc"] == pytest.approx(roc_auc_score(own, scores))
+    assert facts["equal_error_rate"] == pytest.approx(equal_error_rate(scores, own))
+    assert facts["confusion"]["counts"] == [
+        [int((own & accepted).sum()), int((own & ~accepted).sum())],
+        [int((~own & accepted).sum()), int((~own & ~accepted).sum())],
+    ]
+    assert facts["false_reject_rate"] == pytest.approx((own & ~accepted).sum() / own.sum())
+    assert 0 < facts["equal_error_rate"] < 0.5  # the noise made it worth judging
+
+
+def test_an_evaluation_of_a_bank_is_the_mean_over_classes(tenfold, bank, pixels, labels):
+    rng = np.random.default_rng(4)
+    noisy = pixels / 255 + rng.normal(0, 0.3, pixels.shape)
+    np.savez("noisy.npz", X=noisy, y=labels)
+    facts = strict_json(tenfold("evaluate", bank, "noisy.npz", "--json").out)
+    model = library.load(bank)
+    scores, classes = model.decision_function(noisy), model.classes_.tolist()
+    each = [average_precision_score(labels == c, scores[:, k]) for k, c in enumerate(classes)]
+    assert facts["average_precision"] == pytest.approx(np.mean(each))
+    assert [one["average_precision"] for one in facts["classes"]] == pytest.approx(each)
+    assert facts["accuracy"] == pytest.approx((model.predict(noisy) == labels).mean())
+    expected = confusion_matrix(labels, model.predict(noisy), labels=classes)
+    assert facts["confusion"]["labels"] == classes
+    assert facts["confusion"]["counts"] == expected.tolist()
+
+
+def test_labels_that_are_numbers_here_and_words_there_are_the_same(tenfold, here, pixels, labels):
+    number = np.array([int(label[1:]) for label in labels])
+    np.savez("numbers.npz", X=pixels / 255, y=number)
+    for label, image in zip(number, pixels, strict=True):
+        folder = here / "words" / str(label)
+        folder.mkdir(parents=True, exist_ok=True)
+        np.save(folder / "unused.npy", image)
+    run = tenfold("fit", "numbers.npz", "--positive", "7", "--ranks", "3,3", "-o", "7.safetensors")
+    assert run.code == 0, run.err
+    np.savez("words.npz", X=pixels / 255, y=[f"{n} " for n in number])
+    for data in ("numbers.npz", "words.npz"):
+        assert tenfold("evaluate", "7.safetensors", data, "--json").code == 0
+
+
+def test_a_label_the_model_does_not_know_counts_as_wrong(tenfold, here, bank, pixels, labels):
+    strange = np.where(labels == "s8", "s99", labels)
+    np.savez("strange.npz", X=pixels / 255, y=strange)
+    facts = strict_json(tenfold("evaluate", bank, "strange.npz", "--json").out)
+    assert facts["accuracy"] <= 16 / 24
+    assert sum(map(sum, facts["confusion"]["counts"])) == 24
+    assert "s99" in facts["confusion"]["labels"]
+
+
+def test_a_wanted_figure_that_is_not_reached_is_an_exit_code(tenfold, verifier):
+    assert tenfold("evaluate", verifier, "faces", "--at-least", "0.5").code == 0
+    assert tenfold("evaluate", verifier, "faces", "--at-least", "1.1").code == 1
+
+
+def test_many_classes_are_shown_by_their_errors(tenfold, here):
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(14), 4)
+    np.savez("many.npz", X=rng.normal(size=(14, 4, 4))[y] + rng.normal(0, 1, (56, 4, 4)), y=y)
+    assert tenfold("fit", "many.npz", "-o", "many.safetensors").code == 0
+    run = tenfold("evaluate", "many.safetensors", "many.npz")
+    assert run.code == 0, run.err
+    assert "wrong decisions, the most frequent first" in run.out
+
+
+# ── compare ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_compare_judges_all_methods_on_the_same_folds(tenfold, here, pixels, labels):
+    rng = np.random.default_rng(5)
+    X = pixels / 255 + rng.normal(0, 0.2, pixels.shape)
+    np.savez("noisy.npz", X=X, y=labels)
+    run = tenfold("compare", "noisy.npz", "--ranks", "2,2", "--folds", "4", "--seed", "3", "--json")
+    assert run.code == 0, run.err
+    facts = strict_json(run.out)
+    found = {one["method"]: one for one in facts["methods"]}
+    assert set(found) == {M.__name__ for M in ALL_METHODS}
+    precisions = [one["average_precision"] for one in facts["methods"]]
+    assert precisions == sorted(precisions, reverse=True)
+    assert found["CSDA"]["ranks"] == [4]  # as many dimensions as 2 x 2
+
+    each = {"MCSDA": [], "CMDA": []}
+    for train, test in StratifiedKFold(4, shuffle=True, random_state=3).split(X, labels):
+        for c in np.unique(labels):
+            own = library.MCSDA((2, 2), positive=c, max_iter=20).fit(X[train], labels[train])
+            each["MCSDA"].append(own.score(X[test], labels[test]))
+        shared = library.CMDA((2, 2)).fit(X[train], labels[train])
+        for c in np.unique(labels):
+            mean = shared.transform(X[train][labels[train] == c]).mean(axis=0)
+            distance = np.linalg.norm(shared.transform(X[test]) - mean, axis=1)
+            each["CMDA"].append(average_precision_score(labels[test] == c, -distance))
+    for name, precisions in each.items():
+        assert found[name]["average_precision"] == pytest.approx(np.mean(precisions)), name
+        assert np.mean(precisions) < 1  # the noise made it worth judging
+
+
+@pytest.mark.parametrize("words", [[], ["--positive", "s7"]])
+def test_compare_searches_the_ranks_inside_the_training_parts(tenfold, faces, words):
+    run = tenfold("compare", faces, "--ranks", "auto", "--folds", "2", "--json", *words)
+    assert run.code == 0, run.err
+    ranks = {one["method"]: one["ranks"] for one in strict_json(run.out)["methods"]}
+    assert len(ranks["MCSDA"]) == 2
+    assert len(ranks["CSDA"]) == 1
+
+
+# ── inspect, export, report ─────────────────────────────────────────────────────────────────────
+
+
+def test_inspect_tells_what_the_file_holds(tenfold, verifier):
+    facts = strict_json(tenfold("inspect", verifier, "--json").out)
+    model = library.load(verifier)
+    assert facts["classes"] == ["s6", "s7", "s8"]
+    assert facts["threshold"] == model.threshold_
+    assert facts["parameters"]["projector__ranks"] == [3, 3]
+    assert facts["summary"]["sample_shape"] == [8, 6]
+    shown = tenfold("inspect", verifier).out
+    assert "MCSDA(ranks=(3, 3))" in shown
+    assert "8x6" in shown
+
+
+def test_an_exported_model_decides_as_the_model_does(tenfold, verifier, pixels):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    run = tenfold("export", verifier, "--onnx", "s7.onnx")
+    assert run.code == 0, run.err
+    X = (pixels / 255).astype(np.float32)
+    session = onnxruntime.InferenceSession("s7.onnx")
+    scores, accepted = session.run(["scores", "accepted"], {"X": X})
+    model = library.load(verifier)
+    np.testing.assert_allclose(scores, model.decision_function(X), atol=1e-5)
+    assert (accepted == model.predict(X)).all()
+
+
+@pytest.mark.parametrize("model", ["verifier", "bank"])
+def test_a_report_is_one_page(tenfold, faces, request, model):
+    path = request.getfixturevalue(model)
+    run = tenfold("report", path, "faces", "-o", "report.html", "--json")
+    assert run.code == 0, run.err
+    page = (faces.parent / "report.html").read_text(encoding="utf-8")
+    assert strict_json(run.out)["bytes"] == len(page.encode())
+    assert page.lower().startswith("<!doctype html>")
+    assert "s7" in page
