@@ -13,7 +13,7 @@ from tenfold.criterion import Criterion, Recipe
 from tenfold.solvers import NESTED, orthonormalised, with_fixed_signs
 
 T = TypeVar("T")
-Share = Callable[[Callable[[slice], T], list[slice]], list[T]]  # work on parts of a stack
+Share = Callable[[Callable[[Array], T], list[Array]], list[T]]  # work on parts of a stack
 
 CACHE_BYTES = 2**18  # of one matrix per model of a part
 
@@ -40,28 +40,32 @@ class Alternation:
     converged: Array
 
     @classmethod
-    def stacked(cls, parts: list[Alternation]) -> Alternation:
-        """The models of several alternations as one stack."""
+    def stacked(cls, parts: list[Alternation], order: Array) -> Alternation:
+        """One stack of the models of several; `order` holds the number of each in that stack."""
         widths = np.max([[W.shape[2] for W in part.projections] for part in parts], axis=0)
         rounds = max(part.objective.shape[1] for part in parts)
-        missing = [rounds - part.objective.shape[1] for part in parts]
+        back = np.argsort(order)
+
+        def joined(arrays: list[Array]) -> Array:
+            return np.concatenate(arrays)[back]
+
         return cls(
             [
-                np.concatenate([padded(part.projections[k], width) for part in parts])
+                joined([padded(p.projections[k], width) for p in parts])
                 for k, width in enumerate(widths)
             ],
-            np.concatenate(
+            joined(
                 [
-                    np.pad(part.objective, ((0, 0), (0, extra)), "edge")
-                    for part, extra in zip(parts, missing, strict=True)
+                    np.pad(p.objective, ((0, 0), (0, rounds - p.objective.shape[1])), "edge")
+                    for p in parts
                 ]
             ),
-            np.concatenate([part.n_iter for part in parts]),
-            np.concatenate([part.converged for part in parts]),
+            joined([part.n_iter for part in parts]),
+            joined([part.converged for part in parts]),
         )
 
 
-def in_order(work: Callable[[slice], T], parts: list[slice]) -> list[T]:
+def in_order(work: Callable[[Array], T], parts: list[Array]) -> list[T]:
     """Work on one part of a stack after the other; `tenfold.threads` shares them out instead."""
     return [work(part) for part in parts]
 
@@ -96,13 +100,14 @@ def alternate(
     step = max(1, CACHE_BYTES // (8 * max(criterion.shape) ** 2))
     if criterion.is_answered_by_passes():
         step = len(ranks)  # a pass answers all models
-    parts = [slice(a, min(a + step, len(ranks))) for a in range(0, len(ranks), step)]
+    order = np.argsort(criterion.owners, kind="stable")  # a group is asked for many models at once
+    parts = [order[start : start + step] for start in range(0, len(order), step)]
 
-    def work(part: slice) -> Alternation:
+    def work(part: Array) -> Alternation:
         return _alternate(criterion.of_models(part), ranks[part], recipe.of_models(part))
 
     found = share(work, parts)
-    return Alternation.stacked(found) if len(found) > 1 else found[0]
+    return Alternation.stacked(found, order)
 
 
 def _alternate(criterion: Criterion, ranks: Array, recipe: Recipe) -> Alternation:

@@ -39,7 +39,7 @@ class Criterion:
     balance: Array
     full_shape: tuple[int, ...] | None = None
 
-    def of_models(self, part: slice) -> Criterion:
+    def of_models(self, part: Array) -> Criterion:
         """The criterion of a part of the models."""
         return replace(
             self,
@@ -102,7 +102,7 @@ class Recipe:
     max_iter: int = 20
     tol: float = 1e-5
 
-    def of_models(self, part: slice) -> Recipe:
+    def of_models(self, part: Array) -> Recipe:
         """The recipe of a part of the models."""
         ridge, absolute = of_models(self.ridge, part), of_models(self.absolute_ridge, part)
         return replace(self, ridge=ridge, absolute_ridge=absolute)

@@ -224,7 +224,7 @@ class Scatter:
     def __mul__(self, factor: Array | float) -> Scatter:
         return Scatter(tuple((coefficient * factor, part) for coefficient, part in self.terms))
 
-    def of_models(self, part: slice) -> Scatter:
+    def of_models(self, part: Array) -> Scatter:
         """The scatter of a part of the models."""
         return Scatter(tuple((of_models(coefficient, part), p) for coefficient, p in self.terms))
 
@@ -286,7 +286,7 @@ def _answers(parts: list[Part], mode: int, factors: Factors, owners: Array) -> d
     return answers
 
 
-def of_models(values: Any, part: slice) -> Any:
+def of_models(values: Any, part: Array) -> Any:
     """The values of a part of the models, where there is one per model."""
     return values[part] if np.ndim(values) else values
 

@@ -14,10 +14,11 @@ from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController  # a dependency of scikit-learn
 
+P = TypeVar("P")
 T = TypeVar("T")
 
 
-def over_threads(work: Callable[[slice], T], parts: list[slice]) -> list[T]:
+def over_threads(work: Callable[[P], T], parts: list[P]) -> list[T]:
     """``work(part)`` for every part, in order."""
     controller = _controller()
     workers = min(len(parts), _allowed(controller)) if len(parts) > 1 else 1
