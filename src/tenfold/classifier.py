@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from tenfold import validation as check
 from tenfold.algebra import Array
@@ -49,6 +49,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         from are out of fold, so that it sees what new samples will look like.
     cv : int, splitter or iterable of splits, default=5
         Folds for those distances; an int never asks for more than the smallest class has samples.
+        Samples that no fold holds out, as with time-ordered splits, do not train `classifier`.
 
     Attributes
     ----------
@@ -176,11 +177,10 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         """
         if self.classifier is None:
             return super().fit(X, y, sample_weight)
-        fresh, X, y, weight = self._prepared(X, y, sample_weight)
-        second = fresh._fit_second(X, y, weight)
-        fitted = super(ClassSpecificClassifier, fresh).fit(X, y, weight)
-        fitted.classifier_ = second
-        return self._replace_by(fitted)
+        second = self._second(X, y, sample_weight)
+        super().fit(X, y, sample_weight)
+        self.classifier_ = second
+        return self
 
     def _check_parts_suffice(self) -> None:
         if self.classifier is not None:
@@ -189,14 +189,23 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
                 "all samples at once; use fit, or classifier=None"
             )
 
-    def _fit_second(self, X: Array, y: Any, weight: Any) -> Any:
-        """The second classifier, trained on out-of-fold distances."""
-        y, weight = check.in_memory(y, weight)
-        distances = np.empty((len(y), len(self.classes_)))
-        for test, bank in held_out(self, X, y, weight, stratified_splits(self.cv, y)):
-            distances[test] = over_blocks(X[test], bank._distances())
+    def _second(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """The second classifier, trained on the distances of samples that were held out."""
         second = clone(self.classifier)
-        return second.fit(distances, y) if weight is None else second.fit(distances, y, weight)
+        if sample_weight is not None and not has_fit_parameter(second, "sample_weight"):
+            raise ValueError(
+                f"classifier={self.classifier!r} takes no sample_weight; leave the weights out, or "
+                "use a classifier that takes them"
+            )
+        fresh, X, y, weight = self._prepared(X, y, sample_weight)
+        y, weight = check.in_memory(y, weight)
+        distances = np.full((len(y), len(fresh.classes_)), np.nan)
+        splits = stratified_splits(self.cv, y, weight)
+        for test, bank in held_out(fresh, X, y, weight, splits):
+            distances[test] = over_blocks(X[test], bank._distances())
+        held = ~np.isnan(distances[:, 0])
+        weights = {} if weight is None else {"sample_weight": weight[held]}
+        return second.fit(distances[held], y[held], **weights)
 
     # -- using ------------------------------------------------------------------------------------
 
@@ -230,8 +239,11 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         spreads = self.spreads_ if self.normalise else None
         return partial(distances_to_classes, subspaces=subspaces, spreads=spreads)
 
+    @available_if(
+        lambda self: self.classifier is None or hasattr(self.classifier, "decision_function")
+    )
     def decision_function(self, X: Any) -> Array:
-        """Minus the distances, or what `classifier` makes of them.
+        """Minus the distances, or the `decision_function` of `classifier` if it has one.
 
         Parameters
         ----------
@@ -245,7 +257,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
             that of the first, as scikit-learn has it.
         """
         second = getattr(self, "classifier_", None)
-        return self._from_distances(X, getattr(second, "decision_function", preference))
+        return self._from_distances(X, preference if second is None else second.decision_function)
 
     def predict(self, X: Any) -> Array:
         """The class of every sample.

@@ -104,18 +104,33 @@ def held_out(
         yield test, fold
 
 
-def stratified_splits(cv: Any, y: Array) -> list[Split]:
-    """Folds that keep the shares of the classes; no more than the smallest class has samples."""
+def stratified_splits(cv: Any, y: Array, weight: Array | None) -> list[Split]:
+    """Folds whose training parts have samples of every class; only samples with weight count.
+
+    An int gives folds that keep the shares of the classes, no more than the smallest class has
+    samples.
+    """
+    used = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
+    counts = np.unique(y[used], return_counts=True)[1]
     if isinstance(cv, Integral):
-        smallest = int(np.unique(y, return_counts=True)[1].min())
-        if smallest < 2:
+        if counts.min() < 2:
             raise ValueError(
                 "a class has 1 sample only, so its distances cannot be out of fold; classifier="
                 "... needs at least 2 samples of every class"
             )
-        n_folds = min(check.check_number("cv", cv, 2, integer=True), smallest)
-        cv = StratifiedKFold(n_folds, shuffle=True, random_state=0)
-    return positions(check_cv(cv).split(np.zeros(len(y)), y), len(y))
+        n_folds = min(check.check_number("cv", cv, 2, integer=True), int(counts.min()))
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
+        return [(used[a], used[b]) for a, b in folds.split(used, y[used])]
+    splits = positions(check_cv(cv).split(np.zeros(len(y)), y), len(y))
+    splits = [(np.intersect1d(a, used), np.intersect1d(b, used)) for a, b in splits]
+    for number, (train, _) in enumerate(splits):
+        missing = np.setdiff1d(y[used], y[train])
+        if len(missing):
+            raise ValueError(
+                f"the training part of fold {number} has no sample of class {missing[0]!r}, so "
+                "there are no distances to it; choose folds (cv) that leave some of every class"
+            )
+    return splits
 
 
 def positions(splits: Iterable[Any], n: int) -> list[Split]:

@@ -13,8 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from tenfold import validation as check
 from tenfold.algebra import Array
 from tenfold.class_specific import ClassSpecificProjector
-from tenfold.folds import Split, held_out
+from tenfold.folds import Split, held_out, positions
 from tenfold.saving import Savable
+
+RATE_ROUNDING = 1e-12  # a rate of exactly the wanted share counts as kept
 
 
 class ClassSpecificVerifier(Savable, BaseEstimator):
@@ -34,14 +36,16 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
         shares of false accepts and false rejects are the same.
     cv : int, splitter or iterable of splits, default=5
         Folds for the held-out scores. An int never asks for more folds than there are positive
-        samples; a single positive sample stays in every training part.
+        samples; a single positive sample stays in every training part, and then only the share
+        of false accepts can be known.
 
     Attributes
     ----------
     projector_ : projector
         The model, fitted on all samples.
     threshold_ : float
-        Scores of at least this are accepted.
+        Scores of at least this are accepted: the lowest of the held-out scores that keeps the
+        wanted rate, or a number just above them all when none does.
     error_rates_ : dict
         Held-out shares of "false_accepts" and, where positives were held out, "false_rejects".
     classes_ : ndarray of shape (C,)
@@ -91,20 +95,23 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
         """
         self._check_parameters()
         model = clone(self.projector).set_params(positive=self.positive)
-        fresh, X, y, weight = model._prepared(X, y, sample_weight)
-        y, weight = check.in_memory(y, weight)
-        is_positive = y == fresh.classes_[fresh._positive()]
-        counted = np.ones(len(y)) if weight is None else weight
-        splits = self._splits(is_positive & (counted > 0), X, y)
-        scores = np.full(len(y), np.nan)
-        for test, fold in held_out(fresh, X, y, weight, splits):
-            scores[test] = fold._scores(X[test])
+        fresh, checked, labels, weight = model._prepared(X, y, sample_weight)
+        labels, weight = check.in_memory(labels, weight)
+        label = fresh.classes_[fresh._positive()]
+        fresh.set_params(positive=label)  # in a fold without it, None would mean another class
+        is_positive = labels == label
+        counted = np.ones(len(labels)) if weight is None else weight
+        splits = self._splits(is_positive, counted > 0, checked, labels)
+        scores = np.full(len(labels), np.nan)
+        for test, fold in held_out(fresh, checked, labels, weight, splits):
+            scores[test] = fold._scores(checked[test])
         held = ~np.isnan(scores) & (counted > 0)
         threshold, rates = self._threshold(scores[held], is_positive[held], counted[held])
-        model.fit(X, y, weight)
-        self.projector_, self.threshold_, self.error_rates_ = model, threshold, rates
-        self.classes_, self.sample_shape_ = model.classes_, model.sample_shape_
-        self.n_features_in_ = model.n_features_in_
+        self.projector_ = model.fit(X, y, sample_weight)
+        self.threshold_, self.error_rates_ = threshold, rates
+        for name in ("classes_", "sample_shape_", "n_features_in_", "feature_names_in_"):
+            if hasattr(model, name):
+                setattr(self, name, getattr(model, name))
         return self
 
     def _check_parameters(self) -> None:
@@ -119,50 +126,56 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
                 f"false_accept_rate is {rate!r}; expected a number from 0 to 1, or 'equal'"
             )
 
-    def _splits(self, is_positive: Array, X: Array, y: Array) -> list[Split]:
-        """Folds in which every training part has positive and other samples."""
+    def _splits(self, is_positive: Array, counts: Array, X: Any, y: Array) -> list[Split]:
+        """Folds in which every training part has positive and other samples that count."""
         if not isinstance(self.cv, Integral):
-            return list(check_cv(self.cv).split(X, y))
+            return positions(check_cv(self.cv).split(X, y), len(y))
         n_folds = check.check_number("cv", self.cv, 2, integer=True)
-        n_positive, n_others = int(is_positive.sum()), int((~is_positive).sum())
-        if n_positive > 1:
-            folds = StratifiedKFold(
-                min(n_folds, n_positive, n_others), shuffle=True, random_state=0
-            )
-            return list(folds.split(np.zeros(len(y)), is_positive))
-        if self.false_accept_rate == "equal":
+        own, others = np.flatnonzero(is_positive & counts), np.flatnonzero(~is_positive & counts)
+        if len(others) < 2:
             raise ValueError(
-                "there is 1 positive sample only, so none can be held out to find the equal error "
-                "rate; pass more, or a number as false_accept_rate"
+                "there is 1 sample of other classes only, so none can be held out to choose the "
+                "threshold; pass more"
             )
-        others, alone = np.flatnonzero(~is_positive), np.flatnonzero(is_positive)
-        folds = KFold(min(n_folds, n_others), shuffle=True, random_state=0)
-        return [
-            (np.concatenate([alone, others[train]]), others[test])
-            for train, test in folds.split(others)
-        ]
+        if len(own) > 1:
+            used = np.concatenate([own, others])
+            folds = StratifiedKFold(
+                min(n_folds, len(own), len(others)), shuffle=True, random_state=0
+            )
+            return [(used[a], used[b]) for a, b in folds.split(used, is_positive[used])]
+        folds = KFold(min(n_folds, len(others)), shuffle=True, random_state=0)
+        return [(np.append(own, others[a]), others[b]) for a, b in folds.split(others)]
 
     def _threshold(
         self, scores: Array, is_positive: Array, weight: Array
     ) -> tuple[float, dict[str, float]]:
-        """The lowest threshold that keeps the wanted rate on held-out scores."""
-        candidates = np.append(np.unique(scores), np.inf)
+        """The lowest threshold that keeps the wanted rate on held-out scores.
+
+        Every held-out score is a candidate, and one just above them all, which accepts nothing.
+        """
         others, own = weight * ~is_positive, weight * is_positive
+        equal = self.false_accept_rate == "equal"
+        if not others.any() or (equal and not own.any()):
+            missing = "the positive class" if others.any() else "other classes"
+            raise ValueError(
+                f"no sample of {missing} was held out, so there is nothing to choose the threshold "
+                f"on; pass more samples or other folds (cv), or a number as false_accept_rate"
+            )
+        candidates = np.unique(scores)
+        candidates = np.append(candidates, np.nextafter(candidates[-1], np.inf))
         order = np.argsort(scores)
-        at = np.searchsorted(scores[order], candidates)  # samples below each candidate
-        accepted = others.sum() - np.append(0.0, np.cumsum(others[order]))[at]
-        rejected = np.append(0.0, np.cumsum(own[order]))[at]
-        false_accepts = accepted / others.sum()
-        if self.false_accept_rate == "equal":
-            false_rejects = rejected / own.sum()
-            best = int(np.argmin(np.maximum(false_accepts, false_rejects)))
+        below = np.searchsorted(scores[order], candidates)  # samples that each would reject
+        rejected, rejected_own = (np.append(0.0, np.cumsum(w[order]))[below] for w in (others, own))
+        false_accepts = 1 - rejected / others.sum()
+        if equal:
+            best = int(np.argmin(np.maximum(false_accepts, rejected_own / own.sum())))
         else:
-            slack = 1e-12  # a rate of exactly the wanted share counts as kept
-            best = int(np.argmax(false_accepts <= self.false_accept_rate + slack))
-        rates = {"false_accepts": float(false_accepts[best])}
+            kept = false_accepts <= self.false_accept_rate + RATE_ROUNDING
+            best = int(np.argmax(kept))
+        rates = {"false_accepts": float(max(0.0, false_accepts[best]))}
         if own.any():
-            rates["false_rejects"] = float(rejected[best] / own.sum())
-        return _just_below(scores, candidates, best), rates
+            rates["false_rejects"] = float(rejected_own[best] / own.sum())
+        return float(candidates[best]), rates
 
     def decision_function(self, X: Any) -> Array:
         """Minus the distance to the positive mean in the subspace.
@@ -236,11 +249,3 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
         tags.target_tags.required = True
         tags.input_tags.three_d_array = True
         return tags
-
-
-def _just_below(scores: Array, candidates: Array, best: int) -> float:
-    """Midway between the accepted score and the one below it, so that rounding decides nothing."""
-    lower = candidates[best - 1] if best else candidates[best]
-    if np.isinf(candidates[best]):  # nothing may be accepted
-        return float(np.nextafter(scores.max() / 2, np.inf)) if scores.size else 0.0
-    return float((lower + candidates[best]) / 2)
