@@ -20,7 +20,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,  # plain help: it fits on a screen and goes through a pipe
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
 
 

@@ -1,0 +1,279 @@
+"""How the command line behaves: help, JSON, exit codes, completion, interruption, start."""
+
+import csv
+import json
+import os
+import pty
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tenfold as library
+from tenfold.cli.app import COMMANDS
+from tenfold.cli.methods import method_names
+from tenfold.methods import ALL_METHODS
+
+NAMES = [work.__name__ for work in COMMANDS]
+EXECUTABLE = [sys.executable, "-m", "tenfold.cli"]
+
+
+def start(*words, **more):
+    return subprocess.run([*EXECUTABLE, *words], capture_output=True, text=True, **more)
+
+
+# ── Help ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", ["", *NAMES])
+def test_help_fits_on_a_screen(tenfold, name):
+    run = tenfold(*name.split(), "--help")
+    lines = run.out.splitlines()
+    assert run.code == 0
+    assert len(lines) <= 30
+    assert max(map(len, lines)) <= 80
+
+
+def test_the_first_page_lists_every_command(tenfold):
+    page = tenfold("--help").out
+    assert [name for name in NAMES if f"\n  {name} " not in page] == []
+    assert "DATA" in page
+
+
+def example(tenfold, name):
+    (command,) = re.findall(r"Example: tenfold (.*)", tenfold(name, "--help").out)
+    return shlex.split(command)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("reproduce", "demo")])
+def test_the_example_of_every_help_page_works(tenfold, verifier, name):
+    words = example(tenfold, name)
+    assert words[0] == name
+    run = tenfold(*words)
+    assert run.code == 0, run.err
+    assert run.out
+
+
+def test_the_version_is_the_version_of_the_library(tenfold):
+    assert tenfold("--version").out == f"tenfold {library.__version__}\n"
+
+
+def test_a_method_on_the_command_line_is_a_method_of_the_library():
+    assert set(method_names()) == {M.__name__.lower() for M in ALL_METHODS}
+
+
+# ── JSON ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("reproduce", "demo")])
+def test_every_command_speaks_json(tenfold, verifier, name):
+    run = tenfold(*example(tenfold, name), "--json")
+    assert run.code == 0, run.err
+    assert isinstance(json.loads(run.out), dict)
+    assert run.out.count("\n") == 1
+
+
+# ── On a terminal and off it ────────────────────────────────────────────────────────────────────
+
+
+def test_tables_are_drawn_on_a_terminal_only(verifier):
+    words = [*EXECUTABLE, "evaluate", str(verifier), "faces"]
+    plain = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "│" not in plain.stdout
+    assert "average precision" in plain.stdout
+    master, slave = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    with subprocess.Popen(words, stdout=slave, stderr=slave, env=environment) as process:
+        os.close(slave)
+        drawn = b""
+        while True:
+            try:
+                piece = os.read(master, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not piece:
+                break
+            drawn += piece
+    os.close(master)
+    assert process.returncode == 0
+    assert "│" in drawn.decode()
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(here, tenfold, bank):
+    rng = np.random.default_rng(0)
+    np.savez("large.npz", X=rng.random((5000, 8, 6)), y=np.repeat(["s6", "s7"], 2500))
+    words = [*EXECUTABLE, "score", str(bank), "large.npz"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline().startswith(b"sample,label,decision")
+        process.stdout.close()
+        complaints = process.stderr.read()
+    assert complaints == b""
+    assert process.returncode in (0, 1)  # 0 where the pipe took everything
+
+
+def test_progress_and_warnings_stay_out_of_the_output(tenfold, faces):
+    run = tenfold("fit", faces, "--set", "max_iter=1", "-o", "m.safetensors", "--json")
+    json.loads(run.out)
+    assert run.err.startswith("tenfold: warning: ")
+    assert run.err.count("\n") == 1
+    assert "--set max_iter=100" in run.err
+
+
+# ── Interruption ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_control_c_ends_the_work_and_leaves_nothing(here):
+    """The data come through a pipe that never ends, so the command is surely at work."""
+    os.mkfifo("endless.csv")
+    words = [*EXECUTABLE, "fit", "endless.csv", "-o", "model.safetensors"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+        with open("endless.csv", "w", encoding="utf-8") as file:  # waits for the reader
+            file.write("label,a,b\nx,1,2\n")
+            file.flush()
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=60)
+        said = process.stderr.read()
+    assert process.returncode == 130
+    assert said.startswith("tenfold: interrupted")
+    assert said.count("\n") == 1
+    assert sorted(path.name for path in here.iterdir()) == ["endless.csv"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fit", "faces", "--ranks", "2,2", "-o", "old"),
+        ("score", "s7.safetensors", "faces", "-o", "old"),
+        ("export", "s7.safetensors", "--onnx", "old"),
+        ("report", "s7.safetensors", "faces", "-o", "old"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_control_c_while_writing_keeps_the_old_file(tenfold, here, verifier, monkeypatch, words):
+    suffix = {"fit": ".safetensors", "score": ".csv", "export": ".onnx", "report": ".html"}
+    output = Path(f"old{suffix[words[0]]}")
+    output.write_text("what was there before")
+    before = sorted(here.rglob("*"))
+
+    def interrupted(*arguments, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    run = tenfold(*(str(output) if word == "old" else word for word in words))
+    assert run.code == 130, run.err
+    assert output.read_text() == "what was there before"
+    assert sorted(here.rglob("*")) == before
+
+
+# ── Start ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_help_is_quick_because_nothing_heavy_is_imported():
+    code = (
+        "import sys\n"
+        "from tenfold.cli.app import app\n"
+        "heavy = {'numpy', 'scipy', 'sklearn', 'rich', 'pandas'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
+WITHOUT = """
+import sys
+
+class Missing:
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in ("typer", "rich"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing)
+from tenfold.cli import main
+main()
+"""
+
+
+def test_without_its_extra_the_command_says_how_to_get_it():
+    run = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True)
+    assert run.returncode == 2
+    assert run.stderr.count("\n") == 1
+    assert 'pip install "tenfold[cli]"' in run.stderr
+
+
+def test_the_command_is_installed():
+    from importlib.metadata import entry_points
+
+    (script,) = entry_points(group="console_scripts", name="tenfold")
+    assert script.value == "tenfold.cli:main"
+
+
+def test_a_usage_error_is_bad_input():
+    run = start("fit")
+    assert run.returncode == 2
+    assert "--help" in run.stderr
+    assert start("no-such-command").returncode == 2
+
+
+# ── Completion ──────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("tenfold ev", "evaluate"),
+        ("tenfold fit --method mc", "mcsda"),
+        ("tenfold fit --rid", "--ridge"),
+    ],
+)
+def test_the_shell_completes_commands_options_and_methods(typed, offered):
+    words = typed.split()
+    environment = {
+        **os.environ,
+        "_TENFOLD_COMPLETE": "complete_bash",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    run = start(env=environment)
+    assert offered in run.stdout.split()
+
+
+# ── From the README ─────────────────────────────────────────────────────────────────────────────
+
+ROOT = Path(__file__).parents[2]
+
+
+def readme_commands() -> list[list[str]]:
+    """The commands of the README that speak of the folder ``faces``, in their order."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^ *(?:\$ )?tenfold (.*\bfaces\b.*)$", text, flags=re.MULTILINE)
+    return [shlex.split(line, comments=True) for line in lines]
+
+
+@pytest.mark.realdata
+def test_a_new_user_follows_the_readme_on_real_faces(data_root, here):
+    source = data_root / "orl"
+    if not source.is_dir():
+        pytest.skip(f"no ORL faces in {source}")
+    for image in source.glob("s*/*.pgm"):
+        folder = here / "faces" / image.parent.name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / image.name).write_bytes(image.read_bytes())
+    commands = readme_commands()
+    wanted = ["compare", "fit", "evaluate", "score", "report"]
+    assert [words[0] for words in commands] == wanted
+    for words in commands:
+        run = start(*words)
+        assert run.returncode == 0, f"tenfold {' '.join(words)}\n{run.stderr}"
+        if words[0] == "evaluate":
+            figures = json.loads(start(*words, "--json").stdout)
+    assert figures["average_precision"] > 0.9
+    with open("scores.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == figures["samples"]
+    page = (here / "report.html").stat().st_size
+    assert 10_000 < page < 5_000_000
