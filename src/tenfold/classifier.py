@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -112,13 +113,16 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
             )
         self.projector._check_parameters()
 
-    def _member(self, label: Any) -> ClassSpecificProjector:
-        """The projector of one class, knowing the data's shape and classes, not yet learned."""
-        member = clone(self.projector).set_params(positive=label)
+    def _members(self) -> list[ClassSpecificProjector]:
+        """The projector of each class, knowing the data's shape and classes, not yet learned."""
+        member = clone(self.projector)
         for name in ("sample_shape_", "n_features_in_", "classes_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(member, name, getattr(self, name))
-        return member
+        members = [copy(member) for _ in self.classes_]  # a clone costs as much as solving a model
+        for member, label in zip(members, self.classes_, strict=True):
+            member.positive = label
+        return members
 
     def _samples(self, X: Array) -> Array:
         return self.projector._samples(X)
@@ -126,12 +130,12 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
     # -- what a learner says ----------------------------------------------------------------------
 
     def _workload(self) -> Workload:
-        one = [self._member(label)._workload() for label in self.classes_]
+        one = [member._workload() for member in self._members()]
         ranks = tuple(np.max([work.ranks for work in one], axis=0).tolist())
         return replace(one[0], models=len(one), ranks=ranks)
 
     def _models(self, statistics: ClassStatistics) -> Models:
-        members = [self._member(label) for label in self.classes_]
+        members = self._members()
         positives = np.arange(len(members))
         plain = [member.set_params(shrinkage=0.0)._models(statistics) for member in members]
         shrinkage = shrinkage_of(self.projector.shrinkage, statistics, positives)
@@ -143,11 +147,9 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
     def _take(
         self, statistics: ClassStatistics, models: Models, found: Alternation, rows: Array
     ) -> None:
-        self.projectors_ = []
-        for label, row in zip(self.classes_, rows, strict=True):
-            member = self._member(label)
+        self.projectors_ = self._members()
+        for member, row in zip(self.projectors_, rows, strict=True):
             member._take(statistics, models, found, np.array([row]))
-            self.projectors_.append(member)
         self.spreads_ = in_class_spreads(statistics, found, rows, models.shrinkage[rows])
 
     def _warn_unless_converged(self, found: Alternation) -> None:
