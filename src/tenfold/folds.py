@@ -8,10 +8,8 @@ atoms. K-fold splits have K atoms, time-ordered splits one more than folds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import reduce
 from math import prod
 from numbers import Integral
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -21,12 +19,12 @@ from tenfold import validation as check
 from tenfold.algebra import Array
 from tenfold.choosing import moments_of, moments_pay, statistics_of
 from tenfold.learning import Learner
-from tenfold.moments import ClassMoments, ClassStatistics
+from tenfold.moments import ClassMoments, ClassStatistics, weighted_mean
 from tenfold.passes import codes_of
 from tenfold.samples import MEMORY_BUDGET, Workload
 from tenfold.sources import Source
 
-ADDING = 4  # samples that are read while one table is added to another
+ADDING = 20  # samples that are read while one table is added to another
 Split = tuple[Array, Array]  # positions of the training and of the test samples
 
 
@@ -68,7 +66,7 @@ def fold_statistics(
     ):
         moments = _moments_of_atoms(samples, y, weight, atoms, classes)
         for rows in parts:
-            yield reduce(add, (moments[a] for a in np.unique(atoms[rows]))).present()
+            yield _together([moments[a] for a in np.unique(atoms[rows])]).present()
         return
     for rows in parts:
         labels, own = (None if column is None else column[rows] for column in (y, weight))
@@ -166,10 +164,11 @@ def _sharing_pays(
     n, shape, n_tables = len(samples), samples.shape[1:], (int(atoms.max()) + 1) * n_classes
     if kind == "samples" or 8 * n_tables * prod(shape) ** 2 > MEMORY_BUDGET:
         return False
-    if n + ADDING * n_parts * n_tables > n * n_parts:
-        return False
-    asked = kind == "moments" or isinstance(samples, Source)
-    return asked or moments_pay(n, shape, n_classes, workload)
+    if isinstance(samples, Source):
+        return True  # reading is dearer than any sum
+    sharing_costs, not_sharing = n + ADDING * n_parts * n_tables, n * n_parts
+    asked = kind == "moments" or moments_pay(n, shape, n_classes, workload)
+    return asked and sharing_costs <= not_sharing
 
 
 def _moments_of_atoms(
@@ -182,3 +181,17 @@ def _moments_of_atoms(
     return [
         ClassMoments(classes, both.counts[cut], both.means[cut], both.scatters[cut]) for cut in cuts
     ]
+
+
+def _together(parts: list[ClassMoments]) -> ClassMoments:
+    """The sum of moments of the same classes, with one step for all instead of one for each."""
+    counts = np.stack([part.counts for part in parts])  # (A, C)
+    means = np.stack([part.means for part in parts])  # (A, C, I_1, ..., I_K)
+    together = np.stack([weighted_mean(means[:, c], n) for c, n in enumerate(counts.T)])
+    scatters = parts[0].scatters.copy()
+    for part in parts[1:]:
+        scatters += part.scatters
+    for c, n in enumerate(counts.T):
+        steps = (means[:, c] - together[c]).reshape(len(parts), -1)
+        scatters[c] += (steps.T * n) @ steps
+    return ClassMoments(parts[0].classes, counts.sum(axis=0), together, scatters)

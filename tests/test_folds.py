@@ -1,0 +1,203 @@
+"""Statistics of every training part from one reading, and estimators without their test samples."""
+
+import numpy as np
+import pytest
+from reference import problem
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    RepeatedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    TimeSeriesSplit,
+)
+
+from tenfold import MCSDA, MPCA, ClassMoments, ClassSpecificClassifier
+from tenfold import folds as module
+from tenfold.folds import fold_statistics, held_out, positions, stratified_splits
+from tenfold.samples import Workload
+from tenfold.sources import StoredSamples
+
+X, y = problem((4, 3), classes=3, per_class=150, seed=1)
+WORK = Workload(1, 20, (2, 2))
+GROUPS = np.arange(len(X)) % 7
+SPLITTERS = {
+    "KFold": KFold(5),
+    "StratifiedKFold": StratifiedKFold(4),
+    "GroupKFold": GroupKFold(3),
+    "TimeSeriesSplit": TimeSeriesSplit(5),
+    "ShuffleSplit": ShuffleSplit(3, random_state=0),
+    "RepeatedKFold": RepeatedKFold(n_splits=2, n_repeats=3, random_state=0),
+    "many": ShuffleSplit(20, random_state=0),
+}
+each_splitter = pytest.mark.parametrize("name", SPLITTERS)
+
+
+def splits_of(name):
+    groups = (GROUPS,) if name == "GroupKFold" else ()
+    return positions(SPLITTERS[name].split(X, y, *groups), len(X))
+
+
+def prepared(estimator, *data):
+    return estimator._prepared(*data)[0]
+
+
+def counted(monkeypatch):
+    """A list that grows by the number of samples of every batch that moments are made of."""
+    seen = []
+
+    def moments_of(samples, *rest):
+        seen.append(len(samples))
+        return ClassMoments.from_batch(np.asarray(samples), *rest[:2], classes=rest[2])
+
+    monkeypatch.setattr(module, "moments_of", moments_of)
+    return seen
+
+
+@each_splitter
+@pytest.mark.parametrize("statistics", ["auto", "moments", "samples"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_statistics_of_folds_are_those_of_their_training_parts(name, statistics, weighted):
+    weight = np.random.default_rng(0).uniform(0, 2, len(X)) if weighted else None
+    splits = splits_of(name)
+    learner = prepared(MCSDA(statistics=statistics), X, y, weight)
+    found = list(fold_statistics(learner, X, y, weight, splits, WORK))
+    assert len(found) == len(splits) + 1
+    every = np.arange(len(X))
+    for (train, _), own in zip([*splits, (every, every)], found, strict=True):
+        part = ClassMoments.from_batch(
+            X[train], y[train], None if weight is None else weight[train]
+        )
+        assert own.classes.tolist() == part.classes.tolist()
+        np.testing.assert_allclose(own.counts, part.counts, rtol=1e-12)
+        np.testing.assert_allclose(own.means, part.means, atol=1e-12)
+        factors = [np.eye(4)[None], np.eye(3)[None]]
+        for code in range(len(part.classes)):
+            asked = (0, factors, np.zeros(1, dtype=int))
+            np.testing.assert_allclose(
+                own.in_class(np.array([code])).along(*asked),
+                part.in_class(np.array([code])).along(*asked),
+                rtol=1e-10,
+                atol=1e-12,
+            )
+
+
+@pytest.mark.parametrize("name", ["KFold", "StratifiedKFold", "GroupKFold", "TimeSeriesSplit"])
+def test_folds_that_share_samples_read_them_once(name, monkeypatch):
+    seen = counted(monkeypatch)
+    learner = prepared(MCSDA(statistics="moments"), X, y, None)
+    list(fold_statistics(learner, X, y, None, splits_of(name), Workload(100, 20, (2, 2))))
+    assert seen == [len(X)]
+
+
+def test_stores_are_read_once_too(monkeypatch):
+    seen = counted(monkeypatch)
+    learner = prepared(MCSDA(), X, y, None)
+    stored = StoredSamples.of(X)
+    monkeypatch.setattr(StoredSamples, "__array__", lambda self, dtype=None, copy=None: X, False)
+    list(fold_statistics(learner, stored, y, None, splits_of("KFold"), WORK))
+    assert seen == [len(X)]
+
+
+def test_parts_are_not_shared_when_adding_them_up_costs_more_than_reading(monkeypatch):
+    seen = counted(monkeypatch)
+    learner = prepared(MCSDA(statistics="moments"), X, y, None)
+    list(fold_statistics(learner, X, y, None, splits_of("many"), WORK))
+    assert seen == []
+
+
+def test_samples_that_a_fold_takes_twice_count_twice():
+    rng = np.random.default_rng(0)
+    draws = [(rng.integers(0, len(X), len(X)), np.arange(5)) for _ in range(2)]
+    learner = prepared(MCSDA(statistics="moments"), X, y, None)
+    found = list(fold_statistics(learner, X, y, None, draws, WORK))
+    for (train, _), own in zip(draws, found, strict=False):
+        part = ClassMoments.from_batch(X[train], y[train])
+        np.testing.assert_array_equal(own.counts, part.counts)
+        np.testing.assert_allclose(own.scatters, part.scatters, atol=1e-12)
+
+
+@pytest.mark.parametrize("statistics", ["moments", "samples"])
+@pytest.mark.parametrize("why", ["no sample", "no weight"])
+def test_a_class_without_training_samples_is_unknown_in_that_fold(statistics, why):
+    rare = np.where(np.arange(len(y)) < 2, 7, y)  # two samples of class 7, the largest label
+    weight = np.ones(len(y))
+    if why == "no weight":
+        weight[1] = 0.0
+        splits = [(np.arange(1, len(y)), np.arange(1)), (np.arange(50), np.arange(50, 60))]
+    else:
+        splits = [(np.arange(2, len(y)), np.arange(2)), (np.arange(50), np.arange(50, 60))]
+    learner = prepared(MCSDA(statistics=statistics), X, rare, weight)
+    first, second, whole = fold_statistics(learner, X, rare, weight, splits, WORK)
+    assert first.classes.tolist() == [0, 1, 2]
+    assert second.classes.tolist() == whole.classes.tolist() == [0, 1, 2, 7]
+    assert first.count == len(y) - 2
+
+
+def test_labels_that_never_count_do_not_spill_into_other_classes():
+    beyond = np.where(np.arange(len(y)) == 4, 9, y)
+    weight = np.where(beyond == 9, 0.0, 1.0)
+    learner = prepared(MCSDA(statistics="moments"), X, beyond, weight)
+    splits = positions(KFold(3).split(X), len(X))
+    found = list(fold_statistics(learner, X, beyond, weight, splits, WORK))
+    assert found[-1].classes.tolist() == [0, 1, 2]
+    expected = ClassMoments.from_batch(np.delete(X, 4, axis=0), np.delete(y, 4))
+    np.testing.assert_allclose(found[-1].means, expected.means, atol=1e-13)
+
+
+def test_methods_without_labels_have_one_class_in_every_fold():
+    learner = prepared(MPCA(statistics="moments"), X, None, None)
+    splits = positions(KFold(3).split(X), len(X))
+    found = list(fold_statistics(learner, X, None, None, splits, WORK))
+    assert [own.count for own in found] == [*(len(train) for train, _ in splits), len(X)]
+
+
+def test_held_out_samples_play_no_part():
+    learner = prepared(ClassSpecificClassifier(MCSDA(ranks=2, tol=10.0)), X, y, None)
+    splits = positions(StratifiedKFold(3).split(X, y), len(X))
+    seen = np.zeros(len(X), dtype=int)
+    for number, (test, fold) in enumerate(held_out(learner, X, y, None, splits)):
+        seen[test] += 1
+        spoilt = X.copy()
+        spoilt[test] = 1e3
+        again = [f for _, f in held_out(learner, spoilt, y, None, splits)][number]
+        np.testing.assert_allclose(fold._distances()(X[:9]), again._distances()(X[:9]), rtol=1e-6)
+    assert (seen == 1).all()
+
+
+def test_splits_may_be_masks_lists_or_slices():
+    mask = np.arange(6) < 4
+    asked = [(mask, ~mask), ([0, 1, 2, 3], [-2, -1]), (slice(4), slice(4, 6))]
+    for train, test in positions(asked, 6):
+        assert train.tolist() == [0, 1, 2, 3]
+        assert test.tolist() == [4, 5]
+
+
+def test_folds_that_hold_nothing_are_refused():
+    with pytest.raises(ValueError, match=r"cv gives no folds; pass at least one"):
+        positions([], 6)
+    with pytest.raises(ValueError, match=r"fold 0 of cv has no training samples; give it some"):
+        positions([([], [1])], 6)
+    with pytest.raises(ValueError, match=r"fold 1 of cv has no test samples; give it some"):
+        positions([([0], [1]), ([0], [])], 6)
+
+
+def test_folds_are_as_many_as_the_smallest_class_allows():
+    labels = np.repeat([0, 1], [3, 20])
+    assert len(stratified_splits(5, labels, None)) == 3
+    for train, _ in stratified_splits(5, labels, None):
+        assert set(labels[train]) == {0, 1}
+    weight = np.where(np.arange(23) == 0, 0.0, 1.0)
+    splits = stratified_splits(5, labels, weight)
+    assert len(splits) == 2
+    assert sorted(np.concatenate([test for _, test in splits]).tolist()) == list(range(1, 23))
+
+
+def test_folds_must_leave_samples_of_every_class():
+    labels = np.repeat([0, 1], [2, 8])
+    with pytest.raises(ValueError, match=r"fold 0 has no sample of class .*0.*choose folds"):
+        stratified_splits([(np.arange(2, 10), np.arange(2))], labels, None)
+    with pytest.raises(ValueError, match=r"1 sample only.*at least 2 samples of every class"):
+        stratified_splits(5, np.array([0, 1, 1]), None)
+    with pytest.raises(ValueError, match=r"cv is 1; expected an integer of 2 or more"):
+        stratified_splits(1, labels, None)
