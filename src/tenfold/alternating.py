@@ -15,7 +15,7 @@ from tenfold.solvers import NESTED, orthonormalised, with_fixed_signs
 T = TypeVar("T")
 Share = Callable[[Callable[[Array], T], list[Array]], list[T]]  # work on parts of a stack
 
-CACHE_BYTES = 2**18  # of one matrix per model of a part
+CACHE_BYTES = 2**19  # of one matrix per model of a part
 
 
 @dataclass(frozen=True, eq=False)
