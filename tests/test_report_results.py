@@ -1,0 +1,156 @@
+"""The report of a run: our figures beside the paper's, and nothing else."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from tenfold.experiments import complexity
+from tenfold.report import write_report
+from tenfold.report.results_page import read_run, results_page
+
+TABLE = {
+    "title": "Table 1",
+    "columns": ["", "k=0.1", "k=0.5", "t"],
+    "rows": [
+        ["CSDA", "77.81 (76.81; +1.0)", "97.31 (97.81; -0.5)", 12.0],
+        ["MCSDA", "67.20 (72.20; -5.0)", "95.69 (95.69; +0.0)", None],
+    ],
+    "notes": ["A note."],
+}
+
+
+def face_record(row, k, oracle, paper):
+    difference = None if paper is None else oracle - paper
+    return {"row": row, "k": k, "oracle": oracle, "paper": paper, "difference": difference}
+
+
+FACES = [
+    face_record("CSDA", 0.1, 77.81, 76.81),
+    face_record("CSDA", 0.5, 97.31, 97.81),
+    face_record("MCSDA", 0.1, 67.20, 72.20),
+    face_record("MCSDA", 0.5, 95.69, 95.69),
+    face_record("pixels", 0.5, 90.0, None),
+]
+
+
+def book_record(row, variant, metric, mean, paper):
+    return {
+        "row": row,
+        "variant": variant,
+        "metric": metric,
+        "mean": mean,
+        "std": 1.0,
+        "folds": [mean - 1.0, mean + 1.0],
+        "paper": paper,
+    }
+
+
+BOOK = [
+    book_record("MCSDA", "plain", "F1", 44.0, 46.72),
+    book_record("MCSDA", "normalised", "F1", 47.5, 46.72),
+    book_record("MCSDA", "plain", "accuracy", 70.0, 83.66),
+    book_record("LDA", "", "F1", 48.25, None),
+    {**book_record("N-BoF", "", "F1", 0.0, 41.63), "mean": None, "std": None, "folds": []},
+]
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Return a function that writes the folder of a run."""
+
+    def written(records):
+        folder = tmp_path / "run"
+        folder.mkdir(exist_ok=True)
+        parts = {
+            "tables.json": {"title": "Table 1: faces", "tables": [TABLE]},
+            "results.json": {"records": records},
+            "times.json": {"facts": {"date": "Finished on 2026-11-15."}},
+        }
+        for name, content in parts.items():
+            (folder / name).write_text(json.dumps(content), encoding="utf-8")
+        return folder
+
+    return written
+
+
+def test_the_summary_counts_the_figures_that_agree(run):
+    page = results_page(run(FACES))
+    assert page.summary == (
+        "Of 4 figures that the paper prints, 3 are met within 3 points of mean average precision; "
+        "ours minus the paper's is −1.1 on average and −5.0 at most."
+    )
+    assert page.headline[0] == ("3 of 4", "within 3 points of the paper")
+    assert page.headline[2] == ("95.7", "MCSDA at k = 0.5; paper 95.7")
+
+
+def test_the_picture_draws_ours_and_the_papers(run, monkeypatch):
+    from tenfold.plots import drawing
+
+    kept = []
+    make = drawing.detached_axes
+    monkeypatch.setattr(drawing, "detached_axes", lambda size: kept.append(make(size)) or kept[-1])
+    results_page(run(FACES))
+    (ax,) = kept
+    drawn = [(line.get_linestyle(), *map(tuple, line.get_data())) for line in ax.lines]
+    assert drawn == [
+        ("-", (0.1, 0.5), (77.81, 97.31)),
+        ("--", (0.1, 0.5), (76.81, 97.81)),
+        ("-", (0.1, 0.5), (67.20, 95.69)),
+        ("--", (0.1, 0.5), (72.20, 95.69)),
+    ]
+
+
+def test_the_order_book_is_summed_up_by_its_f1(run):
+    page = results_page(run(BOOK))
+    assert page.summary == (
+        "Over 2 folds, LDA has the highest mean F1, 48.2 %. MCSDA reaches 47.5 %; the paper "
+        "prints 46.7 %."
+    )
+
+
+def test_a_table_on_the_page_is_the_table_of_the_run(run, tmp_path):
+    html = write_report(run(FACES), None, tmp_path / "page.html").read_text(encoding="utf-8")
+    body = re.search(r"<tbody>(.*?)</tbody>", html, flags=re.DOTALL).group(1)
+    rows = [
+        [
+            re.sub(r"<[^>]+>", "", cell).strip()
+            for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.S)
+        ]
+        for row in re.findall(r"<tr>(.*?)</tr>", body, flags=re.DOTALL)
+    ]
+    assert rows == [
+        ["CSDA", "77.81 (76.81; +1.0)", "97.31 (97.81; -0.5)", "12.00"],
+        ["MCSDA", "67.20 (72.20; -5.0)", "95.69 (95.69; +0.0)", "–"],
+    ]
+    values = re.findall(r'data-value="([^"]*)"', body)
+    assert list(map(float, values)) == [77.81, 97.31, 12.0, 67.20, 95.69]
+    assert "A note." in html
+    assert "Finished on 2026-11-15." in html
+
+
+def test_a_real_run_becomes_a_page(tmp_path):
+    found = complexity(out=tmp_path / "times", quick=True, progress=False)
+    page = results_page(tmp_path / "times")
+    assert [section.title for section in page.sections[:-1]] == [t.title for t in found.tables]
+    assert len(page.sections[0].blocks[0].rows) == len(found.tables[0].rows)
+    assert read_run(tmp_path / "times" / "results.json").records == found.records
+    html = write_report(str(tmp_path / "times"), None, tmp_path / "page.html").read_text()
+    assert html.count("<table>") == len(found.tables)
+
+
+def test_a_folder_that_is_no_run_is_named(tmp_path, run):
+    with pytest.raises(FileNotFoundError, match=r"tables\.json is not there"):
+        write_report(tmp_path, None, tmp_path / "page.html")
+    folder = run(FACES)
+    (folder / "results.json").write_text("{")
+    with pytest.raises(ValueError, match="are damaged"):
+        write_report(folder, None, tmp_path / "page.html")
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_without_the_papers_figures_nothing_is_claimed(run):
+    page = results_page(run([face_record("pixels", 0.5, 90.0, None)]))
+    assert page.summary == "1 figure in 1 table."
+    assert np.size(page.headline) == 0
