@@ -1,0 +1,39 @@
+"""The demo: honest figures, in seconds, without noise."""
+
+import re
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.metrics import average_precision_score
+from sklearn.model_selection import train_test_split
+
+from tenfold import demo
+
+
+def test_the_demo_prints_a_table_of_three_methods_and_where_to_go_next(capsys):
+    demo.main()
+    printed, complaints = capsys.readouterr()
+    rows = dict(re.findall(r"^  (mean image|\w+) .* (\d+\.\d)%", printed, flags=re.MULTILINE))
+    assert list(rows) == ["mean image", "CMDA", "MCSDA", "CSDA"]
+    # Both class-specific methods find digits better than the distance to their mean image does.
+    assert float(rows["MCSDA"]) > float(rows["mean image"])
+    assert float(rows["CSDA"]) > float(rows["mean image"])
+    assert "Where to go next" in printed
+    assert not complaints
+
+
+def test_the_precision_of_the_demo_is_that_of_scikit_learn():
+    digits = load_digits()
+    X, Z, y, z = train_test_split(
+        digits.images / 16, digits.target, test_size=0.5, stratify=digits.target, random_state=0
+    )
+    means = [X[y == d].mean(axis=0).ravel() for d in range(10)]
+    flat = Z.reshape(len(Z), -1)
+    expected = np.mean(
+        [
+            average_precision_score(z == d, -np.sum((flat - mean) ** 2, axis=1))
+            for d, mean in enumerate(means)
+        ]
+    )
+    found = demo.mean_average_precision(demo.mean_images(X, y)(Z), z)
+    assert abs(found - expected) < 1e-12
