@@ -14,7 +14,7 @@ ORDINARY := -m "not realdata and not slow and not browser and not big and not cl
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help setup setup-docs setup-neural demo test test-realdata test-slow test-browser test-oldest \
+.PHONY: help setup setup-docs setup-neural demo test test-realdata test-slow test-cluster test-browser test-oldest \
 	lint types format docs bench big dist constraints clean
 
 help: ## list the targets
