@@ -134,8 +134,12 @@ def test_a_real_run_becomes_a_page(tmp_path):
     found = complexity(out=tmp_path / "times", quick=True, progress=False)
     page = results_page(tmp_path / "times")
     assert [section.title for section in page.sections[:-1]] == [t.title for t in found.tables]
-    assert len(page.sections[0].blocks[0].rows) == len(found.tables[0].rows)
+    assert len(page.sections[0].blocks[1].rows) == len(found.tables[0].rows)
     assert read_run(tmp_path / "times" / "results.json").records == found.records
+    largest = max(
+        (r for r in found.records if r["method"] == "MCSDA"), key=lambda r: (r["I"], -r["N"])
+    )
+    assert f"{1000 * largest['seconds']:.3g} ms with MCSDA" in page.summary
     html = write_report(str(tmp_path / "times"), None, tmp_path / "page.html").read_text()
     assert html.count("<table>") == len(found.tables)
 
