@@ -31,6 +31,12 @@ from tenfold.samples import Workload
 from tenfold.sources import over_blocks
 
 
+def _learns_from_parts(bank: ClassSpecificClassifier) -> bool:
+    if bank.classifier is None:
+        return True
+    raise ValueError("out-of-fold distances need all samples at once; use fit, or classifier=None")
+
+
 class ClassSpecificClassifier(ClassifierMixin, Learner):
     """One class-specific subspace per class; the class whose mean is nearest in its own wins.
 
@@ -184,21 +190,14 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         self.classifier_ = second
         return self
 
-    def _check_parts_suffice(self) -> None:
-        if self.classifier is not None:
-            raise ValueError(
-                f"classifier={self.classifier!r} learns from out-of-fold distances, which need "
-                "all samples at once; use fit, or classifier=None"
-            )
+    partial_fit = available_if(_learns_from_parts)(Learner.partial_fit)
+    fit_moments = available_if(_learns_from_parts)(Learner.fit_moments)
 
     def _second(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """The second classifier, trained on the distances of samples that were held out."""
         second = clone(self.classifier)
         if sample_weight is not None and not has_fit_parameter(second, "sample_weight"):
-            raise ValueError(
-                f"classifier={self.classifier!r} takes no sample_weight; leave the weights out, or "
-                "use a classifier that takes them"
-            )
+            raise ValueError(f"classifier={second!r} takes no sample_weight; leave it out")
         fresh, X, y, weight = self._prepared(X, y, sample_weight)
         y, weight = check.in_memory(y, weight)
         distances = np.full((len(y), len(fresh.classes_)), np.nan)
@@ -241,9 +240,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         spreads = self.spreads_ if self.normalise else None
         return partial(distances_to_classes, subspaces=subspaces, spreads=spreads)
 
-    @available_if(
-        lambda self: self.classifier is None or hasattr(self.classifier, "decision_function")
-    )
+    @available_if(lambda s: s.classifier is None or hasattr(s.classifier, "decision_function"))
     def decision_function(self, X: Any) -> Array:
         """Minus the distances, or the `decision_function` of `classifier` if it has one.
 
@@ -274,10 +271,10 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         ndarray of shape (n,)
             Labels.
         """
-        if hasattr(self, "classifier_"):
-            return self._from_distances(X, self.classifier_.predict)
         check_is_fitted(self, "projectors_")
-        return self._from_distances(X, partial(nearest, classes=self.classes_))
+        second = getattr(self, "classifier_", None)
+        decide = partial(nearest, classes=self.classes_) if second is None else second.predict
+        return self._from_distances(X, decide)
 
     @available_if(lambda self: hasattr(self.classifier, "predict_proba"))
     def predict_proba(self, X: Any) -> Array:
@@ -293,6 +290,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         ndarray of shape (n, C)
             Probabilities.
         """
+        check_is_fitted(self, "classifier_")
         return self._from_distances(X, self.classifier_.predict_proba)
 
     def __sklearn_tags__(self) -> Any:

@@ -143,7 +143,6 @@ class Learner(Savable, BaseEstimator):
             The updated estimator. Until samples of all the classes that it needs have come, it
             gathers moments, and using it raises `NotFittedError`.
         """
-        self._check_parts_suffice()
         first = not hasattr(self, "sample_shape_")
         if first:
             fitted, X, y, weight = self._prepared(X, y, sample_weight, classes)
@@ -173,7 +172,6 @@ class Learner(Savable, BaseEstimator):
             The fitted estimator, with `moments_`.
         """
         self._check_parameters()
-        self._check_parts_suffice()
         fitted = self._without_learned_state()
         moments = check.check_moments(fitted, moments)
         if self.needs_labels:
@@ -185,9 +183,6 @@ class Learner(Savable, BaseEstimator):
         fitted.moments_ = replace(moments, means=fitted._samples(moments.means))
         fitted._learn(fitted.moments_)
         return self._replace_by(fitted)
-
-    def _check_parts_suffice(self) -> None:
-        """An error when this cannot be learned from parts of the data that are added up."""
 
     def _prepared(
         self, X: Any, y: Any, sample_weight: Any, classes: Any = None

@@ -1,0 +1,415 @@
+"""One model per class: each is the model fitted alone, and the nearest class wins."""
+
+import inspect
+import warnings
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+import reference
+from reference import distance, problem
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, KFold, TimeSeriesSplit, cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import check_estimator
+
+from tenfold import CSDA, MCSDA, MPCA, ClassSpecificClassifier
+from tenfold.folds import stratified_splits
+
+X, y = problem((5, 4), classes=4, per_class=15, seed=3)
+NEW = problem((5, 4), classes=4, per_class=5, seed=3)[0] + 0.1
+LABELS = np.array(["ant", "bee", "cat", "dog"])[y]
+WEIGHT = np.random.default_rng(0).uniform(0.2, 3.0, len(X))
+RANKS = {"ant": (2, 2), "bee": (1, 4), "cat": (5, 1), "dog": 3}
+
+PROJECTORS = {
+    "plain": MCSDA(ranks=(3, 2)),
+    "one rank for each class": MCSDA(ranks=RANKS),
+    "shrinkage": MCSDA(ranks=(3, 2), shrinkage=0.4),
+    "automatic shrinkage": MCSDA(ranks=2, shrinkage="auto"),
+    "absolute ridge": MCSDA(ranks=2, ridge=("absolute", 0.01)),
+    "metric": MCSDA(ranks=2, orthonormal=False),
+    "trace ratio": MCSDA(ranks=2, solver="trace_ratio", ridge=0.1),
+    "from moments": MCSDA(ranks=2, statistics="moments"),
+    "from samples": MCSDA(ranks=2, statistics="samples"),
+    "vectors": CSDA(ranks=6),
+    "shrunk vectors": CSDA(ranks=6, shrinkage="auto"),
+}
+each_projector = pytest.mark.parametrize("name", PROJECTORS)
+
+
+def quickly(projector):
+    """A few rounds suffice to compare, and where they end is compared as well."""
+    alternates = "max_iter" in projector.get_params()
+    return clone(projector).set_params(max_iter=4) if alternates else clone(projector)
+
+
+def fitted(estimator, *data, **more):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return estimator.fit(*data, **more)
+
+
+def bank_of(name="plain", **parameters):
+    return ClassSpecificClassifier(quickly(PROJECTORS[name]), **parameters)
+
+
+def rms(values, weight=None):
+    return np.sqrt(np.average(np.square(values), weights=weight))
+
+
+# ── The stack ───────────────────────────────────────────────────────────────────────────────────
+
+
+@each_projector
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
+def test_each_model_of_the_stack_is_the_model_fitted_alone(name, weight):
+    bank = fitted(bank_of(name), X, LABELS, weight)
+    assert [member.positive for member in bank.projectors_] == bank.classes_.tolist()
+    for label, member in zip(bank.classes_, bank.projectors_, strict=True):
+        alone = fitted(quickly(PROJECTORS[name]).set_params(positive=label), X, LABELS, weight)
+        assert distance(member.projections_, alone.projections_) <= 1e-8
+        for mine, other in zip(member.projections_, alone.projections_, strict=True):
+            np.testing.assert_allclose(mine, other, atol=1e-8)  # also signs and scale
+        np.testing.assert_allclose(member.mean_, alone.mean_, atol=1e-12)
+        np.testing.assert_allclose(member.objective_, alone.objective_, rtol=1e-8)
+        assert (member.ranks_, member.n_iter_, member.converged_) == (
+            alone.ranks_,
+            alone.n_iter_,
+            alone.converged_,
+        )
+        np.testing.assert_allclose(member.transform(NEW), alone.transform(NEW), atol=1e-8)
+
+
+def test_the_stack_is_algorithm_1_written_sample_by_sample():
+    projector = MCSDA(ranks=(2, 3), ridge=("absolute", 0.1), max_iter=3)
+    bank = fitted(ClassSpecificClassifier(projector), X, y)
+    for label, member in zip(bank.classes_, bank.projectors_, strict=True):
+        literal = reference.mcsda(X, y, label, (2, 3), ridge=0.1, rounds=3)
+        assert distance(member.projections_, literal) <= 1e-8
+
+
+@each_projector
+def test_any_cut_of_the_data_gives_the_bank_of_one_fit(name):
+    whole = fitted(bank_of(name), X, LABELS, WEIGHT)
+    grown = bank_of(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for part in np.array_split(np.arange(len(X)), 5):
+            grown.partial_fit(X[part], LABELS[part], np.unique(LABELS), WEIGHT[part])
+    np.testing.assert_allclose(grown.distances(NEW), whole.distances(NEW), rtol=1e-7)
+    np.testing.assert_allclose(grown.spreads_, whole.spreads_, rtol=1e-8)
+
+
+def test_a_bank_that_lacks_a_class_gathers_and_cannot_predict_yet():
+    bank = bank_of()
+    first = y < 3
+    bank.partial_fit(X[first], y[first], classes=range(4))
+    with pytest.raises(NotFittedError):
+        bank.predict(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        bank.partial_fit(X[~first], y[~first])
+    np.testing.assert_array_equal(bank.predict(NEW), fitted(bank_of(), X, y).predict(NEW))
+
+
+def test_weights_are_repetitions():
+    times = np.random.default_rng(1).integers(0, 4, len(X))
+    times[[np.flatnonzero(y == c)[0] for c in range(4)]] = 2
+    weighted = fitted(bank_of("automatic shrinkage"), X, y, times.astype(float))
+    repeated = fitted(bank_of("automatic shrinkage"), np.repeat(X, times, 0), np.repeat(y, times))
+    np.testing.assert_allclose(weighted.distances(NEW), repeated.distances(NEW), rtol=1e-7)
+
+
+# ── Distances ───────────────────────────────────────────────────────────────────────────────────
+
+
+@each_projector
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_distances_are_those_of_a_plain_loop(name, dtype):
+    bank = fitted(bank_of(name, normalise=False), X, LABELS)
+    new = NEW.astype(dtype)
+    found = bank.distances(new)
+    assert found.shape == (len(NEW), 4)
+    assert found.dtype == dtype
+    for i, sample in enumerate(new[:20]):
+        for c, member in enumerate(bank.projectors_):
+            moved = sample - member.mean_
+            factors = member.projections_
+            moved = moved.ravel() if len(factors) == 1 else moved
+            expected = np.linalg.norm(reference.projected(moved, factors))
+            assert found[i, c] == pytest.approx(
+                expected, rel=1e-10 if dtype == np.float64 else 1e-4
+            )
+
+
+def test_a_common_offset_costs_no_digits():
+    near = fitted(bank_of(), X, y)
+    far = fitted(bank_of(), X + 1e6, y)
+    np.testing.assert_allclose(far.distances(NEW + 1e6), near.distances(NEW), rtol=1e-6)
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
+@pytest.mark.parametrize("name", ["plain", "one rank for each class", "metric", "vectors"])
+def test_a_spread_is_the_rms_distance_of_a_class_from_its_mean(name, weight):
+    bank = fitted(bank_of(name, normalise=False), X, LABELS, weight)
+    for c, label in enumerate(bank.classes_):
+        own = label == LABELS
+        expected = rms(bank.distances(X[own])[:, c], None if weight is None else weight[own])
+        assert bank.spreads_[c] == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_shrunk_spread_is_mixed_as_the_scatter_was():
+    bank = fitted(bank_of("shrinkage", normalise=False), X, y)
+    for c, member in enumerate(bank.projectors_):
+        own = rms(bank.distances(X[y == c])[:, c])
+        means = np.stack([X[y == label].mean(axis=0) for label in bank.classes_])
+        about_own_means = rms(
+            [
+                np.linalg.norm(member.transform((x - means[k])[None]))
+                for x, k in zip(X, y, strict=True)
+            ]
+        )
+        expected = np.sqrt(0.6 * own**2 + 0.4 * about_own_means**2)
+        assert bank.spreads_[c] == pytest.approx(expected, rel=1e-9)
+
+
+def test_normalised_distances_are_in_units_of_the_spreads():
+    plain, normalised = (fitted(bank_of(normalise=n), X, y) for n in (False, True))
+    np.testing.assert_allclose(
+        normalised.distances(NEW), plain.distances(NEW) / plain.spreads_, rtol=1e-12
+    )
+    np.testing.assert_array_equal(
+        plain.predict(NEW), plain.classes_[plain.distances(NEW).argmin(axis=1)]
+    )
+    np.testing.assert_array_equal(
+        normalised.predict(NEW), plain.classes_[normalised.distances(NEW).argmin(axis=1)]
+    )
+
+
+def test_a_class_of_one_sample_has_the_spread_of_all_classes():
+    alone = np.append(np.flatnonzero(y != 3), np.flatnonzero(y == 3)[0])
+    for name in ("plain", "shrinkage", "automatic shrinkage", "vectors"):
+        bank = fitted(bank_of(name), X[alone], y[alone])
+        assert np.isfinite(bank.spreads_).all()
+        assert (bank.spreads_ > 0).all()
+        assert np.isfinite(bank.distances(NEW)).all()
+        assert bank.predict(X[alone[-1:]]) == [3]
+
+
+# ── Decisions ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_decision_is_minus_the_distance():
+    bank = fitted(bank_of(), X, LABELS)
+    np.testing.assert_array_equal(bank.decision_function(NEW), -bank.distances(NEW))
+    assert set(bank.predict(NEW)) <= set(LABELS)
+    assert bank.score(X, LABELS) == np.mean(bank.predict(X) == LABELS)
+
+
+def test_two_classes_have_one_score_that_prefers_the_second():
+    two = y < 2
+    bank = fitted(bank_of(), X[two], LABELS[two])
+    scores, distances = bank.decision_function(NEW), bank.distances(NEW)
+    assert scores.shape == (len(NEW),)
+    assert distances.shape == (len(NEW), 2)
+    np.testing.assert_array_equal(scores, distances[:, 0] - distances[:, 1])
+    np.testing.assert_array_equal(bank.predict(NEW), np.where(scores > 0, "bee", "ant"))
+
+
+def test_ties_go_to_the_first_of_the_sorted_classes():
+    twice, labels = np.concatenate([X, X, X]), np.repeat(["b", "c", "a"], len(X))
+    bank = fitted(
+        ClassSpecificClassifier(MCSDA(ranks=2, max_iter=2), normalise=False), twice, labels
+    )
+    np.testing.assert_allclose(np.ptp(bank.distances(NEW), axis=1), 0, atol=1e-9)
+    exact = bank.projectors_[0]
+    bank.projectors_ = [exact, exact, exact]
+    assert set(bank.predict(NEW)) == {"a"}
+
+
+def test_there_are_no_probabilities_without_a_classifier_that_has_them():
+    assert not hasattr(bank_of(), "predict_proba")
+    assert not hasattr(bank_of(classifier=SVC()), "predict_proba")
+    assert hasattr(bank_of(classifier=LogisticRegression()), "predict_proba")
+    assert not hasattr(bank_of(classifier=KNeighborsClassifier()), "decision_function")
+
+
+# ── The second classifier ───────────────────────────────────────────────────────────────────────
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """Keeps what it was trained on where a test can see it."""
+
+    seen: list = []  # noqa: RUF012
+
+    def fit(self, X, y, sample_weight=None):
+        Recorder.seen.append((X.copy(), y.copy(), sample_weight))
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return self.classes_[X.argmin(axis=1)]
+
+
+def trained_on(X, y, weight=None, **parameters):
+    """What the second classifier of a bank was given."""
+    Recorder.seen.clear()
+    fitted(bank_of(classifier=Recorder(), **parameters), X, y, weight)
+    (record,) = Recorder.seen
+    return record
+
+
+def test_the_second_classifier_learns_from_banks_that_never_saw_the_sample():
+    distances, labels, weight = trained_on(X, LABELS)
+    np.testing.assert_array_equal(labels, LABELS)
+    assert weight is None
+    for train, test in stratified_splits(5, LABELS, None):
+        alone = fitted(bank_of(), X[train], LABELS[train])
+        np.testing.assert_allclose(distances[test], alone.distances(X[test]), rtol=1e-7)
+
+
+def test_the_distances_of_a_fold_do_not_depend_on_its_samples():
+    before = trained_on(X, y)[0]
+    for _, test in stratified_splits(5, y, None)[:2]:
+        spoilt = X.copy()
+        spoilt[test[0]] += 100.0
+        after = trained_on(spoilt, y)[0]
+        np.testing.assert_allclose(after[test[1:]], before[test[1:]], rtol=1e-6)
+        others = np.setdiff1d(np.arange(len(X)), test)
+        assert np.abs(after[others] / before[others] - 1).max() > 0.01  # the detector can ring
+
+
+def test_folds_of_the_second_classifier_can_be_chosen():
+    order = np.argsort(y, kind="stable")  # classes one after the other
+    with pytest.raises(ValueError, match=r"training part of fold 0 has no sample of class .*0"):
+        trained_on(X[order], y[order], cv=KFold(4))
+    distances, labels, _ = trained_on(X, y, cv=TimeSeriesSplit(3))
+    held = np.sort(np.concatenate([test for _, test in TimeSeriesSplit(3).split(X)]))
+    np.testing.assert_array_equal(labels, y[held])
+    assert np.isfinite(distances).all()
+
+
+def test_samples_without_weight_do_not_train_the_second_classifier():
+    weight = np.where(np.arange(len(X)) % 3 == 0, 0.0, WEIGHT)
+    distances, labels, weights = trained_on(X, y, weight)
+    used = weight > 0
+    np.testing.assert_array_equal(labels, y[used])
+    np.testing.assert_array_equal(weights, weight[used])
+    np.testing.assert_allclose(distances, trained_on(X[used], y[used], weight[used])[0], rtol=1e-7)
+
+
+@pytest.mark.parametrize("classifier", [SVC(), LogisticRegression(), KNeighborsClassifier(3)])
+def test_decisions_are_those_of_the_second_classifier_on_distances(classifier):
+    bank = fitted(bank_of(classifier=classifier), X, LABELS)
+    plain = fitted(bank_of(), X, LABELS)
+    distances = plain.distances(NEW)
+    np.testing.assert_allclose(bank.distances(NEW), distances, rtol=1e-10)
+    for method in ("predict", "decision_function", "predict_proba"):
+        assert hasattr(bank, method) == hasattr(classifier, method)
+        if hasattr(classifier, method):
+            expected = getattr(bank.classifier_, method)(distances)
+            found = getattr(bank, method)(NEW)
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_a_second_classifier_needs_what_it_needs():
+    with pytest.raises(ValueError, match=r"KNeighborsClassifier.*takes no sample_weight"):
+        bank_of(classifier=KNeighborsClassifier()).fit(X, y, WEIGHT)
+    for method in ("partial_fit", "fit_moments"):
+        assert hasattr(bank_of(), method)
+        with pytest.raises(AttributeError) as caught:
+            getattr(bank_of(classifier=SVC()), method)
+        assert "need all samples at once; use fit" in str(caught.value.__cause__)
+    once = np.append(np.flatnonzero(y != 3), np.flatnonzero(y == 3)[0])
+    with pytest.raises(ValueError, match=r"1 sample only.*at least 2 samples of every class"):
+        bank_of(classifier=SVC()).fit(X[once], y[once])
+
+
+def test_a_failed_fit_leaves_the_bank_as_it_was():
+    bank = fitted(bank_of(classifier=SVC()), X, y)
+    before = bank.predict(NEW)
+    with pytest.raises(ValueError, match="rank 9 does not fit mode 0"):
+        bank.set_params(projector__ranks=9).fit(X, y)
+    np.testing.assert_array_equal(bank.predict(NEW), before)
+
+
+# ── Bad input ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_bad_banks_say_what_is_wrong():
+    with pytest.raises(ValueError, match=r"projector is MPCA\(\); expected a class-specific"):
+        ClassSpecificClassifier(MPCA()).fit(X, y)
+    with pytest.raises(ValueError, match=r"1 class .*2.* only; pass samples of at least two"):
+        bank_of().fit(X, np.full(len(X), 2))
+    lacking = {"ant": 2, "bee": 2, "cat": 2}
+    with pytest.raises(ValueError, match=r"not the class .*'dog'.*; give every class its own"):
+        ClassSpecificClassifier(MCSDA(ranks=lacking)).fit(X, LABELS)
+    with pytest.raises(ValueError, match=r"rank 6 does not fit mode 0, which has 5 entries"):
+        ClassSpecificClassifier(MCSDA(ranks={**RANKS, "dog": 6})).fit(X, LABELS)
+    with pytest.raises(NotFittedError):
+        bank_of().predict(X)
+    with pytest.raises(ValueError, match=r"shape \(4, 5\).*fitted on \(5, 4\); transpose"):
+        fitted(bank_of(), X, y).predict(X.swapaxes(1, 2))
+
+
+def test_models_that_do_not_rest_are_counted_in_one_warning():
+    with pytest.warns(ConvergenceWarning, match=r"\d of 4 MCSDA models still moved") as record:
+        ClassSpecificClassifier(MCSDA(ranks=2, max_iter=1)).fit(X, y)
+    assert len(record) == 1
+
+
+# ── As a scikit-learn classifier ────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("classifier", [None, LogisticRegression()], ids=["alone", "with second"])
+def test_the_common_checks_pass_and_there_are_many_of_them(classifier):
+    estimator = ClassSpecificClassifier(MCSDA(), classifier=classifier)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        results = check_estimator(estimator, on_skip=None, on_fail=None)
+    status = Counter(result["status"] for result in results)
+    assert not [(r["check_name"], r["exception"]) for r in results if r["status"] == "failed"]
+    assert status["passed"] >= 55
+    skipped = [r["check_name"] for r in results if r["status"] == "skipped"]
+    assert set(skipped) <= {"check_array_api_input"}
+
+
+def test_a_bank_is_a_classifier_to_scikit_learn():
+    flat = X.reshape(len(X), -1)
+    bank = ClassSpecificClassifier(CSDA(ranks=4))
+    pipeline = make_pipeline(StandardScaler(), bank)
+    assert cross_val_score(pipeline, flat, y, cv=3).shape == (3,)
+    grid = {"projector__ranks": [2, 4], "normalise": [True, False]}
+    search = GridSearchCV(bank, grid, cv=3).fit(flat, y)
+    assert len(search.cv_results_["params"]) == 4
+    assert inspect.signature(ClassSpecificClassifier).parameters["normalise"].kind is (
+        inspect.Parameter.KEYWORD_ONLY
+    )
+
+
+def test_one_versus_rest_over_projectors_is_the_plain_bank():
+    rest = fitted(OneVsRestClassifier(CSDA(ranks=6)), X.reshape(len(X), -1), y)
+    bank = fitted(ClassSpecificClassifier(CSDA(ranks=6), normalise=False), X.reshape(len(X), -1), y)
+    flat = NEW.reshape(len(NEW), -1)
+    np.testing.assert_allclose(
+        rest.decision_function(flat), bank.decision_function(flat), rtol=1e-8
+    )
+
+
+@pytest.mark.parametrize("classifier", [None, SVC()], ids=["alone", "with second"])
+def test_names_of_features_are_kept_and_checked(classifier):
+    frame = pd.DataFrame(X.reshape(len(X), -1), columns=[f"pixel {i}" for i in range(20)])
+    projector = MCSDA(ranks=2, sample_shape=(5, 4), tol=10.0)
+    bank = ClassSpecificClassifier(projector, classifier=classifier).fit(frame, y)
+    assert bank.feature_names_in_.tolist() == frame.columns.tolist()
+    np.testing.assert_array_equal(bank.predict(frame), bank.predict(frame))
+    with pytest.raises(ValueError, match="feature names"):
+        bank.predict(frame.rename(columns={"pixel 0": "other"}))
