@@ -125,7 +125,7 @@ def stratified_splits(cv: Any, y: Array, weight: Array | None) -> list[Split]:
         missing = np.setdiff1d(y[used], y[train])
         if len(missing):
             raise ValueError(
-                f"the training part of fold {number} has no sample of class {missing[0]!r}, so "
+                f"the training part of fold {number} has no sample of class {missing.tolist()[0]!r}, so "
                 "there are no distances to it; choose folds (cv) that leave some of every class"
             )
     return splits
