@@ -1,6 +1,7 @@
 """The demo: honest figures, in seconds, without noise."""
 
 import re
+import sys
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -10,7 +11,10 @@ from sklearn.model_selection import train_test_split
 from tenfold import demo
 
 
-def test_the_demo_prints_a_table_of_three_methods_and_where_to_go_next(capsys):
+def test_the_demo_prints_a_table_of_three_methods_and_where_to_go_next(
+    capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
     demo.main()
     printed, complaints = capsys.readouterr()
     rows = dict(re.findall(r"^  (mean image|\w+) .* (\d+\.\d)%", printed, flags=re.MULTILINE))
@@ -37,3 +41,16 @@ def test_the_precision_of_the_demo_is_that_of_scikit_learn():
     )
     found = demo.mean_average_precision(demo.mean_images(X, y)(Z), z)
     assert abs(found - expected) < 1e-4  # ties may fall either way
+
+
+def test_the_demo_ends_with_a_report_and_says_where_it_is(tmp_path):
+    path = tmp_path / demo.REPORT
+    assert str(path) in demo.write_page(path)
+    assert "MCSDA on digits" in path.read_text(encoding="utf-8")
+    assert "does not exist" in demo.write_page(tmp_path / "missing" / demo.REPORT)
+
+
+def test_without_the_extra_the_demo_says_what_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    assert "tenfold[report]" in demo.write_page(tmp_path / demo.REPORT)
+    assert list(tmp_path.iterdir()) == []
