@@ -120,12 +120,12 @@ def stratified_splits(cv: Any, y: Array, weight: Array | None) -> list[Split]:
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
         return [(used[a], used[b]) for a, b in folds.split(used, y[used])]
     splits = positions(check_cv(cv).split(np.zeros(len(y)), y), len(y))
-    splits = [(np.intersect1d(a, used), np.intersect1d(b, used)) for a, b in splits]
+    splits = [(a[np.isin(a, used)], b[np.isin(b, used)]) for a, b in splits]
     for number, (train, _) in enumerate(splits):
-        missing = np.setdiff1d(y[used], y[train])
-        if len(missing):
+        missing = np.setdiff1d(y[used], y[train]).tolist()
+        if missing:
             raise ValueError(
-                f"the training part of fold {number} has no sample of class {missing.tolist()[0]!r}, so "
+                f"the training part of fold {number} has no sample of class {missing[0]!r}, so "
                 "there are no distances to it; choose folds (cv) that leave some of every class"
             )
     return splits

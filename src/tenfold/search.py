@@ -131,7 +131,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         y : array-like of shape (n,)
             Class labels.
         sample_weight : array-like of shape (n,), default=None
-            Weights for fitting; scores are not weighted.
+            Non-negative weights, for fitting and for scorers that take them.
         groups : array-like of shape (n,), default=None
             Groups for splitters that keep groups together.
 
@@ -140,6 +140,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         self
             The search with its results.
         """
+        learner_of(self.estimator)  # or an error that says what can be searched
         scorer, candidates = self._scorer(), self._candidates()
         variants = [clone(self.estimator).set_params(**params) for params in candidates]
         fresh, checked, learned, weight = learner_of(variants[0])._prepared(X, y, sample_weight)
@@ -147,6 +148,8 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         samples = Samples(X, checked, labels if learned is None else learned, learned, weight)
         splits = self._splits(checked, samples.labels, groups)
         learners = [ready_for(learner_of(variant), fresh, fresh.classes_) for variant in variants]
+        for learner in learners:
+            learner._check_parameters()
         work = joint_workload(learners)
         parts = fold_statistics(fresh, checked, learned, weight, splits, work)
         stacked = one_stack_per_fold(learners, parts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from inspect import signature
 from math import prod
 from typing import Any
 
@@ -54,12 +55,14 @@ class Samples:
         labels, weight = (None if c is None else c[rows] for c in (self.labels, self.weight))
         return self._rows(rows), labels, weight
 
-    def test(self, rows: Array) -> tuple[Any, ...]:
+    def test(self, rows: Array, weighted: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a scorer for some of the samples, read only once if they fit."""
         X = self._rows(rows)
         if isinstance(X, Source) and X.dtype.itemsize * prod(X.shape) <= MEMORY_BUDGET // 4:
             X = np.asarray(X.rows(np.array))
-        return (X,) if self.labels is None else (X, self.labels[rows])
+        batch = (X,) if self.labels is None else (X, self.labels[rows])
+        has_weight = weighted and self.weight is not None
+        return batch, {"sample_weight": self.weight[rows]} if has_weight else {}
 
     def _rows(self, rows: Array) -> Any:
         is_frame = hasattr(self.given, "iloc")  # estimators look at the names of its columns
@@ -142,6 +145,14 @@ def tried(
     return Trials(scores, fit_times, score_times)
 
 
+def takes_weight(scorer: Any, estimator: Any) -> bool:
+    """Whether a scorer can weigh samples; one that stands for `score` can if that can."""
+    if hasattr(scorer, "_accept_sample_weight"):
+        return bool(scorer._accept_sample_weight())
+    is_own = type(scorer).__name__ == "_PassthroughScorer"
+    return "sample_weight" in signature(estimator.score if is_own else scorer).parameters
+
+
 def _tried_on_fold(
     fit: FitPart, scorer: Any, samples: Samples, split: Split
 ) -> tuple[Array, Array, Array]:
@@ -149,11 +160,11 @@ def _tried_on_fold(
     start = time.perf_counter()
     fitted = fit(split)
     fit_time = (time.perf_counter() - start) / len(fitted)
-    batch = samples.test(split[1])
+    batch, weight = samples.test(split[1], takes_weight(scorer, fitted[0]))
     scores, times = np.empty(len(fitted)), np.empty(len(fitted))
     for c, estimator in enumerate(fitted):
         start = time.perf_counter()
-        scores[c] = scorer(estimator, *batch)
+        scores[c] = scorer(estimator, *batch, **weight)
         times[c] = time.perf_counter() - start
         if not np.isfinite(scores[c]):
             raise ValueError(f"candidate {c} has the score {scores[c]}, which is not a number")

@@ -1,0 +1,459 @@
+"""The rank search gives what GridSearchCV gives, from one reading of the data."""
+
+import pickle
+import warnings
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from reference import problem
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import make_scorer, roc_auc_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    LeaveOneGroupOut,
+    PredefinedSplit,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    TimeSeriesSplit,
+)
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.utils.estimator_checks import check_estimator
+
+from tenfold import (
+    CMDA,
+    CSDA,
+    DATER,
+    MCSDA,
+    MPCA,
+    ClassMoments,
+    ClassSpecificClassifier,
+    ClassSpecificVerifier,
+    RankSearchCV,
+)
+from tenfold import folds as folds_module
+
+DIGITS, TARGET = load_digits().images[:700] / 16, load_digits().target[:700]
+X, y = problem((5, 4), classes=3, per_class=20, seed=6, spread=0.5)
+RANKS = [(1, 1), (2, 3), (5, 4)]
+
+
+def quiet(estimator, *data, **more):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return estimator.fit(*data, **more)
+
+
+def nearest_mean(estimator, X, y):
+    """How often the nearest class mean of the projected test samples is the right one."""
+    Y = estimator.transform(X).reshape(len(X), -1)
+    means = np.stack([Y[y == c].mean(axis=0) for c in np.unique(y)])
+    nearest = ((Y[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
+    return float(np.mean(np.unique(y)[nearest] == y))
+
+
+def captured(estimator, X, y=None):
+    """Minus the mean square that the subspace loses."""
+    back = estimator.inverse_transform(estimator.transform(X)).reshape(len(X), -1)
+    return -float(((X.reshape(len(X), -1) - back) ** 2).mean())
+
+
+ESTIMATORS = {
+    "MCSDA": (MCSDA(positive=1, max_iter=3), None),
+    "MCSDA from moments": (MCSDA(positive=1, max_iter=3, statistics="moments"), None),
+    "MCSDA from samples": (MCSDA(positive=1, max_iter=3, statistics="samples"), None),
+    "CSDA": (CSDA(positive=1), None),
+    "CMDA": (CMDA(max_iter=3), nearest_mean),
+    "DATER": (DATER(max_iter=3), nearest_mean),
+    "MPCA": (MPCA(max_iter=3), captured),
+    "bank": (ClassSpecificClassifier(MCSDA(max_iter=3)), None),
+    "plain bank": (ClassSpecificClassifier(MCSDA(max_iter=3), normalise=False), "f1_macro"),
+    "bank of vectors": (ClassSpecificClassifier(CSDA()), "balanced_accuracy"),
+    "bank with a second classifier": (
+        ClassSpecificClassifier(MCSDA(max_iter=3), classifier=LogisticRegression()),
+        "neg_log_loss",
+    ),
+    "verifier": (ClassSpecificVerifier(MCSDA(max_iter=3), positive=1), None),
+}
+each_estimator = pytest.mark.parametrize("name", ESTIMATORS)
+
+
+def both_searches(name, X, y, cv, *, groups=None, **grid):
+    """Our search and scikit-learn's over the same candidates and folds."""
+    estimator, scoring = ESTIMATORS[name]
+    prefix = "" if hasattr(estimator, "ranks") else "projector__"
+    long = {prefix + key: values for key, values in grid.items()}
+    ours = RankSearchCV(estimator, cv=cv, scoring=scoring, **grid)
+    theirs = GridSearchCV(estimator, long, cv=cv, scoring=scoring, error_score="raise")
+    return (
+        quiet(ours, X, y, groups=groups),
+        quiet(theirs, X, y, groups=groups),
+    )
+
+
+def assert_same(ours, theirs, tolerance=1e-8):
+    """Every fold's score of every candidate, and everything that follows."""
+    assert ours.n_splits_ == theirs.n_splits_
+    for f in range(ours.n_splits_):
+        key = f"split{f}_test_score"
+        gap = np.abs(ours.cv_results_[key] - theirs.cv_results_[key][order(ours, theirs)]).max()
+        assert gap <= tolerance
+    assert len(ours.cv_results_["params"]) == len(theirs.cv_results_["params"])
+    assert ours.best_score_ == pytest.approx(theirs.best_score_, abs=tolerance)
+    assert set(ours.cv_results_) == set(theirs.cv_results_)
+
+
+def order(ours, theirs):
+    """Where each of our candidates stands among theirs, whose names are sorted."""
+    return [theirs.cv_results_["params"].index(p) for p in ours.cv_results_["params"]]
+
+
+# ── The same answer ─────────────────────────────────────────────────────────────────────────────
+
+
+@each_estimator
+def test_the_answer_is_that_of_a_grid_search(name):
+    ranks = [2, 6] if name in ("CSDA", "bank of vectors") else RANKS
+    ours, theirs = both_searches(name, X, y, StratifiedKFold(3), ranks=ranks)
+    assert_same(ours, theirs)
+    assert ours.best_params_ == theirs.best_params_
+    assert ours.best_index_ == theirs.best_index_
+    np.testing.assert_array_equal(
+        ours.cv_results_["rank_test_score"], theirs.cv_results_["rank_test_score"]
+    )
+    for method in ("predict", "decision_function", "transform", "predict_proba"):
+        assert hasattr(ours, method) == hasattr(theirs, method)
+        if hasattr(ours, method):
+            expected = getattr(theirs, method)(X)
+            np.testing.assert_allclose(getattr(ours, method)(X), expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["MCSDA", "CSDA", "CMDA", "bank", "verifier"])
+def test_the_answer_is_that_of_a_grid_search_on_digits(name):
+    ranks = [4, 20] if name == "CSDA" else [(2, 2), (5, 3), (7, 7)]
+    ours, theirs = both_searches(name, DIGITS, TARGET, 3, ranks=ranks)
+    assert_same(ours, theirs)
+    assert ours.best_params_ == theirs.best_params_
+    expected = theirs.best_estimator_
+    found = ours.best_estimator_
+    for method in ("decision_function", "transform"):
+        if hasattr(expected, method):
+            np.testing.assert_allclose(
+                getattr(found, method)(DIGITS), getattr(expected, method)(DIGITS), atol=1e-8
+            )
+
+
+@pytest.mark.parametrize("name", ["MCSDA", "MCSDA from moments", "bank", "verifier"])
+def test_ridges_and_shrinkages_are_searched_too(name):
+    grid = {
+        "ranks": [(2, 2), (4, 3)],
+        "ridge": [1e-3, ("absolute", 0.1)],
+        "shrinkage": [0.0, 0.5, "auto"],
+    }
+    ours, theirs = both_searches(name, X, y, StratifiedKFold(3), **grid)
+    assert len(ours.cv_results_["params"]) == 12
+    assert_same(ours, theirs)
+
+
+def test_every_class_may_have_ranks_of_its_own():
+    maps = [{0: 1, 1: (2, 3), 2: (5, 4)}, {0: 3, 1: 3, 2: 3}]
+    ours, theirs = both_searches("bank", X, y, 3, ranks=maps)
+    assert_same(ours, theirs)
+
+
+@pytest.mark.parametrize("name", ["MCSDA", "MCSDA from moments", "CMDA", "bank", "verifier"])
+@pytest.mark.parametrize(
+    "cv",
+    [
+        TimeSeriesSplit(3),
+        ShuffleSplit(6, random_state=1),
+        RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=1),
+        PredefinedSplit(np.where(np.arange(len(X)) < 40, -1, 0)),
+        [(np.arange(0, 40), np.arange(40, 63)), (np.arange(20, 63), np.arange(20))],
+    ],
+    ids=["time", "shuffled", "repeated", "predefined", "listed"],
+)
+def test_any_folds_will_do(name, cv):
+    ours, theirs = both_searches(name, X, y, cv, ranks=RANKS[:2])
+    assert_same(ours, theirs)
+
+
+@pytest.mark.parametrize("name", ["MCSDA", "bank", "verifier"])
+@pytest.mark.parametrize("cv", [GroupKFold(3), LeaveOneGroupOut()], ids=["k", "one"])
+def test_groups_stay_together(name, cv):
+    groups = np.arange(len(X)) % 4
+    ours, theirs = both_searches(name, X, y, cv, groups=groups, ranks=RANKS[:2])
+    assert_same(ours, theirs)
+
+
+@pytest.mark.parametrize("name", ["MCSDA", "MCSDA from moments", "bank", "verifier", "CMDA"])
+def test_weights_count_in_fitting_and_for_scorers_that_take_them(name):
+    weight = np.random.default_rng(2).uniform(0.1, 2, len(X))
+    estimator, scoring = ESTIMATORS[name]
+    prefix = "" if hasattr(estimator, "ranks") else "projector__"
+    folds = StratifiedKFold(3)
+    ours = quiet(RankSearchCV(estimator, RANKS[:2], cv=folds, scoring=scoring), X, y, weight)
+    for f, (train, test) in enumerate(folds.split(X, y)):
+        for c, ranks in enumerate(RANKS[:2]):
+            alone = clone(estimator).set_params(**{prefix + "ranks": ranks})
+            quiet(alone, X[train], y[train], weight[train])
+            if scoring is None:
+                expected = alone.score(X[test], y[test], weight[test])
+            else:
+                expected = scoring(alone, X[test], y[test])
+            assert ours.cv_results_[f"split{f}_test_score"][c] == pytest.approx(expected, abs=1e-8)
+
+
+def test_vectors_with_fewer_samples_than_numbers_are_searched_in_their_span():
+    few = np.random.default_rng(0).normal(size=(24, 60)) + 0.3 * np.repeat([0, 1, 2], 8)[:, None]
+    labels = np.repeat([0, 1, 2], 8)
+    ours, theirs = both_searches("CSDA", few, labels, StratifiedKFold(4), ranks=[1, 5, 40])
+    assert_same(ours, theirs)
+
+
+def test_a_callable_may_choose():
+    def fewest(results):
+        return int(np.argmin([np.prod(p["ranks"]) for p in results["params"]]))
+
+    search = RankSearchCV(MCSDA(positive=1, tol=10.0), RANKS[::-1], cv=3, refit=fewest).fit(X, y)
+    assert search.best_params_ == {"ranks": (1, 1)}
+    assert search.best_estimator_.ranks_ == (1, 1)
+    with pytest.raises(ValueError, match=r"refit chose candidate 7, but there are 3"):
+        RankSearchCV(MCSDA(positive=1), RANKS, cv=3, refit=lambda results: 7).fit(X, y)
+
+
+def test_without_refit_there_are_results_only():
+    search = RankSearchCV(MCSDA(positive=1, tol=10.0), RANKS, cv=3, refit=False).fit(X, y)
+    assert search.best_params_["ranks"] in RANKS
+    assert not hasattr(search, "best_estimator_")
+    with pytest.raises(NotFittedError):
+        search.transform(X)
+
+
+# ── One reading, stacks ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("statistics", ["auto", "moments"])
+def test_the_data_are_read_once_for_all_folds_and_the_refit(statistics, monkeypatch):
+    read = []
+    from_batch = ClassMoments.from_batch.__func__
+
+    def counting(cls, X, *rest, **more):
+        read.append(len(X))
+        return from_batch(cls, X, *rest, **more)
+
+    monkeypatch.setattr(ClassMoments, "from_batch", classmethod(counting))
+    samples, labels = load_digits().images, load_digits().target
+    model = ClassSpecificClassifier(MCSDA(tol=10.0, statistics=statistics))
+    RankSearchCV(model, [(2, 2), (4, 4), (6, 6)], cv=5).fit(samples, labels)
+    assert read == [len(samples)]
+
+
+def test_all_candidates_of_a_fold_are_one_stack(monkeypatch):
+    stacks = []
+    solve = MCSDA._solve
+
+    def counting(self, statistics, models):
+        stacks.append(len(models))
+        return solve(self, statistics, models)
+
+    monkeypatch.setattr(MCSDA, "_solve", counting)
+    model = ClassSpecificClassifier(MCSDA(tol=10.0))
+    RankSearchCV(model, RANKS, ridge=[1e-3, 1e-2], cv=3).fit(X, y)
+    assert stacks == [18, 18, 18, 3]  # 3 ranks x 2 ridges x 3 classes on each fold; then the best
+
+
+def test_stacks_of_any_size_give_the_same_scores(monkeypatch):
+    whole = quiet(RankSearchCV(MCSDA(positive=1, max_iter=3), RANKS, cv=3), X, y)
+    monkeypatch.setattr("tenfold.stacks.STACK_NUMBERS", 1)
+    single = quiet(RankSearchCV(MCSDA(positive=1, max_iter=3), RANKS, cv=3), X, y)
+    for f in range(3):
+        key = f"split{f}_test_score"
+        np.testing.assert_allclose(whole.cv_results_[key], single.cv_results_[key], atol=1e-12)
+
+
+def test_stores_are_searched_without_being_loaded(tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    stored = np.load(tmp_path / "X.npy", mmap_mode="r")
+    model = ClassSpecificClassifier(MCSDA(tol=10.0))
+    ours, theirs = (RankSearchCV(model, RANKS, cv=3).fit(data, y) for data in (stored, X))
+    np.testing.assert_allclose(
+        ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], atol=1e-12
+    )
+
+
+def test_the_best_estimator_can_go_on_learning():
+    half = len(X) // 2
+    for statistics in ("auto", "moments", "samples"):
+        model = MCSDA(positive=1, tol=10.0, statistics=statistics)
+        search = RankSearchCV(model, [(2, 2)], cv=3).fit(X[:half], y[:half])
+        assert hasattr(search.best_estimator_, "moments_") == (statistics == "moments")
+        grown = search.best_estimator_.partial_fit(X[half:], y[half:])
+        whole = MCSDA((2, 2), positive=1, tol=10.0).fit(X, y)
+        np.testing.assert_allclose(grown.transform(X), whole.transform(X), atol=1e-8)
+
+
+def test_a_bar_is_shown_when_asked_for(capsys):
+    search = RankSearchCV(MCSDA(positive=1, tol=10.0), RANKS, cv=3, verbose=True).fit(X, y)
+    assert search.n_splits_ == 3
+    RankSearchCV(MCSDA(positive=1, tol=10.0), RANKS, cv=3).fit(X, y)
+    assert capsys.readouterr().out == ""
+
+
+# ── Bad input ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_class_missing_from_a_fold_is_unknown_there_as_in_a_grid_search():
+    rare = np.where(np.arange(len(y)) < 2, 3, y)  # both samples of class 3 in the first fold
+    ours, theirs = both_searches("bank", X, rare, KFold(3), ranks=RANKS[:2])
+    assert_same(ours, theirs)
+    assert ours.classes_.tolist() == [0, 1, 2, 3]
+
+
+def test_a_positive_class_missing_from_a_fold_is_an_error_that_says_so():
+    order = np.argsort(y, kind="stable")
+    with pytest.raises(
+        ValueError, match=r"fold 0 cannot be scored: .*positive.*not among the labels.*Stratified"
+    ):
+        RankSearchCV(MCSDA(positive=0), RANKS, cv=KFold(3)).fit(X[order], y[order])
+    test = np.flatnonzero(y != 0)[:10]
+    split = [(np.setdiff1d(np.arange(len(y)), test), test)]
+    with pytest.raises(
+        ValueError, match=r"fold 0 .* no sample of the positive class .*0.* to score"
+    ):
+        RankSearchCV(MCSDA(positive=0), RANKS, cv=split).fit(X, y)
+
+
+def test_a_class_with_fewer_samples_than_folds_is_warned_of():
+    rare = np.where(np.arange(len(y)) < 2, 3, y)
+    model = ClassSpecificClassifier(MCSDA(tol=10.0))
+    with pytest.warns(UserWarning, match=r"least populated class in y has only 2 members"):
+        search = RankSearchCV(model, RANKS, cv=3).fit(X, rare)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    with pytest.raises(ValueError, match=r"n_splits=30 cannot be greater"):
+        RankSearchCV(model, RANKS, cv=30).fit(X, y)
+
+
+def test_a_training_part_of_one_class_is_an_error():
+    split = [(np.flatnonzero(y == 1), np.flatnonzero(y != 1))]
+    with pytest.raises(ValueError, match=r"fold 0 cannot be scored: .*1 class"):
+        RankSearchCV(MCSDA(positive=1), RANKS, cv=split).fit(X, y)
+
+
+def test_a_single_class_is_an_error():
+    with pytest.raises(ValueError, match=r"1 class .* only; pass samples of at least two"):
+        RankSearchCV(MCSDA(), RANKS, cv=3).fit(X, np.zeros(len(X)))
+
+
+def test_a_score_that_is_not_a_number_is_an_error():
+    with pytest.raises(ValueError, match=r"fold 0 cannot be scored: candidate 0 has the score nan"):
+        RankSearchCV(MPCA(), RANKS, cv=3, scoring=lambda e, X, y=None: np.nan).fit(X)
+
+
+def test_unknown_scorings_are_refused():
+    bank = ClassSpecificClassifier(MCSDA())
+    with pytest.raises(ValueError, match=r"'speed' is not a valid scoring value|scoring.*'speed'"):
+        RankSearchCV(bank, RANKS, scoring="speed").fit(X, y)
+    with pytest.raises(ValueError, match=r"scoring is \['accuracy', 'f1'\]; expected one scorer"):
+        RankSearchCV(bank, RANKS, scoring=["accuracy", "f1"]).fit(X, y)
+    with pytest.raises(TypeError, match=r"'score' method"):
+        RankSearchCV(CMDA(), RANKS).fit(X, y)
+
+
+def test_ranks_that_fit_no_mode_are_refused_before_anything_is_read(monkeypatch):
+    monkeypatch.setattr(folds_module, "statistics_of", None)
+    monkeypatch.setattr(folds_module, "moments_of", None)
+    with pytest.raises(ValueError, match=r"rank 6 does not fit mode 0, which has 5 entries"):
+        RankSearchCV(MCSDA(), [(2, 2), (6, 2)], cv=3).fit(X, y)
+    with pytest.raises(ValueError, match=r"ranks is \(2, 2, 2\), 3 number.*2 mode"):
+        RankSearchCV(MCSDA(), [(2, 2, 2)], cv=3).fit(X, y)
+    with pytest.raises(ValueError, match=r"maps .* but not the class"):
+        RankSearchCV(ClassSpecificClassifier(MCSDA()), [{0: 2, 1: 2}], cv=3).fit(X, y)
+
+
+def test_candidates_must_be_there_and_be_known():
+    with pytest.raises(ValueError, match=r"no candidates for 'ranks'; pass at least one"):
+        RankSearchCV(MCSDA(), [], cv=3).fit(X, y)
+    with pytest.raises(ValueError, match=r"no candidates for 'projector__ridge'"):
+        RankSearchCV(ClassSpecificClassifier(MCSDA()), RANKS, ridge=[], cv=3).fit(X, y)
+    with pytest.raises(ValueError, match=r"MPCA has no parameter 'ridge' to search over"):
+        RankSearchCV(MPCA(), RANKS, ridge=[0.1], scoring=captured, cv=3).fit(X)
+    with pytest.raises(ValueError, match=r"shrinkage is 2; expected 'auto' or a number from 0"):
+        RankSearchCV(MCSDA(), RANKS, shrinkage=[0.5, 2], cv=3).fit(X, y)
+    with pytest.raises(ValueError, match=r"estimator is LogisticRegression\(\); expected a proj"):
+        RankSearchCV(LogisticRegression(), [1]).fit(X, y)
+    with pytest.raises(ValueError, match=r"cv gives no folds"):
+        RankSearchCV(MCSDA(), RANKS, cv=[]).fit(X, y)
+
+
+# ── As a scikit-learn estimator ─────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [MCSDA(), CSDA(), ClassSpecificClassifier(MCSDA()), ClassSpecificVerifier(MCSDA())],
+    ids=lambda e: type(e).__name__,
+)
+def test_the_common_checks_pass_and_there_are_many_of_them(estimator):
+    search = RankSearchCV(estimator, ranks=[1], cv=StratifiedKFold(2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        results = check_estimator(search, on_skip=None, on_fail=None)
+    status = Counter(result["status"] for result in results)
+    assert not [(r["check_name"], r["exception"]) for r in results if r["status"] == "failed"]
+    assert status["passed"] >= 45
+    skipped = [r["check_name"] for r in results if r["status"] == "skipped"]
+    assert set(skipped) <= {"check_array_api_input"}
+
+
+def test_one_versus_rest_takes_projectors_and_searches_over_them():
+    flat = X.reshape(len(X), -1)
+    rest = OneVsRestClassifier(RankSearchCV(CSDA(), [2, 8], cv=StratifiedKFold(3))).fit(flat, y)
+    grid = OneVsRestClassifier(GridSearchCV(CSDA(), {"ranks": [2, 8]}, cv=StratifiedKFold(3))).fit(
+        flat, y
+    )
+    np.testing.assert_allclose(
+        rest.decision_function(flat), grid.decision_function(flat), atol=1e-8
+    )
+    np.testing.assert_array_equal(rest.predict(flat), grid.predict(flat))
+
+
+def test_data_frames_are_searched_and_their_names_checked():
+    frame = pd.DataFrame(X.reshape(len(X), -1), columns=[f"pixel {i}" for i in range(20)])
+    model = ClassSpecificClassifier(MCSDA(sample_shape=(5, 4), tol=10.0))
+    ours = RankSearchCV(model, RANKS, cv=3).fit(frame, pd.Series(y))
+    theirs = GridSearchCV(model, {"projector__ranks": RANKS}, cv=3).fit(frame, pd.Series(y))
+    assert_same(ours, theirs)
+    assert ours.feature_names_in_.tolist() == frame.columns.tolist()
+    assert ours.best_estimator_.feature_names_in_.tolist() == frame.columns.tolist()
+    np.testing.assert_array_equal(ours.predict(frame), theirs.predict(frame))
+    with pytest.raises(ValueError, match="feature names"):
+        ours.predict(frame.rename(columns={"pixel 0": "other"}))
+
+
+def test_scorers_see_what_the_user_passed_as_labels():
+    labels = np.array(["no", "no", "yes"])[y]
+    scorer = make_scorer(roc_auc_score, response_method="decision_function")
+    bank = ClassSpecificClassifier(MCSDA(tol=10.0))
+    ours = RankSearchCV(bank, RANKS, cv=3, scoring=scorer).fit(X, labels)
+    theirs = GridSearchCV(bank, {"projector__ranks": RANKS}, cv=3, scoring=scorer).fit(X, labels)
+    assert_same(ours, theirs)
+    assert ours.score(X, labels) == pytest.approx(theirs.score(X, labels), abs=1e-12)
+
+
+def test_a_search_can_be_saved_and_copied():
+    search = RankSearchCV(MCSDA(positive=1, tol=10.0), RANKS, cv=3).fit(X, y)
+    again = pickle.loads(pickle.dumps(search))
+    np.testing.assert_array_equal(again.transform(X), search.transform(X))
+    np.testing.assert_array_equal(
+        RankSearchCV(MCSDA(positive=1, tol=10.0), RANKS, cv=3).fit_transform(X, y),
+        search.transform(X),
+    )
