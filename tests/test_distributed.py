@@ -148,6 +148,7 @@ def test_results_are_lazy_and_the_same(data):
         mcsda.transform,
         mcsda.decision_function,
         mpca.transform,
+        lambda A: mpca.inverse_transform(mpca.transform(A)),
         bank.distances,
         bank.decision_function,
         bank.predict,

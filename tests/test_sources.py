@@ -256,6 +256,15 @@ def test_scores_and_classes_are_found_block_by_block(data):
     assert bank.score(Recorder(X), y) == bank.score(X, y)
 
 
+def test_the_way_back_goes_block_by_block(data):
+    X, y, _ = data
+    for model in (quiet(MPCA), quiet(MPCA, output="tensor"), CSDA(ranks=2)):
+        Y = model.fit(X, y).transform(X)
+        np.testing.assert_array_equal(
+            model.inverse_transform(Recorder(Y)), model.inverse_transform(Y)
+        )
+
+
 def test_results_are_written_block_by_block(data, tmp_path):
     X, y, _ = data
     model = quiet(MCSDA).fit(X, y)

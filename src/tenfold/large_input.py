@@ -57,7 +57,7 @@ def is_dask(X: Any) -> bool:
         return True
     if hasattr(X, "to_dask_array"):
         raise ValueError(
-            f"X is a Dask {kind.__name__}; pass X.to_dask_array(lengths=True), which keeps it lazy"
+            f"a Dask {kind.__name__} came; pass its .to_dask_array(lengths=True), which stays lazy"
         )
     return False
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tenfold import validation as check
 from tenfold.algebra import Array, project, reconstruct, row_blocks
+from tenfold.large_input import as_source
 from tenfold.sources import over_blocks
 
 
@@ -57,28 +58,29 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
         Parameters
         ----------
-        X : array-like of shape (n, r_1 * ... * r_K) or (n, r_1, ..., r_K)
+        X : array-like, store or Dask array of shape (n, r_1 * ... * r_K) or (n, r_1, ..., r_K)
             Projected samples.
 
         Returns
         -------
-        ndarray of shape (n, I_1, ..., I_K), or flat rows when flat rows were fitted
+        array of shape (n, I_1, ..., I_K), or flat rows when flat rows were fitted
             The samples of the subspace with these projections.
         """
         check_is_fitted(self, "projections_")
-        Y = check.check_array(X, dtype=[np.float64, np.float32], allow_nd=True, input_name="X")
+        Y: Any = as_source(X)
+        if Y is None:
+            Y = check.check_array(X, dtype=[np.float64, np.float32], allow_nd=True, input_name="X")
         if prod(Y.shape[1:]) != prod(self.ranks_):
             raise ValueError(
                 f"projected samples have shape {Y.shape[1:]}, but this model projects onto "
                 f"{self.ranks_}; pass what transform returned"
             )
-        W = [P.astype(Y.dtype) for P in self.projections_]
-        samples = reconstruct(Y.reshape(len(Y), *self.ranks_), W)
-        centre = self._centre()
-        if centre is not None:
-            samples += centre.astype(Y.dtype)
         folded = self.sample_shape is not None and self.output == "flat"
-        return samples.reshape(len(Y), *((-1,) if folded else self.sample_shape_))
+        shape = (prod(self.sample_shape_),) if folded else self.sample_shape_
+        centre = self._centre()
+        return over_blocks(
+            Y, partial(reconstructed, projections=self.projections_, centre=centre, shape=shape)
+        )
 
     def _centre(self) -> Array | None:
         """What is subtracted before projecting: nothing, as in eq. 6."""
@@ -132,3 +134,16 @@ def projected(
             rows = rows - centre.reshape(sizes)  # in the wider precision: offsets cost no digits
         Y[block] = project(rows.astype(dtype, copy=False), W)
     return Y.reshape(len(Y), prod(ranks)) if flat else Y
+
+
+def reconstructed(
+    Y: Array, projections: Sequence[Array], centre: Array | None, shape: tuple[int, ...]
+) -> Array:
+    """The samples (n, *shape) of the subspace that have the projections Y, in Y's precision."""
+    dtype = np.float32 if Y.dtype == np.float32 else np.float64
+    W = [P.astype(dtype, copy=False) for P in projections]
+    projected_samples = Y.reshape(len(Y), *(P.shape[1] for P in W)).astype(dtype, copy=False)
+    samples = reconstruct(projected_samples, W)
+    if centre is not None:
+        samples += centre.astype(dtype).reshape(samples.shape[1:])
+    return samples.reshape(len(Y), *shape)
