@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -37,6 +37,8 @@ class FaceRow:
         Ranks to choose from, where they are not those of the whole table.
     splits : int or None
         Splits, where there are fewer than for the whole table.
+    per_sample : bool
+        Whether lambda is added to scatters per sample, or to their sums; see `FaceMethod`.
     """
 
     name: str
@@ -45,6 +47,7 @@ class FaceRow:
     shrinkage: tuple[float | str, ...] = (0.0,)
     ranks: tuple[int, ...] | None = None
     splits: int | None = None
+    per_sample: bool = True
 
 
 PAPER_ROWS = tuple(
@@ -59,6 +62,7 @@ BEYOND_ROWS = (
     FaceRow("CSDA-H, HOG in [0, 1]", "CSDA", "unit hog", shrinkage=(0.0, *SHRUNK)),
     FaceRow("MDA-H, HOG in [0, 1]", "MDA", "unit hog", ranks=(6, 10, 14, 18)),
     FaceRow("MCSDA-H, HOG in [0, 1]", "MCSDA", "unit hog", ranks=(6, 10, 14, 18)),
+    FaceRow("MDA, lambda on the sum", "MDA", ranks=(6, 10, 14, 20), per_sample=False),
     FaceRow("CSDA, original size", "CSDA", "original"),
     FaceRow("MDA, original size", "MDA", "original", ranks=(10,), splits=1),
     FaceRow("MCSDA, original size", "MCSDA", "original", ranks=(10,), splits=1),
@@ -95,7 +99,7 @@ def face_settings(experiment: str, seed: int, quick: bool) -> FaceSettings:
     if not quick:
         return FaceSettings(experiment, seed)
     rows = tuple(
-        FaceRow(row.name, row.method, row.images, row.shrinkage[-1:], row.ranks and (10,), 1)
+        replace(row, shrinkage=row.shrinkage[-1:], ranks=row.ranks and (10,), splits=1)
         for row in PAPER_ROWS + BEYOND_ROWS
     )
     return FaceSettings(
@@ -153,11 +157,11 @@ def face_cell(
     train, test = stratified_split(y, share, rng)
     folds = inner_folds(y[train], settings.inner_folds, rng)
     options = candidates_of(settings, row)
-    method = FaceMethod(row.method, settings.ridge, settings.max_iter, settings.tol)
+    method = FaceMethod(row.method, settings.ridge, settings.max_iter, settings.tol, row.per_sample)
     on_test = map_of_candidates(method, options, (X[train], y[train]), (X[test], y[test]))
     inner = None
     if folds and len(options) > 1:
-        quicker = FaceMethod(row.method, settings.ridge, settings.inner_max_iter, settings.tol)
+        quicker = replace(method, max_iter=settings.inner_max_iter)
         parts = [((X[train[a]], y[train[a]]), (X[train[b]], y[train[b]])) for a, b in folds]
         inner = np.mean([map_of_candidates(quicker, options, *part) for part in parts], axis=0)
     return {

@@ -78,7 +78,7 @@ def linear_discriminants(
 ) -> list[LinearClassifier]:
     """Linear discriminant analysis with a shrunk covariance, for several shrinkages.
 
-    The same as `sklearn.discriminant_analysis.LinearDiscriminantAnalysis(solver="lsqr")`.
+    Without shrinkage and with the priors of the data the same as scikit-learn's.
 
     Parameters
     ----------
