@@ -330,3 +330,32 @@ def test_a_report_is_one_page(tenfold, faces, request, model):
     assert strict_json(run.out)["bytes"] == len(page.encode())
     assert page.lower().startswith("<!doctype html>")
     assert "s7" in page
+
+
+# ── demo and reproduce ──────────────────────────────────────────────────────────────────────────
+
+
+def test_the_demo_ends_with_a_page(tenfold, here):
+    facts = strict_json(tenfold("demo", "-o", "digits.html", "--json").out)
+    precisions = {one["method"]: one["precision"] for one in facts["methods"]}
+    assert precisions["CMDA"] < precisions["MCSDA"] < precisions["CSDA"]
+    assert facts["report"] == "digits.html"
+    assert (here / "digits.html").is_file()
+    assert [path.name for path in here.iterdir()] == ["digits.html"]
+
+
+def test_a_reproduction_goes_on_where_it_was_and_can_be_reported(tenfold, here):
+    words = ("reproduce", "complexity", "--quick", "--out", "times", "--json")
+    first = tenfold(*words)
+    assert first.code == 0, first.err
+    facts = strict_json(first.out)
+    assert facts["experiment"] == "complexity"
+    assert all((here / file).is_file() for file in facts["files"])
+    again = tenfold(*words)  # times are measured once: nothing is computed anew
+    assert strict_json(again.out)["records"] == facts["records"]
+    other = tenfold("reproduce", "complexity", "--quick", "--seed", "1", "--out", "times")
+    assert other.code in (1, 2)
+    assert len(other.err.splitlines()) == 1
+    for results in ("times", "times/results.json"):
+        run = tenfold("report", results, "-o", "report.html")
+        assert run.code == 0, run.err

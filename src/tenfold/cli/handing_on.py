@@ -88,8 +88,10 @@ def report(
 
 def _subject(subject: Path, data: Path | None, options: DataOptions) -> tuple[Any, Any]:
     """The model with its samples, or the results of an experiment."""
-    if subject.is_dir() or subject.suffix.lower() == ".json":
+    if subject.is_dir():
         return subject, None
+    if subject.suffix.lower() == ".json":  # results.json of a run
+        return subject.parent, None
     model = load_model(subject)
     if data is None:
         raise BadInput(f"a report on a model needs samples: tenfold report {subject} DATA -o ...")

@@ -2,17 +2,55 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tenfold.cli.options import option
+from tenfold.cli.options import option, output_file
 from tenfold.cli.outcome import Outcome, Table
 
 
+def _experiments() -> list[str]:
+    return ["orl", "pie", "fi2010", "complexity"]
+
+
+def demo(
+    output: Annotated[
+        Path, option("-o", "--output", metavar="FILE", text="The page; tenfold-demo.html.")
+    ] = Path("tenfold-demo.html"),
+) -> Outcome:
+    """Learn one subspace per handwritten digit, in seconds.
+
+    The digits come with scikit-learn. It ends by writing a page to open in a browser.
+
+    Example: tenfold demo
+    """
+    from tenfold import demo as shown
+
+    output_file(output, ".html", ".htm")
+    rows, n_learned, n_held_out = shown.compare()
+    page = shown.write_page(output)
+    facts = {
+        "learned_from": n_learned,
+        "held_out": n_held_out,
+        "methods": [asdict(row) for row in rows],
+        "report": output if output.is_file() else None,
+    }
+    head = f"{n_learned} handwritten digits of 8x8 to learn from, {n_held_out} held out.\n"
+    return Outcome(facts, [head, shown.table(rows), f"\n{shown.REMARK}\n\n{page}\n\n{shown.NEXT}"])
+
+
 def reproduce(
-    name: Annotated[str, typer.Argument(metavar="orl|pie|fi2010", help="Table 1, 2 or 3.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="orl, pie, fi2010 (tables 1, 2, 3) or complexity.",
+            autocompletion=_experiments,
+        ),
+    ],
     *,
     out: Annotated[Path, option("--out", metavar="DIR", text="Folder of this run.")],
     data: Annotated[
@@ -31,10 +69,13 @@ def reproduce(
 
     Example: tenfold reproduce orl --data data --out table1 --quick
     """
-    from tenfold.experiments import reproduce as run
+    from tenfold import experiments
     from tenfold.experiments.tables import shown
 
-    result = run(name, data=data, out=out, quick=quick, seed=seed, jobs=jobs)
+    if name == "complexity":
+        result = experiments.complexity(out=out, quick=quick, seed=seed)
+    else:
+        result = experiments.reproduce(name, data=data, out=out, quick=quick, seed=seed, jobs=jobs)
     story: list[Table | str] = []
     for table in result.tables:
         rows = [[shown(value) for value in row] for row in table.rows]
