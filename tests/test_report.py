@@ -8,7 +8,10 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import accuracy_score, average_precision_score, roc_auc_score, roc_curve
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -20,6 +23,7 @@ from tenfold import (
     ClassSpecificClassifier,
     ClassSpecificVerifier,
     RankSearchCV,
+    load,
 )
 from tenfold.datasets import TensorDataset, load_digits_tensor
 from tenfold.plots.fitted import ClassScores
@@ -268,6 +272,52 @@ def test_samples_of_unknown_classes_count_as_others(tmp_path):
     scores = bank.decision_function(TEST.X)
     ap = average_precision_score(TEST.y == 2, scores[:, 2])
     assert rows_of(page, "Every class")[2][3] == f"{100 * ap:.1f}"
+
+
+@pytest.mark.parametrize("second", [LinearDiscriminantAnalysis(), KNeighborsClassifier()])
+def test_a_bank_with_a_second_classifier_is_judged_by_its_decisions(tmp_path, second):
+    bank = ClassSpecificClassifier(MCSDA(ranks=(4, 4), tol=1.0), classifier=second).fit(*TRAIN)
+    page = write_report(bank, TEST, tmp_path / "page.html").read_text()
+    right = int((bank.predict(TEST.X) == TEST.y).sum())
+    assert f"names {right} of 300 samples rightly" in " ".join(page.split())
+    scores = getattr(bank, "decision_function", lambda X: -bank.distances(X))(TEST.X)
+    ap = average_precision_score(TEST.y == 2, scores[:, 2])
+    assert rows_of(page, "Every class")[2][3] == f"{100 * ap:.1f}"
+
+
+def test_labels_that_are_the_same_in_writing_are_the_same(tmp_path, bank, pages):
+    in_writing = TensorDataset(
+        TEST.X, TEST.y.astype(str), name="digits", mode_names=TEST.mode_names
+    )
+    page = write_report(bank, in_writing, tmp_path / "page.html").read_text()
+    assert rows_of(page, "Every class") == rows_of(pages["bank"], "Every class")
+    strange = TensorDataset(TEST.X, np.array([f"person {d}" for d in TEST.y]))
+    with pytest.raises(ValueError, match="labels do not match"):
+        write_report(bank, strange, tmp_path / "strange.html")
+
+
+def test_a_saved_model_has_the_same_report(tmp_path, models):
+    for kind in ("bank", "projector", "verifier", "MPCA"):
+        models[kind].save(tmp_path / "model.safetensors")
+        loaded = load(tmp_path / "model.safetensors")
+        first = write_report(models[kind], TEST, tmp_path / "a.html").read_bytes()
+        assert write_report(loaded, TEST, tmp_path / "b.html").read_bytes() == first
+
+
+def test_a_data_frame_keeps_its_names(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    names = [f"pixel {i}" for i in range(64)]
+    frames = [pandas.DataFrame(d.X.reshape(-1, 64), columns=names) for d in (TRAIN, TEST)]
+    for model in (MCSDA_4, MPCA(ranks=(3, 3), tol=1.0)):
+        model = clone(model).set_params(sample_shape=(8, 8)).fit(frames[0], TRAIN.y)
+        page = write_report(model, (frames[1], pandas.Series(TEST.y)), tmp_path / "page.html")
+        assert len(Outline(page.read_text()).all("img")) >= 10
+
+
+def test_ranks_of_their_own_are_told(tmp_path):
+    ranks = {digit: (2 + digit % 3, 3) for digit in range(10)}
+    bank = ClassSpecificClassifier(MCSDA(ranks=ranks, tol=1.0)).fit(*TRAIN)
+    assert "8×8 → 2×3 to 4×3" in write_report(bank, TEST, tmp_path / "page.html").read_text()
 
 
 def test_a_class_without_samples_has_dashes(tmp_path, bank):

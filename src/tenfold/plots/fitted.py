@@ -74,7 +74,7 @@ def part_for(estimator: Any, positive: Any) -> Part:
 
 def positive_of(model: Any) -> Any:
     """The class a class-specific model was learned for; None for other models."""
-    if not hasattr(model, "decision_function") or hasattr(model, "projectors_"):
+    if hasattr(model, "projectors_") or not scores_classes(model):
         return None
     return model.classes_[-1] if model.positive is None else model.positive
 
@@ -82,13 +82,13 @@ def positive_of(model: Any) -> Any:
 def class_scores(estimator: Any, X: Any, y: Any) -> list[ClassScores]:
     """The scores of every class that the estimator knows, from one pass over the samples."""
     model = innermost(estimator)
-    if not hasattr(model, "decision_function"):
+    if not scores_classes(model):
         raise TypeError(
             f"{type(model).__name__} gives no scores: it learns one subspace for all classes; "
             "score with MCSDA, CSDA, ClassSpecificVerifier or ClassSpecificClassifier"
         )
     y = np.asarray(y)
-    scores = in_blocks(estimator.decision_function, X)
+    scores = _scores(estimator, X)
     if not hasattr(model, "projectors_"):
         label = positive_of(model)
         threshold = getattr(model, "threshold_", None)
@@ -98,10 +98,26 @@ def class_scores(estimator: Any, X: Any, y: Any) -> list[ClassScores]:
     return [ClassScores(c, scores[:, i], y == c, None) for i, c in enumerate(model.classes_)]
 
 
+def scores_classes(model: Any) -> bool:
+    """Whether a model scores samples; a projector for all classes together does not."""
+    return hasattr(model, "decision_function") or hasattr(model, "projectors_")
+
+
+def _scores(estimator: Any, X: Any) -> Array:
+    """What `decision_function` gives; a bank whose second classifier has none, by its distances."""
+    if hasattr(estimator, "decision_function"):
+        return in_blocks(estimator.decision_function, X)
+    if hasattr(estimator, "best_estimator_"):
+        return _scores(estimator.best_estimator_, X)
+    if hasattr(estimator, "steps"):
+        return _scores(estimator[-1], estimator[:-1].transform(X))
+    return -in_blocks(estimator.distances, X)
+
+
 def in_blocks(function: Callable[[Array], Array], X: Any) -> Array:
     """``function(X)`` for samples that may be larger than memory, such as windows on disk."""
     shape = getattr(X, "shape", None)
-    if shape is None:
+    if shape is None or hasattr(X, "iloc"):  # lists; data frames, which must keep their names
         return function(X)
     blocks = row_blocks(shape[0], 8 * prod(shape[1:]))
     return np.concatenate([function(np.asarray(X[block])) for block in blocks])

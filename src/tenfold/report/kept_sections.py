@@ -58,15 +58,16 @@ class Kept:
 
 def kept_share(subject: Subject) -> Kept:
     """Project samples, map them back, and compare about the mean."""
-    rows = np.unique(np.linspace(0, len(subject.data) - 1, N_SAMPLES).astype(int))
-    X = np.asarray(subject.data.X[rows], dtype=float)
+    step = -(-len(subject.data) // N_SAMPLES)
+    X = subject.data.X[::step]
     restored = subject.estimator.inverse_transform(subject.estimator.transform(X))
-    flat = X.reshape(len(X), -1)
+    flat = np.asarray(X, dtype=float).reshape(len(X), -1)
     missing = flat - restored.reshape(len(X), -1)
     # A projection is linear: what is missing of X - M is what is missing of X, less that of M.
     missing -= missing.mean(axis=0)
     deviation = flat - flat.mean(axis=0)
     shaped = restored.reshape(len(X), *subject.sample_shape)
+    rows = np.arange(0, len(subject.data), step)
     return Kept(rows, shaped, (deviation**2).sum(axis=1), (missing**2).sum(axis=1))
 
 

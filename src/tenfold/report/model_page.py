@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import accuracy_score
 
 from tenfold.datasets import TensorDataset
 from tenfold.report import bank_sections, kept_sections, learned_sections, one_class_sections
@@ -69,7 +69,7 @@ def _bank_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
     judged = [j for j in subject.judgements if j.average_precision is not None]
     precision = float(np.mean([j.average_precision for j in judged])) if judged else np.nan
     errors = float(np.mean([j.equal_error_rate for j in judged])) if judged else np.nan
-    share = float(accuracy_score(subject.y[known], subject.decisions[known]))
+    share = right / int(known.sum())
     classes = counted(len(subject.parts), "class", "classes")
     summary = (
         f"{subject.method} learned one subspace for each of {classes} and names {right:,} of "
@@ -132,9 +132,14 @@ def _subspace_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _reduction(subject: Subject) -> tuple[str, str]:
-    projector = subject.parts[0].projector
-    sizes = [len(W) for W in projector.projections_]
-    return f"{times(sizes)} → {times(projector.ranks_)}", "each sample, before and after"
+    sizes = [len(W) for W in subject.parts[0].projector.projections_]
+    return f"{times(sizes)} → {_ranks(subject)}", "each sample, before and after"
+
+
+def _ranks(subject: Subject) -> str:
+    """The ranks, from the smallest to the largest where classes have their own."""
+    ranks = sorted({part.projector.ranks_ for part in subject.parts}, key=prod)
+    return times(ranks[0]) if len(ranks) == 1 else f"{times(ranks[0])} to {times(ranks[-1])}"
 
 
 def _model_facts(subject: Subject) -> list[tuple[str, str]]:
@@ -149,7 +154,7 @@ def _model_facts(subject: Subject) -> list[tuple[str, str]]:
     return [
         ("Model", " ".join(repr(subject.estimator).split())),
         ("Sample shape", times(projectors[0].sample_shape_)),
-        ("Ranks", times(projectors[0].ranks_)),
+        ("Ranks", _ranks(subject)),
         ("Rounds", f"{all_rounds}; {rest}"),
     ]
 

@@ -55,7 +55,7 @@ class Album:
             What the modes count; rows and columns, or no names and no negative number, make an
             image.
         """
-        some = np.asarray(X[:: max(1, len(X) // 200)], dtype=float)
+        some = np.asarray(X[:: max(1, X.shape[0] // 200)], dtype=float)
         low, high = (float(v) for v in np.percentile(some, [0.5, 99.5]))
         named = tuple(mode_names[:2]) == ("row", "column")
         image = named or (not mode_names and some.min() >= 0)

@@ -12,7 +12,7 @@ import numpy as np
 from tenfold.algebra import Array
 from tenfold.datasets import TensorDataset
 from tenfold.datasets.locations import natural_key
-from tenfold.plots.fitted import Part, class_scores, in_blocks, innermost, parts_of
+from tenfold.plots.fitted import Part, class_scores, in_blocks, innermost, parts_of, scores_classes
 from tenfold.report.figures import Studio
 from tenfold.report.judging import Judgement, judge
 from tenfold.report.pictures import Album
@@ -51,7 +51,7 @@ class Subject:
     @cached_property
     def scores_classes(self) -> bool:
         """Whether the model scores samples at all."""
-        return hasattr(self.model, "decision_function")
+        return scores_classes(self.model)
 
     @cached_property
     def method(self) -> str:
@@ -60,13 +60,14 @@ class Subject:
 
     @cached_property
     def y(self) -> Array:
-        """The labels."""
+        """The labels, in the type of the model's: "7" and 7 are the same class."""
         if self.data.y is None:
             raise ValueError(
                 f"{self.data.name} has no labels, and the report compares scores with labels; "
                 "pass labelled samples"
             )
-        return np.asarray(self.data.y)
+        y = np.asarray(self.data.y)
+        return as_learned(y, self.model.classes_) if self.scores_classes else y
 
     @cached_property
     def judgements(self) -> list[Judgement]:
@@ -82,7 +83,14 @@ class Subject:
     @cached_property
     def is_known(self) -> Array:
         """Which samples are of a class the bank knows, shape (n,)."""
-        return np.isin(self.y, self.model.classes_)
+        classes = set(self.model.classes_.tolist())
+        known = np.array([label in classes for label in self.y.tolist()])
+        if not known.any():
+            raise ValueError(
+                f"labels do not match: the model knows {list(classes)[:5]}, and the samples are of "
+                f"{sorted(set(map(str, self.y)))[:5]}; pass samples of the model's classes"
+            )
+        return known
 
     @cached_property
     def sample_shape(self) -> tuple[int, ...]:
@@ -103,9 +111,28 @@ class Subject:
 
     def sample(self, i: int) -> Array:
         """Sample i in its shape."""
-        return np.asarray(self.data.X[int(i)], dtype=float).reshape(self.sample_shape)
+        one = self.data.X[int(i) : int(i) + 1]  # a slice: rows of arrays, frames and stores
+        return np.asarray(one, dtype=float).reshape(self.sample_shape)
 
     def name_of(self, i: int) -> str:
         """What to call sample i."""
         files = self.data.sample_info.get("file")
         return f"sample {i}" if files is None else str(files[i])
+
+
+def as_learned(y: Array, classes: Array) -> Array:
+    """Labels in the type of the classes, where they are the same in writing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.report.subject import as_learned
+    >>> as_learned(np.array(["7", "x"]), np.array([6, 7])).tolist()
+    [7, 'x']
+    """
+    if y.dtype.kind == classes.dtype.kind:
+        return y
+    in_writing = {str(label): label for label in classes.tolist()}
+    learned = np.empty(len(y), dtype=object)
+    learned[:] = [in_writing.get(str(label), label) for label in y.tolist()]
+    return learned
