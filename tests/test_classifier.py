@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator
 
-from tenfold import CSDA, MCSDA, MPCA, ClassSpecificClassifier
+from tenfold import CSDA, MCSDA, MPCA, ClassSpecificClassifier, mean_average_precision
 from tenfold.folds import stratified_splits
 
 X, y = problem((5, 4), classes=4, per_class=15, seed=3)
@@ -202,6 +202,29 @@ def test_a_class_of_one_sample_has_the_spread_of_all_classes():
         assert (bank.spreads_ > 0).all()
         assert np.isfinite(bank.distances(NEW)).all()
         assert bank.predict(X[alone[-1:]]) == [3]
+
+
+@pytest.mark.parametrize("Method", [MCSDA, CSDA])
+@pytest.mark.parametrize("shrinkage", [0.5, "auto"])
+def test_shrinkage_helps_a_class_of_one_sample(Method, shrinkage):
+    rng = np.random.default_rng(7)
+    loud = np.where(np.arange(6) < 2, 8.0, 1.0)[:, None]  # rows that vary strongly in all classes
+
+    def draw(means, n):
+        labels = np.repeat(np.arange(len(means)), n)
+        return means[labels] + loud * rng.normal(size=(len(labels), 6, 5)), labels
+
+    means = 1.5 * rng.normal(size=(6, 6, 5))
+    X, y = draw(means, 20)
+    alone = np.append(np.flatnonzero(y != 5), np.flatnonzero(y == 5)[0])
+    X_test, y_test = draw(means, 50)
+    ranks = 3 if Method is CSDA else (2, 3)
+    plain, shrunk = (
+        fitted(Method(ranks, positive=5, shrinkage=s), X[alone], y[alone]).score(X_test, y_test)
+        for s in (0.0, shrinkage)
+    )
+    assert plain < 0.4  # what varies most is kept, though it says nothing
+    assert shrunk > 0.8
 
 
 # ── Decisions ───────────────────────────────────────────────────────────────────────────────────
@@ -413,3 +436,26 @@ def test_names_of_features_are_kept_and_checked(classifier):
     np.testing.assert_array_equal(bank.predict(frame), bank.predict(frame))
     with pytest.raises(ValueError, match="feature names"):
         bank.predict(frame.rename(columns={"pixel 0": "other"}))
+
+
+# ── Mean average precision ──────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
+def test_mean_average_precision_is_the_mean_of_what_the_models_score_alone(weight):
+    two = y < 2
+    for chosen in (np.ones(len(y), dtype=bool), two):
+        bank = fitted(bank_of(), X[chosen], LABELS[chosen])
+        own = None if weight is None else weight[chosen]
+        alone = [member.score(X[chosen], LABELS[chosen], own) for member in bank.projectors_]
+        found = mean_average_precision(bank, X[chosen], LABELS[chosen], own)
+        assert found == pytest.approx(np.mean(alone), abs=1e-12)
+
+
+def test_mean_average_precision_leaves_out_classes_that_are_not_there():
+    bank = fitted(bank_of(), X, LABELS)
+    some = LABELS != "cat"
+    alone = [bank.projectors_[c].score(X[some], LABELS[some]) for c in (0, 1, 3)]
+    assert mean_average_precision(bank, X[some], LABELS[some]) == pytest.approx(np.mean(alone))
+    with pytest.raises(ValueError, match=r"none of the labels \['eel'\] is a class of the bank"):
+        mean_average_precision(bank, X, np.full(len(X), "eel"))

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from tenfold.loading import load
     from tenfold.methods import CMDA, CSDA, DATER, DGTDA, GTDA, HODA, MCSDA, MPCA
     from tenfold.moments import ClassMoments
+    from tenfold.scoring import mean_average_precision
     from tenfold.search import RankSearchCV
     from tenfold.verifier import ClassSpecificVerifier
 
@@ -30,6 +31,7 @@ __all__ = [
     "gather_batches",
     "gather_moments",
     "load",
+    "mean_average_precision",
     "write_blocks",
 ]
 
@@ -51,6 +53,7 @@ _HOMES = {
     "gather_batches": "tenfold.gathering",
     "gather_moments": "tenfold.gathering",
     "load": "tenfold.loading",
+    "mean_average_precision": "tenfold.scoring",
     "write_blocks": "tenfold.gathering",
 }
 
