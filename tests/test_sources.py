@@ -241,6 +241,35 @@ def test_a_store_of_anything_else_is_refused(store, message):
         MPCA().fit(store)
 
 
+UNDER_A_LIMIT = """
+    import resource, sys
+    import numpy as np
+    import zarr
+    from tenfold import MCSDA
+
+    store = zarr.open_array(sys.argv[1], mode="r")
+    y = np.arange(store.shape[0]) % 2
+    limit = 500 * 2**20  # the libraries alone take a good part of it
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    try:
+        store[:]
+    except MemoryError:
+        MCSDA(ranks=(2, 2), tol=50.0).fit(store, y)
+    else:
+        sys.exit("the limit does not hold")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux enforces RLIMIT_DATA")
+def test_a_store_larger_than_the_memory_that_is_allowed_is_fitted(tmp_path):
+    shape = (800_000, 10, 10)  # 640 MB, of which only one chunk is on disk: the rest is zeros
+    store = zarr.create_array(tmp_path / "x", shape=shape, chunks=(16_000, 10, 10), dtype=float)
+    store[:16_000] = np.random.default_rng(0).normal(size=(16_000, 10, 10))
+    command = [sys.executable, "-c", textwrap.dedent(UNDER_A_LIMIT), str(tmp_path / "x")]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
 # ── Using ───────────────────────────────────────────────────────────────────────────────────────
 
 
