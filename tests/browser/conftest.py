@@ -9,6 +9,7 @@ import pytest
 
 from tenfold import MCSDA, MPCA, ClassSpecificClassifier, ClassSpecificVerifier, RankSearchCV
 from tenfold.datasets import TensorDataset, load_digits_tensor
+from tenfold.experiments import complexity
 from tenfold.report import write_report
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -23,7 +24,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-KINDS = ("bank", "projector", "verifier", "search", "MPCA")
+KINDS = ("bank", "projector", "verifier", "search", "MPCA", "run")
 
 
 @pytest.fixture(scope="session")
@@ -57,6 +58,8 @@ def pages(tmp_path_factory) -> dict[str, Path]:
         "MPCA": MPCA(ranks=(3, 3), tol=1.0).fit(train.X),
     }
     without_fours = test.select(test.y != 4)  # so that the table of the bank has a row of dashes
+    complexity(out=folder / "run", quick=True, progress=False)
+    models["run"] = folder / "run"
     return {
         kind: write_report(
             models[kind], without_fours if kind == "bank" else test, folder / f"{kind}.html"

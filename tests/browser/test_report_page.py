@@ -10,7 +10,7 @@ axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 
 pytestmark = pytest.mark.browser
 
-KINDS = ("bank", "projector", "verifier", "search", "MPCA")
+KINDS = ("bank", "projector", "verifier", "search", "MPCA", "run")
 AP = 3  # the column of average precision in the table of classes
 
 

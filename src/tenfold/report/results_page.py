@@ -12,6 +12,7 @@ from typing import Any
 from tenfold.report.content import Cell, Facts, Page, Prose, Section, Table
 from tenfold.report.stories import story_of
 
+_QUICK = "This was the quick version of the experiment, with fewer splits and ranks."
 _NOTE = "Figures of the paper are those that it prints; all others were computed by this run."
 
 
@@ -29,12 +30,15 @@ class Run:
         The same figures with all digits, one record per figure.
     facts : dict of str to str
         When, where and with which versions.
+    quick : bool
+        Whether it was the small version of the experiment.
     """
 
     title: str
     tables: list[dict[str, Any]]
     records: list[dict[str, Any]]
     facts: dict[str, str]
+    quick: bool
 
 
 def read_run(results: str | os.PathLike[str]) -> Run:
@@ -54,9 +58,10 @@ def read_run(results: str | os.PathLike[str]) -> Run:
     folder = place if place.is_dir() else place.parent
     try:
         told = json.loads((folder / "tables.json").read_text(encoding="utf-8"))
-        records = json.loads((folder / "results.json").read_text(encoding="utf-8"))["records"]
+        results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
         facts = json.loads((folder / "times.json").read_text(encoding="utf-8"))["facts"]
-        return Run(told["title"], told["tables"], records, facts)
+        quick = bool(results.get("settings", {}).get("quick"))
+        return Run(told["title"], told["tables"], results["records"], facts, quick)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise FileNotFoundError(
             f"{folder} is not the folder of a finished run: {Path(error.filename).name} is not "
@@ -93,7 +98,8 @@ def results_page(results: str | os.PathLike[str], title: str | None = None) -> P
         sections.append(Section(f"table-{i + 1}", table["title"], blocks))
     made = [(name.capitalize(), text) for name, text in run.facts.items()]
     sections.append(Section("about", "How the figures came about", [Facts(made)]))
-    return Page(title or run.title, summary, _NOTE, headline, sections)
+    note = f"{_QUICK} {_NOTE}" if run.quick else _NOTE
+    return Page(title or run.title, summary, note, headline, sections)
 
 
 def _table(table: dict[str, Any]) -> Table:
@@ -108,5 +114,11 @@ def _cell(value: Any, position: int) -> Cell:
         return Cell("–")
     if isinstance(value, str):
         found = re.match(r"[+-]?\d+(?:\.\d+)?(?=$|[\s(])", value) if position else None
-        return Cell(value, float(found.group()) if found else None)
-    return Cell(f"{value:,.2f}" if isinstance(value, float) else f"{value:,}", float(value))
+        return Cell(_typeset(value), float(found.group()) if found else None)
+    text = f"{value:,.2f}" if isinstance(value, float) else f"{value:,}"
+    return Cell(_typeset(text), float(value))
+
+
+def _typeset(text: str) -> str:
+    """A true minus sign before numbers."""
+    return re.sub(r"(?<![\w.])-(?=\d)", "−", text)

@@ -58,7 +58,7 @@ def _face_story(records: list[Record]) -> Story | None:
         f"Of {counted(len(compared), 'figure')} that the paper prints, {close} "
         f"{'is' if close == 1 else 'are'} met within {CLOSE:g} points of mean average precision; "
         f"ours minus the paper's is {_signed(differences.mean())} on average and "
-        f"{_signed(differences[np.abs(differences).argmax()])} at most."
+        f"{_signed(differences[np.abs(differences).argmax()])} at its largest."
     )
     last = max(compared, key=lambda r: (r["k"], r["row"] == "MCSDA"))
     headline = [
