@@ -70,17 +70,20 @@ def window_histograms(windows: SegmentedWindows, memberships: np.ndarray) -> np.
 
 
 def _histograms(part: Part, count: int, soft: bool, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Training and test histograms, scaled to unit variance on the training days."""
+    """Square roots of training and test histograms, about their mean on the training days.
+
+    The square root is the map in which distances of histograms are Hellinger's; times the root of
+    the number of codewords, entries are of order one.
+    """
     centres = prototypes(part.train.X.last_blocks, count, seed).astype(np.float32)
     found = []
     for windows in (part.train.X, part.test.X):
         rows = windows.rows
         blocks = [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]
         memberships = np.concatenate([codes(block, centres, soft) for block in blocks])
-        found.append(window_histograms(windows, memberships.astype(np.float32)))
-    mean, scale = found[0].mean(axis=0), found[0].std(axis=0)
-    scale[scale == 0] = 1
-    return (found[0] - mean) / scale, (found[1] - mean) / scale
+        found.append(np.sqrt(count * window_histograms(windows, memberships.astype(np.float32))))
+    mean = found[0].mean(axis=0)
+    return found[0] - mean, found[1] - mean
 
 
 def _training(
@@ -94,7 +97,14 @@ def _training(
     share = np.array([(y == label).mean() for label in LABELS])
     weights = (share**-balance)[np.searchsorted(LABELS, y)]
     weights /= weights.mean()
-    model = SGDClassifier(loss="log_loss", alpha=1e-5, average=True, random_state=seed)
+    model = SGDClassifier(
+        loss="log_loss",
+        alpha=1e-5,
+        learning_rate="constant",
+        eta0=1e-3,
+        average=True,
+        random_state=seed,
+    )
     curve: dict[str, list[float]] = {"loss": [], "held_out_f1": []}
     rng = np.random.default_rng(seed)
     sample = slice(None, None, max(1, len(y) // 20_000))

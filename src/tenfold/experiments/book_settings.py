@@ -33,8 +33,8 @@ class BookSettings:
     prototypes: tuple[int, ...] = (200, 800)
     codewords: tuple[int, ...] = (64, 256)
     bof_epochs: int = 15
-    neural_codewords: int = 256
-    neural_epochs: int = 15
+    neural_codewords: int = 128
+    neural_epochs: int = 20
     neural_windows: int = 40_000
     torch: str | None = None
 
