@@ -14,11 +14,11 @@ from tenfold.algebra import Array
 from tenfold.alternating import Alternation, alternate
 from tenfold.criterion import Criterion, Recipe
 from tenfold.learning import Learner, Models
-from tenfold.moments import ClassStatistics
+from tenfold.moments import ClassMoments, ClassStatistics
 from tenfold.projection import Projection
 from tenfold.samples import Workload
 from tenfold.solvers import SOLVERS, STAYING_INSIDE
-from tenfold.threads import over_threads
+from tenfold.threads import threads_for
 
 
 class TensorProjector(Projection, Learner):
@@ -90,7 +90,10 @@ class TensorProjector(Projection, Learner):
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        return alternate(self._criterion(statistics, models), models.ranks, recipe, over_threads)
+        criterion = self._criterion(statistics, models)
+        from_tables = isinstance(statistics, ClassMoments)
+        share = threads_for(criterion.shape, len(models), from_tables)
+        return alternate(criterion, models.ranks, recipe, share)
 
     def _take(
         self, statistics: ClassStatistics, models: Models, found: Alternation, rows: Array

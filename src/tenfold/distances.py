@@ -83,7 +83,11 @@ class Subspaces:
                     Y *= Y
                     result[rows, models] = Y.reshape(len(Y), -1, Y.shape[-1]).sum(axis=1).T
 
-        over_threads(work, list(row_blocks(len(X), X[:1].nbytes, PART_BYTES)))
+        parts = list(row_blocks(len(X), X[:1].nbytes, PART_BYTES))
+        if len(parts) > 1:
+            over_threads(work, parts)
+        elif parts:
+            work(parts[0])
         return result
 
 

@@ -10,22 +10,39 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController  # a dependency of scikit-learn
+
+from tenfold.alternating import Share, in_order
+
+SMALL = 256
 
 P = TypeVar("P")
 T = TypeVar("T")
 
 
 def over_threads(work: Callable[[P], T], parts: list[P]) -> list[T]:
-    """``work(part)`` for every part, in order."""
+    """``work(part)`` for every part, in order, with BLAS held to one thread meanwhile."""
     controller = _controller()
-    workers = min(len(parts), _allowed(controller)) if len(parts) > 1 else 1
-    if workers == 1:
+    allowed = _allowed(controller)
+    if allowed == 1:
         return [work(part) for part in parts]
-    with controller.limit(limits=1), ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(work, parts))
+    with controller.limit(limits=1):
+        if len(parts) == 1:
+            return [work(parts[0])]
+        with ThreadPoolExecutor(min(allowed, len(parts))) as pool:
+            return list(pool.map(work, parts))
+
+
+def threads_for(shape: tuple[int, ...], n_models: int, from_tables: bool) -> Share[Any]:
+    """Who uses the threads while models are solved: the parts of the stack, or BLAS.
+
+    LAPACK loses by threads on matrices of up to `SMALL` rows, even with nothing else to do;
+    products of whole samples gain by them.
+    """
+    small = max(shape) <= SMALL and (n_models > 1 or from_tables)
+    return over_threads if small else in_order
 
 
 @cache
