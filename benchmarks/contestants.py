@@ -1,0 +1,166 @@
+"""Who does the jobs, and on which data. Each contestant takes what `prepare` made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import data
+import literal
+import numpy as np
+import numpy.typing as npt
+
+from tenfold import CMDA, CSDA, MCSDA, MPCA, ClassSpecificClassifier
+from tenfold.choosing import statistics_of
+from tenfold.stacks import joint_workload, ready_for, solved_together
+
+Array = npt.NDArray[Any]
+Given = dict[str, Any]  # samples X, labels y, what else the job needs, and a note for the page
+Answer = dict[str, Array]  # names with W are projections, others are numbers
+ROUNDS = 20
+LAMBDA = ("absolute", 0.01)
+
+
+def subspaces(projections: list[Array], prefix: str = "") -> Answer:
+    return {f"{prefix}W{k}": np.asarray(W) for k, W in enumerate(projections)}
+
+
+# ── Data ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def planted(
+    n: int,
+    shape: tuple[int, ...],
+    ranks: tuple[int, ...],
+    n_classes: int = 10,
+    dtype: str = "float64",
+) -> Given:
+    X, y = data.planted(n, tuple(shape), tuple(ranks), n_classes, np.dtype(dtype))
+    return {"X": X, "y": y, "ranks": tuple(ranks), "note": "planted"}
+
+
+def flat(n: int, shape: tuple[int, ...], ranks: tuple[int, ...], rank: int) -> Given:
+    given = planted(n, shape, ranks)
+    return given | {"X": given["X"].reshape(n, -1), "rank": rank}
+
+
+def faces(shape: tuple[int, int]) -> Given:
+    X, y, note = data.faces(tuple(shape))
+    return {"X": X, "y": y, "note": note}
+
+
+def order_book(n: int) -> Given:
+    X, y, note = data.order_book(n)
+    return {"X": X, "y": y, "note": note}
+
+
+def bank_and_samples(n: int) -> Given:
+    X, y = data.planted(max(n, 400), (40, 30), (7, 7), n_classes=40)
+    bank = ClassSpecificClassifier(MCSDA((7, 7), tol=1.0), normalise=False).fit(X[:400], y[:400])
+    return {"X": X[:n], "bank": bank, "note": "planted"}
+
+
+# ── Contestants ─────────────────────────────────────────────────────────────────────────────────
+
+
+def tenfold_mcsda(given: Given) -> Answer:
+    positive = given["y"].max()
+    model = MCSDA(given["ranks"], ridge=LAMBDA, tol=0.0, positive=positive)
+    return subspaces(model.fit(given["X"], given["y"]).projections_)
+
+
+def literal_mcsda(given: Given) -> Answer:
+    positive = given["y"] == given["y"].max()
+    return subspaces(literal.mcsda(given["X"], positive, given["ranks"], rounds=ROUNDS))
+
+
+def tenfold_mpca(given: Given) -> Answer:
+    return subspaces(MPCA(given["ranks"], tol=0.0).fit(given["X"]).projections_)
+
+
+def tenfold_grid(given: Given, grid: list[tuple[int, ...]], shown: list[int]) -> Answer:
+    """A bank of all classes at every pair of ranks, as a search solves them: one stack."""
+    X, y = given["X"], given["y"]
+    banks = [ClassSpecificClassifier(MCSDA(ranks, ridge=LAMBDA, tol=0.0)) for ranks in grid]
+    fresh = banks[0]._prepared(X, y, None)[0]
+    ready = [ready_for(bank, fresh, fresh.classes_) for bank in banks]
+    statistics = statistics_of(X, y, None, fresh.classes_, "auto", joint_workload(ready))
+    models = [
+        m.projections_ for bank in solved_together(ready, statistics) for m in bank.projectors_
+    ]
+    return _named(shown, [models[number] for number in shown])
+
+
+def literal_grid(given: Given, grid: list[tuple[int, ...]], shown: list[int]) -> Answer:
+    """Only the models that are shown, one after the other."""
+    X, y = given["X"], given["y"]
+    models = [(ranks, label) for ranks in grid for label in np.unique(y)]
+    chosen = [models[number] for number in shown]
+    return _named(shown, [literal.mcsda(X, y == label, ranks) for ranks, label in chosen])
+
+
+def _named(numbers: list[int], models: list[list[Array]]) -> Answer:
+    named: Answer = {}
+    for number, projections in zip(numbers, models, strict=True):
+        named |= subspaces(projections, f"model{number}-")
+    return named
+
+
+def blocked_product(given: Given) -> Answer:
+    """X^T X alone, block by block: what nobody who reads all samples for moments can beat."""
+    X = given["X"].reshape(len(given["X"]), -1)
+    total = np.zeros((X.shape[1], X.shape[1]))
+    for start in range(0, len(X), 4096):
+        block = X[start : start + 4096]
+        total += block.T @ block
+    return {}
+
+
+def one_read(given: Given) -> Answer:
+    given["X"].sum()
+    return {}
+
+
+def tenfold_csda(given: Given) -> Answer:
+    CSDA(ranks=20, positive=0, ridge=LAMBDA).fit(given["X"], given["y"])
+    return {}
+
+
+def tenfold_scores(given: Given) -> Answer:
+    return {"distances": given["bank"].distances(given["X"])[:100]}
+
+
+def literal_scores(given: Given) -> Answer:
+    """Every model by itself: X x_1 W_1^T x_2 W_2^T about the mean, and the norm."""
+    columns = []
+    for member in given["bank"].projectors_:
+        W, V = member.projections_
+        Y = W.T @ (given["X"] - member.mean_) @ V
+        columns.append(np.sqrt((Y**2).sum(axis=(1, 2))))
+    return {"distances": np.stack(columns, axis=1)[:100]}
+
+
+def products_of_the_same_size(given: Given) -> Answer:
+    """Square products of as many flops as scoring needs: the machine's rate for them."""
+    n, m, r, (I, J) = len(given["X"]), len(given["bank"].projectors_), 7, (40, 30)
+    flops = 2.0 * n * m * r * (I * J + min(I, J) * r)
+    A = np.random.default_rng(0).normal(size=(1500, 1500))
+    for _ in range(max(1, round(flops / (2 * 1500**3)))):
+        A @ A
+    return {}
+
+
+def thousand_single_scores(given: Given) -> Answer:
+    """A thousand calls with one sample each; times are per call."""
+    member, x = given["bank"].projectors_[0], given["X"][:1]
+    for _ in range(1000):
+        member.decision_function(x)
+    return {}
+
+
+def tenfold_flat_pca(given: Given) -> Answer:
+    return subspaces(MPCA(given["rank"]).fit(given["X"]).projections_)
+
+
+def tenfold_flat_lda(given: Given) -> Answer:
+    model = CMDA(len(np.unique(given["y"])) - 1, ridge=0.0)
+    return subspaces(model.fit(given["X"], given["y"]).projections_)

@@ -1,0 +1,126 @@
+"""What is measured: every job, who does it, and how far two answers may lie apart.
+
+The first contestant is tenfold; nobody's time is reported unless the answer agrees with its.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import contestants as who
+import peers
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job and its contestants.
+
+    `prepare(**size)` makes the data. `share` is the part of the job that a contestant really
+    does: its time is divided by it, and the page says so. `calls` is how often a contestant does
+    the whole job in one measurement.
+    """
+
+    title: str
+    prepare: Callable[..., who.Given]
+    contestants: dict[str, Callable[[who.Given], who.Answer]]
+    size: dict[str, Any] = field(default_factory=dict)
+    tolerance: float = 1e-6
+    share: dict[str, float] = field(default_factory=dict)
+    calls: int = 1
+    limits: tuple[str, ...] = ()  # contestants that do not answer, but show what is possible
+    approximate: tuple[str, ...] = ()  # contestants that do not claim to find the answer exactly
+
+
+def mpca_by(peer: Callable[..., Any]) -> Callable[[who.Given], who.Answer]:
+    return lambda given: who.subspaces(peer(given["X"], given["ranks"], who.ROUNDS))
+
+
+MPCA = {
+    "tenfold": who.tenfold_mpca,
+    "pyKale": mpca_by(peers.pykale_mpca),
+    "TensorLy": mpca_by(peers.tensorly_partial_tucker),
+}
+SQUARE_RANKS = [(r, r) for r in range(2, 21)]
+EVERY_EIGHTH = list(range(3, 40 * 19, 8))
+BOOK_RANKS = [(r, s) for r in range(5, 61, 5) for s in range(1, 9)]
+# The cost of a fit grows evenly with both ranks, so two fits in the middle cost what most do.
+MIDDLE = [3 * BOOK_RANKS.index((30, 4)), 3 * BOOK_RANKS.index((35, 5)) + 2]
+
+
+def grids(ranks: list[tuple[int, ...]], shown: list[int]) -> dict[str, Any]:
+    return {
+        "tenfold": partial(who.tenfold_grid, grid=ranks, shown=shown),
+        "literal": partial(who.literal_grid, grid=ranks, shown=shown),
+    }
+
+
+JOBS = {
+    "mcsda": Job(
+        "One MCSDA fit, 20 000 samples of 144×10 → 60×8",
+        who.planted,
+        {"tenfold": who.tenfold_mcsda, "literal": who.literal_mcsda},
+        {"n": 20_000, "shape": (144, 10), "ranks": (60, 8), "n_classes": 3},
+    ),
+    "mpca-5000": Job(
+        "MPCA, 5000 samples of 40×30 → 7×7",
+        who.planted,
+        MPCA,
+        {"n": 5000, "shape": (40, 30), "ranks": (7, 7)},
+    ),
+    "mpca-20000": Job(
+        "MPCA, 20 000 samples of 40×30 → 7×7",
+        who.planted,
+        MPCA,
+        {"n": 20_000, "shape": (40, 30), "ranks": (7, 7)},
+    ),
+    "faces": Job(
+        "The ORL bank: 40 persons × ranks 2…20, 200 images of 40×30",
+        who.faces,
+        grids(SQUARE_RANKS, EVERY_EIGHTH),
+        {"shape": (40, 30)},
+        share={"literal": len(EVERY_EIGHTH) / (40 * len(SQUARE_RANKS))},
+    ),
+    "order-book": Job(
+        "The FI-2010 grid: 3 classes × 96 pairs of ranks, 20 000 windows of 144×10",
+        who.order_book,
+        grids(BOOK_RANKS, MIDDLE),
+        {"n": 20_000},
+        share={"literal": len(MIDDLE) / (3 * len(BOOK_RANKS))},
+    ),
+    "one-pass": Job(
+        "One MCSDA fit, 200 000 samples of 144×10 in float32 → 60×8",
+        who.planted,
+        {"tenfold": who.tenfold_mcsda, "X^T X alone": who.blocked_product},
+        {"n": 200_000, "shape": (144, 10), "ranks": (60, 8), "n_classes": 3, "dtype": "float32"},
+        limits=("X^T X alone",),
+    ),
+    "large-faces": Job(
+        "One CSDA fit, 200 faces of 112×92 (vectors of 10 304)",
+        who.faces,
+        {"tenfold": who.tenfold_csda},
+        {"shape": (112, 92)},
+    ),
+    "scoring": Job(
+        "Scoring 100 000 samples of 40×30 against 40 subspaces of 7×7",
+        who.bank_and_samples,
+        {
+            "tenfold": who.tenfold_scores,
+            "literal": who.literal_scores,
+            "products alone": who.products_of_the_same_size,
+            "one read": who.one_read,
+        },
+        {"n": 100_000},
+        tolerance=1e-9,
+        limits=("products alone", "one read"),
+    ),
+    "one-sample": Job(
+        "Scoring one sample of 40×30 against one subspace of 7×7",
+        who.bank_and_samples,
+        {"tenfold": who.thousand_single_scores},
+        {"n": 400},
+        calls=1000,
+    ),
+}

@@ -1,0 +1,178 @@
+"""tenfold beside what people use now: same data, same rounds, same threads, same answer.
+
+    make bench                    about a quarter of an hour
+    make bench ARGS=--quick       two minutes: small sizes, few repeats
+    make bench ARGS=--patient     at least five repeats of everything, however long it takes
+
+Prints every median as it is measured, writes them to benchmarks/results/results.json, and makes
+docs/benchmarks.md and its plots of them. A quick run changes no page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from growth import SWEEPS
+from jobs import JOBS, Job
+from measure import Effort, disagreement, measured
+
+HERE = Path(__file__).parent
+EFFORTS = {
+    "quick": Effort(repeats=3, seconds=2.0),
+    "ordinary": Effort(repeats=5, seconds=20.0),
+    "patient": Effort(repeats=5, seconds=60.0, at_least=5),
+}
+LONGEST = {"quick": 1.0, "ordinary": 6.0, "patient": 20.0}  # seconds of one run in a sweep
+QUICK_SIZE = {
+    "mcsda": {"n": 2000, "shape": (144, 10), "ranks": (60, 8), "n_classes": 3},
+    "mpca-20000": {"n": 2000, "shape": (40, 30), "ranks": (7, 7)},
+    "one-pass": {"n": 20_000, "shape": (144, 10), "ranks": (60, 8), "dtype": "float32"},
+    "scoring": {"n": 10_000},
+}
+SKIPPED_BY_QUICK = ("mpca-5000", "order-book")
+
+
+def main() -> int:
+    options = arguments()
+    results: dict[str, Any] = {"machine": machine(), "effort": options.effort}
+    results["jobs"] = run_jobs(options)
+    results["growth"] = [] if options.only else run_sweeps(options)
+    target = HERE / "results" / "results.json"
+    target.parent.mkdir(exist_ok=True)
+    target.write_text(json.dumps(results, indent=1))
+    print(f"\nwritten: {target.relative_to(HERE.parent)}")
+    if options.effort != "quick" and not options.only:
+        from page import write_page
+
+        write_page(results)
+    wrong = [row for row in results["jobs"] + results["growth"] if row["status"] == "differs"]
+    return 1 if wrong else 0
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", dest="effort", action="store_const", const="quick")
+    parser.add_argument("--patient", dest="effort", action="store_const", const="patient")
+    parser.add_argument("--only", nargs="+", choices=list(JOBS), help="these jobs, no growth")
+    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2], help="BLAS threads")
+    parser.set_defaults(effort="ordinary")
+    return parser.parse_args()
+
+
+def machine() -> dict[str, Any]:
+    libraries = ("tenfold", "numpy", "scipy", "scikit-learn", "tensorly", "pykale", "hottbox")
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "date": date.today().isoformat(),
+        "versions": {name: version(name) for name in libraries},
+    }
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def run_jobs(options: argparse.Namespace) -> list[dict[str, Any]]:
+    rows = []
+    for name, job in JOBS.items():
+        quick = options.effort == "quick"
+        if (options.only and name not in options.only) or (quick and name in SKIPPED_BY_QUICK):
+            continue
+        size = QUICK_SIZE.get(name, job.size) if quick else job.size
+        for threads in options.threads:
+            print(f"\n{job.title}, {threads} BLAS thread{'s' * (threads > 1)}")
+            rows += compare("jobs", name, job, size, threads, EFFORTS[options.effort])
+    return rows
+
+
+def run_sweeps(options: argparse.Namespace) -> list[dict[str, Any]]:
+    rows = []
+    effort = EFFORTS[options.effort]
+    for name, sweep in SWEEPS.items():
+        print(f"\n{sweep.title}")
+        left: set[str] = set()
+        sizes = list(sweep.sizes.items())
+        for x, size in sizes[: 3 if options.effort == "quick" else None]:
+            print(f"  {x:,} {sweep.axis}")
+            brief = Effort(effort.repeats, min(effort.seconds, 4.0), effort.at_least)
+            found = compare("growth", name, sweep.job, size, 1, brief, left)
+            rows += [row | {"x": x} for row in found]
+            left |= {
+                row["contestant"]
+                for row in found
+                if row["contestant"] != "tenfold"
+                and _next_time(row, x, sizes) > LONGEST[options.effort]
+            }
+    return rows
+
+
+def _next_time(row: dict[str, Any], x: int, sizes: list[tuple[int, Any]]) -> float:
+    """What the next size would take, if time grew a little faster than the size."""
+    larger = [other for other, _ in sizes if other > x]
+    return median(row["wall"]) * (larger[0] / x) ** 1.2 if larger else 0.0
+
+
+def compare(
+    module: str,
+    name: str,
+    job: Job,
+    size: dict[str, Any],
+    threads: int,
+    effort: Effort,
+    without: set[str] = frozenset(),  # type: ignore[assignment]
+) -> list[dict[str, Any]]:
+    """Every contestant of a job, measured and held against the first one's answer."""
+    rows: list[dict[str, Any]] = []
+    reference: dict[str, Any] = {}
+    for contestant in job.contestants:
+        if contestant in without:
+            continue
+        row = measured(module, name, contestant, size, threads, effort)
+        answer = row.pop("answer")
+        reference = reference or answer
+        row |= {"job": name, "contestant": contestant, "threads": threads}
+        row["distance"] = disagreement(reference, answer)
+        row["status"] = status(row, job)
+        rows.append(row)
+        print(line(row, rows[0]), flush=True)
+    return rows
+
+
+def status(row: dict[str, Any], job: Job) -> str:
+    if row["contestant"] in job.limits:
+        return "limit"
+    if row["distance"] <= job.tolerance:
+        return "agrees"
+    return "approximate" if row["contestant"] in job.approximate else "differs"
+
+
+def line(row: dict[str, Any], first: dict[str, Any]) -> str:
+    if row["status"] == "differs":
+        return (
+            f"    {row['contestant']:<18} answers differ by {row['distance']:.1e}: no time reported"
+        )
+    wall, own = median(row["wall"]), median(first["wall"])
+    spread = f"{min(row['wall']):.3g} to {max(row['wall']):.3g}"
+    return (
+        f"    {row['contestant']:<18} {wall:9.4g} s  ({spread}, {len(row['wall'])} runs, "
+        f"CPU {median(row['cpu']):.3g} s, {row['peak'] / 2**20:.0f} MB)  {wall / own:7.2f}x"
+        f"  {row['status']} {row['distance']:.0e}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
