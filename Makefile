@@ -6,6 +6,7 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
+BENCH := .venv-bench
 
 # Two processes with one BLAS thread each: faster than the other way round, and repeatable.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
@@ -126,8 +127,18 @@ test-oldest: $(OLDEST)/stamp ## the tests with the oldest supported numpy, scipy
 docs: $(VENV)/stamps/docs ## the site, in docs/_build/html; warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
-bench: $(VENV)/stamps/core ## tenfold beside its peers
-	$(BIN)/python benchmarks/run.py $(ARGS)
+# An environment of its own, so that no peer decides which NumPy the tests see.
+$(BENCH)/stamp: $(WANTED) benchmarks/requirements.txt
+	@echo "Making $(BENCH)"
+	@$(PYTHON) -m venv $(BENCH)
+	@$(BENCH)/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt \
+		-e ".[plot,data]" tensorly
+	@$(BENCH)/bin/python -m pip install -qq --disable-pip-version-check --no-deps \
+		-r benchmarks/requirements.txt
+	@touch $@
+
+bench: $(BENCH)/stamp ## tenfold beside its peers, 15 minutes; ARGS=--quick takes two
+	$(BENCH)/bin/python benchmarks/run.py $(ARGS)
 
 big: $(VENV)/stamps/test ## more data than memory, at full size
 	$(BIN)/python benchmarks/big.py $(ARGS)
@@ -149,5 +160,5 @@ constraints: ## resolve everything anew and rewrite constraints.txt
 	mv constraints.new constraints.txt
 
 clean: ## remove what the other targets made, environments included
-	rm -rf $(VENV) $(OLDEST) dist build docs/_build docs/auto_examples docs/generated \
+	rm -rf $(VENV) $(OLDEST) $(BENCH) dist build docs/_build docs/auto_examples docs/generated \
 		.pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
