@@ -61,7 +61,7 @@ def reproduce(
         bool, option("--quick", metavar=None, text="A small version with every row.")
     ] = False,
     seed: Annotated[int, option("--seed", metavar="N", text="Of splits and starts; 0.")] = 0,
-    jobs: Annotated[int, option("--jobs", metavar="N", text="Processes; 1. -1: all cores.")] = 1,
+    jobs: Annotated[int, option("--jobs", metavar="N", text="Processes; one per core.")] = -1,
 ) -> Outcome:
     """Run an experiment of the paper, ours beside the printed figures.
 
