@@ -144,6 +144,8 @@ class DaskSamples(Source):
 
     def _name_unreadable(self, error: Exception) -> None:
         """Raise an error that names the block which cannot be read, if there is one."""
+        if type(error).__module__.startswith("distributed"):
+            return  # no workers, or no connection to them: it is not about a block
         blocks, chunks = self.array.to_delayed().ravel(), self.array.chunks[0]
         lasts = self.start + np.cumsum(chunks)
         for start in range(0, len(blocks), PROBED_TOGETHER):

@@ -51,7 +51,8 @@ def gather_moments(
         A folder for the moments gathered so far. When they are there already, from a run over
         the same samples that ended early, gathering goes on behind them.
     save_every : int or None, default=None
-        Write the checkpoint after at least so many samples; None means after a gigabyte.
+        Write the checkpoint after at least so many samples. None means after a gigabyte, and with
+        a Dask array after a fiftieth of it, so that workers seldom wait for one another.
 
     Returns
     -------
@@ -77,8 +78,7 @@ def gather_moments(
         return source.moments(y, weight, classes)
     saved = Checkpoint(checkpoint, _subject(source, y, weight))
     done, total = saved.load()
-    table = 8 * len(classes) * prod(source.shape[1:]) ** 2
-    step = save_every or max(1, max(SAVED_BYTES, 8 * table) * len(source) // _bytes(source))
+    step = save_every or _rows_between_saves(source, len(classes))
     with progress("gathering moments", len(source)) as bar:
         bar.advance(done)
         for rows in _spans(source, done, step):
@@ -248,5 +248,9 @@ def _part(column: Any, rows: slice | Array) -> Any:
     return None if column is None else column[rows]
 
 
-def _bytes(source: Source) -> int:
-    return max(1, source.dtype.itemsize * prod(source.shape))
+def _rows_between_saves(source: Source, n_classes: int) -> int:
+    """Enough samples that writing the tables takes little beside reading them."""
+    size = prod(source.shape[1:])
+    tables = 8 * n_classes * size**2
+    step = max(1, max(SAVED_BYTES, 8 * tables) // (source.dtype.itemsize * size))
+    return step if isinstance(source, StoredSamples) else max(step, len(source) // 50)
