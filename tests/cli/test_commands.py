@@ -83,6 +83,26 @@ def test_searched_ranks_are_the_best_of_those_tried(tenfold, faces, words, measu
     assert facts["ranks"] == best["ranks"]
 
 
+def test_the_ranks_of_a_subspace_are_judged_by_the_nearest_class_mean(
+    tenfold, here, pixels, labels
+):
+    X = pixels / 255 + np.random.default_rng(8).normal(0, 0.2, pixels.shape)
+    zarr.save_group("noisy.zarr", X=X)
+    np.save("labels.npy", labels)
+    words = ("--labels", "labels.npy", "--method", "cmda", "--ranks", "auto", "--folds", "4")
+    run = tenfold("fit", "noisy.zarr", *words, "-o", "m.safetensors", "--json")
+    assert run.code == 0, run.err
+    for one in strict_json(run.out)["search"]["tried"]:
+        right = []
+        for train, test in StratifiedKFold(4, shuffle=True, random_state=0).split(X, labels):
+            cmda = library.CMDA(tuple(one["ranks"])).fit(X[train], labels[train])
+            seen, new = cmda.transform(X[train]), cmda.transform(X[test])
+            means = {c: seen[labels[train] == c].mean(axis=0) for c in np.unique(labels)}
+            nearest = [min(means, key=lambda c: np.linalg.norm(z - means[c])) for z in new]
+            right.append(np.mean(nearest == labels[test]))
+        assert one["score"] == pytest.approx(np.mean(right))
+
+
 def test_the_form_of_the_data_does_not_matter(tenfold, here, pixels, labels, faces):
     """One data set as images, .npz, .npy, .mat, CSV and Zarr: the same model, bit for bit."""
     X = pixels / 255

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
 from tenfold.algebra import Array
@@ -60,9 +60,9 @@ def searched(estimator: Any, X: Any, y: Any, folds: Any, *, show: bool | None = 
     """
     projector = getattr(estimator, "projector", estimator)
     shape = (prod(X.shape[1:]),) if projector.flattens else tuple(X.shape[1:])
-    candidates = ladder(shape, len(X))
+    candidates = ladder(shape, X.shape[0])
     if not hasattr(estimator, "score"):
-        return _searched_projector(estimator, X, y, folds, candidates, show)
+        return _searched_projector(estimator, np.asarray(X), y, folds, candidates, show)
     found = RankSearchCV(estimator, ranks=candidates, cv=folds, verbose=show).fit(X, y)
     scores = found.cv_results_["mean_test_score"].tolist()
     measure = "accuracy" if hasattr(estimator, "normalise") else "average precision"
@@ -119,18 +119,29 @@ def _searched_projector(
     estimator: Any, X: Array, y: Array, folds: Any, candidates: list[Ranks], show: bool | None
 ) -> Search:
     splits = list(folds.split(X, y))
-    scores = np.zeros((len(candidates), len(splits)))
-    with progress("rank search", scores.size, show) as bar:
-        for c, ranks in enumerate(candidates):
-            for f, (train, test) in enumerate(splits):
-                model = clone(estimator).set_params(ranks=ranks).fit(X[train], y[train])
-                classes, distances = class_mean_distances(model, X[train], y[train], X[test])
-                scores[c, f] = np.mean(classes[distances.argmin(axis=1)] == y[test])
-                bar.advance()
-    means = scores.mean(axis=1).tolist()
+    scores = []
+    with progress("rank search", len(splits), show) as bar:
+        for train, test in splits:  # one search per fold: its scorer must know the training part
+            found = RankSearchCV(
+                estimator,
+                ranks=candidates,
+                cv=[(train, test)],
+                scoring=partial(_nearest_mean_accuracy, X[train], y[train]),
+                refit=False,
+                verbose=False,
+            ).fit(X, y)
+            scores.append(found.cv_results_["mean_test_score"])
+            bar.advance()
+    means = np.mean(scores, axis=0).tolist()
     search = Search(candidates, means, "accuracy of the nearest class mean", estimator)
     estimator.set_params(ranks=search.best).fit(X, y)
     return search
+
+
+def _nearest_mean_accuracy(X: Array, y: Array, model: Any, new: Array, labels: Array) -> float:
+    """How often new samples have the label of the nearest class mean of X."""
+    classes, distances = class_mean_distances(model, X, y, new)
+    return float(np.mean(classes[distances.argmin(axis=1)] == labels))
 
 
 def class_mean_distances(model: Any, X: Array, y: Array, new: Array) -> tuple[Array, Array]:
