@@ -1,0 +1,170 @@
+"""Directives that draw the house from what is there, so that pages about it cannot go stale.
+
+``layers``    the import contract of pyproject.toml as a table
+``tour``      modules with the first sentence of their docstrings
+``dataflow``  a diagram whose names must exist
+"""
+
+import ast
+import html
+import re
+from importlib import import_module
+from pathlib import Path
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.util.docutils import SphinxDirective
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "tenfold"
+
+
+def floors(pyproject):
+    """[(floor, [layer, ...])] from the layers of the import contract, top floor first.
+
+    The floors are the comments between the layers.
+    """
+    text = re.search(r"^layers = \[\n(.*?)^\]", pyproject, flags=re.MULTILINE | re.DOTALL).group(1)
+    found = []
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("#"):
+            found.append((line.lstrip("# "), []))
+        else:
+            found[-1][1].append(line.strip('",'))
+    return found
+
+
+def modules_of(layer):
+    """The modules of one layer: "(cli)" and "a : b | c" are names with punctuation."""
+    return re.findall(r"\w+", layer)
+
+
+def path_of(module):
+    """The file of a module or package below tenfold."""
+    path = SOURCE / module.replace(".", "/")
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def first_sentence(module):
+    """What the docstring of a module says first."""
+    docstring = ast.get_docstring(ast.parse(path_of(module).read_text(encoding="utf-8")))
+    paragraph = " ".join(docstring.partition("\n\n")[0].split())
+    return paragraph.replace("``", "`")
+
+
+def members_of(package):
+    """The modules of a package, in alphabetical order."""
+    return [f"{package}.{p.stem}" for p in sorted((SOURCE / package).glob("[!_]*.py"))]
+
+
+class FromLines(SphinxDirective):
+    """A directive that writes reStructuredText."""
+
+    def parsed(self, lines):
+        holder = nodes.container()
+        self.state.nested_parse(StringList(lines, source="house"), self.content_offset, holder)
+        return holder.children
+
+
+class Layers(FromLines):
+    """The floors of the house; a module imports only from lines below its own."""
+
+    def run(self):
+        lines = [".. list-table::", "   :header-rows: 1", "   :widths: 20 80", ""]
+        lines += ["   * - floor", "     - modules, from top to bottom"]
+        for floor, layers in floors((ROOT / "pyproject.toml").read_text(encoding="utf-8")):
+            for number, layer in enumerate(layers):
+                there = [name for name in modules_of(layer) if path_of(name).exists()]
+                if there:
+                    lines += [f"   * - {'' if number else f'**{floor}**'}"]
+                    lines += [f"     - {', '.join(f'``{name}``' for name in there)}"]
+        return self.parsed([*lines, ""])
+
+
+class Tour(FromLines):
+    """One line per module, in the order given; ``name.*`` stands for the modules of a package."""
+
+    has_content = True
+
+    def run(self):
+        lines = []
+        for name in filter(None, map(str.strip, self.content)):
+            wanted = members_of(name[:-2]) if name.endswith(".*") else [name]
+            for module in wanted:
+                lines += [f"``{module}``", f"   {first_sentence(module)}", ""]
+        return self.parsed(lines)
+
+
+class Dataflow(SphinxDirective):
+    """Boxes from top to bottom, drawn as inline SVG.
+
+    A line "title | text" is a box, a line "-> text | name" the arrow to the next one, where name
+    is something in tenfold that must exist. "loop: from, to, text" draws the way back.
+    """
+
+    has_content = True
+
+    def run(self):
+        boxes, arrows, loop = [], [], None
+        for line in filter(None, map(str.strip, self.content)):
+            if line.startswith("->"):
+                text, name = (part.strip() for part in line[2:].split("|"))
+                resolve(name)
+                arrows.append((text, name))
+            elif line.startswith("loop:"):
+                loop = [part.strip() for part in line[5:].split(",", 2)]
+            else:
+                boxes.append(tuple(part.strip() for part in line.split("|")))
+        svg = drawing(boxes, arrows, loop)
+        return [nodes.raw("", f'<div class="dataflow">{svg}</div>', format="html")]
+
+
+def resolve(name):
+    """Something that "moments.ClassMoments.from_batch" names; an error when nothing does."""
+    module, _, attributes = name.partition(".")
+    found = import_module(f"tenfold.{module}")
+    for attribute in filter(None, attributes.split(".")):
+        found = getattr(found, attribute)
+    return found
+
+
+def drawing(boxes, arrows, loop):
+    """The SVG: boxes of one size, an arrow with two words of text between each and the next."""
+    width, left, box, step = 760, 10, 470, 92
+    titles = [title for title, _ in boxes]
+    height = step * (len(boxes) - 1) + 56
+    parts = [
+        f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="Data flow of tenfold: '
+        f'{html.escape(", then ".join(titles))}">',
+        '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" '
+        'markerHeight="7" orient="auto-start-reverse"><path d="M0 0L10 5L0 10z" class="tip"/>'
+        "</marker></defs>",
+    ]
+    for number, (title, text) in enumerate(boxes):
+        y = step * number + 2
+        parts.append(f'<rect x="{left}" y="{y}" width="{box}" height="44" rx="6"/>')
+        parts.append(f'<text x="{left + 14}" y="{y + 27}" class="title">{html.escape(title)}</text>')
+        parts.append(f'<text x="{left + 130}" y="{y + 27}">{html.escape(text)}</text>')
+    for number, (text, name) in enumerate(arrows):
+        y = step * number + 47
+        parts.append(f'<path d="M60 {y}V{y + 44}" class="arrow" marker-end="url(#tip)"/>')
+        parts.append(f'<text x="78" y="{y + 20}">{html.escape(text)}</text>')
+        parts.append(f'<text x="78" y="{y + 36}" class="code">{html.escape(name)}</text>')
+    if loop:
+        first, last, text = loop
+        low, high = (step * titles.index(title) + 24 for title in (first, last))
+        edge = left + box
+        parts.append(
+            f'<path d="M{edge} {low}H{edge + 34}V{high}H{edge + 3}" class="arrow" '
+            'marker-end="url(#tip)"/>'
+        )
+        for number, row in enumerate(text.split(";")):
+            y = (low + high) / 2 + 18 * number - 8
+            parts.append(f'<text x="{edge + 46}" y="{y}">{html.escape(row.strip())}</text>')
+    return "".join([*parts, "</svg>"])
+
+
+def setup(app):
+    for name, directive in {"layers": Layers, "tour": Tour, "dataflow": Dataflow}.items():
+        app.add_directive(name, directive)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

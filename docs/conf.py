@@ -1,0 +1,92 @@
+"""How the site is built: ``make docs``. Nothing is fetched from the network."""
+
+import sys
+import warnings
+from pathlib import Path
+
+import matplotlib
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
+matplotlib.use("Agg")
+
+import tenfold
+
+project = "tenfold"
+author = "The tenfold developers"
+copyright = author
+version = release = tenfold.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_gallery.gen_gallery",
+    "sphinx_design",
+    "sphinx_copybutton",
+    "mathml",
+    "house",
+]
+exclude_patterns = ["_build", "_ext", "README.md", "auto_examples/*.ipynb"]
+templates_path = ["_templates"]
+nitpicky = True
+# What numpydoc writes into the bases of a class, and types of other libraries.
+nitpick_ignore_regex = [
+    (r"py:.*", r"(sklearn|numpy|np|typing|collections|abc|dask|os)\..*"),
+    (r"py:class", r"(optional|Array|array-like|BaseEstimator)"),
+]
+default_role = "autolink"
+suppress_warnings = ["myst.header"]  # included files start below the title of their page
+
+# ── Text and formulas ───────────────────────────────────────────────────────────────────────────
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+html_math_renderer = "mathml"
+
+# ── API ─────────────────────────────────────────────────────────────────────────────────────────
+autosummary_generate = True
+autosummary_ignore_module_all = False
+autodoc_typehints = "none"  # the docstrings say types and shapes
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+# ── Examples that run ───────────────────────────────────────────────────────────────────────────
+warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"/plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("tenfold",),
+    "min_reported_time": 1,
+    "matplotlib_animations": False,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+}
+
+# ── Look ────────────────────────────────────────────────────────────────────────────────────────
+html_theme = "pydata_sphinx_theme"
+html_title = "tenfold"
+html_static_path = ["_static"]
+html_css_files = ["tenfold.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "header_links_before_dropdown": 6,
+    "navbar_align": "left",
+    "navbar_persistent": ["search-button"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+html_sidebars = {"index": []}
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True

@@ -1,0 +1,131 @@
+"""
+More data than memory
+=====================
+
+Everything a method learns follows from the moments of the classes: their counts, means and
+scatters. Moments can be added. So data are read once, block by block, wherever they are, and what
+has to fit into memory is a table per class, not the samples.
+
+The store on this page is small, to keep the page quick. Nothing changes when it is not.
+"""
+
+# %%
+# A store on disk
+# ---------------
+# Zarr keeps an array in chunks. We fill one batch by batch, as a program would that has never seen
+# all of its data at once.
+
+import tempfile
+import time
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import zarr
+
+from tenfold.datasets import load_zarr, make_tensor_classes
+
+folder = Path(tempfile.mkdtemp())
+truth = make_tensor_classes(4, sample_shape=(24, 20), ranks=(3, 2), n_classes=4, random_state=0)
+n, shape = 100_000, truth.sample_shape
+group = zarr.open_group(folder / "big.zarr", mode="w")
+X_out = group.create_array("X", shape=(n, *shape), chunks=(1000, *shape), dtype="float32")
+y_out = group.create_array("y", shape=(n,), chunks=(n,), dtype="int64")
+rng = np.random.default_rng(0)
+for first in range(0, n, 5000):
+    rows = slice(first, first + 5000)
+    y = rng.integers(0, 4, size=5000)
+    X_out[rows] = truth.means[y] + 3.0 * rng.normal(size=(5000, *shape))
+    y_out[rows] = y
+
+data = load_zarr(folder / "big.zarr")
+size = data.X.dtype.itemsize * np.prod(data.X.shape) / 2**20
+print(data, f"{size:.0f} MiB on disk")
+
+# %%
+# Fit from the store
+# ------------------
+# An estimator takes the store as it takes an array. It reads one block ahead while it adds up the
+# last one, so memory does not grow with the number of samples.
+
+from tenfold import HODA
+
+
+def fitted(X, y):
+    tracemalloc.start()
+    start = time.perf_counter()
+    hoda = HODA(ranks=(3, 2), max_iter=100).fit(X, y)
+    seconds, peak = time.perf_counter() - start, tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    print(f"{len(y)} samples: {seconds:.1f} s, peak of {peak / 2**20:.0f} MiB")
+    return hoda
+
+
+from tenfold.sources import StoredSamples
+
+half = StoredSamples.of(data.X)[: n // 2]  # a part of a store, still on disk
+fitted(half, data.y[: n // 2])
+hoda = fitted(data.X, data.y)
+
+# %%
+# We made the data, so we know the subspaces that are to be found. The distance of two subspaces
+# is 0 when they are the same, and at most the square root of twice the rank.
+
+from tenfold.alternating import subspace_distance
+
+for k, (found, true) in enumerate(zip(hoda.projections_, truth.subspaces, strict=True)):
+    print(f"mode {k}: distance {subspace_distance(found, true):.3f}")
+
+# %%
+# Moments first, models after
+# ---------------------------
+# When reading takes hours, gather the moments once and keep them. `gather_moments` writes a
+# checkpoint as it goes; a run that was interrupted goes on from there. Afterwards a model with
+# other ranks, or of another method, costs no reading at all.
+
+from tenfold import MCSDA, MPCA, gather_moments
+
+moments = gather_moments(data.X, data.y, checkpoint=folder / "checkpoint")
+print(moments.counts, f"{moments.scatters.nbytes / 2**20:.0f} MiB of scatters")
+
+start = time.perf_counter()
+for positive in range(4):
+    mcsda = MCSDA(ranks=(3, 2), positive=positive, tol=0.01, max_iter=100).fit_moments(moments)
+mpca = MPCA(ranks=(3, 2), tol=0.01, max_iter=100).fit_moments(moments)
+print(f"five models in {time.perf_counter() - start:.2f} s")
+
+# %%
+# Two machines, or yesterday and today
+# ------------------------------------
+# Moments of parts add up to the moments of the whole, exactly but for rounding.
+
+store = StoredSamples.of(data.X)
+first, second = slice(0, n // 2), slice(n // 2, n)
+sum_of_parts = gather_moments(store[first], data.y[first])
+sum_of_parts += gather_moments(store[second], data.y[second])
+error = np.abs(sum_of_parts.scatters - moments.scatters).max() / np.abs(moments.scatters).max()
+print(f"largest relative difference {error:.1e}")
+
+# %%
+# Results larger than memory
+# --------------------------
+# `write_blocks` gives what a method returns to another store, block by block.
+
+from tenfold import write_blocks
+
+out = zarr.create_array(folder / "projected.zarr", shape=(n, 6), chunks=(5000, 6), dtype="float32")
+write_blocks(hoda.transform, data.X, out)
+print(out.shape, np.isfinite(out[:5]).all())
+
+# %%
+# A cluster
+# ---------
+# A Dask array is worked on where its blocks are. `transform` and `decision_function` stay lazy.
+
+import dask.array as da
+
+lazy = da.from_zarr(folder / "big.zarr" / "X")
+on_dask = HODA(ranks=(3, 2), max_iter=100).fit(lazy, data.y)
+for mine, theirs in zip(on_dask.projections_, hoda.projections_, strict=True):
+    print(f"{subspace_distance(mine, theirs):.1e}")
+print(on_dask.transform(lazy))
