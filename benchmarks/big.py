@@ -23,8 +23,10 @@ import os
 import platform
 import resource
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -44,8 +46,8 @@ def main() -> int:
     options = arguments()
     if options.job:
         return child(options)
-    folder = Path(options.folder) / "tenfold-big"
-    folder.mkdir(parents=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the store is deleted even then
+    folder = Path(tempfile.mkdtemp(prefix="tenfold-big-", dir=options.folder))
     try:
         n = make_store(folder, options.gigabytes)
         results = {job: run(job, folder, options) for job in ("read", "multiply", "fit")}
