@@ -134,7 +134,9 @@ def evaluation_story(facts: dict[str, Any]) -> list[Table | str]:
             f"threshold {facts['threshold']:.4g}: {_percent(facts['false_accept_rate'])} % false "
             f"accepts, {_percent(facts['false_reject_rate'])} % false rejects"
         )
-    if "confusion" in facts:
+    if facts.get("accuracy") == 1.0:
+        story.append("confusion: none, every decision is right")
+    elif "confusion" in facts:
         story.append(_confusion_table(**facts["confusion"]))
     return story
 
