@@ -91,7 +91,9 @@ def mode_product(X: Array, matrix: Array, mode: int) -> Array:
 
 
 def project(X: Array, projections: Sequence[Array]) -> Array:
-    """Project a batch onto one subspace per mode, ``X x_1 W_1^T ... x_K W_K^T`` (eq. 6).
+    """Project a batch onto one subspace per mode (eq. 6).
+
+    That is ``X x_1 W_1^T ... x_K W_K^T``, the strongest reduction first.
 
     Parameters
     ----------

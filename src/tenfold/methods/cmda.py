@@ -52,7 +52,7 @@ class CMDA(MultiClassProjector):
         The labels, sorted.
     sample_shape_ : tuple of K ints
         The shape of a sample.
-    objective_ : ndarray of shape (n_iter_,)
+    objective_ : ndarray of shape (n_rounds,)
         The objective after each round.
     n_iter_ : int
         Rounds made.

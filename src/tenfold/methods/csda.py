@@ -53,7 +53,7 @@ class CSDA(ClassSpecificProjector):
         Mean of the positive class.
     sample_shape_ : tuple of K ints
         The shape of a sample.
-    objective_ : ndarray of shape (n_iter_,)
+    objective_ : ndarray of shape (n_rounds,)
         ``tr(W^T S_O W) / tr(W^T S_I W)``, with the ridge in its denominator.
     n_iter_ : int
         Rounds made.

@@ -40,7 +40,7 @@ class DGTDA(MultiClassProjector):
         The labels, sorted.
     sample_shape_ : tuple of K ints
         The shape of a sample.
-    objective_ : ndarray of shape (n_iter_,)
+    objective_ : ndarray of shape (n_rounds,)
         Between over within distance, one value.
     n_iter_ : int
         Rounds made.

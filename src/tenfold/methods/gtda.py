@@ -46,7 +46,7 @@ class GTDA(MultiClassProjector):
         The labels, sorted.
     sample_shape_ : tuple of K ints
         The shape of a sample.
-    objective_ : ndarray of shape (n_iter_,)
+    objective_ : ndarray of shape (n_rounds,)
         Between over within distance after each round.
     n_iter_ : int
         Rounds made.

@@ -63,7 +63,7 @@ class MCSDA(ClassSpecificProjector):
         Mean of the positive class.
     sample_shape_ : tuple of K ints
         The shape of a sample.
-    objective_ : ndarray of shape (n_iter_,)
+    objective_ : ndarray of shape (n_rounds,)
         J after each round, with the ridge in its denominator.
     n_iter_ : int
         Rounds made.

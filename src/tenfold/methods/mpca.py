@@ -58,7 +58,7 @@ class MPCA(TensorProjector):
         Share of the total scatter that the projections keep; 1 minus it is lost.
     sample_shape_ : tuple of K ints
         The shape of a sample.
-    objective_ : ndarray of shape (n_iter_,)
+    objective_ : ndarray of shape (n_rounds,)
         The captured scatter after each round.
     n_iter_ : int
         Rounds made.
