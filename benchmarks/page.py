@@ -1,0 +1,179 @@
+"""docs/benchmarks.md and its plots, made of the measurements alone.
+
+python benchmarks/page.py      makes them again from benchmarks/results/results.json
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from growth import SWEEPS
+from jobs import JOBS
+
+mpl.use("svg")
+mpl.rcParams["svg.hashsalt"] = "tenfold"  # the same numbers give the same file
+import matplotlib.pyplot as plt  # noqa: E402
+
+HERE = Path(__file__).parent
+DOCS = HERE.parent / "docs"
+PLOTS = DOCS / "_static" / "benchmarks"
+Row = dict[str, Any]
+
+INTRODUCTION = """\
+# Benchmarks
+
+Made by `make bench` on {processor}, {cores} cores, on {date}: Python {python}, {versions}.
+Everything on this page is written by `benchmarks/page.py` from one run; the numbers are in
+[results.json](_static/benchmarks/results.json).
+
+Everybody gets the same data, the same {rounds} rounds and the same number of BLAS threads, in a
+process of its own. A time is shown only if the answer is the same: projectors onto the subspaces
+that were found lie no further apart than {tolerance:g} (Frobenius norm), or scores differ by no
+more than a part in 10⁹. Times are medians, with the fastest and the slowest run beside them.
+
+*literal* is Algorithm 1 written down in NumPy as the paper has it (`benchmarks/literal.py`): every
+mode of every round projects and sums all samples, one BLAS call per product. *pyKale* is its MPCA,
+told the share of the scatter that gives the wanted ranks; *TensorLy* is `partial_tucker` and
+*hottbox* its HOOI, both on centred samples. A *limit* is no contestant: it does only what cannot
+be left out.
+"""
+
+GROWTH = """\
+## Growth
+
+One BLAS thread. The number behind a name is the exponent fitted to the larger half of its sizes:
+1.0 means that twice the size takes twice the time. Small sizes are dominated by what a call costs.
+Memory is what a run needs at most beyond the samples themselves. Peers leave a plot where their
+next run would have taken more than a few seconds. IncrementalPCA is approximate by design; all
+others agree.
+"""
+
+
+def write_page(results: dict[str, Any]) -> None:
+    PLOTS.mkdir(parents=True, exist_ok=True)
+    (PLOTS / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+    given = results["machine"]
+    versions = ", ".join(f"{name} {number}" for name, number in given["versions"].items())
+    text = [
+        INTRODUCTION.format(**given | {"versions": versions}, rounds=20, tolerance=1e-6),
+        "## Jobs\n",
+        *table(results["jobs"]),
+        GROWTH,
+    ]
+    for name, sweep in SWEEPS.items():
+        rows = [row for row in results["growth"] if row["job"] == name]
+        if rows:
+            plot(name, rows)
+            text += [f"### {sweep.title}\n", f"![{sweep.title}](_static/benchmarks/{name}.svg)\n"]
+            text += slower_than_a_peer(rows)
+    (DOCS / "benchmarks.md").write_text("\n".join(text))
+    print(f"written: docs/benchmarks.md and {len(list(PLOTS.glob('*.svg')))} plots")
+
+
+def table(rows: list[Row]) -> Iterator[str]:
+    yield "| job | threads | who | time | fastest to slowest | CPU | memory | times tenfold |"
+    yield "|---|--:|---|--:|--:|--:|--:|--:|"
+    shown = ""
+    for row in rows:
+        job = JOBS[row["job"]]
+        first = next(r for r in rows if (r["job"], r["threads"]) == (row["job"], row["threads"]))
+        title = job.title if job.title != shown else ""
+        shown = job.title
+        yield f"| {title} | {row['threads']} | " + " | ".join(cells(row, first)) + " |"
+    yield ""
+    yield from footnotes(rows)
+
+
+def cells(row: Row, first: Row) -> list[str]:
+    who = row["contestant"] + (" (limit)" if row["status"] == "limit" else "")
+    if row["status"] == "differs":
+        return [who, f"answers differ by {row['distance']:.0e}", "", "", "", ""]
+    wall = row["wall"]
+    mark = " †" if JOBS[row["job"]].share.get(row["contestant"]) else ""
+    return [
+        who + mark,
+        seconds(median(wall)),
+        f"{seconds(min(wall))} to {seconds(max(wall))}, {len(wall)} runs",
+        seconds(median(row["cpu"])),
+        f"{row['peak'] / 2**20:.0f} MB",
+        f"{median(wall) / median(first['wall']):.2g}",
+    ]
+
+
+def footnotes(rows: list[Row]) -> Iterator[str]:
+    for name in dict.fromkeys(row["job"] for row in rows):
+        for who, share in JOBS[name].share.items():
+            yield (
+                f"† {JOBS[name].title}: {who} was measured on one of every {1 / share:.0f} models, "
+                "and its time is given for all of them.\n"
+            )
+    notes = {row["job"]: row["note"] for row in rows if "planted, " in row["note"]}
+    for name, note in notes.items():
+        yield f"{JOBS[name].title}: data were {note}.\n"
+
+
+def seconds(value: float) -> str:
+    if value >= 100:
+        return f"{value:.0f} s"
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value / 1e-6:.2g} µs"
+
+
+def slower_than_a_peer(rows: list[Row]) -> Iterator[str]:
+    """Says where tenfold is not the fastest, by CPU time, which other programs disturb least."""
+    for x in dict.fromkeys(row["x"] for row in rows):
+        here = {row["contestant"]: row for row in rows if row["x"] == x}
+        own = median(here.pop("tenfold")["cpu"])
+        for who, row in here.items():
+            if row["status"] in ("agrees", "approximate") and median(row["cpu"]) < 0.95 * own:
+                yield (
+                    f"At {x:,}, {who} is faster: {seconds(median(row['cpu']))} of CPU against "
+                    f"{seconds(own)}.\n"
+                )
+
+
+def plot(name: str, rows: list[Row]) -> None:
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    for who in dict.fromkeys(row["contestant"] for row in rows):
+        own = [row for row in rows if row["contestant"] == who and row["status"] != "differs"]
+        if not own:
+            continue
+        x = np.array([row["x"] for row in own], dtype=float)
+        t = np.array([median(row["wall"]) for row in own])
+        limit = own[0]["status"] == "limit"
+        style = {"color": "0.5", "linestyle": "--"} if limit else {"marker": "o", "markersize": 4}
+        low, high = (np.array([f(row["wall"]) for row in own]) for f in (min, max))
+        (drawn,) = left.loglog(x, t, label=f"{who}{exponent(x, t)}", **style)
+        left.fill_between(x, low, high, color=drawn.get_color(), alpha=0.15, linewidth=0)
+        if not limit:
+            memory = np.maximum([row["peak"] for row in own], 2**20) / 2**20
+            right.loglog(x, memory, color=drawn.get_color(), marker="o", markersize=4)
+    left.set(xlabel=SWEEPS[name].axis, ylabel="seconds")
+    right.set(xlabel=SWEEPS[name].axis, ylabel="MB beyond the samples")
+    left.legend(fontsize=8, frameon=False)
+    for axes in (left, right):
+        axes.grid(alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(PLOTS / f"{name}.svg", metadata={"Date": None})
+    plt.close(figure)
+
+
+def exponent(x: np.ndarray, t: np.ndarray) -> str:
+    """The slope of the larger half of the sizes, in logarithms."""
+    upper = max(2, (len(x) + 1) // 2)
+    if len(x) < 2:
+        return ""
+    slope = np.polyfit(np.log(x[-upper:]), np.log(t[-upper:]), 1)[0]
+    return f" ({slope:.1f})"
+
+
+if __name__ == "__main__":
+    write_page(json.loads((HERE / "results" / "results.json").read_text()))
