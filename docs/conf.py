@@ -37,8 +37,7 @@ nitpick_ignore_regex = [
     (r"py:.*", r"(sklearn|numpy|np|typing|collections|abc|dask|os)\..*"),
     (r"py:class", r"(optional|Array|array-like|BaseEstimator)"),
 ]
-default_role = "autolink"
-suppress_warnings = ["myst.header"]  # included files start below the title of their page
+default_role = "name"
 
 # ── Text and formulas ───────────────────────────────────────────────────────────────────────────
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]

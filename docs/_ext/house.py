@@ -1,5 +1,6 @@
 """Directives that draw the house from what is there, so that pages about it cannot go stale.
 
+`name`        (the default role) code, and a link where the name is documented
 ``layers``    the import contract of pyproject.toml as a table
 ``tour``      modules with the first sentence of their docstrings
 ``dataflow``  a diagram whose names must exist
@@ -11,8 +12,11 @@ import re
 from importlib import import_module
 from pathlib import Path
 
+import tenfold
 from docutils import nodes
 from docutils.statemachine import StringList
+from sphinx.addnodes import pending_xref
+from sphinx.roles import XRefRole
 from sphinx.util.docutils import SphinxDirective
 
 ROOT = Path(__file__).parents[2]
@@ -164,7 +168,47 @@ def drawing(boxes, arrows, loop):
     return "".join([*parts, "</svg>"])
 
 
+# ── Names ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def link_public_names(app, doctree):
+    """In pages, make `MCSDA` and `tenfold.plots.RocDisplay` links, as in docstrings."""
+    for literal in list(doctree.findall(nodes.literal)):
+        text = literal.astext()
+        known = text in tenfold.__all__ or text.startswith("tenfold.")
+        if known and isinstance(literal.parent, nodes.paragraph | nodes.term | nodes.entry):
+            link = pending_xref("", refdomain="py", reftype="obj", reftarget=text, refexplicit=True)
+            link["py:module"], link["optional"] = "tenfold", True
+            literal.replace_self(link)
+            link += literal
+
+
+class Name(XRefRole):
+    """A name that may be documented, and need not be."""
+
+    def process_link(self, env, refnode, has_explicit_title, title, target):
+        refnode["py:module"] = env.ref_context.get("py:module")
+        refnode["py:class"] = env.ref_context.get("py:class")
+        refnode["optional"] = True
+        refnode["refdomain"], refnode["reftype"] = "py", "obj"
+        return title, target
+
+
+def resolve_optional(app, env, node, contnode):
+    """A public name from any module; other names stay as they are, and are no error."""
+    if not node.get("optional"):
+        return None
+    target = node["reftarget"]
+    target = f"tenfold.{target}" if target in tenfold.__all__ else target
+    domain = env.get_domain("py")
+    found = domain.resolve_xref(env, node["refdoc"], app.builder, "obj", target, node, contnode)
+    return contnode if found is None else found
+
+
 def setup(app):
+    app.add_role("name", Name())
+    app.connect("doctree-read", link_public_names)
+    app.connect("missing-reference", resolve_optional)
     for name, directive in {"layers": Layers, "tour": Tour, "dataflow": Dataflow}.items():
         app.add_directive(name, directive)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
