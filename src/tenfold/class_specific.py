@@ -64,7 +64,7 @@ class ClassSpecificProjector(TensorProjector):
 
         Parameters
         ----------
-        X : array-like of shape (n, I_1, ..., I_K)
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
         y : array-like of shape (n,)
             Their labels.

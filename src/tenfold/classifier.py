@@ -171,7 +171,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
 
         Parameters
         ----------
-        X : array-like of shape (n, I_1, ..., I_K)
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
         y : array-like of shape (n,)
             Class labels.
@@ -215,7 +215,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
 
         Parameters
         ----------
-        X : array-like of shape (n, I_1, ..., I_K)
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
 
         Returns
@@ -246,7 +246,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
 
         Parameters
         ----------
-        X : array-like of shape (n, I_1, ..., I_K)
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
 
         Returns
@@ -263,7 +263,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
 
         Parameters
         ----------
-        X : array-like of shape (n, I_1, ..., I_K)
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
 
         Returns
@@ -282,7 +282,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
 
         Parameters
         ----------
-        X : array-like of shape (n, I_1, ..., I_K)
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
 
         Returns

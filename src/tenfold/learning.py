@@ -102,8 +102,9 @@ class Learner(Savable, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, I_1, ..., I_K)
-            The samples; with `sample_shape` also flat rows of shape (n, I).
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples; with `sample_shape` also flat rows of shape (n, I). A store (a memory
+            map, a Zarr array, an HDF5 dataset) is read block by block and never as a whole.
         y : array-like of shape (n,)
             Class labels; MPCA does not look at them.
         sample_weight : array-like of shape (n,), default=None
@@ -127,7 +128,7 @@ class Learner(Savable, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, I_1, ..., I_K)
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples of this batch.
         y : array-like of shape (n,)
             Class labels.

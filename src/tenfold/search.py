@@ -126,7 +126,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, I_1, ..., I_K)
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
         y : array-like of shape (n,)
             Class labels.

@@ -81,7 +81,7 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, I_1, ..., I_K)
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
         y : array-like of shape (n,)
             Class labels, at least two.
@@ -182,7 +182,7 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, I_1, ..., I_K)
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
 
         Returns
@@ -198,7 +198,7 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, I_1, ..., I_K)
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
 
         Returns
@@ -214,7 +214,7 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, I_1, ..., I_K)
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
 
         Returns
@@ -229,7 +229,7 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, I_1, ..., I_K)
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
         y : array-like of shape (n,)
             Their labels.
