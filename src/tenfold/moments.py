@@ -13,7 +13,7 @@ its count n_c, its mean M_c and its scatter ``S_c = sum_{j in c} (x_j - M_c)(x_j
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 
@@ -219,6 +219,8 @@ class ClassMoments(ClassStatistics):
 
     def pooled(self) -> ClassMoments:
         """The moments of all samples as one class, 0."""
+        if len(self.classes) == 1:
+            return replace(self, classes=np.zeros(1, dtype=np.intp))
         everything = self.scatters.sum(axis=0)
         for deviations in self._means_about_mean().deviations(0):
             flat = deviations.reshape(len(deviations), -1)

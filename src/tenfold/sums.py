@@ -9,6 +9,7 @@ from scipy.linalg import blas
 
 from tenfold.algebra import Array, row_blocks
 
+SHIFT_ROWS = 64  # samples whose mean is the shift of their class
 PROBE_ROWS = 512  # samples of a class that decide whether its products may be float32
 WEAKEST = 1e-3  # the weakest direction of a mode, relative to the mean one, that float32 can hold
 
@@ -53,11 +54,11 @@ class ClassSums:
         dtype = np.float32 if self.single[c] else np.float64
         for block in row_blocks(len(rows), size * np.dtype(dtype).itemsize):
             chosen = rows[block]
-            Z = gather(X, chosen, dtype)
             if not self.seen[c]:
-                self.shifts[c] = Z.mean(axis=0, dtype=np.float64).astype(dtype)
+                first = gather(X, chosen[:SHIFT_ROWS], np.float64)
+                self.shifts[c] = first.mean(axis=0).astype(dtype)
                 self.seen[c] = True
-            Z -= self.shifts[c].astype(dtype)
+            Z = about(X, chosen, self.shifts[c].astype(dtype))
             w = np.ones(len(chosen)) if weight is None else weight[chosen]
             self.counts[c] += w.sum()
             self.sums[c] += w.astype(dtype) @ Z
@@ -70,8 +71,8 @@ class ClassSums:
         n = np.where(self.counts > 0, self.counts, 1.0)[:, None]
         means = (self.shifts + self.sums / n).reshape(-1, *self.shape)
         for c, s in enumerate(self.sums):
-            self.grams[c] -= np.outer(s / n[c], s)
             self.grams[c] = symmetrised(self.grams[c])
+            self.grams[c] -= np.outer(s / n[c], s)
         return self.counts, means, self.grams
 
 
@@ -107,9 +108,27 @@ def float32_suffices(Z: Array) -> bool:
 
 def gather(X: Array, rows: Array, dtype: type) -> Array:
     """A new array (len(rows), I) of the named samples, flat, in the wanted precision."""
-    contiguous = len(rows) > 0 and rows[-1] - rows[0] + 1 == len(rows)
-    chosen = X[rows[0] : rows[-1] + 1] if contiguous else X[rows]
-    return np.array(chosen, dtype=dtype, copy=contiguous or None).reshape(len(rows), -1)
+    chosen = X[_slice_of(rows)] if _follow_each_other(rows) else X[rows]
+    copy = _follow_each_other(rows) or None  # other rows are a new array already
+    return np.array(chosen, dtype=dtype, copy=copy).reshape(len(rows), -1)
+
+
+def about(X: Array, rows: Array, centre: Array) -> Array:
+    """The named samples minus a centre (I,), flat, in the precision of the centre."""
+    if _follow_each_other(rows):  # one pass instead of a copy and a subtraction
+        flat = X[_slice_of(rows)].reshape(len(rows), -1)
+        return np.asarray(np.subtract(flat, centre, dtype=centre.dtype))
+    Z = gather(X, rows, centre.dtype.type)
+    Z -= centre
+    return Z
+
+
+def _follow_each_other(rows: Array) -> bool:
+    return len(rows) > 0 and bool(rows[-1] - rows[0] + 1 == len(rows))
+
+
+def _slice_of(rows: Array) -> slice:
+    return slice(int(rows[0]), int(rows[-1]) + 1)
 
 
 def add_gram(matrix: Array, rows: Array) -> None:
@@ -123,8 +142,8 @@ def add_gram(matrix: Array, rows: Array) -> None:
         blas.dsyrk(1.0, rows.T, beta=1.0, c=matrix.T, lower=1, overwrite_c=1)
 
 
-def symmetrised(matrix: Array) -> Array:
-    """The symmetric matrix of which only the upper triangle is given."""
-    upper = np.triu(matrix)
-    upper += np.triu(matrix, 1).T
-    return upper
+def symmetrised(upper: Array) -> Array:
+    """The symmetric matrix of an upper triangle; what is below the diagonal must be zero."""
+    both = upper + upper.T
+    np.fill_diagonal(both, upper.diagonal())
+    return both
