@@ -62,6 +62,16 @@ def test_mpca_needs_no_labels(tenfold, faces):
     assert run.code == 0, run.err
 
 
+def test_mpca_keeps_a_share(tenfold, faces, pixels):
+    words = ("--method", "mpca", "--ranks", "0.9", "--no-labels")
+    run = tenfold("fit", faces, *words, "-o", "mpca.safetensors")
+    assert run.code == 0, run.err
+    assert library.load("mpca.safetensors").ranks_ == library.MPCA(0.9).fit(pixels / 255).ranks_
+    refused = tenfold("fit", faces, "--ranks", "0.9", "-o", "mcsda.safetensors")
+    assert refused.code == 2
+    assert len(refused.err.splitlines()) == 1
+
+
 @pytest.mark.parametrize(
     ("words", "measure"),
     [
@@ -268,10 +278,16 @@ def test_many_classes_are_shown_by_their_errors(tenfold, here):
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(14), 4)
     np.savez("many.npz", X=rng.normal(size=(14, 4, 4))[y] + rng.normal(0, 1, (56, 4, 4)), y=y)
-    assert tenfold("fit", "many.npz", "-o", "many.safetensors").code == 0
-    run = tenfold("evaluate", "many.safetensors", "many.npz")
-    assert run.code == 0, run.err
-    assert "wrong decisions, the most frequent first" in run.out
+    assert tenfold("fit", "many.npz", "--rows", "::2", "-o", "many.safetensors").code == 0
+    words = ("evaluate", "many.safetensors", "many.npz", "--rows", "1::2")
+    facts = strict_json(tenfold(*words, "--json").out)
+    wrong = 28 - round(28 * facts["accuracy"])
+    assert wrong > 0
+    assert f"{wrong} wrong decisions, the most frequent first" in tenfold(*words).out
+
+
+def test_an_evaluation_without_errors_says_so(tenfold, bank):
+    assert "every decision is right" in tenfold("evaluate", bank, "faces").out
 
 
 # ── compare ─────────────────────────────────────────────────────────────────────────────────────

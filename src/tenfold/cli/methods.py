@@ -44,13 +44,28 @@ class MethodOptions:
         """What was given, as keyword arguments of a method."""
         given: dict[str, Any] = assignments("--set", self.settings or [])
         if self.ranks is not None and not self.searches:
-            numbers = whole_numbers("--ranks", self.ranks)
-            given["ranks"] = numbers if len(numbers) > 1 else numbers[0]
+            given["ranks"] = ranks_value(self.ranks)
         if self.ridge is not None:
             given["ridge"] = ridge_value(self.ridge)
         if self.shrinkage is not None:
             given["shrinkage"] = number_or("--shrinkage", self.shrinkage, "auto")
         return given
+
+
+def ranks_value(text: str) -> Any:
+    """Ranks per mode, one for all, or the share of the scatter that `MPCA` is to keep.
+
+    Examples
+    --------
+    >>> from tenfold.cli.methods import ranks_value
+    >>> ranks_value("7,6"), ranks_value("7"), ranks_value("0.99")
+    ((7, 6), 7, 0.99)
+    """
+    if "." in text:
+        shares = tuple(number_or("--ranks", part) for part in text.split(","))
+        return shares if len(shares) > 1 else shares[0]
+    numbers = whole_numbers("--ranks", text)
+    return numbers if len(numbers) > 1 else numbers[0]
 
 
 def method_named(name: str) -> Any:
