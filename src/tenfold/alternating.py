@@ -107,7 +107,8 @@ def alternate(
         return _alternate(criterion.of_models(part), ranks[part], recipe.of_models(part))
 
     found = share(work, parts)
-    return Alternation.stacked(found, order)
+    alone = len(found) == 1 and bool((order[1:] > order[:-1]).all())
+    return found[0] if alone else Alternation.stacked(found, order)
 
 
 def _alternate(criterion: Criterion, ranks: Array, recipe: Recipe) -> Alternation:
@@ -239,7 +240,7 @@ def _shared_problems(mode: _Mode, ranks: Array) -> tuple[Array, Array] | None:
     Before the first solution all models see the same start, so models that differ only in the
     rank of this mode have one problem, and their solutions are nested.
     """
-    if mode.recipe.solver not in NESTED:
+    if mode.recipe.solver not in NESTED or len(ranks) == 1:
         return None
     criterion = mode.criterion
     scatters = [s for s in (criterion.maximise, criterion.minimise) if s is not None]
