@@ -331,7 +331,7 @@ def test_debug_shows_where_it_happened(tenfold, here):
         ("pyarrow", "tenfold[data]", ("score", "s7.safetensors", "faces", "-o", "s.parquet")),
         ("onnx", "tenfold[onnx]", ("export", "s7.safetensors", "--onnx", "s7.onnx")),
         ("jinja2", "tenfold[report]", ("report", "s7.safetensors", "faces", "-o", "r.html")),
-        ("matplotlib", "tenfold[", ("report", "s7.safetensors", "faces", "-o", "r.html")),
+        ("matplotlib", "tenfold[report]", ("report", "s7.safetensors", "faces", "-o", "r.html")),
     ],
 )
 def test_a_missing_extra_is_named(tenfold, here, verifier, monkeypatch, library, extra, words):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +22,7 @@ from tenfold.cli.options import (
     number_or,
     option,
     output_file,
+    require,
 )
 from tenfold.cli.outcome import Outcome, Table
 
@@ -64,8 +64,7 @@ def fit(
     Example: tenfold fit faces --ranks 3,3 --positive s7 -o s7.safetensors
     """
     output_file(output, ".safetensors", inputs=(data,))
-    if find_spec("safetensors") is None:
-        raise ImportError('a model file needs safetensors; pip install "tenfold[files]"')
+    require("a model file", "files", "safetensors")
     samples = data_options.load(data)
     estimator = _estimator(method, method_options, samples, positive, false_accept_rate)
     start = time.perf_counter()

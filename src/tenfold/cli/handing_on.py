@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tenfold.cli.errors import BadInput
-from tenfold.cli.options import DataOptions, ModelPath, load_model, option, output_file
+from tenfold.cli.options import DataOptions, ModelPath, load_model, option, output_file, require
 from tenfold.cli.outcome import Outcome, Table
 
 
@@ -80,6 +80,7 @@ def report(
 
     inputs = tuple(path for path in (subject, data) if path is not None)
     output_file(output, ".html", ".htm", inputs=inputs)
+    require("the report", "report", "jinja2", "matplotlib", "PIL")
     content, samples = _subject(subject, data, data_options)
     write_report(content, samples, output)
     facts = {"subject": subject, "report": output, "bytes": output.stat().st_size}

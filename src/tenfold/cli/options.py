@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -214,6 +215,13 @@ def label_named(text: str, classes: Any) -> Any:
             return label
     shown = ", ".join(map(str, classes[:10])) + (", ..." if len(classes) > 10 else "")
     raise BadInput(f"--positive is {text!r}, which is not among the labels: {shown}")
+
+
+def require(what: str, extra: str, *libraries: str) -> None:
+    """Complain before the work, not after it, if a library of an extra is missing."""
+    missing = [name for name in libraries if find_spec(name) is None]
+    if missing:
+        raise ImportError(f'{what} needs {missing[0]}; pip install "tenfold[{extra}]"')
 
 
 def load_model(path: Path) -> Any:
