@@ -120,7 +120,7 @@ def test_the_objective_of_the_trace_ratio_never_falls_without_a_ridge(
         statistics.from_batch(X, y), models, solver=trace_ratio, init=init, max_iter=12, tol=0.0
     )
     history = found.objective[0]
-    assert len(history) == 12
+    assert len(history) == 12 or found.converged[0]
     assert (np.diff(history) >= -1e-10 * history[1:]).all()
 
 
