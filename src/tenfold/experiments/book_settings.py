@@ -23,19 +23,20 @@ class BookSettings:
     rows: tuple[str, ...] = PAPER_ROWS + BEYOND_ROWS
     first_ranks: tuple[int, ...] = tuple(range(5, 61, 5))
     second_ranks: tuple[int, ...] = tuple(range(1, 9))
+    mda_ranks: tuple[int, ...] = (5, 10, 20)
     wide_ranks: tuple[tuple[int, int], ...] = tuple(product((60, 80, 100, 120, 140), (1, 2)))
     dimensions: tuple[int, ...] = (*range(5, 61, 5), 80, 100, 120, 144)
     ridges: tuple[float, ...] = (1e-4, 1e-2)
     alphas: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
     max_iter: int = 20
     inner_max_iter: int = 5
-    stride: int = 2
-    prototypes: tuple[int, ...] = (200, 800)
-    codewords: tuple[int, ...] = (64, 256)
-    bof_epochs: int = 15
+    stride: int = 4
+    prototypes: tuple[int, ...] = (200, 500)
+    codewords: tuple[int, ...] = (64, 128)
+    bof_epochs: int = 10
     neural_codewords: int = 128
-    neural_epochs: int = 20
-    neural_windows: int = 40_000
+    neural_epochs: int = 12
+    neural_windows: int = 30_000
     torch: str | None = None
 
     def as_dict(self) -> dict[str, Any]:

@@ -99,7 +99,9 @@ def _rank_grid(settings: BookSettings, row: str) -> list[tuple[int, ...]]:
         return [(d,) for d in settings.dimensions]
     if row == "MCSDA, mode 1 to 140":
         return list(settings.wide_ranks)
-    return list(product(settings.first_ranks, settings.second_ranks))
+    # Two class means differ by one 144x10 matrix, so MDA can tell ten directions of mode 1 at most.
+    first = settings.mda_ranks if row == "MDA" else settings.first_ranks
+    return list(product(first, settings.second_ranks))
 
 
 def _distances(
