@@ -52,13 +52,15 @@ class ClassSums:
             narrow = X.dtype in (np.float32, np.float16)
             self.single[c] = narrow and float32_suffices(np.asarray(X[probe], dtype=np.float64))
         dtype = np.float32 if self.single[c] else np.float64
-        for block in row_blocks(len(rows), size * np.dtype(dtype).itemsize):
+        blocks = list(row_blocks(len(rows), size * np.dtype(dtype).itemsize))
+        memory = np.empty((max((b.stop - b.start for b in blocks), default=0), size), dtype)
+        for block in blocks:
             chosen = rows[block]
             if not self.seen[c]:
                 first = gather(X, chosen[:SHIFT_ROWS], np.float64)
                 self.shifts[c] = first.mean(axis=0).astype(dtype)
                 self.seen[c] = True
-            Z = about(X, chosen, self.shifts[c].astype(dtype))
+            Z = about(X, chosen, self.shifts[c].astype(dtype), memory)
             w = np.ones(len(chosen)) if weight is None else weight[chosen]
             self.counts[c] += w.sum()
             self.sums[c] += w.astype(dtype) @ Z
@@ -113,12 +115,19 @@ def gather(X: Array, rows: Array, dtype: type) -> Array:
     return np.array(chosen, dtype=dtype, copy=copy).reshape(len(rows), -1)
 
 
-def about(X: Array, rows: Array, centre: Array) -> Array:
-    """The named samples minus a centre (I,), flat, in the precision of the centre."""
+def about(X: Array, rows: Array, centre: Array, memory: Array) -> Array:
+    """The named samples minus a centre (I,), flat, in the precision of the centre.
+
+    They are written into `memory`: fresh memory costs as much as the copy itself.
+    """
+    Z = memory[: len(rows)]
     if _follow_each_other(rows):  # one pass instead of a copy and a subtraction
         flat = X[_slice_of(rows)].reshape(len(rows), -1)
-        return np.asarray(np.subtract(flat, centre, dtype=centre.dtype))
-    Z = gather(X, rows, centre.dtype.type)
+        return np.subtract(flat, centre, out=Z, dtype=centre.dtype)
+    if type(X) is np.ndarray and X.dtype == centre.dtype and X.flags.c_contiguous:
+        np.take(X.reshape(len(X), -1), rows, axis=0, out=Z, mode="clip")
+    else:
+        Z[...] = X[rows].reshape(len(rows), -1)
     Z -= centre
     return Z
 
