@@ -61,7 +61,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--folder", default=".", help="where the store is made for the time")
     parser.add_argument("--gigabytes", type=float, default=20.0, help="size of the store")
     parser.add_argument("--limit", type=float, default=2.0, help="gigabytes that a process may use")
-    parser.add_argument("--out", default=str(HERE / "results" / "big.json"), help="measured rates")
+    parser.add_argument("--out", default=str(HERE / "rates" / "big.json"), help="measured rates")
     parser.add_argument("--job", help=argparse.SUPPRESS)
     return parser.parse_args()
 
