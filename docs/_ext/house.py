@@ -12,12 +12,13 @@ import re
 from importlib import import_module
 from pathlib import Path
 
-import tenfold
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.addnodes import pending_xref
 from sphinx.roles import XRefRole
 from sphinx.util.docutils import SphinxDirective
+
+import tenfold
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "tenfold"
@@ -147,8 +148,9 @@ def drawing(boxes, arrows, loop):
     for number, (title, text) in enumerate(boxes):
         y = step * number + 2
         parts.append(f'<rect x="{left}" y="{y}" width="{box}" height="44" rx="6"/>')
-        parts.append(f'<text x="{left + 14}" y="{y + 27}" class="title">{html.escape(title)}</text>')
-        parts.append(f'<text x="{left + 130}" y="{y + 27}">{html.escape(text)}</text>')
+        title, text = html.escape(title), html.escape(text)
+        parts.append(f'<text x="{left + 14}" y="{y + 27}" class="title">{title}</text>')
+        parts.append(f'<text x="{left + 130}" y="{y + 27}">{text}</text>')
     for number, (text, name) in enumerate(arrows):
         y = step * number + 47
         parts.append(f'<path d="M60 {y}V{y + 44}" class="arrow" marker-end="url(#tip)"/>')

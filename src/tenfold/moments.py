@@ -164,10 +164,21 @@ class ClassMoments(ClassStatistics):
 
     @classmethod
     def from_blocks(cls, blocks: Iterable[Batch], *, classes: Array | None = None) -> ClassMoments:
-        """Moments of a stream of (X, y, sample_weight) blocks, read once.
+        """Moments of a stream of blocks, read once.
 
-        Equals the sum of the moments of the blocks, without a table per block. When `classes`
-        is None it is taken from the labels of the first block and grows with later ones.
+        Equals the sum of the moments of the blocks, without a table per block.
+
+        Parameters
+        ----------
+        blocks : iterable of (X, y, sample_weight)
+            As `from_batch` takes them; y and sample_weight may be None.
+        classes : ndarray of shape (C,) or None
+            All labels, sorted; None takes them as they come.
+
+        Returns
+        -------
+        ClassMoments
+            Of all blocks.
         """
         parts: list[ClassSums] = []
         for X, y, weight in blocks:

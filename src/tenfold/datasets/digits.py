@@ -9,7 +9,7 @@ from tenfold.datasets.tensor_dataset import TensorDataset
 
 
 def load_digits_tensor() -> TensorDataset:
-    """scikit-learn's 1797 handwritten digits as 8x8 tensors.
+    """The 1797 handwritten digits of scikit-learn as 8x8 tensors.
 
     Returns
     -------

@@ -17,7 +17,15 @@ FI2010_LABELS = {1: "up", 2: "stationary", 3: "down"}
 
 
 class Fold(NamedTuple):
-    """Training and test set of one fold."""
+    """Training and test set of one fold.
+
+    Parameters
+    ----------
+    train : TensorDataset
+        Days 1 to k.
+    test : TensorDataset
+        Day k + 1.
+    """
 
     train: TensorDataset
     test: TensorDataset

@@ -97,7 +97,7 @@ class TensorDataset:
 
         Parameters
         ----------
-        rows : slice, integer array or boolean array of shape (n,)
+        rows : slice, int array or bool array of shape (n,)
             Which samples, in the order wanted.
 
         Returns

@@ -103,7 +103,7 @@ class SegmentedWindows:
 
         Parameters
         ----------
-        windows : slice, integer array or boolean array of shape (n,)
+        windows : slice, int array or bool array of shape (n,)
             Which windows, in the order wanted.
 
         Returns

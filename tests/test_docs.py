@@ -1,0 +1,270 @@
+"""The pages say what is so: their code runs, their names exist, and nothing public is missing."""
+
+import importlib
+import inspect
+import os
+import re
+import shlex
+import subprocess
+import sys
+import types
+from itertools import takewhile
+from pathlib import Path
+
+import pytest
+
+import tenfold
+import tenfold.datasets
+import tenfold.plots
+import tenfold.report
+from tenfold.methods import ALL_METHODS
+
+ROOT = Path(__file__).parents[1]
+DOCS, SOURCE = ROOT / "docs", ROOT / "src" / "tenfold"
+if not DOCS.is_dir():
+    pytest.skip("the pages are not part of an sdist", allow_module_level=True)
+
+BUILT = ("_build", "auto_examples", "generated")
+PAGES = sorted(
+    page for page in DOCS.rglob("*.md") if not set(BUILT) & set(page.relative_to(DOCS).parts)
+)
+TEXTS = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+def blocks(path):
+    """(language, text) of every fenced block, in order."""
+    fences = re.findall(
+        r"^```(python|console)\n(.*?)^```$", path.read_text(encoding="utf-8"), re.M | re.S
+    )
+    return [(language, text) for language, text in fences]
+
+
+# ── What a page shows, runs ─────────────────────────────────────────────────────────────────────
+
+
+def with_code(pages):
+    return [page for page in pages if any(language == "python" for language, _ in blocks(page))]
+
+
+@pytest.mark.parametrize("page", with_code(PAGES), ids=name_of)
+def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+    """In an empty folder, Python and the command `tenfold` in the order of the page."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    # Blocks that define functions for other processes need a module that can be found again.
+    module = types.ModuleType("__page__")
+    monkeypatch.setitem(sys.modules, "__page__", module)
+    for language, text in blocks(page):
+        if language == "python":
+            exec(compile(text, f"<{name_of(page)}>", "exec", dont_inherit=True), vars(module))
+        else:
+            run_commands(text)
+    close_figures()
+
+
+def run_commands(text):
+    """Run the lines that call tenfold; those that install things are left alone."""
+    for line in re.findall(r"^\$ (tenfold .*)$", text, flags=re.M):
+        command = [sys.executable, "-c", "from tenfold.cli import main; main()"]
+        done = subprocess.run(
+            [*command, *shlex.split(line, comments=True)[1:]], capture_output=True, text=True
+        )
+        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+
+
+def close_figures():
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
+def test_the_commands_of_the_readme_run(tmp_path, monkeypatch):
+    """README and CONTRIBUTING are Python-checked in test_house.py; here are the shell lines."""
+    monkeypatch.chdir(tmp_path)
+    for language, text in blocks(ROOT / "README.md"):
+        if language == "python":
+            exec(compile(text, "<README.md>", "exec", dont_inherit=True), {})
+        else:
+            run_commands(text)
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda path: path.stem)
+def test_a_tutorial_can_be_compiled_and_names_what_exists(file):
+    """`make docs` runs them; here only what can be seen without running."""
+    text = file.read_text(encoding="utf-8")
+    compile(text, file.name, "exec")
+    for module, names in re.findall(r"^from (tenfold[\w.]*) import (.+)$", text, flags=re.M):
+        for name in names.split(","):
+            assert hasattr(importlib.import_module(module), name.strip())
+
+
+# ── The API reference ───────────────────────────────────────────────────────────────────────────
+
+
+def public_names():
+    """Dotted names of all that is public: tenfold, its data sets, plots, report and export."""
+    packages = (tenfold, tenfold.datasets, tenfold.plots, tenfold.report)
+    names = [f"{package.__name__}.{name}" for package in packages for name in package.__all__]
+    return [*names, "tenfold.onnx_export.to_onnx"]
+
+
+def reference_names():
+    """Dotted names that the API reference lists."""
+    names, module = [], "tenfold"
+    for line in (DOCS / "api" / "index.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith(".. currentmodule::"):
+            module = line.split()[-1]
+        elif re.fullmatch(r" {3}[A-Za-z][\w.]*", line):
+            names.append(f"{module}.{line.strip()}")
+    return names
+
+
+def resolved(name):
+    module, _, attribute = name.rpartition(".")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def test_the_api_reference_lists_every_public_name_once():
+    listed = reference_names()
+    assert len(listed) == len(set(listed))
+    assert set(public_names()) - set(listed) == set()
+    for name in listed:
+        resolved(name)
+
+
+def test_every_method_stands_in_the_guide_and_in_the_table():
+    for page in ("which_method.md", "user_guide/methods.md"):
+        text = (DOCS / page).read_text(encoding="utf-8")
+        assert [M.__name__ for M in ALL_METHODS if M.__name__ not in text] == []
+
+
+# Opinions of numpydoc that are not ours. GL01, GL02, GL03: where quotes and blank lines stand, the
+# business of ruff, as is a missing docstring (GL08). SS05: a verb, where a noun says it. SS06: a
+# summary of one line. ES01, SA01, SA04, EX01: sections that not everything needs; examples are
+# asked for below. PR08, PR09, RT03 to RT05: capitals and full stops around shapes and labels.
+UNWANTED = {"GL01", "GL02", "GL03", "GL08", "SS05", "SS06", "ES01", "SA01", "SA04", "EX01"}
+UNWANTED |= {"PR08", "PR09", "RT03", "RT04", "RT05"}
+# It says what it adds to `TensorDataset`.
+ALLOWED = {"tenfold.datasets.synthetic.SyntheticTensors": {"PR01"}}
+
+
+def documented():
+    """Public names whose docstrings are theirs: classes, functions and public methods."""
+    found = {}
+    for name in public_names():
+        thing = resolved(name)
+        if inspect.isclass(thing) or inspect.isroutine(thing):
+            found[name] = f"{thing.__module__}.{thing.__qualname__}"
+        if inspect.isclass(thing):
+            for method, value in inspect.getmembers(thing, inspect.isroutine):
+                own = str(getattr(value, "__module__", None)).startswith("tenfold")
+                if own and not method.startswith("_"):
+                    found[f"{name}.{method}"] = f"{value.__module__}.{value.__qualname__}"
+    return found
+
+
+def test_public_docstrings_pass_numpydoc():
+    """A method may have a docstring of one line, when that says it all."""
+    validate = pytest.importorskip(
+        "numpydoc.validate", reason="numpydoc comes with `make setup-docs`"
+    ).validate
+    complaints = {}
+    for target in sorted(set(documented().values())):
+        checked = validate(target)
+        one_line = checked["type"] != "type" and target.split(".")[-2].strip("_")[0].isupper()
+        unwanted = UNWANTED | ALLOWED.get(target, set())
+        if one_line and "\n" not in checked["docstring"].strip():
+            unwanted = unwanted | {"PR01", "RT01", "YD01", "SS02"}
+        errors = [f"{code}: {text}" for code, text in checked["errors"] if code not in unwanted]
+        if errors:
+            complaints[target] = errors
+    assert complaints == {}
+
+
+@pytest.mark.parametrize("name", public_names())
+def test_a_public_name_has_an_example(name):
+    thing = resolved(name)
+    if not inspect.isclass(thing) and not inspect.isroutine(thing):
+        pytest.skip("a constant")
+    if name.removeprefix("tenfold.datasets.") in {"Fold", "FI2010Days", "SyntheticTensors"}:
+        pytest.skip("what a loader returns; the loader has the example")
+    assert ">>> " in inspect.getdoc(thing)
+
+
+# ── The architecture page ───────────────────────────────────────────────────────────────────────
+
+
+def tour():
+    """Modules that the tour names, with the members of ``name.*``."""
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    lines = [
+        line for block in re.findall(r"```\{tour\}\n(.*?)```", text, re.S) for line in block.split()
+    ]
+    named = []
+    for line in lines:
+        members = sorted((SOURCE / line[:-2]).glob("[!_]*.py")) if line.endswith(".*") else []
+        named += [f"{line[:-2]}.{path.stem}" for path in members] or [line]
+    return named
+
+
+def test_the_tour_names_every_module_exactly_once():
+    modules = set()
+    for path in SOURCE.rglob("*.py"):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        parts = takewhile(lambda part: part != "__init__", parts)
+        modules.add(".".join(parts))
+    modules -= {""}  # tenfold itself
+    modules = {module for module in modules if not module.endswith("__main__")}
+    named = tour()
+    assert sorted(name for name in set(named) if named.count(name) > 1) == []
+    assert modules - set(named) == set(), "add these to the tour in docs/architecture.md"
+    assert set(named) - modules == set()
+
+
+# ── Links ───────────────────────────────────────────────────────────────────────────────────────
+
+# No link is fetched. A host that is not listed here is either a typing error or a decision.
+HOSTS = {"github.com", "keepachangelog.com", "semver.org"}
+
+
+def test_links_lead_to_hosts_that_are_known():
+    links = {
+        (name_of(path), link)
+        for path in [*TEXTS, *EXAMPLES]
+        for link in re.findall(r"https?://[^\s)>\"'`]+", path.read_text(encoding="utf-8"))
+    }
+    unknown = [(file, link) for file, link in links if link.split("/")[2] not in HOSTS]
+    assert unknown == []
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=name_of)
+def test_links_to_files_lead_to_files(page):
+    """Also in README and CONTRIBUTING, which Sphinx sees only in part."""
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[\w-]+)?\)", page.read_text(encoding="utf-8")):
+        if "://" not in target and not target.startswith("auto_examples/"):
+            place = (page.parent / target).resolve()
+            made = (
+                "auto_examples" in place.parts and (ROOT / "examples" / f"{place.stem}.py").exists()
+            )
+            assert place.exists() or made, f"{name_of(page)} links to {target}"
+
+
+def test_the_built_site_fetches_nothing():
+    """Scripts, styles, fonts and pictures of the built pages are all their own."""
+    site = DOCS / "_build" / "html"
+    if not (site / "index.html").exists():
+        pytest.skip("make docs has not run here")
+    foreign = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=["'](?:https?:)?//""")
+    loaded = [
+        str(page.relative_to(site))
+        for page in site.rglob("*.html")
+        if foreign.search(page.read_text(encoding="utf-8"))
+    ]
+    assert loaded == []
+    styles = [style for style in site.rglob("*.css") if "@import url(http" in style.read_text()]
+    assert styles == []
+    assert os.path.getsize(site / "index.html") > 5000
