@@ -35,7 +35,8 @@ from tenfold.sources import (
 T = TypeVar("T")
 
 FAN_IN = 4  # sums that one task adds up
-SAMPLES_PER_TABLE = 2  # bytes of samples that a block has at least for each byte of its moments
+SAMPLES_PER_TABLE = 4  # bytes of samples, if chunks are small, for each byte of their moments
+LARGEST_JOINED = 2**28  # bytes that small chunks are joined to at most
 PROBED_TOGETHER = 16  # blocks read at once when looking for one that cannot be read
 
 
@@ -99,7 +100,8 @@ class DaskSamples(Source):
         """Class moments, in one pass."""
         table = 8 * len(classes) * prod(self.shape[1:]) ** 2
         work = partial(_moments_of_block, classes=classes)
-        return self._total(work, y, weight, max(BLOCK_BYTES, SAMPLES_PER_TABLE * table))
+        wanted = min(SAMPLES_PER_TABLE * table, LARGEST_JOINED)
+        return self._total(work, y, weight, max(BLOCK_BYTES, wanted))
 
     def total(self, work: BlockWork[T], y: Any, weight: Any) -> T:
         """What `work` gives for each block of samples, labels and weights, added up."""
