@@ -11,7 +11,7 @@ class MCSDA(ClassSpecificProjector):
     """Multilinear class-specific discriminant analysis: one class against everything else.
 
     For a positive class p with mean M_p it looks for one projection per mode that maximises
-    the distance of all other samples from M_p over that of the positive samples (eq. 14),
+    the distance of all other samples from M_p over that of the positive samples (eq. 14)::
 
         J = sum_{j not in p} ||(X_j - M_p) x_1 W_1^T ... x_K W_K^T||^2
           / sum_{j in p}     ||(X_j - M_p) x_1 W_1^T ... x_K W_K^T||^2
