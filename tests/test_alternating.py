@@ -199,6 +199,30 @@ def test_a_stack_of_models_is_each_of_them_alone(statistics, solver, init, ortho
             assert not V[m, :, r:].any()
 
 
+@pytest.mark.parametrize("different", ["ranks", "ridge", "absolute", "positives", "shrinkage"])
+def test_models_that_differ_in_one_thing_share_no_more_than_they_may(different):
+    """Models that differ in the rank of the first mode alone have one first problem; no others."""
+    X, y = problem((5, 4), seed=9)
+    options = {"ranks": [[2, 2]] * 3, "ridge": 0.3, "absolute": 0, "positives": 1}
+    values = {
+        "ranks": [[1, 2], [4, 2], [2, 2]],
+        "ridge": np.array([0.01, 10.0, 0.3]),
+        "absolute": np.array([1, 0, 1]),
+        "positives": np.array([0, 1, 2]),
+        "shrinkage": np.array([0.0, 1.0, 0.5]),
+    }
+    models = stack(**options | {different: values[different]})
+    statistics = ClassMoments.from_batch(X, y)
+    together = solve(statistics, models, max_iter=1, tol=0.0)
+    for m in range(3):
+        alone = solve(statistics, only(models, m), max_iter=1, tol=0.0)
+        mine, its = of_model(together, models, m), of_model(alone, only(models, m), 0)
+        assert reference.distance(mine, its) <= 1e-9
+    first, second = (of_model(together, models, m) for m in (0, 1))
+    if different != "ranks":
+        assert reference.distance(first, second) > 1e-4
+
+
 def test_models_that_rest_early_are_left_alone():
     X, y = problem((5, 4), seed=5)
     models = stack([[5, 4], [2, 2]])  # nothing to choose for the first, so it rests at once
