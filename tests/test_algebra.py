@@ -95,8 +95,10 @@ def test_layout_and_dtype_of_the_samples_do_not_matter(view):
 def test_a_mode_that_does_not_exist_is_refused():
     with pytest.raises(ValueError, match=r"mode 2 does not exist.*2 mode\(s\).*0 to 1"):
         unfold(batch((4, 3)), 2)
-    with pytest.raises(ValueError, match="mode -1 does not exist"):
+    with pytest.raises(ValueError, match=r"mode -1 does not exist.*pass one of these"):
         unfold(batch((4, 3)), -1)
+    with pytest.raises(ValueError, match=r"mode 5 does not exist.*pass one of these"):
+        mode_product(batch((4, 3)), np.ones((2, 4)), 5)
 
 
 def test_a_matrix_that_does_not_fit_is_refused():

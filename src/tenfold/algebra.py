@@ -45,11 +45,7 @@ def unfold(X: Array, mode: int) -> Array:
            [1, 4],
            [2, 5]])
     """
-    if not 0 <= mode < X.ndim - 1:
-        raise ValueError(
-            f"mode {mode} does not exist: the samples have {X.ndim - 1} mode(s), "
-            f"numbered from 0 to {X.ndim - 2}"
-        )
+    _check_mode(X, mode)
     return np.moveaxis(X, mode + 1, 1).reshape(X.shape[0], X.shape[mode + 1], -1)
 
 
@@ -77,6 +73,7 @@ def mode_product(X: Array, matrix: Array, mode: int) -> Array:
     >>> mode_product(np.ones((5, 4, 3)), np.ones((2, 4)), mode=0).shape
     (5, 2, 3)
     """
+    _check_mode(X, mode)
     if matrix.ndim != 2 or matrix.shape[1] != X.shape[mode + 1]:
         raise ValueError(
             f"a matrix of shape {matrix.shape} cannot multiply mode {mode}, which has "
@@ -150,6 +147,64 @@ def reconstruct(Y: Array, projections: Sequence[Array]) -> Array:
     for mode, W in enumerate(projections):
         Y = mode_product(Y, np.linalg.pinv(W).T, mode)
     return Y
+
+
+def mode_scatters(Z: Array, mode: int, factors: Sequence[Array]) -> Array:
+    """``sum_j Y_j Y_j^T`` of M models, with Y_j = [Z_j x_{q != k} W_q^T]_(k).
+
+    Parameters
+    ----------
+    Z : ndarray of shape (M, n, I_1, ..., I_K) or (1, n, I_1, ..., I_K)
+        The tensors of each model, or those that all share.
+    mode : int
+        The mode k.
+    factors : sequence of K ndarrays of shape (M, I_q, r_q)
+        Projections of the models; those of mode k are not used.
+
+    Returns
+    -------
+    ndarray of shape (M, I_k, I_k)
+        The scatters; (1, I_k, I_k) when nothing sets the models apart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.algebra import mode_scatters
+    >>> mode_scatters(np.ones((1, 5, 2, 3)), 0, [np.ones((4, 2, 1)), np.ones((4, 3, 1))])[0]
+    array([[45., 45.],
+           [45., 45.]])
+    """
+    Y = np.ascontiguousarray(np.moveaxis(Z, mode + 2, 1))  # (M or 1, I_k, n, the other modes...)
+    others = [W for q, W in enumerate(factors) if q != mode]
+    for q in shrinking_order(others):
+        if not is_identity(others[q]):  # the first round sees modes that are not yet projected
+            Y = _stacked_mode_product(Y, others[q], axis=q + 3)
+    Y = Y.reshape(len(Y), Y.shape[1], -1)
+    return np.asarray(Y @ Y.swapaxes(1, 2))
+
+
+def is_identity(W: Array) -> bool:
+    """Whether a stack (M, I_q, r_q) leaves its mode as it is."""
+    return W.shape[1] == W.shape[2] and bool((np.eye(W.shape[1]) == W).all())
+
+
+def _stacked_mode_product(Y: Array, W: Array, axis: int) -> Array:
+    """Multiply `axis` of Y (M or 1, ...) by each model's W^T, W of shape (M, I_q, r_q)."""
+    inner = prod(Y.shape[axis + 1 :])
+    flat = Y.reshape(len(Y), -1, Y.shape[axis], inner)
+    if inner == 1:
+        product = flat.reshape(len(Y), -1, Y.shape[axis]) @ W
+    else:
+        product = W.swapaxes(1, 2)[:, None] @ flat
+    return product.reshape(len(W), *Y.shape[1:axis], W.shape[2], *Y.shape[axis + 1 :])
+
+
+def _check_mode(X: Array, mode: int) -> None:
+    if not 0 <= mode < X.ndim - 1:
+        raise ValueError(
+            f"mode {mode} does not exist: the samples have {X.ndim - 1} mode(s), "
+            f"numbered from 0 to {X.ndim - 2}; pass one of these"
+        )
 
 
 def shrinking_order(projections: Sequence[Array]) -> list[int]:
