@@ -21,12 +21,13 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.viewcode",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # a copy of MathJax in the site itself
     "numpydoc",
     "myst_parser",
     "sphinx_gallery.gen_gallery",
     "sphinx_design",
     "sphinx_copybutton",
-    "mathml",
     "house",
 ]
 exclude_patterns = ["_build", "_ext", "README.md", "auto_examples/*.ipynb"]
@@ -42,7 +43,7 @@ default_role = "name"
 # ── Text and formulas ───────────────────────────────────────────────────────────────────────────
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
-html_math_renderer = "mathml"
+mathjax3_config = {"chtml": {"displayAlign": "left", "displayIndent": "1.5em"}}
 
 # ── API ─────────────────────────────────────────────────────────────────────────────────────────
 autosummary_generate = True

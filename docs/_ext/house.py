@@ -13,13 +13,15 @@ from importlib import import_module
 from pathlib import Path
 
 from docutils import nodes
-from docutils.statemachine import StringList
 from sphinx.addnodes import pending_xref
 from sphinx.roles import XRefRole
 from sphinx.util.docutils import SphinxDirective
 
 import tenfold
+import tenfold.datasets
+import tenfold.plots
 
+PUBLIC = {*tenfold.__all__, *tenfold.datasets.__all__, *tenfold.plots.__all__, "write_report"}
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "tenfold"
 
@@ -54,7 +56,7 @@ def first_sentence(module):
     """What the docstring of a module says first."""
     docstring = ast.get_docstring(ast.parse(path_of(module).read_text(encoding="utf-8")))
     paragraph = " ".join(docstring.partition("\n\n")[0].split())
-    return paragraph.replace("``", "`")
+    return paragraph.replace("`", "")
 
 
 def members_of(package):
@@ -62,42 +64,46 @@ def members_of(package):
     return [f"{package}.{p.stem}" for p in sorted((SOURCE / package).glob("[!_]*.py"))]
 
 
-class FromLines(SphinxDirective):
-    """A directive that writes reStructuredText."""
-
-    def parsed(self, lines):
-        holder = nodes.container()
-        self.state.nested_parse(StringList(lines, source="house"), self.content_offset, holder)
-        return holder.children
-
-
-class Layers(FromLines):
+class Layers(SphinxDirective):
     """The floors of the house; a module imports only from lines below its own."""
 
     def run(self):
-        lines = [".. list-table::", "   :header-rows: 1", "   :widths: 20 80", ""]
-        lines += ["   * - floor", "     - modules, from top to bottom"]
+        rows = [("floor", ["modules, from top to bottom"])]
         for floor, layers in floors((ROOT / "pyproject.toml").read_text(encoding="utf-8")):
-            for number, layer in enumerate(layers):
-                there = [name for name in modules_of(layer) if path_of(name).exists()]
-                if there:
-                    lines += [f"   * - {'' if number else f'**{floor}**'}"]
-                    lines += [f"     - {', '.join(f'``{name}``' for name in there)}"]
-        return self.parsed([*lines, ""])
+            lines = [
+                [name for name in modules_of(layer) if path_of(name).exists()] for layer in layers
+            ]
+            lines = [", ".join(names) for names in lines if names]
+            rows.append((floor, lines))
+        return [table(rows)]
 
 
-class Tour(FromLines):
+def table(rows):
+    """A table of two columns; the second holds one line per string."""
+    group = nodes.tgroup("", cols=2)
+    group += [nodes.colspec(colwidth=20), nodes.colspec(colwidth=80)]
+    head, body = nodes.thead(), nodes.tbody()
+    for number, (title, lines) in enumerate(rows):
+        first = nodes.entry("", nodes.paragraph("", title))
+        block = nodes.line_block("", *(nodes.line("", line) for line in lines))
+        (body if number else head).append(nodes.row("", first, nodes.entry("", block)))
+    group += [head, body]
+    return nodes.table("", group)
+
+
+class Tour(SphinxDirective):
     """One line per module, in the order given; ``name.*`` stands for the modules of a package."""
 
     has_content = True
 
     def run(self):
-        lines = []
+        listed = nodes.definition_list()
         for name in filter(None, map(str.strip, self.content)):
-            wanted = members_of(name[:-2]) if name.endswith(".*") else [name]
-            for module in wanted:
-                lines += [f"``{module}``", f"   {first_sentence(module)}", ""]
-        return self.parsed(lines)
+            for module in members_of(name[:-2]) if name.endswith(".*") else [name]:
+                term = nodes.term("", "", nodes.literal("", module))
+                text = nodes.definition("", nodes.paragraph("", first_sentence(module)))
+                listed += nodes.definition_list_item("", term, text)
+        return [listed]
 
 
 class Dataflow(SphinxDirective):
@@ -135,7 +141,7 @@ def resolve(name):
 
 def drawing(boxes, arrows, loop):
     """The SVG: boxes of one size, an arrow with two words of text between each and the next."""
-    width, left, box, step = 760, 10, 470, 92
+    width, left, box, step = 760, 10, 540, 92
     titles = [title for title, _ in boxes]
     height = step * (len(boxes) - 1) + 56
     parts = [
@@ -177,7 +183,7 @@ def link_public_names(app, doctree):
     """In pages, make `MCSDA` and `tenfold.plots.RocDisplay` links, as in docstrings."""
     for literal in list(doctree.findall(nodes.literal)):
         text = literal.astext()
-        known = text in tenfold.__all__ or text.startswith("tenfold.")
+        known = text in PUBLIC or text.startswith("tenfold.")
         if known and isinstance(literal.parent, nodes.paragraph | nodes.term | nodes.entry):
             link = pending_xref("", refdomain="py", reftype="obj", reftarget=text, refexplicit=True)
             link["py:module"], link["optional"] = "tenfold", True
@@ -200,11 +206,13 @@ def resolve_optional(app, env, node, contnode):
     """A public name from any module; other names stay as they are, and are no error."""
     if not node.get("optional"):
         return None
-    target = node["reftarget"]
-    target = f"tenfold.{target}" if target in tenfold.__all__ else target
     domain = env.get_domain("py")
-    found = domain.resolve_xref(env, node["refdoc"], app.builder, "obj", target, node, contnode)
-    return contnode if found is None else found
+    for prefix in ("", "tenfold.", "tenfold.datasets.", "tenfold.plots.", "tenfold.report."):
+        target = prefix + node["reftarget"]
+        if target in domain.objects:
+            where = (env, node["refdoc"], app.builder, "obj", target, node, contnode)
+            return domain.resolve_xref(*where)
+    return contnode
 
 
 def setup(app):
