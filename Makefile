@@ -16,7 +16,7 @@ ORDINARY := -m "not realdata and not slow and not browser and not big and not cl
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help setup setup-docs setup-neural demo test test-realdata test-slow test-cluster test-browser test-oldest \
-	lint types format docs bench big dist constraints clean
+	lint types format docs test-docs bench big dist constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -126,6 +126,9 @@ test-oldest: $(OLDEST)/stamp ## the tests with the oldest supported numpy, scipy
 # ── Pages, figures, releases ────────────────────────────────────────────────────────────────────
 docs: $(VENV)/stamps/docs ## the site, in docs/_build/html; warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+test-docs: docs ## the site, and whether it says what is so
+	$(PYTEST) $(ARGS) tests/test_docs.py
 
 # An environment of its own, so that no peer decides which NumPy the tests see.
 $(BENCH)/stamp: $(WANTED) benchmarks/requirements.txt
