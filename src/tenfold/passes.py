@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.algebra import Array
+from tenfold.algebra import Array, is_identity
 from tenfold.moments import ClassStatistics
-from tenfold.scatter import Factors, SamplePart, Scatter, is_identity
+from tenfold.scatter import Factors, SamplePart, Scatter
 from tenfold.sources import Source
 
 

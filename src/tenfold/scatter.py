@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 
-from tenfold.algebra import BLOCK_BYTES, Array, row_blocks, shrinking_order
+from tenfold.algebra import BLOCK_BYTES, Array, mode_scatters, row_blocks
 from tenfold.packing import pack_projectors, pack_table, unpack
 from tenfold.sums import add_gram, symmetrised
 
@@ -129,23 +130,44 @@ class SamplePart:
 
     def along(self, mode: int, factors: Factors, owners: Array) -> Array:
         """Mode-k scatters of M models, of shape (M, I_k, I_k)."""
+        few_models_each = len(self.members) > 1 and len(owners) < 8 * len(np.unique(owners))
+        if few_models_each and self._side_by_side is not None:
+            return mode_scatters(self._side_by_side[owners], mode, factors)
         size = self.centres.shape[mode + 1]
         result = np.zeros((len(owners), size, size))
         for group, models in models_of_groups(owners, len(self.members)):
-            chosen = [W[models] for W in factors]
-            for deviations in self.deviations(group):
-                _add_mode_scatters(result, models, deviations, mode, chosen)
+            for Z in self.deviations(group):
+                widths = [W.shape[2] / W.shape[1] for q, W in enumerate(factors) if q != mode]
+                for block in row_blocks(len(models), int(Z.nbytes * max([1, *widths])), 2**27):
+                    own = [W[models[block]] for W in factors]
+                    result[models[block]] += mode_scatters(Z[None], mode, own)
         return result
+
+    @cached_property
+    def _side_by_side(self) -> Array | None:
+        """Deviations of all groups, (G, n, I_1, ..., I_K), padded with zeros; None if too many.
+
+        For few models per group this saves a loop over groups, which takes longer than products.
+        """
+        n, size = max(len(rows) for rows in self.members), prod(self.centres.shape[1:])
+        if 8 * len(self.members) * n * size > BLOCK_BYTES:
+            return None
+        padded = np.zeros((len(self.members), n, *self.centres.shape[1:]))
+        for group, rows in zip(padded, self.members, strict=True):
+            group[: len(rows)] = self._about_centres(rows)
+        return padded
 
     def deviations(self, group: int) -> Iterator[Array]:
         """Blocks of sqrt(w_j) (x_j - c_j) of one group, in float64."""
         rows = self.members[group]
         for block in row_blocks(len(rows), 8 * prod(self.centres.shape[1:])):
-            chosen = rows[block]
-            Z = self.X[chosen] - self.centres[self.centre_of[chosen]]
-            if self.weights is not None:
-                Z *= np.sqrt(self.weights[chosen]).reshape(-1, *[1] * (Z.ndim - 1))
-            yield Z
+            yield self._about_centres(rows[block])
+
+    def _about_centres(self, rows: Array) -> Array:
+        Z = self.X[rows] - self.centres[self.centre_of[rows]]
+        if self.weights is not None:
+            Z *= np.sqrt(self.weights[rows]).reshape(-1, *[1] * (Z.ndim - 1))
+        return Z
 
     def tabulated(self) -> TablePart:
         """The same scatters as packed tables."""
@@ -157,39 +179,6 @@ class SamplePart:
                 add_gram(matrix, Z.reshape(len(Z), -1))
             tables.append(pack_table(symmetrised(matrix), shape))
         return TablePart(np.stack(tables), shape)
-
-
-def _add_mode_scatters(
-    result: Array, models: Array, deviations: Array, mode: int, factors: Factors
-) -> None:
-    """Add sum_j Y_j Y_j^T to the scatters of the named models, Y_j = [Z_j x_{q != k} W_q^T]_(k)."""
-    Z = np.ascontiguousarray(np.moveaxis(deviations, mode + 1, 0))[None]  # (1, I_k, n, others)
-    others = [W for q, W in enumerate(factors) if q != mode]
-    widest = max([8 * Z.size] + [8 * Z.size // W.shape[1] * W.shape[2] for W in others])
-    for block in row_blocks(len(models), widest, 4 * BLOCK_BYTES):
-        Y = Z
-        for q in shrinking_order(others):
-            if is_identity(others[q]):  # the first round sees modes that are not yet projected
-                continue
-            Y = _stacked_mode_product(Y, others[q][block], axis=q + 3)
-        Y = Y.reshape(len(Y), Z.shape[1], -1)
-        result[models[block]] += Y @ Y.swapaxes(1, 2)
-
-
-def is_identity(W: Array) -> bool:
-    """Whether a stack (M, I_q, r_q) leaves its mode as it is."""
-    return W.shape[1] == W.shape[2] and bool((np.eye(W.shape[1]) == W).all())
-
-
-def _stacked_mode_product(Y: Array, W: Array, axis: int) -> Array:
-    """Multiply `axis` of Y (M or 1, ...) by each model's W^T, W of shape (M, I_q, r_q)."""
-    inner = prod(Y.shape[axis + 1 :])
-    flat = Y.reshape(len(Y), -1, Y.shape[axis], inner)
-    if inner == 1:
-        product = flat.reshape(len(Y), -1, Y.shape[axis]) @ W
-    else:
-        product = W.swapaxes(1, 2)[:, None] @ flat
-    return product.reshape(len(W), *Y.shape[1:axis], W.shape[2], *Y.shape[axis + 1 :])
 
 
 @dataclass(frozen=True, eq=False)
