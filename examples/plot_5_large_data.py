@@ -20,6 +20,7 @@ import time
 import tracemalloc
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import zarr
 
@@ -58,14 +59,20 @@ def fitted(X, y):
     seconds, peak = time.perf_counter() - start, tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     print(f"{len(y)} samples: {seconds:.1f} s, peak of {peak / 2**20:.0f} MiB")
-    return hoda
+    return hoda, peak / 2**20
 
 
 from tenfold.sources import StoredSamples
 
 half = StoredSamples.of(data.X)[: n // 2]  # a part of a store, still on disk
-fitted(half, data.y[: n // 2])
-hoda = fitted(data.X, data.y)
+_, half_peak = fitted(half, data.y[: n // 2])
+hoda, peak = fitted(data.X, data.y)
+
+figure, ax = plt.subplots(figsize=(6, 2), layout="constrained")
+ax.barh(["half", "all"], [size / 2, size], color="0.85", label="samples on disk")
+ax.barh(["half", "all"], [half_peak, peak], height=0.3, label="memory at the peak")
+ax.set_xlabel("MiB")
+ax.legend()
 
 # %%
 # We made the data, so we know the subspaces that are to be found. The distance of two subspaces
