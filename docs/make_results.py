@@ -57,7 +57,8 @@ persons, cut out of other images. Originals are of 32x32 pixels here.
         "Table 3: mid-price movements, FI-2010",
         """\
 Days 1 to k for training, day k+1 for the test. Ranks, penalties, codebooks and epochs are chosen
-on a hold-out at the end of the training days by mean F1. All rows are computed here, none is copied.
+on a hold-out at the end of the training days by mean F1. All rows are computed here; none is
+copied.
 """,
     ),
     "complexity": (
