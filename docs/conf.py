@@ -90,3 +90,19 @@ html_theme_options = {
 html_sidebars = {"index": []}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+
+
+# ── Pages that runs write, and that need not be there ───────────────────────────────────────────
+MADE = ("results", "benchmarks")
+
+
+def leave_out_missing(app, docname, source):
+    if docname == "about":
+        for page in MADE:
+            if not (HERE / f"{page}.md").exists():
+                source[0] = source[0].replace(f"\n{page}\n", "\n")
+
+
+def setup(app):
+    app.connect("source-read", leave_out_missing)
+    app.connect("env-get-outdated", lambda *_: ["about"])
