@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
+import reference
 from tenfold.algebra import mode_product, project, reconstruct, row_blocks, unfold
 
 SHAPES = [(5,), (4, 3), (3, 4, 2), (2, 3, 2, 3)]

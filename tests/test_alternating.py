@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import problem, projector
 
+import reference
+from reference import problem, projector
 from tenfold.alternating import alternate, subspace_distance
 from tenfold.class_specific import class_specific
 from tenfold.criterion import Recipe

@@ -7,9 +7,9 @@ from functools import cache
 import joblib
 import numpy as np
 import pytest
-from reference import problem
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
+from reference import problem
 from tenfold import CSDA, DATER, MCSDA, ClassMoments
 from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
 

@@ -8,7 +8,6 @@ import warnings
 
 import numpy as np
 import pytest
-from reference import distance
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
@@ -16,6 +15,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import average_precision_score, f1_score
 from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFold
 
+from reference import distance
 from tenfold import (
     CSDA,
     MCSDA,

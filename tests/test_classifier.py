@@ -7,8 +7,6 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-import reference
-from reference import distance, problem
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -20,6 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator
 
+import reference
+from reference import distance, problem
 from tenfold import CSDA, MCSDA, MPCA, ClassSpecificClassifier, mean_average_precision
 from tenfold.folds import stratified_splits
 

@@ -4,10 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
-import reference
-from reference import distance, problem
 from sklearn.exceptions import ConvergenceWarning
 
+import reference
+from reference import distance, problem
 from tenfold import CMDA, CSDA, DATER, DGTDA, GTDA, HODA, MCSDA, MPCA
 from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
 

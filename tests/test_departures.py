@@ -4,12 +4,12 @@ import warnings
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import distance, problem
 from sklearn.exceptions import ConvergenceWarning
 
+import reference
+from reference import distance, problem
 from tenfold import CMDA, CSDA, MCSDA
 
 seeds = st.integers(0, 2**32 - 1)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from reference import problem
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -12,6 +11,7 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
+from reference import problem
 from tenfold import MCSDA, MPCA, ClassMoments, ClassSpecificClassifier
 from tenfold import folds as module
 from tenfold.folds import fold_statistics, held_out, positions, stratified_splits

@@ -4,11 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
-import reference
-from reference import distance, problem
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
+import reference
+from reference import distance, problem
 from tenfold import CMDA, HODA
 
 RIDGE = 0.1

@@ -6,10 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import distance, problem, projector
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
@@ -18,6 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import average_precision_score
 from tensorly.decomposition import partial_tucker
 
+import reference
+from reference import distance, problem, projector
 from tenfold import CMDA, CSDA, DATER, DGTDA, GTDA, MCSDA, MPCA, ClassMoments
 from tenfold.algebra import row_blocks
 from tenfold.class_specific import automatic_shrinkage

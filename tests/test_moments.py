@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import relative_error
 
+from reference import relative_error
 from tenfold import ClassMoments
 from tenfold import sums as sums_module
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+
 import reference
 from reference import problem, relative_error
-
 from tenfold.choosing import moments_pay, statistics_of
 from tenfold.class_specific import class_specific
 from tenfold.learning import Models

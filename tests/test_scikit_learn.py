@@ -10,7 +10,6 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from reference import distance, problem
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -20,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import tenfold
+from reference import distance, problem
 from tenfold import CSDA, DGTDA, MCSDA, MPCA
 from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
 

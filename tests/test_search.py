@@ -7,7 +7,6 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-from reference import problem
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -27,6 +26,7 @@ from sklearn.model_selection import (
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
+from reference import problem
 from tenfold import (
     CMDA,
     CSDA,

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import projector
 
+import reference
+from reference import projector
 from tenfold.solvers import (
     NESTED,
     SOLVERS,

@@ -7,12 +7,12 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from reference import problem
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.utils.estimator_checks import check_estimator
 
+from reference import problem
 from tenfold import CSDA, MCSDA, MPCA, ClassSpecificVerifier
 
 X, y = problem((5, 4), classes=4, per_class=25, seed=4, spread=0.4)

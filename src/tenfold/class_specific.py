@@ -19,7 +19,7 @@ from tenfold.criterion import Criterion
 from tenfold.distances import OfBlock, minus_distances
 from tenfold.learning import Models
 from tenfold.moments import ClassMoments, ClassStatistics
-from tenfold.scatter import along_mode
+from tenfold.scatter import Scatter
 from tenfold.sources import over_blocks
 
 
@@ -166,14 +166,16 @@ def in_class_spreads(
     in-class scatter was. A class that is a single point takes the latter alone.
     """
     factors = [W[rows] for W in found.projections]
-    classes = np.arange(len(rows))
-    mode = len(factors) - 1
-    asked = [statistics.in_class(classes), statistics.within()]
-    inside, within = (
-        np.einsum("mir,mir->m", factors[mode], S @ factors[mode])
-        for S in along_mode(asked, mode, factors, classes, classes)
-    )
-    own, pooled = inside / statistics.counts, within / statistics.count
+    classes, mode = np.arange(len(rows)), len(factors) - 1
+
+    def mean_square(scatter: Scatter, n: Array | float) -> Array:
+        S = scatter.along(mode, factors, classes)
+        return np.asarray(np.einsum("mir,mir->m", factors[mode], S @ factors[mode]) / n)
+
+    own = mean_square(statistics.in_class(classes), statistics.counts)
+    if not shrinkage.any() and (own > 1e-9 * own.max()).all():
+        return np.sqrt(own)
+    pooled = mean_square(statistics.within(), statistics.count)
     mixed = (1 - shrinkage) * own + shrinkage * pooled
     point = mixed <= 1e-12 * pooled
     return np.asarray(np.sqrt(np.where(point, np.where(pooled > 0, pooled, 1.0), mixed)))

@@ -143,7 +143,9 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
     def _models(self, statistics: ClassStatistics) -> Models:
         members = self._members()
         positives = np.arange(len(members))
-        plain = [member.set_params(shrinkage=0.0)._models(statistics) for member in members]
+        for member in members:
+            member.shrinkage = 0.0  # found below for all of them at once
+        plain = [member._models(statistics) for member in members]
         shrinkage = shrinkage_of(self.projector.shrinkage, statistics, positives)
         return replace(Models.stacked(plain), shrinkage=shrinkage)
 
