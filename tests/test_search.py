@@ -457,3 +457,16 @@ def test_a_search_can_be_saved_and_copied():
         RankSearchCV(MCSDA(positive=1, tol=10.0), RANKS, cv=3).fit_transform(X, y),
         search.transform(X),
     )
+
+
+def test_dask_arrays_are_searched_as_arrays_are():
+    dask_array = pytest.importorskip("dask.array")
+    lazy = dask_array.from_array(X, chunks=(20, -1, -1))
+    for name in ("MCSDA", "bank", "verifier"):
+        search = RankSearchCV(ESTIMATORS[name][0], RANKS, cv=StratifiedKFold(3))
+        expected = quiet(clone(search), X, y).cv_results_
+        for labels in (y, dask_array.from_array(y, chunks=20)):
+            found = quiet(clone(search), lazy, labels).cv_results_
+            for f in range(3):
+                key = f"split{f}_test_score"
+                np.testing.assert_allclose(found[key], expected[key], atol=1e-8)
