@@ -2,7 +2,7 @@
 
 ORL: 40 persons, 10 images each, 40 x 30; splits are those of `tenfold reproduce orl`, seed 0.
 FI-2010: windows of 144 features x 10 blocks; train on days 1 to k, test on day k + 1.
-``--junitxml=file`` keeps the figures.
+``--junitxml=file -o junit_family=xunit1`` keeps the figures.
 """
 
 import warnings
