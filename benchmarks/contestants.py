@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tenfold import CMDA, CSDA, MCSDA, MPCA, ClassSpecificClassifier
 from tenfold.choosing import statistics_of
 from tenfold.stacks import joint_workload, ready_for, solved_together
+from tenfold.threads import over_threads
 
 Array = npt.NDArray[Any]
 Given = dict[str, Any]  # samples X, labels y, what else the job needs, and a note for the page
@@ -117,6 +118,22 @@ def blocked_product(given: Given) -> Answer:
 
 def one_read(given: Given) -> Answer:
     given["X"].sum()
+    return {}
+
+
+def eigenproblems_alone(given: Given, n_models: int) -> Answer:
+    """As many symmetric eigenproblems as the models have, by LAPACK, on all threads."""
+    rng = np.random.default_rng(0)
+    stacks = []
+    for size in given["X"].shape[1:]:
+        factors = rng.normal(size=(40, size, 2 * size))
+        stacks.append(factors @ factors.swapaxes(1, 2))
+
+    def work(n: int) -> None:
+        for stack in stacks:
+            np.linalg.eigh(stack[:n])
+
+    over_threads(work, [40] * (n_models * ROUNDS // 40))
     return {}
 
 

@@ -46,7 +46,7 @@ BANK = {
     "tenfold": partial(models_at_ranks, contestant=who.tenfold_grid),
     "literal": partial(models_at_ranks, contestant=who.literal_grid),
 }
-ALL_MPCA = MPCA | {"hottbox": mpca_by(peers.hottbox_hooi), "X^T X alone": who.blocked_product}
+ALL_MPCA = MPCA | {"hottbox": mpca_by(peers.hottbox_hooi)}
 FLAT = {"shape": (16, 12), "ranks": (4, 4), "rank": 16}
 COUNTS = [1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000]
 

@@ -42,6 +42,7 @@ MPCA = {
     "tenfold": who.tenfold_mpca,
     "pyKale": mpca_by(peers.pykale_mpca),
     "TensorLy": mpca_by(peers.tensorly_partial_tucker),
+    "X^T X alone": who.blocked_product,
 }
 SQUARE_RANKS = [(r, r) for r in range(2, 21)]
 EVERY_EIGHTH = list(range(3, 40 * 19, 8))
@@ -61,33 +62,44 @@ JOBS = {
     "mcsda": Job(
         "One MCSDA fit, 20 000 samples of 144×10 → 60×8",
         who.planted,
-        {"tenfold": who.tenfold_mcsda, "literal": who.literal_mcsda},
+        {
+            "tenfold": who.tenfold_mcsda,
+            "literal": who.literal_mcsda,
+            "X^T X alone": who.blocked_product,
+        },
         {"n": 20_000, "shape": (144, 10), "ranks": (60, 8), "n_classes": 3},
+        limits=("X^T X alone",),
     ),
     "mpca-5000": Job(
         "MPCA, 5000 samples of 40×30 → 7×7",
         who.planted,
         MPCA,
         {"n": 5000, "shape": (40, 30), "ranks": (7, 7)},
+        limits=("X^T X alone",),
     ),
     "mpca-20000": Job(
         "MPCA, 20 000 samples of 40×30 → 7×7",
         who.planted,
         MPCA,
         {"n": 20_000, "shape": (40, 30), "ranks": (7, 7)},
+        limits=("X^T X alone",),
     ),
     "faces": Job(
         "The ORL bank: 40 persons × ranks 2…20, 200 images of 40×30",
         who.faces,
-        grids(SQUARE_RANKS, EVERY_EIGHTH),
+        grids(SQUARE_RANKS, EVERY_EIGHTH)
+        | {"eigenproblems alone": partial(who.eigenproblems_alone, n_models=40 * 19)},
         {"shape": (40, 30)},
+        limits=("eigenproblems alone",),
         share={"literal": len(EVERY_EIGHTH) / (40 * len(SQUARE_RANKS))},
     ),
     "order-book": Job(
         "The FI-2010 grid: 3 classes × 96 pairs of ranks, 20 000 windows of 144×10",
         who.order_book,
-        grids(BOOK_RANKS, MIDDLE),
+        grids(BOOK_RANKS, MIDDLE)
+        | {"eigenproblems alone": partial(who.eigenproblems_alone, n_models=3 * 96)},
         {"n": 20_000},
+        limits=("eigenproblems alone",),
         share={"literal": len(MIDDLE) / (3 * len(BOOK_RANKS))},
     ),
     "one-pass": Job(

@@ -44,6 +44,23 @@ told the share of the scatter that gives the wanted ranks; *TensorLy* is `partia
 be left out.
 """
 
+LIMITS = """\
+## Where the limits are
+
+- **Fits of many samples** read all of them once for their moments, N·I² multiplications. *X^T X
+  alone* is that product and nothing else. After it, rounds cost nothing that shows, so the ratio to
+  the literal algorithm grows with the number of rounds and models, and a single fit of few rounds
+  gains least.
+- **Banks of many small models** are bound by their eigenproblems. *eigenproblems alone* solves as
+  many symmetric matrices of the same sizes with LAPACK. The literal algorithm solves them too: on
+  one thread nobody can be faster than it by more than the ratio of those two lines. Two threads
+  work on two parts of the stack, where BLAS threads gain nothing on matrices of 40 rows.
+  Starting an eigenproblem from the previous round was tried and left out: on the ORL bank the
+  subspaces move so much that quadratic refinement takes five steps, more than solving anew.
+- **Scoring** is one product of the first mode for all models, and small ones for the others.
+  *products alone* are square products of as many multiplications.
+"""
+
 GROWTH = """\
 ## Growth
 
@@ -64,6 +81,7 @@ def write_page(results: dict[str, Any]) -> None:
         INTRODUCTION.format(**given | {"versions": versions}, rounds=20, tolerance=1e-6),
         "## Jobs\n",
         *table(results["jobs"]),
+        LIMITS,
         GROWTH,
     ]
     for name, sweep in SWEEPS.items():
