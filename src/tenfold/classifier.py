@@ -203,8 +203,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         fresh, X, y, weight = self._prepared(X, y, sample_weight)
         y, weight = check.in_memory(y, weight)
         distances = np.full((len(y), len(fresh.classes_)), np.nan)
-        splits = stratified_splits(self.cv, y, weight)
-        for test, bank in held_out(fresh, X, y, weight, splits):
+        for test, bank in held_out(fresh, X, y, weight, stratified_splits(self.cv, y, weight)):
             distances[test] = over_blocks(X[test], bank._distances())
         held = ~np.isnan(distances[:, 0])
         weights = {} if weight is None else {"sample_weight": weight[held]}
