@@ -67,6 +67,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "capture_repr": (),
 }
 
 # ── Look ────────────────────────────────────────────────────────────────────────────────────────

@@ -104,9 +104,13 @@ for name, predicted in predictions.items():
     print(f"{name:20} {accuracy_score(y_test, predicted):8.3f} {f1:10.3f}")
 
 # %%
+# The best ranks are the smallest, one weighting of features and one of events: that is how the
+# stream was made. Twenty numbers per class do what LDA does with a hundred for each of two
+# directions.
+#
 # What was learned about time
 # ---------------------------
-# The columns of the second projection weigh the ten events of a window. The features of the made-up
+# The column of the second projection weighs the ten events of a window. The features of the made-up
 # stream come and go slowly, so an average over recent events tells more than the last one.
 
 from tenfold.plots import ProjectionsDisplay

@@ -91,7 +91,7 @@ def video(direction):
         r, c = start + t * step
         spot = np.exp(-((rows - r) ** 2 + (columns - c) ** 2) / 3.0)
         frames.append(spot[..., None] * colour)
-    return np.stack(frames, axis=-1) + rng.normal(size=(8, 8, 3, 6))
+    return np.stack(frames, axis=-1) + 0.5 * rng.normal(size=(8, 8, 3, 6))
 
 
 directions = np.array(["right", "down"] * 150)

@@ -201,6 +201,14 @@ def test_a_public_name_has_an_example(name):
     assert ">>> " in inspect.getdoc(thing)
 
 
+def test_the_evidence_that_the_departures_name_is_there():
+    named = re.findall(r"`(test_\w+)`", (DOCS / "departures.md").read_text(encoding="utf-8"))
+    tests = (ROOT / "tests" / "test_departures.py").read_text(encoding="utf-8")
+    defined = re.findall(r"^def (test_\w+)", tests, flags=re.M)
+    assert set(named) - set(defined) == set()
+    assert set(defined) - set(named) == {"test_the_docs_of_a_method_list_its_departures"}
+
+
 # ── The architecture page ───────────────────────────────────────────────────────────────────────
 
 
