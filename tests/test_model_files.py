@@ -301,8 +301,9 @@ def test_an_interrupted_save_leaves_the_old_file_and_nothing_else(step, event, s
 
 
 SAVE_FOR_EVER = """
-import sys, warnings
+import signal, sys, warnings
 import numpy as np, tenfold
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 warnings.simplefilter("ignore")
 X = np.random.default_rng(0).normal(size=(60, 12, 10))
 model = tenfold.MCSDA(ranks=2, statistics="moments").fit(X, np.arange(60) % 20)
@@ -321,7 +322,10 @@ def test_ctrl_c_leaves_a_whole_file(delay, path):
         process.stdout.readline()
         time.sleep(delay)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        try:
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert b"KeyboardInterrupt" in errors
     assert os.listdir(path.parent) == [path.name]
     assert tenfold.load(path).ranks_ == (2, 2)

@@ -127,11 +127,18 @@ def test_progress_and_warnings_stay_out_of_the_output(tenfold, faces):
 # ── Interruption ────────────────────────────────────────────────────────────────────────────────
 
 
+def listen_to_control_c():
+    """As in a terminal; what runs in the background ignores it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_control_c_ends_the_work_and_leaves_nothing(here):
     """The data come through a pipe that never ends, so the command is surely at work."""
     os.mkfifo("endless.csv")
     words = [*EXECUTABLE, "fit", "endless.csv", "-o", "model.safetensors"]
-    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        words, stderr=subprocess.PIPE, text=True, preexec_fn=listen_to_control_c
+    ) as process:
         with open("endless.csv", "w", encoding="utf-8") as file:  # waits for the reader
             file.write("label,a,b\nx,1,2\n")
             file.flush()
