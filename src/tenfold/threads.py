@@ -7,9 +7,11 @@ threads stays what the user allowed, also inside joblib and Dask workers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
+from threading import Lock
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController  # a dependency of scikit-learn
@@ -28,7 +30,7 @@ def over_threads(work: Callable[[P], T], parts: list[P]) -> list[T]:
     allowed = _allowed(controller)
     if allowed == 1:
         return [work(part) for part in parts]
-    with controller.limit(limits=1):
+    with _one_blas_thread(controller):
         if len(parts) == 1:
             return [work(parts[0])]
         with ThreadPoolExecutor(min(allowed, len(parts))) as pool:
@@ -43,6 +45,28 @@ def threads_for(shape: tuple[int, ...], n_models: int, from_tables: bool) -> Sha
     """
     small = max(shape) <= SMALL and (n_models > 1 or from_tables)
     return over_threads if small else in_order
+
+
+_holders: list[Any] = []  # what restores the number of BLAS threads, and everybody who waits
+_lock = Lock()
+
+
+@contextmanager
+def _one_blas_thread(controller: ThreadpoolController) -> Iterator[None]:
+    """Hold BLAS to one thread until the last of all callers that hold it lets go.
+
+    The number is the whole process's, so of two callers at the same time the second would
+    otherwise restore the one that it found: 1, for ever.
+    """
+    with _lock:
+        _holders.append(None if _holders else controller.limit(limits=1))
+    try:
+        yield
+    finally:
+        with _lock:
+            limiter = _holders.pop(1 if len(_holders) > 1 else 0)
+            if limiter is not None:
+                limiter.restore_original_limits()
 
 
 @cache
