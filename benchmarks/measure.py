@@ -52,7 +52,8 @@ def measured(
             text=True,
         )
         if done.returncode:
-            raise RuntimeError(f"{contestant} failed at {job} {size}:\n{done.stderr}")
+            why = done.stderr.strip().splitlines() or [f"ended by signal {-done.returncode}"]
+            return {"failed": why[-1], "wall": [], "cpu": [], "peak": 0, "note": "", "answer": {}}
         result = json.loads(done.stdout.splitlines()[-1])
         with np.load(order["answer"]) as answer:
             result["answer"] = dict(answer)

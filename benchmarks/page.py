@@ -110,6 +110,8 @@ def table(rows: list[Row]) -> Iterator[str]:
 
 def cells(row: Row, first: Row) -> list[str]:
     who = row["contestant"] + (" (limit)" if row["status"] == "limit" else "")
+    if row["status"] == "failed":
+        return [who, row["failed"], "", "", "", ""]
     if row["status"] == "differs":
         return [who, f"answers differ by {row['distance']:.0e}", "", "", "", ""]
     wall = row["wall"]
@@ -120,7 +122,7 @@ def cells(row: Row, first: Row) -> list[str]:
         f"{seconds(min(wall))} to {seconds(max(wall))}, {len(wall)} runs",
         seconds(median(row["cpu"])),
         f"{row['peak'] / 2**20:.0f} MB",
-        f"{median(wall) / median(first['wall']):.2g}",
+        f"{median(wall) / median(first['wall'] or [float('nan')]):.2g}",
     ]
 
 
@@ -161,7 +163,8 @@ def slower_than_a_peer(rows: list[Row]) -> Iterator[str]:
 def plot(name: str, rows: list[Row]) -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     for who in dict.fromkeys(row["contestant"] for row in rows):
-        own = [row for row in rows if row["contestant"] == who and row["status"] != "differs"]
+        own = [row for row in rows if row["contestant"] == who and row["wall"]]
+        own = [row for row in own if row["status"] != "differs"]
         if not own:
             continue
         x = np.array([row["x"] for row in own], dtype=float)
