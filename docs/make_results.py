@@ -113,7 +113,9 @@ def main(runs: Path) -> None:
     if "complexity" in there:
         results = json.loads((runs / "complexity" / "results.json").read_text(encoding="utf-8"))
         draw(results["records"], PICTURE)
-    page = "\n".join([HEAD, *(section(runs, name) for name in there)])
+    absent = [name for name in SECTIONS if name not in there]
+    still = f"Not on this page yet, for want of a complete run: {', '.join(absent)}.\n"
+    page = "\n".join([HEAD, *([still] if absent else []), *(section(runs, name) for name in there)])
     (HERE / "results.md").write_text(page, encoding="utf-8")
 
 
