@@ -52,7 +52,7 @@ def main() -> int:
         n = make_store(folder, options.gigabytes)
         results = {job: run(job, folder, options) for job in ("read", "multiply", "fit")}
     finally:
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)
     return report(n, results, options)
 
 
