@@ -46,8 +46,8 @@ Two things had to be found out by experiment, because the paper does not say the
 
 At k = 0.35 all rows lie above the paper's, MDA by more than three points. Ten images times 0.35 is
 three and a half; we take three or four per person. With three the same five splits give CSDA 94.4,
-MDA 82.8 and MDA-H 83.1 (paper 93.72, 81.41, 82.80), and with a plain random 35 % of all images 92.2,
-81.4 and 80.9: `docs/explain_table1.py`.
+MDA 82.8 and MDA-H 83.1 (paper 93.72, 81.41, 82.80), and with a plain random 35 % of all images
+92.2, 81.4 and 80.9: `docs/explain_table1.py`.
 """,
     ),
     "pie": (
