@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil
 from typing import TypeVar
 
 import numpy as np
@@ -97,7 +98,8 @@ def alternate(
     Alternation
         Projections and the history of the objective.
     """
-    step = max(1, CACHE_BYTES // (8 * max(criterion.shape) ** 2))
+    in_cache = CACHE_BYTES // (8 * max(criterion.shape) ** 2)
+    step = min(max(ceil(len(ranks) / 4), in_cache // 4, 1), max(in_cache, 16))  # work for threads
     if criterion.is_answered_by_passes():
         step = len(ranks)  # a pass answers all models
     order = np.argsort(criterion.owners, kind="stable")  # a group is asked for many models at once
