@@ -99,6 +99,9 @@ JOBS = {
         grids(BOOK_RANKS, MIDDLE)
         | {"eigenproblems alone": partial(who.eigenproblems_alone, n_models=3 * 96)},
         {"n": 20_000},
+        # The levels of an order book are nearly collinear: rounding moves subspaces by 1e-8 when
+        # the literal algorithm sees its samples in another order, and by 1e-5 between the two.
+        tolerance=1e-3,
         limits=("eigenproblems alone",),
         share={"literal": len(MIDDLE) / (3 * len(BOOK_RANKS))},
     ),
