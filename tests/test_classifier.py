@@ -150,6 +150,17 @@ def test_distances_are_those_of_a_plain_loop(name, dtype):
             )
 
 
+def test_distances_are_those_of_the_members_a_bank_has_now():
+    bank = fitted(bank_of(normalise=False), X, y)
+    before = bank.distances(NEW)
+    bank.projectors_[1] = bank.projectors_[0]
+    exchanged = bank.distances(NEW)
+    np.testing.assert_allclose(exchanged[:, 1], before[:, 0], rtol=1e-12)
+    np.testing.assert_allclose(exchanged[:, 2:], before[:, 2:], rtol=1e-12)
+    again = fitted(bank, X, y).distances(NEW)
+    np.testing.assert_array_equal(again, before)
+
+
 def test_a_common_offset_costs_no_digits():
     near = fitted(bank_of(), X, y)
     far = fitted(bank_of(), X + 1e6, y)

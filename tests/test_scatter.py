@@ -11,8 +11,9 @@ from tenfold.learning import Models
 from tenfold.moments import ClassMoments
 from tenfold.multi_class import MultiClassProjector
 from tenfold.packing import pack_projectors, pack_table, unpack
+from tenfold.parts import SamplePart, TablePart
 from tenfold.samples import SampleStatistics, SpanStatistics, Workload
-from tenfold.scatter import SamplePart, Scatter, TablePart
+from tenfold.scatter import Scatter
 
 SHAPES = [(6,), (5, 4), (3, 4, 2), (2, 3, 2, 3)]
 each_shape = pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -159,18 +160,19 @@ def test_a_stack_gives_each_model_what_it_gets_alone(shape, source):
 
 
 def test_stacks_are_cut_into_blocks_that_do_not_show(monkeypatch):
-    from tenfold import scatter
+    from tenfold import parts
 
     X, y = problem((4, 3), seed=8)
     rng = np.random.default_rng(0)
     factors = [rng.normal(size=(9, 4, 2)), rng.normal(size=(9, 3, 2))]
     owners = np.arange(9) % 3
-    parts = [s(X, y).in_class(np.arange(3)) for s in (ClassMoments.from_batch, SOURCES["samples"])]
-    whole = [part.along(0, factors, owners) for part in parts]
-    monkeypatch.setattr(scatter.row_blocks, "__defaults__", (1,))  # one row at a time
-    monkeypatch.setattr(scatter, "BLOCK_BYTES", 1)
-    for part, expected in zip(parts, whole, strict=True):
-        np.testing.assert_allclose(part.along(0, factors, owners), expected, rtol=1e-12)
+    for statistics in (ClassMoments.from_batch, SOURCES["samples"]):
+        with monkeypatch.context() as small:
+            whole = statistics(X, y).in_class(np.arange(3)).along(0, factors, owners)
+            small.setattr(parts.row_blocks, "__defaults__", (1,))  # one row at a time
+            small.setattr(parts, "BLOCK_BYTES", 1)
+            cut = statistics(X, y).in_class(np.arange(3)).along(0, factors, owners)
+        np.testing.assert_allclose(cut, whole, rtol=1e-12)
 
 
 # ── Tables ──────────────────────────────────────────────────────────────────────────────────────

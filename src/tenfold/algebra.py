@@ -149,13 +149,18 @@ def reconstruct(Y: Array, projections: Sequence[Array]) -> Array:
     return Y
 
 
-def mode_scatters(Z: Array, mode: int, factors: Sequence[Array]) -> Array:
+def turned(Z: Array, mode: int) -> Array:
+    """Tensors (M, n, I_1, ..., I_K) with mode k first, (M, I_k, n, the other modes...)."""
+    return np.ascontiguousarray(np.moveaxis(Z, mode + 2, 1))
+
+
+def mode_scatters(Y: Array, mode: int, factors: Sequence[Array]) -> Array:
     """``sum_j Y_j Y_j^T`` of M models, with Y_j = [Z_j x_{q != k} W_q^T]_(k).
 
     Parameters
     ----------
-    Z : ndarray of shape (M, n, I_1, ..., I_K) or (1, n, I_1, ..., I_K)
-        The tensors of each model, or those that all share.
+    Y : ndarray of shape (M, I_k, n, ...) or (1, I_k, n, ...)
+        The tensors of each model, or those that all share, as `turned` gives them.
     mode : int
         The mode k.
     factors : sequence of K ndarrays of shape (M, I_q, r_q)
@@ -169,12 +174,12 @@ def mode_scatters(Z: Array, mode: int, factors: Sequence[Array]) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from tenfold.algebra import mode_scatters
-    >>> mode_scatters(np.ones((1, 5, 2, 3)), 0, [np.ones((4, 2, 1)), np.ones((4, 3, 1))])[0]
+    >>> from tenfold.algebra import mode_scatters, turned
+    >>> Y = turned(np.ones((1, 5, 2, 3)), mode=0)
+    >>> mode_scatters(Y, 0, [np.ones((4, 2, 1)), np.ones((4, 3, 1))])[0]
     array([[45., 45.],
            [45., 45.]])
     """
-    Y = np.ascontiguousarray(np.moveaxis(Z, mode + 2, 1))  # (M or 1, I_k, n, the other modes...)
     others = [W for q, W in enumerate(factors) if q != mode]
     for q in shrinking_order(others):
         if not is_identity(others[q]):  # the first round sees modes that are not yet projected

@@ -102,7 +102,9 @@ def alternate(
     step = min(max(ceil(len(ranks) / 4), in_cache // 4, 1), max(in_cache, 16))  # work for threads
     if criterion.is_answered_by_passes():
         step = len(ranks)  # a pass answers all models
-    order = np.argsort(criterion.owners, kind="stable")  # a group is asked for many models at once
+    order = np.lexsort((criterion.owners, *-ranks.T))  # one width, and the longest work first
+    if any(part.by_group for part in criterion.parts):
+        order = np.argsort(criterion.owners, kind="stable")
     parts = [order[start : start + step] for start in range(0, len(order), step)]
 
     def work(part: Array) -> Alternation:
@@ -245,8 +247,7 @@ def _shared_problems(mode: _Mode, ranks: Array) -> tuple[Array, Array] | None:
     if mode.recipe.solver not in NESTED or len(ranks) == 1:
         return None
     criterion = mode.criterion
-    scatters = [s for s in (criterion.maximise, criterion.minimise) if s is not None]
-    coefficients = [c for s in scatters for c, _ in s.terms if np.ndim(c)]
+    coefficients = [c for s in criterion.scatters for c, _ in s.terms if np.ndim(c)]
     others = np.delete(ranks, mode.mode, axis=1)
     ridges = np.broadcast_to(mode.recipe.ridge, (len(ranks),))
     absolute = np.broadcast_to(mode.recipe.absolute_ridge, (len(ranks),))

@@ -13,7 +13,13 @@ import numpy as np
 from tenfold.algebra import Array
 from tenfold.moments import ClassMoments
 from tenfold.passes import PassStatistics
-from tenfold.samples import MEMORY_BUDGET, SampleStatistics, SpanStatistics, Workload
+from tenfold.samples import (
+    MEMORY_BUDGET,
+    PACK,
+    SampleStatistics,
+    SpanStatistics,
+    Workload,
+)
 from tenfold.sources import Source
 
 
@@ -100,9 +106,9 @@ def moments_pay(n: int, shape: tuple[int, ...], n_classes: int, workload: Worklo
     size = prod(shape)
     if not moments_fit(shape, n_classes):
         return False
-    packing = 20.0 * size**2 * (n_classes + 1)
+    packing = float(PACK) * size**2 * (n_classes + 1)
     asking = workload.table_flops(shape)
     moments = n * size**2 + packing + asking + workload.table_flops(shape, n_classes)
-    total = min(n * size**2 + packing / n_classes + asking, workload.sample_flops(n, shape))
+    total = min(n * size**2 + packing / (n_classes + 1) + asking, workload.sample_flops(n, shape))
     samples = total + workload.sample_flops(n / n_classes, shape, n_classes)
     return moments <= samples

@@ -18,11 +18,11 @@ from tenfold.alternating import Alternation
 from tenfold.class_specific import ClassSpecificProjector, in_class_spreads, shrinkage_of
 from tenfold.distances import (
     OfBlock,
-    Subspaces,
     distances_to_classes,
     finished,
     nearest,
     preference,
+    subspaces_of,
 )
 from tenfold.folds import held_out, stratified_splits
 from tenfold.learning import Learner, Models
@@ -234,10 +234,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
 
     def _distances(self) -> OfBlock:
         """What gives distances of samples in memory, and can be sent to other processes."""
-        subspaces = Subspaces.stacked(
-            [member.projections_ for member in self.projectors_],
-            [member.mean_ for member in self.projectors_],
-        )
+        subspaces = subspaces_of(self, self.projectors_)
         spreads = self.spreads_ if self.normalise else None
         return partial(distances_to_classes, subspaces=subspaces, spreads=spreads)
 

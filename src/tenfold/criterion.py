@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tenfold.algebra import Array
-from tenfold.scatter import Scatter, along_mode, is_shared, of_models
+from tenfold.parts import Part, is_shared
+from tenfold.scatter import Scatter, along_mode, of_models
 from tenfold.solvers import Solver, ratio_trace
 
 
@@ -49,15 +50,23 @@ class Criterion:
             balance=self.balance[part],
         )
 
+    @property
+    def scatters(self) -> list[Scatter]:
+        """The one or two scatters."""
+        return [self.maximise] if self.minimise is None else [self.maximise, self.minimise]
+
+    @property
+    def parts(self) -> list[Part]:
+        """All parts of the scatters."""
+        return [part for scatter in self.scatters for _, part in scatter.terms]
+
     def is_answered_by_passes(self) -> bool:
         """Whether each question costs a pass over samples that are not in memory."""
-        scatters = [self.maximise] if self.minimise is None else [self.maximise, self.minimise]
-        return any(is_shared(part) for scatter in scatters for _, part in scatter.terms)
+        return any(is_shared(part) for part in self.parts)
 
     def along_mode(self, mode: int, factors: list[Array], models: Array) -> tuple[Array, Array]:
         """The pair (A, B) along a mode for some of the models, each of shape (m, I_k, I_k)."""
-        asked = [self.maximise] if self.minimise is None else [self.maximise, self.minimise]
-        pair = along_mode(asked, mode, factors, self.owners[models], models)
+        pair = along_mode(self.scatters, mode, factors, self.owners[models], models)
         return pair[0], pair[-1]
 
     def relative_ridge(self, mode: int, A: Array, B: Array, models: Array) -> Array:

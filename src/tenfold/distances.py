@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -20,6 +22,7 @@ OfBlock = Callable[[Array], Array]
 
 CACHE_NUMBERS = 2**19  # what is between two products of a block of samples and models
 PART_BYTES = 8 * 2**20  # of the samples that a thread takes at a time
+_STACKS: WeakKeyDictionary[Any, tuple[tuple[Any, ...], Subspaces]] = WeakKeyDictionary()
 
 
 def minus_distances(X: Array, projections: list[Array], mean: Array) -> Array:
@@ -89,6 +92,18 @@ class Subspaces:
         elif parts:
             work(parts[0])
         return result
+
+
+def subspaces_of(bank: Any, members: Sequence[Any]) -> Subspaces:
+    """The subspaces of a bank's fitted members, stacked once for as long as it keeps them.
+
+    For one sample, stacking takes longer than scoring.
+    """
+    known, stack = _STACKS.get(bank, ((), None))
+    if stack is None or known != tuple(members):
+        stack = Subspaces.stacked([m.projections_ for m in members], [m.mean_ for m in members])
+        _STACKS[bank] = tuple(members), stack
+    return stack
 
 
 def project_by_all(block: Array, stacks: list[Array]) -> Array:

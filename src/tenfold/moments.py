@@ -20,7 +20,8 @@ from operator import add
 import numpy as np
 
 from tenfold.algebra import Array
-from tenfold.scatter import SamplePart, Scatter, TablePart
+from tenfold.parts import SamplePart, TablePart
+from tenfold.scatter import Scatter
 from tenfold.sums import ClassSums
 
 Batch = tuple[Array, Array | None, Array | None]  # samples, labels, weights

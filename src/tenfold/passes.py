@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tenfold.algebra import Array, is_identity
 from tenfold.moments import ClassStatistics
-from tenfold.scatter import Factors, SamplePart, Scatter
+from tenfold.parts import Factors, SamplePart
+from tenfold.scatter import Scatter
 from tenfold.sources import Source
 
 
@@ -158,6 +159,7 @@ class PassPart:
     centre_of: Array
     groups: list[Array]
     unprojected: dict[int, Array] = field(default_factory=dict)
+    by_group: ClassVar[bool] = False  # a pass answers all groups
 
     def along(self, mode: int, factors: Factors, owners: Array) -> Array:
         """Mode-k scatters of M models, of shape (M, I_k, I_k)."""

@@ -14,15 +14,17 @@ from typing import Self
 import numpy as np
 from scipy.linalg import qr
 
-from tenfold.algebra import Array, row_blocks
+from tenfold.algebra import BLOCK_BYTES, Array, row_blocks
 from tenfold.moments import ClassStatistics
+from tenfold.parts import SamplePart
 from tenfold.passes import codes_of
-from tenfold.scatter import SamplePart, Scatter
+from tenfold.scatter import Scatter
 from tenfold.solvers import with_fixed_signs
 from tenfold.sums import gather
 
 READ = 16  # models that one reading of a table could answer
 TURN = 100  # flops that could be done while one number of a sample is centred and turned
+PACK = 300  # flops that could be done while one number of a table is made symmetric and packed
 MEMORY_BUDGET = 4 * 2**30  # bytes that tables may take before samples are preferred
 
 
@@ -58,7 +60,8 @@ class Workload:
     def sample_flops(self, n: float, shape: tuple[int, ...], groups: int = 1) -> float:
         """Flops to ask groups of n samples the same; every model asks one group.
 
-        Samples are centred and turned once per group; thin products are a little slower.
+        Thin products are a little slower. Samples are centred and turned for every group, once
+        if they can be kept and else in every round.
         """
         size, flops = prod(shape), 0.0
         for mode, size_k in enumerate(shape):
@@ -68,8 +71,9 @@ class Workload:
                 flops += 2 * width * self.ranks[q]
                 width *= self.ranks[q] / shape[q]
             flops += 2 * width * size_k
-        turning = TURN * len(shape) * size * min(groups, self.models)
-        return n * self.rounds * (1.3 * flops * self.models + turning)
+        turns = 1 if 8 * n * size * groups <= BLOCK_BYTES else self.rounds
+        turning = TURN * len(shape) * size * min(groups, self.models) * turns
+        return n * (1.3 * flops * self.models * self.rounds + turning)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +161,8 @@ class SampleStatistics(ClassStatistics):
         if self.workload is None:
             return Scatter.of(part)
         size, n = prod(self.shape), sum(len(rows) for rows in members)
-        as_table = n * size**2 + self.workload.table_flops(self.shape, len(members))
+        making = n * size**2 + PACK * size**2 * len(members)
+        as_table = making + self.workload.table_flops(self.shape, len(members))
         as_samples = self.workload.sample_flops(n / len(members), self.shape, len(members))
         fits = 8 * size**2 * (len(members) + 2) <= MEMORY_BUDGET
         return Scatter.of(part.tabulated() if fits and as_table < as_samples else part)

@@ -16,8 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.linalg.lapack import dtrtri
 
 from tenfold.algebra import Array
+
+FEW = 4  # matrices of a stack for which one call each is faster than products for all
 
 Solver = Callable[[Array, Array, "int | Array"], Array]
 
@@ -197,8 +200,13 @@ def _whitener(matrix: Array) -> Array:
 
 
 def inverse_of_lower(L: Array) -> Array:
-    """Inverses of lower triangular matrices, by halves: all but small blocks are products."""
+    """Inverses of lower triangular matrices (M, n, n).
+
+    A few go to LAPACK, one after the other; of many, all but small blocks are products.
+    """
     n = L.shape[-1]
+    if len(L) <= FEW:
+        return np.stack([dtrtri(single, lower=1)[0] for single in L])
     if n <= 8:
         return np.linalg.inv(L)
     half = n // 2

@@ -13,8 +13,9 @@ from math import prod
 import numpy as np
 
 from tenfold.algebra import Array
+from tenfold.parts import SamplePart
 from tenfold.samples import MEMORY_BUDGET, SampleStatistics
-from tenfold.scatter import SamplePart, Scatter
+from tenfold.scatter import Scatter
 
 
 class ChannelStatistics(SampleStatistics):
@@ -58,7 +59,7 @@ def by_channel(part: SamplePart) -> SamplePart:
     --------
     >>> import numpy as np
     >>> from tenfold.experiments.channels import by_channel
-    >>> from tenfold.scatter import SamplePart
+    >>> from tenfold.parts import SamplePart
     >>> images, centre = np.ones((3, 4, 5, 2)), np.zeros((1, 4, 5, 2))
     >>> part = SamplePart(images, centre, np.zeros(3, int), [np.arange(3)])
     >>> by_channel(part).X.shape
