@@ -260,6 +260,82 @@ def test_classes_may_come_late_in_a_stream():
     assert_same(ClassMoments.from_blocks(blocks), ClassMoments.from_batch(X, y), 1e-12)
 
 
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [(0.0, np.float32), (3000.0, np.float32), (1e5, np.float64), (1e9, np.int64)],
+    ids=["offset", "shift of level", "wider numbers", "integers"],
+)
+def test_a_stream_may_change_on_the_way(change, kind):
+    """Blocks decide for themselves whether float32 holds them, and about which shift."""
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=(100, 6, 5)).astype(np.float32) + np.float32(1e4)
+    second = rng.normal(size=(2000, 6, 5)).astype(np.float32) + np.float32(1e4)
+    third = (1000 * rng.normal(size=(2000, 6, 5)) + change).astype(kind)
+    blocks = [first, second, third]
+    found = ClassMoments.from_blocks([(X, None, None) for X in blocks])
+    whole = np.concatenate([X.astype(np.float64) for X in blocks]).reshape(-1, 30)
+    expected = np.cov(whole.T, bias=True) * len(whole)
+    np.testing.assert_allclose(found.means[0].ravel(), whole.mean(axis=0), rtol=2e-6)
+    assert relative_error(found.scatters[0], expected) <= 1e-6
+    weakest = np.linalg.eigvalsh(expected)[0]
+    assert np.linalg.eigvalsh(found.scatters[0])[0] == pytest.approx(weakest, rel=1e-2)
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1e17], ids=["tiny", "huge"])
+def test_squares_that_float32_cannot_hold_are_float64(scale):
+    rng = np.random.default_rng(0)
+    X = (scale * rng.normal(size=(1000, 6, 5))).astype(np.float32)
+    found = ClassMoments.from_batch(X).scatters[0]
+    assert (
+        relative_error(found, np.cov(X.reshape(-1, 30).T.astype(float), bias=True) * 1000) <= 1e-6
+    )
+
+
+def test_single_class_batches_in_turn_hold_one_table_per_class(monkeypatch):
+    made = []
+    start = sums_module.ClassSums.__init__
+    monkeypatch.setattr(
+        sums_module.ClassSums, "__init__", lambda self, *a: (made.append(self), start(self, *a))[1]
+    )
+    X = np.random.default_rng(0).normal(size=(40, 3, 2))
+    blocks = [(X[i : i + 2], np.repeat(i % 4, 2), None) for i in range(0, 40, 2)]
+    found = ClassMoments.from_blocks(blocks)
+    assert len(made) == 1
+    expected = reduce(add, (ClassMoments.from_batch(*block) for block in blocks))
+    np.testing.assert_allclose(found.scatters, expected.scatters, atol=1e-12)
+
+
+def test_no_sample_is_left_out_in_silence():
+    X, y = np.ones((6, 2, 2)), np.array([0, 0, 1, 1, 2, 2])
+    with pytest.raises(ValueError, match=r"2 sample\(s\) are of class 2, .* \[0, 1\]; name all"):
+        ClassMoments.from_batch(X, y, classes=np.array([0, 1]))
+    kept = ClassMoments.from_batch(X, y, (y < 2).astype(float), classes=np.array([0, 1]))
+    assert kept.counts.tolist() == [2, 2]
+    with pytest.raises(ValueError, match=r"a weight is -1.0; weights must not be negative"):
+        ClassMoments.from_batch(X, y, np.array([1, 1, 1, 1, 1, -1.0]))
+    many = np.arange(20)
+    with pytest.raises(ValueError, match=r"labels are numbers \(0, ...\) .* are text \(0, ...\)"):
+        ClassMoments.from_batch(np.ones((20, 2)), many, classes=np.unique(many.astype(str)))
+    blocks = [(np.ones((20, 2)), many.astype(str), None), (np.ones((20, 2)), many, None)]
+    with pytest.raises(ValueError, match="convert one of them"):
+        ClassMoments.from_blocks(blocks)
+    a, b = (ClassMoments.from_batch(*block) for block in blocks)
+    with pytest.raises(ValueError, match="convert one of them"):
+        a + b
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
+def test_moments_are_finite_or_refused(bad):
+    X = np.ones((4, 2, 2))
+    X[2, 1, 0] = bad
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match="moments are not finite"):
+        ClassMoments.from_batch(X)
+
+
+def test_lists_are_samples_too():
+    assert ClassMoments.from_batch([[1.0, 2.0], [3.0, 4.0]]).means.tolist() == [[2.0, 3.0]]
+
+
 def test_moments_of_different_shapes_cannot_be_added():
     a = ClassMoments.from_batch(np.ones((2, 3, 4)), np.arange(2))
     b = ClassMoments.from_batch(np.ones((2, 4, 3)), np.arange(2))

@@ -14,15 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
 
 import numpy as np
 
 from tenfold.algebra import Array
 from tenfold.parts import SamplePart, TablePart
 from tenfold.scatter import Scatter
-from tenfold.sums import ClassSums
+from tenfold.sums import ClassSums, check_same_kind
 
 Batch = tuple[Array, Array | None, Array | None]  # samples, labels, weights
 
@@ -181,16 +179,21 @@ class ClassMoments(ClassStatistics):
         ClassMoments
             Of all blocks.
         """
-        parts: list[ClassSums] = []
+        sums: ClassSums | None = None
         for X, y, weight in blocks:
+            X = X if hasattr(X, "dtype") else np.asarray(X, dtype=float)
             labels = np.zeros(len(X), dtype=np.intp) if y is None else np.asarray(y)
-            present = np.unique(labels) if classes is None else classes
-            if not parts or not np.isin(present, parts[-1].classes).all():
-                parts.append(ClassSums(present, X.shape[1:]))
-            parts[-1].add(X, labels, weight)
-        if not parts:
+            weight = None if weight is None else np.asarray(weight)
+            present = np.unique(labels) if classes is None else np.asarray(classes)
+            if sums is None:
+                sums = ClassSums(present, X.shape[1:])
+            else:
+                sums.cover(present)
+            sums.add(X, labels, weight)
+        if sums is None:
             raise ValueError("there are no blocks to take moments of; pass at least one")
-        return reduce(add, (cls(sums.classes, *sums.finish()) for sums in parts))
+        counts, means, scatters = sums.finish()
+        return cls(sums.classes, counts, means, scatters)
 
     def __add__(self, other: ClassMoments) -> ClassMoments:
         if self.shape != other.shape:
@@ -198,6 +201,7 @@ class ClassMoments(ClassStatistics):
                 f"moments of samples of shape {self.shape} and {other.shape} cannot be added; "
                 "both must come from samples of the same shape"
             )
+        check_same_kind(other.classes, self.classes)
         classes = np.union1d(self.classes, other.classes)
         a, b = self._spread_over(classes), other._spread_over(classes)
         counts = a.counts + b.counts

@@ -10,8 +10,10 @@ from scipy.linalg import blas
 from tenfold.algebra import Array, row_blocks
 
 SHIFT_ROWS = 64  # samples whose mean is the shift of their class
-PROBE_ROWS = 512  # samples of a class that decide whether its products may be float32
+PROBE_ROWS = 512  # samples that at most decide whether products of a block may be float32
 WEAKEST = 1e-3  # the weakest direction of a mode, relative to the mean one, that float32 can hold
+SQUARES = (1e-30, 1e30)  # mean squares that float32 can hold, with room for sums and outliers
+NARROW = (np.dtype(np.float32), np.dtype(np.float16))
 
 
 class ClassSums:
@@ -19,8 +21,8 @@ class ClassSums:
 
     With z = x - shift, ``S = sum w z z^T - s s^T / n`` and ``M = shift + s / n``, s = sum w z.
     The shift is a value of the samples' own precision, so z is exact to its last bit even when
-    the data sit on a large offset. Products are in float64, or in float32 for float32 samples
-    that lose nothing by it (`float32_suffices`); sums are in float64.
+    the data sit on a large offset. Products are in float64, or in float32 for blocks of float32
+    samples that lose nothing by it (`float32_suffices`); sums are in float64.
     """
 
     def __init__(self, classes: Array, shape: tuple[int, ...]):
@@ -31,7 +33,21 @@ class ClassSums:
         self.sums = np.zeros((len(classes), size))
         self.grams = np.zeros((len(classes), size, size))  # upper triangles
         self.seen = np.zeros(len(classes), dtype=bool)
-        self.single: list[bool | None] = [None] * len(classes)  # float32 products suffice
+        self.narrow = np.zeros(len(classes), dtype=bool)  # the shift is a float32 number
+
+    def cover(self, classes: Array) -> None:
+        """Make room for classes that were not known before."""
+        check_same_kind(classes, self.classes)
+        union = np.union1d(self.classes, classes)
+        if len(union) == len(self.classes):
+            return
+        at = np.searchsorted(union, self.classes)
+        for name in ("counts", "shifts", "sums", "grams", "seen", "narrow"):
+            old = getattr(self, name)
+            wide = np.zeros((len(union), *old.shape[1:]), dtype=old.dtype)
+            wide[at] = old
+            setattr(self, name, wide)
+        self.classes = union
 
     def add(self, X: Array, labels: Array, weight: Array | None) -> None:
         """Add one block of samples."""
@@ -40,26 +56,33 @@ class ClassSums:
                 f"a block has samples of shape {X.shape[1:]} and {len(labels)} labels for "
                 f"{len(X)} samples; expected samples of shape {self.shape} with one label each"
             )
+        if weight is not None and not (weight >= 0).all():
+            raise ValueError(f"a weight is {np.min(weight)}; weights must not be negative or NaN")
+        check_same_kind(labels, self.classes)
+        counted = np.ones(len(X), dtype=bool) if weight is None else weight > 0
+        strange = ~np.isin(labels, self.classes) & counted
+        if strange.any():
+            raise ValueError(
+                f"{strange.sum()} sample(s) are of class {labels[strange][0]!s}, which is not "
+                f"among the classes {self.classes.tolist()}; name all classes, or leave the "
+                "samples out"
+            )
         for c, label in enumerate(self.classes):
-            belongs = labels == label
-            rows = np.flatnonzero(belongs if weight is None else belongs & (weight > 0))
-            self._add_class(c, X, rows, weight)
+            self._add_class(c, X, np.flatnonzero((labels == label) & counted), weight)
 
     def _add_class(self, c: int, X: Array, rows: Array, weight: Array | None) -> None:
+        if not len(rows):
+            return
+        if not self.seen[c]:
+            self.seen[c], self.narrow[c] = True, X.dtype in NARROW
+            first = gather(X, rows[:SHIFT_ROWS], np.float64).mean(axis=0)
+            self.shifts[c] = first.astype(np.float32) if self.narrow[c] else first
+        dtype = np.float32 if self._float32_suffices(c, X, rows) else np.float64
         size = self.shifts.shape[1]
-        if self.single[c] is None and len(rows) >= PROBE_ROWS:
-            probe = rows[:: len(rows) // PROBE_ROWS][:PROBE_ROWS]
-            narrow = X.dtype in (np.float32, np.float16)
-            self.single[c] = narrow and float32_suffices(np.asarray(X[probe], dtype=np.float64))
-        dtype = np.float32 if self.single[c] else np.float64
         blocks = list(row_blocks(len(rows), size * np.dtype(dtype).itemsize))
-        memory = np.empty((max((b.stop - b.start for b in blocks), default=0), size), dtype)
+        memory = np.empty((max(b.stop - b.start for b in blocks), size), dtype)
         for block in blocks:
             chosen = rows[block]
-            if not self.seen[c]:
-                first = gather(X, chosen[:SHIFT_ROWS], np.float64)
-                self.shifts[c] = first.mean(axis=0).astype(dtype)
-                self.seen[c] = True
             Z = about(X, chosen, self.shifts[c].astype(dtype), memory)
             w = np.ones(len(chosen)) if weight is None else weight[chosen]
             self.counts[c] += w.sum()
@@ -68,14 +91,46 @@ class ClassSums:
                 Z *= np.sqrt(w).astype(dtype)[:, None]
             add_gram(self.grams[c], Z)
 
+    def _float32_suffices(self, c: int, X: Array, rows: Array) -> bool:
+        """Whether these rows of a class may be multiplied in float32, about its shift.
+
+        A stream may change, so every block is asked, by a few of its rows.
+        """
+        if X.dtype not in NARROW or not self.narrow[c] or len(rows) < PROBE_ROWS:
+            return False
+        probe = rows[:: max(16, -(-len(rows) // PROBE_ROWS))]
+        Z = gather(X, probe, np.float64) - self.shifts[c]
+        return float32_suffices(Z.reshape(len(probe), *self.shape))
+
     def finish(self) -> tuple[Array, Array, Array]:
         """Counts (C,), means (C, I_1, ..., I_K) and scatters (C, I, I) of what was added."""
         n = np.where(self.counts > 0, self.counts, 1.0)[:, None]
         means = (self.shifts + self.sums / n).reshape(-1, *self.shape)
+        squares = np.diagonal(self.grams, axis1=1, axis2=2)
+        if not (np.isfinite(means).all() and np.isfinite(squares).all()):
+            raise ValueError(
+                "moments are not finite: samples hold NaN, infinity, or numbers whose squares are "
+                "larger than a float64; repair, leave out or rescale these samples"
+            )
         for c, s in enumerate(self.sums):
             self.grams[c] = symmetrised(self.grams[c])
             self.grams[c] -= np.outer(s / n[c], s)
         return self.counts, means, self.grams
+
+
+def check_same_kind(labels: Array, classes: Array) -> None:
+    """Refuse text beside numbers: NumPy would compare them as text, and find few of them equal."""
+    is_text = [
+        kinds.dtype.kind in "US" or (kinds.dtype.kind == "O" and isinstance(kinds[0], str))
+        for kinds in (labels, classes)
+        if len(kinds)
+    ]
+    if len(set(is_text)) > 1:
+        came, known = (["numbers", "text"][text] for text in is_text)
+        raise ValueError(
+            f"labels are {came} ({labels[0]!s}, ...) and the classes known so far are {known} "
+            f"({classes[0]!s}, ...); convert one of them, as with y.astype(str)"
+        )
 
 
 def float32_suffices(Z: Array) -> bool:
@@ -89,16 +144,16 @@ def float32_suffices(Z: Array) -> bool:
     Parameters
     ----------
     Z : ndarray of shape (n, I_1, ..., I_K)
-        Some of the samples.
+        Some of the samples, about what they will be multiplied about.
 
     Returns
     -------
     bool
-        False for collinear features, such as the levels of an order book.
+        False for collinear features, such as the levels of an order book, and for samples far
+        from what they are taken about.
     """
-    if Z.ndim < 3:
+    if Z.ndim < 3 or not SQUARES[0] < np.mean(np.square(Z)) < SQUARES[1]:
         return False
-    Z = Z - Z.mean(axis=0)
     for mode in range(Z.ndim - 1):
         fibres = np.moveaxis(Z, mode + 1, 0).reshape(Z.shape[mode + 1], -1)
         moving = fibres[fibres.any(axis=1)]
