@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import reference
 from reference import problem, projector
+from tenfold import MCSDA
 from tenfold.alternating import alternate, subspace_distance
 from tenfold.class_specific import class_specific
 from tenfold.criterion import Recipe
@@ -299,3 +300,18 @@ def test_the_default_recipe_is_the_papers():
     recipe = Recipe()
     assert recipe.solver is ratio_trace
     assert (recipe.init, recipe.orthonormal, recipe.max_iter) == ("ones", True, 20)
+
+
+@pytest.mark.parametrize("statistics", ["samples", "moments"])
+def test_windows_without_their_mean_are_not_seen_through_columns_of_ones(statistics):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(90, 6, 8)), np.repeat([0, 1, 2], 30)
+    for c in range(3):
+        X[y == c, c] += np.sin(np.arange(8) + c)
+    X -= X.mean(axis=2, keepdims=True)
+    models = [
+        MCSDA((2, 3), init=init, statistics=statistics, max_iter=100).fit(X, y)
+        for init in ("ones", "identity")
+    ]
+    for W, V in zip(models[0].projections_, models[1].projections_, strict=True):
+        np.testing.assert_allclose(W @ W.T, V @ V.T, atol=1e-10)

@@ -157,8 +157,20 @@ def test_distances_are_those_of_the_members_a_bank_has_now():
     exchanged = bank.distances(NEW)
     np.testing.assert_allclose(exchanged[:, 1], before[:, 0], rtol=1e-12)
     np.testing.assert_allclose(exchanged[:, 2:], before[:, 2:], rtol=1e-12)
+    bank.projectors_[0].mean_ = bank.projectors_[0].mean_ + 1.0
+    assert not np.allclose(bank.distances(NEW)[:, 0], before[:, 0])
     again = fitted(bank, X, y).distances(NEW)
     np.testing.assert_array_equal(again, before)
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1e25], ids=["tiny", "huge"])
+def test_squares_that_float32_cannot_hold_change_no_decision(scale):
+    bank, scaled = fitted(bank_of(), X, y), fitted(bank_of(), scale * X, y)
+    small = (scale * NEW).astype(np.float32)
+    np.testing.assert_array_equal(scaled.predict(small), bank.predict(NEW.astype(np.float32)))
+    one = scaled.projectors_[0].decision_function(small)
+    plain = bank.projectors_[0].decision_function(NEW)
+    np.testing.assert_allclose(one / np.float32(scale), plain, rtol=1e-4)
 
 
 def test_a_common_offset_costs_no_digits():
@@ -470,3 +482,12 @@ def test_mean_average_precision_leaves_out_classes_that_are_not_there():
     assert mean_average_precision(bank, X[some], LABELS[some]) == pytest.approx(np.mean(alone))
     with pytest.raises(ValueError, match=r"none of the labels \['eel'\] is a class of the bank"):
         mean_average_precision(bank, X, np.full(len(X), "eel"))
+
+
+def test_mean_average_precision_refuses_labels_of_another_kind():
+    many = np.arange(len(X)) % 20  # with so many NumPy compares numbers as text
+    bank = ClassSpecificClassifier(MCSDA(tol=10.0)).fit(X, many)
+    with pytest.raises(ValueError, match=r"labels are text .* are numbers .*; convert"):
+        mean_average_precision(bank, X, many.astype(str))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        mean_average_precision(bank, X, many[1:])

@@ -181,7 +181,7 @@ def test_without_moments_the_file_is_small_and_partial_fit_says_why_not(path):
     model = MCSDA(ranks=4).fit(X, Y)
     loaded = through_file(model, path)
     assert path.stat().st_size < 10_000
-    with pytest.raises(ValueError, match="was saved without the moments"):
+    with pytest.raises(ValueError, match="without the moments"):
         loaded.partial_fit(X, Y)
     with_moments = through_file(MCSDA(ranks=4, statistics="moments").fit(X, Y), path)
     assert path.stat().st_size > 10 * 64 * 64 * 8

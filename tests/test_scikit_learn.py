@@ -120,10 +120,28 @@ def test_partial_fit_after_saving_says_so_when_moments_were_not_kept(Method):
         saved = through_pickle(make(Method, statistics=statistics).fit(X[:20], y[:20]))
         with pytest.raises(
             ValueError,
-            match=r"saved without the moments.*cannot add.*fit with statistics='moments'",
+            match=r"saved or copied without the moments.*cannot add.*fit with statistics='moments'",
         ):
             saved.partial_fit(X[20:], y[20:])
         saved.fit(X, y)  # starting anew is no problem
+
+
+def test_partial_fit_notices_that_the_array_of_fit_was_written_to():
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=(2, 60, 4, 3))
+    labels, buffer = np.repeat([0, 1, 2], 20), first.copy()
+    model = MCSDA(2, statistics="samples", tol=1.0).fit(buffer, labels)
+    buffer[:] = second
+    with pytest.raises(ValueError, match=r"holds other numbers now.*pass fit a copy"):
+        model.partial_fit(buffer, labels)
+
+
+def test_later_classes_are_those_of_the_first_call():
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(60, 4, 3)), np.repeat([0, 1, 2], 20)
+    model = MCSDA(2, tol=1.0).partial_fit(X, labels).partial_fit(X, labels, classes=[2, 1, 0])
+    with pytest.raises(ValueError, match=r"classes are \[0, 1\].*began with \[0, 1, 2\]"):
+        model.partial_fit(X, labels, classes=[0, 1])
 
 
 # ── Pipelines and searches ──────────────────────────────────────────────────────────────────────

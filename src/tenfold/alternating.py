@@ -17,6 +17,7 @@ T = TypeVar("T")
 Share = Callable[[Callable[[Array], T], list[Array]], list[T]]  # work on parts of a stack
 
 CACHE_BYTES = 2**19  # of one matrix per model of a part
+NOTHING = 1e-10  # of the scatter: what may be left of it by rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +119,7 @@ def alternate(
 def _alternate(criterion: Criterion, ranks: Array, recipe: Recipe) -> Alternation:
     """`alternate` for one part of a stack."""
     n_models, n_modes = ranks.shape
-    start = [_initial(recipe.init, criterion.shape[k], ranks[:, k]) for k in range(n_modes)]
+    start = _start(criterion, ranks, recipe.init)
     modes = [_Mode(criterion, recipe, k, ranks[:, k]) for k in range(n_modes)]
     factors, bases = list(start), list(start)
     once = recipe.direct or n_modes == 1
@@ -255,6 +256,24 @@ def _shared_problems(mode: _Mode, ranks: Array) -> tuple[Array, Array] | None:
     table = np.stack(columns, axis=1)
     _, first, share = np.unique(table, axis=0, return_index=True, return_inverse=True)
     return first, share.ravel()
+
+
+def _start(criterion: Criterion, ranks: Array, init: str) -> list[Array]:
+    """What the first solutions see of each mode, (M, I_k, width).
+
+    Samples that sum to zero along a mode, such as windows without their mean, are nothing but
+    rounding seen through columns of ones. They are seen as they are, then.
+    """
+    start = [_initial(init, size, r) for size, r in zip(criterion.shape, ranks.T, strict=True)]
+    if init == "identity" or len(start) == 1 or criterion.is_answered_by_passes():
+        return start
+    whole = [_initial("identity", size, ranks[:1, 0]) for size in criterion.shape]
+    first = np.array([0])
+    seen, there = (
+        sum(float(np.trace(S[0])) for S in criterion.along_mode(0, factors, first))
+        for factors in ([W[:1] for W in start], whole)
+    )
+    return start if seen > NOTHING * there else _start(criterion, ranks, "identity")
 
 
 def _initial(init: str, size: int, ranks: Array) -> Array:

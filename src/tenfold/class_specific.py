@@ -146,7 +146,8 @@ def automatic_shrinkage(statistics: ClassStatistics, positives: Array) -> Array:
 
     For the covariance S of n samples and a target T the squared error is least at
     ``E||S - Sigma||^2 / E||S - T||^2``. For Gaussian samples the numerator is
-    ``(tr(S)^2 + tr(S^2)) / n``, and the denominator is observed. A single sample gives 1.
+    ``(tr(S)^2 + tr(S^2)) / n``, and the denominator is observed. A single sample gives 1. Weights
+    are counts: n is their sum.
     """
     n, N = statistics.counts[positives], statistics.count
     own, cross, pooled = statistics.covariance_products(positives)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
+from operator import is_
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -22,13 +24,14 @@ OfBlock = Callable[[Array], Array]
 
 CACHE_NUMBERS = 2**19  # what is between two products of a block of samples and models
 PART_BYTES = 8 * 2**20  # of the samples that a thread takes at a time
-_STACKS: WeakKeyDictionary[Any, tuple[tuple[Any, ...], Subspaces]] = WeakKeyDictionary()
+_STACKS: WeakKeyDictionary[Any, tuple[list[Any], Subspaces]] = WeakKeyDictionary()
 
 
 def minus_distances(X: Array, projections: list[Array], mean: Array) -> Array:
     """Minus the distance of samples (n, I_1, ..., I_K) from a mean in a subspace, (n,)."""
     Y = projected(X, projections, mean, flat=True)
-    return np.asarray(-np.sqrt(np.einsum("ij,ij->i", Y, Y)))
+    squared = np.einsum("ij,ij->i", Y, Y, dtype=np.float64)  # squares of float32 may not fit it
+    return np.asarray(-np.sqrt(squared).astype(Y.dtype, copy=False))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +67,15 @@ class Subspaces:
         about = (centres - origin).transpose(0, *(k + 1 for k in order))
         return cls(order, ordered, origin, _project_each(about[..., None], ordered))
 
+    @cached_property
+    def _squares_fit_float32(self) -> bool:
+        size = max(np.abs(self.origin).max(), np.abs(self.centres).max())
+        return bool(1e-15 < size < 1e15)
+
     def squared_distances(self, X: Array) -> Array:
         """Squared distances (n, M) of samples from the centres, each in its own subspace."""
         X = X.reshape(len(X), *self.origin.shape)
-        dtype = np.float32 if X.dtype == np.float32 else np.float64
+        dtype = np.float32 if X.dtype == np.float32 and self._squares_fit_float32 else np.float64
         stacks = [W.astype(dtype, copy=False) for W in self.projections]
         centres = self.centres.astype(dtype, copy=False)
         result = np.empty((len(X), len(centres)), dtype=dtype)
@@ -99,10 +107,11 @@ def subspaces_of(bank: Any, members: Sequence[Any]) -> Subspaces:
 
     For one sample, stacking takes longer than scoring.
     """
-    known, stack = _STACKS.get(bank, ((), None))
-    if stack is None or known != tuple(members):
-        stack = Subspaces.stacked([m.projections_ for m in members], [m.mean_ for m in members])
-        _STACKS[bank] = tuple(members), stack
+    learned = [what for m in members for what in (m.projections_, m.mean_)]
+    known, stack = _STACKS.get(bank, ([], None))
+    if stack is None or len(known) != len(learned) or not all(map(is_, known, learned)):
+        stack = Subspaces.stacked(learned[::2], learned[1::2])
+        _STACKS[bank] = learned, stack
     return stack
 
 

@@ -19,7 +19,7 @@ from tenfold.algebra import Array
 from tenfold.alternating import Alternation
 from tenfold.choosing import moments_of, statistics_of
 from tenfold.moments import ClassMoments, ClassStatistics
-from tenfold.samples import MEMORY_BUDGET, Workload
+from tenfold.samples import MEMORY_BUDGET, Workload, a_few
 from tenfold.saving import Savable
 
 
@@ -134,21 +134,23 @@ class Learner(Savable, BaseEstimator):
             Class labels.
         classes : array-like of shape (C,), default=None
             All labels that will ever come. Only needed in the first call, and only when its
-            batch lacks some of them.
+            batch lacks some of them; a later call may repeat them.
         sample_weight : array-like of shape (n,), default=None
             Non-negative weights.
 
         Returns
         -------
         self
-            The updated estimator. Until samples of all the classes that it needs have come, it
-            gathers moments, and using it raises `NotFittedError`.
+            The updated estimator. After a `fit` that went through the samples, these are read
+            again from the array it was given. Until samples of all the classes that it needs
+            have come, it gathers moments, and using it raises `NotFittedError`.
         """
         first = not hasattr(self, "sample_shape_")
         if first:
             fitted, X, y, weight = self._prepared(X, y, sample_weight, classes)
         else:
             fitted = copy(self)
+            check.check_same_classes(classes, fitted.classes_)
             X, y, weight = fitted._check_batch(X, y, sample_weight, reset=False)
         check.check_known_labels(y, fitted.classes_)
         fitted._check_moments_fit()
@@ -234,7 +236,7 @@ class Learner(Savable, BaseEstimator):
         if self.statistics == "moments":
             self.moments_ = statistics
         else:
-            self._last_fit = statistics if by_moments else batch
+            self._last_fit = statistics if by_moments else (batch, a_few(batch[0]))
 
     def _moments_so_far(self) -> ClassMoments:
         """The moments of all samples that this estimator has seen."""
@@ -242,13 +244,19 @@ class Learner(Savable, BaseEstimator):
             return self.moments_
         if not hasattr(self, "_last_fit"):
             raise ValueError(
-                f"this {type(self).__name__} was saved without the moments of the samples it was "
-                "fitted on, so partial_fit cannot add to it; fit with statistics='moments', or "
-                "start with partial_fit, to save them too"
+                f"this {type(self).__name__} was saved or copied without the moments of the "
+                "samples it was fitted on, so partial_fit cannot add to it; fit with "
+                "statistics='moments', or start with partial_fit, to keep them"
             )
         if isinstance(self._last_fit, ClassMoments):
             return self._last_fit
-        return self._moments_of(*self._last_fit)
+        batch, was = self._last_fit
+        if not np.array_equal(a_few(batch[0]), was):
+            raise ValueError(
+                "the array that fit was given holds other numbers now, so partial_fit cannot add "
+                "to it; pass fit a copy, fit with statistics='moments', or start with partial_fit"
+            )
+        return self._moments_of(*batch)
 
     def _is_learnable(self, moments: ClassMoments) -> bool:
         return not self.needs_labels or int((moments.counts > 0).sum()) > 1
