@@ -140,7 +140,7 @@ $(BENCH)/stamp: $(WANTED) benchmarks/requirements.txt
 		-r benchmarks/requirements.txt
 	@touch $@
 
-bench: $(BENCH)/stamp ## tenfold beside its peers, 15 minutes; ARGS=--quick takes two
+bench: $(BENCH)/stamp ## tenfold beside its peers, 45 minutes; ARGS=--quick takes two
 	$(BENCH)/bin/python benchmarks/run.py $(ARGS)
 
 big: $(VENV)/stamps/test ## more data than memory, at full size

@@ -49,8 +49,8 @@ def faces(shape: tuple[int, int]) -> Given:
     return {"X": X, "y": y, "note": note}
 
 
-def order_book(n: int) -> Given:
-    X, y, note = data.order_book(n)
+def order_book() -> Given:
+    X, y, note = data.order_book()
     return {"X": X, "y": y, "note": note}
 
 

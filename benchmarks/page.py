@@ -1,4 +1,4 @@
-"""docs/benchmarks.md and its plots, made of the measurements alone.
+"""docs/benchmarks.md, its plots and the table in README, made of the measurements alone.
 
 python benchmarks/page.py      makes them again from benchmarks/results/results.json
 """
@@ -15,6 +15,7 @@ import matplotlib as mpl
 import numpy as np
 from growth import SWEEPS
 from jobs import JOBS
+from summary import put_into, seconds, summary
 
 mpl.use("svg")
 mpl.rcParams["svg.hashsalt"] = "tenfold"  # the same numbers give the same file
@@ -92,7 +93,8 @@ def write_page(results: dict[str, Any]) -> None:
             text += [f"### {sweep.title}\n", f"![{sweep.title}](_static/benchmarks/{name}.svg)\n"]
             text += slower_than_a_peer(rows)
     (DOCS / "benchmarks.md").write_text("\n".join(text))
-    print(f"written: docs/benchmarks.md and {len(list(PLOTS.glob('*.svg')))} plots")
+    put_into(HERE.parent / "README.md", summary(results))
+    print(f"written: README.md, docs/benchmarks.md and {len(list(PLOTS.glob('*.svg')))} plots")
 
 
 def table(rows: list[Row]) -> Iterator[str]:
@@ -137,15 +139,6 @@ def footnotes(rows: list[Row]) -> Iterator[str]:
     notes = {row["job"]: row["note"] for row in rows if "planted, " in row["note"]}
     for name, note in notes.items():
         yield f"{JOBS[name].title}: data were {note}.\n"
-
-
-def seconds(value: float) -> str:
-    if value >= 100:
-        return f"{value:.0f} s"
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if value >= size:
-            return f"{value / size:.3g} {unit}"
-    return f"{value / 1e-6:.2g} µs"
 
 
 def slower_than_a_peer(rows: list[Row]) -> Iterator[str]:

@@ -1,8 +1,7 @@
 """tenfold beside what people use now: same data, same rounds, same threads, same answer.
 
-    make bench                    a quarter of an hour: five repeats, or three of what is slow
+    make bench                    three quarters of an hour: medians of five
     make bench ARGS=--quick       two minutes: small sizes, few repeats
-    make bench ARGS=--patient     five repeats of everything, however long it takes
 
 Prints every median as it is measured, writes them to benchmarks/results/results.json, and makes
 docs/benchmarks.md and its plots of them. A quick run changes no page.
@@ -28,10 +27,9 @@ from measure import Effort, disagreement, measured
 HERE = Path(__file__).parent
 EFFORTS = {
     "quick": Effort(repeats=3, seconds=2.0),
-    "ordinary": Effort(repeats=5, seconds=20.0, at_least=3),
-    "patient": Effort(repeats=5, seconds=60.0, at_least=5),
+    "ordinary": Effort(repeats=5, seconds=60.0, at_least=5),
 }
-LONGEST = {"quick": 1.0, "ordinary": 3.0, "patient": 10.0}  # seconds of one run in a sweep
+LONGEST = {"quick": 1.0, "ordinary": 3.0}  # seconds of one run in a sweep
 QUICK_SIZE = {
     "mcsda": {"n": 2000, "shape": (144, 10), "ranks": (60, 8), "n_classes": 3},
     "mpca-20000": {"n": 2000, "shape": (40, 30), "ranks": (7, 7)},
@@ -62,7 +60,6 @@ def main() -> int:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", dest="effort", action="store_const", const="quick")
-    parser.add_argument("--patient", dest="effort", action="store_const", const="patient")
     parser.add_argument("--only", nargs="+", choices=list(JOBS), help="these jobs, no growth")
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2], help="BLAS threads")
     parser.set_defaults(effort="ordinary")
