@@ -20,7 +20,7 @@ import numpy as np
 from tenfold.algebra import Array
 from tenfold.parts import SamplePart, TablePart
 from tenfold.scatter import Scatter
-from tenfold.sums import ClassSums, check_same_kind
+from tenfold.sums import ClassSums, check_same_kind, merged
 
 Batch = tuple[Array, Array | None, Array | None]  # samples, labels, weights
 
@@ -204,15 +204,10 @@ class ClassMoments(ClassStatistics):
         check_same_kind(other.classes, self.classes)
         classes = np.union1d(self.classes, other.classes)
         a, b = self._spread_over(classes), other._spread_over(classes)
-        counts = a.counts + b.counts
-        share = np.divide(b.counts, counts, out=np.zeros_like(counts), where=counts > 0)
-        step = b.means - a.means
-        means = a.means + share.reshape(-1, *[1] * len(self.shape)) * step
-        means[a.counts == 0] = b.means[a.counts == 0]  # no rounding from a mean that is not there
+        counts, means, both, steps = merged(a.counts, a.means, b.counts, b.means)
         scatters = a.scatters + b.scatters
-        for c in np.flatnonzero((a.counts > 0) & (b.counts > 0)):
-            d = step[c].ravel()
-            scatters[c] += np.outer((a.counts[c] * share[c]) * d, d)
+        for c in np.flatnonzero(both):
+            scatters[c] += np.outer(both[c] * steps[c], steps[c])
         return ClassMoments(classes, counts, means, scatters)
 
     def _spread_over(self, classes: Array) -> ClassMoments:

@@ -19,6 +19,7 @@ from tenfold.moments import ClassStatistics
 from tenfold.parts import Factors, SamplePart
 from tenfold.scatter import Scatter
 from tenfold.sources import Source
+from tenfold.sums import merged
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +60,8 @@ class ClassSketch:
         return cls(counts, means, traces)
 
     def __add__(self, other: ClassSketch) -> ClassSketch:
-        counts = self.counts + other.counts
-        share = np.divide(other.counts, counts, out=np.zeros_like(counts), where=counts > 0)
-        step = other.means - self.means
-        means = self.means + share.reshape(-1, *[1] * (step.ndim - 1)) * step
-        means[self.counts == 0] = other.means[self.counts == 0]
-        both = np.where(other.counts > 0, self.counts, 0.0) * share
-        apart = np.einsum("ij,ij->i", *[step.reshape(len(step), -1)] * 2)
+        counts, means, both, steps = merged(self.counts, self.means, other.counts, other.means)
+        apart = np.einsum("ij,ij->i", steps, steps)
         return ClassSketch(counts, means, self.traces + other.traces + both * apart)
 
 

@@ -133,6 +133,22 @@ def check_same_kind(labels: Array, classes: Array) -> None:
         )
 
 
+def merged(
+    counts: Array, means: Array, more: Array, other_means: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Counts (C,) and means (C, ...) of two sets of samples together.
+
+    Also the weights ``n_a n_b / (n_a + n_b)`` and the steps ``M_b - M_a`` of the rank-one parts by
+    which scatters about the common means exceed the sum of those about their own.
+    """
+    total = counts + more
+    share = np.divide(more, total, out=np.zeros_like(total), where=total > 0)
+    step = other_means - means
+    common = means + share.reshape(-1, *[1] * (step.ndim - 1)) * step
+    common[counts == 0] = other_means[counts == 0]  # no rounding from a mean that is not there
+    return total, common, np.where(more > 0, counts, 0.0) * share, step.reshape(len(step), -1)
+
+
 def float32_suffices(Z: Array) -> bool:
     """Whether scatters of such samples can be multiplied in float32 without losing directions.
 
