@@ -159,15 +159,19 @@ class SampleStatistics(ClassStatistics):
         used = np.ones(len(self.codes), bool) if self.weights is None else self.weights > 0
         return np.flatnonzero(used if code is None else used & (self.codes == code))
 
+    def _part(self, centres: Array, centre_of: Array, members: list[Array]) -> SamplePart:
+        """The samples about some centres, in groups."""
+        return SamplePart(self.X, centres, centre_of, members, self.weights)
+
     def _scatter(self, centres: Array, centre_of: Array, members: list[Array]) -> Scatter:
-        part = SamplePart(self.X, centres, centre_of, members, self.weights)
+        part = self._part(centres, centre_of, members)
         if self.workload is None:
             return Scatter.of(part)
-        size, n = prod(self.shape), sum(len(rows) for rows in members)
-        making = n * size**2 + PACK * size**2 * len(members)
-        as_table = making + self.workload.table_flops(self.shape, len(members))
-        as_samples = self.workload.sample_flops(n / len(members), self.shape, len(members))
-        fits = 8 * size**2 * (len(members) + 2) <= MEMORY_BUDGET
+        size, groups, n = prod(self.shape), len(members), sum(len(rows) for rows in part.members)
+        making = n * size**2 + PACK * size**2 * groups
+        as_table = making + self.workload.table_flops(self.shape, groups)
+        as_samples = self.workload.sample_flops(n / groups, self.shape, groups)
+        fits = 8 * size**2 * (groups + 2) <= MEMORY_BUDGET
         return Scatter.of(part.tabulated() if fits and as_table < as_samples else part)
 
 

@@ -8,13 +8,11 @@ the method with ranks (r, r, 2), at the cost of (r, r).
 
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
 
 from tenfold.algebra import Array
 from tenfold.parts import SamplePart
-from tenfold.samples import MEMORY_BUDGET, SampleStatistics
+from tenfold.samples import SampleStatistics
 from tenfold.scatter import Scatter
 
 
@@ -41,15 +39,8 @@ class ChannelStatistics(SampleStatistics):
         weights = np.full(n, self.count)
         return Scatter.of(by_channel(SamplePart(everyone, means, np.arange(n), groups, weights)))
 
-    def _scatter(self, centres: Array, centre_of: Array, members: list[Array]) -> Scatter:
-        part = by_channel(SamplePart(self.X, centres, centre_of, members, self.weights))
-        if self.workload is None:
-            return Scatter.of(part)
-        size, n = prod(self.shape), sum(len(rows) for rows in part.members)
-        as_table = n * size**2 + self.workload.table_flops(self.shape)
-        as_samples = self.workload.sample_flops(n / len(members), self.shape)
-        fits = 8 * size**2 * (len(members) + 2) <= MEMORY_BUDGET
-        return Scatter.of(part.tabulated() if fits and as_table < as_samples else part)
+    def _part(self, centres: Array, centre_of: Array, members: list[Array]) -> SamplePart:
+        return by_channel(super()._part(centres, centre_of, members))
 
 
 def by_channel(part: SamplePart) -> SamplePart:
