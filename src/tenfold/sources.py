@@ -23,7 +23,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from tenfold.algebra import BLOCK_BYTES, Array
-from tenfold.moments import ClassMoments
+from tenfold.moments import Batch, ClassMoments
 
 T = TypeVar("T")  # what blocks give; it can be added
 BlockWork = Callable[[Array, Array | None, Array | None], T]  # samples, labels, weights
@@ -135,13 +135,11 @@ class StoredSamples(Source):
 
     def moments(self, y: Any, weight: Any, classes: Array) -> ClassMoments:
         """Class moments, in one pass."""
-        blocks = ((X, _part(y, rows), _part(weight, rows)) for rows, X in self.read())
-        return ClassMoments.from_blocks(blocks, classes=classes)
+        return ClassMoments.from_blocks(self.blocks(y, weight), classes=classes)
 
     def total(self, work: BlockWork[T], y: Any, weight: Any) -> T:
         """What `work` gives for each block of samples, labels and weights, added up."""
-        parts = (work(X, _part(y, rows), _part(weight, rows)) for rows, X in self.read())
-        return reduce(add, parts)
+        return reduce(add, (work(*block) for block in self.blocks(y, weight)))
 
     def rows(self, work: Callable[[Array], Array]) -> Array:
         """What `work` gives for each block of samples, one below the other."""
@@ -154,6 +152,11 @@ class StoredSamples(Source):
         if result is None:
             raise ValueError("there are no samples; pass at least one")
         return result
+
+    def blocks(self, y: Any, weight: Any) -> Iterator[Batch]:
+        """Every block once, with its labels and weights."""
+        for rows, X in self.read():
+            yield X, part_of(y, rows), part_of(weight, rows)
 
     def read(self) -> Iterator[tuple[slice | Array, Array]]:
         """Every block once, with the positions of its samples here; read one block ahead."""
@@ -276,5 +279,6 @@ def _rows_per_chunk(store: Any) -> int:
     return int(chunks[0]) if chunks and isinstance(chunks[0], Integral) else 0
 
 
-def _part(column: Array | None, rows: slice | Array) -> Array | None:
+def part_of(column: Any, rows: slice | Array) -> Any:
+    """Some of the labels or weights; None, for none at all, stays None."""
     return None if column is None else column[rows]
