@@ -273,8 +273,22 @@ def test_after_repair_gathering_goes_on_behind_what_was_saved(data, tmp_path):
 
     lazy = da.from_array(X, chunks=(20, 6, 5)).map_blocks(note, dtype=float, meta=X[:0])
     moments = gather_moments(lazy, y, checkpoint=tmp_path, save_every=40)
-    assert len(read) == 6, "blocks 0 to 5 were saved"
+    compared = [0, 2, 5, 8, 11]  # blocks of a handful of samples, to know them again
+    assert sorted(read) == sorted([*range(6, 12), *compared]), "blocks 0 to 5 were saved"
     np.testing.assert_allclose(moments.scatters, ClassMoments.from_batch(X, y).scatters, atol=1e-10)
+
+
+def test_a_checkpoint_of_other_lazy_data_is_not_picked_up(data, tmp_path):
+    X, y, weight = data
+    lazy = [da.from_array(a, chunks=(20, *a.shape[1:])) for a in (X, y, weight)]
+    expected = ClassMoments.from_batch(X, y, weight)
+    for noise in (0, 1e-12):  # rounding may be another on another machine
+        moments = gather_moments(lazy[0] * (1 + noise), *lazy[1:], checkpoint=tmp_path)
+        np.testing.assert_allclose(moments.scatters, expected.scatters, atol=1e-10)
+    with pytest.raises(ValueError, match=r"sample 0 has changed by up to .*name another folder"):
+        gather_moments(lazy[0] * 2, *lazy[1:], checkpoint=tmp_path)
+    with pytest.raises(ValueError, match="label or weight of sample 0 has changed"):
+        gather_moments(lazy[0], (lazy[1] + 1) % 3, lazy[2], checkpoint=tmp_path)
 
 
 @pytest.mark.parametrize(

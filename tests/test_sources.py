@@ -4,7 +4,9 @@ import json
 import subprocess
 import sys
 import textwrap
+import weakref
 from functools import partial
+from itertools import islice
 
 import h5py
 import numpy as np
@@ -32,7 +34,7 @@ from tenfold import (
     gather_moments,
     write_blocks,
 )
-from tenfold.checkpoints import FILE
+from tenfold.checkpoints import COMPARED, FILE, compared
 from tenfold.datasets import SegmentedWindows
 from tenfold.methods import ALL_METHODS
 from tenfold.sources import BlockError, StoredSamples, check_block, is_stored
@@ -389,12 +391,39 @@ def test_after_repair_gathering_goes_on_behind_what_was_saved(data, tmp_path):
         gather(Recorder(X, bad=[100]))
     repaired = Recorder(X)
     moments = gather(repaired)
-    assert repaired.read[0][0] == 96, "the first 96 samples were saved"
+    assert from_blocks(repaired)[0][0] == 96, "the first 96 samples were saved"
     assert_same_moments(moments, ClassMoments.from_batch(X, y, weight))
     assert_same_model(quiet(MCSDA).fit_moments(moments), quiet(MCSDA).fit(X, y, weight))
     again = Recorder(X)
     assert_same_moments(gather(again), moments)
-    assert again.read == [], "all of it was saved"
+    assert from_blocks(again) == [], "all of it was saved"
+    assert again.n_read == COMPARED, "a handful tells whether they are the same samples"
+
+
+def from_blocks(store):
+    """What was read of a store, apart from single samples that are compared."""
+    return [(start, stop) for start, stop in store.read if stop > start + 1]
+
+
+def test_what_came_before_a_bad_block_is_saved_even_between_two_savings(data, tmp_path):
+    X, y, _ = data
+    gather = partial(gather_moments, y=y, checkpoint=tmp_path, save_every=N)
+    with pytest.raises(BlockError, match="samples 96 to 111"):
+        gather(Recorder(X, bad=[100]))
+    repaired = Recorder(X)
+    assert_same_moments(gather(repaired), ClassMoments.from_batch(X, y))
+    assert from_blocks(repaired)[0][0] == 96
+
+
+def test_samples_that_were_repaired_are_the_same_samples(data, tmp_path):
+    X, y, _ = data
+    bad = X.copy()
+    bad[compared(StoredSamples.of(X))[2]] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        gather_moments(Recorder(bad), y, checkpoint=tmp_path)
+    assert_same_moments(
+        gather_moments(Recorder(X), y, checkpoint=tmp_path), ClassMoments.from_batch(X, y)
+    )
 
 
 @pytest.mark.parametrize("labels", ["text", "objects"])
@@ -416,6 +445,23 @@ def test_a_checkpoint_of_other_samples_is_not_picked_up(data, tmp_path):
         gather_moments(X, y[::-1], checkpoint=tmp_path)
     with pytest.raises(ValueError, match="weights was None and is"):
         gather_moments(X, y, weight, checkpoint=tmp_path)
+    with pytest.raises(
+        ValueError, match=r"sample 0 has changed by up to 1.72e\+03; name another folder, or del"
+    ):
+        gather_moments(100 * X, y, checkpoint=tmp_path)
+    last = np.concatenate([X[:-1], -X[-1:]])
+    with pytest.raises(ValueError, match="something else: sample 239 has changed"):
+        gather_moments(Recorder(last), y, checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize("save_every", [0, -3, 2.0, True, "all"])
+def test_a_checkpoint_is_saved_after_a_number_of_samples_or_batches(save_every, data, tmp_path):
+    X, y, _ = data
+    message = f"save_every is {save_every!r}; expected an integer of 1 or more"
+    with pytest.raises(ValueError, match=message):
+        gather_moments(X, y, checkpoint=tmp_path, save_every=save_every)
+    with pytest.raises(ValueError, match=message):
+        gather_batches([(X, y)], checkpoint=tmp_path, save_every=save_every)
 
 
 def test_a_damaged_checkpoint_is_named(data, tmp_path):
@@ -458,7 +504,7 @@ def test_a_process_that_is_killed_leaves_what_it_saved(data, tmp_path):
     assert 0 < done <= 128
     store = Recorder(X)
     moments = gather_moments(store, y, checkpoint=tmp_path)
-    assert store.read[0][0] == done
+    assert from_blocks(store)[0][0] == done
     assert_same_moments(moments, ClassMoments.from_batch(X, y))
 
 
@@ -497,7 +543,114 @@ def test_a_stream_goes_on_behind_its_checkpoint(data, tmp_path):
     moments = gather_batches(batches(), checkpoint=tmp_path, save_every=2)
     assert_same_moments(moments, ClassMoments.from_batch(X, y))
     with pytest.raises(ValueError, match="moments of 10 batches, but the stream has 3"):
-        gather_batches([(X, y)] * 3, checkpoint=tmp_path)
+        gather_batches(islice(batches(), 3), checkpoint=tmp_path)
+
+
+def test_a_checkpoint_of_another_stream_is_not_picked_up(data, tmp_path):
+    X, y, _ = data
+    gather_batches([(X[:99], y[:99]), (X[99:], y[99:])], checkpoint=tmp_path)
+    with pytest.raises(ValueError, match=r"samples of the first batch was \w+ and is.*delete this"):
+        gather_batches([(100 * X[:99], y[:99]), (X[99:], y[99:])], checkpoint=tmp_path)
+    with pytest.raises(ValueError, match=r"else: labels of the first batch was"):
+        gather_batches([(X[:99], y[98::-1]), (X[99:], y[99:])], checkpoint=tmp_path)
+    with pytest.raises(ValueError, match="kind was batches and is samples"):
+        gather_moments(X, y, checkpoint=tmp_path)
+    with pytest.raises(ValueError, match="at least one"):
+        gather_batches([], checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize("folder", [None, "run"])
+def test_a_stream_may_use_its_memory_again(folder, data, tmp_path):
+    X, y, _ = data
+    buffer = np.empty((24, *SHAPE)), np.empty(24, dtype=int)
+
+    def batches():
+        for first in range(0, N, 24):
+            buffer[0][:], buffer[1][:] = X[first : first + 24], y[first : first + 24]
+            yield buffer
+
+    moments = gather_batches(batches(), checkpoint=folder and tmp_path / folder)
+    assert_same_moments(moments, ClassMoments.from_batch(X, y))
+
+
+def test_a_stream_is_not_held_until_its_checkpoint_is_written(data, tmp_path):
+    X, y, _ = data
+    alive, most = weakref.WeakSet(), 0
+
+    class Watched(np.ndarray):
+        __hash__ = object.__hash__
+
+    for save_every in (2, 100):
+
+        def batches():
+            nonlocal most
+            for first in range(0, N, 24):
+                batch = np.array(X[first : first + 24]).view(Watched)
+                alive.add(batch)
+                most = max(most, len(alive))
+                yield batch, y[first : first + 24]
+
+        gather_batches(batches(), checkpoint=tmp_path / str(save_every), save_every=save_every)
+    assert most <= 3, "one that comes, one that is added, one that is remembered"
+
+
+@pytest.mark.parametrize("error", [OSError("no"), KeyboardInterrupt()])
+def test_batches_before_a_bad_one_are_saved(error, data, tmp_path):
+    X, y, _ = data
+
+    def batches():
+        for first in range(0, N, 24):
+            if first == 168:
+                raise error
+            yield X[first : first + 24], y[first : first + 24]
+
+    with pytest.raises((BlockError, KeyboardInterrupt)):
+        gather_batches(batches(), checkpoint=tmp_path)
+    assert_saved(tmp_path, 7, ClassMoments.from_batch(X[:168], y[:168]))
+
+
+def test_a_batch_in_a_store_is_saved_whole_or_not_at_all(data, tmp_path):
+    X, y, _ = data
+    stream = [
+        (X[:40], y[:40]),
+        (Recorder(X[40:99]), y[40:99]),
+        (Recorder(X[99:], bad=[60]), y[99:]),
+    ]
+    with pytest.raises(BlockError, match="samples 48 to 63"):
+        gather_batches(stream, checkpoint=tmp_path)
+    assert_saved(tmp_path, 2, ClassMoments.from_batch(X[:99], y[:99]))
+    stream[2] = Recorder(X[99:]), y[99:]
+    moments = gather_batches(stream, checkpoint=tmp_path)
+    assert_same_moments(moments, ClassMoments.from_batch(X, y))
+
+
+def assert_saved(folder, done, expected):
+    with np.load(folder / FILE) as file:
+        assert json.loads(str(file["header"]))["done"] == done
+        found = ClassMoments(*(file[key] for key in ("classes", "counts", "means", "scatters")))
+    assert_same_moments(found, expected)
+
+
+@pytest.mark.parametrize("folder", [None, "run"])
+def test_labels_come_with_every_batch_or_with_none(folder, data, tmp_path):
+    X, y, _ = data
+    gather = partial(gather_batches, checkpoint=folder and tmp_path / folder)
+    with pytest.raises(
+        ValueError, match="batch 1: it has no labels, but the batches before it had"
+    ):
+        gather([(X, y), X])
+    with pytest.raises(ValueError, match=r"batch 2: it has labels, but the batches.*had none"):
+        gather_batches([X, (X, None), (X, y)])
+    with pytest.raises(ValueError, match=r"batch 1: labels are text .* known so far are numbers"):
+        gather([(X, y), (X, y.astype(str))])
+
+
+@pytest.mark.parametrize("n_members", [0, 4])
+def test_a_batch_has_one_to_three_members(n_members, data):
+    X, y, weight = data
+    batch = (X, y, weight, weight)[:n_members]
+    with pytest.raises(ValueError, match=f"batch 1: it has {n_members} members; expected X, "):
+        gather_batches([(X, y), batch])
 
 
 def test_a_bad_batch_is_named(data):

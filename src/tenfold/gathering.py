@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from math import prod
 from typing import Any
 
@@ -17,12 +17,13 @@ import numpy as np
 
 from tenfold import validation as check
 from tenfold.algebra import Array
-from tenfold.checkpoints import Checkpoint, fingerprint
+from tenfold.batches import Batches, added_up
+from tenfold.checkpoints import Checkpoint, compared, fingerprint, some_samples
 from tenfold.large_input import as_source, is_dask
 from tenfold.moments import Batch, ClassMoments
 from tenfold.progress import progress
 from tenfold.projection import Projection
-from tenfold.sources import BlockError, Source, StoredSamples
+from tenfold.sources import Source, StoredSamples, part_of
 
 SAVED_BYTES = 2**30  # what is read at least between two writings of a checkpoint
 
@@ -49,10 +50,12 @@ def gather_moments(
         Non-negative weights.
     checkpoint : path or None, default=None
         A folder for the moments gathered so far. When they are there already, from a run over
-        the same samples that ended early, gathering goes on behind them.
+        the same samples that ended early, gathering goes on behind them. A handful of samples is
+        compared to tell whether they are the same; moments of others are refused.
     save_every : int or None, default=None
-        Write the checkpoint after at least so many samples. None means after a gigabyte, and with
-        a Dask array after a fiftieth of it, so that workers seldom wait for one another.
+        Write the checkpoint after at least so many samples, and before an error that a block of
+        a store raises. None means after a gigabyte, and with a Dask array after a fiftieth of it,
+        so that workers seldom wait for one another.
 
     Returns
     -------
@@ -68,6 +71,8 @@ def gather_moments(
     >>> threes = MCSDA(ranks=(4, 4), positive=3, tol=0.1).fit_moments(moments)
     >>> sevens = MCSDA(ranks=(4, 4), positive=7, tol=0.1).fit_moments(moments)
     """
+    if save_every is not None:
+        check.check_number("save_every", save_every, 1, integer=True)
     carrier = Projection()
     X = check.check_samples(carrier, X, reset=True)
     y = None if y is None else check.check_labels(carrier, X, y)
@@ -76,19 +81,9 @@ def gather_moments(
     source = X if isinstance(X, Source) else StoredSamples.of(X)
     if checkpoint is None:
         return source.moments(y, weight, classes)
-    saved = Checkpoint(checkpoint, _subject(source, y, weight))
-    done, total = saved.load()
-    step = save_every or _rows_between_saves(source, len(classes))
-    with progress("gathering moments", len(source)) as bar:
-        bar.advance(done)
-        for rows in _spans(source, done, step):
-            part = source[rows].moments(_part(y, rows), _part(weight, rows), classes)
-            total = part if total is None else total + part
-            saved.save(rows.stop, total)
-            bar.advance(rows.stop - rows.start)
-    if total is None:
-        raise ValueError("there are no samples to take moments of; pass at least one")
-    return total
+    lazy = tuple(column for column in (y, weight) if is_dask(column))
+    saved = Checkpoint(checkpoint, _subject(source, y, weight), source, lazy)
+    return _gathered(source, y, weight, classes, saved, save_every)
 
 
 def gather_batches(
@@ -99,12 +94,16 @@ def gather_batches(
     Parameters
     ----------
     batches : iterable of X, (X, y) or (X, y, sample_weight)
-        Batches of any sizes, with samples of one shape. Labels may turn up in any of them.
+        Batches of any sizes, with samples of one shape, all with labels or all without. Labels may
+        turn up in any of them. A batch is done with before the next one is asked for, so its
+        memory may be used again.
     checkpoint : path or None, default=None
         A folder for the moments gathered so far. When they are there already, from a run that
-        ended early, so many batches are passed over: the stream must come in the same order.
+        ended early, so many batches are passed over: the stream must come in the same order. A
+        stream whose first batch is another one is refused.
     save_every : int, default=100
-        Write the checkpoint after so many batches.
+        Write the checkpoint after so many batches, and before an error or an interrupt that comes
+        instead of a batch.
 
     Returns
     -------
@@ -120,23 +119,25 @@ def gather_batches(
     >>> round(MPCA(ranks=(6, 6), tol=1e-3).fit_moments(moments).captured_, 2)
     0.93
     """
-    stream = _numbered(batches)
+    check.check_number("save_every", save_every, 1, integer=True)
+    stream = Batches(batches)
     if checkpoint is None:
-        return ClassMoments.from_blocks(_checked(stream))
-    saved = Checkpoint(checkpoint, {"kind": "batches"})
+        return ClassMoments.from_blocks(stream.blocks())
+    first = list(islice(stream, 1))
+    saved = Checkpoint(checkpoint, _subject_of_stream(*first))
     done, total = saved.load()
-    passed = sum(1 for _ in islice(stream, done))
-    if passed < done:
-        raise ValueError(
-            f"the checkpoint holds the moments of {done} batches, but the stream has {passed} "
-            "only; pass the stream it was gathered from, or delete the checkpoint"
-        )
-    while part := list(islice(stream, check.check_number("save_every", save_every, 1, True))):
-        moments = ClassMoments.from_blocks(_checked(iter(part)))
-        done, total = done + len(part), moments if total is None else total + moments
+    stream.pass_over(done)
+    coming = chain(() if done else (first.pop(),), stream)
+    problem: BaseException | None = None
+    while problem is None:
+        added, moments, problem = added_up(islice(coming, save_every))
+        if moments is None:
+            break
+        done, total = done + added, moments if total is None else total + moments
         saved.save(done, total)
-    if total is None:
-        raise ValueError("there are no blocks to take moments of; pass at least one")
+    if problem is not None:
+        raise problem
+    assert total is not None, "a stream that has a first batch has moments, or a problem"
     return total
 
 
@@ -185,6 +186,37 @@ def write_blocks(method: Callable[[Array], Array], X: Any, out: Any) -> Any:
     return out
 
 
+def _gathered(
+    source: Source, y: Any, weight: Any, classes: Array, saved: Checkpoint, save_every: int | None
+) -> ClassMoments:
+    """Moments of all samples behind those that were saved, added to these."""
+    done, total = saved.load()
+    step = save_every or _rows_between_saves(source, len(classes))
+    with progress("gathering moments", len(source)) as bar:
+        bar.advance(done)
+        for rows in _spans(source, done, step):
+            own = part_of(y, rows), part_of(weight, rows)
+            added, part, problem = _moments_up_to_an_error(source[rows], *own, classes)
+            if part is not None:
+                total = part if total is None else total + part
+                saved.save(rows.start + added, total)
+            if problem is not None:
+                raise problem
+            bar.advance(added)
+    assert total is not None, "there is at least one sample"
+    return total
+
+
+def _moments_up_to_an_error(
+    source: Source, y: Any, weight: Any, classes: Array
+) -> tuple[int, ClassMoments | None, BaseException | None]:
+    """How many samples could be read, their moments, and what ended the reading."""
+    if not isinstance(source, StoredSamples):
+        return len(source), source.moments(y, weight, classes), None  # all or none: many at once
+    added, moments, problem = added_up(source.blocks(y, weight), classes)
+    return int(source.ends()[added - 1]) if added else 0, moments, problem
+
+
 def _spans(source: Source, done: int, step: int) -> Iterator[slice]:
     """Slices of at least `step` samples that end where blocks end."""
     first = done
@@ -195,57 +227,24 @@ def _spans(source: Source, done: int, step: int) -> Iterator[slice]:
 
 
 def _subject(source: Source, y: Any, weight: Any) -> dict[str, Any]:
-    lazy = [is_dask(column) for column in (y, weight)]
-    return {
-        "kind": "samples",
-        "shape": list(source.shape),
-        "dtype": str(source.dtype),
-        "labels": "lazy" if lazy[0] else fingerprint(y),
-        "weights": "lazy" if lazy[1] else fingerprint(weight),
-    }
+    """What can be known of all samples; single ones are compared by the checkpoint."""
+    about = {"kind": "samples", "shape": list(source.shape), "dtype": str(source.dtype)}
+    for name, column in (("labels", y), ("weights", weight)):
+        known = None if column is None else "lazy"
+        about[name] = fingerprint(column) if known and not is_dask(column) else known
+    return about
 
 
-def _numbered(batches: Iterable[Any]) -> Iterator[tuple[int, Any]]:
-    """Batches with their numbers; one that cannot be read is named."""
-    stream, number = iter(batches), 0
-    while True:
-        try:
-            batch = next(stream)
-        except StopIteration:
-            return
-        except Exception as error:
-            raise BlockError(
-                f"batch {number} could not be read ({type(error).__name__}: {error}); nothing was "
-                "fitted, because a model of part of the data would not be the one asked for; "
-                "repair it and start again, with a checkpoint to keep what was gathered before it"
-            ) from error
-        yield number, batch
-        number += 1
-
-
-def _checked(stream: Iterator[tuple[int, Any]]) -> Iterator[Batch]:
-    """Batches in memory, with the number of a bad one in its error."""
-    carrier: Any = None
-    for number, batch in stream:
-        parts = tuple(batch) if isinstance(batch, tuple | list) else (batch,)
-        X, y, weight = (*parts, None, None)[:3]
-        first, carrier = carrier is None, carrier or Projection()
-        try:
-            X = check.check_samples(carrier, X, reset=first)
-            y = None if y is None else check.check_labels(carrier, X, y)
-            weight = check.check_weights(X, weight)
-        except ValueError as error:
-            raise ValueError(f"batch {number}: {error}") from error
-        if not isinstance(X, Source):
-            yield X, y, weight
-        elif isinstance(X, StoredSamples):
-            yield from ((block, _part(y, at), _part(weight, at)) for at, block in X.read())
-        else:
-            raise ValueError(f"batch {number} is a Dask array; pass it to gather_moments instead")
-
-
-def _part(column: Any, rows: slice | Array) -> Any:
-    return None if column is None else column[rows]
+def _subject_of_stream(first: Batch | None = None) -> dict[str, Any]:
+    """What is known of a stream beforehand: its first batch."""
+    if first is None:
+        raise ValueError("there are no batches to take moments of; pass at least one")
+    X, y, weight = first
+    source = X if isinstance(X, Source) else StoredSamples.of(X)
+    about = _subject(source, y, weight)
+    about["samples"] = fingerprint(some_samples(source, compared(source)))
+    about.pop("kind")
+    return {"kind": "batches"} | {f"{key} of the first batch": about[key] for key in about}
 
 
 def _rows_between_saves(source: Source, n_classes: int) -> int:
