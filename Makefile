@@ -152,7 +152,7 @@ dist: $(VENV)/stamps/dist ## wheel and sdist, in dist/
 
 # ── House-keeping ───────────────────────────────────────────────────────────────────────────────
 # Upgrades .venv to the newest versions allowed (torch stays: its builds differ between machines).
-constraints: ## resolve everything anew and rewrite constraints.txt
+constraints: | $(BIN)/python ## resolve everything anew and rewrite constraints.txt
 	$(BIN)/python -m pip install -qq -U pip
 	$(BIN)/python -m pip install -qq -U --upgrade-strategy eager -e ".[all,neural]" \
 		--group test --group browser --group lint --group docs --group dist \

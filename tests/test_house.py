@@ -1,6 +1,7 @@
 """Laws of the house: what style.md asks of the tree and a machine can see."""
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -154,6 +155,35 @@ def optional_packages() -> set[str]:
     extras = PROJECT["project"]["optional-dependencies"].values()
     wanted = {re.match(r"[\w-]+", line).group() for extra in extras for line in extra}
     return {import_names.get(name, name) for name in wanted - {"tenfold"}}
+
+
+# ── Machinery ───────────────────────────────────────────────────────────────────────────────────
+
+
+def fake(path: Path, body: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
+    path.chmod(0o755)
+
+
+@pytest.mark.parametrize("failing", ["none", "setup-neural", "orl", "pie", "fi2010"])
+def test_no_failure_of_the_quick_tables_is_swallowed(tmp_path, failing):
+    whole = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    head, mark, _ = whole.partition("\nneed python3")
+    assert mark
+    fake(tmp_path / ".ci" / "run", f"{head}\nsection tables quick_tables\nexit $failed")
+    fake(tmp_path / "bin" / "make", f'[ "$1" != {failing} ]')
+    fake(tmp_path / ".venv" / "bin" / "tenfold", f'[ "$2" != {failing} ]')
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    run = subprocess.run(["bash", tmp_path / ".ci" / "run"], env={**os.environ, "PATH": path})
+    assert run.returncode == (failing != "none")
+
+
+def test_every_target_of_make_sets_itself_up():
+    """In a tree without .venv, the first thing that a target which needs Python does is make it."""
+    words = ["make", "-n", "VENV=not-there", "constraints"]
+    plan = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert plan.index("-m venv not-there") < plan.index("pip install")
 
 
 # ── What the outside sees ───────────────────────────────────────────────────────────────────────
