@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -201,13 +202,29 @@ def test_a_class_without_samples_has_no_curve(bank):
         RocDisplay.from_estimator(bank, X[:1], np.array([99]))
 
 
-def test_two_classes_of_a_bank_have_opposite_scores():
+@pytest.mark.parametrize("around", ["alone", "pipeline", "search"])
+def test_two_classes_of_a_bank_are_judged_each_by_its_own_model(around):
     two = LABELS < 2
-    bank = ClassSpecificClassifier(MCSDA(ranks=(4, 3), tol=1.0)).fit(X[two], LABELS[two])
+    bank = ClassSpecificClassifier(MCSDA(ranks=(4, 3), tol=1.0))
+    model = {
+        "alone": bank,
+        "pipeline": make_pipeline(bank),
+        "search": RankSearchCV(bank, [(4, 3)], cv=2),
+    }[around].fit(X[two], LABELS[two])
+    distances = bank.fit(X[two], LABELS[two]).distances(X[two])
+    for c in (0, 1):
+        drawn = ScoresDisplay.from_estimator(model, X[two], LABELS[two], positive=c)
+        np.testing.assert_allclose(drawn.scores, -distances[:, c], rtol=1e-9)
+
+
+def test_two_classes_of_a_second_classifier_have_opposite_scores():
+    two = LABELS < 2
+    bank = ClassSpecificClassifier(MCSDA(ranks=(4, 3), tol=1.0), classifier=LogisticRegression())
+    bank.fit(X[two], LABELS[two])
     first = ScoresDisplay.from_estimator(bank, X[two], LABELS[two], positive=0)
     second = ScoresDisplay.from_estimator(bank, X[two], LABELS[two], positive=1)
+    np.testing.assert_array_equal(second.scores, bank.decision_function(X[two]))
     np.testing.assert_array_equal(first.scores, -second.scores)
-    assert first.scores[LABELS[two] == 0].mean() > first.scores[LABELS[two] == 1].mean()
 
 
 # ── Rank grids ──────────────────────────────────────────────────────────────────────────────────

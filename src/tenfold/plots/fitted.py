@@ -7,6 +7,7 @@ verifier, a bank and a single projector are all served.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -88,12 +89,12 @@ def class_scores(estimator: Any, X: Any, y: Any) -> list[ClassScores]:
             "score with MCSDA, CSDA, ClassSpecificVerifier or ClassSpecificClassifier"
         )
     y = np.asarray(y)
-    scores = _scores(estimator, X)
+    scores = in_blocks(partial(_scores, estimator), X)
     if not hasattr(model, "projectors_"):
         label = positive_of(model)
         threshold = getattr(model, "threshold_", None)
         return [ClassScores(label, scores, y == label, threshold)]
-    if scores.ndim == 1:  # two classes, scored as scikit-learn does: by the second alone
+    if scores.ndim == 1:  # a second classifier scores two classes by the second alone
         scores = np.stack([-scores, scores], axis=1)
     return [ClassScores(c, scores[:, i], y == c, None) for i, c in enumerate(model.classes_)]
 
@@ -104,14 +105,20 @@ def scores_classes(model: Any) -> bool:
 
 
 def _scores(estimator: Any, X: Any) -> Array:
-    """What `decision_function` gives; a bank whose second classifier has none, by its distances."""
-    if hasattr(estimator, "decision_function"):
-        return in_blocks(estimator.decision_function, X)
+    """Scores of some samples; of a bank without a second classifier minus the distances.
+
+    `decision_function` of a bank of two classes gives their difference, as scikit-learn wants it,
+    but a class is judged by its own model, whatever the number of classes.
+    """
     if hasattr(estimator, "best_estimator_"):
         return _scores(estimator.best_estimator_, X)
     if hasattr(estimator, "steps"):
-        return _scores(estimator[-1], estimator[:-1].transform(X))
-    return -in_blocks(estimator.distances, X)
+        before, last = estimator.steps[:-1], estimator.steps[-1][1]
+        return _scores(last, estimator[:-1].transform(X) if before else X)
+    asks_second = hasattr(estimator, "classifier_") and hasattr(estimator, "decision_function")
+    if hasattr(estimator, "projectors_") and not asks_second:
+        return -np.asarray(estimator.distances(X))
+    return np.asarray(estimator.decision_function(X))
 
 
 def in_blocks(function: Callable[[Array], Array], X: Any) -> Array:
