@@ -50,6 +50,32 @@ def test_sixteen_bits_per_pixel_are_not_clipped(tmp_path, grey):
     np.testing.assert_allclose(X if grey else X[..., 2], deep / 65535, rtol=1e-15)
 
 
+@pytest.mark.parametrize("grey", [True, False])
+def test_real_numbers_from_0_to_1_are_kept(tmp_path, grey):
+    (tmp_path / "a").mkdir()
+    real = np.array([[0, 0.3, 1]], dtype=np.float32)
+    Image.fromarray(real).save(tmp_path / "a" / "1.tif")
+    X = load_image_folder(tmp_path, grey=grey).X[0]
+    np.testing.assert_array_equal(X if grey else X[..., 2], real)
+
+
+@pytest.mark.parametrize(
+    ("pixels", "said"),
+    [
+        (np.array([[0, 255]], dtype=np.float32), "real numbers from 0 to 255; expected 0 to 1;"),
+        (np.array([[-0.1, 1]], dtype=np.float32), "real numbers from -0.1 to 1;"),
+        (np.array([[0, np.nan]], dtype=np.float32), "real numbers from nan to nan;"),
+        (np.array([[0, 70000]], dtype=np.int32), "whole numbers from 0 to 70000; .* 0 to 65535;"),
+        (np.array([[-1, 5]], dtype=np.int32), "whole numbers from -1 to 5;"),
+    ],
+)
+def test_pixels_beyond_their_range_are_refused(tmp_path, pixels, said):
+    (tmp_path / "a").mkdir()
+    Image.fromarray(pixels).save(tmp_path / "a" / "1.tif")
+    with pytest.raises(ValueError, match=rf"cannot read .*1\.tif as an image: .* are {said}"):
+        load_image_folder(tmp_path)
+
+
 def test_an_image_is_turned_as_a_viewer_would(tmp_path):
     (tmp_path / "a").mkdir()
     image = Image.fromarray(np.array([[0, 255, 255]], dtype=np.uint8))

@@ -27,8 +27,9 @@ def load_image_folder(
 ) -> TensorDataset:
     """Read a folder of images in which every subfolder is a class.
 
-    Pixels become float64 in [0, 1]. Classes and files come in natural order (2 before 10). Files
-    that do not have the name of an image, and hidden ones, are left alone.
+    Pixels become float64 in [0, 1]; images of real numbers must hold such already. Classes and
+    files come in natural order (2 before 10). Files that do not have the name of an image, and
+    hidden ones, are left alone.
 
     Parameters
     ----------
@@ -174,10 +175,22 @@ def _read_resized(file: Path, resize: tuple[int, int] | None, grey: bool) -> np.
 
 def _pixels(image: Any, grey: bool) -> np.ndarray:
     """Pixels of a Pillow image in [0, 1]."""
-    if image.mode.startswith("I"):  # 16 bits per pixel, which Pillow's conversion would clip
-        deep = np.asarray(image, dtype=np.float64) / 65535.0
+    if image.mode == "F" or image.mode.startswith("I"):  # Pillow's conversion would clip these
+        deep = _deep_pixels(image)
         return deep if grey else np.repeat(deep[..., None], 3, axis=2)
     return np.asarray(image.convert("L" if grey else "RGB"), dtype=np.float64) / 255.0
+
+
+def _deep_pixels(image: Any) -> np.ndarray:
+    """Grey levels in [0, 1]: real numbers as they are, whole ones by 16 bits."""
+    levels = np.asarray(image, dtype=np.float64)
+    top, kind = (1, "real") if image.mode == "F" else (65535, "whole")
+    if not (levels.min() >= 0 and levels.max() <= top):  # NaN fails too
+        raise ValueError(
+            f"its pixels are {kind} numbers from {levels.min():g} to {levels.max():g}; expected 0 "
+            f"to {top}; scale them, or save the samples with np.save, which takes any numbers"
+        )
+    return levels / top
 
 
 def _is_hidden(name: str) -> bool:
