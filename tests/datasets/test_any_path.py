@@ -7,6 +7,7 @@ import pytest
 import scipy.io
 import zarr
 
+from tenfold.cli.errors import OPTION_OF
 from tenfold.datasets import any_path, load
 
 X = np.random.default_rng(0).random((4, 6))
@@ -67,3 +68,9 @@ def test_one_name_for_one_option(loader):
     shared = {"sample_shape": None, "labelled": True}
     parameters = inspect.signature(loader).parameters
     assert {name: parameters[name].default for name in shared} == shared
+
+
+def test_every_option_has_a_name_on_the_command_line():
+    loaders = [any_path.load_image_folder, *any_path._BY_SUFFIX.values()]
+    options = {name for f in loaders for name in list(inspect.signature(f).parameters)[1:]}
+    assert options - set(OPTION_OF) == set()

@@ -60,6 +60,48 @@ def test_tabs_byte_order_marks_quotes_and_blank_lines(write):
     assert load_csv(semicolons, delimiter=";").X.tolist() == [[1]]
 
 
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        (",a,label,b\n0,1,x,2\n1,3,y,4\n", {}),
+        (",a,who,b\n0,1,x,2\n1,3,y,4\n", {"label_column": "who"}),
+        (",a,b,who\n0,1,2,x\n1,3,4,y\n", {"label_column": -1}),
+        ('"","a","b"\n"1",1,2\n"2",3,4\n', {"labelled": False}),
+        (",0,1\n7,1,2\n8,3,4\n", {"labelled": False}),
+        ("Unnamed: 0,a,b\n0,1,2\n1,3,4\n", {"labelled": False}),
+    ],
+)
+def test_row_numbers_are_no_feature(write, text, options):
+    data = load_csv(write(text), **options)
+    assert data.X.tolist() == [[1, 2], [3, 4]]
+    assert data.y is None or data.y.tolist() == ["x", "y"]
+
+
+@pytest.mark.parametrize("options", [{"labelled": False}, {"label_column": "who"}])
+def test_labels_are_no_feature(write, options):
+    path = write("a,who,Target\n1,5,0\n2,6,1\n")
+    with pytest.raises(ValueError, match=r"a column 'Target' among the numbers.* rename it"):
+        load_csv(path, **options)
+    data = load_csv(path, labelled=False, label_column=2)
+    assert data.X.tolist() == [[1, 5], [2, 6]]
+    assert data.y is None
+
+
+@pytest.mark.parametrize("delimiter", [";;", 3, "", '"', "\n"])
+def test_a_delimiter_is_one_character(write, delimiter):
+    with pytest.raises(ValueError, match=r"delimiter is .*; expected one character"):
+        load_csv(write("label,a\nx,1\n"), delimiter=delimiter)
+
+
+@pytest.mark.parametrize(("mark", "typed"), [(";", ";"), ("\t", r"\t")])
+def test_another_delimiter_is_noticed_and_named(write, mark, typed):
+    path = write(f"label{mark}a\nx{mark}1\n")
+    with pytest.raises(ValueError, match=r"has one column, and a .* pass delimiter=") as error:
+        load_csv(path)
+    assert f"delimiter={mark!r}" in str(error.value)
+    assert load_csv(path, delimiter=typed).X.tolist() == [[1]]
+
+
 def test_labels_that_cannot_be_found_are_asked_for(write):
     path = write("a,b,c\n1,2,3\n")
     said = r"cannot tell which column .* it has columns a, b, c; pass label_column"
@@ -81,6 +123,7 @@ def test_labels_that_cannot_be_found_are_asked_for(write):
         ("label,a,b\nx,1,2\n\ny,1,oops\n", r"data\.csv, row 4: 'oops' is not a number"),
         ("label,a\nx,\n", r"data\.csv, row 2: '' is not a number"),
         ("", r"data\.csv is empty"),
+        ("label,a,\nx,1,2\n", r"data\.csv: column 2 has no name"),
         ("label,a\n", r"data\.csv has a row of names and no samples"),
     ],
 )
@@ -90,7 +133,7 @@ def test_a_bad_row_is_named_with_its_file(write, text, said):
 
 
 def test_a_file_that_is_not_text_is_named(write):
-    with pytest.raises(ValueError, match=r"data\.csv, row 1"):
+    with pytest.raises(ValueError, match=r"data\.csv is not UTF-8 text; save it as UTF-8"):
         load_csv(write("label,a\nÄ,1\n", encoding="latin-1"))
 
 

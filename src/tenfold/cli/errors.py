@@ -22,6 +22,7 @@ OPTION_OF = {
     "resize": "--resize",
     "grey": "--read grey=False",
     "order": "--read order=F",
+    "delimiter": "--read delimiter=C",
     "labelled": "--no-labels",
     "cv": "--folds",
     "ranks": "--ranks",

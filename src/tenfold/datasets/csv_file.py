@@ -14,6 +14,8 @@ from tenfold.datasets.locations import existing_path
 from tenfold.datasets.named_arrays import LABEL_NAMES, Order, as_labels, fold_rows
 from tenfold.datasets.tensor_dataset import TensorDataset
 
+ROW_NUMBER_NAMES = ("", "Unnamed: 0")  # of a first column that R or pandas wrote
+
 
 def load_csv(
     path: str | os.PathLike[str],
@@ -27,7 +29,8 @@ def load_csv(
     r"""Read a CSV file with one flat sample per row and a column of labels.
 
     The first row holds names when the labels are found by name, when none of its cells is a number,
-    or when its numbers are 0, 1, 2, ..., as pandas names columns that have no names.
+    or when its numbers are 0, 1, 2, ..., as pandas names columns that have no names. A first column
+    without a name (or "Unnamed: 0"), where R and pandas write row numbers, is left out.
 
     Parameters
     ----------
@@ -37,13 +40,14 @@ def load_csv(
         Shape to fold the rows into; None keeps vectors.
     label_column : str, int or None, default=None
         Name or position of the labels (-1 is the last column); None takes the column named y, gnd,
-        label(s), target(s) or class(es).
+        label(s), target(s) or class(es). A further column of such a name is refused, since labels
+        among the numbers would make any method look good.
     order : {"C", "F"}, default="C"
         Whether rows hold their sample row by row or column by column.
     delimiter : str or None, default=None
         What separates cells; None: a tab in .tsv files, else a comma.
     labelled : bool, default=True
-        False takes every column as numbers.
+        False gives no labels, and leaves the column `label_column` out, if one is named.
 
     Returns
     -------
@@ -61,13 +65,18 @@ def load_csv(
     ([[1.0, 2.0], [3.0, 4.0]], ['up', 'down'])
     """
     source = existing_path(path, "a CSV file")
-    by_name = labelled and not isinstance(label_column, int)
+    by_name = isinstance(label_column, str) or (labelled and label_column is None)
     header, rows = _read_rows(source, delimiter, by_name)
     width = len(header or rows[0].cells)
-    column = _label_position(source, label_column, header, width) if labelled else None
+    column = None
+    if labelled or label_column is not None:
+        column = _label_position(source, label_column, header, width)
     _check_widths(source, rows, width)
-    y = None if column is None else as_labels([cells.pop(column) for _, cells in rows])
-    X = np.array([_numbers(source, row) for row in rows])
+    features = [i for i in range(width) if i != column]
+    if header is not None:
+        features = _named_features(source, header, features, column)
+    X = np.array([_numbers(source, row, features) for row in rows])
+    y = as_labels([cells[column] for _, cells in rows]) if labelled and column is not None else None
     return TensorDataset(
         fold_rows(X, sample_shape, order, source),
         y,
@@ -88,6 +97,7 @@ def _read_rows(
     rows = list(_rows(source, delimiter))
     if not rows:
         raise ValueError(f"{source} is empty; expected one flat sample per row")
+    _check_delimiter(source, rows[0].cells)
     header = rows.pop(0).cells if by_name or _are_names(rows[0].cells) else None
     if not rows:
         raise ValueError(f"{source} has a row of names and no samples below it")
@@ -96,15 +106,38 @@ def _read_rows(
 
 def _rows(source: Path, delimiter: str | None) -> Iterator[_Row]:
     """Line number and cells of every row that is not blank."""
-    separator = delimiter or ("\t" if source.suffix.lower() == ".tsv" else ",")
+    separator = _separator(source, delimiter)
     with source.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file, delimiter=separator)
         try:
             for cells in reader:
                 if cells:
                     yield _Row(reader.line_num, cells)
-        except (csv.Error, UnicodeDecodeError) as error:
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{source} is not UTF-8 text; save it as UTF-8") from error
+        except csv.Error as error:
             raise ValueError(f"{source}, row {reader.line_num + 1}: {error}") from error
+
+
+def _separator(source: Path, delimiter: str | None) -> str:
+    if delimiter is None:
+        return "\t" if source.suffix.lower() == ".tsv" else ","
+    separator = "\t" if delimiter == r"\t" else delimiter  # as it is typed in a shell
+    if not isinstance(separator, str) or len(separator) != 1 or separator in '"\r\n':
+        raise ValueError(
+            f"delimiter is {delimiter!r}; expected one character that separates cells, such as ';'"
+        )
+    return separator
+
+
+def _check_delimiter(source: Path, cells: list[str]) -> None:
+    """Refuse rows that another delimiter would cut."""
+    other = next((mark for mark in ";\t," if mark in cells[0]), None)
+    if len(cells) == 1 and other is not None:
+        raise ValueError(
+            f"{source} has one column, and a {other!r} in its first cell; if that separates the "
+            f"cells, pass delimiter={other!r} (--read delimiter={other!r})"
+        )
 
 
 def _are_names(cells: list[str]) -> bool:
@@ -118,7 +151,7 @@ def _label_position(
     if isinstance(label_column, int):
         if not -width <= label_column < width:
             raise ValueError(f"{source} has {width} columns, so there is no column {label_column}")
-        return label_column
+        return label_column % width
     names = [name.strip() for name in header or []]
     wanted = LABEL_NAMES if label_column is None else (label_column,)
     found = [i for i, n in enumerate(names) if (n.lower() if label_column is None else n) in wanted]
@@ -132,17 +165,36 @@ def _label_position(
     return found[0]
 
 
+def _named_features(
+    source: Path, header: list[str], positions: list[int], column: int | None
+) -> list[int]:
+    """The positions without that of the row numbers; none may have a name of labels, or no name."""
+    names = [name.strip() for name in header]
+    features = [i for i in positions if i > 0 or names[i] not in ROW_NUMBER_NAMES]
+    for i in features:
+        if not names[i]:
+            raise ValueError(f"{source}: column {i} has no name; give it one, or remove it")
+        if names[i].lower() in LABEL_NAMES:
+            skip = f"pass label_column={i} (--read label_column={i}) to leave it out"
+            raise ValueError(
+                f"{source} has a column {names[i]!r} among the numbers, which is a name of labels; "
+                f"{skip if column is None else 'remove it'}, or rename it if it is a feature"
+            )
+    return features
+
+
 def _check_widths(source: Path, rows: list[_Row], width: int) -> None:
     for line, cells in rows:
         if len(cells) != width:
             raise ValueError(f"{source}, row {line}: {len(cells)} cells; expected {width}")
 
 
-def _numbers(source: Path, row: _Row) -> np.ndarray:
+def _numbers(source: Path, row: _Row, columns: list[int]) -> np.ndarray:
+    cells = [row.cells[i] for i in columns]
     try:
-        return np.array(row.cells, dtype=np.float64)
+        return np.array(cells, dtype=np.float64)
     except ValueError:
-        wrong = next(cell for cell in row.cells if not _is_number(cell))
+        wrong = next(cell for cell in cells if not _is_number(cell))
         raise ValueError(f"{source}, row {row.line}: {wrong!r} is not a number") from None
 
 
