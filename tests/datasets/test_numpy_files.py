@@ -115,8 +115,30 @@ def test_samples_must_be_real_numbers(npz, array):
 
 def test_pickled_objects_are_never_opened(npz):
     path = npz(X=np.array([[Bomb()] * 2] * 2, dtype=object), y=Y[:2])
-    with pytest.raises(ValueError, match=r"data\.npz holds pickled Python objects"):
+    with pytest.raises(
+        ValueError, match=r"data\.npz: array 'X' holds pickled .*X\.astype\(float\)"
+    ):
         load_npz(path)
+
+
+def test_labels_saved_as_objects_are_to_be_saved_as_text(npz, npy):
+    words = np.array(list("aabbcc"), dtype=object)
+    with pytest.raises(ValueError, match=r"array 'y' holds pickled .* text, y\.astype\(str\)"):
+        load_npz(npz(X=X, y=words))
+    with pytest.raises(ValueError, match=r"labels\.npy holds pickled .* text, y\.astype\(str\)"):
+        load_npy(npy(X), npy(words, "labels.npy"))
+
+
+@pytest.mark.parametrize("axis", ["foo", 1.5, None, [0]])
+def test_a_sample_axis_is_a_whole_number(npz, axis):
+    with pytest.raises(ValueError, match=r"sample_axis is .*; expected a whole number"):
+        load_npz(npz(X=X, y=Y), sample_axis=axis)
+
+
+@pytest.mark.parametrize("shape", ["foo", 12, (), (3, "4"), (2.5, 4), (-3, -4), (0, 12)])
+def test_a_sample_shape_is_whole_numbers(npz, shape):
+    with pytest.raises(ValueError, match=r"sample_shape is .*; expected positive whole numbers"):
+        load_npz(npz(X=X.reshape(6, 12), y=Y), sample_shape=shape)
 
 
 @pytest.mark.parametrize("keep", [0, 10, 300, -30])
@@ -187,6 +209,13 @@ def test_a_pickled_npy_is_never_opened(npy, tmp_path):
         load_npy(tmp_path / "plain.npy", Y)
 
 
+@pytest.mark.parametrize("content", [b"1,2,3\n", b"PK\x03\x04", b""])
+def test_a_file_that_only_has_the_name_is_no_npy(tmp_path, content):
+    (tmp_path / "data.npy").write_bytes(content)
+    with pytest.raises(ValueError, match=r"data\.npy does not begin as a \.npy file"):
+        load_npy(tmp_path / "data.npy", Y)
+
+
 @pytest.mark.parametrize("keep", [0, 10, 200])
 def test_a_truncated_npy_is_named(npy, keep):
     path = npy(X)
@@ -197,7 +226,7 @@ def test_a_truncated_npy_is_named(npy, keep):
 
 def test_labels_that_are_not_text_are_named(npy, tmp_path):
     (tmp_path / "labels.txt").write_bytes(b"\xff\xfe\x00\x80")
-    with pytest.raises(ValueError, match=r"labels\.txt is not text"):
+    with pytest.raises(ValueError, match=r"labels\.txt is not UTF-8 text; save it as UTF-8"):
         load_npy(npy(X), tmp_path / "labels.txt")
 
 

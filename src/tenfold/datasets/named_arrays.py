@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
+from operator import index
 from pathlib import Path
 from typing import Any, Literal
 
@@ -142,7 +144,7 @@ def fold_rows(X: Any, sample_shape: Sequence[int] | None, order: Order, source: 
         raise ValueError(f'order is {order!r}; expected "C" (row by row) or "F" (column by column)')
     if sample_shape is None:
         return X
-    shape = tuple(int(size) for size in sample_shape)
+    shape = _checked_shape(sample_shape)
     if len(X.shape) != 2 or int(np.prod(shape)) != X.shape[1]:
         raise ValueError(
             f"{source}: samples have shape {tuple(X.shape[1:])}, which sample_shape={shape} cannot "
@@ -222,7 +224,23 @@ def _existing(source: Path, shapes: Shapes, name: str) -> str:
     return name
 
 
+def _checked_shape(sample_shape: Sequence[int]) -> tuple[int, ...]:
+    try:
+        shape = tuple(index(size) for size in sample_shape)
+    except TypeError:
+        shape = ()
+    if not shape or min(shape) < 1:
+        raise ValueError(
+            f"sample_shape is {sample_shape!r}; expected positive whole numbers, such as (40, 30)"
+        )
+    return shape
+
+
 def _n_samples(source: Path, name: str, shape: tuple[int, ...], sample_axis: int) -> int:
+    if not isinstance(sample_axis, Integral):
+        raise ValueError(
+            f"sample_axis is {sample_axis!r}; expected a whole number, the axis that counts samples"
+        )
     if not -len(shape) <= sample_axis < len(shape):
         raise ValueError(f"{source}: {name} has shape {shape}, so there is no axis {sample_axis}")
     return shape[sample_axis]

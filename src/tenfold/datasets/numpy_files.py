@@ -25,6 +25,11 @@ from tenfold.datasets.named_arrays import (
 )
 from tenfold.datasets.tensor_dataset import TensorDataset
 
+_MAGIC = b"\x93NUMPY"
+_PICKLE = b"\x80"  # the first byte of every protocol since 2
+_AS_NUMBERS = "numbers, X.astype(float)"
+_AS_TEXT = "text, y.astype(str), or of numbers"
+
 _DAMAGE = (
     ValueError,
     EOFError,
@@ -147,15 +152,21 @@ def read_labels(labels: Any) -> np.ndarray:
         return as_labels(labels)
     source = existing_path(labels, "a file of labels")
     if source.suffix.lower() == ".npy":
-        return as_labels(_map_npy(source))
+        return as_labels(_map_npy(source, _AS_TEXT))
     try:
         return as_labels(source.read_text(encoding="utf-8").rstrip().splitlines())
     except UnicodeDecodeError as error:
-        raise ValueError(f"{source} is not text; expected one label per line") from error
+        raise ValueError(
+            f"{source} is not UTF-8 text; save it as UTF-8, one label per line"
+        ) from error
 
 
-def _map_npy(source: Path) -> np.ndarray:
-    with _numpy_file(source):
+def _map_npy(source: Path, remedy: str = _AS_NUMBERS) -> np.ndarray:
+    with source.open("rb") as file:
+        start = file.read(len(_MAGIC))
+    if start != _MAGIC and not start.startswith(_PICKLE):  # NumPy takes anything else for a pickle
+        raise ValueError(f"{source} does not begin as a .npy file; write it with np.save")
+    with _numpy_file(source, str(source), remedy):
         array: np.ndarray = np.load(source, mmap_mode="r", allow_pickle=False)
         return array
 
@@ -167,8 +178,15 @@ def _npz_shapes(source: Path) -> dict[str, tuple[int, ...]]:
 
 
 def _npz_arrays(source: Path, names: list[str]) -> dict[str, np.ndarray]:
-    with _numpy_file(source), np.load(source, allow_pickle=False) as arrays:
-        return {name: arrays[name] for name in names}
+    with _numpy_file(source):
+        stored = np.load(source, allow_pickle=False)
+    arrays = {}
+    with stored:
+        for name in names:
+            remedy = _AS_NUMBERS if name == names[0] else _AS_TEXT  # the samples come first
+            with _numpy_file(source, f"{source}: array {name!r}", remedy):
+                arrays[name] = stored[name]
+    return arrays
 
 
 def _stored_shape(archive: zipfile.ZipFile, name: str) -> tuple[int, ...]:
@@ -184,8 +202,11 @@ def _stored_shape(archive: zipfile.ZipFile, name: str) -> tuple[int, ...]:
 
 
 @contextmanager
-def _numpy_file(source: Path) -> Iterator[None]:
-    """Name the file in what NumPy and zipfile complain of, and pickles in particular."""
+def _numpy_file(source: Path, what: str = "", remedy: str = _AS_NUMBERS) -> Iterator[None]:
+    """Name the file in what NumPy and zipfile complain of, and pickles in particular.
+
+    `what` holds the objects then, and `remedy` is the way to save it without them.
+    """
     try:
         with reading(source, ".npy or .npz file", *_DAMAGE):
             yield
@@ -193,6 +214,6 @@ def _numpy_file(source: Path) -> Iterator[None]:
         if "allow_pickle" not in str(error) and "Python objects" not in str(error):
             raise
         raise ValueError(
-            f"{source} holds pickled Python objects, which can run code when opened, so tenfold "
-            "does not; save it again as an array of numbers: np.save(path, X.astype(float))"
+            f"{what or source} holds pickled Python objects, which can run code when opened, so "
+            f"tenfold does not; save it again as an array of {remedy}"
         ) from error
