@@ -6,11 +6,13 @@ from functools import cache
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from reference import problem
-from tenfold import CSDA, DATER, MCSDA, ClassMoments
+from tenfold import CMDA, CSDA, DATER, MCSDA, MPCA, ClassMoments, ClassSpecificClassifier
 from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
 
 each_method = pytest.mark.parametrize("Method", ALL_METHODS, ids=lambda M: M.__name__)
@@ -119,6 +121,55 @@ def test_labels_that_are_missing_or_do_not_fit(Method):
     refuses(fitted(Method), lambda e: e.fit(X, gaps), "NaN", "every sample needs a class label")
 
 
+NAMES = np.array(["ant", "bee", "cat"])[y]
+GAP = np.arange(len(y)) != 2
+MISSING = {
+    "None": np.where(GAP, NAMES, None),
+    "NaN": np.where(GAP, NAMES.astype(object), np.nan),
+    "NaN in a list": np.where(GAP, NAMES.astype(object), np.nan).tolist(),
+    "NaN among objects that are numbers": np.where(GAP, y.astype(object), np.nan),
+    "of pandas": pd.Series(NAMES, dtype="string").where(GAP, pd.NA),
+    "a category": pd.Series(NAMES, dtype="category").where(GAP),
+    "of integers of pandas": pd.Series(y, dtype="Int64").where(GAP, pd.NA),
+    "a date": pd.Series(pd.to_datetime(y, unit="D")).where(GAP),
+}
+
+
+@pytest.mark.parametrize("labels", MISSING.values(), ids=MISSING)
+def test_a_missing_label_among_others(labels):
+    refuses(
+        fitted(CMDA), lambda e: e.fit(X, labels), "y contains NaN or", "every sample needs a class"
+    )
+
+
+def test_labels_that_are_objects():
+    mixed = np.where(GAP, NAMES.astype(object), 0)
+    parts = "y mixes numbers and text", "one kind", "convert them"
+    refuses(fitted(CMDA), lambda e: e.fit(X, mixed), *parts)
+    refuses(fitted(CMDA), lambda e: e.fit(X, mixed.tolist()), *parts)
+    # As objects scikit-learn's classifiers do not take numbers either.
+    parts = "numbers as objects", "array of numbers", r"astype\(int\)"
+    refuses(fitted(CMDA), lambda e: e.fit(X, y.astype(object)), *parts)
+    as_objects = CMDA(tol=10.0).fit(X, NAMES.astype(object))
+    assert as_objects.classes_.tolist() == ["ant", "bee", "cat"]
+
+
+@pytest.mark.parametrize("n_classes", [3, 20])  # with more than about 16 NumPy compares as text
+def test_labels_of_another_kind_than_the_classes(n_classes):
+    labels = np.arange(len(X)) % n_classes
+    for first, then, kinds in (
+        (labels, labels.astype(str), ("text", "numbers")),
+        (labels.astype(str), labels, ("numbers", "text")),
+        (labels.astype(str).astype(object), labels, ("numbers", "text")),
+    ):
+        parts = f"labels are {kinds[0]}", f"known so far are {kinds[1]}", "convert"
+        stream = CMDA(tol=10.0).partial_fit(X, first)
+        refuses(stream, lambda e, y=then: e.partial_fit(X, y), *parts)
+        announced = np.unique(first)
+        refuses(CMDA(), lambda e, y=then, c=announced: e.partial_fit(X, y, classes=c), *parts)
+    assert CMDA(tol=10.0).partial_fit(X, labels, classes=np.unique(labels * 1.0)).moments_.count
+
+
 @each_labelled
 def test_one_class_only(Method):
     parts = "1 class", r"at least two classes", "pass samples"
@@ -127,6 +178,7 @@ def test_one_class_only(Method):
     # A class whose samples all have weight 0 is not there.
     weight = (y == 0).astype(float)
     refuses(fitted(Method), lambda e: e.fit(X, y, sample_weight=weight), *parts)
+    refuses(fitted(Method), lambda e: e.fit(X, np.ones(len(X), dtype=int)), r"1 class \(1\) only")
 
 
 @each_class_specific
@@ -137,6 +189,13 @@ def test_a_positive_class_that_is_not_there(Method):
     trained = fitted(Method)
     refuses(trained.set_params(positive="dog"), lambda e: e.fit(X, y), *parts)
     refuses(Method(positive=7), lambda e: e.fit(X, y), "positive is 7", "0, 1, 2", "pass one")
+    refuses(Method(positive=np.int64(7)), lambda e: e.fit(X, y), "positive is 7,")
+
+
+@pytest.mark.parametrize("positive", [[0, 1, 2], [0, 1], (0,), np.array([0, 1, 2]), {0}])
+def test_several_positive_classes(positive):
+    parts = "expected one label", "several classes use ClassSpecificClassifier"
+    refuses(MCSDA(positive=positive), lambda e: e.fit(X, y), *parts)
 
 
 @each_class_specific
@@ -159,6 +218,11 @@ RANKS = {
     "rank above the size": ((2, 4), "rank 4", "mode 1, which has 3", "from 1 to 3"),
     "one rank above a size": (4, "rank 4", "mode 1, which has 3", "from 1 to 3"),
     "a fraction": ((1.5, 2), "rank 1.5", "mode 0, which has 4", "integer from 1 to 4"),
+    "a fraction after a rank": ((2, 2.5), "rank 2.5", "mode 1, which has 3", "from 1 to 3"),
+    "ragged": (((2, 3), 2), r"rank \(2, 3\)", "mode 0, which has 4", "integer from 1 to 4"),
+    "a word": ("auto", "ranks is 'auto'", r"2 mode\(s\) of sizes \(4, 3\)", "None chooses"),
+    "a truth": (True, "ranks is True", "expected an int", "None chooses"),
+    "a set": ({2, 3}, r"ranks is \{2, 3\}", "expected an int", "None chooses"),
 }
 
 
@@ -170,6 +234,20 @@ def test_ranks_that_do_not_fit(Method, ranks, parts):
     refuses(trained, lambda e: e.partial_fit(X, y), *parts)
     refuses(Method(ranks=ranks), lambda e: e.fit(X, y), *parts)
     refuses(Method(ranks=ranks), lambda e: e.partial_fit(X, y), *parts)
+
+
+def test_one_float_is_no_rank():
+    parts = "ranks is 2.0", "expected an int", "None chooses"
+    refuses(CMDA(ranks=2.0), lambda e: e.fit(X, y), *parts)
+    refuses(MPCA(ranks=2.0), lambda e: e.fit(X), "rank 2.0 does not fit")
+
+
+def test_ranks_and_shapes_may_be_arrays():
+    assert CMDA(np.array([2, 3]), tol=10.0).fit(X, y).ranks_ == (2, 3)
+    shares = MPCA(np.array([0.6, 0.6]), tol=10.0).fit(X)
+    assert shares.ranks_ == MPCA((0.6, 0.6), tol=10.0).fit(X).ranks_
+    folding = CMDA(2, tol=10.0, sample_shape=np.array([4, 3])).fit(X.reshape(-1, 12), y)
+    assert folding.sample_shape_ == (4, 3)
 
 
 @pytest.mark.parametrize(
@@ -197,6 +275,8 @@ PARAMETERS = [
     ({"init": "random"}, "init is 'random'", "'ones', 'identity'"),
     ({"statistics": "guess"}, "statistics is 'guess'", "'auto', 'moments', 'samples'"),
     ({"output": "list"}, "output is 'list'", "'flat', 'tensor'"),
+    ({"orthonormal": "no"}, "orthonormal is 'no'", "True or False"),
+    ({"sample_shape": 12.0}, "sample_shape is 12.0", "positive integers, one per mode"),
     ({"sample_shape": (0, 3)}, r"sample_shape is \(0, 3\)", "positive integers, one per mode"),
     ({"sample_shape": (5, 3)}, r"sample_shape is\s+\(5, 3\)", "which is 15", "change sample_shape"),
 ]
@@ -208,6 +288,11 @@ PARAMETERS = [
 def test_parameters_out_of_range(parameters, parts):
     refuses(fitted(MCSDA).set_params(**parameters), lambda e: e.fit(X, y), *parts)
     refuses(MCSDA(**parameters), lambda e: e.partial_fit(X, y), *parts)
+
+
+def test_whether_a_bank_normalises_is_true_or_false():
+    bank = ClassSpecificClassifier(MCSDA(), normalise="no")
+    refuses(bank, lambda e: e.fit(X, y), "normalise is 'no'", "True or False")
 
 
 # ── Weights ─────────────────────────────────────────────────────────────────────────────────────
@@ -250,6 +335,15 @@ def test_a_sample_of_another_shape(Method):
 
 
 @each_method
+def test_a_single_sample_without_the_axis_of_samples(Method):
+    refuses(fitted(Method), lambda e: e.transform(X[0]), r"for a single sample pass X\[None\]")
+    cubes = X.reshape(-1, 2, 2, 3)
+    of_cubes = MPCA(tol=10.0).fit(cubes)
+    refuses(of_cubes, lambda e: e.transform(cubes[0]), r"\(2, 3\)", r"sample pass X\[None\]")
+    assert of_cubes.transform(cubes[0][None]).shape[0] == 1
+
+
+@each_method
 def test_flat_rows_of_another_length(Method):
     refuses(
         fitted(Method),
@@ -271,6 +365,24 @@ def test_projected_samples_of_another_shape(Method):
         shape,
         "pass what transform returned",
     )
+
+
+def test_projected_samples_that_are_turned():
+    model = MPCA((2, 3), tol=10.0).fit(X)
+    parts = r"shape \(3, 2\)", r"onto \(2, 3\), or 6 numbers", "pass what transform returned"
+    refuses(model, lambda e: e.inverse_transform(np.ones((5, 3, 2))), *parts)
+    tensors, rows = np.ones((5, 2, 3)), np.ones((5, 6))
+    np.testing.assert_array_equal(model.inverse_transform(tensors), model.inverse_transform(rows))
+
+
+def test_data_frames_have_flat_rows():
+    parts = "asks for pandas", "output is 'tensor'", "use output='flat'"
+    model = MPCA((2, 2), tol=10.0, output="tensor").fit(X)
+    with config_context(transform_output="pandas"):
+        refuses(model, lambda e: e.transform(X), *parts)
+    assert model.transform(X).shape == (len(X), 2, 2)
+    refuses(model.set_output(transform="pandas"), lambda e: e.transform(X), *parts)
+    assert model.set_output(transform="default").transform(X).shape == (len(X), 2, 2)
 
 
 @each_labelled

@@ -60,6 +60,7 @@ class TensorProjector(Projection, Learner):
         check.check_option("statistics", self.statistics, ("auto", "moments", "samples"))
         check.check_option("output", self.output, ("flat", "tensor"))
         check.check_option("init", self.init, ("ones", "identity"))
+        check.check_flag("orthonormal", self.orthonormal)
         check.check_ridge(self.ridge)
         self._solver()
 

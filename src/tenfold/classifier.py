@@ -112,11 +112,8 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         return str(self.projector.statistics)
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.projector, ClassSpecificProjector):
-            raise ValueError(
-                f"projector is {self.projector!r}; expected a class-specific method such as "
-                "MCSDA() or CSDA()"
-            )
+        check.check_class_specific(self.projector, ClassSpecificProjector)
+        check.check_flag("normalise", self.normalise)
         self.projector._check_parameters()
 
     def _members(self) -> list[ClassSpecificProjector]:

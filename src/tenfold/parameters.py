@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,15 +11,31 @@ import numpy as np
 from tenfold.algebra import Array
 
 
+def plain(label: Any) -> Any:
+    """A label as people write it: 0, not np.int64(0)."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def check_one_label(positive: Any) -> None:
+    """One label, or None."""
+    if isinstance(positive, Iterable) and not isinstance(positive, str):
+        raise ValueError(
+            f"positive is {positive!r}; expected one label; for several classes use "
+            "ClassSpecificClassifier, or give them one label of their own"
+        )
+
+
 def check_positive(positive: Any, classes: Array) -> int:
     """Position of the positive class; None means the last one."""
+    check_one_label(positive)
     if positive is None:
         return len(classes) - 1
     found = np.flatnonzero(classes == positive)
     if not len(found):
         shown = ", ".join(map(repr, classes[:10].tolist())) + (", ..." if len(classes) > 10 else "")
         raise ValueError(
-            f"positive is {positive!r}, which is not among the labels: {shown}; pass one of them"
+            f"positive is {plain(positive)!r}, which is not among the labels: {shown}; pass one of "
+            "them"
         )
     return int(found[0])
 
@@ -28,18 +44,21 @@ def check_ranks(ranks: Any, shape: Sequence[int], default: Sequence[int]) -> tup
     """One rank per mode, from a tuple, one int for all, or None for the default."""
     if ranks is None:
         return tuple(default)
-    asked = (
-        (ranks,) * len(shape)
-        if isinstance(ranks, Integral)
-        else tuple(np.atleast_1d(ranks).tolist())
-    )
+    asked = _plain_ranks(ranks)
+    asked = (asked,) * len(shape) if isinstance(asked, Integral) else asked
+    if isinstance(ranks, bool) or not isinstance(asked, tuple):
+        raise ValueError(
+            f"ranks is {ranks!r}; expected an int, or one int for each of the {len(shape)} mode(s) "
+            f"of sizes {tuple(shape)}; None chooses them"
+        )
     if len(asked) != len(shape):
         raise ValueError(
             f"ranks is {ranks!r}, {len(asked)} number(s), but the samples have {len(shape)} "
             f"mode(s) of sizes {tuple(shape)}; pass one rank per mode, or one int for all"
         )
     for mode, (rank, size) in enumerate(zip(asked, shape, strict=True)):
-        if not isinstance(rank, Integral) or not 1 <= rank <= size:
+        is_whole = isinstance(rank, Integral) and not isinstance(rank, bool)
+        if not is_whole or not 1 <= rank <= size:
             raise ValueError(
                 f"rank {rank!r} does not fit mode {mode}, which has {size} entries; "
                 f"pass an integer from 1 to {size}"
@@ -47,14 +66,21 @@ def check_ranks(ranks: Any, shape: Sequence[int], default: Sequence[int]) -> tup
     return tuple(int(rank) for rank in asked)
 
 
+def _plain_ranks(ranks: Any) -> Any:
+    """Sequences and arrays as a tuple, NumPy numbers as Python's; all else as it is."""
+    ranks = ranks.tolist() if hasattr(ranks, "tolist") else ranks
+    return tuple(ranks) if isinstance(ranks, Sequence) and not isinstance(ranks, str) else ranks
+
+
 def ranks_and_shares(ranks: Any, n_modes: int) -> tuple[Any, dict[int, float]]:
     """Ranks, and the modes whose rank follows from a share of the scatter, as {mode: share}.
 
     A share is a float above 0 and up to 1; in the ranks that come back such a mode has rank 1.
     """
+    ranks = _plain_ranks(ranks)
     if isinstance(ranks, Real) and not isinstance(ranks, Integral):
         ranks = (ranks,) * n_modes
-    if not isinstance(ranks, tuple | list):
+    if not isinstance(ranks, tuple):
         return ranks, {}
     shares = {
         mode: float(rank)
@@ -89,7 +115,8 @@ def ranks_of_class(ranks: Mapping[Any, Any], label: Any) -> Any:
         if key == label:
             return value
     raise ValueError(
-        f"ranks maps {list(ranks)} to ranks, but not the class {label!r}; give every class its own"
+        f"ranks maps {list(ranks)} to ranks, but not the class {plain(label)!r}; give every class "
+        "its own"
     )
 
 
@@ -98,6 +125,21 @@ def check_option(name: str, value: Any, options: Sequence[str]) -> str:
     if value not in options:
         raise ValueError(f"{name} is {value!r}; expected one of {', '.join(map(repr, options))}")
     return str(value)
+
+
+def check_flag(name: str, value: Any) -> None:
+    """True or False, not a word or number that stands for one."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} is {value!r}; expected True or False")
+
+
+def check_class_specific(projector: Any, base: type) -> None:
+    """A projector that learns one class against everything else, an instance of `base`."""
+    if not isinstance(projector, base):
+        raise ValueError(
+            f"projector is {projector!r}; expected a class-specific method such as MCSDA() or "
+            "CSDA()"
+        )
 
 
 def check_number(name: str, value: Any, least: float, integer: bool = False) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from tenfold import validation as check
@@ -47,8 +48,14 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             The projected samples; float32 samples give float32. A Dask array gives a lazy one.
         """
         check_is_fitted(self, "projections_")
-        X = check.check_samples(self, X, reset=False)
         flat = self.output != "tensor"
+        container = _get_output_config("transform", self)["dense"]
+        if not flat and container != "default":
+            raise ValueError(
+                f"set_output asks for {container}, whose rows are flat, but output is 'tensor'; "
+                "use output='flat', or set_output(transform='default')"
+            )
+        X = check.check_samples(self, X, reset=False)
         return over_blocks(
             X, partial(projected, projections=self.projections_, centre=self._centre(), flat=flat)
         )
@@ -70,10 +77,11 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Y: Any = as_source(X)
         if Y is None:
             Y = check.check_array(X, dtype=[np.float64, np.float32], allow_nd=True, input_name="X")
-        if prod(Y.shape[1:]) != prod(self.ranks_):
+        if Y.shape[1:] not in (self.ranks_, (prod(self.ranks_),)):
             raise ValueError(
                 f"projected samples have shape {Y.shape[1:]}, but this model projects onto "
-                f"{self.ranks_}; pass what transform returned"
+                f"{self.ranks_}, or {prod(self.ranks_)} numbers in flat rows; pass what transform "
+                "returned"
             )
         folded = self.sample_shape is not None and self.output == "flat"
         shape = (prod(self.sample_shape_),) if folded else self.sample_shape_

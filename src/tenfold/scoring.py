@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import average_precision_score
 
+from tenfold import validation as check
+
 
 def mean_average_precision(bank: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     """Average precision of every class's own model at finding its class, averaged over classes.
@@ -40,7 +42,9 @@ def mean_average_precision(bank: Any, X: Any, y: Any, sample_weight: Any = None)
     >>> search.fit(X, y).best_params_
     {'projector__ranks': (5, 5)}
     """
-    y, distances = np.asarray(y), np.asarray(bank.distances(X))
+    distances = np.asarray(bank.distances(X))
+    y = check.check_labels(bank, distances, y)
+    check.check_same_kind(y, bank.classes_)
     present = np.flatnonzero(np.isin(bank.classes_, y))
     if not len(present):
         raise ValueError(

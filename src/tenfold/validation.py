@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
-from numbers import Integral
+from numbers import Integral, Number
 from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    _num_samples,
     check_array,
     check_consistent_length,
     column_or_1d,
@@ -20,30 +20,21 @@ from sklearn.utils.validation import (
 from tenfold.algebra import Array
 from tenfold.large_input import as_source, distinct, is_dask, lazy_column, least_and_sum
 from tenfold.moments import ClassMoments
-from tenfold.parameters import (
-    check_number as check_number,
+from tenfold.parameters import (  # noqa: F401 (callers find every check in one place)
+    check_class_specific,
+    check_flag,
+    check_number,
+    check_one_label,
+    check_option,
+    check_positive,
+    check_ranks,
+    check_ridge,
+    check_shrinkage,
+    plain,
+    ranks_and_shares,
+    ranks_of_class,
 )
-from tenfold.parameters import (
-    check_option as check_option,
-)
-from tenfold.parameters import (
-    check_positive as check_positive,
-)
-from tenfold.parameters import (
-    check_ranks as check_ranks,
-)
-from tenfold.parameters import (
-    check_ridge as check_ridge,
-)
-from tenfold.parameters import (
-    check_shrinkage as check_shrinkage,
-)
-from tenfold.parameters import (
-    ranks_and_shares as ranks_and_shares,
-)
-from tenfold.parameters import (
-    ranks_of_class as ranks_of_class,
-)
+from tenfold.sums import check_same_kind
 
 
 def check_samples(estimator: Any, X: Any, *, reset: bool) -> Array:
@@ -73,7 +64,8 @@ def check_samples(estimator: Any, X: Any, *, reset: bool) -> Array:
     if X.ndim == 2 and shape is not None and X.shape[1] == prod(shape):
         X = X.reshape(len(X), *shape)
     if shape is not None and X.shape[1:] != tuple(shape):
-        raise ValueError(_shape_complaint(X.shape[1:], tuple(shape), reset))
+        single = " (for a single sample pass X[None])" if X.shape == fitted_shape else ""
+        raise ValueError(_shape_complaint(X.shape[1:], tuple(shape), reset) + single)
     if reset:
         estimator.sample_shape_ = X.shape[1:]
         estimator.n_features_in_ = prod(X.shape[1:])
@@ -110,7 +102,8 @@ def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
             else:
                 X = validate_data(estimator, X, reset=reset)
     except ValueError as error:
-        raise ValueError(_with_advice(str(error))) from error
+        single = not reset and np.shape(X) == estimator.sample_shape_
+        raise ValueError(_with_advice(str(error), single)) from error
     if 0 in X.shape[1:]:
         raise ValueError(
             f"samples have shape {X.shape[1:]}, so they hold no numbers; every mode needs at least "
@@ -119,8 +112,10 @@ def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
     return X
 
 
-def _with_advice(complaint: str) -> str:
+def _with_advice(complaint: str, single: bool) -> str:
     """What scikit-learn says of an array, and what to do about it where it does not say so."""
+    if single and "features, but" in complaint:
+        return f"{complaint.rstrip('.')}; for a single sample pass X[None]"
     advice = {
         "infinity": "every number must be finite; repair or drop those samples",
         "could not convert": "every entry must be a number; encode or drop those that are none",
@@ -136,8 +131,10 @@ def _asked_shape(estimator: Any) -> tuple[int, ...] | None:
     shape = estimator.sample_shape
     if shape is None:
         return None
-    shape = (shape,) if isinstance(shape, Integral) else tuple(shape)
-    if not shape or not all(isinstance(size, Integral) and size > 0 for size in shape):
+    shape = shape.tolist() if isinstance(shape, np.ndarray) else shape
+    shape = (shape,) if isinstance(shape, Integral) else shape
+    is_sequence = isinstance(shape, Sequence) and len(shape) > 0
+    if not is_sequence or not all(isinstance(size, Integral) and size > 0 for size in shape):
         raise ValueError(
             f"sample_shape is {estimator.sample_shape!r}; expected positive integers, one per "
             "mode, such as (40, 30)"
@@ -166,16 +163,50 @@ def check_labels(estimator: Any, X: Array, y: Any) -> Array:
     y = lazy_column(X, y, "y")
     if is_dask(y):
         return y  # its values are checked by `present_labels`, which must see them anyway
-    y = column_or_1d(y, warn=True)
+    given, y = y, column_or_1d(y, warn=True)
     check_consistent_length(X, y)
+    if isinstance(given, list | tuple) and y.dtype.kind == "U":
+        _check_kinds(np.array(given, dtype=object))  # NumPy makes text of None, NaN and numbers
     _check_label_values(y)
     return y
 
 
 def _check_label_values(y: Array) -> None:
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
+    if y.dtype.kind in "fM" and not np.isfinite(y).all():
         raise ValueError("Input y contains NaN or infinity; every sample needs a class label")
+    if y.dtype == object:
+        _check_kinds(y)
+        if _kind(y[0]) == "numbers":
+            raise ValueError(
+                "Unknown label type: y holds numbers as objects; expected an array of numbers or "
+                "of text; convert it, as with y.astype(int)"
+            )
     check_classification_targets(y)
+
+
+def _check_kinds(y: Array) -> None:
+    """Labels that are objects are all text or all numbers, and none is missing."""
+    kinds = {_kind(label) for label in y.ravel()}
+    if "missing" in kinds:
+        raise ValueError(
+            "Input y contains NaN or None; every sample needs a class label; drop the samples "
+            "without one, or give them a label of their own"
+        )
+    if len(kinds) > 1:
+        raise ValueError(
+            f"y mixes {' and '.join(sorted(kinds))}; expected labels of one kind; convert them, as "
+            "with y.astype(str)"
+        )
+
+
+def _kind(label: Any) -> str:
+    if isinstance(label, str):
+        return "text"
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):  # those of pandas
+        return "missing"
+    if isinstance(label, Number | np.bool_):
+        return "numbers" if label == label else "missing"
+    return f"objects of type {type(label).__name__}"
 
 
 def check_weights(X: Array, sample_weight: Any) -> Array | None:
@@ -232,13 +263,8 @@ def check_classes(classes: Array, estimator: Any) -> None:
     if len(classes) < 2:
         raise ValueError(
             f"{type(estimator).__name__} tells classes apart, but the data hold 1 class "
-            f"({classes[0]!r}) only; pass samples of at least two classes"
+            f"({plain(classes[0])!r}) only; pass samples of at least two classes"
         )
-
-
-def n_samples(X: Any) -> int:
-    """The number of samples of anything that scikit-learn takes."""
-    return int(_num_samples(X))
 
 
 def present_labels(y: Array | None, weight: Array | None) -> Array:
@@ -253,9 +279,20 @@ def present_labels(y: Array | None, weight: Array | None) -> Array:
 
 def check_known_labels(y: Array | None, classes: Array) -> None:
     """Labels of a batch are among those announced."""
-    unknown = [] if y is None else np.setdiff1d(distinct(y, None), classes)
+    labels = classes if y is None else distinct(y, None)
+    check_same_kind(labels, classes)
+    unknown = np.setdiff1d(labels, classes)
     if len(unknown):
         raise ValueError(
             f"labels {unknown[:5].tolist()} were not there in the first call of partial_fit; "
             "announce all of them there with classes=..."
+        )
+
+
+def check_same_classes(classes: Any, known: Array) -> None:
+    """Classes that a later `partial_fit` names must be those of the first."""
+    if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
+        raise ValueError(
+            f"classes are {np.unique(np.asarray(classes)).tolist()}, but partial_fit began with "
+            f"{known.tolist()}; name the same ones or none, or start with a fresh estimator"
         )
