@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.utils.estimator_checks import check_estimator
 
 from reference import problem
-from tenfold import CSDA, MCSDA, MPCA, ClassSpecificVerifier
+from tenfold import CSDA, MCSDA, MPCA, ClassSpecificVerifier, RankSearchCV
 
 X, y = problem((5, 4), classes=4, per_class=25, seed=4, spread=0.4)
 LABELS = np.array(["ant", "bee", "cat", "dog"])[y]
@@ -203,6 +203,27 @@ def test_the_positive_class_is_the_last_unless_named():
         X[y == 3].mean(axis=0)
     )
     assert verifier(positive=None).fit(X, y).threshold_ == verifier(positive=3).fit(X, y).threshold_
+
+
+def test_the_positive_class_of_the_projector_is_kept():
+    model = MCSDA(ranks=2, tol=10.0, positive=0)
+    named = verifier(positive=0).fit(X, y)
+    for kept in (ClassSpecificVerifier(model), ClassSpecificVerifier(model, positive=0)):
+        assert kept.fit(X, y).threshold_ == named.threshold_
+        np.testing.assert_array_equal(kept.projector_.mean_, named.projector_.mean_)
+    assert model.positive == 0  # what was passed stays as it was
+    search = RankSearchCV(ClassSpecificVerifier(model), [2], cv=StratifiedKFold(3)).fit(X, y)
+    of_named = RankSearchCV(verifier(positive=0), [2], cv=StratifiedKFold(3)).fit(X, y)
+    assert search.best_score_ == of_named.best_score_
+
+
+def test_two_positive_classes_that_differ_are_refused():
+    both = ClassSpecificVerifier(MCSDA(positive=0), positive=1)
+    for model in (both, RankSearchCV(both, [2], cv=StratifiedKFold(3))):
+        with pytest.raises(ValueError, match=r"positive is 1, .* projector is 0; .* only one"):
+            model.fit(X, y)
+    with pytest.raises(ValueError, match=r"positive is \[0, 1\]; expected one label"):
+        verifier(positive=[0, 1]).fit(X, y)
 
 
 def test_a_fold_without_the_positive_class_never_takes_another_for_it():

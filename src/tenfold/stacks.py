@@ -21,7 +21,7 @@ def learner_of(estimator: Any) -> Learner:
     """What is solved: the estimator itself, or the projector of a verifier."""
     if isinstance(estimator, ClassSpecificVerifier):
         estimator._check_parameters()
-        return clone(estimator.projector).set_params(positive=estimator.positive)
+        return estimator._model()
     if not isinstance(estimator, Learner):
         raise ValueError(
             f"estimator is {estimator!r}; expected a projector such as MCSDA(), a "

@@ -28,9 +28,10 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
     Parameters
     ----------
     projector : MCSDA or CSDA
-        The method, with its parameters; its `positive` is replaced by the verifier's.
+        The method, with its parameters.
     positive : label or None, default=None
-        The class to verify; None means the last of the sorted classes.
+        The class to verify; None means the `positive` of the projector, and if that is None too,
+        the last of the sorted classes.
     false_accept_rate : float or "equal", default=0.01
         The largest share of other samples to accept, or "equal" for the threshold at which the
         shares of false accepts and false rejects are the same.
@@ -94,7 +95,7 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
             The fitted verifier.
         """
         self._check_parameters()
-        model = clone(self.projector).set_params(positive=self.positive)
+        model = self._model()
         fresh, checked, labels, weight = model._prepared(X, y, sample_weight)
         labels, weight = check.in_memory(labels, weight)
         label = fresh.classes_[fresh._positive()]
@@ -115,16 +116,25 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
         return self
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.projector, ClassSpecificProjector):
+        check.check_class_specific(self.projector, ClassSpecificProjector)
+        asked = self.positive, self.projector.positive
+        for positive in asked:
+            check.check_one_label(positive)
+        if None not in asked and asked[0] != asked[1]:
             raise ValueError(
-                f"projector is {self.projector!r}; expected a class-specific method such as "
-                "MCSDA() or CSDA()"
+                f"positive is {check.plain(asked[0])!r}, but that of the projector is "
+                f"{check.plain(asked[1])!r}; expected one class to verify; set only one of them"
             )
         rate = self.false_accept_rate
         if rate != "equal" and not (isinstance(rate, Real) and 0 <= rate <= 1):
             raise ValueError(
                 f"false_accept_rate is {rate!r}; expected a number from 0 to 1, or 'equal'"
             )
+
+    def _model(self) -> Any:
+        """The projector for the class to verify, not fitted."""
+        model = clone(self.projector)
+        return model if self.positive is None else model.set_params(positive=self.positive)
 
     def _splits(self, is_positive: Array, counts: Array, X: Any, y: Array) -> list[Split]:
         """Folds in which every training part has positive and other samples that count."""
