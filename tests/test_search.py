@@ -331,6 +331,21 @@ def test_a_positive_class_missing_from_a_fold_is_an_error_that_says_so():
         RankSearchCV(MCSDA(positive=0), RANKS, cv=split).fit(X, y)
 
 
+def test_folds_are_blamed_only_where_a_class_is_missing():
+    bank = ClassSpecificClassifier(MCSDA(tol=10.0))
+    with pytest.raises(ValueError, match=r"fold 0 cannot be scored: .*multiclass") as caught:
+        RankSearchCV(bank, RANKS, cv=StratifiedKFold(3), scoring="f1").fit(X, y)
+    assert "choose folds" not in str(caught.value)
+    order = np.argsort(y, kind="stable")
+    with pytest.raises(ValueError, match=r"training part has no sample of class 0; choose folds"):
+        RankSearchCV(MCSDA(positive=0), RANKS, cv=KFold(3)).fit(X[order], y[order])
+    # A class whose samples all have weight 0 is missing too.
+    split, weight = [(np.arange(30), np.arange(30, 60))], np.ones(len(y))
+    weight[:30][y[:30] == 0] = 0.0
+    with pytest.raises(ValueError, match=r"training part has no sample of class 0; choose folds"):
+        RankSearchCV(MCSDA(positive=0), RANKS, cv=split).fit(X, y, weight)
+
+
 def test_a_class_with_fewer_samples_than_folds_is_warned_of():
     rare = np.where(np.arange(len(y)) < 2, 3, y)
     model = ClassSpecificClassifier(MCSDA(tol=10.0))
@@ -391,6 +406,34 @@ def test_candidates_must_be_there_and_be_known():
         RankSearchCV(LogisticRegression(), [1]).fit(X, y)
     with pytest.raises(ValueError, match=r"cv gives no folds"):
         RankSearchCV(MCSDA(), RANKS, cv=[]).fit(X, y)
+
+
+@pytest.mark.parametrize("ranks", [3, (2, 3), (2,), "auto", {0: 2}, {2, 3}], ids=str)
+def test_a_single_candidate_is_no_list(ranks):
+    with pytest.raises(ValueError, match=r"ranks is .*; expected a list of .* pass \[") as caught:
+        RankSearchCV(MCSDA(positive=1), ranks, cv=3).fit(X, y)
+    assert str(caught.value).endswith(f"[{ranks!r}]")
+
+
+@pytest.mark.parametrize("ridge", [0.1, ("absolute", 0.1)], ids=str)
+def test_a_single_ridge_is_no_list(ridge):
+    with pytest.raises(ValueError, match=r"ridge is .*; expected a list of candidates") as caught:
+        RankSearchCV(MCSDA(positive=1), RANKS, ridge=ridge, cv=3).fit(X, y)
+    assert str(caught.value).endswith(f"[{ridge!r}]")
+
+
+def test_candidates_may_be_tuples_ranges_and_arrays():
+    model = MCSDA(positive=1, tol=10.0)
+    listed = RankSearchCV(model, [2, 3], ridge=[0.01, 0.1], cv=3).fit(X, y)
+    for ranks, ridge in (
+        (range(2, 4), (0.01, 0.1)),
+        (np.arange(2, 4), np.array([0.01, 0.1])),
+        (((2, 2), (3, 3)), (0.01, 0.1)),
+    ):
+        other = RankSearchCV(model, ranks, ridge=ridge, cv=3).fit(X, y)
+        np.testing.assert_array_equal(
+            other.cv_results_["mean_test_score"], listed.cv_results_["mean_test_score"]
+        )
 
 
 # ── As a scikit-learn estimator ─────────────────────────────────────────────────────────────────

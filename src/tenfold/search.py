@@ -22,7 +22,7 @@ from tenfold.folds import Split, fold_statistics, positions
 from tenfold.learning import Learner
 from tenfold.moments import ClassStatistics
 from tenfold.stacks import joint_workload, learner_of, ready_for
-from tenfold.trials import Candidate, Samples, one_by_one, one_stack_per_fold, tried
+from tenfold.trials import Candidate, Samples, listed, one_by_one, one_stack_per_fold, tried
 from tenfold.verifier import ClassSpecificVerifier
 
 
@@ -45,7 +45,9 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     estimator : projector, ClassSpecificClassifier or ClassSpecificVerifier
         What is searched for; all its other parameters stay as they are.
     ranks : list
-        Candidates for `ranks`: tuples, ints, mappings of labels to ranks, or None.
+        Candidates for `ranks`: tuples, ints, mappings of labels to ranks, or None. A tuple, range
+        or array of candidates will do too, except a tuple of numbers, which looks like one
+        candidate.
     ridge : list or None, default=None
         Candidates for `ridge`; None keeps the estimator's.
     shrinkage : list or None, default=None
@@ -180,7 +182,8 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         """All combinations, under the names that `set_params` takes."""
         prefix = "" if isinstance(self.estimator, TensorProjector) else "projector__"
         grid = {"ranks": self.ranks, "ridge": self.ridge, "shrinkage": self.shrinkage}
-        asked = {prefix + name: list(values) for name, values in grid.items() if values is not None}
+        asked = {prefix + name: listed(name, values) for name, values in grid.items()}
+        asked = {name: values for name, values in asked.items() if values is not None}
         known = self.estimator.get_params()
         for name, values in asked.items():
             if name not in known:

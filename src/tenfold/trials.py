@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from inspect import signature
 from math import prod
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,40 @@ class Trials:
         return results
 
 
+def listed(name: str, values: Any) -> list[Any] | None:
+    """The candidates for a parameter, unless what came looks like a single one; None stays None.
+
+    Parameters
+    ----------
+    name : {"ranks", "ridge", "shrinkage"}
+        The parameter.
+    values : list, tuple, range or ndarray, or None
+        What a user passed as candidates.
+
+    Returns
+    -------
+    list or None
+        The candidates.
+    """
+    if values is None:
+        return None
+    values = values.tolist() if isinstance(values, np.ndarray) else values
+    if isinstance(values, list | range) or (
+        isinstance(values, tuple) and not _is_one(name, values)
+    ):
+        return list(values)
+    raise ValueError(
+        f"{name} is {values!r}; expected a list of candidates; for this one alone pass [{values!r}]"
+    )
+
+
+def _is_one(name: str, values: tuple[Any, ...]) -> bool:
+    """Whether a tuple is a candidate itself: a rank per mode, or a ridge that is absolute."""
+    if name == "ranks":
+        return len(values) > 0 and all(isinstance(value, Real) for value in values)
+    return len(values) > 0 and isinstance(values[0], str) and values[0] == "absolute"
+
+
 def one_stack_per_fold(learners: list[Learner], parts: Iterator[ClassStatistics]) -> FitPart:
     """All candidates solved together, from the statistics of each fold in turn."""
     return lambda split: solved_together(learners, next(parts))
@@ -128,7 +163,7 @@ def tried(
     Returns
     -------
     Trials
-        Finite scores; what has none is an error that names the fold.
+        Finite scores; what has none is an error that names the fold, and a class that it lacks.
     """
     columns = []
     with progress("rank search", len(splits), show) as bar:
@@ -136,10 +171,8 @@ def tried(
             try:
                 columns.append(_tried_on_fold(fit, scorer, samples, split))
             except ValueError as error:
-                raise ValueError(
-                    f"fold {number} cannot be scored: {error}; choose folds (cv) in which every "
-                    "part has the classes that it needs, such as StratifiedKFold(5)"
-                ) from error
+                advice = _advice_on_classes(samples, split)
+                raise ValueError(f"fold {number} cannot be scored: {error}{advice}") from error
             bar.advance()
     scores, fit_times, score_times = (np.stack(c, axis=1) for c in zip(*columns, strict=True))
     return Trials(scores, fit_times, score_times)
@@ -151,6 +184,21 @@ def takes_weight(scorer: Any, estimator: Any) -> bool:
         return bool(scorer._accept_sample_weight())
     is_own = type(scorer).__name__ == "_PassthroughScorer"
     return "sample_weight" in signature(estimator.score if is_own else scorer).parameters
+
+
+def _advice_on_classes(samples: Samples, split: Split) -> str:
+    """What to do where a part of a fold lacks a class; nothing where none does."""
+    if samples.labels is None:
+        return ""
+    for rows, part in zip(split, ("training", "test"), strict=True):
+        used = rows if samples.weight is None else rows[samples.weight[rows] > 0]
+        missing = np.setdiff1d(samples.labels, samples.labels[used]).tolist()
+        if missing:
+            return (
+                f"; its {part} part has no sample of class {missing[0]!r}; choose folds (cv) in "
+                "which every part has the classes that it needs, such as StratifiedKFold(5)"
+            )
+    return ""
 
 
 def _tried_on_fold(
