@@ -77,6 +77,69 @@ def test_labels_may_be_cells_or_rows_of_text(tmp_path):
     assert load_mat(tmp_path / "text.mat", key="X", label_key="who").y.tolist() == names
 
 
+def as_chars(texts):
+    """Texts as version 7.3 stores them: a column of 16-bit codes each."""
+    return np.array([[ord(character) for character in text] for text in texts], np.uint16).T
+
+
+@pytest.fixture
+def write_cells(tmp_path):
+    """Samples, and labels behind references, each made by a function of the file."""
+
+    def write(*makers):
+        path = tmp_path / "cells.mat"
+        write_73(path, {"X": FLAT})
+        with h5py.File(path, "r+") as file:
+            for i, make in enumerate(makers):
+                make(file, f"#refs#/{i}")
+            references = [file[f"#refs#/{i}"].ref for i in range(len(makers))]
+            file.create_dataset("labels", data=[references], dtype=h5py.ref_dtype)
+        return path
+
+    return write
+
+
+def text_cell(text):
+    def make(file, name):
+        file[name] = as_chars([text])
+        file[name].attrs["MATLAB_class"] = np.bytes_("char")
+
+    return make
+
+
+def test_labels_of_version_73_may_be_cells(write_cells):
+    names = ["ann", "ann", "bo", "bo", "Zo\u00eb", "Zo\u00eb"]
+    assert load_mat(write_cells(*map(text_cell, names))).y.tolist() == names
+
+
+def test_cells_of_version_73_may_hold_numbers(write_cells):
+    def number(file, name):
+        file[name] = np.array([[7]])
+
+    assert load_mat(write_cells(*[number] * 6)).y.tolist() == [7] * 6
+
+
+def test_labels_of_version_73_may_be_rows_of_text(tmp_path):
+    path = tmp_path / "text.mat"
+    write_73(path, {"X": FLAT})
+    with h5py.File(path, "r+") as file:
+        file["who"] = as_chars(["ann", "ann", "bo ", "bo ", "cy ", "cy "])
+        file["who"].attrs["MATLAB_class"] = np.bytes_("char")
+    assert load_mat(path).y.tolist() == ["ann", "ann", "bo", "bo", "cy", "cy"]
+
+
+@pytest.mark.parametrize("inner", ["structure", "cells"])
+def test_cells_that_are_neither_numbers_nor_text_are_refused(write_cells, inner):
+    def make(file, name):
+        if inner == "structure":
+            file.create_group(name)
+        else:
+            file.create_dataset(name, data=[[file["X"].ref]], dtype=h5py.ref_dtype)
+
+    with pytest.raises(ValueError, match=r"'labels' has cells that are neither .*--labels FILE"):
+        load_mat(write_cells(*[make] * 6))
+
+
 def test_samples_without_labels(write):
     assert load_mat(write(fea=FLAT), labelled=False).y is None
 

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import scipy.io
 
 from tenfold.datasets.locations import existing_path, reading
@@ -84,7 +85,14 @@ def _shapes(source: Path) -> dict[str, tuple[int, ...]]:
 
 def _arrays(source: Path, names: list[str]) -> dict[str, Any]:
     with reading(source, ".mat file", *_DAMAGE):
-        return _hdf5_arrays(source, names) if _is_hdf5(source) else _mat_arrays(source, names)
+        arrays = _hdf5_arrays(source, names) if _is_hdf5(source) else _mat_arrays(source, names)
+    for name, array in arrays.items():
+        if array is None:
+            raise ValueError(
+                f"{source}: array {name!r} has cells that are neither numbers nor text; write the "
+                "labels to a text file, one per line, and pass labelled=False (--labels FILE)"
+            )
+    return arrays
 
 
 def _is_hdf5(source: Path) -> bool:
@@ -104,10 +112,11 @@ def _mat_arrays(source: Path, names: list[str]) -> dict[str, Any]:
 
 
 def _hdf5_shapes(source: Path) -> dict[str, tuple[int, ...]]:
+    """MATLAB's shapes; rows of characters count as one text each, as SciPy has it."""
     h5py = _h5py()
     with h5py.File(source, "r") as file:
         return {
-            name: stored.shape[::-1]
+            name: stored.shape[-1:] if _is_text(stored) else stored.shape[::-1]
             for name, stored in file.items()
             if isinstance(stored, h5py.Dataset)
         }
@@ -116,7 +125,28 @@ def _hdf5_shapes(source: Path) -> dict[str, tuple[int, ...]]:
 def _hdf5_arrays(source: Path, names: list[str]) -> dict[str, Any]:
     """Arrays with MATLAB's axes, which HDF5 holds in reverse."""
     with _h5py().File(source, "r") as file:
-        return {name: file[name][()].T for name in names}
+        return {name: _opened(file, file[name]) for name in names}
+
+
+def _opened(file: Any, stored: Any) -> np.ndarray | None:
+    """Numbers, texts, or the cells that HDF5 refers to; None where a cell is neither of the two."""
+    array: np.ndarray = stored[()].T
+    if _is_text(stored):
+        codes = np.zeros((1, 0)) if "MATLAB_empty" in stored.attrs else array
+        return np.array(["".join(map(chr, row)) for row in codes])
+    if array.dtype.kind != "O":
+        return array
+    cells = np.empty(array.shape, dtype=object)
+    for place, reference in np.ndenumerate(array):
+        cell = file[reference]
+        if getattr(cell, "dtype", array.dtype).kind == "O":  # a structure, or cells again
+            return None
+        cells[place] = _opened(file, cell)
+    return cells
+
+
+def _is_text(stored: Any) -> bool:
+    return bool(stored.attrs.get("MATLAB_class") == b"char")
 
 
 def _h5py() -> Any:
