@@ -1,5 +1,7 @@
 """Folders of images."""
 
+import os
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -109,6 +111,19 @@ def test_an_unreadable_image_is_named(image_folder, content):
     bad.write_bytes(bad.read_bytes()[:40] if content is None else content)
     with pytest.raises(ValueError, match=r"cannot read .*s10.2\.png as an image"):
         load_image_folder(image_folder)
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_a_name_that_is_not_utf8_is_refused(image_folder, labelled):
+    latin = os.fsencode(image_folder) + b"/caf\xe9"
+    try:
+        os.rename(image_folder / "s2", latin)
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+    with pytest.raises(ValueError, match=r"caf\\xe9.[12]\.png is not UTF-8; rename it"):
+        load_image_folder(image_folder, labelled=labelled)
+    with pytest.raises(ValueError, match=r"caf\\xe9 is not UTF-8; rename it"):
+        load_image_folder(os.fsdecode(latin), labelled=False)
 
 
 def test_an_empty_class_is_named(image_folder):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.datasets.locations import existing_path, natural_key
+from tenfold.datasets.locations import existing_path, natural_key, readable_name
 from tenfold.datasets.resizing import resize_images
 from tenfold.datasets.tensor_dataset import TensorDataset
 
@@ -109,7 +109,7 @@ def class_images(folder: Path) -> list[Path]:
 def image_files(folder: Path) -> list[Path]:
     """All image files below a folder, in natural order."""
     found = [
-        file
+        readable_name(file)
         for file in folder.rglob("*")
         if file.suffix.lower() in IMAGE_SUFFIXES
         and not any(map(_is_hidden, file.relative_to(folder).parts))

@@ -41,7 +41,17 @@ def existing_path(path: str | os.PathLike[str], wanted: str) -> Path:
     found = Path(path).expanduser()
     if not found.exists():
         raise FileNotFoundError(f"{found} does not exist; expected {wanted} there")
-    return found
+    return readable_name(found)
+
+
+def readable_name(path: Path) -> Path:
+    """`path` again, or a ValueError when its name is not UTF-8, which no file could repeat."""
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError as error:
+        shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+        raise ValueError(f"the name of {shown} is not UTF-8; rename it") from error
+    return path
 
 
 def not_found(wanted: str, names: Iterable[str], place: Path, origin: str) -> FileNotFoundError:
