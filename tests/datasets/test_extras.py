@@ -1,6 +1,7 @@
 """Without the extra `data`, a loader that needs it says so and the others go on working."""
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -42,3 +43,14 @@ def test_older_mat_files_need_no_extra(without, tmp_path):
     scipy.io.savemat(tmp_path / "old.mat", {"X": np.ones((3, 2)), "y": [1, 2, 3]})
     without("h5py")
     assert len(load_mat(tmp_path / "old.mat")) == 3
+
+
+def test_the_pages_agree_on_what_the_extra_brings_and_how_to_install_it():
+    root = Path(__file__).parents[2]
+    if not (root / "docs").is_dir():
+        pytest.skip("the pages are not part of an sdist")
+    pages = [(root / name).read_text(encoding="utf-8") for name in ("README.md", "docs/install.md")]
+    for page in pages:
+        row = next(line for line in page.splitlines() if line.startswith("| `data` |"))
+        assert "reading images, Zarr and MATLAB 7.3; scores in Parquet" in row
+        assert page.index("pip install .") == page.index("pip install")  # there is no release yet
