@@ -213,7 +213,7 @@ def _counts(learner: Any) -> list[float] | None:
     known = getattr(learner, "moments_", getattr(learner, "_last_fit", None))
     if known is None or isinstance(known, ClassMoments):
         return None if known is None else known.counts.tolist()
-    X, y, weight = known
+    (X, y, weight), _ = known
     if not all(part is None or isinstance(part, np.ndarray) for part in (y, weight)):
         return None  # on a cluster; not worth a pass over it
     places = np.zeros(len(X), dtype=int) if y is None else np.searchsorted(learner.classes_, y)
