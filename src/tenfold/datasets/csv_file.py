@@ -40,14 +40,13 @@ def load_csv(
         Shape to fold the rows into; None keeps vectors.
     label_column : str, int or None, default=None
         Name or position of the labels (-1 is the last column); None takes the column named y, gnd,
-        label(s), target(s) or class(es). A further column of such a name is refused, since labels
-        among the numbers would make any method look good.
+        label(s), target(s) or class(es). Another column of such a name is refused as a feature.
     order : {"C", "F"}, default="C"
         Whether rows hold their sample row by row or column by column.
     delimiter : str or None, default=None
         What separates cells; None: a tab in .tsv files, else a comma.
     labelled : bool, default=True
-        False gives no labels, and leaves the column `label_column` out, if one is named.
+        False gives no labels, and leaves `label_column` out where one is given.
 
     Returns
     -------
@@ -68,18 +67,13 @@ def load_csv(
     by_name = isinstance(label_column, str) or (labelled and label_column is None)
     header, rows = _read_rows(source, delimiter, by_name)
     width = len(header or rows[0].cells)
-    column = None
-    if labelled or label_column is not None:
-        column = _label_position(source, label_column, header, width)
-    _check_widths(source, rows, width)
-    features = [i for i in range(width) if i != column]
-    if header is not None:
-        features = _named_features(source, header, features, column)
+    named = labelled or label_column is not None
+    column = _label_position(source, label_column, header, width) if named else None
+    features = _feature_positions(source, header, width, column)
     X = np.array([_numbers(source, row, features) for row in rows])
-    y = as_labels([cells[column] for _, cells in rows]) if labelled and column is not None else None
     return TensorDataset(
         fold_rows(X, sample_shape, order, source),
-        y,
+        _labels(rows, column) if labelled else None,
         name=source.stem,
         description=f"Rows of {source.name}.",
     )
@@ -101,6 +95,7 @@ def _read_rows(
     header = rows.pop(0).cells if by_name or _are_names(rows[0].cells) else None
     if not rows:
         raise ValueError(f"{source} has a row of names and no samples below it")
+    _check_widths(source, rows, len(header or rows[0].cells))
     return header, rows
 
 
@@ -165,12 +160,16 @@ def _label_position(
     return found[0]
 
 
-def _named_features(
-    source: Path, header: list[str], positions: list[int], column: int | None
+def _feature_positions(
+    source: Path, header: list[str] | None, width: int, column: int | None
 ) -> list[int]:
-    """The positions without that of the row numbers; none may have a name of labels, or no name."""
+    """Every column but those of labels and row numbers; by its name, none may hold labels."""
+    features = [i for i in range(width) if i != column]
+    if header is None:
+        return features
     names = [name.strip() for name in header]
-    features = [i for i in positions if i > 0 or names[i] not in ROW_NUMBER_NAMES]
+    if names[0] in ROW_NUMBER_NAMES and column != 0:
+        features = features[1:]
     for i in features:
         if not names[i]:
             raise ValueError(f"{source}: column {i} has no name; give it one, or remove it")
@@ -187,6 +186,10 @@ def _check_widths(source: Path, rows: list[_Row], width: int) -> None:
     for line, cells in rows:
         if len(cells) != width:
             raise ValueError(f"{source}, row {line}: {len(cells)} cells; expected {width}")
+
+
+def _labels(rows: list[_Row], column: int | None) -> np.ndarray | None:
+    return None if column is None else as_labels([cells[column] for _, cells in rows])
 
 
 def _numbers(source: Path, row: _Row, columns: list[int]) -> np.ndarray:

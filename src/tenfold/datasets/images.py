@@ -27,9 +27,8 @@ def load_image_folder(
 ) -> TensorDataset:
     """Read a folder of images in which every subfolder is a class.
 
-    Pixels become float64 in [0, 1]; images of real numbers must hold such already. Classes and
-    files come in natural order (2 before 10). Files that do not have the name of an image, and
-    hidden ones, are left alone.
+    Pixels become float64 in [0, 1]; real numbers must be so already. Classes and files come in
+    natural order (2 before 10). Hidden files, and those not named as images, are left alone.
 
     Parameters
     ----------

@@ -215,5 +215,5 @@ def _numpy_file(source: Path, what: str = "", remedy: str = _AS_NUMBERS) -> Iter
             raise
         raise ValueError(
             f"{what or source} holds pickled Python objects, which can run code when opened, so "
-            f"tenfold does not; save it again as an array of {remedy}"
+            f"tenfold does not; save it again with np.save or np.savez, as an array of {remedy}"
         ) from error
