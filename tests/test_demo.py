@@ -2,6 +2,7 @@
 
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -9,6 +10,8 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
 
 from tenfold import demo
+
+ROOT = Path(__file__).parents[1]
 
 
 def test_the_demo_prints_a_table_of_three_methods_and_where_to_go_next(
@@ -23,6 +26,11 @@ def test_the_demo_prints_a_table_of_three_methods_and_where_to_go_next(
     assert float(rows["MCSDA"]) > float(rows["mean image"])
     assert float(rows["CSDA"]) > float(rows["mean image"])
     assert "Where to go next" in printed
+    pages = re.findall(r"^  (\S+\.md) ", demo.NEXT, flags=re.MULTILINE)
+    assert pages
+    for page in pages:  # "how to choose one" is promised
+        title = (ROOT / page).read_text(encoding="utf-8").partition("\n")[0]
+        assert title == "# Which method do I need?"
     assert not complaints
 
 
@@ -45,12 +53,16 @@ def test_the_precision_of_the_demo_is_that_of_scikit_learn():
 
 def test_the_demo_ends_with_a_report_and_says_where_it_is(tmp_path):
     path = tmp_path / demo.REPORT
-    assert str(path) in demo.write_page(path)
+    page, where = demo.write_page(path)
+    assert page == path
+    assert str(path) in where
     assert "MCSDA on digits" in path.read_text(encoding="utf-8")
-    assert "does not exist" in demo.write_page(tmp_path / "missing" / demo.REPORT)
+    page, where = demo.write_page(tmp_path / "missing" / demo.REPORT)
+    assert page is None
+    assert "does not exist" in where
 
 
 def test_without_the_extra_the_demo_says_what_is_missing(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    assert "tenfold[report]" in demo.write_page(tmp_path / demo.REPORT)
+    assert "tenfold[report]" in demo.write_page(tmp_path / demo.REPORT)[1]
     assert list(tmp_path.iterdir()) == []

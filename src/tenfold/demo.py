@@ -143,8 +143,16 @@ def table(rows: list[Row]) -> str:
     return "\n".join([head, *lines])
 
 
-def write_page(path: Path) -> str:
-    """Write the report on the MCSDA models of all digits, and say where it is."""
+def write_page(path: Path) -> tuple[Path | None, str]:
+    """Write the report on the MCSDA models of all digits, and say where it is.
+
+    Returns
+    -------
+    page : Path or None
+        The file; None when it could not be written.
+    remark : str
+        Where it is, or why it is not there.
+    """
     learned, held_out = halves()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -152,8 +160,8 @@ def write_page(path: Path) -> str:
     try:
         page = write_report(bank, held_out, path)
     except (ImportError, OSError) as error:  # no extra, no right to write here: all else is said
-        return f"No report this time: {error}"
-    return f"Every digit in detail, to open in a browser:\n  {page.resolve()}"
+        return None, f"No report this time: {error}"
+    return page, f"Every digit in detail, to open in a browser:\n  {page.resolve()}"
 
 
 REMARK = """\
@@ -164,7 +172,7 @@ NEXT = """\
 Where to go next
   from tenfold import MCSDA       MCSDA(ranks=(5, 5), positive=3).fit(images, labels)
   tenfold --help                  the same from the command line, on your own files
-  README.md                       what every method does, and how to choose one"""
+  docs/which_method.md            what every method does, and how to choose one"""
 
 
 def main() -> None:
@@ -173,7 +181,8 @@ def main() -> None:
     print("One subspace per handwritten digit: which of the held-out images show it?")
     print(f"{n_learned} images of 8x8 to learn from, {n_held_out} held out.\n")
     print(table(rows))
-    print(f"\n{REMARK}\n\n{write_page(Path(REPORT))}\n\n{NEXT}")
+    _, where = write_page(Path(REPORT))
+    print(f"\n{REMARK}\n\n{where}\n\n{NEXT}")
 
 
 if __name__ == "__main__":

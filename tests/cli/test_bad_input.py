@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.io
+import zarr
 from PIL import Image
 
 FIT = ("-o", "model.safetensors")
@@ -285,7 +286,65 @@ CASES = {
     "no such experiment": (
         nothing,
         ("reproduce", "mnist", "--data", "faces", "--out", "table1"),
-        ["'mnist'", "orl"],
+        ["'mnist'", "orl", "complexity"],
+    ),
+    "a switch that is neither on nor off": (
+        nothing,
+        ("fit", "faces", "--read", "grey=maybe", *FIT),
+        ["--read grey is 'maybe'", "true or false"],
+    ),
+    "a shape that is a word": (
+        csv_of_two,
+        ("fit", "faces.csv", "--read", "sample_shape=foo", *FIT),
+        ["'foo'", "--shape 40,30"],
+    ),
+    "a reading option without a value": (
+        nothing,
+        ("fit", "faces", "--read", "foo", *FIT),
+        ["'foo'", "sample_axis=2"],
+    ),
+    "a value that cannot be": (
+        nothing,
+        ("fit", "faces", "--set", "init={[]:1}", *FIT),
+        ["init is '{[]:1}'"],
+    ),
+    "a step of no rows": (nothing, ("fit", "faces", "--rows", "::0", *FIT), ["--rows is '::0'"]),
+    "no samples": (
+        lambda: np.savez("faces.npz", X=np.zeros((0, 3, 2)), y=np.zeros(0, int)),
+        ("compare", "faces.npz"),
+        ["no samples"],
+    ),
+    "a wanted share in percent": (nothing, (*EVALUATE, "--at-least", "90"), ["is 90", "0 to 1"]),
+    "a wanted share that is none": (nothing, (*EVALUATE, "--at-least", "nan"), ["is nan"]),
+    "results that are not there": (
+        nothing,
+        ("report", "nothere.json", "-o", "r.html"),
+        ["nothere.json does not exist", "tenfold reproduce"],
+    ),
+    "results of no run": (
+        lambda: Path("other.json").write_text("{}"),
+        ("report", "other.json", "-o", "r.html"),
+        ["other.json is not", "tables.json"],
+    ),
+    "a search without labels": (
+        nothing,
+        ("fit", "faces", "--method", "mpca", "--ranks", "auto", "--no-labels", *FIT),
+        ["--ranks auto", "needs labels"],
+    ),
+    "one class to evaluate": (
+        nothing,
+        (*EVALUATE, "--rows", "8:16"),
+        ["all samples are of class s7", "other classes"],
+    ),
+    "colour for a model of grey": (
+        nothing,
+        (*EVALUATE, "--read", "grey=False", "--resize", "4,3"),
+        ["(4, 3, 3)", "leave out --read grey=False and pass --resize 8,6"],
+    ),
+    "too many ranks for a method that flattens": (
+        nothing,
+        ("fit", "faces", "--method", "csda", "--ranks", "3,3,3", *FIT),
+        ["3 numbers", "2 modes", "CSDA flattens"],
     ),
 }
 
@@ -316,6 +375,25 @@ def test_a_subspace_gives_no_scores(tenfold, faces):
     assert run.code == 2
     assert "MPCA" in run.err
     assert "--method mcsda" in run.err
+
+
+def test_grey_images_for_a_model_of_colour(tenfold, faces):
+    words = ("--read", "grey=no", "--ranks", "2,2,1", *FIT)
+    assert tenfold("fit", "faces", *words).code == 0
+    run = tenfold("evaluate", "model.safetensors", "faces")
+    assert run.code == 2
+    assert run.err.endswith("; pass --read grey=False\n")
+
+
+@pytest.mark.parametrize("shape", [(7,), (4, 5)])
+def test_a_zarr_store_cannot_be_resized(tenfold, here, shape):
+    rng = np.random.default_rng(0)
+    np.savez("learned.npz", X=rng.normal(size=(8, *(size - 1 for size in shape))), y=[1, 2] * 4)
+    zarr.save_group("new.zarr", X=rng.normal(size=(8, *shape)), y=np.array([1, 2] * 4))
+    assert tenfold("fit", "learned.npz", *FIT).code == 0
+    run = tenfold("evaluate", "model.safetensors", "new.zarr")
+    assert run.code == 2
+    assert run.err.endswith("; fit a model to samples of this shape\n")
 
 
 def test_debug_shows_where_it_happened(tenfold, here):

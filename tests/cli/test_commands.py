@@ -144,6 +144,27 @@ def test_the_form_of_the_data_does_not_matter(tenfold, here, pixels, labels, fac
         np.testing.assert_allclose(found, scores["faces"], rtol=tolerance, err_msg=data)
 
 
+def test_switches_are_read_in_any_case(tenfold, npz):
+    words = ("--set", "orthonormal=false", "--positive", "s7", "-o", "m.safetensors")
+    assert tenfold("fit", npz, *words).code == 0
+    assert library.load("m.safetensors").projector.orthonormal is False
+
+
+def test_a_method_that_flattens_takes_ranks_per_mode(tenfold, npz):
+    run = tenfold("fit", npz, "--method", "csda", "--ranks", "3,2", "-o", "m.safetensors", "--json")
+    assert run.code == 0, run.err
+    assert strict_json(run.out)["ranks"] == [6]
+    run = tenfold("compare", npz, "--ranks", "2", "--folds", "2", "--json")
+    ranks = {one["method"]: one["ranks"] for one in strict_json(run.out)["methods"]}
+    assert (ranks["MCSDA"], ranks["CSDA"]) == ([2, 2], [4])
+
+
+def test_every_class_may_have_ranks_of_its_own(tenfold, npz):
+    own = "ranks={'s6': (2, 2), 's7': (3, 2), 's8': (2, 2)}"
+    run = tenfold("fit", npz, "--set", own, "-o", "m.safetensors")
+    assert "8x6 -> 2x2 or 3x2, 24 samples" in run.out
+
+
 def test_rows_choose_samples(tenfold, faces, pixels, labels):
     run = tenfold("fit", faces, "--rows", "::2", "--ranks", "3,3", "-o", "half.safetensors")
     assert run.code == 0, run.err
@@ -188,6 +209,14 @@ def test_csv_parquet_json_and_the_screen_tell_the_same(tenfold, bank):
     assert list(columns) == ["sample", "label", "decision", "score s6", "score s7", "score s8"]
     best = [max(("s6", "s7", "s8"), key=lambda c: columns[f"score {c}"][i]) for i in range(24)]
     assert columns["decision"] == best
+
+
+def test_labels_that_are_dates_become_text(tenfold, here, verifier, pixels):
+    dates = np.array(["2026-11-15"] * len(pixels), dtype="datetime64[D]")
+    np.savez("dated.npz", X=pixels / 255, y=dates)
+    run = tenfold("score", verifier, "dated.npz", "--json")
+    assert run.code == 0, run.err
+    assert strict_json(run.out)["columns"]["label"][0] == "2026-11-15"
 
 
 def test_samples_without_labels_can_be_scored(tenfold, verifier, faces):
@@ -269,9 +298,43 @@ def test_a_label_the_model_does_not_know_counts_as_wrong(tenfold, here, bank, pi
     assert "s99" in facts["confusion"]["labels"]
 
 
-def test_a_wanted_figure_that_is_not_reached_is_an_exit_code(tenfold, verifier):
-    assert tenfold("evaluate", verifier, "faces", "--at-least", "0.5").code == 0
-    assert tenfold("evaluate", verifier, "faces", "--at-least", "1.1").code == 1
+def test_a_wanted_figure_that_is_not_reached_is_an_exit_code(tenfold, verifier, pixels, labels):
+    noisy = pixels / 255 + np.random.default_rng(3).normal(0, 0.25, pixels.shape)
+    np.savez("noisy.npz", X=noisy, y=labels)
+    assert tenfold("evaluate", verifier, "noisy.npz", "--at-least", "0.1").code == 0
+    missed = tenfold("evaluate", verifier, "noisy.npz", "--at-least", "1")
+    assert missed.code == 1
+    assert "below the wanted 100.0 %" in missed.out
+
+
+def test_a_bank_of_two_classes_is_judged_as_one_of_many(tenfold, here, pixels, labels):
+    two = labels != "s8"
+    noisy = pixels[two] / 255 + np.random.default_rng(6).normal(0, 0.4, pixels[two].shape)
+    np.savez("two.npz", X=noisy, y=labels[two])
+    assert tenfold("fit", "two.npz", "--rows", "::2", "-o", "two.safetensors").code == 0
+    facts = strict_json(tenfold("evaluate", "two.safetensors", "two.npz", "--json").out)
+    model = library.load("two.safetensors")
+    expected = library.mean_average_precision(model, noisy, labels[two])
+    assert facts["average_precision"] == pytest.approx(expected)
+    assert expected < 1
+
+
+def test_a_projector_saved_from_python_scores_without_deciding(tenfold, npz, pixels, labels):
+    model = library.MCSDA((3, 3), positive="s7").fit(pixels / 255, labels)
+    model.save("bare.safetensors")
+    shown = tenfold("score", "bare.safetensors", npz)
+    assert shown.code == 0, shown.err
+    assert shown.out.startswith("sample,label,score\n")
+    written = tenfold("score", "bare.safetensors", npz, "-o", "scores.csv")
+    assert written.out == "wrote scores.csv: 24 samples\n"
+
+
+def test_classes_that_are_true_and_false_are_not_accepted_and_rejected(tenfold, here, pixels):
+    np.savez("two.npz", X=pixels[:16] / 255, y=np.arange(16) < 8)
+    assert tenfold("fit", "two.npz", "-o", "two.safetensors").code == 0
+    said = tenfold("score", "two.safetensors", "two.npz", "-o", "scores.csv").out
+    assert "8 True" in said
+    assert "8 False" in said
 
 
 def test_many_classes_are_shown_by_their_errors(tenfold, here):
@@ -345,6 +408,13 @@ def test_inspect_tells_what_the_file_holds(tenfold, verifier):
     assert "8x6" in shown
 
 
+def test_a_model_without_labels_has_no_classes(tenfold, npz):
+    words = ("--method", "mpca", "--no-labels", "-o", "m.safetensors")
+    assert tenfold("fit", npz, *words).code == 0
+    assert strict_json(tenfold("inspect", "m.safetensors", "--json").out)["classes"] is None
+    assert "none, the method needs no labels" in tenfold("inspect", "m.safetensors").out
+
+
 def test_an_exported_model_decides_as_the_model_does(tenfold, verifier, pixels):
     onnxruntime = pytest.importorskip("onnxruntime")
     run = tenfold("export", verifier, "--onnx", "s7.onnx")
@@ -378,6 +448,16 @@ def test_the_demo_ends_with_a_page(tenfold, here):
     assert facts["report"] == "digits.html"
     assert (here / "digits.html").is_file()
     assert [path.name for path in here.iterdir()] == ["digits.html"]
+
+
+def test_an_old_page_is_not_the_report_of_a_demo_that_could_not_write(tenfold, here, monkeypatch):
+    def refuse(*arguments):
+        raise PermissionError("no right to write here")
+
+    (here / "digits.html").write_text("old")
+    monkeypatch.setattr("tenfold.demo.compare", lambda: ([], 0, 0))
+    monkeypatch.setattr("tenfold.demo.write_report", refuse)
+    assert strict_json(tenfold("demo", "-o", "digits.html", "--json").out)["report"] is None
 
 
 def test_a_reproduction_goes_on_where_it_was_and_can_be_reported(tenfold, here):

@@ -124,6 +124,31 @@ def test_progress_and_warnings_stay_out_of_the_output(tenfold, faces):
     assert "--set max_iter=100" in run.err
 
 
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_a_narrow_encoding_does_not_cost_the_work(here, words):
+    X = np.random.default_rng(0).normal(size=(8, 3, 2))
+    np.savez("cafe.npz", X=X, y=["caf\u00e9", "th\u00e9"] * 4)
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    run = start("compare", "cafe.npz", "--positive", "th\u00e9", *words, env=environment)
+    assert run.returncode == 0, run.stderr
+    assert r"th\xe9" in run.stdout or json.loads(run.stdout)["positive"] == "th\u00e9"
+
+
+def test_the_advice_is_more_rounds_than_there_were(tenfold, npz):
+    words = ("--set", "max_iter=150", "--set", "tol=0", "--ranks", "3,3")
+    warned = tenfold("fit", npz, *words, "-o", "m.safetensors").err
+    assert "pass --set max_iter=300 for subspaces that rest, or --set tol=X to" in warned
+    assert "; --set max_iter=300 gives more" in tenfold("compare", npz, *words, "--folds", "2").out
+
+
+def test_the_home_directory_has_its_short_name(tenfold, npz, monkeypatch):
+    (npz.parent / "home").mkdir()
+    monkeypatch.setenv("HOME", str(npz.parent / "home"))
+    run = tenfold("fit", npz, "--output=~/m.safetensors")
+    assert run.code == 0, run.err
+    assert (npz.parent / "home" / "m.safetensors").is_file()
+
+
 # ── Interruption ────────────────────────────────────────────────────────────────────────────────
 
 

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from tenfold.cli.errors import BadInput
-from tenfold.cli.methods import MethodOptions, fitting_parameters, made
-from tenfold.cli.options import (
-    DataOptions,
-    DataPath,
-    FoldCount,
-    label_named,
-    option,
-)
+from tenfold.cli.errors import BadInput, more_rounds
+from tenfold.cli.methods import MethodOptions, made, own_parameters
+from tenfold.cli.options import DataOptions, DataPath, FoldCount, option
 from tenfold.cli.outcome import Outcome, Table
+from tenfold.cli.values import label_named
 
 HOW = (
     "Average precision and ROC AUC: each class against the rest by the distance from its mean, in "
@@ -48,7 +43,8 @@ def compare(
         raise BadInput("comparing needs labels; leave out --no-labels, or pass --labels")
     given = method_options.parameters()
     _check_known(given, ALL_METHODS)
-    estimators = [made(method, fitting_parameters(method, given)) for method in ALL_METHODS]
+    n_modes = len(given.get("sample_shape") or samples.sample_shape)
+    estimators = [made(method, own_parameters(method, given, n_modes)) for method in ALL_METHODS]
     label = None if positive is None else label_named(positive, samples.classes)
     cut = stratified(samples.y, folds, seed)
     results = cross_validated(
@@ -65,7 +61,11 @@ def compare(
         "seed": seed,
         "methods": results,
     }
-    return Outcome(facts, _story(facts))
+    story = _story(facts)
+    if not all(result["converged"] for result in results):
+        more = more_rounds(max(estimator.max_iter for estimator in estimators))
+        story.append(f"Some subspaces still moved in the last round; {more} gives more.")
+    return Outcome(facts, story)
 
 
 def _check_known(given: dict[str, Any], methods: tuple[Any, ...]) -> None:
@@ -102,7 +102,4 @@ def _story(facts: dict[str, Any]) -> list[Table | str]:
     how = HOW.format(what=f"folds, for {facts['positive']}" if alone else "classes and folds")
     if not alone:
         how += " Accuracy: the class with the nearest mean."
-    story: list[Table | str] = [Table(columns, rows, title), how]
-    if not all(result["converged"] for result in facts["methods"]):
-        story.append("Some subspaces still moved in the last round; --set max_iter=100 gives more.")
-    return story
+    return [Table(columns, rows, title), how]

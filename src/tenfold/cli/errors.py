@@ -35,7 +35,6 @@ OPTION_OF = {
 
 PHRASES = {
     r"labelled=False": "--no-labels",
-    r"raise max_iter": "pass --set max_iter=100",
     r"a file that save wrote": "a file that tenfold fit wrote",
     r"\('absolute', number\)": "absolute:NUMBER",
     r" \(data\) there": " there; say where with --data",
@@ -96,6 +95,11 @@ def in_options(message: str) -> str:
     'pass --labels NAME, or --no-labels if there are none'
     """
     message = re.sub(r"\b[a-z_]+(?:=[^ (]*(?:\([^)]*\))?)? \((--[^)]*)\)", r"\1", message)
+    message = re.sub(
+        r"in round (\d+); raise max_iter (.*), or tol to",
+        lambda m: f"in round {m[1]}; pass {more_rounds(int(m[1]))} {m[2]}, or --set tol=X to",
+        message,
+    )
     for ours, spoken in PHRASES.items():
         message = re.sub(ours, spoken, message)
     message = re.sub(r"\bsample_shape=\(([^)]*)\)", _shape_option, message)
@@ -105,6 +109,18 @@ def in_options(message: str) -> str:
         r"^(.+?) does not apply to (.+), which .*; its options are (.+)$", _own, message
     )
     return re.sub(rf"(?:^|(?<=; )|(?<=with ))({names})\b(?= is |$)", _option, message)
+
+
+def more_rounds(present: int) -> str:
+    """The option that allows more rounds than the present number of them.
+
+    Examples
+    --------
+    >>> from tenfold.cli.errors import more_rounds
+    >>> more_rounds(20), more_rounds(150)
+    ('--set max_iter=100', '--set max_iter=300')
+    """
+    return f"--set max_iter={max(100, 2 * present)}"
 
 
 def _option(match: re.Match[str]) -> str:

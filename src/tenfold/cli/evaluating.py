@@ -11,7 +11,7 @@ from tenfold.algebra import Array
 from tenfold.cli.errors import BadInput
 from tenfold.cli.outcome import Table
 from tenfold.datasets import TensorDataset
-from tenfold.plots.fitted import class_scores, in_blocks
+from tenfold.plots.fitted import as_learned, class_scores, in_blocks
 from tenfold.report.judging import Judgement, judge
 
 MOST_COLUMNS = 12  # a wider confusion matrix is shown as a list of its largest errors
@@ -32,7 +32,7 @@ def evaluated(model: Any, data: TensorDataset) -> dict[str, Any]:
     dict
         Ready for JSON. Means are over the classes that have samples here.
     """
-    y = _labels_as_learned(data, model)
+    y = as_learned(np.asarray(data.y), model.classes_)
     judged = [judge(found) for found in class_scores(model, data.X, y)]
     present = [one for one in judged if one.average_precision is not None]
     if not present:
@@ -60,22 +60,12 @@ def evaluated(model: Any, data: TensorDataset) -> dict[str, Any]:
     return facts
 
 
-def _labels_as_learned(data: TensorDataset, model: Any) -> Array:
-    """Labels in the type of the model's: "7" and 7 are the same class."""
-    y, classes = np.asarray(data.y), model.classes_
-    if y.dtype.kind == classes.dtype.kind:
-        return y
-    return y.astype(str) if classes.dtype.kind == "U" else _converted(y, classes)
-
-
-def _converted(y: Array, classes: Array) -> Array:
-    learned = {str(label): label for label in classes.tolist()}
-    converted = np.empty(len(y), dtype=object)
-    converted[:] = [learned.get(str(label), label) for label in y.tolist()]
-    return converted
-
-
 def _refuse(data: TensorDataset, judged: list[Judgement]) -> None:
+    if any(one.n_positive for one in judged):  # then there are no others
+        raise BadInput(
+            f"all samples are of class {data.classes[0]}; judging needs samples of other classes, "
+            "too"
+        )
     wanted = ", ".join(str(one.label) for one in judged[:5]) + ("..." if len(judged) > 5 else "")
     there = ", ".join(map(str, data.classes[:5])) + ("..." if len(data.classes) > 5 else "")
     raise BadInput(

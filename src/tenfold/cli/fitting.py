@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tenfold.cli.errors import BadInput
 from tenfold.cli.methods import (
     MethodOptions,
+    flat_parameters,
     is_class_specific,
     made,
     method_named,
@@ -18,13 +19,12 @@ from tenfold.cli.options import (
     DataOptions,
     DataPath,
     FoldCount,
-    label_named,
-    number_or,
     option,
     output_file,
     require,
 )
 from tenfold.cli.outcome import Outcome, Table
+from tenfold.cli.values import label_named, number_or
 
 if TYPE_CHECKING:
     from tenfold.datasets import TensorDataset
@@ -97,9 +97,12 @@ def _estimator(
     from tenfold.verifier import ClassSpecificVerifier
 
     method = method_named(name)
-    projector = made(method, options.parameters())
+    given = options.parameters()
+    n_modes = len(given.get("sample_shape") or data.sample_shape)
+    projector = made(method, flat_parameters(method, given, n_modes))
     if data.y is None and (projector.needs_labels or options.searches):
-        raise BadInput(f"{method.__name__} needs labels; leave out --no-labels, or pass --labels")
+        who = method.__name__ if projector.needs_labels else "--ranks auto, to judge ranks by,"
+        raise BadInput(f"{who} needs labels; leave out --no-labels, or pass --labels")
     if positive is None and false_accept_rate is not None:
         raise BadInput("--false-accept-rate sets the threshold of one class; add --positive CLASS")
     if not is_class_specific(method):
@@ -142,7 +145,8 @@ def _story(output: Path, facts: dict[str, Any]) -> list[Table | str]:
         "ClassSpecificClassifier": f"bank of {facts['classes']} {facts['method']} models",
     }.get(facts["kind"], f"{facts['method']} subspace")
     shape = "x".join(map(str, facts["sample_shape"]))
-    ranks = "x".join(map(str, facts["ranks"]))
+    each = facts["ranks"] if isinstance(facts["ranks"], list) else [facts["ranks"]]
+    ranks = " or ".join("x".join(map(str, one)) for one in each)
     lines: list[Table | str] = [
         f"{what}: {shape} -> {ranks}, {facts['samples']} samples, {facts['seconds']:.1f} s"
     ]

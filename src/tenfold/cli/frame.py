@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -52,7 +53,7 @@ def framed(work: Callable[..., Outcome]) -> Callable[..., None]:
                 warnings.simplefilter("ignore")  # libraries about one another
                 warnings.simplefilter("default", UserWarning)
                 warnings.showwarning = _Warner()
-                outcome = work(**values)
+                outcome = work(**{name: _at_home(value) for name, value in values.items()})
             print_outcome(outcome, as_json=manner.as_json)
             sys.stdout.flush()
         except BrokenPipeError:  # the reader, such as head, has seen enough; typer knows how
@@ -100,6 +101,11 @@ def _parameters(group: type) -> list[inspect.Parameter]:
 def _taken(group: type, values: dict[str, Any]) -> Any:
     """A dataclass from its part of the values, which are taken out."""
     return group(**{field.name: values.pop(field.name) for field in fields(group)})
+
+
+def _at_home(value: Any) -> Any:
+    """A path with the home directory for ``~``, which shells leave alone in ``--output=~/x``."""
+    return value.expanduser() if isinstance(value, Path) and value.parts[:1] == ("~",) else value
 
 
 class _Warner:

@@ -30,7 +30,7 @@ def inspect(model: ModelPath) -> Outcome:
         "summary": header["summary"],
         "estimator": " ".join(repr(estimator).split()),
         "parameters": _parameters(estimator),
-        "classes": estimator.classes_,
+        "classes": estimator.classes_ if getattr(estimator, "needs_labels", True) else None,
         "threshold": getattr(estimator, "threshold_", None),
         "error_rates": getattr(estimator, "error_rates_", None),
         "arrays": {name: array.shape for name, array in arrays.items()},
@@ -89,10 +89,8 @@ def report(
 
 def _subject(subject: Path, data: Path | None, options: DataOptions) -> tuple[Any, Any]:
     """The model with its samples, or the results of an experiment."""
-    if subject.is_dir():
+    if subject.is_dir() or subject.suffix.lower() == ".json":  # a run, or its results.json
         return subject, None
-    if subject.suffix.lower() == ".json":  # results.json of a run
-        return subject.parent, None
     model = load_model(subject)
     if data is None:
         raise BadInput(f"a report on a model needs samples: tenfold report {subject} DATA -o ...")
@@ -108,16 +106,22 @@ def _parameters(estimator: Any) -> dict[str, Any]:
     }
 
 
+def _classes(labels: Any) -> str:
+    if labels is None:
+        return "none, the method needs no labels"
+    names = [str(label) for label in labels.tolist()]
+    return f"{len(names)}: {', '.join(names[:6])}{', ...' * (len(names) > 6)}"
+
+
 def _inspection(facts: dict[str, Any]) -> list[Table | str]:
     summary = facts["summary"]
     ranks = sorted({tuple(ranks) for ranks in summary["ranks"]})
     rested = sum(summary["converged"])
-    classes = [str(label) for label in facts["classes"].tolist()]
     rows = [
         ["model", facts["estimator"]],
         ["samples", "x".join(map(str, summary["sample_shape"]))],
         ["ranks", ", ".join("x".join(map(str, one)) for one in ranks[:5])],
-        ["classes", f"{len(classes)}: {', '.join(classes[:6])}{', ...' * (len(classes) > 6)}"],
+        ["classes", _classes(facts["classes"])],
         ["at rest", f"{rested} of {len(summary['converged'])} in {max(summary['n_iter'])} rounds"],
     ]
     if facts["threshold"] is not None:

@@ -9,7 +9,8 @@ from pkgutil import iter_modules
 from typing import Annotated, Any
 
 from tenfold.cli.errors import BadInput
-from tenfold.cli.options import assignments, number_or, option, ridge_value, whole_numbers
+from tenfold.cli.options import option
+from tenfold.cli.values import assignments, number_or, ridge_value, whole_numbers
 
 
 def method_names() -> list[str]:
@@ -97,12 +98,42 @@ def made(method: Any, parameters: dict[str, Any]) -> Any:
     return method(**parameters)
 
 
-def fitting_parameters(method: Any, parameters: dict[str, Any]) -> dict[str, Any]:
-    """The parameters that a method has, with ranks that fit it.
+def own_parameters(method: Any, parameters: dict[str, Any], n_modes: int) -> dict[str, Any]:
+    """The parameters that a method has, of those given to all methods.
 
-    A method that flattens its samples gets as many dimensions as the ranks of all modes give.
+    A method that flattens its samples gets as many dimensions as the ranks of all modes give, so
+    one rank for every mode is a power here.
+
+    Examples
+    --------
+    >>> from tenfold import CSDA, MCSDA
+    >>> from tenfold.cli.methods import own_parameters
+    >>> own_parameters(MCSDA, {"ranks": 3}, 2), own_parameters(CSDA, {"ranks": 3}, 2)
+    ({'ranks': 3}, {'ranks': 9})
     """
     own = {name: value for name, value in parameters.items() if name in method().get_params()}
-    if method.flattens and isinstance(own.get("ranks"), tuple):
-        own["ranks"] = prod(own["ranks"])
-    return own
+    ranks = own.get("ranks")
+    if method.flattens and isinstance(ranks, int) and not isinstance(ranks, bool):
+        own["ranks"] = ranks**n_modes
+    return flat_parameters(method, own, n_modes)
+
+
+def flat_parameters(method: Any, parameters: dict[str, Any], n_modes: int) -> dict[str, Any]:
+    """The parameters, with ranks per mode multiplied for a method that flattens its samples.
+
+    Examples
+    --------
+    >>> from tenfold import CSDA
+    >>> from tenfold.cli.methods import flat_parameters
+    >>> flat_parameters(CSDA, {"ranks": (3, 2)}, 2), flat_parameters(CSDA, {"ranks": 5}, 2)
+    ({'ranks': 6}, {'ranks': 5})
+    """
+    ranks = parameters.get("ranks")
+    if not method.flattens or not isinstance(ranks, tuple | list):
+        return parameters
+    if len(ranks) not in (1, n_modes):
+        raise BadInput(
+            f"--ranks has {len(ranks)} numbers, but the samples have {n_modes} modes; pass one per "
+            f"mode, or the dimensions to keep: {method.__name__} flattens samples"
+        )
+    return {**parameters, "ranks": prod(ranks)}

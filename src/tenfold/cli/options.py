@@ -1,8 +1,7 @@
-"""Options that several commands share, and how their texts become values."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from math import prod
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tenfold.cli.errors import BadInput
+from tenfold.cli.values import assignments, whole_numbers
 
 if TYPE_CHECKING:
     from tenfold.datasets import TensorDataset
@@ -64,7 +64,7 @@ class DataOptions:
             "sample_shape": None if self.shape is None else whole_numbers("--shape", self.shape),
             "resize": None if self.resize is None else self._size(),
             "labelled": False if self.no_labels or beside else None,
-            **assignments("--read", self.more or []),
+            **self._read(),
         }
         if self.labels is not None and not (beside or self.no_labels):
             options |= self._named_labels(path)
@@ -84,14 +84,22 @@ class DataOptions:
         came, wanted = data.sample_shape, tuple(model.sample_shape_)
         if came == wanted or came == (prod(wanted),):
             return data
-        advice = "fit a model to samples of this shape"
-        if path.is_dir() and len(came) == len(wanted) and came[2:] == wanted[2:]:
-            advice = f"pass --resize {wanted[0]},{wanted[1]}"
-        elif sorted(came) == sorted(wanted):
-            advice = "transpose the samples"
         raise BadInput(
-            f"{path} has samples of shape {came}, but the model was fitted on {wanted}; {advice}"
+            f"{path} has samples of shape {came}, but the model was fitted on {wanted}; "
+            f"{_advice(data, wanted)}"
         )
+
+    def _read(self) -> dict[str, Any]:
+        """What --read says, if it has a value that a loader can take."""
+        given = assignments("--read", self.more or [])
+        for name in ("grey", "labelled"):
+            if not isinstance(given.get(name, True), bool):
+                raise BadInput(f"--read {name} is {given[name]!r}; expected true or false")
+        for name, own in (("sample_shape", "--shape"), ("resize", "--resize")):
+            sizes = given.get(name, ())
+            if not isinstance(sizes, tuple) or not all(isinstance(size, int) for size in sizes):
+                raise BadInput(f"--read {name} is {sizes!r}; pass {own} 40,30 instead")
+        return given
 
     def _named_labels(self, path: Path) -> dict[str, Any]:
         """Which argument of the loader names the labels inside the file."""
@@ -113,7 +121,8 @@ class DataOptions:
     def _slice(self) -> slice:
         try:
             parts = [int(part) if part else None for part in str(self.rows).split(":")]
-            if not 2 <= len(parts) <= 3 or (len(parts) == 3 and (parts[2] or 1) < 1):
+            step = parts[2] if len(parts) > 2 else None
+            if not 2 <= len(parts) <= 3 or (step is not None and step < 1):
                 raise ValueError(parts)
         except ValueError:
             raise BadInput(
@@ -122,99 +131,23 @@ class DataOptions:
         return slice(*parts)
 
 
+def _advice(data: TensorDataset, wanted: tuple[int, ...]) -> str:
+    """How samples could get the shape that a model wants."""
+    came = data.sample_shape
+    if data.mode_names[:2] == ("row", "column"):  # images, which can be read in other ways
+        ways = [f"--resize {wanted[0]},{wanted[1]}"] if came[:2] != wanted[:2] else []
+        if (len(came), wanted[2:]) == (2, (3,)):
+            return f"pass {' '.join([*ways, '--read grey=False'])}"
+        if (came[2:], len(wanted)) == ((3,), 2):
+            return " and ".join(["leave out --read grey=False", *(f"pass {way}" for way in ways)])
+        if came[2:] == wanted[2:]:
+            return f"pass {ways[0]}"
+    if sorted(came) == sorted(wanted):
+        return "transpose the samples"
+    return "fit a model to samples of this shape"
+
+
 FoldCount = Annotated[int, option("--folds", metavar="N", text="Of the cross-validation; 5.")]
-
-
-def whole_numbers(option: str, text: str) -> tuple[int, ...]:
-    """Numbers between commas.
-
-    Examples
-    --------
-    >>> from tenfold.cli.options import whole_numbers
-    >>> whole_numbers("--shape", "40,30")
-    (40, 30)
-    """
-    try:
-        numbers = tuple(int(part) for part in text.replace("x", ",").split(","))
-    except ValueError:
-        numbers = ()
-    if not numbers or min(numbers) < 1:
-        raise BadInput(f"{option} is {text!r}; expected whole numbers such as {option} 40,30")
-    return numbers
-
-
-def number_or(option: str, text: str, *words: str) -> Any:
-    """A number, or one of some words.
-
-    Examples
-    --------
-    >>> from tenfold.cli.options import number_or
-    >>> number_or("--shrinkage", "0.5", "auto"), number_or("--shrinkage", "auto", "auto")
-    (0.5, 'auto')
-    """
-    if text in words:
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        expected = " or ".join(["a number", *words])
-        raise BadInput(f"{option} is {text!r}; expected {expected}") from None
-
-
-def ridge_value(text: str) -> Any:
-    """A relative ridge, or an absolute one as the paper has it.
-
-    Examples
-    --------
-    >>> from tenfold.cli.options import ridge_value
-    >>> ridge_value("0.001"), ridge_value("absolute:0.01")
-    (0.001, ('absolute', 0.01))
-    """
-    word, colon, number = text.rpartition(":")
-    if colon and word == "absolute":
-        return ("absolute", number_or("--ridge", number))
-    try:
-        return float(text)
-    except ValueError:
-        raise BadInput(f"--ridge is {text!r}; expected a number or absolute:NUMBER") from None
-
-
-def assignments(option: str, pairs: list[str]) -> dict[str, Any]:
-    """Parameters from texts like ``max_iter=100`` and ``solver=trace_ratio``.
-
-    Examples
-    --------
-    >>> from tenfold.cli.options import assignments
-    >>> assignments("--set", ["max_iter=100", "solver=trace_ratio", "orthonormal=False"])
-    {'max_iter': 100, 'solver': 'trace_ratio', 'orthonormal': False}
-    """
-    values: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if not equals or not name.isidentifier():
-            raise BadInput(f"{option} is {pair!r}; expected NAME=VALUE, such as max_iter=100")
-        try:
-            values[name] = ast.literal_eval(text)
-        except (ValueError, SyntaxError):
-            values[name] = text  # a word
-    return values
-
-
-def label_named(text: str, classes: Any) -> Any:
-    """The label that reads `text`, whatever its type.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tenfold.cli.options import label_named
-    >>> label_named("7", np.array([3, 7]))
-    7
-    """
-    for label in classes.tolist():
-        if str(label) == text:
-            return label
-    shown = ", ".join(map(str, classes[:10])) + (", ..." if len(classes) > 10 else "")
-    raise BadInput(f"--positive is {text!r}, which is not among the labels: {shown}")
 
 
 def require(what: str, extra: str, *libraries: str) -> None:

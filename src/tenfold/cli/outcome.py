@@ -54,6 +54,8 @@ class Outcome:
 
 def print_outcome(outcome: Outcome, *, as_json: bool) -> None:
     """Write an outcome to standard output: JSON, rich tables on a terminal, or plain ones."""
+    if hasattr(sys.stdout, "reconfigure"):  # a narrow encoding must not cost the finished work
+        sys.stdout.reconfigure(errors="backslashreplace")
     if as_json:
         sys.stdout.write(as_json_text(outcome.facts) + "\n")
         return
@@ -106,7 +108,7 @@ def _print_rich(table: Table) -> None:
 
 
 def as_json_text(value: Any) -> str:
-    """Strict JSON: what is not a finite number becomes null.
+    """Strict JSON in ASCII: what is not a finite number becomes null, a date becomes text.
 
     Examples
     --------
@@ -115,7 +117,7 @@ def as_json_text(value: Any) -> str:
     >>> print(as_json_text({"ap": np.float64(0.5), "auc": np.nan, "ranks": (7, 7)}))
     {"ap": 0.5, "auc": null, "ranks": [7, 7]}
     """
-    return json.dumps(_plain_value(value), allow_nan=False, ensure_ascii=False)
+    return json.dumps(_plain_value(value), allow_nan=False, default=str)
 
 
 def _plain_value(value: Any) -> Any:

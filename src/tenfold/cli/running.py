@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from tenfold.cli.errors import BadInput
 from tenfold.cli.options import option, output_file
 from tenfold.cli.outcome import Outcome, Table
 
@@ -31,15 +32,15 @@ def demo(
 
     output_file(output, ".html", ".htm")
     rows, n_learned, n_held_out = shown.compare()
-    page = shown.write_page(output)
+    page, where = shown.write_page(output)
     facts = {
         "learned_from": n_learned,
         "held_out": n_held_out,
         "methods": [asdict(row) for row in rows],
-        "report": output if output.is_file() else None,
+        "report": page,
     }
     head = f"{n_learned} handwritten digits of 8x8 to learn from, {n_held_out} held out.\n"
-    return Outcome(facts, [head, shown.table(rows), f"\n{shown.REMARK}\n\n{page}\n\n{shown.NEXT}"])
+    return Outcome(facts, [head, shown.table(rows), f"\n{shown.REMARK}\n\n{where}\n\n{shown.NEXT}"])
 
 
 def reproduce(
@@ -72,6 +73,8 @@ def reproduce(
     from tenfold import experiments
     from tenfold.experiments.tables import shown
 
+    if name not in _experiments():
+        raise BadInput(f"there is no experiment {name!r}; choose {', '.join(_experiments())}")
     if name == "complexity":
         result = experiments.complexity(out=out, quick=quick, seed=seed)
     else:

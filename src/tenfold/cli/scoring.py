@@ -36,14 +36,14 @@ def score(
     estimator = scoring_model(model)
     samples = data_options.load_for(estimator, data)
     columns = scored(estimator, samples)
-    decisions = columns["accepted" if "accepted" in columns else "decision"]
     facts: dict[str, Any] = {"model": model, "data": data, "samples": len(samples)}
     if output is None:
         return Outcome({**facts, "columns": columns}, [as_csv(columns).rstrip("\n")])
     write_scores(output, columns)
-    facts |= {"output": output, "decisions": _counts(decisions)}
+    facts |= {"output": output, "decisions": _counts(columns)}
     counts = ", ".join(f"{count} {name}" for name, count in facts["decisions"].items())
-    return Outcome(facts, [f"wrote {output}: {len(samples)} samples; {counts}"])
+    decided = f"; {counts}" if counts else ""
+    return Outcome(facts, [f"wrote {output}: {len(samples)} samples{decided}"])
 
 
 def evaluate(
@@ -65,6 +65,8 @@ def evaluate(
     """
     from tenfold.cli.evaluating import evaluated, evaluation_story
 
+    if at_least is not None and not 0 <= at_least <= 1:
+        raise BadInput(f"--at-least is {at_least:g}; expected a share from 0 to 1, such as 0.9")
     estimator = scoring_model(model)
     samples = data_options.load_for(estimator, data)
     if samples.y is None:
@@ -88,7 +90,10 @@ def scoring_model(path: Path) -> Any:
     return model
 
 
-def _counts(decisions: Any) -> dict[str, int]:
-    words = {True: "accepted", False: "rejected"}
-    named = [words.get(one, one) if isinstance(one, bool) else one for one in decisions.tolist()]
-    return {str(name): count for name, count in Counter(named).most_common()}
+def _counts(columns: Any) -> dict[str, int]:
+    """How often each decision came; nothing of a projector, which scores and does not decide."""
+    if "accepted" in columns:
+        named = ["accepted" if one else "rejected" for one in columns["accepted"].tolist()]
+    else:
+        named = [str(one) for one in columns["decision"].tolist()] if "decision" in columns else []
+    return dict(Counter(named).most_common())

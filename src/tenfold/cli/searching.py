@@ -104,6 +104,8 @@ def stratified(y: Any, n_folds: int, seed: int = 0) -> StratifiedKFold:
     StratifiedKFold
         The folds.
     """
+    if not len(y):
+        raise BadInput("there are no samples, but cross-validation needs 2 or more of every class")
     label, fewest = min(Counter(y.tolist()).items(), key=lambda item: item[1])
     if n_folds < 2:
         raise BadInput(f"--folds is {n_folds}; expected 2 or more")

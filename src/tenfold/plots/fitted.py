@@ -128,3 +128,21 @@ def in_blocks(function: Callable[[Array], Array], X: Any) -> Array:
         return function(X)
     blocks = row_blocks(shape[0], 8 * prod(shape[1:]))
     return np.concatenate([function(np.asarray(X[block])) for block in blocks])
+
+
+def as_learned(y: Array, classes: Array) -> Array:
+    """Labels in the type of the classes, where both read the same: "7" and 7 are one class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.plots.fitted import as_learned
+    >>> as_learned(np.array(["7", "x"]), np.array([6, 7])).tolist()
+    [7, 'x']
+    """
+    if y.dtype.kind == classes.dtype.kind:
+        return y
+    in_writing = {str(label): label for label in classes.tolist()}
+    learned = np.empty(len(y), dtype=object)
+    learned[:] = [in_writing.get(str(label), label) for label in y.tolist()]
+    return learned

@@ -55,6 +55,8 @@ def read_run(results: str | os.PathLike[str]) -> Run:
         Its tables, records and facts.
     """
     place = Path(results)
+    if not place.exists():
+        raise FileNotFoundError(f"{place} does not exist; pass what tenfold reproduce wrote to")
     folder = place if place.is_dir() else place.parent
     try:
         told = json.loads((folder / "tables.json").read_text(encoding="utf-8"))
@@ -64,8 +66,8 @@ def read_run(results: str | os.PathLike[str]) -> Run:
         return Run(told["title"], told["tables"], results["records"], facts, quick)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise FileNotFoundError(
-            f"{folder} is not the folder of a finished run: {Path(error.filename).name} is not "
-            "there; pass what tenfold reproduce wrote to"
+            f"{place} is not the folder of a finished run, nor a file in one: "
+            f"{Path(error.filename).name} is not there; pass what tenfold reproduce wrote to"
         ) from error
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(

@@ -12,7 +12,15 @@ import numpy as np
 from tenfold.algebra import Array
 from tenfold.datasets import TensorDataset
 from tenfold.datasets.locations import natural_key
-from tenfold.plots.fitted import Part, class_scores, in_blocks, innermost, parts_of, scores_classes
+from tenfold.plots.fitted import (
+    Part,
+    as_learned,
+    class_scores,
+    in_blocks,
+    innermost,
+    parts_of,
+    scores_classes,
+)
 from tenfold.report.figures import Studio
 from tenfold.report.judging import Judgement, judge
 from tenfold.report.pictures import Album
@@ -118,21 +126,3 @@ class Subject:
         """What to call sample i."""
         files = self.data.sample_info.get("file")
         return f"sample {i}" if files is None else str(files[i])
-
-
-def as_learned(y: Array, classes: Array) -> Array:
-    """Labels in the type of the classes, where they are the same in writing.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tenfold.report.subject import as_learned
-    >>> as_learned(np.array(["7", "x"]), np.array([6, 7])).tolist()
-    [7, 'x']
-    """
-    if y.dtype.kind == classes.dtype.kind:
-        return y
-    in_writing = {str(label): label for label in classes.tolist()}
-    learned = np.empty(len(y), dtype=object)
-    learned[:] = [in_writing.get(str(label), label) for label in y.tolist()]
-    return learned
