@@ -314,7 +314,7 @@ def test_no_sample_is_left_out_in_silence():
     with pytest.raises(ValueError, match=r"a weight is -1.0; weights must not be negative"):
         ClassMoments.from_batch(X, y, np.array([1, 1, 1, 1, 1, -1.0]))
     many = np.arange(20)
-    with pytest.raises(ValueError, match=r"labels are numbers \(0, ...\) .* are text \(0, ...\)"):
+    with pytest.raises(ValueError, match=r"labels are numbers \(0, ...\) .* are text \('0', ...\)"):
         ClassMoments.from_batch(np.ones((20, 2)), many, classes=np.unique(many.astype(str)))
     blocks = [(np.ones((20, 2)), many.astype(str), None), (np.ones((20, 2)), many, None)]
     with pytest.raises(ValueError, match="convert one of them"):

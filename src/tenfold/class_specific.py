@@ -77,11 +77,13 @@ class ClassSpecificProjector(TensorProjector):
             Between 0 and 1.
         """
         scores = np.asarray(self.decision_function(X))
-        is_positive = check.check_labels(self, scores, y) == self.classes_[self._positive()]
+        labels, positive = check.check_labels(self, scores, y), self.classes_[self._positive()]
+        check.check_same_kind(labels, self.classes_)
+        is_positive = labels == positive
         if not is_positive.any():
             raise ValueError(
-                f"there is no sample of the positive class {self.classes_[self._positive()]!r} "
-                "to score; average precision needs at least one"
+                f"there is no sample of the positive class {check.plain(positive)!r} to score; "
+                "average precision needs at least one"
             )
         return float(average_precision_score(is_positive, scores, sample_weight=sample_weight))
 

@@ -170,11 +170,17 @@ class SamplePart:
         if not self._can_be_kept:
             return None
         if mode not in self._cache:
-            padded = np.zeros((len(self.members), self._largest, *self.centres.shape[1:]))
-            for group, rows in zip(padded, self.members, strict=True):
-                group[: len(rows)] = self._about_centres(rows)
-            self._cache[mode] = turned(padded, mode)
+            self._cache[mode] = turned(self._side_by_side, mode)
         return self._cache[mode]
+
+    @cached_property
+    def _side_by_side(self) -> Array:
+        if len(self.members) == 1:
+            return self._about_centres(self.members[0])[None]
+        padded = np.zeros((len(self.members), self._largest, *self.centres.shape[1:]))
+        for group, rows in zip(padded, self.members, strict=True):
+            group[: len(rows)] = self._about_centres(rows)
+        return padded
 
     @cached_property
     def _cache(self) -> dict[int, Array]:
@@ -200,11 +206,14 @@ class SamplePart:
         for block in row_blocks(len(rows), 8 * prod(self.centres.shape[1:])):
             yield self._about_centres(rows[block])
 
-    def _about_centres(self, rows: Array) -> Array:
-        Z = self.X[rows] - self.centres[self.centre_of[rows]]
+    def _about_centres(self, rows: Any) -> Array:
+        if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
+            rows = slice(rows[0], rows[-1] + 1)  # a view; the difference is a copy anyway
+        one = len(self.centres) == 1
+        Z = self.X[rows] - (self.centres if one else self.centres[self.centre_of[rows]])
         if self.weights is not None:
             Z *= np.sqrt(self.weights[rows]).reshape(-1, *[1] * (Z.ndim - 1))
-        return Z
+        return np.asarray(Z)
 
     def tabulated(self) -> TablePart:
         """The same scatters as packed tables."""

@@ -23,6 +23,7 @@ from tenfold.solvers import with_fixed_signs
 from tenfold.sources import Source
 from tenfold.sums import gather
 
+THIN = 16  # columns of a product that take as long as fewer
 READ = 16  # models that one reading of a table could answer
 TURN = 100  # flops that could be done while one number of a sample is centred and turned
 PACK = 300  # flops that could be done while one number of a table is made symmetric and packed
@@ -61,15 +62,15 @@ class Workload:
     def sample_flops(self, n: float, shape: tuple[int, ...], groups: int = 1) -> float:
         """Flops to ask groups of n samples the same; every model asks one group.
 
-        Thin products are a little slower. Samples are centred and turned for every group, once
-        if they can be kept and else in every round.
+        Products are a little slower than square ones. Samples are centred and turned for every
+        group, once if they can be kept and else in every round.
         """
         size, flops = prod(shape), 0.0
         for mode, size_k in enumerate(shape):
             others = [q for q in range(len(shape)) if q != mode]
             width = float(size)
             for q in sorted(others, key=lambda q: self.ranks[q] / shape[q]):
-                flops += 2 * width * self.ranks[q]
+                flops += 2 * width * max(self.ranks[q], THIN)
                 width *= self.ranks[q] / shape[q]
             flops += 2 * width * size_k
         turns = 1 if 8 * n * size * groups <= BLOCK_BYTES else self.rounds

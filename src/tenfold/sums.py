@@ -128,9 +128,14 @@ def check_same_kind(labels: Array, classes: Array) -> None:
     if len(set(is_text)) > 1:
         came, known = (["numbers", "text"][text] for text in is_text)
         raise ValueError(
-            f"labels are {came} ({labels[0]!s}, ...) and the classes known so far are {known} "
-            f"({classes[0]!s}, ...); convert one of them, as with y.astype(str)"
+            f"labels are {came} ({_shown(labels)}, ...) and the classes known so far are {known} "
+            f"({_shown(classes)}, ...); convert one of them, as with y.astype(str)"
         )
+
+
+def _shown(labels: Array) -> str:
+    """The first of some labels as it is typed."""
+    return repr(labels[:1].tolist()[0])
 
 
 def merged(
