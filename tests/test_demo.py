@@ -47,7 +47,7 @@ def test_the_precision_of_the_demo_is_that_of_scikit_learn():
             for d, mean in enumerate(means)
         ]
     )
-    found = demo.mean_average_precision(demo.mean_images(X, y)(Z), z)
+    found = demo.mean_average_precision(demo.mean_images(X, y), Z, z)
     assert abs(found - expected) < 1e-4  # ties may fall either way
 
 

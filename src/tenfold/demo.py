@@ -15,7 +15,6 @@ from time import perf_counter
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
 
 from tenfold.algebra import Array
@@ -23,12 +22,30 @@ from tenfold.classifier import ClassSpecificClassifier
 from tenfold.datasets import TensorDataset, load_digits_tensor
 from tenfold.methods import CMDA, CSDA, MCSDA
 from tenfold.report import write_report
+from tenfold.scoring import mean_average_precision
 
 SIDE = 5  # the rank of both modes; CSDA keeps SIDE**2 dimensions
 
 REPORT = "tenfold-demo.html"  # in the current folder
 
-Scorer = Callable[[Array], Array]  # images (n, 8, 8) -> scores (n, 10), one column per digit
+
+@dataclass(frozen=True)
+class Distances:
+    """What a bank has and `mean_average_precision` asks for, of methods that make no bank.
+
+    Parameters
+    ----------
+    classes_ : ndarray of shape (10,)
+        The digits.
+    distances : callable
+        From images (n, 8, 8) to distances (n, 10), one column per digit.
+    """
+
+    classes_: Array
+    distances: Callable[[Array], Array]
+
+
+Model = ClassSpecificClassifier | Distances
 
 
 @dataclass(frozen=True)
@@ -56,26 +73,29 @@ class Row:
     seconds: float
 
 
-def mean_images(X: Array, y: Array) -> Scorer:
+def mean_images(X: Array, y: Array) -> Distances:
     """No subspace at all: the distance to the mean image of a digit."""
-    means = np.stack([X[y == digit].mean(axis=0) for digit in np.unique(y)])
-    return lambda Z: -np.linalg.norm(Z[:, None] - means, axis=(2, 3))
+    digits = np.unique(y)
+    means = np.stack([X[y == digit].mean(axis=0) for digit in digits])
+    return Distances(digits, lambda Z: np.linalg.norm(Z[:, None] - means, axis=(2, 3)))
 
 
-def class_specific(projector: MCSDA | CSDA, X: Array, y: Array) -> Scorer:
+def class_specific(projector: MCSDA | CSDA, X: Array, y: Array) -> ClassSpecificClassifier:
     """One subspace per digit, all learned from one pass over the images."""
-    bank = ClassSpecificClassifier(projector).fit(X, y)
-    return lambda Z: np.stack([p.decision_function(Z) for p in bank.projectors_], axis=1)
+    return ClassSpecificClassifier(projector).fit(X, y)
 
 
-def one_against_the_rest(X: Array, y: Array) -> Scorer:
-    """CMDA on ten problems of two classes; scores are distances to the mean of the digit."""
-    models = [CMDA(ranks=SIDE).fit(X, y == digit) for digit in np.unique(y)]
-    means = [model.transform(X[y == d].mean(axis=0)[None]) for d, model in enumerate(models)]
-    pairs = list(zip(models, means, strict=True))
-    return lambda Z: np.stack(
-        [-np.linalg.norm(model.transform(Z) - mean, axis=1) for model, mean in pairs], axis=1
-    )
+def one_against_the_rest(X: Array, y: Array) -> Distances:
+    """CMDA on ten problems of two classes; distances are those to the mean of the digit."""
+    digits = np.unique(y)
+    models = [CMDA(ranks=SIDE).fit(X, y == digit) for digit in digits]
+    means = [m.transform(X[y == d].mean(axis=0)[None]) for d, m in zip(digits, models, strict=True)]
+
+    def distances(Z: Array) -> Array:
+        pairs = zip(models, means, strict=True)
+        return np.stack([np.linalg.norm(m.transform(Z) - mean, axis=1) for m, mean in pairs], 1)
+
+    return Distances(digits, distances)
 
 
 def halves() -> tuple[TensorDataset, TensorDataset]:
@@ -92,7 +112,7 @@ def compare() -> tuple[list[Row], int, int]:
     (X, y), (X_held_out, y_held_out) = halves()
     size, kept, folded = X[0].size, SIDE**2, f"{SIDE}x{SIDE}"
     tensor_numbers = SIDE * sum(X.shape[1:])
-    methods: list[tuple[str, str, int, Callable[[], Scorer]]] = [
+    methods: list[tuple[str, str, int, Callable[[], Model]]] = [
         ("mean image", "8x8", 0, lambda: mean_images(X, y)),
         ("CMDA", folded, tensor_numbers, lambda: one_against_the_rest(X, y)),
         ("MCSDA", folded, tensor_numbers, lambda: class_specific(MCSDA(ranks=SIDE), X, y)),
@@ -100,27 +120,20 @@ def compare() -> tuple[list[Row], int, int]:
     ]
     rows = []
     for name, kept_shape, learned, learn in methods:
-        scorer, seconds = timed(learn)
-        precision = mean_average_precision(scorer(X_held_out), y_held_out)
+        model, seconds = timed(learn)
+        precision = mean_average_precision(model, X_held_out, y_held_out)
         rows.append(Row(name, kept_shape, learned, precision, seconds))
     return rows, len(X), len(X_held_out)
 
 
-def timed(learn: Callable[[], Scorer]) -> tuple[Scorer, float]:
+def timed(learn: Callable[[], Model]) -> tuple[Model, float]:
     """What was learned, and in how many seconds."""
     start = perf_counter()
     with warnings.catch_warnings():
         # Twenty rounds, as in the paper; subspaces that still move a little rank as well.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        scorer = learn()
-    return scorer, perf_counter() - start
-
-
-def mean_average_precision(scores: Array, y: Array) -> float:
-    """The average precision at finding each digit, averaged over the digits."""
-    digits = np.unique(y)
-    found = [average_precision_score(y == d, scores[:, c]) for c, d in enumerate(digits)]
-    return float(np.mean(found))
+        model = learn()
+    return model, perf_counter() - start
 
 
 def table(rows: list[Row]) -> str:

@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from tenfold.experiments.ledger import Ledger, RunError, only_run_in, write_whole
+from tenfold.experiments.ledger import Ledger, RunError, only_run_in
 
 SETTINGS = {"seed": 0, "k": [0.1, 0.2]}
 
@@ -82,10 +82,3 @@ def test_two_runs_do_not_mix_in_one_folder(tmp_path):
         pass
     with only_run_in(tmp_path):  # the first is over
         pass
-
-
-def test_a_file_is_replaced_whole(tmp_path):
-    write_whole(tmp_path / "a.json", "old")
-    write_whole(tmp_path / "a.json", "new")
-    assert (tmp_path / "a.json").read_text() == "new"
-    assert [p.name for p in tmp_path.iterdir()] == ["a.json"]

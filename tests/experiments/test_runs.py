@@ -98,6 +98,25 @@ def test_a_second_run_into_the_same_folder_is_refused(tmp_path):
         run_experiment(toy(pause=0.0), tmp_path)
 
 
+def test_files_of_a_run_are_replaced_whole_and_are_on_the_disk_by_then(tmp_path, monkeypatch):
+    synced, replaced = [], []
+    sync, replace = os.fsync, os.replace
+    monkeypatch.setattr(
+        os, "fsync", lambda file: (synced.append(os.fstat(file).st_ino), sync(file))
+    )
+    monkeypatch.setattr(
+        os, "replace", lambda old, new: (replaced.append(os.stat(old).st_ino), replace(old, new))
+    )
+    files = run_experiment(toy(pause=0.0), tmp_path).files
+    assert [file.stat().st_ino for file in files] == replaced
+    assert set(replaced) <= set(synced)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *(file.name for file in files),
+        "cells.jsonl",
+        "run.lock",
+    }
+
+
 def test_clocks_stay_out_of_the_results(undisturbed):
     assert b"clock" not in undisturbed
     assert b"seconds" not in undisturbed

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from os import PathLike, fspath
 from typing import Any
 
+from tenfold.text_tables import aligned
+
 
 @dataclass(frozen=True)
 class Table:
@@ -79,15 +81,7 @@ def plain(table: Table) -> str:
     MCSDA   97.1
     CMDA     8.0
     """
-    cells = [list(table.columns), *map(list, table.rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if place < table.n_texts else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in cells
-    ]
+    lines = aligned([table.columns, *table.rows], table.n_texts)
     return "\n".join([table.title, *lines] if table.title else lines)
 
 

@@ -170,11 +170,3 @@ def _lock(file: IO[str]) -> None:
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
     else:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def write_whole(path: str | os.PathLike[str], text: str) -> None:
-    """Write a file so that a reader sees the old text or the new one, never half of it."""
-    target = Path(path)
-    draft = target.with_name(f".{target.name}.draft")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(target)

@@ -15,10 +15,11 @@ import tenfold
 from tenfold.datasets.locations import data_directory
 from tenfold.experiments.experiment import Experiment
 from tenfold.experiments.face_tables import face_experiment
-from tenfold.experiments.ledger import Ledger, only_run_in, write_whole
+from tenfold.experiments.ledger import Ledger, only_run_in
 from tenfold.experiments.order_book_tables import order_book_experiment
 from tenfold.experiments.runner import run_cells
 from tenfold.experiments.tables import Table, as_csv, as_markdown, as_page, as_text
+from tenfold.whole_files import write_whole
 
 EXPERIMENTS = ("orl", "pie", "fi2010")
 
@@ -144,7 +145,7 @@ def _written(
         "index.html": as_page(experiment.title, tables, list(how.values())),
     }
     for name, text in texts.items():
-        write_whole(folder / name, text)
+        write_whole(folder / name, text.encode("utf-8"))
     return [folder / name for name in texts]
 
 

@@ -7,6 +7,8 @@ import html
 import io
 from dataclasses import dataclass, field
 
+from tenfold.text_tables import aligned
+
 Value = str | float | int | None
 
 
@@ -60,17 +62,9 @@ def shown(value: Value) -> str:
 def as_text(table: Table) -> str:
     """A table for the terminal, columns aligned."""
     cells = [[shown(value) for value in row] for row in table.rows]
-    widths = [max(map(len, column)) for column in zip(table.columns, *cells, strict=True)]
-    lines = [table.columns, ["-" * width for width in widths], *cells]
-    text = [
-        "  ".join(
-            cell.ljust(width) if position == 0 else cell.rjust(width)
-            for position, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    ]
+    rule = ["-" * max(map(len, column)) for column in zip(table.columns, *cells, strict=True)]
     notes = ["", *table.notes] if table.notes else []
-    return "\n".join([table.title, "", *text, *notes])
+    return "\n".join([table.title, "", *aligned([table.columns, rule, *cells]), *notes])
 
 
 def as_csv(table: Table) -> str:
