@@ -341,6 +341,16 @@ CASES = {
         (*EVALUATE, "--read", "grey=False", "--resize", "4,3"),
         ["(4, 3, 3)", "leave out --read grey=False and pass --resize 8,6"],
     ),
+    "ranks that are words, for a method that flattens": (
+        nothing,
+        ("fit", "faces", "--method", "csda", "--set", "ranks=('a', 'b')", *FIT),
+        ["('a', 'b')"],
+    ),
+    "a shape of one number": (
+        nothing,
+        ("fit", "faces", "--method", "csda", "--set", "sample_shape=48.5", *FIT),
+        ["48.5", "positive integers"],
+    ),
     "too many ranks for a method that flattens": (
         nothing,
         ("fit", "faces", "--method", "csda", "--ranks", "3,3,3", *FIT),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from tenfold.cli.errors import BadInput, more_rounds
-from tenfold.cli.methods import MethodOptions, made, own_parameters
+from tenfold.cli.methods import MethodOptions, made, mode_count, own_parameters
 from tenfold.cli.options import DataOptions, DataPath, FoldCount, option
 from tenfold.cli.outcome import Outcome, Table
 from tenfold.cli.values import label_named
@@ -43,7 +43,7 @@ def compare(
         raise BadInput("comparing needs labels; leave out --no-labels, or pass --labels")
     given = method_options.parameters()
     _check_known(given, ALL_METHODS)
-    n_modes = len(given.get("sample_shape") or samples.sample_shape)
+    n_modes = mode_count(given, samples.sample_shape)
     estimators = [made(method, own_parameters(method, given, n_modes)) for method in ALL_METHODS]
     label = None if positive is None else label_named(positive, samples.classes)
     cut = stratified(samples.y, folds, seed)

@@ -14,6 +14,7 @@ from tenfold.cli.methods import (
     made,
     method_named,
     method_names,
+    mode_count,
 )
 from tenfold.cli.options import (
     DataOptions,
@@ -98,7 +99,7 @@ def _estimator(
 
     method = method_named(name)
     given = options.parameters()
-    n_modes = len(given.get("sample_shape") or data.sample_shape)
+    n_modes = mode_count(given, data.sample_shape)
     projector = made(method, flat_parameters(method, given, n_modes))
     if data.y is None and (projector.needs_labels or options.searches):
         who = method.__name__ if projector.needs_labels else "--ranks auto, to judge ranks by,"

@@ -98,6 +98,12 @@ def made(method: Any, parameters: dict[str, Any]) -> Any:
     return method(**parameters)
 
 
+def mode_count(parameters: dict[str, Any], sample_shape: tuple[int, ...]) -> int:
+    """How many modes the samples have, in the shape that `--set sample_shape` may give them."""
+    given = parameters.get("sample_shape")
+    return len(given if isinstance(given, tuple | list) else sample_shape)
+
+
 def own_parameters(method: Any, parameters: dict[str, Any], n_modes: int) -> dict[str, Any]:
     """The parameters that a method has, of those given to all methods.
 
@@ -129,7 +135,8 @@ def flat_parameters(method: Any, parameters: dict[str, Any], n_modes: int) -> di
     ({'ranks': 6}, {'ranks': 5})
     """
     ranks = parameters.get("ranks")
-    if not method.flattens or not isinstance(ranks, tuple | list):
+    per_mode = isinstance(ranks, tuple | list) and all(isinstance(rank, int) for rank in ranks)
+    if not method.flattens or not per_mode:
         return parameters
     if len(ranks) not in (1, n_modes):
         raise BadInput(
