@@ -69,9 +69,9 @@ def tenfold_mcsda(given: Given) -> Answer:
     return subspaces(model.fit(given["X"], given["y"]).projections_)
 
 
-def literal_mcsda(given: Given) -> Answer:
+def literal_mcsda(given: Given, algorithm: Any = literal.textbook) -> Answer:
     positive = given["y"] == given["y"].max()
-    return subspaces(literal.mcsda(given["X"], positive, given["ranks"], rounds=ROUNDS))
+    return subspaces(algorithm(given["X"], positive, given["ranks"], rounds=ROUNDS))
 
 
 def tenfold_mpca(given: Given) -> Answer:
@@ -91,12 +91,17 @@ def tenfold_grid(given: Given, grid: list[tuple[int, ...]], shown: list[int]) ->
     return _named(shown, [models[number] for number in shown])
 
 
-def literal_grid(given: Given, grid: list[tuple[int, ...]], shown: list[int]) -> Answer:
+def literal_grid(
+    given: Given,
+    grid: list[tuple[int, ...]],
+    shown: list[int],
+    algorithm: Any = literal.textbook,
+) -> Answer:
     """Only the models that are shown, one after the other."""
     X, y = given["X"], given["y"]
     models = [(ranks, label) for ranks in grid for label in np.unique(y)]
     chosen = [models[number] for number in shown]
-    return _named(shown, [literal.mcsda(X, y == label, ranks) for ranks, label in chosen])
+    return _named(shown, [algorithm(X, y == label, ranks) for ranks, label in chosen])
 
 
 def _named(numbers: list[int], models: list[list[Array]]) -> Answer:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import contestants as who
+import literal
 import peers
 from jobs import MPCA, Job, mpca_by
 
@@ -45,6 +46,9 @@ def scored_by(contestant: Callable[..., list[Any]], *names: str) -> Any:
 BANK = {
     "tenfold": partial(models_at_ranks, contestant=who.tenfold_grid),
     "literal": partial(models_at_ranks, contestant=who.literal_grid),
+    "literal, tuned": partial(
+        models_at_ranks, contestant=partial(who.literal_grid, algorithm=literal.mcsda)
+    ),
 }
 ALL_MPCA = MPCA | {"hottbox": mpca_by(peers.hottbox_hooi)}
 FLAT = {"shape": (16, 12), "ranks": (4, 4), "rank": 16}

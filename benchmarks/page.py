@@ -39,20 +39,21 @@ that were found lie no further apart than {tolerance:g} (Frobenius norm), or sco
 more than a part in 10⁹. For the order book, whose levels are nearly collinear, the projectors may
 differ by 1e-3, and do by 1e-5. Times are medians, with the fastest and the slowest run beside them.
 
-*literal* is Algorithm 1 written down in NumPy as the paper has it (`benchmarks/literal.py`): every
-mode of every round projects and sums all samples, one BLAS call per product. *pyKale* is its MPCA,
-told the share of the scatter that gives the wanted ranks; *TensorLy* is `partial_tucker` and
-*hottbox* its HOOI, both on centred samples. A *limit* is no contestant: it does only what cannot
-be left out.
+*literal* is Algorithm 1 written down in NumPy as the paper's definitions read
+(`benchmarks/literal.py`): every mode of every round projects and sums all samples. *literal, tuned*
+makes every product one BLAS call without a copy and asks for leading eigenvectors only. *pyKale* is
+its MPCA, told the share of the scatter that gives the wanted ranks; *TensorLy* is `partial_tucker`
+and *hottbox* its HOOI, both on centred samples. A *limit* is no contestant: it does only what
+cannot be left out.
 """
 
 LIMITS = """\
 ## Where the limits are
 
 - **Fits of many samples** read all of them once for their moments, N·I² multiplications. *X^T X
-  alone* is that product and nothing else. After it, rounds cost nothing that shows, so the ratio to
-  the literal algorithm grows with the number of rounds and models, and a single fit of few rounds
-  gains least.
+  alone* is that product and nothing else: no implementation that goes by moments can beat the
+  literal algorithm by more than the ratio of those two lines. After it, rounds cost little, so the
+  ratio grows with the number of rounds and models, and a single fit of few rounds gains least.
 - **Banks of many small models** are bound by their eigenproblems. *eigenproblems alone* solves as
   many symmetric matrices of the same sizes with LAPACK. The literal algorithm solves them too: on
   one thread nobody can be faster than it by more than the ratio of those two lines. Two threads
