@@ -4,9 +4,9 @@ Every mode of every round projects every sample, unfolds the projected samples, 
 scatters and hands the pair to SciPy.
 
 `textbook` follows the definitions word by word: `tensordot` for mode products, all eigenvectors, of
-which the leading ones are kept. `mcsda` is tuned: every product is one BLAS call without a copy, and
-only the leading eigenvectors are asked for. Neither loops over samples in Python, and both centre
-the samples once. What they lack is the idea that the sums need not be repeated.
+which the leading ones are kept. `mcsda` is tuned: every product is one BLAS call without a copy,
+and only the leading eigenvectors are asked for. Neither loops over samples in Python, and both
+centre the samples once. What they lack is the idea that the sums need not be repeated.
 """
 
 from __future__ import annotations
