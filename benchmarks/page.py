@@ -76,11 +76,11 @@ others agree.
 
 WHY = {
     "pca": """\
-scikit-learn multiplies the samples as they are and subtracts the mean afterwards. tenfold copies each
-block about a point near its mean first, which takes a quarter longer and keeps the digits that an
-offset would cost: with 10⁶ added to these 10 000 samples scikit-learn's subspace lies 0.3 from the true
-one (Frobenius norm of the difference of projectors) and tenfold's 2·10⁻¹¹; `svd_solver="full"` is exact
-too, and slower than both.
+scikit-learn multiplies the samples as they are and subtracts the mean afterwards. tenfold copies
+each block about a point near its mean first, which takes a quarter longer and keeps the digits that
+an offset would cost: with 10⁶ added to 10 000 of these samples, scikit-learn's subspace lies 0.3
+from the true one (Frobenius norm of the difference of projectors) and tenfold's 2·10⁻¹¹.
+`svd_solver="full"` is exact too, and slower than both.
 """
 }
 
