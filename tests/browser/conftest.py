@@ -47,12 +47,13 @@ def pages(tmp_path_factory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("reports")
     digits = load_digits_tensor()
     train, test = digits.select(slice(0, 600)), digits.select(slice(600, 1100))
-    four = MCSDA(ranks=(4, 4), positive=3, tol=1.0)
+    mcsda = MCSDA(ranks=(4, 4), tol=1.0)
+    threes = MCSDA(ranks=(4, 4), positive=3, tol=1.0)
     models = {
-        "bank": ClassSpecificClassifier(MCSDA(ranks=(4, 4), tol=1.0)).fit(*train),
-        "projector": four.fit(*train),
-        "verifier": ClassSpecificVerifier(four, positive=8).fit(*train),
-        "search": RankSearchCV(four, ranks=[(a, b) for a in (2, 4) for b in (2, 4)], cv=2).fit(
+        "bank": ClassSpecificClassifier(mcsda).fit(*train),
+        "projector": threes.fit(*train),
+        "verifier": ClassSpecificVerifier(mcsda, positive=8).fit(*train),
+        "search": RankSearchCV(threes, ranks=[(a, b) for a in (2, 4) for b in (2, 4)], cv=2).fit(
             *train
         ),
         "MPCA": MPCA(ranks=(3, 3), tol=1.0).fit(train.X),
