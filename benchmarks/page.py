@@ -37,7 +37,7 @@ Everybody gets the same data, the same {rounds} rounds and the same number of BL
 process of its own. A time is shown only if the answer is the same: projectors onto the subspaces
 that were found lie no further apart than {tolerance:g} (Frobenius norm), or scores differ by no
 more than a part in 10⁹. For the order book, whose levels are nearly collinear, the projectors may
-differ by 1e-3, and do by 1e-5. Times are medians, with the fastest and the slowest run beside them.
+differ by 1e-3, and do by 1e-5. Times are medians of five runs.
 
 *literal* is Algorithm 1 written down in NumPy as the paper's definitions read
 (`benchmarks/literal.py`): every mode of every round projects and sums all samples. *literal, tuned*
@@ -110,33 +110,33 @@ def write_page(results: dict[str, Any]) -> None:
 
 
 def table(rows: list[Row]) -> Iterator[str]:
-    yield "| job | threads | who | time | fastest to slowest | CPU | memory | times tenfold |"
-    yield "|---|--:|---|--:|--:|--:|--:|--:|"
-    shown = ""
-    for row in rows:
-        job = JOBS[row["job"]]
-        first = next(r for r in rows if (r["job"], r["threads"]) == (row["job"], row["threads"]))
-        title = job.title if job.title != shown else ""
-        shown = job.title
-        yield f"| {title} | {row['threads']} | " + " | ".join(cells(row, first)) + " |"
-    yield ""
-    yield from footnotes(rows)
+    for name in dict.fromkeys(row["job"] for row in rows):
+        own = [row for row in rows if row["job"] == name]
+        yield f"### {JOBS[name].title}\n"
+        yield "| threads | who | time | fastest | slowest | CPU | memory | times tenfold |"
+        yield "|--:|---|--:|--:|--:|--:|--:|--:|"
+        for row in own:
+            first = next(r for r in own if r["threads"] == row["threads"])
+            yield f"| {row['threads']} | " + " | ".join(cells(row, first)) + " |"
+        yield ""
+        yield from footnotes(own)
 
 
 def cells(row: Row, first: Row) -> list[str]:
     who = row["contestant"] + (" (limit)" if row["status"] == "limit" else "")
     if row["status"] == "failed":
-        return [who, row["failed"], "", "", "", ""]
+        return [who, row["failed"], "", "", "", "", ""]
     if row["status"] == "differs":
-        return [who, f"answers differ by {row['distance']:.0e}", "", "", "", ""]
+        return [who, f"answers differ by {row['distance']:.0e}", "", "", "", "", ""]
     wall = row["wall"]
     mark = " †" if JOBS[row["job"]].share.get(row["contestant"]) else ""
     return [
         who + mark,
         seconds(median(wall)),
-        f"{seconds(min(wall))} to {seconds(max(wall))}, {len(wall)} runs",
+        seconds(min(wall)),
+        seconds(max(wall)),
         seconds(median(row["cpu"])),
-        f"{row['peak'] / 2**20:.0f} MB",
+        f"{row['peak'] / 2**20:.0f}\N{NO-BREAK SPACE}MB",
         f"{median(wall) / median(first['wall'] or [float('nan')]):.2g}",
     ]
 
@@ -145,12 +145,12 @@ def footnotes(rows: list[Row]) -> Iterator[str]:
     for name in dict.fromkeys(row["job"] for row in rows):
         for who, share in JOBS[name].share.items():
             yield (
-                f"† {JOBS[name].title}: {who} was measured on one of every {1 / share:.0f} models, "
-                "and its time is given for all of them.\n"
+                f"† {who} was measured on one of every {1 / share:.0f} models, and its time is "
+                "given for all of them.\n"
             )
     notes = {row["job"]: row["note"] for row in rows if "planted, " in row["note"]}
-    for name, note in notes.items():
-        yield f"{JOBS[name].title}: data were {note}.\n"
+    for note in notes.values():
+        yield f"Data were {note}.\n"
 
 
 def slower_than_a_peer(rows: list[Row]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "_static" / "benchmarks" / "results.json"
 BEGIN, END = "<!-- bench -->\n", "\n<!-- /bench -->"
+SPACE = "\N{NO-BREAK SPACE}"
 Row = dict[str, Any]
 
 TITLES = {
@@ -55,11 +56,11 @@ def ratio(rows: list[Row], job: str, threads: int) -> str:
 
 def seconds(value: float) -> str:
     if value >= 100:
-        return f"{value:.0f} s"
+        return f"{value:.0f}{SPACE}s"
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if value >= size:
-            return f"{value / size:.3g} {unit}"
-    return f"{value / 1e-6:.2g} µs"
+            return f"{value / size:.3g}{SPACE}{unit}"
+    return f"{value / 1e-6:.2g}{SPACE}µs"
 
 
 def put_into(page: Path, text: str) -> None:
