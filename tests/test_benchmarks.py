@@ -6,8 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.skipif(not BENCHMARKS.exists(), reason="a source distribution has no benchmarks"),
+]
 
 
 @pytest.fixture(autouse=True)
