@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from sklearn.datasets import load_digits
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
@@ -26,12 +27,14 @@ def test_the_demo_prints_a_table_of_three_methods_and_where_to_go_next(
     assert float(rows["MCSDA"]) > float(rows["mean image"])
     assert float(rows["CSDA"]) > float(rows["mean image"])
     assert "Where to go next" in printed
-    pages = re.findall(r"^  (\S+\.md) ", demo.NEXT, flags=re.MULTILINE)
-    assert pages
-    for page in pages:  # "how to choose one" is promised
-        title = (ROOT / page).read_text(encoding="utf-8").partition("\n")[0]
-        assert title == "# Which method do I need?"
     assert not complaints
+
+
+@pytest.mark.skipif(not (ROOT / "docs").exists(), reason="a source distribution has no pages")
+def test_the_page_that_the_demo_names_says_how_to_choose():
+    (page,) = re.findall(r"^  (\S+\.md) ", demo.NEXT, flags=re.MULTILINE)
+    title = (ROOT / page).read_text(encoding="utf-8").partition("\n")[0]
+    assert title == "# Which method do I need?"
 
 
 def test_the_precision_of_the_demo_is_that_of_scikit_learn():
