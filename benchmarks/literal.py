@@ -12,6 +12,7 @@ centre the samples once. What they lack is the idea that the sums need not be re
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,40 +23,27 @@ Array = npt.NDArray[Any]
 
 
 def mcsda(
-    X: Array, is_positive: Array, ranks: Sequence[int], ridge: float = 0.01, rounds: int = 20
+    X: Array,
+    is_positive: Array,
+    ranks: Sequence[int],
+    ridge: float = 0.01,
+    rounds: int = 20,
+    printed: bool = False,
 ) -> list[Array]:
     """One orthonormal projection (I_k, r_k) per mode for one positive class."""
+    scatter, solve = (printed_scatter, all_of_them) if printed else (mode_scatter, leading)
     mean = X[is_positive].mean(axis=0)
     inside, outside = X[is_positive] - mean, X[~is_positive] - mean
     W = [np.ones((size, rank)) for size, rank in zip(X.shape[1:], ranks, strict=True)]
     for _ in range(rounds):
         for k, rank in enumerate(ranks):
-            S_I = mode_scatter(inside, W, k)  # eq. 18
-            S_O = mode_scatter(outside, W, k)  # eq. 17
-            W[k] = qr(leading(S_O, rank, S_I + ridge * np.eye(len(S_I))), mode="economic")[0]
+            S_I = scatter(inside, W, k)  # eq. 18
+            S_O = scatter(outside, W, k)  # eq. 17
+            W[k] = qr(solve(S_O, rank, S_I + ridge * np.eye(len(S_I))), mode="economic")[0]
     return W
 
 
-def textbook(
-    X: Array, is_positive: Array, ranks: Sequence[int], ridge: float = 0.01, rounds: int = 20
-) -> list[Array]:
-    """The same as `mcsda`, as the definitions read."""
-    mean = X[is_positive].mean(axis=0)
-    inside, outside = X[is_positive] - mean, X[~is_positive] - mean
-    W = [np.ones((size, rank)) for size, rank in zip(X.shape[1:], ranks, strict=True)]
-    for _ in range(rounds):
-        for k, rank in enumerate(ranks):
-            scatters = []
-            for Z in (inside, outside):
-                for q, other in enumerate(W):
-                    if q != k:  # Definition 2
-                        Z = np.moveaxis(np.tensordot(Z, other, axes=(q + 1, 0)), -1, q + 1)
-                unfolded = np.moveaxis(Z, k + 1, 0).reshape(Z.shape[k + 1], -1)  # Definition 1
-                scatters.append(unfolded @ unfolded.T)
-            S_I, S_O = scatters
-            vectors = eigh(S_O, S_I + ridge * np.eye(len(S_I)))[1]
-            W[k] = qr(vectors[:, ::-1][:, :rank], mode="economic")[0]
-    return W
+textbook = partial(mcsda, printed=True)  # as the definitions read
 
 
 def mpca(X: Array, ranks: Sequence[int], rounds: int = 20) -> list[Array]:
@@ -89,3 +77,17 @@ def leading(A: Array, rank: int, B: Array | None = None) -> Array:
     """The eigenvectors of the largest (generalised) eigenvalues, largest first."""
     size = len(A)
     return eigh(A, B, subset_by_index=(size - rank, size - 1))[1][:, ::-1]
+
+
+def printed_scatter(Z: Array, W: Sequence[Array], mode: int) -> Array:
+    """What `mode_scatter` gives, as Definitions 1 and 2 read."""
+    for q, other in enumerate(W):
+        if q != mode:
+            Z = np.moveaxis(np.tensordot(Z, other, axes=(q + 1, 0)), -1, q + 1)
+    unfolded = np.moveaxis(Z, mode + 1, 0).reshape(Z.shape[mode + 1], -1)
+    return unfolded @ unfolded.T
+
+
+def all_of_them(A: Array, rank: int, B: Array) -> Array:
+    """What `leading` gives, by way of all eigenvectors."""
+    return eigh(A, B)[1][:, ::-1][:, :rank]

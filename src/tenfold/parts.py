@@ -22,7 +22,7 @@ import numpy as np
 
 from tenfold.algebra import BLOCK_BYTES, Array, mode_scatters, row_blocks, turned
 from tenfold.packing import pack_projectors, pack_table, unpack
-from tenfold.sums import add_gram, symmetrised
+from tenfold.sums import add_gram, follow_each_other, slice_of, symmetrised
 
 Factors = Sequence[Array]  # one (M, I_q, r_q) stack per mode
 
@@ -207,8 +207,7 @@ class SamplePart:
             yield self._about_centres(rows[block])
 
     def _about_centres(self, rows: Any) -> Array:
-        if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
-            rows = slice(rows[0], rows[-1] + 1)  # a view; the difference is a copy anyway
+        rows = slice_of(rows) if follow_each_other(rows) else rows  # a view: no copy but Z
         one = len(self.centres) == 1
         Z = self.X[rows] - (self.centres if one else self.centres[self.centre_of[rows]])
         if self.weights is not None:

@@ -186,8 +186,8 @@ def float32_suffices(Z: Array) -> bool:
 
 def gather(X: Array, rows: Array, dtype: type) -> Array:
     """A new array (len(rows), I) of the named samples, flat, in the wanted precision."""
-    chosen = X[_slice_of(rows)] if _follow_each_other(rows) else X[rows]
-    copy = _follow_each_other(rows) or None  # other rows are a new array already
+    chosen = X[slice_of(rows)] if follow_each_other(rows) else X[rows]
+    copy = follow_each_other(rows) or None  # other rows are a new array already
     return np.array(chosen, dtype=dtype, copy=copy).reshape(len(rows), -1)
 
 
@@ -197,8 +197,8 @@ def about(X: Array, rows: Array, centre: Array, memory: Array) -> Array:
     They are written into `memory`: fresh memory costs as much as the copy itself.
     """
     Z = memory[: len(rows)]
-    if _follow_each_other(rows):  # one pass instead of a copy and a subtraction
-        flat = X[_slice_of(rows)].reshape(len(rows), -1)
+    if follow_each_other(rows):  # one pass instead of a copy and a subtraction
+        flat = X[slice_of(rows)].reshape(len(rows), -1)
         return np.subtract(flat, centre, out=Z, dtype=centre.dtype)
     if type(X) is np.ndarray and X.dtype == centre.dtype and X.flags.c_contiguous:
         np.take(X.reshape(len(X), -1), rows, axis=0, out=Z, mode="clip")
@@ -208,11 +208,13 @@ def about(X: Array, rows: Array, centre: Array, memory: Array) -> Array:
     return Z
 
 
-def _follow_each_other(rows: Array) -> bool:
+def follow_each_other(rows: Array) -> bool:
+    """Whether sorted positions leave none out between them."""
     return len(rows) > 0 and bool(rows[-1] - rows[0] + 1 == len(rows))
 
 
-def _slice_of(rows: Array) -> slice:
+def slice_of(rows: Array) -> slice:
+    """Positions that `follow_each_other` as a slice, which takes no copy."""
     return slice(int(rows[0]), int(rows[-1]) + 1)
 
 
