@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tenfold import CMDA, CSDA, MCSDA, MPCA, ClassSpecificClassifier
-from tenfold.choosing import statistics_of
-from tenfold.stacks import joint_workload, ready_for, solved_together
-from tenfold.threads import over_threads
+from tenfold.mathematics.cost import statistics_of
+from tenfold.selection.stacks import joint_workload, ready_for, solved_together
+from tenfold.system.threads import over_threads
 
 Array = npt.NDArray[Any]
 Given = dict[str, Any]  # samples X, labels y, what else the job needs, and a note for the page

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 import reference
 from reference import problem, projector
 from tenfold import MCSDA
-from tenfold.alternating import alternate, subspace_distance
-from tenfold.class_specific import class_specific
-from tenfold.criterion import Recipe
-from tenfold.learning import Models
-from tenfold.moments import ClassMoments
-from tenfold.samples import SampleStatistics
-from tenfold.solvers import SOLVERS, ratio_trace, trace_ratio
-from tenfold.threads import over_threads
+from tenfold.mathematics.alternation import alternate, subspace_distance
+from tenfold.mathematics.criteria import Recipe
+from tenfold.mathematics.moments import ClassMoments
+from tenfold.mathematics.sample_statistics import SampleStatistics
+from tenfold.mathematics.solvers import SOLVERS, ratio_trace, trace_ratio
+from tenfold.methods.class_specific import class_specific
+from tenfold.methods.learning import Models
+from tenfold.system.threads import over_threads
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -235,7 +235,8 @@ def test_models_that_rest_early_are_left_alone():
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_parts_of_a_stack_find_what_the_whole_finds(monkeypatch, workers):
-    from tenfold import alternating, threads
+    from tenfold.mathematics import alternation as alternating
+    from tenfold.system import threads
 
     X, y = problem((6, 5), seed=6)
     models = stack(
@@ -256,7 +257,7 @@ def test_parts_of_a_stack_find_what_the_whole_finds(monkeypatch, workers):
 
 @pytest.mark.parametrize("workers", [1, 2, 9])
 def test_parts_come_back_in_order(monkeypatch, workers):
-    from tenfold import threads
+    from tenfold.system import threads
 
     monkeypatch.setattr(threads, "_allowed", lambda controller: workers)
     parts = [slice(a, a + 3) for a in range(0, 12, 3)]

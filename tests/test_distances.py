@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tenfold import MCSDA, ClassSpecificClassifier, distances
-from tenfold.distances import Subspaces, minus_distances
+from tenfold.methods.distances import Subspaces, minus_distances
 
 
 def members(shape, n_models, offset, seed=0):
@@ -30,7 +30,7 @@ def test_all_subspaces_at_once_measure_what_each_measures_alone(shape, offset, m
 
 
 def test_threads_score_what_one_thread_scores(monkeypatch):
-    from tenfold import threads
+    from tenfold.system import threads
 
     monkeypatch.setattr(distances, "PART_BYTES", 8 * 30 * 7)  # parts of seven samples
     projections, means = members((6, 5), 4, 0.0)

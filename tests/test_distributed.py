@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-import tenfold.choosing
-import tenfold.distributed
+import tenfold.mathematics.cost
+import tenfold.system.dask_array
 from tenfold import (
     CMDA,
     MCSDA,
@@ -27,9 +27,9 @@ from tenfold import (
     RankSearchCV,
     gather_moments,
 )
-from tenfold.distributed import FAN_IN, DaskSamples
+from tenfold.mathematics.stores import BlockError
 from tenfold.methods import ALL_METHODS
-from tenfold.sources import BlockError
+from tenfold.system.dask_array import FAN_IN, DaskSamples
 
 N, SHAPE = 240, (6, 5)
 EXACT = 1e-8  # what the issue asks for
@@ -38,8 +38,8 @@ EXACT = 1e-8  # what the issue asks for
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """No chunk is joined to its neighbour unless it is tiny."""
-    monkeypatch.setattr(tenfold.distributed, "BLOCK_BYTES", 4 * 8 * 30)
-    monkeypatch.setattr(tenfold.distributed, "SAMPLES_PER_TABLE", 0)
+    monkeypatch.setattr(tenfold.system.dask_array, "BLOCK_BYTES", 4 * 8 * 30)
+    monkeypatch.setattr(tenfold.system.dask_array, "SAMPLES_PER_TABLE", 0)
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,7 @@ def test_flat_rows_are_folded(data):
 def test_moments_that_do_not_fit_give_way_to_passes_on_the_cluster(data, monkeypatch):
     X, y, _ = data
     reference = quiet(MCSDA).fit(X, y)
-    monkeypatch.setattr(tenfold.choosing, "MEMORY_BUDGET", 8 * 30 * 30)
+    monkeypatch.setattr(tenfold.mathematics.cost, "MEMORY_BUDGET", 8 * 30 * 30)
     assert_same_model(quiet(MCSDA).fit(uneven(X, np.random.default_rng(0)), y), reference)
 
 
@@ -204,14 +204,14 @@ def test_scores_and_searches_take_dask_arrays(data):
 def test_sums_are_a_tree_and_one_table_comes_back(data, monkeypatch):
     X, y, _ = data
     graphs = []
-    compute = tenfold.distributed._computed
+    compute = tenfold.system.dask_array._computed
 
     def seen(value):
         graphs.append(dict(value.__dask_graph__()))
         return compute(value)
 
-    monkeypatch.setattr(tenfold.distributed, "_computed", seen)
-    monkeypatch.setattr(tenfold.distributed, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(tenfold.system.dask_array, "_computed", seen)
+    monkeypatch.setattr(tenfold.system.dask_array, "BLOCK_BYTES", 1)
     samples = DaskSamples.of(da.from_array(X[:, :1, :1], chunks=(4, 1, 1)))
     samples.moments(y, None, np.arange(3))
     (graph,) = graphs

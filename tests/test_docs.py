@@ -115,7 +115,7 @@ def public_names():
     """Dotted names of all that is public: tenfold, its data sets, plots, report and export."""
     packages = (tenfold, tenfold.datasets, tenfold.plots, tenfold.report)
     names = [f"{package.__name__}.{name}" for package in packages for name in package.__all__]
-    return [*names, "tenfold.onnx_export.to_onnx"]
+    return [*names, "tenfold.files.onnx_export.to_onnx"]
 
 
 def reference_names():

@@ -22,8 +22,8 @@ from sklearn.svm import SVC
 import tenfold
 from tenfold import CSDA, MCSDA, MPCA, ClassMoments, ClassSpecificClassifier, ClassSpecificVerifier
 from tenfold.methods import ALL_METHODS
-from tenfold.model_files import HEADER_LIMIT, ModelFileError, _checksum, read
-from tenfold.saving import Savable
+from tenfold.methods.saving import Savable
+from tenfold.system.model_format import HEADER_LIMIT, ModelFileError, _checksum, read
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

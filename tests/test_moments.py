@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from reference import relative_error
 from tenfold import ClassMoments
-from tenfold import sums as sums_module
+from tenfold.mathematics import accumulate as sums_module
 
 EPS = np.finfo(float).eps
 

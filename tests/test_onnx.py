@@ -20,8 +20,8 @@ from tenfold import (
     ClassSpecificVerifier,
     RankSearchCV,
 )
+from tenfold.files.onnx_export import to_onnx
 from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
-from tenfold.onnx_export import to_onnx
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -15,8 +15,8 @@ from sklearn.metrics import average_precision_score
 
 from tenfold import CMDA, CSDA, MCSDA, ClassSpecificClassifier
 from tenfold.datasets import load_orl
-from tenfold.learning import Models
-from tenfold.samples import SampleStatistics, Workload
+from tenfold.mathematics.sample_statistics import SampleStatistics, Workload
+from tenfold.methods.learning import Models
 
 pytestmark = pytest.mark.realdata
 

@@ -5,15 +5,15 @@ import pytest
 
 import reference
 from reference import problem, relative_error
-from tenfold.choosing import moments_pay, statistics_of
-from tenfold.class_specific import class_specific
-from tenfold.learning import Models
-from tenfold.moments import ClassMoments
-from tenfold.multi_class import MultiClassProjector
-from tenfold.packing import pack_projectors, pack_table, unpack
-from tenfold.parts import SamplePart, TablePart
-from tenfold.samples import SampleStatistics, SpanStatistics, Workload
-from tenfold.scatter import Scatter
+from tenfold.mathematics.cost import moments_pay, statistics_of
+from tenfold.mathematics.moments import ClassMoments
+from tenfold.mathematics.packing import pack_projectors, pack_table, unpack
+from tenfold.mathematics.parts import SamplePart, TablePart
+from tenfold.mathematics.sample_statistics import SampleStatistics, SpanStatistics, Workload
+from tenfold.mathematics.scatter import Scatter
+from tenfold.methods.class_specific import class_specific
+from tenfold.methods.learning import Models
+from tenfold.methods.multi_class import MultiClassProjector
 
 SHAPES = [(6,), (5, 4), (3, 4, 2), (2, 3, 2, 3)]
 each_shape = pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -160,7 +160,7 @@ def test_a_stack_gives_each_model_what_it_gets_alone(shape, source):
 
 
 def test_stacks_are_cut_into_blocks_that_do_not_show(monkeypatch):
-    from tenfold import parts
+    from tenfold.mathematics import parts
 
     X, y = problem((4, 3), seed=8)
     rng = np.random.default_rng(0)
@@ -225,7 +225,7 @@ def test_a_part_that_two_scatters_share_is_asked_once():
             Counting.asked += 1
             return np.ones((len(owners), 2, 2))
 
-    from tenfold.scatter import along_mode
+    from tenfold.mathematics.scatter import along_mode
 
     part = Scatter.of(Counting())
     first, second = along_mode([part, part * 2.0 + part], 0, [], np.zeros(1, int), np.zeros(1, int))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import reference
 from reference import projector
-from tenfold.solvers import (
+from tenfold.mathematics.solvers import (
     NESTED,
     SOLVERS,
     leading_eigenvectors,

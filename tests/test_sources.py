@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-import tenfold.choosing
-import tenfold.sources
+import tenfold.mathematics.cost
+import tenfold.mathematics.stores
 from tenfold import (
     CMDA,
     CSDA,
@@ -34,10 +34,10 @@ from tenfold import (
     gather_moments,
     write_blocks,
 )
-from tenfold.checkpoints import COMPARED, FILE, compared
 from tenfold.datasets import SegmentedWindows
+from tenfold.gathering.checkpoint import COMPARED, FILE, compared
+from tenfold.mathematics.stores import BlockError, StoredSamples, check_block, is_stored
 from tenfold.methods import ALL_METHODS
-from tenfold.sources import BlockError, StoredSamples, check_block, is_stored
 
 N, SHAPE, BLOCK = 240, (6, 5), 16
 EXACT = 1e-8  # what the issue asks for; rounding of sums in another order stays below 1e-12 here
@@ -46,7 +46,7 @@ EXACT = 1e-8  # what the issue asks for; rounding of sums in another order stays
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Blocks of 16 samples, so that small data have many."""
-    monkeypatch.setattr(tenfold.sources, "BLOCK_BYTES", BLOCK * 8 * 30)
+    monkeypatch.setattr(tenfold.mathematics.stores, "BLOCK_BYTES", BLOCK * 8 * 30)
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +166,7 @@ def test_without_moments_there_is_one_pass_per_mode_and_round(Method, data):
 def test_moments_that_do_not_fit_the_budget_give_way_to_passes(data, monkeypatch):
     X, y, _ = data
     reference = quiet(MCSDA).fit(X, y)
-    monkeypatch.setattr(tenfold.choosing, "MEMORY_BUDGET", 8 * 30 * 30)
+    monkeypatch.setattr(tenfold.mathematics.cost, "MEMORY_BUDGET", 8 * 30 * 30)
     store = Recorder(X)
     assert_same_model(quiet(MCSDA).fit(store, y), reference)
     assert store.n_read > N
@@ -174,14 +174,14 @@ def test_moments_that_do_not_fit_the_budget_give_way_to_passes(data, monkeypatch
 
 def test_scatters_beyond_the_budget_are_refused_with_advice(data, monkeypatch):
     X, y, _ = data
-    monkeypatch.setattr(tenfold.choosing, "MEMORY_BUDGET", 8 * 20)
+    monkeypatch.setattr(tenfold.mathematics.cost, "MEMORY_BUDGET", 8 * 20)
     with pytest.raises(ValueError, match=r"6 x 6 numbers do not fit.*MPCA\(ranks=0.999\)"):
         quiet(MCSDA).fit(Recorder(X), y)
 
 
 def test_few_long_vectors_are_solved_in_their_span(data, monkeypatch):
     X, y, _ = data
-    monkeypatch.setattr(tenfold.choosing, "MEMORY_BUDGET", 3 * 8 * 20 * 30)
+    monkeypatch.setattr(tenfold.mathematics.cost, "MEMORY_BUDGET", 3 * 8 * 20 * 30)
     reference = CSDA(ranks=3).fit(X[:20], y[:20])
     assert_same_model(CSDA(ranks=3).fit(Recorder(X[:20]), y[:20]), reference)
 
@@ -480,10 +480,10 @@ def test_a_process_that_is_killed_leaves_what_it_saved(data, tmp_path):
     script = """
         import os, signal, sys
         import numpy as np
-        import tenfold.sources
+        import tenfold.mathematics.stores
         from tenfold import gather_moments
 
-        tenfold.sources.BLOCK_BYTES = 16 * 8 * 30
+        tenfold.mathematics.stores.BLOCK_BYTES = 16 * 8 * 30
         folder = sys.argv[1]
 
         class Deadly:

@@ -5,7 +5,7 @@ from threading import Barrier
 
 import pytest
 
-from tenfold import threads
+from tenfold.system import threads
 
 FAR_FROM_ONE = 3
 

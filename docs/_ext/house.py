@@ -9,8 +9,9 @@
 import ast
 import html
 import re
-from importlib import import_module
+import tomllib
 from pathlib import Path
+from pkgutil import resolve_name
 
 from docutils import nodes
 from sphinx.addnodes import pending_xref
@@ -27,18 +28,9 @@ SOURCE = ROOT / "src" / "tenfold"
 
 
 def floors(pyproject):
-    """[(floor, [layer, ...])] from the layers of the import contract, top floor first.
-
-    The floors are the comments between the layers.
-    """
-    text = re.search(r"^layers = \[\n(.*?)^\]", pyproject, flags=re.MULTILINE | re.DOTALL).group(1)
-    found = []
-    for line in map(str.strip, text.splitlines()):
-        if line.startswith("#"):
-            found.append((line.lstrip("# "), []))
-        else:
-            found[-1][1].append(line.strip('",'))
-    return found
+    """The lines of the import contract, top floor first."""
+    contracts = tomllib.loads(pyproject)["tool"]["importlinter"]["contracts"]
+    return contracts[0]["layers"]
 
 
 def modules_of(layer):
@@ -68,13 +60,10 @@ class Layers(SphinxDirective):
     """The floors of the house; a module imports only from lines below its own."""
 
     def run(self):
-        rows = [("floor", ["modules, from top to bottom"])]
-        for floor, layers in floors((ROOT / "pyproject.toml").read_text(encoding="utf-8")):
-            lines = [
-                [name for name in modules_of(layer) if path_of(name).exists()] for layer in layers
-            ]
-            lines = [", ".join(names) for names in lines if names]
-            rows.append((floor, lines))
+        rows = [("floor", ["what is in it"])]
+        pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+        names = [name for line in floors(pyproject) for name in modules_of(line)]
+        rows += [(name, [first_sentence(name)]) for name in names if path_of(name).exists()]
         return [table(rows)]
 
 
@@ -132,11 +121,7 @@ class Dataflow(SphinxDirective):
 
 def resolve(name):
     """Something that "moments.ClassMoments.from_batch" names; an error when nothing does."""
-    module, _, attributes = name.partition(".")
-    found = import_module(f"tenfold.{module}")
-    for attribute in filter(None, attributes.split(".")):
-        found = getattr(found, attribute)
-    return found
+    return resolve_name(f"tenfold.{name}")
 
 
 def drawing(boxes, arrows, loop):

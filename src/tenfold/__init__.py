@@ -4,14 +4,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tenfold.classifier import ClassSpecificClassifier
-    from tenfold.gathering import gather_batches, gather_moments, write_blocks
-    from tenfold.loading import load
+    from tenfold.decisions.classifier import ClassSpecificClassifier
+    from tenfold.decisions.scores import mean_average_precision
+    from tenfold.decisions.verifier import ClassSpecificVerifier
+    from tenfold.files.loading import load
+    from tenfold.gathering.gather import gather_batches, gather_moments, write_blocks
+    from tenfold.mathematics.moments import ClassMoments
     from tenfold.methods import CMDA, CSDA, DATER, DGTDA, GTDA, HODA, MCSDA, MPCA
-    from tenfold.moments import ClassMoments
-    from tenfold.scoring import mean_average_precision
-    from tenfold.search import RankSearchCV
-    from tenfold.verifier import ClassSpecificVerifier
+    from tenfold.selection.rank_search import RankSearchCV
 
 __version__ = "0.1.0"
 
@@ -46,15 +46,15 @@ _HOMES = {
     "HODA": "tenfold.methods",
     "MCSDA": "tenfold.methods",
     "MPCA": "tenfold.methods",
-    "ClassMoments": "tenfold.moments",
-    "ClassSpecificClassifier": "tenfold.classifier",
-    "ClassSpecificVerifier": "tenfold.verifier",
-    "RankSearchCV": "tenfold.search",
-    "gather_batches": "tenfold.gathering",
-    "gather_moments": "tenfold.gathering",
-    "load": "tenfold.loading",
-    "mean_average_precision": "tenfold.scoring",
-    "write_blocks": "tenfold.gathering",
+    "ClassMoments": "tenfold.mathematics.moments",
+    "ClassSpecificClassifier": "tenfold.decisions.classifier",
+    "ClassSpecificVerifier": "tenfold.decisions.verifier",
+    "RankSearchCV": "tenfold.selection.rank_search",
+    "gather_batches": "tenfold.gathering.gather",
+    "gather_moments": "tenfold.gathering.gather",
+    "load": "tenfold.files.loading",
+    "mean_average_precision": "tenfold.decisions.scores",
+    "write_blocks": "tenfold.gathering.gather",
 }
 
 

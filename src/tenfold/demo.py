@@ -17,12 +17,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 
-from tenfold.algebra import Array
-from tenfold.classifier import ClassSpecificClassifier
 from tenfold.datasets import TensorDataset, load_digits_tensor
+from tenfold.decisions.classifier import ClassSpecificClassifier
+from tenfold.decisions.scores import mean_average_precision
+from tenfold.mathematics.algebra import Array
 from tenfold.methods import CMDA, CSDA, MCSDA
 from tenfold.report import write_report
-from tenfold.scoring import mean_average_precision
 
 SIDE = 5  # the rank of both modes; CSDA keeps SIDE**2 dimensions
 

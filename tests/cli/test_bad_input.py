@@ -438,7 +438,7 @@ def test_work_that_cannot_be_done_is_no_bad_input(tenfold, npz, monkeypatch, err
     def fail(*arguments):
         raise error
 
-    monkeypatch.setattr("tenfold.classifier.ClassSpecificClassifier.fit", fail)
+    monkeypatch.setattr("tenfold.decisions.classifier.ClassSpecificClassifier.fit", fail)
     run = tenfold("fit", npz, *FIT)
     assert run.code == code
     assert len(run.err.splitlines()) == 1

@@ -11,7 +11,7 @@ from tenfold.experiments.order_book import book_cell, cell_name
 from tenfold.experiments.order_book_data import head_and_tail, inner_part, outer_part
 from tenfold.experiments.order_book_tables import book_records, book_tables
 from tenfold.experiments.tables import as_text
-from tenfold.moments import ClassMoments
+from tenfold.mathematics.moments import ClassMoments
 
 N_STOCKS, PER_STOCK = 5, 120
 

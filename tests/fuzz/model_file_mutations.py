@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from tenfold import MCSDA, MPCA, ClassMoments, ClassSpecificClassifier, ClassSpecificVerifier, load
-from tenfold.model_files import ModelFileError, _checksum, read
+from tenfold.system.model_format import ModelFileError, _checksum, read
 
 
 def flip_bits(data, other, dice):

@@ -12,12 +12,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from tenfold.algebra import Array
-from tenfold.class_specific import ClassSpecificProjector
-from tenfold.classifier import ClassSpecificClassifier
 from tenfold.cli.searching import class_mean_distances, searched, stratified
 from tenfold.datasets import TensorDataset
-from tenfold.progress import progress
+from tenfold.decisions.classifier import ClassSpecificClassifier
+from tenfold.mathematics.algebra import Array
+from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.system.progress import progress
 
 INNER_FOLDS = 3  # of the rank search inside a training part
 

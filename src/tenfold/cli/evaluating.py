@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
-from tenfold.algebra import Array
 from tenfold.cli.errors import BadInput
 from tenfold.cli.outcome import Table
 from tenfold.datasets import TensorDataset
+from tenfold.mathematics.algebra import Array
 from tenfold.plots.fitted import as_learned, class_scores, in_blocks
 from tenfold.report.judging import Judgement, judge
 

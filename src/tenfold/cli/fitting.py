@@ -94,8 +94,8 @@ def _estimator(
     false_accept_rate: str | None,
 ) -> Any:
     """The estimator that the options ask for, not fitted."""
-    from tenfold.classifier import ClassSpecificClassifier
-    from tenfold.verifier import ClassSpecificVerifier
+    from tenfold.decisions.classifier import ClassSpecificClassifier
+    from tenfold.decisions.verifier import ClassSpecificVerifier
 
     method = method_named(name)
     given = options.parameters()

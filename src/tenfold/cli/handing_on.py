@@ -17,7 +17,7 @@ def inspect(model: ModelPath) -> Outcome:
 
     Example: tenfold inspect s7.safetensors
     """
-    from tenfold.model_files import read
+    from tenfold.system.model_format import read
 
     estimator = load_model(model)
     header, arrays = read(model)
@@ -50,7 +50,7 @@ def export(
 
     Example: tenfold export s7.safetensors --onnx s7.onnx
     """
-    from tenfold.onnx_export import to_onnx
+    from tenfold.files.onnx_export import to_onnx
 
     output_file(onnx, ".onnx", inputs=(model,))
     estimator = load_model(model)

@@ -159,7 +159,7 @@ def require(what: str, extra: str, *libraries: str) -> None:
 
 def load_model(path: Path) -> Any:
     """The model of a file."""
-    from tenfold.loading import load
+    from tenfold.files.loading import load
 
     if not path.exists():
         raise BadInput(f"{path} does not exist; expected a model that tenfold fit wrote")

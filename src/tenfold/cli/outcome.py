@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from os import PathLike, fspath
 from typing import Any
 
-from tenfold.text_tables import aligned
+from tenfold.system.text_tables import aligned
 
 
 @dataclass(frozen=True)

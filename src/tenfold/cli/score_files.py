@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.algebra import Array
-from tenfold.classifier import ClassSpecificClassifier
 from tenfold.datasets import TensorDataset
+from tenfold.decisions.classifier import ClassSpecificClassifier
+from tenfold.mathematics.algebra import Array
 from tenfold.plots.fitted import in_blocks
-from tenfold.whole_files import write_whole
+from tenfold.system.atomic_write import write_whole
 
 Columns = dict[str, Array]
 

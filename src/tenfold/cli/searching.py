@@ -12,10 +12,10 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.model_selection import StratifiedKFold
 
-from tenfold.algebra import Array
 from tenfold.cli.errors import BadInput
-from tenfold.progress import progress
-from tenfold.search import RankSearchCV
+from tenfold.mathematics.algebra import Array
+from tenfold.selection.rank_search import RankSearchCV
+from tenfold.system.progress import progress
 
 N_CANDIDATES = 10
 Ranks = tuple[int, ...]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tenfold.criterion import Criterion
-from tenfold.learning import Models
-from tenfold.moments import ClassStatistics
+from tenfold.mathematics.criteria import Criterion
+from tenfold.mathematics.moments import ClassStatistics
+from tenfold.methods.learning import Models
 
 
 def binary_mda(statistics: ClassStatistics, models: Models) -> Criterion:

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.algebra import Array
-from tenfold.alternating import alternate
-from tenfold.class_specific import class_specific
-from tenfold.criterion import Recipe
 from tenfold.experiments.binary_mda import binary_mda
 from tenfold.experiments.subspace_lengths import squared_lengths
-from tenfold.learning import Models
-from tenfold.moments import ClassMoments
-from tenfold.threads import over_threads
+from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.alternation import alternate
+from tenfold.mathematics.criteria import Recipe
+from tenfold.mathematics.moments import ClassMoments
+from tenfold.methods.class_specific import class_specific
+from tenfold.methods.learning import Models
+from tenfold.system.threads import over_threads
 
 
 @dataclass(frozen=True, eq=False)

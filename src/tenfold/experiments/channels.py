@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tenfold.algebra import Array
-from tenfold.parts import SamplePart
-from tenfold.samples import SampleStatistics
-from tenfold.scatter import Scatter
+from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.parts import SamplePart
+from tenfold.mathematics.sample_statistics import SampleStatistics
+from tenfold.mathematics.scatter import Scatter
 
 
 class ChannelStatistics(SampleStatistics):
@@ -50,7 +50,7 @@ def by_channel(part: SamplePart) -> SamplePart:
     --------
     >>> import numpy as np
     >>> from tenfold.experiments.channels import by_channel
-    >>> from tenfold.parts import SamplePart
+    >>> from tenfold.mathematics.parts import SamplePart
     >>> images, centre = np.ones((3, 4, 5, 2)), np.zeros((1, 4, 5, 2))
     >>> part = SamplePart(images, centre, np.zeros(3, int), [np.arange(3)])
     >>> by_channel(part).X.shape

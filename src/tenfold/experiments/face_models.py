@@ -10,17 +10,17 @@ from math import prod
 
 import numpy as np
 
-from tenfold.algebra import Array
-from tenfold.alternating import alternate
-from tenfold.class_specific import automatic_shrinkage, class_specific
-from tenfold.criterion import Recipe
 from tenfold.experiments.binary_mda import binary_mda
 from tenfold.experiments.channels import ChannelStatistics
 from tenfold.experiments.ranking import average_precision
 from tenfold.experiments.subspace_lengths import squared_lengths
-from tenfold.learning import Models
-from tenfold.moments import ClassStatistics
-from tenfold.samples import SampleStatistics, SpanStatistics, Workload
+from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.alternation import alternate
+from tenfold.mathematics.criteria import Recipe
+from tenfold.mathematics.moments import ClassStatistics
+from tenfold.mathematics.sample_statistics import SampleStatistics, SpanStatistics, Workload
+from tenfold.methods.class_specific import automatic_shrinkage, class_specific
+from tenfold.methods.learning import Models
 
 LARGEST_TABLE = 4000  # pixels; tables of larger images take more memory than several runs have
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from tenfold.datasets import FI2010Days, SegmentedWindows, TensorDataset, load_fi2010_days
 from tenfold.datasets.fi2010_days import mean_and_scale, windowed
-from tenfold.moments import ClassMoments
+from tenfold.mathematics.moments import ClassMoments
 
 LABELS = np.array([1, 2, 3])
 WINDOW, HORIZON = 10, 10

@@ -19,7 +19,7 @@ from tenfold.experiments.ledger import Ledger, only_run_in
 from tenfold.experiments.order_book_tables import order_book_experiment
 from tenfold.experiments.runner import run_cells
 from tenfold.experiments.tables import Table, as_csv, as_markdown, as_page, as_text
-from tenfold.whole_files import write_whole
+from tenfold.system.atomic_write import write_whole
 
 EXPERIMENTS = ("orl", "pie", "fi2010")
 

@@ -16,7 +16,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from tenfold.experiments.ledger import Ledger
-from tenfold.progress import progress
+from tenfold.system.progress import progress
 
 
 @dataclass(frozen=True)

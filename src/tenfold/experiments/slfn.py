@@ -13,7 +13,7 @@ from tenfold.experiments.book_settings import BookSettings
 from tenfold.experiments.linear_rows import LinearClassifier, ridge_classifiers
 from tenfold.experiments.order_book_data import LABELS, Part
 from tenfold.experiments.prototypes import prototypes, squared_distances
-from tenfold.moments import ClassMoments
+from tenfold.mathematics.moments import ClassMoments
 
 BLOCK = 8192
 

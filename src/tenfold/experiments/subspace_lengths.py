@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tenfold.algebra import Array
+from tenfold.mathematics.algebra import Array
 
 
 def squared_lengths(Z: Array, rows: Array, columns: Array) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenfold.class_specific import ClassSpecificProjector
+from tenfold.methods.class_specific import ClassSpecificProjector
 
 
 class CSDA(ClassSpecificProjector):

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigvalsh
 
-from tenfold import validation as check
-from tenfold.algebra import Array
-from tenfold.alternating import Alternation
-from tenfold.base import TensorProjector
-from tenfold.criterion import Criterion
-from tenfold.learning import Models
-from tenfold.moments import ClassStatistics
-from tenfold.solvers import leading_eigenvectors
+from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.alternation import Alternation
+from tenfold.mathematics.criteria import Criterion
+from tenfold.mathematics.moments import ClassStatistics
+from tenfold.mathematics.solvers import leading_eigenvectors
+from tenfold.methods.base import TensorProjector
+from tenfold.methods.learning import Models
+from tenfold.validation import samples as check
 
 
 class MPCA(TensorProjector):

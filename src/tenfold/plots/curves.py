@@ -17,7 +17,7 @@ from sklearn.metrics import (
     roc_curve,
 )
 
-from tenfold.algebra import Array
+from tenfold.mathematics.algebra import Array
 from tenfold.plots.drawing import COLOURS, MUTED, OWN, single_axes, tidy
 from tenfold.plots.fitted import ClassScores, class_scores
 

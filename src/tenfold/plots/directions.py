@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.algebra import Array
+from tenfold.mathematics.algebra import Array
 from tenfold.plots.drawing import axes_grid, show_tensor
 from tenfold.plots.fitted import part_for
 from tenfold.plots.projections import largest_positive

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.algebra import Array
+from tenfold.mathematics.algebra import Array
 
 # Okabe and Ito's colours, which people with any kind of colour vision tell apart. Yellow and black
 # are left out, because one of them vanishes on white or on a dark page.

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from tenfold.algebra import Array, row_blocks
+from tenfold.mathematics.algebra import Array, row_blocks
 
 
 class Part(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.algebra import Array
+from tenfold.mathematics.algebra import Array
 from tenfold.plots.drawing import AMOUNT, OTHERS, OWN, single_axes, tidy
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.algebra import Array
+from tenfold.mathematics.algebra import Array
 from tenfold.report import one_class_sections as one_class
 from tenfold.report.content import (
     Cell,

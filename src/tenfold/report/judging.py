@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
-from tenfold.algebra import Array
+from tenfold.mathematics.algebra import Array
 from tenfold.plots.fitted import ClassScores
 
 

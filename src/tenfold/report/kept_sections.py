@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tenfold.algebra import Array
 from tenfold.datasets.locations import natural_key
+from tenfold.mathematics.algebra import Array
 from tenfold.report.content import Cell, Gallery, Picture, Prose, Section, Table, number, percent
 from tenfold.report.pictures import beside
 from tenfold.report.subject import Subject

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenfold.algebra import Array
+from tenfold.mathematics.algebra import Array
 from tenfold.plots import PrecisionRecallDisplay, RocDisplay, ScoresDisplay
 from tenfold.plots.fitted import ClassScores
 from tenfold.report.content import Figure, Gallery, Picture, Prose, Section, counted, short

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.algebra import Array
+from tenfold.mathematics.algebra import Array
 from tenfold.plots.directions import strongest_slice
 from tenfold.plots.drawing import AMOUNT, SIGNED, palette
 from tenfold.report.content import Picture

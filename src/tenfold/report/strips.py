@@ -6,7 +6,7 @@ from html import escape
 
 import numpy as np
 
-from tenfold.algebra import Array
+from tenfold.mathematics.algebra import Array
 from tenfold.plots.scores import shared_histogram
 from tenfold.report.content import short
 from tenfold.report.judging import Judgement

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.algebra import Array
 from tenfold.datasets import TensorDataset
 from tenfold.datasets.locations import natural_key
+from tenfold.mathematics.algebra import Array
 from tenfold.plots.fitted import (
     Part,
     as_learned,

@@ -12,7 +12,7 @@ from tenfold.datasets import TensorDataset
 from tenfold.report.model_page import model_page
 from tenfold.report.page import as_html
 from tenfold.report.results_page import results_page
-from tenfold.whole_files import write_whole
+from tenfold.system.atomic_write import write_whole
 
 
 def write_report(

@@ -1,0 +1,1 @@
+"""From subspaces to answers: classifiers, verifiers, scores."""

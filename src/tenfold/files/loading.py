@@ -1,0 +1,275 @@
+"""Estimators from model files: `load`, the way back from `save`.
+
+A file says numbers and words only. The method is looked up in a list of known ones, and what was
+learned must fit together as the method itself would have left it.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tenfold.decisions.classifier import ClassSpecificClassifier
+from tenfold.decisions.verifier import ClassSpecificVerifier
+from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.moments import ClassMoments
+from tenfold.methods import ALL_METHODS, MPCA
+from tenfold.methods.base import TensorProjector
+from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.methods.saving import unpacked_labels
+from tenfold.system.model_format import FORMAT, ModelFileError, read
+
+KNOWN = {M.__name__: M for M in (*ALL_METHODS, ClassSpecificClassifier, ClassSpecificVerifier)}
+CONTAINERS = {"list", "pairs", "array", "labels", "moments", "estimator"}
+FLOATS, SHAPE, LABELS = "floats", "shape", "labels"
+KINDS: dict[str, Any] = {
+    "sample_shape_": SHAPE,
+    "ranks_": SHAPE,
+    "n_features_in_": int,
+    "classes_": LABELS,
+    "feature_names_in_": LABELS,
+    "projections_": list,
+    "mean_": FLOATS,
+    "objective_": FLOATS,
+    "n_iter_": int,
+    "converged_": bool,
+    "captured_": float,
+    "moments_": ClassMoments,
+    "projectors_": list,
+    "spreads_": FLOATS,
+    "projector_": ClassSpecificProjector,
+    "threshold_": float,
+    "error_rates_": dict,
+}
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """The estimator that `save` wrote: it predicts the same, bit for bit.
+
+    Loading needs no extra, never runs code, and never returns a model with other numbers than
+    were saved: a checksum covers all of it.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that `save` wrote, with this version of tenfold or another.
+
+    Returns
+    -------
+    estimator
+        A fitted projector, `ClassSpecificClassifier` or `ClassSpecificVerifier`.
+
+    Raises
+    ------
+    ModelFileError
+        A `ValueError` that names the file and what is wrong with it: damaged, foreign, hostile,
+        or written by a newer tenfold.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import tenfold
+    >>> from sklearn.datasets import load_digits
+    >>> mpca = tenfold.MPCA(ranks=(4, 4), tol=0.1).fit(load_digits().images)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "digits.safetensors")
+    ...     mpca.save(path)
+    ...     tenfold.load(path)
+    MPCA(ranks=(4, 4), tol=0.1)
+    """
+    header, arrays = read(path)
+    try:
+        return _Unpacker(header, arrays).estimator(header.get("model"))
+    except RecursionError as error:
+        raise ModelFileError(f"cannot load {path}: its model is nested too deep") from error
+    except (ValueError, TypeError) as error:
+        raise ModelFileError(f"cannot load {path}: {error}") from error
+
+
+class _Unpacker:
+    """Turns the JSON values of `tenfold.methods.saving` back into what they stand for."""
+
+    def __init__(self, header: dict[str, Any], arrays: dict[str, Array]) -> None:
+        labels = header.get("labels")
+        if not isinstance(labels, list):
+            raise ValueError("its header lists no labels")
+        self.labels = [unpacked_labels(packed) for packed in labels]
+        self.arrays = arrays
+        self.format = header["format"]
+        self.newer = int(self.format.partition(".")[2]) > FORMAT[1]
+
+    def estimator(self, packed: Any) -> Any:
+        """A fitted estimator, or an unfitted one that is a parameter of another."""
+        if not isinstance(packed, dict) or not isinstance(packed.get("method"), str):
+            raise ValueError("its header does not say of which method the model is")
+        if packed["method"] not in KNOWN:
+            raise ValueError(
+                f"it holds a {packed['method']!r:.80}, which this tenfold does not know; upgrade "
+                "tenfold if a newer one wrote the file"
+            )
+        method = KNOWN[packed["method"]]
+        estimator = method(**self._table(packed, "parameters", method._get_param_names()))
+        learned = self._table(packed, "learned", KINDS)
+        for name, value in learned.items():
+            _check_kind(name, value)
+            setattr(estimator, name, value)
+        if learned:
+            _check_learned(estimator)
+        return estimator
+
+    def _table(self, packed: dict[str, Any], kind: str, known: Any) -> dict[str, Any]:
+        table = packed.get(kind)
+        if not isinstance(table, dict):
+            raise ValueError(f"its header has no {kind} of {packed['method']}")
+        strange = sorted(table.keys() - set(known))
+        if strange and not self.newer:
+            raise ValueError(f"{packed['method']} has no {kind} named {', '.join(strange):.200}")
+        if strange:
+            warnings.warn(
+                f"left out {', '.join(strange):.200} of {packed['method']}, which came with a "
+                f"newer tenfold (file format {self.format}); predictions do not depend on it",
+                UserWarning,
+                stacklevel=4,
+            )
+        return {name: self.value(value) for name, value in table.items() if name not in strange}
+
+    def value(self, packed: Any) -> Any:
+        """What a JSON value stands for."""
+        if packed is None or isinstance(packed, bool | int | str):
+            return packed
+        if isinstance(packed, float) and np.isfinite(packed):
+            return packed
+        if isinstance(packed, list):
+            return tuple(self.value(part) for part in packed)
+        if not isinstance(packed, dict) or len(packed) != 1 or not packed.keys() <= CONTAINERS:
+            raise ValueError(f"its header holds {packed!r:.80}, which stands for nothing")
+        ((kind, inside),) = packed.items()
+        return getattr(self, f"_{kind}")(inside)
+
+    def _list(self, inside: Any) -> list[Any]:
+        return list(self.value(_expect(list, inside)))
+
+    def _pairs(self, inside: Any) -> dict[Any, Any]:
+        return dict(self.value(_expect(list, inside)))
+
+    def _array(self, inside: Any) -> Array:
+        if _expect(str, inside) not in self.arrays:
+            raise ValueError(f"its header speaks of an array {inside!r:.80} that is not there")
+        return self.arrays[inside]
+
+    def _labels(self, inside: Any) -> Array:
+        if not 0 <= _expect(int, inside) < len(self.labels):
+            raise ValueError(f"its header speaks of labels {inside!r:.20} that are not there")
+        return self.labels[inside]
+
+    def _moments(self, inside: Any) -> ClassMoments:
+        parts = {name: self.value(part) for name, part in _expect(dict, inside).items()}
+        if not all(isinstance(part, np.ndarray) for part in parts.values()):
+            raise ValueError("its moments are not arrays")
+        return ClassMoments(**parts)
+
+    def _estimator(self, inside: Any) -> Any:
+        return self.estimator(inside)
+
+
+def _expect(kind: type, value: Any) -> Any:
+    if type(value) is not kind:
+        raise ValueError(f"its header holds {value!r:.80} where a {kind.__name__} should be")
+    return value
+
+
+# ── What was learned must fit together ──────────────────────────────────────────────────────────
+
+
+def _check_kind(name: str, value: Any) -> None:
+    kind = KINDS[name]
+    if kind is SHAPE:
+        good = type(value) is tuple and all(type(v) is int and v >= 0 for v in value)
+    elif kind is FLOATS:
+        good = isinstance(value, np.ndarray) and value.dtype.kind == "f"
+    elif kind is LABELS:
+        good = isinstance(value, np.ndarray) and value.ndim == 1
+    else:
+        good = isinstance(value, kind)
+    if not good:
+        raise ValueError(f"its {name} is {value!r:.80}, which is not what such a model has")
+
+
+def _check_learned(model: Any) -> None:
+    """The learned attributes are all there, and their shapes agree."""
+    _need(model, "sample_shape_", "n_features_in_", "classes_")
+    if not isinstance(getattr(model, "projector", model), TensorProjector):
+        raise ValueError(f"its projector is {model.projector!r:.80}, not a projector")
+    _agree("n_features_in_", model.n_features_in_, prod(model.sample_shape_))
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        _agree("feature_names_in_", len(names), model.n_features_in_)
+    if isinstance(model, ClassSpecificVerifier):
+        _check_verifier(model)
+        return
+    if hasattr(model, "moments_"):
+        _check_moments(model)
+    if isinstance(model, TensorProjector):
+        _check_projector(model)
+    elif not hasattr(model, "moments_") or hasattr(model, "projectors_"):
+        _check_bank(model)
+
+
+def _check_projector(model: TensorProjector) -> None:
+    if hasattr(model, "moments_") and not hasattr(model, "projections_"):
+        return  # partial_fit still gathers
+    _need(model, "projections_", "ranks_", "objective_", "n_iter_", "converged_")
+    shape = model._shape()
+    if not all(isinstance(W, np.ndarray) and W.dtype.kind == "f" for W in model.projections_):
+        raise ValueError("its projections are not arrays of floats")
+    shapes = tuple(W.shape for W in model.projections_)
+    _agree("projections_", shapes, tuple(zip(shape, model.ranks_, strict=False)))
+    _agree("ranks_", len(model.ranks_), len(shape))
+    _agree("objective_", model.objective_.shape, (model.n_iter_,))
+    if isinstance(model, ClassSpecificProjector | MPCA):
+        _need(model, "mean_")
+        _agree("mean_", model.mean_.shape, model.sample_shape_)
+    if isinstance(model, ClassSpecificProjector):
+        model._positive()
+
+
+def _check_moments(model: Any) -> None:
+    moments, size = model.moments_, model.n_features_in_
+    n = len(moments.classes)
+    _agree("moments_.classes", n, len(model._moment_classes()))
+    _agree("moments_.counts", moments.counts.shape, (n,))
+    _agree("moments_.scatters", moments.scatters.shape, (n, size, size))
+    flat = getattr(model, "projector", model).flattens
+    _agree("moments_.means", moments.means.shape, (n, size) if flat else (n, *model.sample_shape_))
+
+
+def _check_bank(bank: ClassSpecificClassifier) -> None:
+    _need(bank, "projectors_", "spreads_")
+    n = len(bank.classes_)
+    members = [m for m in bank.projectors_ if isinstance(m, ClassSpecificProjector)]
+    fitted = [m for m in members if getattr(m, "sample_shape_", None) == bank.sample_shape_]
+    _agree("projectors_", (len(bank.projectors_), len(fitted)), (n, n))
+    _agree("spreads_", bank.spreads_.shape, (n,))
+    if not (bank.spreads_ > 0).all():
+        raise ValueError("its spreads_ are not all positive")
+
+
+def _check_verifier(verifier: ClassSpecificVerifier) -> None:
+    _need(verifier, "projector_", "threshold_", "error_rates_")
+    _need(verifier.projector_, "sample_shape_")
+    _agree("projector_", verifier.projector_.sample_shape_, verifier.sample_shape_)
+
+
+def _need(model: Any, *names: str) -> None:
+    missing = [name for name in names if not hasattr(model, name)]
+    if missing:
+        raise ValueError(f"its {type(model).__name__} lacks {', '.join(missing)}")
+
+
+def _agree(name: str, came: Any, expected: Any) -> None:
+    if came != expected:
+        raise ValueError(f"its {name} has {came}, but the rest of the model needs {expected}")

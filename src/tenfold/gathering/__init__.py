@@ -1,0 +1,1 @@
+"""Moments of more data than fit into memory."""

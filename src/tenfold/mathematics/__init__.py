@@ -1,0 +1,1 @@
+"""Scatters, moments, solvers and the alternation: NumPy and SciPy only."""

@@ -1,0 +1,222 @@
+"""Solvers: the r directions that make one matrix large and another small.
+
+Every solver has the signature ``solver(maximise, minimise, rank)`` and works on stacks:
+
+maximise, minimise : ndarray of shape (M, n, n)
+    Symmetric matrices, `minimise` positive definite.
+rank : int or ndarray of shape (M,)
+    The number of directions of each model.
+
+and returns an ndarray of shape (M, n, max(rank)) whose columns are the directions, best first;
+columns beyond a model's own rank are zero. So any solver can stand in for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg.lapack import dtrtri
+
+from tenfold.mathematics.algebra import Array
+
+FEW = 4  # matrices of a stack for which one call each is faster than products for all
+
+Solver = Callable[[Array, Array, "int | Array"], Array]
+
+
+def ratio_trace(maximise: Array, minimise: Array, rank: int | Array) -> Array:
+    """Leading generalised eigenvectors, which maximise ``tr((W^T B W)^-1 W^T A W)``.
+
+    The columns are scaled so that ``W^T B W = I``: in this metric the minimised scatter is a
+    sphere. The solution for rank r is the first r columns of the solution for any higher rank.
+    Directions in which A vanishes tell nothing and come as columns of zeros.
+
+    Parameters
+    ----------
+    maximise, minimise : ndarray of shape (M, n, n)
+        A and B; B positive definite.
+    rank : int or ndarray of shape (M,)
+        The number of directions.
+
+    Returns
+    -------
+    ndarray of shape (M, n, max(rank))
+        The directions, best first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.mathematics.solvers import ratio_trace
+    >>> A, B = np.diag([3.0, 2.0, 1.0]), np.diag([4.0, 1.0, 1.0])
+    >>> ratio_trace(A[None], B[None], rank=1)[0].ravel()
+    array([0., 1., 0.])
+    """
+    whitener = _whitener(minimise)  # V with V^T B V = I
+    whitened = whitener.swapaxes(-1, -2) @ maximise @ whitener
+    values, vectors = _leading(whitened, rank)
+    largest = values[..., :1]
+    tells = values > 10 * maximise.shape[-1] * np.finfo(float).eps * largest
+    tells[..., 0] = True  # with nothing to maximise one direction is left, any one
+    return with_fixed_signs(whitener @ (vectors * tells[..., None, :]))
+
+
+def trace_ratio(maximise: Array, minimise: Array, rank: int | Array) -> Array:
+    """Orthonormal directions that maximise ``tr(W^T A W) / tr(W^T B W)`` (eqs 12 and 19).
+
+    Newton's iteration on the ratio: with its present value rho, the leading eigenvectors of
+    A - rho B never lower it, and it converges quadratically to the global maximum.
+
+    Parameters
+    ----------
+    maximise, minimise : ndarray of shape (M, n, n)
+        A and B; B positive definite.
+    rank : int or ndarray of shape (M,)
+        The number of directions.
+
+    Returns
+    -------
+    ndarray of shape (M, n, max(rank))
+        Orthonormal directions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.mathematics.solvers import trace_ratio
+    >>> A, B = np.diag([3.0, 2.0, 1.0]), np.diag([4.0, 1.0, 1.0])
+    >>> trace_ratio(A[None], B[None], rank=2)[0]
+    array([[0., 0.],
+           [1., 0.],
+           [0., 1.]])
+    """
+    W = orthonormalised(ratio_trace(maximise, minimise, rank))
+    ratio = _traces(W, maximise) / _traces(W, minimise)
+    for _ in range(50):
+        W = _leading(maximise - ratio[:, None, None] * minimise, rank)[1]
+        better = _traces(W, maximise) / _traces(W, minimise)
+        resting = np.abs(better - ratio) <= 1e-14 * np.abs(better)
+        ratio = better
+        if resting.all():
+            break
+    return with_fixed_signs(W)
+
+
+def trace_difference(maximise: Array, minimise: Array, rank: int | Array) -> Array:
+    """Orthonormal directions that maximise ``tr(W^T (A - zeta B) W)``.
+
+    zeta is the largest generalised eigenvalue of (A, B), as in GTDA and DGTDA.
+
+    Parameters
+    ----------
+    maximise, minimise : ndarray of shape (M, n, n)
+        A and B; B positive definite.
+    rank : int or ndarray of shape (M,)
+        The number of directions.
+
+    Returns
+    -------
+    ndarray of shape (M, n, max(rank))
+        Orthonormal directions, best first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.mathematics.solvers import trace_difference
+    >>> A, B = np.diag([3.0, 2.0, 1.0]), np.diag([4.0, 1.0, 1.0])
+    >>> trace_difference(A[None], B[None], rank=1)[0].ravel()
+    array([0., 1., 0.])
+    """
+    best = ratio_trace(maximise, minimise, 1)  # B-normalised, so that w^T A w = zeta
+    zeta = _traces(best, maximise)
+    return leading_eigenvectors(maximise - zeta[:, None, None] * minimise, minimise, rank)
+
+
+def leading_eigenvectors(maximise: Array, minimise: Array | None, rank: int | Array) -> Array:
+    """Eigenvectors of the largest eigenvalues of A, which maximise ``tr(W^T A W)``.
+
+    Parameters
+    ----------
+    maximise : ndarray of shape (M, n, n)
+        A.
+    minimise : ndarray of shape (M, n, n) or None
+        Not used; there so that all solvers have one signature.
+    rank : int or ndarray of shape (M,)
+        The number of directions.
+
+    Returns
+    -------
+    ndarray of shape (M, n, max(rank))
+        Orthonormal directions, best first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.mathematics.solvers import leading_eigenvectors
+    >>> leading_eigenvectors(np.diag([1.0, 3.0, 2.0])[None], None, rank=2)[0]
+    array([[0., 0.],
+           [1., 0.],
+           [0., 1.]])
+    """
+    return with_fixed_signs(_leading(maximise, rank)[1])
+
+
+SOLVERS: dict[str, Solver] = {
+    "ratio_trace": ratio_trace,
+    "trace_ratio": trace_ratio,
+    "trace_difference": trace_difference,
+}
+NESTED = (ratio_trace, trace_difference, leading_eigenvectors)  # rank r is a prefix of rank r + 1
+STAYING_INSIDE = (ratio_trace, leading_eigenvectors)  # never leave the span of the samples
+
+
+def orthonormalised(W: Array) -> Array:
+    """Orthonormal columns with the same nested spans; trailing columns of zeros stay zero."""
+    return np.asarray(np.linalg.qr(W)[0] * W.any(axis=-2, keepdims=True))
+
+
+def with_fixed_signs(W: Array) -> Array:
+    """Make the largest entry of every column positive."""
+    largest = np.take_along_axis(W, np.abs(W).argmax(axis=-2)[..., None, :], axis=-2)
+    return np.asarray(W * np.where(largest < 0, -1.0, 1.0) + 0.0)  # + 0.0: no negative zeros
+
+
+def _leading(matrix: Array, rank: int | Array) -> tuple[Array, Array]:
+    """The largest eigenvalues and their unit eigenvectors, zero beyond each model's rank."""
+    values, vectors = np.linalg.eigh(matrix)
+    width = int(np.max(rank))
+    values, vectors = values[..., ::-1][..., :width], vectors[..., ::-1][..., :width]
+    own = np.arange(width) < np.asarray(rank)[..., None]
+    return values * own, vectors * own[..., None, :]
+
+
+def _whitener(matrix: Array) -> Array:
+    """V with ``V^T B V = I`` for each positive definite B of a stack."""
+    try:
+        return inverse_of_lower(np.linalg.cholesky(matrix)).swapaxes(-1, -2)
+    except np.linalg.LinAlgError:  # definite in exact arithmetic only
+        values, vectors = np.linalg.eigh(matrix)
+        floor = values[..., -1:] * matrix.shape[-1] * np.finfo(float).eps
+        return np.asarray(vectors / np.sqrt(np.maximum(values, floor))[..., None, :])
+
+
+def inverse_of_lower(L: Array) -> Array:
+    """Inverses of lower triangular matrices (M, n, n).
+
+    A few go to LAPACK, one after the other; of many, all but small blocks are products.
+    """
+    n = L.shape[-1]
+    if len(L) <= FEW:
+        return np.stack([dtrtri(single, lower=1)[0] for single in L])
+    if n <= 8:
+        return np.linalg.inv(L)
+    half = n // 2
+    inverse = np.zeros_like(L)
+    top = inverse[..., :half, :half] = inverse_of_lower(L[..., :half, :half])
+    bottom = inverse[..., half:, half:] = inverse_of_lower(L[..., half:, half:])
+    inverse[..., half:, :half] = -bottom @ L[..., half:, :half] @ top
+    return inverse
+
+
+def _traces(W: Array, matrix: Array) -> Array:
+    """``tr(W^T A W)`` of each model."""
+    return np.asarray(np.einsum("...ir,...ir->...", W, matrix @ W))

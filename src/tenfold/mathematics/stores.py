@@ -1,0 +1,284 @@
+"""Samples that are not in memory: how they are recognised, and how they are read.
+
+A *store* is anything with ``shape``, ``dtype``, ``ndim`` and slices along axis 0: a NumPy memory
+map, a Zarr array, an HDF5 dataset, the windows of an order book. `StoredSamples` reads one from
+front to back, a block at a time; a Dask array is cut into blocks already (`system.dask_array`).
+Both are a `Source`: whoever wants something of all samples says what is wanted of one block.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import islice
+from math import prod
+from numbers import Integral
+from operator import add
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy.sparse import issparse
+
+from tenfold.mathematics.algebra import BLOCK_BYTES, Array
+from tenfold.mathematics.moments import Batch, ClassMoments
+
+T = TypeVar("T")  # what blocks give; it can be added
+BlockWork = Callable[[Array, Array | None, Array | None], T]  # samples, labels, weights
+
+LARGEST_CHUNK = 2**30  # bytes; a chunk of a store up to this size is read whole
+
+
+class BlockError(RuntimeError):
+    """A block of samples that could not be read; the message names its rows."""
+
+
+class NotFiniteError(ValueError):
+    """Samples that hold NaN or infinity; the message names them."""
+
+
+class Source(ABC):
+    """Samples (n, I_1, ..., I_K) that are read block by block and never become one array."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes, K + 1."""
+        return len(self.shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @abstractmethod
+    def __getitem__(self, rows: slice | Array) -> Source:
+        """Some of the samples, still unread."""
+
+    @abstractmethod
+    def reshape(self, n: int, *sample_shape: int) -> Source:
+        """The same samples in another shape; -1 stands for all their numbers."""
+
+    @abstractmethod
+    def ends(self) -> Array:
+        """Where blocks end, as numbers of samples; rising, the last is n."""
+
+    @abstractmethod
+    def moments(self, y: Any, weight: Any, classes: Array) -> ClassMoments:
+        """Class moments, in one pass."""
+
+    @abstractmethod
+    def total(self, work: BlockWork[T], y: Any, weight: Any) -> T:
+        """What `work` gives for each block of samples, labels and weights, added up."""
+
+    @abstractmethod
+    def rows(self, work: Callable[[Array], Array]) -> Any:
+        """What `work` gives for each block of samples, one below the other."""
+
+
+@dataclass(frozen=True, eq=False)
+class StoredSamples(Source):
+    """Samples in a store, read from front to back.
+
+    Parameters
+    ----------
+    store : array-like with shape, dtype, ndim and slices
+        Where the samples are.
+    shape : tuple of ints
+        The shape (n, I_1, ..., I_K) that they are given.
+    chosen : range or ndarray of shape (n,)
+        Which rows of the store they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.mathematics.stores import StoredSamples
+    >>> samples = StoredSamples.of(np.arange(12.0).reshape(4, 3))
+    >>> samples[np.array([3, 0])].rows(lambda block: block.sum(axis=1))
+    array([30.,  3.])
+    """
+
+    store: Any
+    shape: tuple[int, ...]
+    chosen: range | Array
+
+    @classmethod
+    def of(cls, store: Any) -> StoredSamples:
+        """All samples of a store."""
+        return cls(store, tuple(store.shape), range(store.shape[0]))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:  # type: ignore[override]
+        """Type of the numbers."""
+        dtype: np.dtype[Any] = np.dtype(self.store.dtype)
+        return dtype
+
+    def __getitem__(self, rows: slice | Array) -> StoredSamples:
+        if isinstance(rows, slice) and isinstance(self.chosen, range):
+            chosen: range | Array = self.chosen[rows]
+        else:
+            chosen = np.asarray(self.chosen)[rows]
+        return replace(self, shape=(len(chosen), *self.shape[1:]), chosen=chosen)
+
+    def reshape(self, n: int, *sample_shape: int) -> StoredSamples:
+        """The same samples in another shape; -1 stands for all their numbers."""
+        return replace(self, shape=(n, *folded(self.shape[1:], sample_shape)))
+
+    def ends(self) -> Array:
+        """Where blocks end, as numbers of samples; the last is n."""
+        if not isinstance(self.chosen, range):
+            return np.array([len(self)])
+        cuts = self._cuts(self.chosen.start, self.chosen.stop)
+        return np.array([rows.stop - self.chosen.start for rows in cuts])
+
+    def moments(self, y: Any, weight: Any, classes: Array) -> ClassMoments:
+        """Class moments, in one pass."""
+        return ClassMoments.from_blocks(self.blocks(y, weight), classes=classes)
+
+    def total(self, work: BlockWork[T], y: Any, weight: Any) -> T:
+        """What `work` gives for each block of samples, labels and weights, added up."""
+        return reduce(add, (work(*block) for block in self.blocks(y, weight)))
+
+    def rows(self, work: Callable[[Array], Array]) -> Array:
+        """What `work` gives for each block of samples, one below the other."""
+        result: Array | None = None
+        for rows, X in self.read():
+            part = work(X)
+            if result is None:
+                result = np.empty((len(self), *part.shape[1:]), dtype=part.dtype)
+            result[rows] = part
+        if result is None:
+            raise ValueError("there are no samples; pass at least one")
+        return result
+
+    def blocks(self, y: Any, weight: Any) -> Iterator[Batch]:
+        """Every block once, with its labels and weights."""
+        for rows, X in self.read():
+            yield X, part_of(y, rows), part_of(weight, rows)
+
+    def read(self) -> Iterator[tuple[slice | Array, Array]]:
+        """Every block once, with the positions of its samples here; read one block ahead."""
+        wanted = iter(list(self._wanted()))
+        with ThreadPoolExecutor(1, thread_name_prefix="tenfold-reader") as reader:
+            coming = [(at, reader.submit(self._block, rows)) for at, rows in islice(wanted, 1)]
+            while coming:
+                at, block = coming.pop()
+                X = block.result()
+                coming = [(at, reader.submit(self._block, rows)) for at, rows in islice(wanted, 1)]
+                yield at, X
+
+    def _wanted(self) -> Iterator[tuple[slice | Array, range | Array]]:
+        """Positions here and rows of the store, block by block, in the order of the store."""
+        if isinstance(self.chosen, range):
+            for rows in self._cuts(self.chosen.start, self.chosen.stop):
+                here = slice(rows.start - self.chosen.start, rows.stop - self.chosen.start)
+                yield here, rows
+            return
+        order = np.argsort(self.chosen, kind="stable")
+        ordered = self.chosen[order]
+        for rows in self._cuts(*((ordered[0], ordered[-1] + 1) if len(ordered) else (0, 0))):
+            first, last = np.searchsorted(ordered, [rows.start, rows.stop])
+            if last > first:
+                yield order[first:last], ordered[first:last]
+
+    def _cuts(self, first: int, last: int) -> Iterator[range]:
+        """Ranges of whole chunks of the store, some 32 MiB each."""
+        row_bytes = max(1, self.dtype.itemsize * prod(self.shape[1:]))
+        step = max(1, BLOCK_BYTES // row_bytes)
+        chunk = _rows_per_chunk(self.store)
+        if 0 < chunk * row_bytes <= LARGEST_CHUNK:
+            step = chunk * max(1, step // chunk)
+        while first < last:
+            end = min(last, (first // step + 1) * step)  # cut where the chunks are cut
+            yield range(first, end)
+            first = end
+
+    def _block(self, rows: range | Array) -> Array:
+        first, last = int(rows[0]), int(rows[-1]) + 1
+        try:
+            block = np.asarray(self.store[first:last])
+        except Exception as error:
+            raise BlockError(unreadable(first, last, error)) from error
+        if len(block) != last - first:
+            came = f"{len(block)} samples came instead of {last - first}"
+            raise BlockError(unreadable(first, last, came))
+        block = check_block(block.reshape(-1, *self.shape[1:]), first)
+        return block if isinstance(rows, range) else block[rows - first]
+
+
+def over_blocks(X: Any, work: Callable[[Array], Array]) -> Any:
+    """``work(X)``, block by block where X is a `Source`.
+
+    Parameters
+    ----------
+    X : ndarray or Source of shape (n, I_1, ..., I_K)
+        The samples.
+    work : callable
+        Takes a block (m, I_1, ..., I_K), gives an array (m, ...); m may be 0.
+
+    Returns
+    -------
+    array of shape (n, ...)
+        An ndarray; a lazy Dask array where the samples are one.
+    """
+    return X.rows(work) if isinstance(X, Source) else work(X)
+
+
+def folded(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
+    """A new sample shape, with -1 replaced by what is left."""
+    known = prod(size for size in new if size != -1)
+    return tuple(prod(old) // known if size == -1 else size for size in new)
+
+
+def is_stored(X: Any) -> bool:
+    """Whether samples are in a store: sliced and typed like an array, but not one in memory."""
+    if isinstance(X, np.memmap):
+        return True
+    return (
+        not isinstance(X, np.ndarray)
+        and isinstance(getattr(X, "dtype", None), np.dtype)
+        and all(hasattr(X, name) for name in ("shape", "ndim", "__getitem__"))
+        and not hasattr(X, "iloc")  # a pandas object is in memory
+        and not issparse(X)
+    )
+
+
+def check_block(block: Array, first: int) -> Array:
+    """A block without NaN or infinity, or an error that names the samples that hold them."""
+    if block.dtype.kind != "f" or not block.size:
+        return block
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = bool(np.isfinite(block.sum()))  # one read; decides unless the sum overflows
+    if finite:
+        return block
+    bad = np.flatnonzero(~np.isfinite(block.reshape(len(block), -1)).all(axis=1))
+    if len(bad):
+        shown = ", ".join(str(first + row) for row in bad[:5]) + (", ..." if len(bad) > 5 else "")
+        raise NotFiniteError(
+            f"Input X contains NaN or infinity in {len(bad)} of the samples {first} to "
+            f"{first + len(block) - 1}: {shown}; repair or leave out these samples, or fill the "
+            "holes first"
+        )
+    return block
+
+
+def unreadable(first: int, last: int, reason: Any) -> str:
+    """What a `BlockError` says."""
+    why = f"{type(reason).__name__}: {reason}" if isinstance(reason, Exception) else reason
+    return (
+        f"the block of samples {first} to {last - 1} could not be read ({why}); nothing was "
+        "fitted, because a model of part of the data would not be the one asked for; repair the "
+        "block and start again, with a checkpoint to keep what was gathered before it"
+    )
+
+
+def _rows_per_chunk(store: Any) -> int:
+    chunks = getattr(store, "chunks", None)
+    return int(chunks[0]) if chunks and isinstance(chunks[0], Integral) else 0
+
+
+def part_of(column: Any, rows: slice | Array) -> Any:
+    """Some of the labels or weights; None, for none at all, stays None."""
+    return None if column is None else column[rows]

@@ -1,0 +1,170 @@
+"""Distances in subspaces, and what follows from them: functions of a block of samples.
+
+Nothing here holds a model: a function and the few matrices it needs can be sent to other
+processes, however many moments the model keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from operator import is_
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from tenfold.mathematics.algebra import Array, row_blocks, shrinking_order
+from tenfold.methods.projection import projected
+from tenfold.system.threads import over_threads
+
+OfBlock = Callable[[Array], Array]
+
+CACHE_NUMBERS = 2**19  # what is between two products of a block of samples and models
+PART_BYTES = 8 * 2**20  # of the samples that a thread takes at a time
+_STACKS: WeakKeyDictionary[Any, tuple[list[Any], Subspaces]] = WeakKeyDictionary()
+
+
+def minus_distances(X: Array, projections: list[Array], mean: Array) -> Array:
+    """Minus the distance of samples (n, I_1, ..., I_K) from a mean in a subspace, (n,)."""
+    Y = projected(X, projections, mean, flat=True)
+    squared = np.einsum("ij,ij->i", Y, Y, dtype=np.float64)  # squares of float32 may not fit it
+    return np.asarray(-np.sqrt(squared).astype(Y.dtype, copy=False))
+
+
+@dataclass(frozen=True, eq=False)
+class Subspaces:
+    """M subspaces with a centre each, stacked so that samples meet all of them at once.
+
+    Parameters
+    ----------
+    order : tuple of K ints
+        The modes in the order in which they are projected.
+    projections : list of K ndarrays of shape (M, r_k, I_k)
+        ``W_k^T`` of every model, in that order of modes; rows of zeros pad lower ranks.
+    origin : ndarray of shape (I_1, ..., I_K)
+        What is subtracted from samples before they are projected, so that an offset that all
+        centres share costs no digits.
+    centres : ndarray of shape (M, r_1, ..., r_K, 1)
+        The projected centres about the origin, in that order of modes.
+    """
+
+    order: tuple[int, ...]
+    projections: list[Array]
+    origin: Array
+    centres: Array
+
+    @classmethod
+    def stacked(cls, projections: list[list[Array]], means: list[Array]) -> Subspaces:
+        """From the K projections (I_k, r_k) and the mean of each model."""
+        stacks = [_stacked(per_model) for per_model in zip(*projections, strict=True)]
+        order = tuple(shrinking_order(stacks))
+        ordered = [np.ascontiguousarray(stacks[k].swapaxes(1, 2)) for k in order]
+        centres = np.stack(means).reshape(len(means), *(W.shape[1] for W in stacks))
+        origin = centres.mean(axis=0)
+        about = (centres - origin).transpose(0, *(k + 1 for k in order))
+        return cls(order, ordered, origin, _project_each(about[..., None], ordered))
+
+    @cached_property
+    def _squares_fit_float32(self) -> bool:
+        size = max(np.abs(self.origin).max(), np.abs(self.centres).max())
+        return bool(1e-15 < size < 1e15)
+
+    def squared_distances(self, X: Array) -> Array:
+        """Squared distances (n, M) of samples from the centres, each in its own subspace."""
+        X = X.reshape(len(X), *self.origin.shape)
+        dtype = np.float32 if X.dtype == np.float32 and self._squares_fit_float32 else np.float64
+        stacks = [W.astype(dtype, copy=False) for W in self.projections]
+        centres = self.centres.astype(dtype, copy=False)
+        result = np.empty((len(X), len(centres)), dtype=dtype)
+        largest = self.origin.size * stacks[0].shape[1] // stacks[0].shape[2]  # per model, sample
+        n_rows = max(32, CACHE_NUMBERS // (largest * len(centres)))
+        n_models = max(1, CACHE_NUMBERS // (largest * n_rows))
+
+        def work(part: slice) -> None:
+            for start in range(part.start, part.stop, n_rows):
+                rows = slice(start, min(start + n_rows, part.stop))
+                block = _samples_last(X[rows] - self.origin, self.order).astype(dtype, copy=False)
+                for first in range(0, len(centres), n_models):
+                    models = slice(first, first + n_models)
+                    Y = project_by_all(block, [W[models] for W in stacks])
+                    Y -= centres[models]
+                    Y *= Y
+                    result[rows, models] = Y.reshape(len(Y), -1, Y.shape[-1]).sum(axis=1).T
+
+        parts = list(row_blocks(len(X), X[:1].nbytes, PART_BYTES))
+        if len(parts) > 1:
+            over_threads(work, parts)
+        elif parts:
+            work(parts[0])
+        return result
+
+
+def subspaces_of(bank: Any, members: Sequence[Any]) -> Subspaces:
+    """The subspaces of a bank's fitted members, stacked once for as long as it keeps them.
+
+    For one sample, stacking takes longer than scoring.
+    """
+    learned = [what for m in members for what in (m.projections_, m.mean_)]
+    known, stack = _STACKS.get(bank, ([], None))
+    if stack is None or len(known) != len(learned) or not all(map(is_, known, learned)):
+        stack = Subspaces.stacked(learned[::2], learned[1::2])
+        _STACKS[bank] = learned, stack
+    return stack
+
+
+def project_by_all(block: Array, stacks: list[Array]) -> Array:
+    """Samples (I_1, ..., I_K, n) projected by M models at once, (M, r_1, ..., r_K, n).
+
+    `stacks` holds ``W_k^T`` of every model, (M, r_k, I_k). The first mode is one product for all
+    models and samples.
+    """
+    first, *rest = stacks
+    Y = first.reshape(-1, len(block)) @ block.reshape(len(block), -1)
+    return _project_each(Y.reshape(*first.shape[:2], *block.shape[1:]), rest, skip=1)
+
+
+def _project_each(Y: Array, stacks: Sequence[Array], skip: int = 0) -> Array:
+    """Each model's own tensors (M, I_1, ..., I_K, n), all modes but the first `skip` projected."""
+    for axis, W in enumerate(stacks, start=skip + 1):
+        product = W[:, None] @ Y.reshape(len(W), prod(Y.shape[1:axis]), W.shape[2], -1)
+        Y = product.reshape(*Y.shape[:axis], W.shape[1], *Y.shape[axis + 1 :])
+    return Y
+
+
+def _stacked(projections: Sequence[Array]) -> Array:
+    """Projections of M models, padded with columns of zeros, (M, I_k, r_k)."""
+    widest = max(W.shape[1] for W in projections)
+    stack = np.zeros((len(projections), len(projections[0]), widest))
+    for padded, W in zip(stack, projections, strict=True):
+        padded[:, : W.shape[1]] = W
+    return stack
+
+
+def _samples_last(X: Array, order: tuple[int, ...]) -> Array:
+    """A batch (n, I_1, ..., I_K) as (I_..., n), its modes in the given order."""
+    return np.ascontiguousarray(X.transpose(*(k + 1 for k in order), 0))
+
+
+def distances_to_classes(X: Array, subspaces: Subspaces, spreads: Array | None) -> Array:
+    """Distances (n, C) from every class mean in its own subspace, in units of the spreads."""
+    distances = np.sqrt(subspaces.squared_distances(X))
+    return distances if spreads is None else distances / spreads.astype(distances.dtype)
+
+
+def finished(X: Array, distances: OfBlock, finish: OfBlock) -> Array:
+    """What `finish` makes of the distances of samples."""
+    return np.asarray(finish(distances(X)))
+
+
+def preference(distances: Array) -> Array:
+    """Scores (n, C), or (n,) for two classes, from distances (n, C)."""
+    two = distances.shape[1] == 2
+    return np.asarray(distances[:, 0] - distances[:, 1] if two else -distances)
+
+
+def nearest(distances: Array, classes: Array) -> Array:
+    """The label (n,) with the least of the distances (n, C)."""
+    return np.asarray(classes[distances.argmin(axis=1)])

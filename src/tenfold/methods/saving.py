@@ -1,0 +1,221 @@
+"""Estimators as plain values: numbers, words, lists and arrays, ready for a model file.
+
+None, bool, int, float, str     themselves; NumPy scalars become Python's
+tuple                           a JSON list
+list, dict                      {"list": [...]}, {"pairs": [[key, value], ...]}
+array of floats                 {"array": its name in the file}
+array of labels                 {"labels": its place in the header's lists}
+moments                         {"moments": {...}}
+tenfold estimator               {"estimator": {"method", "parameters", "learned"}}
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import fields
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.moments import ClassMoments
+from tenfold.system import model_format as model_files
+
+LABEL_KINDS = {"U": str, "i": int, "u": int, "b": bool}
+LABEL_BYTES = 64 * 2**20  # of one array of labels; a few declared bytes must not claim gigabytes
+
+
+class Savable:
+    """An estimator with a `save` method."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to one safetensors file, which `tenfold.load` reads.
+
+        The file holds arrays and a JSON header, no pickle: loading it never runs code. It is
+        written under a temporary name and renamed, so it is never there by half. The moments of
+        the samples are in it when the estimator has `moments_`, after `partial_fit` or with
+        ``statistics="moments"``; only then can `partial_fit` go on after loading. What
+        `set_output` chose is not in it.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to, such as "s7.safetensors"; an existing file is replaced.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import tenfold
+        >>> from sklearn.datasets import load_digits
+        >>> X, y = load_digits().images, load_digits().target
+        >>> mcsda = tenfold.MCSDA(ranks=(4, 4), positive=3, tol=0.1).fit(X, y)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "three.safetensors")
+        ...     mcsda.save(path)
+        ...     loaded = tenfold.load(path)
+        >>> bool((loaded.transform(X) == mcsda.transform(X)).all())
+        True
+        """
+        check_is_fitted(self, "sample_shape_")
+        packer = Packer()
+        model = packer.estimator(self, "")
+        header = {"summary": summary(self), "labels": packer.labels, "model": model}
+        model_files.write(path, header, packer.arrays)
+
+
+class Packer:
+    """Collects the arrays and labels of an estimator while it is turned into JSON values.
+
+    Attributes
+    ----------
+    arrays : dict of str to ndarray
+        The numbers, by their names in the file.
+    labels : list of dicts
+        Arrays of labels, each once, as {"dtype": ..., "values": [...]}.
+    """
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, Array] = {}
+        self.labels: list[dict[str, Any]] = []
+        self._places: dict[int, int] = {}  # of arrays in `labels`: members of a bank share them
+
+    def estimator(self, estimator: Any, prefix: str) -> dict[str, Any]:
+        """Method, parameters and learned attributes of a tenfold estimator."""
+        if type(estimator).__module__.partition(".")[0] != "tenfold":
+            raise ValueError(
+                f"{type(estimator).__qualname__} is not part of tenfold, so load would not know "
+                "it; use joblib.dump, whose files only someone you trust may write"
+            )
+        learned = {k: v for k, v in vars(estimator).items() if k.endswith("_") and k[0] != "_"}
+        values = {"parameters": estimator.get_params(deep=False), "learned": learned}
+        packed: dict[str, Any] = {"method": type(estimator).__name__}
+        for kind, table in values.items():
+            packed[kind] = {}
+            for name, value in table.items():
+                try:
+                    packed[kind][name] = self.value(value, f"{prefix}{name}")
+                except TypeError as error:
+                    raise ValueError(
+                        f"{name}={value!r:.200} of {type(estimator).__name__} cannot be saved: "
+                        f"{error}. A model file holds numbers, words and tenfold estimators, and "
+                        "nothing that would run when it is loaded; use such values, or "
+                        "joblib.dump, whose files only someone you trust may write"
+                    ) from error
+        return packed
+
+    def value(self, value: Any, name: str) -> Any:
+        """A JSON value; arrays go to `arrays` under `name`."""
+        value = value.item() if isinstance(value, np.generic) else value
+        if value is None or type(value) in (bool, int, str):
+            return value
+        if type(value) is float and isfinite(value):
+            return value
+        if type(value) is tuple:
+            return [self.value(v, f"{name}.{i}") for i, v in enumerate(value)]
+        if type(value) is list:
+            return {"list": [self.value(v, f"{name}.{i}") for i, v in enumerate(value)]}
+        if type(value) is dict:
+            pairs = enumerate(value.items())
+            return {"pairs": [[self.value(part, f"{name}.{i}") for part in v] for i, v in pairs]}
+        if isinstance(value, np.ndarray):
+            return self._array(value, name)
+        if isinstance(value, ClassMoments):
+            parts = {field.name: getattr(value, field.name) for field in fields(value)}
+            return {"moments": {k: self.value(v, f"{name}.{k}") for k, v in parts.items()}}
+        if isinstance(value, Savable):
+            return {"estimator": self.estimator(value, f"{name}.")}
+        raise TypeError(f"a {type(value).__name__} is no plain value")
+
+    def _array(self, array: Array, name: str) -> dict[str, Any]:
+        if array.dtype.kind == "f":
+            self.arrays[name] = array
+            return {"array": name}
+        if id(array) not in self._places:
+            packed = {"dtype": array.dtype.str, "values": array.tolist()}
+            unpacked_labels(packed)  # whatever is written can be read
+            if packed not in self.labels:
+                self.labels.append(packed)
+            self._places[id(array)] = self.labels.index(packed)
+        return {"labels": self._places[id(array)]}
+
+
+def unpacked_labels(packed: Any) -> Array:
+    """Labels from the form they have in a file.
+
+    Parameters
+    ----------
+    packed : dict
+        With a NumPy "dtype" of words, integers, booleans or objects, and a list of "values".
+
+    Returns
+    -------
+    ndarray of shape (C,)
+        The labels in their own dtype.
+    """
+    if not isinstance(packed, dict) or not isinstance(packed.get("values"), list):
+        raise TypeError("labels are not a list with a dtype")
+    values, kinds = packed["values"], {type(value) for value in packed["values"]}
+    if not re.fullmatch(r"[<>|=]?(U\d{1,8}|[iu][1248]|b1|O)", str(packed.get("dtype"))):
+        raise TypeError(f"labels of dtype {packed.get('dtype')!r:.50} are not of a plain kind")
+    dtype = np.dtype(packed["dtype"])
+    if dtype.kind == "O" and len(kinds) == 1 and kinds <= {str, int, float, bool}:
+        array = np.empty(len(values), dtype=object)
+        array[:] = values
+        return array
+    if kinds != {LABEL_KINDS.get(dtype.kind)}:
+        names = sorted(kind.__name__ for kind in kinds)
+        raise TypeError(f"labels of dtype {dtype} must not be of types {', '.join(names):.80}")
+    if dtype.itemsize * len(values) > LABEL_BYTES:
+        raise TypeError(f"{len(values)} labels of dtype {dtype} take more than {LABEL_BYTES} bytes")
+    try:
+        array = np.array(values, dtype=dtype.newbyteorder("="))
+    except OverflowError as error:
+        raise TypeError(f"labels do not fit their dtype {dtype}") from error
+    if array.tolist() != values:  # words that were cut
+        raise TypeError(f"labels do not fit their dtype {dtype}")
+    return array
+
+
+def summary(estimator: Any) -> dict[str, Any]:
+    """What a person wants to know of a model first, one entry per projector where there are many.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted projector, bank or verifier.
+
+    Returns
+    -------
+    dict of str to JSON values
+        Method, shape, number of classes, rounds, convergence, last objective, class counts.
+    """
+    members = getattr(estimator, "projectors_", [getattr(estimator, "projector_", estimator)])
+    learned = [member for member in members if hasattr(member, "projections_")]
+    objectives = [float(member.objective_[-1]) for member in learned]
+    return {
+        "method": type(estimator).__name__,
+        "projector": type(getattr(estimator, "projector", estimator)).__name__,
+        "sample_shape": list(estimator.sample_shape_),
+        "n_classes": len(estimator.classes_),
+        "ranks": [list(member.ranks_) for member in learned],
+        "n_iter": [member.n_iter_ for member in learned],
+        "converged": [member.converged_ for member in learned],
+        "objective": [value if isfinite(value) else None for value in objectives],
+        "counts": _counts(members[0] if hasattr(estimator, "projector_") else estimator),
+    }
+
+
+def _counts(learner: Any) -> list[float] | None:
+    """The weight of each class, where the estimator still knows it."""
+    known = getattr(learner, "moments_", getattr(learner, "_last_fit", None))
+    if known is None or isinstance(known, ClassMoments):
+        return None if known is None else known.counts.tolist()
+    (X, y, weight), _ = known
+    if not all(part is None or isinstance(part, np.ndarray) for part in (y, weight)):
+        return None  # on a cluster; not worth a pass over it
+    places = np.zeros(len(X), dtype=int) if y is None else np.searchsorted(learner.classes_, y)
+    n_classes = len(learner.classes_)  # a label without weight is none, and may lie beyond them
+    return [float(c) for c in np.bincount(places, weight, minlength=n_classes)[:n_classes]]

@@ -1,0 +1,1 @@
+"""Choosing ranks and other settings on folds."""

@@ -1,0 +1,293 @@
+"""Rank search: every candidate of every fold from one reading of the data, solved as stacks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import product
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from tenfold.decisions.verifier import ClassSpecificVerifier
+from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.moments import ClassStatistics
+from tenfold.methods.base import TensorProjector
+from tenfold.methods.folds import Split, fold_statistics, positions
+from tenfold.methods.learning import Learner
+from tenfold.selection.stacks import joint_workload, learner_of, ready_for
+from tenfold.selection.trials import (
+    Candidate,
+    Samples,
+    listed,
+    one_by_one,
+    one_stack_per_fold,
+    tried,
+)
+from tenfold.validation import samples as check
+
+
+def _best_has(name: str) -> Any:
+    def present(self: RankSearchCV) -> bool:
+        return hasattr(getattr(self, "best_estimator_", self.estimator), name)
+
+    return available_if(present)
+
+
+class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
+    """Cross-validated search over ranks, ridges and shrinkages.
+
+    It gives what `GridSearchCV` gives over the same candidates and folds. But the data are read
+    once: the statistics of each training part are sums of parts that folds share, and all
+    candidates of all classes are solved as one stack per fold.
+
+    Parameters
+    ----------
+    estimator : projector, ClassSpecificClassifier or ClassSpecificVerifier
+        What is searched for; all its other parameters stay as they are.
+    ranks : list
+        Candidates for `ranks`: tuples, ints, mappings of labels to ranks, or None. A tuple, range
+        or array of candidates will do too, except a tuple of numbers, which looks like one
+        candidate.
+    ridge : list or None, default=None
+        Candidates for `ridge`; None keeps the estimator's.
+    shrinkage : list or None, default=None
+        Candidates for `shrinkage`; None keeps the estimator's.
+    cv : int, splitter, iterable of splits or None, default=None
+        Folds, as in `GridSearchCV`: an int or None (5) means stratified folds for a classifier
+        and plain ones for all else. Samples that are sorted by class need a splitter then, such
+        as ``StratifiedKFold(5)``.
+    scoring : str, callable or None, default=None
+        A scikit-learn scorer; None means the estimator's own `score`.
+    refit : bool or callable, default=True
+        Fit the best candidate on all samples, from the statistics that are there already. A
+        callable chooses it: it takes `cv_results_` and returns a position.
+    verbose : bool or None, default=None
+        Show a progress bar; None means when standard error is a terminal.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        The best candidate, fitted on all samples; only with `refit`.
+    best_params_ : dict
+        Its parameters.
+    best_score_ : float
+        Its mean score over the folds.
+    best_index_ : int
+        Its position in `cv_results_`; the first of equals.
+    cv_results_ : dict of ndarrays
+        As in `GridSearchCV`. Fit times are shares of the time of the stack.
+    n_splits_ : int
+        Number of folds.
+    refit_time_ : float
+        Seconds for the best candidate; only with `refit`.
+
+    Notes
+    -----
+    A class without a sample in the training part of a fold is unknown there, as it would be in
+    `GridSearchCV`. A fold that cannot be scored is an error, never a NaN. Candidates that do not
+    come to rest in a fold raise no warning; the best one does when it is fitted.
+
+    A verifier with a `scoring`, and a bank with a second `classifier`, need inner folds of their
+    own; their candidates are fitted one by one. The statistics of a training part are taken from
+    its own samples where that costs less than adding up what folds share, as for few samples or
+    hundreds of random splits.
+
+    Where several ranks do about as well, the mean of the normalised distances of one bank for each
+    of them does better than the best: on ORL faces, half of them for training, a mean average
+    precision of 96.1 instead of 95.6.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from tenfold import MCSDA, RankSearchCV
+    >>> X, y = load_digits().images, load_digits().target
+    >>> model = MCSDA(positive=3, tol=0.1)
+    >>> search = RankSearchCV(model, ranks=[(r, r) for r in range(2, 8)], cv=3).fit(X, y)
+    >>> search.best_params_
+    {'ranks': (6, 6)}
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        ranks: Any,
+        *,
+        ridge: Any = None,
+        shrinkage: Any = None,
+        cv: Any = None,
+        scoring: Any = None,
+        refit: Any = True,
+        verbose: bool | None = None,
+    ):
+        self.estimator = estimator
+        self.ranks = ranks
+        self.ridge = ridge
+        self.shrinkage = shrinkage
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Score every candidate on every fold, and fit the best on all samples.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+        y : array-like of shape (n,)
+            Class labels.
+        sample_weight : array-like of shape (n,), default=None
+            Non-negative weights, for fitting and for scorers that take them.
+        groups : array-like of shape (n,), default=None
+            Groups for splitters that keep groups together.
+
+        Returns
+        -------
+        self
+            The search with its results.
+        """
+        learner_of(self.estimator)  # or an error that says what can be searched
+        scorer, candidates = self._scorer(), self._candidates()
+        variants = [clone(self.estimator).set_params(**params) for params in candidates]
+        fresh, checked, learned, weight = learner_of(variants[0])._prepared(X, y, sample_weight)
+        labels, learned, weight = check.in_memory(y, learned, weight)
+        samples = Samples(X, checked, labels if learned is None else learned, learned, weight)
+        splits = self._splits(checked, samples.labels, groups)
+        learners = [ready_for(learner_of(variant), fresh, fresh.classes_) for variant in variants]
+        for learner in learners:
+            learner._check_parameters()
+        work = joint_workload(learners)
+        parts = fold_statistics(fresh, checked, learned, weight, splits, work)
+        stacked = one_stack_per_fold(learners, parts)
+        fit = stacked if self._stacks() else one_by_one(variants, samples)
+        trials = tried(fit, scorer, samples, splits, self.verbose)
+        self._choose(candidates, trials.results(candidates))
+        self.n_splits_ = len(splits)
+        if self.refit:
+            self._refit(variants[self.best_index_], fresh, samples, parts)
+        return self
+
+    # -- what is asked for -----------------------------------------------------------------------
+
+    def _scorer(self) -> Any:
+        if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
+            raise ValueError(
+                f"scoring is {self.scoring!r}; expected one scorer, by name or as a callable, "
+                "because one candidate is to be the best"
+            )
+        return check_scoring(self.estimator, scoring=self.scoring)
+
+    def _candidates(self) -> list[Candidate]:
+        """All combinations, under the names that `set_params` takes."""
+        prefix = "" if isinstance(self.estimator, TensorProjector) else "projector__"
+        grid = {"ranks": self.ranks, "ridge": self.ridge, "shrinkage": self.shrinkage}
+        asked = {prefix + name: listed(name, values) for name, values in grid.items()}
+        asked = {name: values for name, values in asked.items() if values is not None}
+        known = self.estimator.get_params()
+        for name, values in asked.items():
+            if name not in known:
+                raise ValueError(
+                    f"{type(self.estimator).__name__} has no parameter {name!r} to search over; "
+                    "leave it out"
+                )
+            if not values:
+                raise ValueError(f"there are no candidates for {name!r}; pass at least one")
+        return [dict(zip(asked, choice, strict=True)) for choice in product(*asked.values())]
+
+    def _splits(self, X: Any, labels: Array | None, groups: Any) -> list[Split]:
+        cv = check_cv(self.cv, labels, classifier=is_classifier(self.estimator))
+        return positions(cv.split(X, labels, groups), len(X))
+
+    def _stacks(self) -> bool:
+        """Whether a fold's candidates can be solved together, without inner folds of their own."""
+        if isinstance(self.estimator, ClassSpecificVerifier):
+            return self.scoring is None
+        return getattr(self.estimator, "classifier", None) is None
+
+    # -- what is kept ----------------------------------------------------------------------------
+
+    def _choose(self, candidates: list[Candidate], results: dict[str, Any]) -> None:
+        first = results["rank_test_score"].argmin()
+        chosen = self.refit(results) if callable(self.refit) else first
+        if not 0 <= int(chosen) < len(candidates):
+            raise ValueError(
+                f"refit chose candidate {chosen}, but there are {len(candidates)}; it must return "
+                "a position in cv_results_['params']"
+            )
+        self.cv_results_, self.best_index_ = results, int(chosen)
+        self.best_params_ = candidates[self.best_index_]
+        self.best_score_ = float(results["mean_test_score"][self.best_index_])
+
+    def _refit(
+        self, best: Any, fresh: Learner, samples: Samples, parts: Iterator[ClassStatistics]
+    ) -> None:
+        """Fit the best candidate on all samples; their statistics come after those of the folds."""
+        start = time.perf_counter()
+        if self._stacks() and isinstance(best, Learner):
+            *_, whole = parts
+            best = ready_for(best, fresh, fresh.classes_)
+            best._learn(whole)
+            best._remember(whole, (samples.checked, samples.y, samples.weight))
+        else:
+            best.fit(samples.given, samples.labels, samples.weight)
+        self.best_estimator_, self.refit_time_ = best, time.perf_counter() - start
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(best, name):
+                setattr(self, name, getattr(best, name))
+
+    # -- the best estimator ----------------------------------------------------------------------
+
+    @property
+    def classes_(self) -> Array:
+        """The labels of the best estimator."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.classes_)
+
+    @_best_has("predict")
+    def predict(self, X: Any) -> Array:
+        """`predict` of the best estimator."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict(X)
+
+    @_best_has("predict_proba")
+    def predict_proba(self, X: Any) -> Array:
+        """`predict_proba` of the best estimator."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict_proba(X)
+
+    @_best_has("decision_function")
+    def decision_function(self, X: Any) -> Array:
+        """`decision_function` of the best estimator."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.decision_function(X)
+
+    @_best_has("transform")
+    def transform(self, X: Any) -> Array:
+        """`transform` of the best estimator."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.transform(X)
+
+    @_best_has("transform")
+    def fit_transform(self, X: Any, y: Any = None, **fit_parameters: Any) -> Array:
+        """Search, then `transform` the same samples."""
+        return self.fit(X, y, **fit_parameters).transform(X)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The score of the best estimator, as it was searched for."""
+        check_is_fitted(self, "best_estimator_")
+        return float(self._scorer()(self.best_estimator_, X, y))
+
+    def __sklearn_tags__(self) -> Any:
+        tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
+        for name in ("estimator_type", "classifier_tags", "transformer_tags", "target_tags"):
+            setattr(tags, name, getattr(own, name))
+        tags.input_tags.three_d_array = True
+        return tags

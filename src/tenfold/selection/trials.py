@@ -1,0 +1,219 @@
+"""Candidates tried on folds: what a search scores, and how it reports it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from inspect import signature
+from math import prod
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.base import clone
+
+from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.moments import ClassStatistics
+from tenfold.mathematics.sample_statistics import MEMORY_BUDGET
+from tenfold.mathematics.stores import Source
+from tenfold.methods.folds import Split
+from tenfold.methods.learning import Learner
+from tenfold.selection.stacks import solved_together
+from tenfold.system.progress import progress
+
+Candidate = dict[str, Any]  # parameters under the names that `set_params` takes
+FitPart = Callable[[Split], list[Any]]  # all candidates, fitted on the training part of a split
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """What a search learns from and scores on.
+
+    Parameters
+    ----------
+    given : anything
+        The samples as the user passed them.
+    checked : ndarray or Source of shape (n, I_1, ..., I_K)
+        The same samples, ready for learning.
+    labels : ndarray of shape (n,) or None
+        The labels, also when the estimator does not look at them.
+    y : ndarray of shape (n,) or None
+        The labels that the estimator learns from.
+    weight : ndarray of shape (n,) or None
+        Sample weights.
+    """
+
+    given: Any
+    checked: Any
+    labels: Array | None
+    y: Array | None
+    weight: Array | None
+
+    def training(self, rows: Array) -> tuple[Any, Array | None, Array | None]:
+        """The arguments of `fit` for some of the samples."""
+        labels, weight = (None if c is None else c[rows] for c in (self.labels, self.weight))
+        return self._rows(rows), labels, weight
+
+    def test(self, rows: Array, weighted: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a scorer for some of the samples, read only once if they fit."""
+        X = self._rows(rows)
+        if isinstance(X, Source) and X.dtype.itemsize * prod(X.shape) <= MEMORY_BUDGET // 4:
+            X = np.asarray(X.rows(np.array))
+        batch = (X,) if self.labels is None else (X, self.labels[rows])
+        has_weight = weighted and self.weight is not None
+        return batch, {"sample_weight": self.weight[rows]} if has_weight else {}
+
+    def _rows(self, rows: Array) -> Any:
+        is_frame = hasattr(self.given, "iloc")  # estimators look at the names of its columns
+        return self.given.iloc[rows] if is_frame else self.checked[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Scores and times of R candidates on F folds, each of shape (R, F)."""
+
+    scores: Array
+    fit_times: Array
+    score_times: Array
+
+    def results(self, candidates: list[Candidate]) -> dict[str, Any]:
+        """The `cv_results_` of scikit-learn's searches."""
+        mean = self.scores.mean(axis=1)
+        results: dict[str, Any] = {
+            "mean_fit_time": self.fit_times.mean(axis=1),
+            "std_fit_time": self.fit_times.std(axis=1),
+            "mean_score_time": self.score_times.mean(axis=1),
+            "std_score_time": self.score_times.std(axis=1),
+            "params": candidates,
+        }
+        for name in candidates[0]:
+            column = np.empty(len(candidates), dtype=object)
+            column[:] = [params[name] for params in candidates]
+            results[f"param_{name}"] = np.ma.MaskedArray(column, mask=False)
+        results |= {f"split{f}_test_score": column for f, column in enumerate(self.scores.T)}
+        results["mean_test_score"], results["std_test_score"] = mean, self.scores.std(axis=1)
+        results["rank_test_score"] = rankdata(-mean, method="min").astype(np.int32)
+        return results
+
+
+def listed(name: str, values: Any) -> list[Any] | None:
+    """The candidates for a parameter, unless what came looks like a single one; None stays None.
+
+    Parameters
+    ----------
+    name : {"ranks", "ridge", "shrinkage"}
+        The parameter.
+    values : list, tuple, range or ndarray, or None
+        What a user passed as candidates.
+
+    Returns
+    -------
+    list or None
+        The candidates.
+    """
+    if values is None:
+        return None
+    values = values.tolist() if isinstance(values, np.ndarray) else values
+    if isinstance(values, list | range) or (
+        isinstance(values, tuple) and not _is_one(name, values)
+    ):
+        return list(values)
+    raise ValueError(
+        f"{name} is {values!r}; expected a list of candidates; for this one alone pass [{values!r}]"
+    )
+
+
+def _is_one(name: str, values: tuple[Any, ...]) -> bool:
+    """Whether a tuple is a candidate itself: a rank per mode, or a ridge that is absolute."""
+    if name == "ranks":
+        return len(values) > 0 and all(isinstance(value, Real) for value in values)
+    return len(values) > 0 and isinstance(values[0], str) and values[0] == "absolute"
+
+
+def one_stack_per_fold(learners: list[Learner], parts: Iterator[ClassStatistics]) -> FitPart:
+    """All candidates solved together, from the statistics of each fold in turn."""
+    return lambda split: solved_together(learners, next(parts))
+
+
+def one_by_one(variants: list[Any], samples: Samples) -> FitPart:
+    """Each candidate fitted alone; for estimators that need inner folds of their own."""
+    return lambda split: [clone(variant).fit(*samples.training(split[0])) for variant in variants]
+
+
+def tried(
+    fit: FitPart, scorer: Any, samples: Samples, splits: list[Split], show: bool | None
+) -> Trials:
+    """Fit and score all candidates on every fold.
+
+    Parameters
+    ----------
+    fit : callable
+        Gives all candidates, fitted on the training part of a split.
+    scorer : callable
+        ``scorer(estimator, X, y)`` is one number.
+    samples : Samples
+        What the splits are of.
+    splits : list of F (train, test)
+        The folds.
+    show : bool or None
+        Show a progress bar; None means on a terminal.
+
+    Returns
+    -------
+    Trials
+        Finite scores; what has none is an error that names the fold, and a class that it lacks.
+    """
+    columns = []
+    with progress("rank search", len(splits), show) as bar:
+        for number, split in enumerate(splits):
+            try:
+                columns.append(_tried_on_fold(fit, scorer, samples, split))
+            except ValueError as error:
+                advice = _advice_on_classes(samples, split)
+                raise ValueError(f"fold {number} cannot be scored: {error}{advice}") from error
+            bar.advance()
+    scores, fit_times, score_times = (np.stack(c, axis=1) for c in zip(*columns, strict=True))
+    return Trials(scores, fit_times, score_times)
+
+
+def takes_weight(scorer: Any, estimator: Any) -> bool:
+    """Whether a scorer can weigh samples; one that stands for `score` can if that can."""
+    if hasattr(scorer, "_accept_sample_weight"):
+        return bool(scorer._accept_sample_weight())
+    is_own = type(scorer).__name__ == "_PassthroughScorer"
+    return "sample_weight" in signature(estimator.score if is_own else scorer).parameters
+
+
+def _advice_on_classes(samples: Samples, split: Split) -> str:
+    """What to do where a part of a fold lacks a class; nothing where none does."""
+    if samples.labels is None:
+        return ""
+    for rows, part in zip(split, ("training", "test"), strict=True):
+        used = rows if samples.weight is None else rows[samples.weight[rows] > 0]
+        missing = np.setdiff1d(samples.labels, samples.labels[used]).tolist()
+        if missing:
+            return (
+                f"; its {part} part has no sample of class {missing[0]!r}; choose folds (cv) in "
+                "which every part has the classes that it needs, such as StratifiedKFold(5)"
+            )
+    return ""
+
+
+def _tried_on_fold(
+    fit: FitPart, scorer: Any, samples: Samples, split: Split
+) -> tuple[Array, Array, Array]:
+    """Scores and times of all candidates on one fold, each of shape (R,)."""
+    start = time.perf_counter()
+    fitted = fit(split)
+    fit_time = (time.perf_counter() - start) / len(fitted)
+    batch, weight = samples.test(split[1], takes_weight(scorer, fitted[0]))
+    scores, times = np.empty(len(fitted)), np.empty(len(fitted))
+    for c, estimator in enumerate(fitted):
+        start = time.perf_counter()
+        scores[c] = scorer(estimator, *batch, **weight)
+        times[c] = time.perf_counter() - start
+        if not np.isfinite(scores[c]):
+            raise ValueError(f"candidate {c} has the score {scores[c]}, which is not a number")
+    return scores, np.full(len(fitted), fit_time), times

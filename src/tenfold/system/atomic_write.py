@@ -1,0 +1,67 @@
+"""Files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file in one step: whoever looks sees the old file or the whole new one.
+
+    The data go to a temporary name in the same folder, which is then renamed. After Ctrl-C or on
+    a full disk the old file is as it was, and the temporary one is gone.
+
+    Parameters
+    ----------
+    path : path-like
+        Where to; an existing file is replaced, and a link keeps pointing where it points.
+    data : bytes
+        The content.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from tenfold.system.atomic_write import write_whole
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_whole(Path(folder, "scores.csv"), b"sample,score")
+    ...     Path(folder, "scores.csv").read_text()
+    'sample,score'
+    """
+    with whole_file(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write to that takes its name when the ``with`` block has ended without an error.
+
+    Parameters
+    ----------
+    path : path-like
+        As in `write_whole`.
+
+    Yields
+    ------
+    file
+        Open for writing bytes.
+    """
+    goal = Path(path).resolve()
+    if not goal.parent.is_dir():
+        raise FileNotFoundError(f"the folder {goal.parent} does not exist; make it first")
+    if goal.exists() and not goal.is_file():
+        raise ValueError(f"{path} is there and is not a file; choose another name")
+    part = goal.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        with open(part, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, goal)
+    finally:
+        part.unlink(missing_ok=True)

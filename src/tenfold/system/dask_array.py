@@ -1,0 +1,300 @@
+"""Samples in a Dask array: the only module that imports Dask.
+
+Each block is worked on where it is. What blocks give is added up as a tree on the workers, so the
+client receives one sum and a worker holds a few. Everything goes through Dask's own scheduler: a
+worker that dies is Dask's to replace, and its progress bars and dashboards show what is done.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from itertools import pairwise
+from math import isnan, prod
+from operator import add
+from typing import Any, TypeVar
+
+import dask
+import dask.array as da
+import numpy as np
+
+from tenfold.mathematics.algebra import BLOCK_BYTES, Array
+from tenfold.mathematics.moments import ClassMoments
+from tenfold.mathematics.stores import (
+    BlockError,
+    BlockWork,
+    NotFiniteError,
+    Source,
+    check_block,
+    folded,
+    unreadable,
+)
+
+T = TypeVar("T")
+
+FAN_IN = 4  # sums that one task adds up
+SAMPLES_PER_TABLE = 4  # bytes of samples, if chunks are small, for each byte of their moments
+LARGEST_JOINED = 2**28  # bytes that small chunks are joined to at most
+PROBED_TOGETHER = 16  # blocks read at once when looking for one that cannot be read
+
+
+@dataclass(frozen=True, eq=False)
+class DaskSamples(Source):
+    """Samples in a Dask array, cut along the sample axis alone.
+
+    Parameters
+    ----------
+    array : dask array of shape (n, I_1, ..., I_K)
+        The samples; each block holds whole samples.
+    start : int
+        The number that errors give the first of them.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from tenfold.system.dask_array import DaskSamples
+    >>> samples = DaskSamples.of(da.ones((7, 4, 3), chunks=(3, 2, 3)))
+    >>> samples.rows(lambda block: block.sum(axis=(1, 2))).compute()
+    array([12., 12., 12., 12., 12., 12., 12.])
+    """
+
+    array: da.Array
+    start: int = 0
+
+    @classmethod
+    def of(cls, array: da.Array) -> DaskSamples:
+        """Any Dask array, with the modes of a sample brought into one block."""
+        if any(isnan(size) for size in array.shape):
+            array = array[:].compute_chunk_sizes()
+        return cls(array.rechunk(dict.fromkeys(range(1, array.ndim), -1)))
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        """(n, I_1, ..., I_K)."""
+        return tuple(int(size) for size in self.array.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:  # type: ignore[override]
+        """Type of the numbers."""
+        return np.dtype(self.array.dtype)
+
+    def __getitem__(self, rows: slice | Array) -> DaskSamples:
+        start = self.start + rows.indices(len(self))[0] if isinstance(rows, slice) else 0
+        return replace(self, array=self.array[rows], start=start)
+
+    def reshape(self, n: int, *sample_shape: int) -> DaskSamples:
+        """The same samples in another shape; -1 stands for all their numbers."""
+        shape = folded(self.shape[1:], sample_shape)
+        if shape == self.shape[1:]:
+            return self
+        array = _by_rows(partial(_reshaped, shape=shape), self.array, shape, self.dtype)
+        return DaskSamples(array, self.start)
+
+    def ends(self) -> Array:
+        """Where blocks end, as numbers of samples; the last is n."""
+        return np.cumsum(self.array.chunks[0])
+
+    def moments(self, y: Any, weight: Any, classes: Array) -> ClassMoments:
+        """Class moments, in one pass."""
+        table = 8 * len(classes) * prod(self.shape[1:]) ** 2
+        work = partial(_moments_of_block, classes=classes)
+        wanted = min(SAMPLES_PER_TABLE * table, LARGEST_JOINED)
+        return self._total(work, y, weight, max(BLOCK_BYTES, wanted))
+
+    def total(self, work: BlockWork[T], y: Any, weight: Any) -> T:
+        """What `work` gives for each block of samples, labels and weights, added up."""
+        return self._total(work, y, weight, BLOCK_BYTES)
+
+    def rows(self, work: Callable[[Array], Array]) -> da.Array:
+        """What `work` gives for each block of samples, one below the other: a lazy array."""
+        example = work(np.zeros((1, *self.shape[1:]), dtype=self.dtype))
+        checked = partial(_rows_of_block, empty=example[:0])
+        return _by_rows(checked, self.array, example.shape[1:], example.dtype, work)
+
+    def _total(self, work: BlockWork[T], y: Any, weight: Any, block_bytes: int) -> T:
+        X = self.array.rechunk({0: self._merged_chunks(block_bytes)})
+        chunks = X.chunks[0]
+        firsts = self.start + np.cumsum([0, *chunks[:-1]])
+        blocks = X.to_delayed().ravel()
+        columns = [_column_blocks(column, chunks) for column in (y, weight)]
+        shared = dask.delayed(work, pure=False)  # sent once, not once per block
+        parts = [
+            work_on_block(shared, block, *own, int(first))
+            for block, first, *own in zip(blocks, firsts, *columns, strict=True)
+        ]
+        try:
+            return _computed(_tree(parts))
+        except NotFiniteError:
+            raise
+        except Exception as error:
+            self._name_unreadable(error)
+            raise
+
+    def _merged_chunks(self, block_bytes: int) -> tuple[int, ...]:
+        """Neighbouring chunks joined until a block is worth a task; none is ever cut."""
+        row_bytes = max(1, self.dtype.itemsize * prod(self.shape[1:]))
+        merged: list[int] = []
+        for rows in self.array.chunks[0]:
+            empty = merged and not (rows and merged[-1])
+            if empty or (merged and (merged[-1] + rows) * row_bytes <= block_bytes):
+                merged[-1] += int(rows)
+            else:
+                merged.append(int(rows))
+        return tuple(merged)
+
+    def _name_unreadable(self, error: Exception) -> None:
+        """Raise an error that names the block which cannot be read, if there is one."""
+        if type(error).__module__.startswith("distributed"):
+            return  # no workers, or no connection to them: it is not about a block
+        blocks, chunks = self.array.to_delayed().ravel(), self.array.chunks[0]
+        lasts = self.start + np.cumsum(chunks)
+        for start in range(0, len(blocks), PROBED_TOGETHER):
+            some = range(start, min(start + PROBED_TOGETHER, len(blocks)))
+            if _failure([is_readable(blocks[b]) for b in some]) is None:
+                continue
+            for b in some:
+                reason = _failure([is_readable(blocks[b])])
+                if reason is not None:
+                    raise BlockError(unreadable(lasts[b] - chunks[b], lasts[b], reason)) from error
+
+
+def labels_in(y: da.Array, weight: Any = None) -> Array:
+    """The sorted labels of a Dask array, of samples that have weight; only labels move."""
+    chunks = y.chunks[0]
+    pairs = zip(_column_blocks(y, chunks), _column_blocks(weight, chunks), strict=True)
+    parts = [labels_of_block(block, own) for block, own in pairs]
+    while len(parts) > 1:
+        parts = [union_of_labels(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
+    return np.asarray(_computed(parts[0]))
+
+
+def beside(X: DaskSamples, column: Any, name: str) -> da.Array:
+    """A Dask array of one value per sample, cut as the samples are."""
+    if column.ndim != 1:
+        raise ValueError(f"{name} has shape {column.shape}; expected one value per sample")
+    if any(isnan(size) for size in column.shape):
+        column = column[:].compute_chunk_sizes()
+    if len(column) != len(X):
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: {len(X)} in X, "
+            f"{len(column)} in {name}; pass one value per sample"
+        )
+    return column.rechunk((X.array.chunks[0],))
+
+
+def least_and_sum(column: da.Array) -> tuple[float, float]:
+    """The least and the sum of a Dask array."""
+    least, total = _computed(dask.delayed(tuple)([column.min(), column.sum()]))
+    return float(least), float(total)
+
+
+# -- tasks, named as dashboards show them --------------------------------------------------------
+
+
+@dask.delayed(pure=False)
+def work_on_block(
+    work: BlockWork[T], X: Array, y: Array | None, weight: Array | None, first: int
+) -> T:
+    """What one block gives; NaN and infinity are named by their samples."""
+    return work(check_block(X, first), y, weight)
+
+
+@dask.delayed(pure=False)
+def add_up(parts: list[T]) -> T:
+    """One node of the tree."""
+    return reduce(add, parts)  # type: ignore[arg-type]
+
+
+@dask.delayed(pure=False)
+def labels_of_block(y: Array, weight: Array | None) -> Array:
+    """The labels of one block."""
+    return np.unique(y if weight is None else y[weight > 0])
+
+
+@dask.delayed(pure=False)
+def union_of_labels(parts: list[Array]) -> Array:
+    """The labels of several blocks."""
+    return np.unique(np.concatenate(parts))
+
+
+@dask.delayed(pure=False)
+def is_readable(block: Array) -> bool:
+    """Reading the block is all there is to do."""
+    return True
+
+
+def _moments_of_block(
+    X: Array, y: Array | None, weight: Array | None, classes: Array
+) -> ClassMoments:
+    return ClassMoments.from_batch(X, y, weight, classes=classes)
+
+
+def _rows_of_block(block: Array, first: Array, work: Any = None, *, empty: Array) -> Array:
+    return work(check_block(block, int(first[0]))) if len(block) else empty
+
+
+def _reshaped(block: Array, first: Array, work: Any = None, *, shape: tuple[int, ...]) -> Array:
+    return block.reshape(len(block), *shape)
+
+
+# -- graphs --------------------------------------------------------------------------------------
+
+
+def _by_rows(
+    function: Any, array: da.Array, shape: tuple[int, ...], dtype: Any, work: Any = None
+) -> da.Array:
+    """``function(block, first row, work)`` of every block, as a Dask array (n, *shape)."""
+    chunks = array.chunks[0]
+    firsts = da.from_array(np.cumsum([0, *chunks[:-1]]), chunks=1)
+    modes = tuple(range(1, array.ndim))
+    new = {array.ndim + axis: size for axis, size in enumerate(shape)}
+    return da.blockwise(
+        function,
+        (0, *new),
+        array,
+        (0, *modes),
+        firsts,
+        (0,),
+        new_axes=new,
+        dtype=dtype,
+        meta=np.empty((0,) * (1 + len(shape)), dtype=dtype),
+        concatenate=True,
+        align_arrays=False,
+        work=dask.delayed(work, pure=False),
+    )
+
+
+def _tree(parts: list[Any]) -> Any:
+    while len(parts) > 1:
+        parts = [add_up(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
+    return parts[0]
+
+
+def _failure(tasks: list[Any]) -> Exception | None:
+    """What goes wrong when tasks are computed, if anything does."""
+    try:
+        dask.compute(*tasks)
+    except Exception as error:  # noqa: BLE001 - it is the answer
+        return error
+    return None
+
+
+def _column_blocks(column: Any, chunks: tuple[int, ...]) -> Sequence[Any]:
+    """The part of a column of each block; None stays None."""
+    if column is None:
+        return [None] * len(chunks)
+    if isinstance(column, da.Array):
+        return list(column.rechunk((chunks,)).to_delayed())
+    cuts = np.cumsum([0, *chunks])
+    return [column[first:last] for first, last in pairwise(cuts)]
+
+
+def _computed(value: Any) -> Any:
+    """Compute with whatever scheduler the user has set up."""
+    with warnings.catch_warnings():
+        # Means and projections travel with the graph on purpose: data scattered ahead of it
+        # would be lost with the worker that holds them.
+        warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
+        return value.compute()

@@ -1,0 +1,296 @@
+"""Model files: arrays and a JSON header in one safetensors file, and nothing that runs.
+
+A model file is an ordinary safetensors file: eight bytes with the length of a JSON table, the
+table, then the numbers. Its metadata hold one entry, ``tenfold``, again JSON:
+
+    format      "major.minor" of this layout
+    checksum    SHA-256 over the rest of this entry and all numbers
+    versions    of Python and the libraries that wrote the file
+    summary     what a person wants to know first
+    labels      lists of class labels, each with its dtype
+    arrays      dtype, shape and memory order of every array
+    model       method, parameters and what was learned, as `tenfold.methods.saving` packs them
+
+A newer minor version may add entries that an older reader can leave out without changing a
+prediction. Anything else is a new major version, which an older reader refuses.
+
+The checksum finds damage, not malice: whoever can write the file can write its checksum. So
+nothing in a file is trusted: sizes are compared with the size of the file before anything is
+allocated, and only numbers, words and the names of known methods are ever read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Mapping
+from importlib.metadata import version
+from math import prod
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from tenfold.mathematics.algebra import Array
+from tenfold.system.atomic_write import write_whole
+
+FORMAT = (1, 0)
+HEADER_LIMIT = 4 * 2**20  # bytes: room for a bank of two thousand classes
+NESTING_LIMIT = 200_000  # lists and objects in a header; more would take seconds to read
+DTYPES = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4")}
+MAY_BE_INFINITE = "objective_"  # a ratio whose denominator may vanish; no prediction reads it
+
+
+class ModelFileError(ValueError):
+    """A file that is not a sound tenfold model; the message names the file and the problem."""
+
+
+# ── Writing ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def write(
+    path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Array]
+) -> None:
+    """Write a model file in one step: whoever looks sees the old file or the whole new one.
+
+    Parameters
+    ----------
+    path : path-like
+        Where to; an existing file is replaced.
+    header : mapping of str to JSON values
+        The entries `summary`, `labels` and `model`; the others are added here.
+    arrays : mapping of str to ndarrays of float64 or float32
+        The numbers.
+    """
+    library = _safetensors()
+    _check_finite(arrays)
+    rows = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    table = {name: _entry(array) for name, array in arrays.items()}
+    full = {"format": ".".join(map(str, FORMAT)), "versions": _versions(), **header}
+    full["arrays"] = table
+    full["checksum"] = _checksum(full, rows)
+    data = library.save(rows, metadata={"tenfold": json.dumps(full, allow_nan=False)})
+    length = int.from_bytes(data[:8], "little")
+    if length > HEADER_LIMIT or _nesting(data[8 : 8 + length]) > NESTING_LIMIT:
+        raise ValueError(
+            f"this model has too many parts or labels for a model file: its header takes {length} "
+            f"bytes of at most {HEADER_LIMIT}; save its projectors_ one by one"
+        )
+    write_whole(path, data)
+
+
+def _safetensors() -> Any:
+    try:
+        import safetensors.numpy
+    except ImportError as error:
+        raise ImportError(
+            'saving a model needs safetensors; install it with: pip install "tenfold[files]"'
+        ) from error
+    return safetensors.numpy
+
+
+def _versions() -> dict[str, str]:
+    libraries = ("tenfold", "numpy", "scipy", "scikit-learn")
+    return {"python": platform.python_version()} | {name: version(name) for name in libraries}
+
+
+def _entry(array: Array) -> dict[str, Any]:
+    """What the header says of an array."""
+    names = [name for name, dtype in DTYPES.items() if dtype == array.dtype]
+    if not names:
+        raise ValueError(f"arrays of {array.dtype} cannot be stored; expected float64 or float32")
+    # BLAS rounds differently for the two orders, and predictions must not change by a bit.
+    by_columns = array.ndim > 1 and array.strides[0] < array.strides[-1]
+    return {"dtype": names[0], "shape": list(array.shape), "order": "F" if by_columns else "C"}
+
+
+# ── Reading ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Tensor(NamedTuple):
+    begin: int
+    end: int
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Read and verify a model file; `tenfold.load` makes an estimator of what it says.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that `save` wrote.
+
+    Returns
+    -------
+    header : dict
+        Format, versions, summary, labels, arrays and model.
+    arrays : dict of str to ndarray
+        The numbers, in the memory order they were saved in.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, foreign, hostile or of a newer major version.
+    """
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise ModelFileError(f"cannot load {path}: it is not a regular file")
+    with open(path, "rb") as file:
+        try:
+            return _read(file, os.fstat(file.fileno()).st_size)
+        except RecursionError as error:
+            raise ModelFileError(f"cannot load {path}: its header is nested too deep") from error
+        except ValueError as error:
+            raise ModelFileError(f"cannot load {path}: {error}") from error
+
+
+def _read(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, Array]]:
+    table = _json(_header_bytes(file, size), "its table of arrays")
+    header = _tenfold_header(table.pop("__metadata__", None))
+    tensors = _tensors(table, size - file.tell())
+    orders = _orders(header.get("arrays"), tensors)
+    rows = {tensor.name: _array(file, tensor) for tensor in tensors}
+    if header.get("checksum") != _checksum(header, rows):
+        raise ValueError("its checksum is wrong, so some of it was changed; get the file again")
+    _check_finite(rows)
+    return header, {name: _native(array, orders[name]) for name, array in rows.items()}
+
+
+def _header_bytes(file: BinaryIO, size: int) -> bytes:
+    start = file.read(9)
+    length = int.from_bytes(start[:8], "little")
+    if size < 10 or start[8:] != b"{":
+        raise ValueError("it is not a safetensors file; pass a file that save wrote")
+    if length > HEADER_LIMIT:
+        raise ValueError(
+            f"it declares a header of {length} bytes, but tenfold writes at most {HEADER_LIMIT}"
+        )
+    if length > size - 8:
+        raise ValueError(
+            f"it is cut short: its header takes {length} bytes, but only {size - 8} are there"
+        )
+    file.seek(8)
+    text = file.read(length)
+    if _nesting(text) > NESTING_LIMIT:
+        raise ValueError("its header holds more lists and objects than any model has")
+    return text
+
+
+def _nesting(text: bytes) -> int:
+    return text.count(b"[") + text.count(b"{")
+
+
+def _json(text: bytes | str, what: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+    except ValueError as error:
+        raise ValueError(f"{what} is not valid JSON ({error}); get the file again") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{what} is not a JSON object; get the file again")
+    return value
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _tenfold_header(metadata: Any) -> dict[str, Any]:
+    text = metadata.get("tenfold") if isinstance(metadata, dict) else None
+    if not isinstance(text, str):
+        raise ValueError("it is a safetensors file of another program, without a tenfold header")
+    header = _json(text, "its tenfold header")
+    major, _, minor = str(header.get("format")).partition(".")
+    if not (major.isdecimal() and minor.isdecimal() and len(major) + len(minor) < 9):
+        raise ValueError(f"its format version is {header.get('format')!r:.50}, not major.minor")
+    if int(major) > FORMAT[0]:
+        raise ValueError(
+            f"it has format {major}.{minor}, but this tenfold reads formats up to "
+            f"{FORMAT[0]}.x; upgrade tenfold: pip install --upgrade tenfold"
+        )
+    return header
+
+
+def _tensors(table: dict[str, Any], size: int) -> list[_Tensor]:
+    """The arrays in the order of the file; they fill it without a gap or an overlap."""
+    tensors = sorted(_tensor(name, entry) for name, entry in table.items())
+    position = 0
+    for tensor in tensors:
+        if tensor.begin != position:
+            raise ValueError(
+                f"array {tensor.name!r:.80} starts at byte {tensor.begin}, not {position}: the "
+                "arrays overlap or leave a gap; get the file again"
+            )
+        position = tensor.end
+    if position != size:
+        how = "cut short" if position > size else "too long"
+        raise ValueError(f"it is {how}: its arrays take {position} bytes, but {size} are there")
+    return tensors
+
+
+def _tensor(name: str, entry: Any) -> _Tensor:
+    try:
+        dtype, shape, (begin, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
+        numbers = [begin, end, *shape]
+    except (TypeError, KeyError, ValueError) as error:
+        raise ValueError(f"array {name!r:.80} has no proper dtype, shape and offsets") from error
+    if not isinstance(dtype, str) or dtype not in DTYPES:
+        raise ValueError(f"array {name!r:.80} has dtype {dtype!r:.20}; expected F64 or F32")
+    if not all(type(number) is int and 0 <= number < 2**48 for number in numbers):
+        raise ValueError(f"array {name!r:.80} has a shape or offsets that no array can have")
+    if len(shape) > 32 or prod(shape) * DTYPES[dtype].itemsize != end - begin:
+        raise ValueError(
+            f"array {name!r:.80} has a shape that does not fit its {end - begin} bytes"
+        )
+    return _Tensor(begin, end, name, dtype, tuple(shape))
+
+
+def _orders(described: Any, tensors: list[_Tensor]) -> dict[str, str]:
+    """Memory orders from the header, which must describe the arrays that are there."""
+    held = {tensor.name: [tensor.dtype, list(tensor.shape)] for tensor in tensors}
+    try:
+        told = {name: [entry["dtype"], entry["shape"]] for name, entry in described.items()}
+        orders = {name: entry["order"] for name, entry in described.items()}
+    except (AttributeError, TypeError, KeyError) as error:
+        raise ValueError("its header describes no arrays; get the file again") from error
+    if told != held or not all(order in ("C", "F") for order in orders.values()):
+        raise ValueError("its header describes other arrays than it holds; get the file again")
+    return orders
+
+
+def _array(file: BinaryIO, tensor: _Tensor) -> Array:
+    array = np.empty(tensor.shape, dtype=DTYPES[tensor.dtype])
+    if file.readinto(_bytes(array)) != array.nbytes:
+        raise ValueError(f"it ends within array {tensor.name!r:.80}; get the file again")
+    return array
+
+
+def _native(array: Array, order: str) -> Array:
+    native = array.astype(array.dtype.newbyteorder("="), copy=False)
+    return np.asfortranarray(native) if order == "F" else native
+
+
+# ── Both ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _checksum(header: Mapping[str, Any], rows: Mapping[str, Array]) -> str:
+    """SHA-256 over the header without its checksum, and the numbers in the order of names."""
+    signed = {name: value for name, value in header.items() if name != "checksum"}
+    text = json.dumps(signed, sort_keys=True, separators=(",", ":"))
+    digest = hashlib.sha256(text.encode("ascii"))
+    for name in sorted(rows):
+        little = rows[name].astype(rows[name].dtype.newbyteorder("<"), copy=False)
+        digest.update(_bytes(little))
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _bytes(array: Array) -> memoryview:
+    return memoryview(array.reshape(-1).view(np.uint8))
+
+
+def _check_finite(arrays: Mapping[str, Array]) -> None:
+    for name, array in arrays.items():
+        if MAY_BE_INFINITE not in name and not np.isfinite(array).all():
+            raise ValueError(f"array {name!r:.80} holds NaN or infinity, which no model may")

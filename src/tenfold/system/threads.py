@@ -1,0 +1,79 @@
+"""Stacks of small problems shared out over the threads that BLAS may use.
+
+LAPACK gains nothing from threads on the matrices of one mode; a stack of models does. Each thread
+solves a part of the stack, with BLAS held to one thread meanwhile, so that the number of busy
+threads stays what the user allowed, also inside joblib and Dask workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController  # a dependency of scikit-learn
+
+from tenfold.mathematics.alternation import Share, in_order
+
+SMALL = 256
+
+P = TypeVar("P")
+T = TypeVar("T")
+
+
+def over_threads(work: Callable[[P], T], parts: list[P]) -> list[T]:
+    """``work(part)`` for every part, in order, with BLAS held to one thread meanwhile."""
+    controller = _controller()
+    allowed = _allowed(controller)
+    if allowed == 1:
+        return [work(part) for part in parts]
+    with _one_blas_thread(controller):
+        if len(parts) == 1:
+            return [work(parts[0])]
+        with ThreadPoolExecutor(min(allowed, len(parts))) as pool:
+            return list(pool.map(work, parts))
+
+
+def threads_for(shape: tuple[int, ...], n_models: int, from_tables: bool) -> Share[Any]:
+    """Who uses the threads while models are solved: the parts of the stack, or BLAS.
+
+    LAPACK loses by threads on matrices of up to `SMALL` rows, even with nothing else to do;
+    products of whole samples gain by them.
+    """
+    small = max(shape) <= SMALL and (n_models > 1 or from_tables)
+    return over_threads if small else in_order
+
+
+_holders: list[Any] = []  # what restores the number of BLAS threads, and everybody who waits
+_lock = Lock()
+
+
+@contextmanager
+def _one_blas_thread(controller: ThreadpoolController) -> Iterator[None]:
+    """Hold BLAS to one thread until the last of all callers that hold it lets go.
+
+    The number is the whole process's, so of two callers at the same time the second would
+    otherwise restore the one that it found: 1, for ever.
+    """
+    with _lock:
+        _holders.append(None if _holders else controller.limit(limits=1))
+    try:
+        yield
+    finally:
+        with _lock:
+            limiter = _holders.pop(1 if len(_holders) > 1 else 0)
+            if limiter is not None:
+                limiter.restore_original_limits()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _allowed(controller: ThreadpoolController) -> int:
+    blas = (library for library in controller.lib_controllers if library.user_api == "blas")
+    return max((library.num_threads for library in blas), default=1)

@@ -1,0 +1,1 @@
+"""Whatever comes from a user is checked here."""

@@ -1,0 +1,89 @@
+"""Which inputs are read block by block: stores, Dask arrays, and columns beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.stores import Source, StoredSamples, is_stored
+
+
+def as_source(X: Any) -> Source | None:
+    """Samples that are not in memory as a `Source`; None for all others.
+
+    Parameters
+    ----------
+    X : anything
+        What a user passed as samples.
+
+    Returns
+    -------
+    Source or None
+        With at least one mode, numbers, and at least one sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.validation.large_input import as_source
+    >>> as_source(np.zeros((4, 3))) is None
+    True
+    """
+    if is_dask(X):
+        from tenfold.system.dask_array import DaskSamples
+
+        source: Source = DaskSamples.of(X)
+    elif isinstance(X, Source) or not is_stored(X):
+        return X if isinstance(X, Source) else None
+    else:
+        source = StoredSamples.of(X)
+    if source.ndim < 2:
+        raise ValueError(
+            f"X has shape {source.shape}; expected at least 2 axes, samples first; for a single "
+            "sample or a single feature add the missing axis"
+        )
+    if source.dtype.kind not in "fiub":
+        raise ValueError(f"X holds {source.dtype}; expected real numbers")
+    if not len(source):
+        raise ValueError(f"Found array with 0 sample(s) (shape={source.shape}); pass at least one")
+    return source
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a Dask array, without importing Dask."""
+    kind = type(X)
+    if kind.__module__.startswith("dask.array"):
+        return True
+    if hasattr(X, "to_dask_array"):
+        raise ValueError(
+            f"a Dask {kind.__name__} came; pass its .to_dask_array(lengths=True), which stays lazy"
+        )
+    return False
+
+
+def lazy_column(X: Any, column: Any, name: str) -> Any:
+    """A Dask column beside Dask samples, cut as they are; any other as it comes, in memory."""
+    if not is_dask(column):
+        return column
+    from tenfold.system.dask_array import DaskSamples, beside
+
+    return beside(X, column, name) if isinstance(X, DaskSamples) else np.asarray(column)
+
+
+def least_and_sum(column: Any) -> tuple[float, float]:
+    """The least and the sum of a column, lazy or not."""
+    if is_dask(column):
+        from tenfold.system.dask_array import least_and_sum as of_dask
+
+        return of_dask(column)
+    return float(column.min()), float(column.sum())
+
+
+def distinct(y: Any, weight: Any) -> Array:
+    """The sorted labels of samples that have weight; of a lazy column only they are moved."""
+    if is_dask(y):
+        from tenfold.system.dask_array import labels_in
+
+        return labels_in(y, weight)
+    return np.unique(y if weight is None else y[np.asarray(weight) > 0])

@@ -1,0 +1,151 @@
+"""Checks of the parameters of estimators: what came, what was expected, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from tenfold.mathematics.algebra import Array
+
+
+def plain(label: Any) -> Any:
+    """A label as people write it: 0, not np.int64(0)."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def check_one_label(positive: Any) -> None:
+    """One label, or None."""
+    if isinstance(positive, Iterable) and not isinstance(positive, str):
+        raise ValueError(
+            f"positive is {positive!r}; expected one label; for several classes use "
+            "ClassSpecificClassifier, or give them one label of their own"
+        )
+
+
+def check_positive(positive: Any, classes: Array) -> int:
+    """Position of the positive class; None means the last one."""
+    check_one_label(positive)
+    if positive is None:
+        return len(classes) - 1
+    found = np.flatnonzero(classes == positive)
+    if not len(found):
+        shown = ", ".join(map(repr, classes[:10].tolist())) + (", ..." if len(classes) > 10 else "")
+        raise ValueError(
+            f"positive is {plain(positive)!r}, which is not among the labels: {shown}; pass one of "
+            "them"
+        )
+    return int(found[0])
+
+
+def check_ranks(ranks: Any, shape: Sequence[int], default: Sequence[int]) -> tuple[int, ...]:
+    """One rank per mode, from a tuple, one int for all, or None for the default."""
+    if ranks is None:
+        return tuple(default)
+    asked = _plain_ranks(ranks)
+    asked = (asked,) * len(shape) if isinstance(asked, Integral) else asked
+    if isinstance(ranks, bool) or not isinstance(asked, tuple):
+        raise ValueError(
+            f"ranks is {ranks!r}; expected an int, or one int for each of the {len(shape)} mode(s) "
+            f"of sizes {tuple(shape)}; None chooses them"
+        )
+    if len(asked) != len(shape):
+        raise ValueError(
+            f"ranks is {ranks!r}, {len(asked)} number(s), but the samples have {len(shape)} "
+            f"mode(s) of sizes {tuple(shape)}; pass one rank per mode, or one int for all"
+        )
+    for mode, (rank, size) in enumerate(zip(asked, shape, strict=True)):
+        is_whole = isinstance(rank, Integral) and not isinstance(rank, bool)
+        if not is_whole or not 1 <= rank <= size:
+            raise ValueError(
+                f"rank {rank!r} does not fit mode {mode}, which has {size} entries; "
+                f"pass an integer from 1 to {size}"
+            )
+    return tuple(int(rank) for rank in asked)
+
+
+def _plain_ranks(ranks: Any) -> Any:
+    """Sequences and arrays as a tuple, NumPy numbers as Python's; all else as it is."""
+    ranks = ranks.tolist() if hasattr(ranks, "tolist") else ranks
+    return tuple(ranks) if isinstance(ranks, Sequence) and not isinstance(ranks, str) else ranks
+
+
+def ranks_and_shares(ranks: Any, n_modes: int) -> tuple[Any, dict[int, float]]:
+    """Ranks, and the modes whose rank follows from a share of the scatter, as {mode: share}.
+
+    A share is a float above 0 and up to 1; in the ranks that come back such a mode has rank 1.
+    """
+    ranks = _plain_ranks(ranks)
+    if isinstance(ranks, Real) and not isinstance(ranks, Integral):
+        ranks = (ranks,) * n_modes
+    if not isinstance(ranks, tuple):
+        return ranks, {}
+    shares = {
+        mode: float(rank)
+        for mode, rank in enumerate(ranks)
+        if isinstance(rank, Real) and not isinstance(rank, Integral) and 0 < rank <= 1
+    }
+    return tuple(1 if mode in shares else rank for mode, rank in enumerate(ranks)), shares
+
+
+def check_ridge(ridge: Any) -> tuple[float, bool]:
+    """The ridge as (value, whether it is absolute)."""
+    value, absolute = ridge, False
+    if isinstance(ridge, tuple | list) and len(ridge) == 2 and ridge[0] == "absolute":
+        value, absolute = ridge[1], True
+    if not isinstance(value, Real) or not 0 <= value < np.inf:
+        raise ValueError(
+            f"ridge is {ridge!r}; expected a number of 0 or more, relative to the data, or "
+            "('absolute', number) for the paper's lambda"
+        )
+    return float(value), absolute
+
+
+def check_shrinkage(shrinkage: Any) -> None:
+    """A number from 0 to 1, or "auto"."""
+    if shrinkage != "auto" and not (isinstance(shrinkage, Real) and 0 <= shrinkage <= 1):
+        raise ValueError(f"shrinkage is {shrinkage!r}; expected 'auto' or a number from 0 to 1")
+
+
+def ranks_of_class(ranks: Mapping[Any, Any], label: Any) -> Any:
+    """The ranks that a mapping of labels to ranks has for one class."""
+    for key, value in ranks.items():
+        if key == label:
+            return value
+    raise ValueError(
+        f"ranks maps {list(ranks)} to ranks, but not the class {plain(label)!r}; give every class "
+        "its own"
+    )
+
+
+def check_option(name: str, value: Any, options: Sequence[str]) -> str:
+    """A value out of a list of words."""
+    if value not in options:
+        raise ValueError(f"{name} is {value!r}; expected one of {', '.join(map(repr, options))}")
+    return str(value)
+
+
+def check_flag(name: str, value: Any) -> None:
+    """True or False, not a word or number that stands for one."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} is {value!r}; expected True or False")
+
+
+def check_class_specific(projector: Any, base: type) -> None:
+    """A projector that learns one class against everything else, an instance of `base`."""
+    if not isinstance(projector, base):
+        raise ValueError(
+            f"projector is {projector!r}; expected a class-specific method such as MCSDA() or "
+            "CSDA()"
+        )
+
+
+def check_number(name: str, value: Any, least: float, integer: bool = False) -> Any:
+    """A finite number of at least `least`."""
+    kind = Integral if integer else Real
+    if not isinstance(value, kind) or isinstance(value, bool) or not least <= value < np.inf:
+        what = "an integer" if integer else "a number"
+        raise ValueError(f"{name} is {value!r}; expected {what} of {least} or more")
+    return value

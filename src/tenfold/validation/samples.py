@@ -1,0 +1,298 @@
+"""Whatever comes from a user is checked here; scikit-learn's validators run nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+from numbers import Integral, Number
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    check_array,
+    check_consistent_length,
+    column_or_1d,
+    validate_data,
+)
+
+from tenfold.mathematics.accumulate import check_same_kind
+from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.moments import ClassMoments
+from tenfold.validation.large_input import as_source, distinct, is_dask, lazy_column, least_and_sum
+from tenfold.validation.parameters import (  # noqa: F401 (callers find every check in one place)
+    check_class_specific,
+    check_flag,
+    check_number,
+    check_one_label,
+    check_option,
+    check_positive,
+    check_ranks,
+    check_ridge,
+    check_shrinkage,
+    plain,
+    ranks_and_shares,
+    ranks_of_class,
+)
+
+
+def check_samples(estimator: Any, X: Any, *, reset: bool) -> Array:
+    """Samples as a finite numeric batch, neither copied nor cast.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With `reset`, its `n_features_in_`, `feature_names_in_` and `sample_shape_` are set;
+        otherwise the samples must agree with them.
+    X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+        The samples; with ``estimator.sample_shape`` also flat rows of shape (n, I).
+    reset : bool
+        Whether the model is about to be fitted.
+
+    Returns
+    -------
+    ndarray or Source of shape (n, I_1, ..., I_K)
+        The batch, in its own dtype. A source is checked as its blocks are read.
+    """
+    fitted_shape = None if reset else estimator.sample_shape_
+    if _is_ready(estimator, X, fitted_shape):
+        return X
+    source = as_source(X)
+    X = _as_array(estimator, X, reset) if source is None else source
+    shape = fitted_shape if fitted_shape is not None else _asked_shape(estimator)
+    if X.ndim == 2 and shape is not None and X.shape[1] == prod(shape):
+        X = X.reshape(len(X), *shape)
+    if shape is not None and X.shape[1:] != tuple(shape):
+        single = " (for a single sample pass X[None])" if X.shape == fitted_shape else ""
+        raise ValueError(_shape_complaint(X.shape[1:], tuple(shape), reset) + single)
+    if reset:
+        estimator.sample_shape_ = X.shape[1:]
+        estimator.n_features_in_ = prod(X.shape[1:])
+    return X
+
+
+def _is_ready(estimator: Any, X: Any, fitted_shape: tuple[int, ...] | None) -> bool:
+    """A finite float array of the fitted shape: nothing to check that takes longer than scoring."""
+    is_plain = (
+        fitted_shape is not None
+        and type(X) is np.ndarray
+        and X.dtype in (np.float64, np.float32)
+        and X.shape[1:] == fitted_shape
+        and len(X) > 0
+        and not hasattr(estimator, "feature_names_in_")
+    )
+    with np.errstate(over="ignore", invalid="ignore"):  # then the slower checks decide
+        return is_plain and bool(np.isfinite(X.sum()))
+
+
+def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
+    if isinstance(X, list | tuple):
+        try:
+            X = np.asarray(X)
+        except ValueError as error:
+            raise ValueError(
+                "the samples do not all have the same shape, so they form no array; "
+                f"pad, crop or resample them to one shape first ({error})"
+            ) from error
+    try:
+        with np.errstate(invalid="ignore"):  # infinities of both signs
+            if getattr(X, "ndim", 2) > 2:
+                X = check_array(X, allow_nd=True, estimator=estimator, input_name="X")
+            else:
+                X = validate_data(estimator, X, reset=reset)
+    except ValueError as error:
+        single = not reset and np.shape(X) == estimator.sample_shape_
+        raise ValueError(_with_advice(str(error), single)) from error
+    if 0 in X.shape[1:]:
+        raise ValueError(
+            f"samples have shape {X.shape[1:]}, so they hold no numbers; every mode needs at least "
+            "1 entry; drop the mode, or pass samples that have some"
+        )
+    return X
+
+
+def _with_advice(complaint: str, single: bool) -> str:
+    """What scikit-learn says of an array, and what to do about it where it does not say so."""
+    if single and "features, but" in complaint:
+        return f"{complaint.rstrip('.')}; for a single sample pass X[None]"
+    advice = {
+        "infinity": "every number must be finite; repair or drop those samples",
+        "could not convert": "every entry must be a number; encode or drop those that are none",
+        "0 sample(s)": "pass at least one sample",
+        "0 feature(s)": "pass samples that hold some numbers",
+        "features, but": "pass samples of the shape that was fitted, or fit again",
+    }
+    fitting = [text for words, text in advice.items() if words in complaint]
+    return "; ".join([complaint.rstrip("."), *fitting])
+
+
+def _asked_shape(estimator: Any) -> tuple[int, ...] | None:
+    shape = estimator.sample_shape
+    if shape is None:
+        return None
+    shape = shape.tolist() if isinstance(shape, np.ndarray) else shape
+    shape = (shape,) if isinstance(shape, Integral) else shape
+    is_sequence = isinstance(shape, Sequence) and len(shape) > 0
+    if not is_sequence or not all(isinstance(size, Integral) and size > 0 for size in shape):
+        raise ValueError(
+            f"sample_shape is {estimator.sample_shape!r}; expected positive integers, one per "
+            "mode, such as (40, 30)"
+        )
+    return tuple(int(size) for size in shape)
+
+
+def _shape_complaint(came: tuple[int, ...], expected: tuple[int, ...], reset: bool) -> str:
+    if reset:
+        return (
+            f"samples have shape {came}, which is {prod(came)} numbers each, but sample_shape is "
+            f"{expected}, which is {prod(expected)}; pass rows of {prod(expected)} numbers, "
+            "or change sample_shape"
+        )
+    advice = "transpose them, or fit again" if came == expected[::-1] else "reshape or fit again"
+    return f"samples have shape {came}, but this model was fitted on {expected}; {advice}"
+
+
+def check_labels(estimator: Any, X: Array, y: Any) -> Array:
+    """One class label per sample."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None; "
+            "pass one class label per sample"
+        )
+    y = lazy_column(X, y, "y")
+    if is_dask(y):
+        return y  # its values are checked by `present_labels`, which must see them anyway
+    given, y = y, column_or_1d(y, warn=True)
+    check_consistent_length(X, y)
+    if isinstance(given, list | tuple) and y.dtype.kind == "U":
+        _check_kinds(np.array(given, dtype=object))  # NumPy makes text of None, NaN and numbers
+    _check_label_values(y)
+    return y
+
+
+def _check_label_values(y: Array) -> None:
+    if y.dtype.kind in "fM" and not np.isfinite(y).all():
+        raise ValueError("Input y contains NaN or infinity; every sample needs a class label")
+    if y.dtype == object:
+        _check_kinds(y)
+        if _kind(y[0]) == "numbers":
+            raise ValueError(
+                "Unknown label type: y holds numbers as objects; expected an array of numbers or "
+                "of text; convert it, as with y.astype(int)"
+            )
+    check_classification_targets(y)
+
+
+def _check_kinds(y: Array) -> None:
+    """Labels that are objects are all text or all numbers, and none is missing."""
+    kinds = {_kind(label) for label in y.ravel()}
+    if "missing" in kinds:
+        raise ValueError(
+            "Input y contains NaN or None; every sample needs a class label; drop the samples "
+            "without one, or give them a label of their own"
+        )
+    if len(kinds) > 1:
+        raise ValueError(
+            f"y mixes {' and '.join(sorted(kinds))}; expected labels of one kind; convert them, as "
+            "with y.astype(str)"
+        )
+
+
+def _kind(label: Any) -> str:
+    if isinstance(label, str):
+        return "text"
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):  # those of pandas
+        return "missing"
+    if isinstance(label, Number | np.bool_):
+        return "numbers" if label == label else "missing"
+    return f"objects of type {type(label).__name__}"
+
+
+def check_weights(X: Array, sample_weight: Any) -> Array | None:
+    """Finite, non-negative weights with a positive sum, or None when all are 1."""
+    if sample_weight is None:
+        return None
+    weights = lazy_column(X, sample_weight, "sample_weight")
+    if not is_dask(weights):
+        weights = check_array(
+            weights, ensure_2d=False, ensure_min_samples=0, dtype=float, input_name="sample_weight"
+        )
+        if weights.shape != (len(X),):
+            raise ValueError(
+                f"sample_weight has shape {weights.shape}, but there are {len(X)} samples; "
+                "pass one weight per sample"
+            )
+    least, total = least_and_sum(weights)
+    if not np.isfinite(total):
+        raise ValueError("sample_weight does not fit X: it contains NaN or infinity")
+    if least < 0:
+        raise ValueError(
+            f"sample_weight holds negative numbers (the least is {least:g}); "
+            "weights must be 0 or more"
+        )
+    if total == 0:
+        raise ValueError("sample_weight sums to zero, so no sample counts; give some a weight")
+    return weights
+
+
+def in_memory(*columns: Any) -> list[Any]:
+    """Columns as arrays, for what must look at all of them at once; None stays None."""
+    return [None if column is None else np.asarray(column) for column in columns]
+
+
+def check_moments(estimator: Any, moments: Any) -> ClassMoments:
+    """Moments of classes that have samples, in the shape that the estimator asks for."""
+    if not isinstance(moments, ClassMoments):
+        raise ValueError(
+            f"moments is a {type(moments).__name__}; expected ClassMoments, as gather_moments "
+            "gives them"
+        )
+    if not moments.counts.any():
+        raise ValueError("the moments are of no samples; gather some first")
+    moments = moments.present()
+    shape = _asked_shape(estimator) or moments.shape
+    if prod(shape) != prod(moments.shape) or (len(moments.shape) > 1 and shape != moments.shape):
+        raise ValueError(_shape_complaint(moments.shape, shape, True))
+    estimator.sample_shape_, estimator.n_features_in_ = shape, prod(shape)
+    return replace(moments, means=moments.means.reshape(-1, *shape))
+
+
+def check_classes(classes: Array, estimator: Any) -> None:
+    """At least two classes, or an error that says which one there is."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} tells classes apart, but the data hold 1 class "
+            f"({plain(classes[0])!r}) only; pass samples of at least two classes"
+        )
+
+
+def present_labels(y: Array | None, weight: Array | None) -> Array:
+    """The sorted labels of the samples that have weight."""
+    if y is None:
+        return np.zeros(1, dtype=np.intp)
+    labels = distinct(y, weight)
+    if is_dask(y):
+        _check_label_values(labels)
+    return labels
+
+
+def check_known_labels(y: Array | None, classes: Array) -> None:
+    """Labels of a batch are among those announced."""
+    labels = classes if y is None else distinct(y, None)
+    check_same_kind(labels, classes)
+    unknown = np.setdiff1d(labels, classes)
+    if len(unknown):
+        raise ValueError(
+            f"labels {unknown[:5].tolist()} were not there in the first call of partial_fit; "
+            "announce all of them there with classes=..."
+        )
+
+
+def check_same_classes(classes: Any, known: Array) -> None:
+    """Classes that a later `partial_fit` names must be those of the first."""
+    if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
+        raise ValueError(
+            f"classes are {np.unique(np.asarray(classes)).tolist()}, but partial_fit began with "
+            f"{known.tolist()}; name the same ones or none, or start with a fresh estimator"
+        )
