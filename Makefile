@@ -2,6 +2,7 @@
 PYTHON ?= python3
 OLDEST_PYTHON ?= python3.11
 ARGS ?=
+RUNS ?= runs$(if $(findstring --quick,$(ARGS)),-quick)
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,7 +17,7 @@ ORDINARY := -m "not realdata and not slow and not browser and not big and not cl
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help setup setup-docs setup-neural demo test test-realdata test-slow test-cluster test-browser test-oldest \
-	lint types format docs test-docs bench big dist constraints clean
+	lint types format docs test-docs tables bench big dist constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -65,9 +66,9 @@ $(VENV)/stamps/dist: $(VENV)/stamps/core
 	@$(install) --group dist
 	$(stamp)
 
-$(VENV)/stamps/neural: $(VENV)/stamps/core
+$(VENV)/stamps/neural: $(VENV)/stamps/test
 	@echo "Installing torch"
-	@$(install) -e ".[neural]"
+	@$(install) --group neural
 	$(stamp)
 
 setup: $(VENV)/stamps/test $(VENV)/stamps/lint ## everything to work on tenfold, but torch and Sphinx
@@ -130,6 +131,13 @@ docs: $(VENV)/stamps/docs ## the site, in docs/_build/html; warnings are errors
 test-docs: docs ## the site, and whether it says what is so
 	$(PYTEST) $(ARGS) tests/test_docs.py
 
+# In RUNS, one folder per table. A run that was interrupted goes on; all rows need torch.
+tables: $(VENV)/stamps/neural ## the paper's three tables, hours; ARGS=--quick takes minutes
+	@for name in orl pie fi2010; do \
+		$(BIN)/python -m paper $$name --data "$${TENFOLD_DATA:-../shared/data}" \
+			--out $(RUNS)/$$name $(ARGS) || exit 1; \
+	done
+
 # An environment of its own, so that no peer decides which NumPy the tests see.
 $(BENCH)/stamp: $(WANTED) benchmarks/requirements.txt
 	@echo "Making $(BENCH)"
@@ -154,8 +162,8 @@ dist: $(VENV)/stamps/dist ## wheel and sdist, in dist/
 # Upgrades .venv to the newest versions allowed (torch stays: its builds differ between machines).
 constraints: | $(BIN)/python ## resolve everything anew and rewrite constraints.txt
 	$(BIN)/python -m pip install -qq -U pip
-	$(BIN)/python -m pip install -qq -U --upgrade-strategy eager -e ".[all,neural]" \
-		--group test --group browser --group lint --group docs --group dist \
+	$(BIN)/python -m pip install -qq -U --upgrade-strategy eager -e ".[all]" \
+		--group test --group browser --group lint --group docs --group dist --group neural \
 		"$$(grep '^torch==' constraints.txt)"
 	head -n 1 constraints.txt > constraints.new
 	$(BIN)/python -m pip freeze --all --exclude-editable | sed 's/+cpu$$//' | LC_ALL=C sort -f \

@@ -1,7 +1,7 @@
 """Write the page of results from finished runs.
 
 Run it as ``python docs/make_results.py RUNS``, where RUNS holds the folders orl, pie, fi2010 and
-complexity that ``tenfold reproduce`` wrote; it writes ``docs/results.md`` and its picture.
+complexity that ``python -m paper`` wrote; it writes ``docs/results.md`` and its picture.
 """
 
 import json
@@ -47,7 +47,7 @@ Two things had to be found out by experiment, because the paper does not say the
 At k = 0.35 all rows lie above the paper's, MDA by more than three points. Ten images times 0.35 is
 three and a half; we take three or four per person. With three the same five splits give CSDA 94.4,
 MDA 82.8 and MDA-H 83.1 (paper 93.72, 81.41, 82.80), and with a plain random 35 % of all images
-92.2, 81.4 and 80.9: `docs/explain_table1.py`.
+92.2, 81.4 and 80.9: `paper/explain_table1.py`.
 """,
     ),
     "pie": (
@@ -85,7 +85,7 @@ def section(runs: Path, name: str) -> str:
     facts = json.loads((runs / name / "times.json").read_text(encoding="utf-8"))["facts"]
     tables = (runs / name / "tables.md").read_text(encoding="utf-8")
     data = "" if name == "complexity" else " --data DIR"
-    command = f"```console\n$ tenfold reproduce {name}{data} --out runs/{name}\n```"
+    command = f"```console\n$ python -m paper {name}{data} --out runs/{name}\n```"
     return "\n".join([f"## {title}", "", command, "", " ".join(facts.values()), "", text, tables])
 
 

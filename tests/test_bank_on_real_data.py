@@ -1,6 +1,6 @@
 """Banks, searches and shrinkage on the paper's data: what was promised holds there too.
 
-ORL: 40 persons, 10 images each, 40 x 30; splits are those of `tenfold reproduce orl`, seed 0.
+ORL: 40 persons, 10 images each, 40 x 30; splits are those of `python -m paper orl`, seed 0.
 FI-2010: windows of 144 features x 10 blocks; train on days 1 to k, test on day k + 1.
 ``--junitxml=file -o junit_family=xunit1`` keeps the figures.
 """
@@ -17,6 +17,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import average_precision_score, f1_score
 from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFold
 
+from paper.faces import stratified_split
 from reference import distance
 from tenfold import (
     CSDA,
@@ -27,7 +28,6 @@ from tenfold import (
     mean_average_precision,
 )
 from tenfold.datasets import fi2010_fold, load_orl
-from tenfold.experiments.splits import stratified_split
 
 pytestmark = pytest.mark.realdata
 

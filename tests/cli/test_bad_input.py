@@ -276,17 +276,7 @@ CASES = {
     "a report without samples": (
         nothing,
         ("report", "s7.safetensors", "-o", "r.html"),
-        ["needs samples"],
-    ),
-    "no data for an experiment": (
-        nothing,
-        ("reproduce", "orl", "--data", "nowhere", "--out", "table1"),
-        ["nowhere does not exist", "--data"],
-    ),
-    "no such experiment": (
-        nothing,
-        ("reproduce", "mnist", "--data", "faces", "--out", "table1"),
-        ["'mnist'", "orl", "complexity"],
+        ["Missing argument 'DATA'"],
     ),
     "a switch that is neither on nor off": (
         nothing,
@@ -316,16 +306,6 @@ CASES = {
     ),
     "a wanted share in percent": (nothing, (*EVALUATE, "--at-least", "90"), ["is 90", "0 to 1"]),
     "a wanted share that is none": (nothing, (*EVALUATE, "--at-least", "nan"), ["is nan"]),
-    "results that are not there": (
-        nothing,
-        ("report", "nothere.json", "-o", "r.html"),
-        ["nothere.json does not exist", "tenfold reproduce"],
-    ),
-    "results of no run": (
-        lambda: Path("other.json").write_text("{}"),
-        ("report", "other.json", "-o", "r.html"),
-        ["other.json is not", "tables.json"],
-    ),
     "a search without labels": (
         nothing,
         ("fit", "faces", "--method", "mpca", "--ranks", "auto", "--no-labels", *FIT),

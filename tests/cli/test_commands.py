@@ -438,7 +438,7 @@ def test_a_report_is_one_page(tenfold, faces, request, model):
     assert "s7" in page
 
 
-# ── demo and reproduce ──────────────────────────────────────────────────────────────────────────
+# ── demo ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_the_demo_ends_with_a_page(tenfold, here):
@@ -460,18 +460,7 @@ def test_an_old_page_is_not_the_report_of_a_demo_that_could_not_write(tenfold, h
     assert strict_json(tenfold("demo", "-o", "digits.html", "--json").out)["report"] is None
 
 
-def test_a_reproduction_goes_on_where_it_was_and_can_be_reported(tenfold, here):
-    words = ("reproduce", "complexity", "--quick", "--out", "times", "--json")
-    first = tenfold(*words)
-    assert first.code == 0, first.err
-    facts = strict_json(first.out)
-    assert facts["experiment"] == "complexity"
-    assert all((here / file).is_file() for file in facts["files"])
-    again = tenfold(*words)  # times are measured once: nothing is computed anew
-    assert strict_json(again.out)["records"] == facts["records"]
-    other = tenfold("reproduce", "complexity", "--quick", "--seed", "1", "--out", "times")
-    assert other.code in (1, 2)
-    assert len(other.err.splitlines()) == 1
-    for results in ("times", "times/results.json"):
-        run = tenfold("report", results, "-o", "report.html")
-        assert run.code == 0, run.err
+def test_the_experiments_of_the_paper_are_no_command(tenfold, here):
+    run = tenfold("reproduce", "orl", "--out", "table1")
+    assert run.code == 2
+    assert "No such command 'reproduce'" in run.err

@@ -50,7 +50,7 @@ def example(tenfold, name):
     return shlex.split(command)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "reproduce"])
+@pytest.mark.parametrize("name", NAMES)
 def test_the_example_of_every_help_page_works(tenfold, verifier, name):
     words = example(tenfold, name)
     assert words[0] == name
@@ -70,7 +70,7 @@ def test_a_method_on_the_command_line_is_a_method_of_the_library():
 # ── JSON ────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "reproduce"])
+@pytest.mark.parametrize("name", NAMES)
 def test_every_command_speaks_json(tenfold, verifier, name):
     run = tenfold(*example(tenfold, name), "--json")
     assert run.code == 0, run.err

@@ -11,10 +11,10 @@ from tenfold.cli.comparing import compare
 from tenfold.cli.fitting import fit
 from tenfold.cli.frame import framed
 from tenfold.cli.handing_on import export, inspect, report
-from tenfold.cli.running import demo, reproduce
+from tenfold.cli.running import demo
 from tenfold.cli.scoring import evaluate, score
 
-COMMANDS = (demo, compare, fit, evaluate, score, report, inspect, export, reproduce)
+COMMANDS = (demo, compare, fit, evaluate, score, report, inspect, export)
 
 app = typer.Typer(
     no_args_is_help=True,

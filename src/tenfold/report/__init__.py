@@ -1,4 +1,4 @@
-"""The report: one HTML page about a model and its samples, or about the paper's tables.
+"""The report: one HTML page about a model and its samples.
 
 jinja2 and matplotlib come with the extra ``report`` and are imported only when a page is written.
 """

@@ -11,32 +11,30 @@ import numpy as np
 from tenfold.datasets import TensorDataset
 from tenfold.report.model_page import model_page
 from tenfold.report.page import as_html
-from tenfold.report.results_page import results_page
 from tenfold.system.atomic_write import write_whole
 
 
 def write_report(
-    model_or_results: Any, data: Any, path: str | os.PathLike[str], *, title: str | None = None
+    model: Any, data: Any, path: str | os.PathLike[str], *, title: str | None = None
 ) -> Path:
-    """Write one self-contained HTML page about a fitted model, or about the paper's tables.
+    """Write one self-contained HTML page about a fitted model.
 
-    The page needs no network and no other file. Of a model it holds a summary, the plots of
-    `tenfold.plots`, the learned directions, the hardest samples as pictures, every class in
-    detail, and tables that can be sorted. Of a run it holds our figures beside the paper's.
+    The page needs no network and no other file. It holds a summary, the plots of `tenfold.plots`,
+    the learned directions, the hardest samples as pictures, every class in detail, and tables
+    that can be sorted.
 
     Parameters
     ----------
-    model_or_results : fitted estimator or path
+    model : fitted estimator
         A projector, `ClassSpecificVerifier` or `ClassSpecificClassifier`, or a search or
-        pipeline over one; or the folder that a run of `tenfold.experiments` wrote to.
-    data : TensorDataset, (X, y) or None
+        pipeline over one.
+    data : TensorDataset or (X, y)
         The samples to judge a model by, best those it was not fitted on. `MPCA` and the
         multi-class projectors give no scores; of them the page shows what their subspace keeps.
-        A run has none.
     path : path
         The file to write, usually ``something.html``. It is replaced as a whole or not at all.
     title : str or None, default=None
-        None makes one from the method and the name of the data, or takes that of the run.
+        None makes one from the method and the name of the data.
 
     Returns
     -------
@@ -55,10 +53,7 @@ def write_report(
     >>> write_report(mcsda, digits.select(slice(900, None)), page).name
     'three.html'
     """
-    if isinstance(model_or_results, str | os.PathLike):
-        page = results_page(model_or_results, title)
-    else:
-        page = model_page(model_or_results, _as_dataset(data), title)
+    page = model_page(model, _as_dataset(data), title)
     write_whole(path, as_html(page).encode())
     return Path(path)
 

@@ -1,0 +1,131 @@
+"""Stacks of subspaces: many classes and many ranks solved at once, and lengths in them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.alternation import alternate
+from tenfold.mathematics.criteria import Criterion, Recipe
+from tenfold.mathematics.moments import ClassStatistics
+from tenfold.mathematics.solvers import ratio_trace
+from tenfold.methods.class_specific import class_specific
+from tenfold.methods.learning import Models
+from tenfold.system.threads import over_threads
+
+
+def solved(
+    method: str,
+    statistics: ClassStatistics,
+    ranks: Array,
+    positives: Array,
+    *,
+    ridge: Array | float,
+    absolute_ridge: bool,
+    shrinkage: Array | float,
+    orthonormal: bool,
+    init: str,
+    max_iter: int,
+    tol: float,
+    threads: bool,
+) -> list[Array]:
+    """Projections of M models of one method, solved as one stack.
+
+    Nothing has a default, so that the tables do not follow those of the library.
+
+    Parameters
+    ----------
+    method : {"CSDA", "MDA", "MCSDA"}
+        What is maximised; MDA is CMDA on "this class or not".
+    statistics : ClassStatistics
+        Of all classes.
+    ranks : ndarray of shape (M, K)
+        The rank of each mode.
+    positives : ndarray of shape (M,)
+        Position of the class that each model is about.
+    ridge, shrinkage : float or ndarray of shape (M,)
+        Of each model.
+    absolute_ridge : bool
+        Whether the ridge is the paper's absolute lambda.
+    orthonormal, init, max_iter, tol
+        As for `tenfold.MCSDA`.
+    threads : bool
+        Whether threads share the stack.
+
+    Returns
+    -------
+    list of K ndarrays of shape (M, I_k, r_k)
+        Columns of zeros pad lower ranks.
+    """
+    n_models = len(ranks)
+    models = Models(
+        ranks=ranks,
+        ridge=np.broadcast_to(ridge, n_models).astype(float),
+        absolute_ridge=np.full(n_models, absolute_ridge),
+        positives=positives,
+        shrinkage=np.broadcast_to(shrinkage, n_models).astype(float),
+    )
+    criterion = (this_class_or_not if method == "MDA" else class_specific)(statistics, models)
+    recipe = Recipe(
+        solver=ratio_trace,
+        orthonormal=orthonormal,
+        ridge=models.ridge,
+        absolute_ridge=absolute_ridge,
+        init=init,
+        direct=False,
+        max_iter=max_iter,
+        tol=tol,
+    )
+    share = [over_threads] if threads else []
+    return alternate(criterion, ranks, recipe, *share).projections
+
+
+def this_class_or_not(statistics: ClassStatistics, models: Models) -> Criterion:
+    """MDA as the paper runs it: CMDA on "this class or not", for a stack of classes.
+
+    The two means and the mean of all lie on a line, so the between scatter is a multiple of
+    ``N (M - M_p)(M - M_p)^T``, and the within scatter is the rest of the total. So one set of class
+    statistics serves every positive class.
+    """
+    classes, owners = np.unique(models.positives, return_inverse=True)
+    n, N = statistics.counts[models.positives], statistics.count
+    between = statistics.displacement(classes) * (n / (N - n))  # S_b, eq. 10
+    within = statistics.total() - between  # S_w, eq. 11
+    return Criterion(statistics.shape, between, within, owners, np.ones(len(owners)))
+
+
+def squared_lengths(Z: Array, rows: Array, columns: Array) -> Array:
+    """Squared norms of ``W_1^T Z_j W_2`` for R pairs of projections.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, I_1, I_2) or (n, I_1, I_2, channels)
+        Deviations from a mean; the channels of an image are added up.
+    rows, columns : ndarrays of shape (R, I_1, r) and (R, I_2, r)
+        Projections; columns of zeros count for nothing.
+
+    Returns
+    -------
+    ndarray of shape (R, n)
+        The squared norms.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from paper.subspaces import squared_lengths
+    >>> squared_lengths(np.ones((1, 4, 3)), np.eye(4)[None, :, :2], np.eye(3)[None, :, :2])
+    array([[4.]])
+    """
+    channels = [Z[..., c] for c in range(Z.shape[3])] if Z.ndim == 4 else [Z]
+    ranks = [int(W.any(axis=0).sum()) for W in rows]
+    all_rows = np.concatenate([W[:, :r] for W, r in zip(rows, ranks, strict=True)], axis=1)
+    lengths = np.zeros((len(rows), len(Z)), dtype=Z.dtype)
+    for channel in channels:
+        flat = np.ascontiguousarray(channel.transpose(1, 0, 2)).reshape(Z.shape[1], -1)
+        half = (all_rows.T @ flat).reshape(-1, len(Z), Z.shape[2])  # one product for all ranks
+        start = 0
+        for m, (rank, W) in enumerate(zip(ranks, columns, strict=True)):
+            Y = half[start : start + rank] @ W[:, : int(W.any(axis=0).sum())]
+            lengths[m] += np.einsum("rnc,rnc->n", Y, Y)
+            start += rank
+    return lengths
