@@ -103,22 +103,9 @@ def run_experiment(
     settings, after whatever end, the run continues there; ``results.json`` is a pure function of
     the data and the seed and comes out the same, byte by byte. Times are kept apart from it.
 
-    Parameters
-    ----------
-    experiment : Experiment
-        What to run.
-    out : path
-        Folder of this run, made if need be: ``results.json``, ``results.csv``, ``tables.md``,
-        ``tables.json``, ``index.html``, ``times.json``.
-    jobs : int, default=1
-        Processes; -1 means one per core. The results do not depend on it.
-    progress : bool or None, default=None
-        Show a bar; None means on a terminal.
-
-    Returns
-    -------
-    Finished
-        Tables, records and files.
+    Into the folder `out`, made if need be, go ``results.json``, ``results.csv``, ``tables.md``,
+    ``tables.json``, ``index.html`` and ``times.json``. `jobs` are processes, -1 means one per core;
+    the results do not depend on it. `progress` None shows a bar on a terminal only.
     """
     if jobs != -1 and jobs < 1:
         raise ValueError(f"jobs is {jobs}; expected 1 or more, or -1 for one per core")

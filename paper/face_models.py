@@ -72,19 +72,8 @@ def map_of_candidates(
 ) -> Array:
     """Mean average precision over persons, for each candidate.
 
-    Parameters
-    ----------
-    method : FaceMethod
-        What is learned.
-    candidates : list of R Candidates
-        The ranks and shrinkages to try.
-    train, test : (X, y)
-        Images (n, I_1, I_2) or (n, I_1, I_2, channels) and their persons.
-
-    Returns
-    -------
-    ndarray of shape (R,)
-        In percent.
+    `train` and `test` are images (n, I_1, I_2) or (n, I_1, I_2, channels) and their persons. In
+    percent, (R,).
     """
     (X, y), (X_test, y_test) = train, test
     persons = np.intersect1d(y, y_test)
@@ -257,17 +246,8 @@ def by_channel(part: SamplePart) -> SamplePart:
 def average_precision(scores: np.ndarray, relevant: np.ndarray) -> np.ndarray:
     """Average precision of each row, as `sklearn.metrics.average_precision_score` defines it.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (M, n)
-        The larger, the sooner found.
-    relevant : ndarray of shape (M, n) of bool
-        What is looked for; at least one per row.
-
-    Returns
-    -------
-    ndarray of shape (M,)
-        Between 0 and 1. Equal scores are found together.
+    Scores (M, n), the larger, the sooner found; `relevant` (M, n) is what is looked for, at least
+    one per row. Equal scores are found together.
 
     Examples
     --------

@@ -206,19 +206,7 @@ def stratified_split(
     Where a person's share is not a whole number of images, it is rounded up or down at random,
     so that the share is right on average. Every person keeps at least one image on each side.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        The person of each image.
-    share : float
-        The share of images for training.
-    rng : numpy Generator
-        Decides the split.
-
-    Returns
-    -------
-    train, test : ndarrays of ints
-        Positions, sorted.
+    `y` (n,) is the person of each image, `share` that of the images for training.
 
     Examples
     --------
@@ -244,19 +232,8 @@ def inner_folds(
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Stratified folds of the training images, or none when a person has a single image.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        The person of each training image.
-    n_folds : int
-        Folds at most; no more than the images of the person with fewest.
-    rng : numpy Generator
-        Decides the split.
-
-    Returns
-    -------
-    list of (train, validation)
-        Positions in y; every person is on both sides of every fold.
+    At most `n_folds`, and no more than the images of the person with fewest. Positions in `y`, for
+    training and for validation; every person is on both sides of every fold.
 
     Examples
     --------

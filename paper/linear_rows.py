@@ -41,19 +41,8 @@ def ridge_classifiers(
 
     The same as `sklearn.linear_model.RidgeClassifier`, from the moments of vectors.
 
-    Parameters
-    ----------
-    moments : ClassMoments
-        Of vectors (n, I).
-    alphas : list of float
-        Penalties, each times the number of samples.
-    balanced : bool
-        Whether every class weighs the same.
-
-    Returns
-    -------
-    list of LinearClassifier
-        One per penalty.
+    Penalties `alphas` count times the number of samples; `balanced` makes every class weigh the
+    same.
     """
     n = moments.counts
     weights = n.sum() / (len(n) * n) if balanced else np.ones(len(n))
@@ -80,19 +69,8 @@ def linear_discriminants(
 
     Without shrinkage and with the priors of the data the same as scikit-learn's.
 
-    Parameters
-    ----------
-    moments : ClassMoments
-        Of vectors (n, I).
-    shrinkages : list of float
-        Share of a multiple of the identity in the within-class covariance.
-    uniform : bool
-        Equal priors instead of those of the data.
-
-    Returns
-    -------
-    list of LinearClassifier
-        One per shrinkage.
+    A shrinkage is the share of a multiple of the identity in the within-class covariance; `uniform`
+    takes equal priors instead of those of the data.
     """
     n = moments.counts
     covariance = moments.scatters.sum(axis=0) / n.sum()

@@ -16,21 +16,8 @@ from tenfold.mathematics.algebra import mode_product, unfold
 def literal_csda(X: np.ndarray, positive: np.ndarray, ridge: float, rank: int) -> np.ndarray:
     """CSDA by its I x I scatter matrices, in O(I^3) (eq. 5).
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, I)
-        Vectors.
-    positive : ndarray of shape (n,) of bool
-        Which belong to the class of interest.
-    ridge : float
-        The paper's lambda.
-    rank : int
-        The dimension.
-
-    Returns
-    -------
-    ndarray of shape (I, rank)
-        Orthonormal columns.
+    Vectors X (n, I), of which `positive` belong to the class of interest; `ridge` is the paper's
+    lambda. The columns (I, rank) are orthonormal.
 
     Examples
     --------
@@ -52,23 +39,8 @@ def literal_mcsda(
 ) -> list[np.ndarray]:
     """Algorithm 1, sample by sample, for a fixed number of rounds.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, I_1, ..., I_K)
-        Tensors.
-    positive : ndarray of shape (n,) of bool
-        Which belong to the class of interest.
-    ridge : float
-        The paper's lambda.
-    ranks : sequence of K ints
-        The rank of each mode.
-    rounds : int
-        The paper's tau.
-
-    Returns
-    -------
-    list of K ndarrays of shape (I_k, r_k)
-        Orthonormal columns.
+    Tensors X (n, I_1, ..., I_K), of which `positive` belong to the class of interest; `ridge` is
+    the paper's lambda, `rounds` its tau. Columns (I_k, r_k) are orthonormal.
 
     Examples
     --------

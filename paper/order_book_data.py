@@ -49,14 +49,7 @@ def outer_part(data: str, fold: int) -> Part:
 def inner_part(data: str, fold: int, stride: int) -> Part:
     """The same training days cut in two: the last day is held out, or its last fifth.
 
-    Parameters
-    ----------
-    data : str
-        Where FI-2010 is.
-    fold : int
-        The fold, from 1.
-    stride : int
-        Judge every so-manyth window: neighbours share nine of their ten blocks.
+    Of what is held out every `stride`-th window counts: neighbours share nine of ten blocks.
     """
     train, _ = _days(data).fold(fold, horizon=HORIZON, window=WINDOW)
     assert train.groups is not None

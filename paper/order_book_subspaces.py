@@ -55,24 +55,10 @@ def subspace_bank(
 
     Columns keep the scale of the ratio trace, a metric in which the minimised scatter is a sphere.
 
-    Parameters
-    ----------
-    method : {"MDA", "MCSDA"}
-        What is maximised; MDA is CMDA on "this class or not".
-    moments : ClassMoments
-        Of windows (n, 144, 10).
-    ranks : ndarray of shape (R, 2)
-        The candidates.
-    ridge : float
-        Relative to the mean eigenvalue. The paper's absolute 0.01 is next to nothing beside the
-        scatter of tens of thousands of windows, and leaves the collinear features unstable.
-    max_iter : int
-        Rounds at most.
-
-    Returns
-    -------
-    SubspaceBank
-        The solutions.
+    Method is "MDA", which is CMDA on "this class or not", or "MCSDA"; moments are of windows
+    (n, 144, 10); ranks (R, 2) are the candidates. The ridge is relative to the mean eigenvalue:
+    the paper's absolute 0.01 is next to nothing beside the scatter of tens of thousands of
+    windows, and leaves the collinear features unstable.
     """
     n_classes, n_candidates = len(moments.classes), len(ranks)
     positives = np.repeat(np.arange(n_classes), n_candidates)
@@ -140,19 +126,7 @@ class VectorBank:
 def vector_bank(moments: ClassMoments, dimensions: Array, *, ridge: float) -> VectorBank:
     """Solve CSDA of every class once, at the highest dimension.
 
-    Parameters
-    ----------
-    moments : ClassMoments
-        Of vectors (n, I).
-    dimensions : ndarray of shape (R,)
-        The candidates.
-    ridge : float
-        Relative to the mean eigenvalue.
-
-    Returns
-    -------
-    VectorBank
-        The solutions.
+    Moments of vectors (n, I), candidates (R,), and a ridge relative to the mean eigenvalue.
     """
     positives = np.arange(len(moments.classes))
     dimensions = np.minimum(dimensions, moments.shape[0])

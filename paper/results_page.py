@@ -27,23 +27,7 @@ def results_page(
 ) -> Page:
     """The tables of a run, with a picture.
 
-    Parameters
-    ----------
-    title : str
-        What was run.
-    tables : list of Table
-        Ours beside the paper's.
-    records : list of dict
-        The same figures with all digits, one record per figure.
-    facts : dict of str to str
-        When, where and with which versions.
-    quick : bool
-        Whether it was the small version of the experiment.
-
-    Returns
-    -------
-    Page
-        Ready to be turned into HTML.
+    Records are the figures with all digits; facts say when, where and with which versions.
     """
     summary, headline, drawing = _summary_of(records, len(tables))
     sections = []

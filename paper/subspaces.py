@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.alternation import alternate
+from tenfold.mathematics.alternation import alternate, in_order
 from tenfold.mathematics.criteria import Criterion, Recipe
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.solvers import ratio_trace
@@ -33,29 +33,11 @@ def solved(
 
     Nothing has a default, so that the tables do not follow those of the library.
 
-    Parameters
-    ----------
-    method : {"CSDA", "MDA", "MCSDA"}
-        What is maximised; MDA is CMDA on "this class or not".
-    statistics : ClassStatistics
-        Of all classes.
-    ranks : ndarray of shape (M, K)
-        The rank of each mode.
-    positives : ndarray of shape (M,)
-        Position of the class that each model is about.
-    ridge, shrinkage : float or ndarray of shape (M,)
-        Of each model.
-    absolute_ridge : bool
-        Whether the ridge is the paper's absolute lambda.
-    orthonormal, init, max_iter, tol
-        As for `tenfold.MCSDA`.
-    threads : bool
-        Whether threads share the stack.
-
-    Returns
-    -------
-    list of K ndarrays of shape (M, I_k, r_k)
-        Columns of zeros pad lower ranks.
+    Method is "CSDA", "MDA" (CMDA on "this class or not") or "MCSDA". Ranks (M, K); positives (M,),
+    the position of the class that each model is about; ridge and shrinkage are numbers or (M,).
+    `absolute_ridge` says whether the ridge is the paper's lambda, `threads` whether threads share
+    the stack; the rest is as for `tenfold.MCSDA`. Projections are (M, I_k, r_k), one array per
+    mode; columns of zeros pad lower ranks.
     """
     n_models = len(ranks)
     models = Models(
@@ -76,8 +58,7 @@ def solved(
         max_iter=max_iter,
         tol=tol,
     )
-    share = [over_threads] if threads else []
-    return alternate(criterion, ranks, recipe, *share).projections
+    return alternate(criterion, ranks, recipe, over_threads if threads else in_order).projections
 
 
 def this_class_or_not(statistics: ClassStatistics, models: Models) -> Criterion:
@@ -97,17 +78,8 @@ def this_class_or_not(statistics: ClassStatistics, models: Models) -> Criterion:
 def squared_lengths(Z: Array, rows: Array, columns: Array) -> Array:
     """Squared norms of ``W_1^T Z_j W_2`` for R pairs of projections.
 
-    Parameters
-    ----------
-    Z : ndarray of shape (n, I_1, I_2) or (n, I_1, I_2, channels)
-        Deviations from a mean; the channels of an image are added up.
-    rows, columns : ndarrays of shape (R, I_1, r) and (R, I_2, r)
-        Projections; columns of zeros count for nothing.
-
-    Returns
-    -------
-    ndarray of shape (R, n)
-        The squared norms.
+    Deviations Z (n, I_1, I_2) or (n, I_1, I_2, channels), whose channels are added up; projections
+    (R, I_1, r) and (R, I_2, r), of which columns of zeros count for nothing. The result is (R, n).
 
     Examples
     --------
