@@ -273,11 +273,6 @@ CASES = {
         ("score", "s7.safetensors", "faces.csv", "-o", "faces.csv"),
         ["faces.csv is read and would be replaced"],
     ),
-    "a report without samples": (
-        nothing,
-        ("report", "s7.safetensors", "-o", "r.html"),
-        ["Missing argument 'DATA'"],
-    ),
     "a switch that is neither on nor off": (
         nothing,
         ("fit", "faces", "--read", "grey=maybe", *FIT),

@@ -438,6 +438,12 @@ def test_a_report_is_one_page(tenfold, faces, request, model):
     assert "s7" in page
 
 
+def test_a_report_needs_samples(tenfold, verifier):
+    run = tenfold("report", verifier, "-o", "report.html")
+    assert run.code == 2
+    assert "Missing argument 'DATA'" in run.err
+
+
 # ── demo ───────────────────────────────────────────────────────────────────────────────────────
 
 
