@@ -7,7 +7,7 @@ import html
 import io
 from dataclasses import dataclass, field
 
-from tenfold.system.text_tables import aligned
+from tenfold.system.tables import aligned
 
 Value = str | float | int | None
 

@@ -17,9 +17,9 @@ from sklearn.metrics import (
     roc_curve,
 )
 
+from tenfold.decisions.scores import ClassScores, class_scores
 from tenfold.mathematics.algebra import Array
 from tenfold.plots.drawing import COLOURS, MUTED, OWN, single_axes, tidy
-from tenfold.plots.fitted import ClassScores, class_scores
 
 
 class Curve(NamedTuple):

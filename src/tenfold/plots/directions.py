@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from tenfold.decisions.members import member_for
 from tenfold.mathematics.algebra import Array
 from tenfold.plots.drawing import axes_grid, show_tensor
-from tenfold.plots.fitted import part_for
 from tenfold.plots.projections import largest_positive
 
 
@@ -86,7 +86,7 @@ class DirectionsDisplay:
         DirectionsDisplay
             The display, drawn.
         """
-        projector = part_for(estimator, positive).projector
+        projector = member_for(estimator, positive).projector
         return cls(*leading_directions(projector, n_directions)).plot(n_columns=n_columns, ax=ax)
 
     def plot(self, *, n_columns: int = 6, ax: Any = None) -> DirectionsDisplay:

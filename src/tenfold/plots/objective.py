@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from tenfold.decisions.members import Member, members_of
 from tenfold.mathematics.algebra import Array
 from tenfold.plots.drawing import COLOURS, OWN, single_axes, tidy
-from tenfold.plots.fitted import Part, parts_of
 
 _QUANTITIES = {
     "class-specific": "out-class over in-class distance",
@@ -74,10 +74,10 @@ class ObjectiveDisplay:
         ObjectiveDisplay
             The display, drawn.
         """
-        parts = parts_of(estimator)
-        names = [str(part.label) if len(parts) > 1 else "" for part in parts]
-        histories = [part.projector.objective_ for part in parts]
-        return cls(histories, names, _quantity(parts[0])).plot(ax=ax, **line)
+        members = members_of(estimator)
+        names = [str(one.label) if len(members) > 1 else "" for one in members]
+        histories = [one.projector.objective_ for one in members]
+        return cls(histories, names, _quantity(members[0])).plot(ax=ax, **line)
 
     def plot(self, *, ax: Any = None, **line: Any) -> ObjectiveDisplay:
         """Draw.
@@ -112,7 +112,7 @@ class ObjectiveDisplay:
         return self
 
 
-def _quantity(part: Part) -> str:
-    if hasattr(part.projector, "captured_"):
+def _quantity(member: Member) -> str:
+    if not member.projector.needs_labels:
         return _QUANTITIES["captured"]
-    return _QUANTITIES["multi-class" if part.label is None else "class-specific"]
+    return _QUANTITIES["multi-class" if member.label is None else "class-specific"]

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from tenfold.decisions.members import member_for
 from tenfold.mathematics.algebra import Array
 from tenfold.plots.drawing import SIGNED, axes_grid
-from tenfold.plots.fitted import part_for
 
 
 class ProjectionsDisplay:
@@ -78,7 +78,7 @@ class ProjectionsDisplay:
         ProjectionsDisplay
             The display, drawn.
         """
-        projections = part_for(estimator, positive).projector.projections_
+        projections = member_for(estimator, positive).projector.projections_
         names = tuple(mode_names) if len(mode_names) == len(projections) else ()
         return cls(projections, names).plot(ax=ax, **image)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tenfold.mathematics.algebra import Array
 from tenfold.plots.drawing import AMOUNT, OTHERS, OWN, single_axes, tidy
+from tenfold.system.tables import times
 
 
 class RankGridDisplay:
@@ -130,8 +131,8 @@ class RankGridDisplay:
         self.ax_.plot(place, scores, color=OWN, marker="o", markersize=4)
         self.ax_.plot(place[best], scores[best], "o", markersize=11, mfc="none", mec=OTHERS)
         shown = place[:: max(1, -(-len(place) // 7))]
-        self.ax_.set_xticks(shown, [_times(ranks[i]) for i in shown])
-        self.ax_.set(xlabel="ranks", ylabel="score", title=f"best: {_times(ranks[best])}")
+        self.ax_.set_xticks(shown, [times(ranks[i], "×") for i in shown])
+        self.ax_.set(xlabel="ranks", ylabel="score", title=f"best: {times(ranks[best], '×')}")
         tidy(self.ax_)
 
     def _plot_map(self, grid: Array) -> None:
@@ -146,7 +147,7 @@ class RankGridDisplay:
         self.ax_.set_yticks(np.arange(len(rows)), rows)
         over = " (best over the others)" if self.ranks.shape[1] > 2 else ""
         self.ax_.set(xlabel=f"rank of mode 2{over}", ylabel="rank of mode 1")
-        self.ax_.set_title(f"best: {_times(self.ranks[np.nanargmax(self.scores)])}")
+        self.ax_.set_title(f"best: {times(self.ranks[np.nanargmax(self.scores)], '×')}")
         if grid.size <= 64:
             _write_numbers(self.ax_, grid)
         self.figure_.colorbar(image, ax=self.ax_, label="score")
@@ -161,10 +162,6 @@ def _as_table(tried: list[Any]) -> Array:
 def _best_row(ranks: Array, scores: Array, choice: Array) -> int:
     rows = np.flatnonzero((ranks == choice).all(axis=1))
     return int(rows[np.argmax(np.nan_to_num(scores[rows], nan=-np.inf))])
-
-
-def _times(ranks: Array) -> str:
-    return "×".join(map(str, ranks))
 
 
 def _write_numbers(ax: Any, grid: Array) -> None:

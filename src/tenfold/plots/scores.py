@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from tenfold.decisions.scores import class_scores
 from tenfold.mathematics.algebra import Array
 from tenfold.plots.drawing import MUTED, OTHERS, OWN, single_axes, tidy
-from tenfold.plots.fitted import class_scores
 
 
 class ScoresDisplay:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tenfold.report.content import Cell, Facts, Page, Prose, Section, Table
+from tenfold.report.content import Facts, Page, Prose, Section
 from tenfold.report.stories import story_of
+from tenfold.system.tables import Cell, Table
 
 _QUICK = "This was the quick version of the experiment, with fewer splits and ranks."
 _NOTE = "Figures of the paper are those that it prints; all others were computed by this run."

@@ -8,7 +8,7 @@ import numpy as np
 
 from tenfold.plots.drawing import COLOURS, OTHERS, OWN, tidy
 from tenfold.report.content import Figure, counted, short
-from tenfold.report.figures import Studio
+from tenfold.report.figures import FigureSet
 
 CLOSE = 3.0  # points of mean average precision that count as agreeing with the paper
 
@@ -67,7 +67,7 @@ def _face_story(records: list[Record]) -> Story | None:
         (f"{last['oracle']:.1f}", f"{last['row']} at k = {last['k']:g}; paper {last['paper']:.1f}"),
     ]
     rows = list(dict.fromkeys(r["row"] for r in compared))
-    figure = Studio().figure(
+    figure = FigureSet().figure(
         lambda ax: _draw_faces(ax, compared, rows),
         (5.6, 3.8),
         f"Mean average precision against the share of training images for {', '.join(rows)}: "
@@ -109,7 +109,7 @@ def _book_story(records: list[Record]) -> Story | None:
         mine = max(own, key=lambda r: r["mean"])
         summary += f" MCSDA reaches {mine['mean']:.1f} %; the paper prints {mine['paper']:.1f} %."
         headline.append((f"{mine['mean']:.1f} %", f"F1 of MCSDA; paper {mine['paper']:.1f} %"))
-    figure = Studio().figure(
+    figure = FigureSet().figure(
         lambda ax: _draw_book(ax, f1),
         (5.6, 0.9 + 0.26 * len(f1)),
         "F1 of every method, ours with its deviation over folds: "
@@ -152,7 +152,7 @@ def _time_story(records: list[Record]) -> Story | None:
         "the slowest."
     )
     headline = [(f"{short(took)} ms", method) for method, took in times.items()]
-    figure = Studio().figure(
+    figure = FigureSet().figure(
         lambda ax: _draw_times(ax, at_n),
         (5.6, 3.6),
         f"Training time against the numbers in a sample, {n} samples. At {largest}: "

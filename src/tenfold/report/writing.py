@@ -22,7 +22,7 @@ def write_report(
 
     The page needs no network and no other file. Of a model it holds a summary, the plots of
     `tenfold.plots`, the learned directions, the hardest samples as pictures, every class in
-    detail, and tables that can be sorted. Of a run it holds our figures beside the paper's.
+    detail, and tables that can be sorted. Of a run it holds our figures next to the paper's.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def write_report(
         A projector, `ClassSpecificVerifier` or `ClassSpecificClassifier`, or a search or
         pipeline over one; or the folder that a run of `tenfold.experiments` wrote to.
     data : TensorDataset, (X, y) or None
-        The samples to judge a model by, best those it was not fitted on. `MPCA` and the
+        The samples to test a model on, best those it was not fitted on. `MPCA` and the
         multi-class projectors give no scores; of them the page shows what their subspace keeps.
         A run has none.
     path : path

@@ -1,46 +1,20 @@
-"""``tenfold demo`` and ``tenfold reproduce``: work that brings or finds its own data."""
+"""``tenfold reproduce``: an experiment of the paper."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tenfold.cli.errors import BadInput
-from tenfold.cli.options import option, output_file
-from tenfold.cli.outcome import Outcome, Table
+from tenfold.cli.options import option
+from tenfold.cli.output import Outcome
+from tenfold.system.tables import Cell, Table
 
 
 def _experiments() -> list[str]:
     return ["orl", "pie", "fi2010", "complexity"]
-
-
-def demo(
-    output: Annotated[
-        Path, option("-o", "--output", metavar="FILE", text="The page; tenfold-demo.html.")
-    ] = Path("tenfold-demo.html"),
-) -> Outcome:
-    """Learn one subspace per handwritten digit, in seconds.
-
-    The digits come with scikit-learn. It ends by writing a page to open in a browser.
-
-    Example: tenfold demo
-    """
-    from tenfold import demo as shown
-
-    output_file(output, ".html", ".htm")
-    rows, n_learned, n_held_out = shown.compare()
-    page, where = shown.write_page(output)
-    facts = {
-        "learned_from": n_learned,
-        "held_out": n_held_out,
-        "methods": [asdict(row) for row in rows],
-        "report": page,
-    }
-    head = f"{n_learned} handwritten digits of 8x8 to learn from, {n_held_out} held out.\n"
-    return Outcome(facts, [head, shown.table(rows), f"\n{shown.REMARK}\n\n{where}\n\n{shown.NEXT}"])
 
 
 def reproduce(
@@ -81,8 +55,8 @@ def reproduce(
         result = experiments.reproduce(name, data=data, out=out, quick=quick, seed=seed, jobs=jobs)
     story: list[Table | str] = []
     for table in result.tables:
-        rows = [[shown(value) for value in row] for row in table.rows]
-        story += [Table(table.columns, rows, table.title), *table.notes, ""]
+        rows = [[shown(row[0]), *(Cell(shown(v), 0.0) for v in row[1:])] for row in table.rows]
+        story += [Table(table.title, table.columns, rows), *table.notes, ""]
     facts = {"experiment": result.name, "records": result.records, "files": result.files}
     page = next((file for file in result.files if file.suffix == ".html"), result.files[0])
     return Outcome(facts, [*story, f"wrote {page} and {len(result.files) - 1} files beside it"])
