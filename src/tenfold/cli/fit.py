@@ -52,9 +52,8 @@ def fit(
 ) -> Outcome:
     """Learn a model and write it to a file.
 
-    With --positive it accepts or rejects samples as of one class (a verifier). Without, it has a
-    subspace per class and names the class (a bank); methods other than mcsda and csda learn one
-    subspace for all classes.
+    With --positive a verifier, which accepts or rejects samples; without, a bank of one subspace
+    per class, which names the class. Methods except mcsda and csda learn a single subspace.
 
     Example: tenfold fit faces --ranks 3,3 --positive s7 -o s7.safetensors
     """

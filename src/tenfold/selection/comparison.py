@@ -108,10 +108,9 @@ def compare(
 ) -> Comparison:
     """Compare methods by cross-validation, all of them on the same folds.
 
-    Every class is told from the rest by the distance from its mean: in the subspace of that class
-    for class-specific methods, in the one subspace of all classes for the others. Average precision
-    and ROC AUC are means over classes and folds. Accuracy is that of the class with the nearest
-    mean.
+    A class is told from the rest by the distance from its mean: in its own subspace for
+    class-specific methods, else in the subspace of all classes. Figures are means over classes and
+    folds; accuracy is that of the nearest mean.
 
     Parameters
     ----------
@@ -124,14 +123,13 @@ def compare(
     positive : label or None, default=None
         Compare on this class alone; None means on every class.
     search : bool, default=False
-        Search the ranks of each method inside the training samples of every fold, so that no test
-        sample takes part in the choice.
+        Search the ranks of each method in the training samples of every fold.
     cv : int, default=5
         How many stratified folds; fewer when a class has fewer samples.
     random_state : int, default=0
         Seed of the shuffle into folds.
     verbose : bool or None, default=None
-        Show a progress bar; None means on a terminal.
+        A progress bar; None means on a terminal.
 
     Returns
     -------
@@ -148,17 +146,15 @@ def compare(
     ['MCSDA', 'CMDA']
     """
     X, y = np.asarray(X), np.asarray(y)
-    folds = stratified_folds(y, cv, random_state)
-    splits = list(folds.split(X, y))
+    splits = list(stratified_folds(y, cv, random_state).split(X, y))
     figures = []
     with progress("comparing", len(methods) * len(splits), verbose) as bar:
         for method in methods:
-            name = type(method).__name__
             of_folds = []
             for train, test in splits:
-                bar.advance(0, name)
+                bar.advance(0, type(method).__name__)
                 of_folds.append(_figures_of_fold(method, X, y, train, test, positive, search))
-                bar.advance(1, name)
+                bar.advance(1, type(method).__name__)
             figures.append(_mean_figures(of_folds))
     figures.sort(key=lambda one: -one.average_precision)
     n_classes = len(np.unique(y))
