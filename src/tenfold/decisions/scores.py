@@ -127,7 +127,7 @@ def labels_like(y: Any, classes: Array) -> Array:
     """
     y = np.asarray(y)
     if y.dtype.kind == classes.dtype.kind:
-        return y
+        return np.asarray(y)
     in_writing = {str(label): label for label in classes.tolist()}
     learned = np.empty(len(y), dtype=object)
     learned[:] = [in_writing.get(str(label), label) for label in y.tolist()]

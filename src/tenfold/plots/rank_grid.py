@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from tenfold.mathematics.algebra import Array
-from tenfold.plots.drawing import AMOUNT, OTHERS, OWN, single_axes, tidy
+from tenfold.plots.display import Display
+from tenfold.plots.drawing import AMOUNT, OTHERS, OWN, tidy
 from tenfold.system.tables import times
 
 
-class RankGridDisplay:
+class RankGridDisplay(Display):
     """Cross-validated score of every choice of ranks.
 
     Ranks that only grow together, such as (2, 2), (3, 3), ..., make a line with its spread over
@@ -44,6 +45,8 @@ class RankGridDisplay:
     >>> RankGridDisplay(ranks, [0.6, 0.7, 0.9, 0.8]).plot().grid_.tolist()
     [[0.6, 0.7], [0.9, 0.8]]
     """
+
+    size = (5.0, 3.8)
 
     def __init__(self, ranks: Any, scores: Any, spreads: Any = None):
         self.ranks = np.asarray(ranks)
@@ -84,27 +87,12 @@ class RankGridDisplay:
         best = [_best_row(ranks, scores, row) for row in np.unique(ranks, axis=0)]
         return cls(ranks[best], scores[best], spreads[best]).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> RankGridDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        RankGridDisplay
-            The display itself.
-        """
-        self.ax_ = single_axes(ax, (5.0, 3.8))
-        self.figure_ = self.ax_.figure
+    def _draw(self) -> None:
         self.grid_ = None if self._is_chain() else self._grid()
         if self.grid_ is None:
             self._plot_line()
         else:
             self._plot_map(self.grid_)
-        return self
 
     def _is_chain(self) -> bool:
         """Whether the ranks can be put in an order in which none of them falls."""

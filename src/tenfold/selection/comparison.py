@@ -147,21 +147,29 @@ def compare(
     """
     X, y = np.asarray(X), np.asarray(y)
     splits = list(stratified_folds(y, cv, random_state).split(X, y))
-    figures = []
     with progress("comparing", len(methods) * len(splits), verbose) as bar:
-        for method in methods:
-            of_folds = []
-            for train, test in splits:
-                bar.advance(0, type(method).__name__)
-                of_folds.append(_figures_of_fold(method, X, y, train, test, positive, search))
-                bar.advance(1, type(method).__name__)
-            figures.append(_mean_figures(of_folds))
+        figures = [_figures(method, X, y, splits, positive, search, bar) for method in methods]
     figures.sort(key=lambda one: -one.average_precision)
     n_classes = len(np.unique(y))
     return Comparison(figures, len(X), n_classes, len(splits), tuple(X.shape[1:]), positive)
 
 
-def _mean_figures(folds: list[MethodFigures]) -> MethodFigures:
+def _figures(
+    method: Any,
+    X: Array,
+    y: Array,
+    splits: list[tuple[Array, Array]],
+    positive: Any,
+    search: bool,
+    bar: Any,
+) -> MethodFigures:
+    """Figures of one method, means over folds."""
+    folds = []
+    for train, test in splits:
+        bar.advance(0, type(method).__name__)
+        folds.append(_figures_of_fold(method, X, y, train, test, positive, search))
+        bar.advance(1, type(method).__name__)
+
     def mean(name: str) -> float:
         return float(np.mean([getattr(one, name) for one in folds]))
 
