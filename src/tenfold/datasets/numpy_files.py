@@ -99,7 +99,7 @@ def load_npy(
     order: Order = "C",
     labelled: bool = True,
 ) -> TensorDataset:
-    """Map samples from a .npy file into memory, with labels from beside it.
+    """Map samples from a .npy file into memory, with labels from elsewhere.
 
     Parameters
     ----------

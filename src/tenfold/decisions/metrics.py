@@ -11,6 +11,7 @@ from sklearn.metrics import average_precision_score, confusion_matrix, roc_auc_s
 
 from tenfold.decisions.members import Answer, answer_of, unwrap
 from tenfold.decisions.scores import ClassScores, class_scores, decisions_of, labels_like
+from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
 from tenfold.validation import samples as check
 
@@ -333,7 +334,7 @@ def mean_average_precision(bank: Any, X: Any, y: Any, sample_weight: Any = None)
     """
     distances = np.asarray(bank.distances(X))
     y = check.check_labels(bank, distances, y)
-    check.check_same_kind(y, bank.classes_)
+    check_same_kind(y, bank.classes_)
     present = np.flatnonzero(np.isin(bank.classes_, y))
     if not len(present):
         raise ValueError(

@@ -16,7 +16,7 @@ class ScoresDisplay(Display):
     """How far the scores of one class lie from those of everything else.
 
     Both histograms share their bins, and each is a share of its own group, so that few positives
-    can be seen beside many negatives. Very far scores count in the outermost bins.
+    can be seen next to many negatives. Very far scores count in the outermost bins.
 
     Parameters
     ----------

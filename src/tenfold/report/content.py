@@ -1,4 +1,4 @@
-"""What a page is made of, beside tables. Plain values; `page` turns them into HTML."""
+"""What a page is made of besides tables. Plain values; `page` turns them into HTML."""
 
 from __future__ import annotations
 
