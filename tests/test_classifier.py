@@ -20,14 +20,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import reference
 from reference import distance, problem
-from tenfold import (
-    CSDA,
-    MCSDA,
-    MPCA,
-    ClassSpecificClassifier,
-    ClassSpecificVerifier,
-    mean_average_precision,
-)
+from tenfold import CSDA, MCSDA, MPCA, ClassSpecificClassifier, mean_average_precision
 from tenfold.methods.folds import stratified_splits
 
 X, y = problem((5, 4), classes=4, per_class=15, seed=3)
@@ -498,17 +491,3 @@ def test_mean_average_precision_refuses_labels_of_another_kind():
         mean_average_precision(bank, X, many.astype(str))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         mean_average_precision(bank, X, many[1:])
-
-
-# ── Members ─────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_the_three_kinds_of_models_name_their_fitted_projectors():
-    X, y = np.random.default_rng(0).normal(size=(30, 4, 3)), np.arange(30) % 3
-    model = MCSDA(ranks=(2, 2), tol=10.0)
-    kinds = [clone(model), ClassSpecificClassifier(model), ClassSpecificVerifier(model)]
-    assert not any(hasattr(kind, "members_") for kind in kinds)
-    projector, bank, verifier = (kind.fit(X, y) for kind in kinds)
-    assert projector.members_ == [projector]
-    assert bank.members_ == bank.projectors_
-    assert verifier.members_ == [verifier.projector_]

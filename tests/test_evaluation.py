@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.metrics import accuracy_score, average_precision_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
@@ -14,6 +15,15 @@ RNG = np.random.default_rng(0)
 Y = np.arange(90) % 3
 X = RNG.normal(size=(3, 6, 5))[Y] + RNG.normal(0, 1.5, (90, 6, 5))
 MODEL = MCSDA((2, 2), tol=10.0)
+
+
+def test_the_three_kinds_of_models_name_their_fitted_projectors():
+    kinds = [clone(MODEL), ClassSpecificClassifier(MODEL), ClassSpecificVerifier(MODEL)]
+    assert not any(hasattr(kind, "members_") for kind in kinds)
+    projector, bank, verifier = (kind.fit(X, Y) for kind in kinds)
+    assert projector.members_ == [projector]
+    assert bank.members_ == bank.projectors_
+    assert verifier.members_ == [verifier.projector_]
 
 
 def test_each_kind_of_model_has_its_answer():
