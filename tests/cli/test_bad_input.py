@@ -254,7 +254,7 @@ CASES = {
     "a size of one number": (
         nothing,
         ("fit", "faces", "--resize", "4", *FIT),
-        ["4,", "height and width"],
+        ["(height, width)"],
     ),
     "no folder for the output": (
         nothing,

@@ -68,7 +68,7 @@ def as_json_text(value: Any) -> str:
     Examples
     --------
     >>> import numpy as np
-    >>> from tenfold.cli.outcome import as_json_text
+    >>> from tenfold.cli.output import as_json_text
     >>> print(as_json_text({"ap": np.float64(0.5), "auc": np.nan, "ranks": (7, 7)}))
     {"ap": 0.5, "auc": null, "ranks": [7, 7]}
     """
