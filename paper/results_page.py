@@ -9,9 +9,10 @@ import numpy as np
 
 from paper.tables import Table
 from tenfold.plots.drawing import COLOURS, OTHERS, OWN, tidy
-from tenfold.report import content
-from tenfold.report.content import Cell, Facts, Figure, Page, Prose, Section, counted, short
-from tenfold.report.figures import Studio
+from tenfold.report.content import Facts, Figure, Page, Prose, Section, counted, short
+from tenfold.report.figures import FigureSet
+from tenfold.system import tables as page_tables
+from tenfold.system.tables import Cell
 
 _QUICK = "This was the quick version of the experiment, with fewer splits and ranks. "
 _NOTE = "Figures of the paper are those that it prints; all others were computed by this run."
@@ -40,10 +41,10 @@ def results_page(
     return Page(title, summary, _QUICK * quick + _NOTE, headline, sections)
 
 
-def _sortable(table: Table) -> content.Table:
+def _sortable(table: Table) -> page_tables.Table:
     columns = [name or "Method" for name in table.columns]
     rows = [[_cell(value, i) for i, value in enumerate(row)] for row in table.rows]
-    return content.Table("Choose a column to sort by it.", columns, rows)
+    return page_tables.Table("Choose a column to sort by it.", columns, rows)
 
 
 def _cell(value: Any, position: int) -> Cell:
@@ -98,7 +99,7 @@ def _summary_of_faces(records: list[Record]) -> Summary | None:
         (f"{last['oracle']:.1f}", f"{last['row']} at k = {last['k']:g}; paper {last['paper']:.1f}"),
     ]
     rows = list(dict.fromkeys(r["row"] for r in compared))
-    figure = Studio().figure(
+    figure = FigureSet().figure(
         lambda ax: _draw_faces(ax, compared, rows),
         (5.6, 3.8),
         f"Mean average precision against the share of training images for {', '.join(rows)}: "
@@ -140,7 +141,7 @@ def _summary_of_books(records: list[Record]) -> Summary | None:
         mine = max(own, key=lambda r: r["mean"])
         summary += f" MCSDA reaches {mine['mean']:.1f} %; the paper prints {mine['paper']:.1f} %."
         headline.append((f"{mine['mean']:.1f} %", f"F1 of MCSDA; paper {mine['paper']:.1f} %"))
-    figure = Studio().figure(
+    figure = FigureSet().figure(
         lambda ax: _draw_book(ax, f1),
         (5.6, 0.9 + 0.26 * len(f1)),
         "F1 of every method, ours with its deviation over folds: "
@@ -183,7 +184,7 @@ def _summary_of_times(records: list[Record]) -> Summary | None:
         "the slowest."
     )
     headline = [(f"{short(took)} ms", method) for method, took in times.items()]
-    figure = Studio().figure(
+    figure = FigureSet().figure(
         lambda ax: _draw_times(ax, at_n),
         (5.6, 3.6),
         f"Training time against the numbers in a sample, {n} samples. At {largest}: "

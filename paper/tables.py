@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tenfold.system.text_tables import aligned
+from tenfold.system.tables import aligned
 
 Value = str | float | int | None
 

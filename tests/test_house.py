@@ -120,7 +120,7 @@ def test_every_edge_library_has_one_home():
     assert used - homes.keys() == set(), "add a protected contract to pyproject.toml"
     # Bars run inside estimators, tables are drawn by the command line alone.
     assert {package: home for package, home in homes.items() if len(home) != 1} == {
-        "rich": ["tenfold.system.progress", "tenfold.cli.outcome"]
+        "rich": ["tenfold.system.progress", "tenfold.cli.output"]
     }
 
 

@@ -26,14 +26,14 @@ from tenfold import (
     load,
 )
 from tenfold.datasets import TensorDataset, load_digits_tensor
-from tenfold.plots.fitted import ClassScores
+from tenfold.decisions.metrics import class_metrics, equal_errors
+from tenfold.decisions.scores import ClassScores
 from tenfold.report import write_report
 from tenfold.report.content import Page
 from tenfold.report.figures import inline
-from tenfold.report.judging import equal_errors, judge
-from tenfold.report.kept_sections import kept_share
 from tenfold.report.page import as_html
-from tenfold.report.pictures import Album, beside, png, side_by_side, to_levels
+from tenfold.report.pictures import SamplePictures, joined, png, side_by_side, to_levels
+from tenfold.report.reconstruction_sections import reconstruction_of
 from tenfold.report.subject import Subject
 
 DIGITS = load_digits_tensor()
@@ -274,7 +274,7 @@ def test_samples_of_unknown_classes_count_as_others(tmp_path):
 
 
 @pytest.mark.parametrize("second", [LinearDiscriminantAnalysis(), KNeighborsClassifier()])
-def test_a_bank_with_a_second_classifier_is_judged_by_its_decisions(tmp_path, second):
+def test_a_bank_with_a_second_classifier_is_measured_by_its_decisions(tmp_path, second):
     bank = ClassSpecificClassifier(MCSDA(ranks=(4, 4), tol=1.0), classifier=second).fit(*TRAIN)
     page = write_report(bank, TEST, tmp_path / "page.html").read_text()
     right = int((bank.predict(TEST.X) == TEST.y).sum())
@@ -332,10 +332,10 @@ def test_samples_of_the_class_alone_are_nothing_to_tell_apart(tmp_path, models):
 
 def test_mpca_keeps_in_the_report_what_it_says_it_captured(models):
     # On the samples it was fitted on, the share kept about their mean is captured_.
-    kept = kept_share(Subject(models["MPCA"], TRAIN))
+    kept = reconstruction_of(Subject(models["MPCA"], TRAIN))
     assert kept.overall == pytest.approx(models["MPCA"].captured_, abs=1e-10)
     whole = MPCA(ranks=(8, 8)).fit(TRAIN.X)
-    assert kept_share(Subject(whole, TRAIN)).overall == pytest.approx(1, abs=1e-12)
+    assert reconstruction_of(Subject(whole, TRAIN)).overall == pytest.approx(1, abs=1e-12)
 
 
 def test_windows_that_are_no_array_are_reported_like_the_array(tmp_path):
@@ -388,10 +388,14 @@ def test_separable_scores_have_no_equal_error():
     scores = np.array([0.0, 1.0, 2.0, 3.0])
     truth = np.array([False, False, True, True])
     assert equal_errors(scores, truth) == (0.0, 2.0)
-    judged = judge(ClassScores("a", scores, truth, None))
-    assert (judged.false_accepts, judged.false_rejects, judged.average_precision) == (0, 0, 1.0)
+    measured = class_metrics(ClassScores("a", scores, truth, None))
+    assert (measured.false_accepts, measured.false_rejects, measured.average_precision) == (
+        0,
+        0,
+        1.0,
+    )
     false, true, _ = roc_curve(truth, scores)
-    assert np.trapezoid(true, false) == judged.auc == 1.0
+    assert np.trapezoid(true, false) == measured.roc_auc == 1.0
 
 
 @pytest.mark.parametrize("colours", [False, True])
@@ -411,7 +415,7 @@ def test_pillow_reads_the_pictures_back(colours):
 
 def test_a_sample_is_drawn_as_it_is():
     image = pytest.importorskip("PIL.Image")
-    album = Album(0.0, 1.0, "grey")
+    album = SamplePictures(0.0, 1.0, "grey")
     picture = album.picture(TEST.X[0], "a digit")
     assert (picture.width, picture.height) == (8, 8)
     pixels = np.asarray(image.open(io.BytesIO(b64decode(picture.uri.partition(",")[2]))))
@@ -419,7 +423,7 @@ def test_a_sample_is_drawn_as_it_is():
 
 
 @pytest.mark.parametrize(
-    ("shape", "names", "lowest", "manner"),
+    ("shape", "names", "lowest", "style"),
     [
         ((8, 8), ("row", "column"), -1.0, "grey"),
         ((8, 8), (), 0.0, "grey"),
@@ -430,9 +434,9 @@ def test_a_sample_is_drawn_as_it_is():
         ((8,), (), 0.0, "line"),
     ],
 )
-def test_what_is_drawn_as_what(shape, names, lowest, manner):
+def test_what_is_drawn_as_what(shape, names, lowest, style):
     X = np.random.default_rng(0).uniform(lowest, 1, (20, *shape))
-    assert Album.for_samples(X, shape, names).manner == manner
+    assert SamplePictures.for_samples(X, shape, names).style == style
 
 
 def test_of_a_cube_the_first_slices_stand_side_by_side():
@@ -440,7 +444,7 @@ def test_of_a_cube_the_first_slices_stand_side_by_side():
     row = side_by_side(cube, gap=-1)
     assert row.shape == (2, 3 * 3 + 2)
     np.testing.assert_array_equal(row[:, 4:7], cube[:, :, 1])
-    np.testing.assert_array_equal(beside(cube, cube, 0.0)[:, 4:], cube)
+    np.testing.assert_array_equal(joined(cube, cube, 0.0)[:, 4:], cube)
 
 
 def test_levels_cut_off_what_is_outside():

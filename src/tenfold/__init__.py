@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tenfold.decisions.classifier import ClassSpecificClassifier
-    from tenfold.decisions.scores import mean_average_precision
+    from tenfold.decisions.metrics import mean_average_precision
     from tenfold.decisions.verifier import ClassSpecificVerifier
     from tenfold.files.loading import load
     from tenfold.gathering.gather import gather_batches, gather_moments, write_blocks
     from tenfold.mathematics.moments import ClassMoments
     from tenfold.methods import CMDA, CSDA, DATER, DGTDA, GTDA, HODA, MCSDA, MPCA
+    from tenfold.selection.comparison import compare
     from tenfold.selection.rank_search import RankSearchCV
 
 __version__ = "0.1.0"
@@ -28,6 +29,7 @@ __all__ = [
     "ClassSpecificClassifier",
     "ClassSpecificVerifier",
     "RankSearchCV",
+    "compare",
     "gather_batches",
     "gather_moments",
     "load",
@@ -50,10 +52,11 @@ _HOMES = {
     "ClassSpecificClassifier": "tenfold.decisions.classifier",
     "ClassSpecificVerifier": "tenfold.decisions.verifier",
     "RankSearchCV": "tenfold.selection.rank_search",
+    "compare": "tenfold.selection.comparison",
     "gather_batches": "tenfold.gathering.gather",
     "gather_moments": "tenfold.gathering.gather",
     "load": "tenfold.files.loading",
-    "mean_average_precision": "tenfold.decisions.scores",
+    "mean_average_precision": "tenfold.decisions.metrics",
     "write_blocks": "tenfold.gathering.gather",
 }
 

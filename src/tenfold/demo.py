@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import indent
 from time import perf_counter
 
 import numpy as np
@@ -19,10 +20,11 @@ from sklearn.model_selection import train_test_split
 
 from tenfold.datasets import TensorDataset, load_digits_tensor
 from tenfold.decisions.classifier import ClassSpecificClassifier
-from tenfold.decisions.scores import mean_average_precision
+from tenfold.decisions.metrics import mean_average_precision
 from tenfold.mathematics.algebra import Array
 from tenfold.methods import CMDA, CSDA, MCSDA
 from tenfold.report import write_report
+from tenfold.system.tables import Table, number
 
 SIDE = 5  # the rank of both modes; CSDA keeps SIDE**2 dimensions
 
@@ -130,30 +132,34 @@ def timed(learn: Callable[[], Model]) -> tuple[Model, float]:
     """What was learned, and in how many seconds."""
     start = perf_counter()
     with warnings.catch_warnings():
-        # Twenty rounds, as in the paper; subspaces that still move a little rank as well.
+        # Twenty rounds, as in the paper; models that have not quite converged rank as well.
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = learn()
     return model, perf_counter() - start
 
 
-def table(rows: list[Row]) -> str:
-    """The rows as text, with a head and aligned columns.
+def table(rows: list[Row]) -> Table:
+    """The rows as a table.
 
     Examples
     --------
     >>> from tenfold.demo import Row, table
     >>> print(table([Row("MCSDA", "5x5", 80, 0.944, 0.25)]))
-      method       keeps   numbers per digit   mean average precision   training
-      MCSDA          5x5                  80                    94.4%     0.25 s
+    method  keeps  numbers per digit  mean average precision  training
+    MCSDA   5x5                   80                   94.4%    0.25 s
     """
-    head = f"  {'method':<10} {'keeps':>7} {'numbers per digit':>19}"
-    head += f" {'mean average precision':>24} {'training':>10}"
-    lines = [
-        f"  {row.method:<10} {row.kept:>7} {row.learned or '-':>19}"
-        f" {100 * row.precision:>23.1f}% {row.seconds:>8.2f} s"
+    columns = ["method", "keeps", "numbers per digit", "mean average precision", "training"]
+    cells = [
+        [
+            row.method,
+            row.kept,
+            number(row.learned),
+            number(100 * row.precision, "{:.1f}%"),
+            number(row.seconds, "{:.2f} s"),
+        ]
         for row in rows
     ]
-    return "\n".join([head, *lines])
+    return Table("", columns, cells)
 
 
 def write_page(path: Path) -> tuple[Path | None, str]:
@@ -172,7 +178,7 @@ def write_page(path: Path) -> tuple[Path | None, str]:
         bank = ClassSpecificClassifier(MCSDA(ranks=SIDE)).fit(*learned)
     try:
         page = write_report(bank, held_out, path)
-    except (ImportError, OSError) as error:  # no extra, no right to write here: all else is said
+    except (ImportError, OSError) as error:  # no extra, or no right to write here
         return None, f"No report this time: {error}"
     return page, f"Every digit in detail, to open in a browser:\n  {page.resolve()}"
 
@@ -193,7 +199,7 @@ def main() -> None:
     rows, n_learned, n_held_out = compare()
     print("One subspace per handwritten digit: which of the held-out images show it?")
     print(f"{n_learned} images of 8x8 to learn from, {n_held_out} held out.\n")
-    print(table(rows))
+    print(indent(str(table(rows)), "  "))
     _, where = write_page(Path(REPORT))
     print(f"\n{REMARK}\n\n{where}\n\n{NEXT}")
 

@@ -113,21 +113,21 @@ CASES = {
     "mixed sizes": (
         larger_image,
         ("fit", "faces", *FIT),
-        ["s6/1.pgm is 8x6", "s8/2.pgm is 12x9", "--resize H,W"],
+        ["s6/1.pgm is 8x6", "s8/2.pgm is 12x9", "resize=(H, W)"],
     ),
     "empty class": (empty_class, ("fit", "faces", *FIT), ["faces/s5"]),
     "images without classes": (
         loose_images,
         ("score", "s7.safetensors", "loose"),
-        ["loose", "--no-labels"],
+        ["loose", "labelled=False"],
     ),
     "several arrays": (
         several_arrays,
         ("fit", "faces.mat", *FIT),
-        ["fea (4, 3, 2)", "depth (4, 3, 2)", "pass --key NAME"],
+        ["fea (4, 3, 2)", "depth (4, 3, 2)", "pass key=NAME"],
     ),
     "no such key": (several_arrays, ("fit", "faces.mat", "--key", "x", *FIT), ["no array 'x'"]),
-    "samples only": (samples_only, ("fit", "faces.npy", *FIT), ["--labels FILE"]),
+    "samples only": (samples_only, ("fit", "faces.npy", *FIT), ["labels=FILE"]),
     "no file of labels": (
         samples_only,
         ("fit", "faces.npy", "--labels", "nowhere.txt", *FIT),
@@ -141,7 +141,7 @@ CASES = {
     "labels of another number": (
         other_number_of_labels,
         ("fit", "faces.npz", *FIT),
-        ["4 samples", "3 labels", "--read sample_axis=N"],
+        ["4 samples", "3 labels", "sample_axis=N"],
     ),
     "pickle": (
         pickled,
@@ -151,23 +151,23 @@ CASES = {
     "text in CSV": (text_in_csv, ("fit", "faces.csv", *FIT), ["row 3", "'four'"]),
     "rows of another length": (
         csv_of_two,
-        ("fit", "faces.csv", "--shape", "3,2", *FIT),
-        ["--shape 3,2", "6 numbers"],
+        ("fit", "faces.csv", "--sample-shape", "3,2", *FIT),
+        ["sample_shape=(3, 2)", "6 numbers"],
     ),
     "no such column": (
         csv_of_two,
         ("fit", "faces.csv", "--labels", "who", *FIT),
-        ["--labels NAME"],
+        ["label_column=NAME"],
     ),
-    "NaN": (not_finite, ("fit", "faces.npz", *FIT), ["hold NaN; fill or leave out"]),
+    "NaN": (not_finite, ("fit", "faces.npz", *FIT), ["contains NaN"]),
     "one class": (one_class, ("fit", "faces.npz", *FIT), ["1 class (1) only"]),
     "a class of one": (a_class_of_one, ("compare", "faces.npz"), ["'alone' has 1 sample"]),
     "an option of another form": (
         nothing,
         ("fit", "faces", "--key", "X", *FIT),
-        ["--key does not apply to faces", "--resize"],
+        ["key does not apply to faces", "resize"],
     ),
-    "no model": (no_model, EVALUATE, ["s7.safetensors", "not a safetensors file", "tenfold fit"]),
+    "no model": (no_model, EVALUATE, ["s7.safetensors", "not a safetensors file"]),
     "missing model": (
         nothing,
         ("evaluate", "m.safetensors", "faces"),
@@ -203,7 +203,7 @@ CASES = {
     "too many ranks": (
         nothing,
         ("fit", "faces", "--ranks", "3,3,3", *FIT),
-        ["--ranks is (3, 3, 3)", "2 mode(s)"],
+        ["ranks is (3, 3, 3)", "2 mode(s)"],
     ),
     "ranks that are too large": (
         nothing,
@@ -214,7 +214,7 @@ CASES = {
     "a negative ridge": (
         nothing,
         ("fit", "faces", "--ridge", "-1", *FIT),
-        ["--ridge is -1", "absolute:NUMBER"],
+        ["ridge is -1", "absolute"],
     ),
     "too much shrinkage": (nothing, ("fit", "faces", "--shrinkage", "2", *FIT), ["from 0 to 1"]),
     "an unknown class": (nothing, ("fit", "faces", "--positive", "s9", *FIT), ["'s9'", "s6, s7"]),
@@ -226,7 +226,7 @@ CASES = {
     "an impossible rate": (
         nothing,
         ("fit", "faces", "--positive", "s7", "--false-accept-rate", "2", *FIT),
-        ["--false-accept-rate is 2", "from 0 to 1"],
+        ["false_accept_rate is 2", "from 0 to 1"],
     ),
     "a class for a method of all": (
         nothing,
@@ -240,7 +240,7 @@ CASES = {
     ),
     "a parameter of no method": (nothing, ("compare", "faces", "--set", "speed=9"), ["'speed'"]),
     "a setting without a value": (nothing, ("fit", "faces", "--set", "tol", *FIT), ["NAME=VALUE"]),
-    "one fold": (nothing, ("compare", "faces", "--folds", "1"), ["--folds is 1"]),
+    "one fold": (nothing, ("compare", "faces", "--cv", "1"), ["cv is 1"]),
     "rows that are no slice": (
         nothing,
         ("fit", "faces", "--rows", "half", *FIT),
@@ -251,7 +251,11 @@ CASES = {
         ("fit", "faces", "--rows", "100:", *FIT),
         ["--rows 100: leaves none of the 24"],
     ),
-    "a size of one number": (nothing, ("fit", "faces", "--resize", "4", *FIT), ["--resize 40,30"]),
+    "a size of one number": (
+        nothing,
+        ("fit", "faces", "--resize", "4", *FIT),
+        ["4,", "height and width"],
+    ),
     "no folder for the output": (
         nothing,
         ("fit", "faces", "-o", "new/m.safetensors"),
@@ -273,6 +277,11 @@ CASES = {
         ("score", "s7.safetensors", "faces.csv", "-o", "faces.csv"),
         ["faces.csv is read and would be replaced"],
     ),
+    "a report without samples": (
+        nothing,
+        ("report", "s7.safetensors", "-o", "r.html"),
+        ["Missing argument 'DATA'"],
+    ),
     "a switch that is neither on nor off": (
         nothing,
         ("fit", "faces", "--read", "grey=maybe", *FIT),
@@ -281,7 +290,7 @@ CASES = {
     "a shape that is a word": (
         csv_of_two,
         ("fit", "faces.csv", "--read", "sample_shape=foo", *FIT),
-        ["'foo'", "--shape 40,30"],
+        ["'foo'", "(40, 30)"],
     ),
     "a reading option without a value": (
         nothing,

@@ -1,13 +1,14 @@
 """The loader that looks at the path."""
 
 import inspect
+from dataclasses import fields
 
 import numpy as np
 import pytest
 import scipy.io
 import zarr
 
-from tenfold.cli.errors import OPTION_OF
+from tenfold.cli.options import DataOptions
 from tenfold.datasets import any_path, load
 
 X = np.random.default_rng(0).random((4, 6))
@@ -70,7 +71,30 @@ def test_one_name_for_one_option(loader):
     assert {name: parameters[name].default for name in shared} == shared
 
 
-def test_every_option_has_a_name_on_the_command_line():
+def test_options_of_the_command_line_are_named_as_parameters():
     loaders = [any_path.load_image_folder, *any_path._BY_SUFFIX.values()]
-    options = {name for f in loaders for name in list(inspect.signature(f).parameters)[1:]}
-    assert options - set(OPTION_OF) == set()
+    parameters = {name for f in loaders for name in list(inspect.signature(f).parameters)[1:]}
+    options = {field.name for field in fields(DataOptions)} - {"no_labels", "rows", "read"}
+    assert options - parameters == set()
+
+
+@pytest.mark.parametrize("labels", ["labels.txt", Y.tolist(), Y])
+@pytest.mark.parametrize("name", ["data.npz", "data.npy", "data.MAT", "store"])
+def test_labels_may_come_from_outside_the_data(folder, name, labels):
+    given = folder / labels if isinstance(labels, str) else labels
+    assert load(folder / name, labels=given).y.tolist() == Y.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "labels"),
+    [("data.npz", "y"), ("data.MAT", "y"), ("store", "y"), ("data.csv", "label")],
+)
+def test_labels_may_be_named(folder, name, labels):
+    assert load(folder / name, labels=labels).y.tolist() == Y.tolist()
+
+
+@pytest.mark.parametrize("column", ["0", 0, -7])
+def test_a_column_of_labels_may_be_a_position(folder, column):
+    text = (folder / "data.csv").read_text().partition("\n")[2]
+    (folder / "data.csv").write_text(text)
+    assert load(folder / "data.csv", labels=column).y.tolist() == Y.tolist()

@@ -101,7 +101,6 @@ def test_mixed_sizes_name_both_files_and_the_way_out(image_folder, write_image):
     assert f"{image_folder / 's1' / '1.png'} is 6x5" in said
     assert f"{odd} is 7x5" in said
     assert "resize=(H, W)" in said
-    assert "--resize" in said
     assert load_image_folder(image_folder, resize=(6, 5)).X.shape == (6, 6, 5)
 
 

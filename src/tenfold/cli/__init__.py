@@ -1,8 +1,8 @@
 """The command line, and the only home of typer.
 
-`app` lists the commands. A command is a function that computes and returns an `Outcome`; printing,
-errors and exit codes are in `frame`, once for all. Nothing here imports SciPy or scikit-learn
-before a command runs, so that help and completion are quick.
+`app` lists the commands, one file each. A command is a function that calls the library and returns
+an `Outcome`; printing, errors and exit codes are in `command`, once for all. Nothing here imports
+SciPy or scikit-learn before a command runs, so that help and completion are quick.
 """
 
 import sys

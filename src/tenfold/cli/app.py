@@ -7,12 +7,15 @@ from typing import Annotated
 import typer
 
 from tenfold import __version__
-from tenfold.cli.comparing import compare
-from tenfold.cli.fitting import fit
-from tenfold.cli.frame import framed
-from tenfold.cli.handing_on import export, inspect, report
-from tenfold.cli.running import demo
-from tenfold.cli.scoring import evaluate, score
+from tenfold.cli.command import command
+from tenfold.cli.compare import compare
+from tenfold.cli.demo import demo
+from tenfold.cli.evaluate import evaluate
+from tenfold.cli.export import export
+from tenfold.cli.fit import fit
+from tenfold.cli.inspect import inspect
+from tenfold.cli.report import report
+from tenfold.cli.score import score
 
 COMMANDS = (demo, compare, fit, evaluate, score, report, inspect, export)
 
@@ -41,8 +44,11 @@ def tenfold(
 
     DATA is a folder of images with a subfolder per class, a .npz, .npy, .mat or .csv file, or a
     Zarr store. Start with tenfold demo, then tenfold compare DATA.
+
+    Options are named as parameters of the library are. Where a message asks for name=value, pass
+    --name value; --read takes any name=value of a loader, --set any of a method.
     """
 
 
 for work in COMMANDS:
-    app.command(work.__name__)(framed(work))
+    app.command(work.__name__)(command(work))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
 from math import prod
 from pathlib import Path
@@ -23,7 +23,7 @@ ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="What tenfold f
 
 
 def option(*names: str, metavar: str | None, text: str, **more: Any) -> Any:
-    """An option of a command; its default is told in `text`, where it matters."""
+    """An option of a command; `text` names its default, where it matters."""
     return typer.Option(*names, metavar=metavar, help=text, show_default=False, **more)
 
 
@@ -37,10 +37,10 @@ class DataOptions:
         option("--labels", metavar="NAME|FILE", text="Array, column or file of the labels."),
     ] = None
     no_labels: Annotated[
-        bool, option("--no-labels", metavar=None, text="The samples have no labels.")
+        bool, option("--no-labels", metavar=None, text="The same as --read labelled=False.")
     ] = False
-    shape: Annotated[
-        str | None, option("--shape", metavar="I,J,..", text="Fold flat rows to this shape.")
+    sample_shape: Annotated[
+        str | None, option("--sample-shape", metavar="I,J,..", text="Fold flat rows to this shape.")
     ] = None
     resize: Annotated[
         str | None, option("--resize", metavar="H,W", text="Bring images to one size.")
@@ -48,7 +48,7 @@ class DataOptions:
     rows: Annotated[
         str | None, option("--rows", metavar="A:B:C", text="Use a slice of the samples: ::2.")
     ] = None
-    more: Annotated[
+    read: Annotated[
         list[str] | None,
         option("--read", metavar="NAME=VALUE", text="sample_axis=2, order=F or grey=False."),
     ] = None
@@ -56,21 +56,15 @@ class DataOptions:
     def load(self, path: Path) -> TensorDataset:
         """Read the data set at `path` as the options say."""
         from tenfold.datasets import load
-        from tenfold.datasets.numpy_files import read_labels
 
-        beside = self.labels is not None and not self.no_labels and Path(self.labels).is_file()
         options = {
             "key": self.key,
-            "sample_shape": None if self.shape is None else whole_numbers("--shape", self.shape),
-            "resize": None if self.resize is None else self._size(),
-            "labelled": False if self.no_labels or beside else None,
-            **self._read(),
+            "labels": None if self.no_labels else self.labels,
+            "labelled": False if self.no_labels else None,
+            "sample_shape": _sizes("--sample-shape", self.sample_shape),
+            "resize": _sizes("--resize", self.resize),
         }
-        if self.labels is not None and not (beside or self.no_labels):
-            options |= self._named_labels(path)
-        data = load(path, **options)
-        if beside:
-            data = replace(data, y=read_labels(self.labels))
+        data = load(path, **options | self._read())
         if self.rows is None:
             return data
         chosen = data.select(self._slice())
@@ -91,32 +85,11 @@ class DataOptions:
 
     def _read(self) -> dict[str, Any]:
         """What --read says, if it has a value that a loader can take."""
-        given = assignments("--read", self.more or [])
+        given = assignments("--read", self.read or [])
         for name in ("grey", "labelled"):
             if not isinstance(given.get(name, True), bool):
                 raise BadInput(f"--read {name} is {given[name]!r}; expected true or false")
-        for name, own in (("sample_shape", "--shape"), ("resize", "--resize")):
-            sizes = given.get(name, ())
-            if not isinstance(sizes, tuple) or not all(isinstance(size, int) for size in sizes):
-                raise BadInput(f"--read {name} is {sizes!r}; pass {own} 40,30 instead")
         return given
-
-    def _named_labels(self, path: Path) -> dict[str, Any]:
-        """Which argument of the loader names the labels inside the file."""
-        if path.suffix.lower() in (".csv", ".tsv"):
-            text = str(self.labels)
-            return {"label_column": int(text) if text.lstrip("-").isdecimal() else text}
-        if path.suffix.lower() == ".npy":
-            raise BadInput(f"{self.labels} does not exist; --labels expects a file for {path}")
-        return {"label_key": self.labels}
-
-    def _size(self) -> tuple[int, ...]:
-        size = whole_numbers("--resize", str(self.resize))
-        if len(size) != 2:
-            raise BadInput(
-                f"--resize is {self.resize!r}; expected height and width: --resize 40,30"
-            )
-        return size
 
     def _slice(self) -> slice:
         try:
@@ -129,6 +102,17 @@ class DataOptions:
                 f"--rows is {self.rows!r}; expected a slice such as ::2, 1::2 or :100"
             ) from None
         return slice(*parts)
+
+
+def _sizes(name: str, text: str | None) -> tuple[int, ...] | None:
+    return None if text is None else whole_numbers(name, text)
+
+
+def labelled(data: TensorDataset, command: str) -> TensorDataset:
+    """`data`, or an error when it has no labels, which the command needs."""
+    if data.y is None:
+        raise BadInput(f"{command} needs labels; leave out --no-labels, or pass --labels")
+    return data
 
 
 def _advice(data: TensorDataset, wanted: tuple[int, ...]) -> str:
@@ -147,7 +131,7 @@ def _advice(data: TensorDataset, wanted: tuple[int, ...]) -> str:
     return "fit a model to samples of this shape"
 
 
-FoldCount = Annotated[int, option("--folds", metavar="N", text="Of the cross-validation; 5.")]
+FoldCount = Annotated[int, option("--cv", metavar="N", text="Folds of the cross-validation; 5.")]
 
 
 def require(what: str, extra: str, *libraries: str) -> None:
@@ -164,6 +148,19 @@ def load_model(path: Path) -> Any:
     if not path.exists():
         raise BadInput(f"{path} does not exist; expected a model that tenfold fit wrote")
     return load(path)
+
+
+def scoring_model(path: Path) -> Any:
+    """The model of a file, if it is of a kind that gives scores."""
+    from tenfold.decisions.members import answer_of
+
+    model = load_model(path)
+    if answer_of(model) == "projection":
+        raise BadInput(
+            f"{path} holds a {type(model).__name__} subspace, which gives no scores; fit with "
+            "--method mcsda or csda, or use tenfold.load and transform in Python"
+        )
+    return model
 
 
 def output_file(path: Path, *suffixes: str, inputs: tuple[Path, ...] = ()) -> Path:

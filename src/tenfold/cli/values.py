@@ -17,7 +17,7 @@ def whole_numbers(option: str, text: str) -> tuple[int, ...]:
     Examples
     --------
     >>> from tenfold.cli.values import whole_numbers
-    >>> whole_numbers("--shape", "40,30")
+    >>> whole_numbers("--sample-shape", "40,30")
     (40, 30)
     """
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from tenfold.datasets.csv_file import load_csv
 from tenfold.datasets.images import load_image_folder
 from tenfold.datasets.locations import existing_path
 from tenfold.datasets.matlab import load_mat
-from tenfold.datasets.numpy_files import load_npy, load_npz
+from tenfold.datasets.numpy_files import load_npy, load_npz, read_labels
 from tenfold.datasets.tensor_dataset import TensorDataset
 from tenfold.datasets.zarr_store import load_zarr
 
@@ -27,7 +28,7 @@ _BY_SUFFIX: dict[str, Callable[..., TensorDataset]] = {
 _UNDERSTOOD = "a .npz, .npy, .mat, .csv or .tsv file, a Zarr store, or a folder of images by class"
 
 
-def load(path: str | os.PathLike[str], **options: Any) -> TensorDataset:
+def load(path: str | os.PathLike[str], *, labels: Any = None, **options: Any) -> TensorDataset:
     """Read a data set, by what the path is.
 
     ============================= ====================
@@ -45,6 +46,9 @@ def load(path: str | os.PathLike[str], **options: Any) -> TensorDataset:
     ----------
     path : path
         File or folder.
+    labels : array-like of shape (n,), path, str, int or None, default=None
+        The labels, the .npy or text file (one per line) that holds them, or the name of the array
+        or column in the data; None leaves it to the loader to find them.
     **options
         Keyword arguments of the loader in the table. One that is None counts as not given.
 
@@ -65,15 +69,36 @@ def load(path: str | os.PathLike[str], **options: Any) -> TensorDataset:
     """
     source = existing_path(path, _UNDERSTOOD)
     loader = _loader_for(source)
-    given = {name: value for name, value in options.items() if value is not None}
     known = list(inspect.signature(loader).parameters)[1:]
+    outside = labels is not None and options.get("labelled") is not False
+    if labels is not None and not _is_outside(labels):
+        outside, name = False, _label_option(known)
+        options[name] = int(labels) if _is_position(name, labels) else labels
+    elif outside:
+        options["labelled"] = False  # those in the data, which are not wanted
+    given = {name: value for name, value in options.items() if value is not None}
     unknown = [name for name in given if name not in known]
     if unknown:
         raise ValueError(
             f"{', '.join(unknown)} does not apply to {source}, which is read by {loader.__name__}; "
             f"its options are {', '.join(known)}"
         )
-    return loader(source, **given)
+    data = loader(source, **given)
+    return replace(data, y=read_labels(labels)) if outside else data
+
+
+def _is_outside(labels: Any) -> bool:
+    """Whether labels are not a name in the data, but an array or a file."""
+    return Path(labels).is_file() if isinstance(labels, str) else not isinstance(labels, int)
+
+
+def _label_option(known: list[str]) -> str:
+    """The option of a loader that names labels in the data."""
+    return next((name for name in ("label_key", "label_column") if name in known), "labels")
+
+
+def _is_position(name: str, labels: Any) -> bool:
+    return name == "label_column" and str(labels).lstrip("-").isdecimal()
 
 
 def _loader_for(source: Path) -> Callable[..., TensorDataset]:

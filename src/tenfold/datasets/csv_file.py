@@ -131,7 +131,7 @@ def _check_delimiter(source: Path, cells: list[str]) -> None:
     if len(cells) == 1 and other is not None:
         raise ValueError(
             f"{source} has one column, and a {other!r} in its first cell; if that separates the "
-            f"cells, pass delimiter={other!r} (--read delimiter={other!r})"
+            f"cells, pass delimiter={other!r}"
         )
 
 
@@ -174,7 +174,7 @@ def _feature_positions(
         if not names[i]:
             raise ValueError(f"{source}: column {i} has no name; give it one, or remove it")
         if names[i].lower() in LABEL_NAMES:
-            skip = f"pass label_column={i} (--read label_column={i}) to leave it out"
+            skip = f"pass label_column={i} to leave it out"
             raise ValueError(
                 f"{source} has a column {names[i]!r} among the numbers, which is a name of labels; "
                 f"{skip if column is None else 'remove it'}, or rename it if it is a feature"

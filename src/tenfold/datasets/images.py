@@ -144,7 +144,7 @@ def read_images(
             raise ValueError(
                 f"images differ in size: {files[0]} is {first.shape[0]}x{first.shape[1]} and "
                 f"{file} is {pixels.shape[0]}x{pixels.shape[1]} (height x width); pass resize=(H, "
-                "W) (--resize H,W) to bring all to one size"
+                "W) to bring all to one size"
             )
         stack[position] = pixels
     return stack

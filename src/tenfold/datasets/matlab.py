@@ -90,7 +90,7 @@ def _arrays(source: Path, names: list[str]) -> dict[str, Any]:
         if array is None:
             raise ValueError(
                 f"{source}: array {name!r} has cells that are neither numbers nor text; write the "
-                "labels to a text file, one per line, and pass labelled=False (--labels FILE)"
+                "labels to a text file, one per line, and pass it to `load` as labels=FILE"
             )
     return arrays
 

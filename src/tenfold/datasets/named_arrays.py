@@ -116,7 +116,7 @@ def choose_arrays(source: Path, shapes: Shapes, options: ArrayOptions) -> ArrayC
         raise ValueError(
             f"{source}: {samples} {shapes[samples]} has {n_samples} samples along axis "
             f"{options.sample_axis}, but {labels} has {_length(shapes[labels])} labels; axis 0 "
-            "must count samples, or say which with sample_axis"
+            "must count samples, or pass sample_axis=N"
         )
     return ArrayChoice(samples, labels, tuple(name for name in per_sample if name != labels))
 
@@ -186,7 +186,7 @@ def check_numbers(array: Any, name: str, source: Path) -> Any:
     if array.dtype.kind not in "biuf":
         raise ValueError(
             f"{source}: array {name!r} holds {array.dtype}, not real numbers; choose another with "
-            "key=NAME (--key NAME)"
+            "key=NAME"
         )
     return array
 
@@ -197,7 +197,7 @@ def _choose_samples(source: Path, shapes: Shapes, vectors: set[str], key: str | 
     tensors = [name for name in shapes if name not in vectors]
     if len(tensors) != 1:
         which = "several arrays that could be the samples" if tensors else "no array of samples"
-        raise ValueError(f"{source} holds {which}: {_listing(shapes)}; pass key=NAME (--key NAME)")
+        raise ValueError(f"{source} holds {which}: {_listing(shapes)}; pass key=NAME")
     return tensors[0]
 
 

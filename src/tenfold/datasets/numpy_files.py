@@ -99,7 +99,7 @@ def load_npy(
     order: Order = "C",
     labelled: bool = True,
 ) -> TensorDataset:
-    """Map samples from a .npy file into memory, with labels from beside it.
+    """Map samples from a .npy file into memory, with labels from elsewhere.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def load_npy(
     source = existing_path(path, "a .npy file")
     if labels is None and labelled:
         raise ValueError(
-            f"{source} holds samples only; pass labels (--labels FILE, a .npy or text file with "
+            f"{source} holds samples only; pass labels=FILE (a .npy or text file with "
             "one label per line), or labelled=False"
         )
     X = check_numbers(_map_npy(source), source.name, source)

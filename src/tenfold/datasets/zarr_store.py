@@ -91,9 +91,7 @@ def _from_group(source: Path, group: Any, options: ArrayOptions) -> TensorDatase
 
 def _from_array(source: Path, array: Any, options: ArrayOptions) -> TensorDataset:
     if options.labelled:
-        raise ValueError(
-            f"{source} is a single array; pass labels (--labels FILE), or labelled=False"
-        )
+        raise ValueError(f"{source} is a single array; pass labels=FILE, or labelled=False")
     X = check_numbers(array, source.name, source)
     return TensorDataset(
         fold_rows(X, options.sample_shape, options.order, source),

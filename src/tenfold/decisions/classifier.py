@@ -206,6 +206,12 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         weights = {} if weight is None else {"sample_weight": weight[held]}
         return second.fit(distances[held], y[held], **weights)
 
+    @property
+    def members_(self) -> list[ClassSpecificProjector]:
+        """The fitted projectors of a model: of a bank, one per class."""
+        check_is_fitted(self, "projectors_")
+        return self.projectors_
+
     # -- using ------------------------------------------------------------------------------------
 
     def distances(self, X: Any) -> Array:

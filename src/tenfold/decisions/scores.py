@@ -1,60 +1,134 @@
-"""Scorers for banks of class-specific models, for searches and cross-validation."""
+"""Scores of fitted models: how like each class a sample is, and what is decided."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import average_precision_score
 
-from tenfold.validation import samples as check
+from tenfold.decisions.members import answer_of, label_of, unwrap
+from tenfold.mathematics.algebra import Array, row_blocks
 
 
-def mean_average_precision(bank: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-    """Average precision of every class's own model at finding its class, averaged over classes.
+class ClassScores(NamedTuple):
+    """How like one class every sample is, and which samples are of that class."""
 
-    This is how the paper judges face verification: the model of each person ranks all samples.
-    Whether distances are normalised makes no difference, because every ranking is of one model.
+    label: Any
+    scores: Array  # (n,)
+    is_positive: Array  # (n,), bool
+    threshold: float | None  # samples that score at least this are accepted; None: no threshold
+
+
+def class_scores(estimator: Any, X: Any, y: Any) -> list[ClassScores]:
+    """The scores of every class that an estimator knows, from one pass over the samples.
 
     Parameters
     ----------
-    bank : ClassSpecificClassifier
-        Fitted.
-    X : array-like of shape (n, I_1, ..., I_K)
-        The samples.
+    estimator : fitted estimator
+        A class-specific projector, a verifier or a bank, or a search or pipeline over one.
+    X : array-like or store of shape (n, I_1, ..., I_K)
+        The samples; what does not fit into memory is read in blocks.
     y : array-like of shape (n,)
-        Their labels. Classes of the bank without a sample here are left out of the mean.
-    sample_weight : array-like of shape (n,), default=None
-        Sample weights.
+        Their labels.
 
     Returns
     -------
-    float
-        Between 0 and 1.
+    list of ClassScores
+        One per class of a bank, else one.
+    """
+    model, prepare = unwrap(estimator)
+    _check_scores(model)
+    y = np.asarray(y)
+    scores = in_blocks(lambda block: _scores(model, prepare(block)), X)
+    if answer_of(model) == "class":
+        return [ClassScores(c, scores[:, i], y == c, None) for i, c in enumerate(model.classes_)]
+    label = label_of(model.members_[0])
+    threshold = model.threshold_ if answer_of(model) == "acceptance" else None
+    return [ClassScores(label, scores, y == label, threshold)]
+
+
+def scores_and_decisions(model: Any, X: Any) -> dict[str, Array]:
+    """Scores and decisions of every sample, by name of column.
+
+    Parameters
+    ----------
+    model : bank, verifier or class-specific projector
+        Fitted.
+    X : array-like or store of shape (n, I_1, ..., I_K)
+        The samples.
+
+    Returns
+    -------
+    dict of str to ndarray of shape (n,)
+        ``score``, and ``accepted`` of a verifier; of a bank ``decision`` and one score per class,
+        minus the distance from its mean.
+    """
+    _check_scores(model)
+    if answer_of(model) == "class":
+        distances = in_blocks(model.distances, X)
+        columns = {"decision": decisions_of(model, X, -distances)}
+        scores = {f"score {c}": -distances[:, k] for k, c in enumerate(model.classes_.tolist())}
+        return columns | scores
+    columns = {"score": in_blocks(model.decision_function, X)}
+    if answer_of(model) == "acceptance":
+        columns["accepted"] = columns["score"] >= model.threshold_
+    return columns
+
+
+def decisions_of(bank: Any, X: Any, scores: Array, predict: Any = None) -> Array:
+    """The class of every sample: that of the highest score, or what the second classifier says."""
+    if bank.classifier is None:
+        return np.asarray(bank.classes_[scores.argmax(axis=1)])
+    return in_blocks(predict or bank.predict, X)
+
+
+def _check_scores(model: Any) -> None:
+    if answer_of(model) == "projection":
+        raise TypeError(
+            f"{type(model).__name__} gives no scores: it learns one subspace for all classes; "
+            "score with MCSDA, CSDA, ClassSpecificVerifier or ClassSpecificClassifier"
+        )
+
+
+def _scores(model: Any, X: Any) -> Array:
+    """Scores of some samples; of a bank one column per class.
+
+    `decision_function` of a bank of two classes gives their difference, as scikit-learn wants it,
+    but a class is measured by its own model, whatever the number of classes.
+    """
+    if answer_of(model) != "class":
+        return np.asarray(model.decision_function(X))
+    if not hasattr(model.classifier, "decision_function"):
+        return -np.asarray(model.distances(X))
+    scores = np.asarray(model.decision_function(X))
+    return np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
+
+
+def in_blocks(function: Callable[[Any], Array], X: Any) -> Array:
+    """``function(X)`` for samples that may be larger than memory, such as windows on disk."""
+    shape = getattr(X, "shape", None)
+    if shape is None or hasattr(X, "iloc"):  # lists; data frames, which must keep their names
+        return function(X)
+    blocks = row_blocks(shape[0], 8 * prod(shape[1:]))
+    return np.concatenate([function(np.asarray(X[block])) for block in blocks])
+
+
+def labels_like(y: Any, classes: Array) -> Array:
+    """Labels in the type of the classes, where both read the same: "7" and 7 are one class.
 
     Examples
     --------
-    >>> from sklearn.datasets import load_digits
-    >>> from tenfold import MCSDA, ClassSpecificClassifier, RankSearchCV, mean_average_precision
-    >>> X, y = load_digits().images[:600], load_digits().target[:600]
-    >>> bank = ClassSpecificClassifier(MCSDA(tol=1.0))
-    >>> search = RankSearchCV(bank, [(2, 2), (5, 5)], cv=3, scoring=mean_average_precision)
-    >>> search.fit(X, y).best_params_
-    {'projector__ranks': (5, 5)}
+    >>> import numpy as np
+    >>> from tenfold.decisions.scores import labels_like
+    >>> labels_like(["7", "x"], np.array([6, 7])).tolist()
+    [7, 'x']
     """
-    distances = np.asarray(bank.distances(X))
-    y = check.check_labels(bank, distances, y)
-    check.check_same_kind(y, bank.classes_)
-    present = np.flatnonzero(np.isin(bank.classes_, y))
-    if not len(present):
-        raise ValueError(
-            f"none of the labels {np.unique(y)[:5].tolist()} is a class of the bank, so no model "
-            "has anything to find; pass samples of its classes"
-        )
-    found = [
-        average_precision_score(
-            y == bank.classes_[c], -distances[:, c], sample_weight=sample_weight
-        )
-        for c in present
-    ]
-    return float(np.mean(found))
+    y = np.asarray(y)
+    if y.dtype.kind == classes.dtype.kind:
+        return np.asarray(y)
+    in_writing = {str(label): label for label in classes.tolist()}
+    learned = np.empty(len(y), dtype=object)
+    learned[:] = [in_writing.get(str(label), label) for label in y.tolist()]
+    return learned

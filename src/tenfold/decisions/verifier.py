@@ -187,6 +187,12 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
             rates["false_rejects"] = float(rejected_own[best] / own.sum())
         return float(candidates[best]), rates
 
+    @property
+    def members_(self) -> list[ClassSpecificProjector]:
+        """The fitted projectors of a model: of a verifier, its only one."""
+        check_is_fitted(self, "projector_")
+        return [self.projector_]
+
     def decision_function(self, X: Any) -> Array:
         """Minus the distance to the positive mean in the subspace.
 

@@ -34,6 +34,12 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     ranks_: tuple[int, ...]
     projections_: list[Array]
 
+    @property
+    def members_(self) -> list[Any]:
+        """The fitted projectors of a model: of a projector, the projector itself."""
+        check_is_fitted(self, "projections_")
+        return [self]
+
     def transform(self, X: Any) -> Array:
         """Project samples onto the learned subspaces (eq. 6).
 

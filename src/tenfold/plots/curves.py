@@ -17,9 +17,10 @@ from sklearn.metrics import (
     roc_curve,
 )
 
+from tenfold.decisions.scores import ClassScores, class_scores
 from tenfold.mathematics.algebra import Array
-from tenfold.plots.drawing import COLOURS, MUTED, OWN, single_axes, tidy
-from tenfold.plots.fitted import ClassScores, class_scores
+from tenfold.plots.display import Display
+from tenfold.plots.drawing import COLOURS, MUTED, OWN, tidy
 
 
 class Curve(NamedTuple):
@@ -31,11 +32,12 @@ class Curve(NamedTuple):
     summary: float
 
 
-class _CurvesDisplay:
+class _CurvesDisplay(Display):
     """Curves of several classes in one frame; says which in its subclasses."""
 
     x_name = y_name = summary_name = ""
     steps: str = "default"
+    size = (4.4, 4.0)
 
     def __init__(self, curves: Sequence[Curve]):
         self.curves = list(curves)
@@ -79,23 +81,7 @@ class _CurvesDisplay:
             )
         return cls([cls._curve(found) for found in both])
 
-    def plot(self, *, ax: Any = None, **line: Any) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a new figure.
-        **line
-            Options of matplotlib's ``plot``.
-
-        Returns
-        -------
-        display
-            The display itself.
-        """
-        self.ax_ = single_axes(ax, (4.4, 4.0))
-        self.figure_ = self.ax_.figure
+    def _draw(self, **line: Any) -> None:
         few = len(self.curves) <= len(COLOURS)
         self.lines_ = []
         for i, curve in enumerate(self.curves):
@@ -113,7 +99,6 @@ class _CurvesDisplay:
             mean = np.mean([curve.summary for curve in self.curves])
             text = f"{len(self.curves)} classes, mean {self.summary_name} {100 * mean:.1f}"
             self.ax_.set_title(text, fontsize="medium")
-        return self
 
 
 class PrecisionRecallDisplay(_CurvesDisplay):
@@ -193,21 +178,6 @@ class RocDisplay(_CurvesDisplay):
         false, true, _ = roc_curve(truth, scores)
         return Curve(found.label, false, true, float(roc_auc_score(truth, scores)))
 
-    def plot(self, *, ax: Any = None, **line: Any) -> Self:
-        """Draw, with the line of chance.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a new figure.
-        **line
-            Options of matplotlib's ``plot``.
-
-        Returns
-        -------
-        display
-            The display itself.
-        """
-        super().plot(ax=ax, **line)
-        self.ax_.plot([0, 1], [0, 1], color=MUTED, linestyle=":", linewidth=1)
-        return self
+    def _draw(self, **line: Any) -> None:
+        super()._draw(**line)
+        self.ax_.plot([0, 1], [0, 1], color=MUTED, linestyle=":", linewidth=1)  # chance

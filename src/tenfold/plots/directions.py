@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from tenfold.decisions.members import member_for
 from tenfold.mathematics.algebra import Array
+from tenfold.plots.display import Display
 from tenfold.plots.drawing import axes_grid, show_tensor
-from tenfold.plots.fitted import part_for
 from tenfold.plots.projections import largest_positive
 
 
-class DirectionsDisplay:
+class DirectionsDisplay(Display):
     """What the projected numbers measure, each drawn in the space of the samples.
 
     Number (j_1, ..., j_K) of a projected sample is its inner product with the outer product of
@@ -86,36 +87,24 @@ class DirectionsDisplay:
         DirectionsDisplay
             The display, drawn.
         """
-        projector = part_for(estimator, positive).projector
+        projector = member_for(estimator, positive).projector
         return cls(*leading_directions(projector, n_directions)).plot(n_columns=n_columns, ax=ax)
 
-    def plot(self, *, n_columns: int = 6, ax: Any = None) -> DirectionsDisplay:
-        """Draw.
+    def _size(self, n_columns: int = 6) -> tuple[float, float]:
+        n_columns = min(len(self.directions), n_columns)
+        return 1.25 * n_columns, 1.5 * ceil(len(self.directions) / n_columns)
 
-        Parameters
-        ----------
-        n_columns : int, default=6
-            How many side by side.
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        DirectionsDisplay
-            The display itself.
-        """
+    def _draw(self, n_columns: int = 6) -> None:
         m = len(self.directions)
         n_columns = min(m, n_columns)
-        n_rows = ceil(m / n_columns)
-        self.ax_, grid = axes_grid(ax, n_rows, n_columns, (1.25 * n_columns, 1.5 * n_rows))
-        self.axes_, self.figure_ = grid.ravel()[:m], self.ax_.figure
+        grid = axes_grid(self.ax_, ceil(m / n_columns), n_columns)
+        self.axes_ = grid.ravel()[:m]
         for axes in grid.ravel()[m:]:
             axes.set_axis_off()
         for direction, columns, axes in zip(self.directions, self.columns, self.axes_, strict=True):
             show_tensor(axes, strongest_slice(direction), signed=True)
             axes.set_title(", ".join(map(str, columns)), fontsize="small")
             axes.spines[:].set_visible(False)
-        return self
 
 
 def leading_directions(projector: Any, n: int) -> tuple[Array, list[tuple[int, ...]]]:

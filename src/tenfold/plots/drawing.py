@@ -39,13 +39,12 @@ def single_axes(ax: Any, size: tuple[float, float]) -> Any:
     return ax
 
 
-def axes_grid(ax: Any, rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, Array]:
-    """An axes that shows nothing itself, and a grid of `rows` x `columns` axes inside it."""
-    outer = single_axes(ax, size)
+def axes_grid(outer: Any, rows: int, columns: int) -> Array:
+    """A grid of `rows` x `columns` axes inside an axes that shows nothing itself."""
     outer.set_axis_off()
     inner = outer.get_subplotspec().subgridspec(rows, columns)
     axes = [outer.figure.add_subplot(inner[r, c]) for r in range(rows) for c in range(columns)]
-    return outer, np.array(axes, dtype=object).reshape(rows, columns)
+    return np.array(axes, dtype=object).reshape(rows, columns)
 
 
 def detached_axes(size: tuple[float, float]) -> Any:

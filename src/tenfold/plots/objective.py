@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from tenfold.decisions.members import Member, members_of
 from tenfold.mathematics.algebra import Array
-from tenfold.plots.drawing import COLOURS, OWN, single_axes, tidy
-from tenfold.plots.fitted import Part, parts_of
+from tenfold.plots.display import Display
+from tenfold.plots.drawing import COLOURS, OWN, tidy
 
 _QUANTITIES = {
     "class-specific": "out-class over in-class distance",
@@ -18,7 +19,7 @@ _QUANTITIES = {
 }
 
 
-class ObjectiveDisplay:
+class ObjectiveDisplay(Display):
     """The objective after each round of the alternation.
 
     Parameters
@@ -74,28 +75,12 @@ class ObjectiveDisplay:
         ObjectiveDisplay
             The display, drawn.
         """
-        parts = parts_of(estimator)
-        names = [str(part.label) if len(parts) > 1 else "" for part in parts]
-        histories = [part.projector.objective_ for part in parts]
-        return cls(histories, names, _quantity(parts[0])).plot(ax=ax, **line)
+        members = members_of(estimator)
+        names = [str(one.label) if len(members) > 1 else "" for one in members]
+        histories = [one.projector.objective_ for one in members]
+        return cls(histories, names, _quantity(members[0])).plot(ax=ax, **line)
 
-    def plot(self, *, ax: Any = None, **line: Any) -> ObjectiveDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a new figure.
-        **line
-            Options of matplotlib's ``plot``.
-
-        Returns
-        -------
-        ObjectiveDisplay
-            The display itself.
-        """
-        self.ax_ = single_axes(ax, (5.6, 3.4))
-        self.figure_ = self.ax_.figure
+    def _draw(self, **line: Any) -> None:
         few = len(self.histories) <= len(COLOURS)
         self.lines_ = []
         for i, (history, name) in enumerate(zip(self.histories, self.names, strict=True)):
@@ -109,10 +94,9 @@ class ObjectiveDisplay:
         self.ax_.xaxis.get_major_locator().set_params(integer=True)
         if few and any(self.names):
             self.ax_.legend(frameon=False)
-        return self
 
 
-def _quantity(part: Part) -> str:
-    if hasattr(part.projector, "captured_"):
+def _quantity(member: Member) -> str:
+    if not member.projector.needs_labels:
         return _QUANTITIES["captured"]
-    return _QUANTITIES["multi-class" if part.label is None else "class-specific"]
+    return _QUANTITIES["multi-class" if member.label is None else "class-specific"]

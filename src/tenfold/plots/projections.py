@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from tenfold.decisions.members import member_for
 from tenfold.mathematics.algebra import Array
+from tenfold.plots.display import Display
 from tenfold.plots.drawing import SIGNED, axes_grid
-from tenfold.plots.fitted import part_for
 
 
-class ProjectionsDisplay:
+class ProjectionsDisplay(Display):
     """Every projection matrix as a heat map: entries of the mode down, columns across.
 
     The sign of a column means nothing, so each is drawn with its largest entry positive.
@@ -78,28 +79,15 @@ class ProjectionsDisplay:
         ProjectionsDisplay
             The display, drawn.
         """
-        projections = part_for(estimator, positive).projector.projections_
+        projections = member_for(estimator, positive).projector.projections_
         names = tuple(mode_names) if len(mode_names) == len(projections) else ()
         return cls(projections, names).plot(ax=ax, **image)
 
-    def plot(self, *, ax: Any = None, **image: Any) -> ProjectionsDisplay:
-        """Draw.
+    def _size(self, **image: Any) -> tuple[float, float]:
+        return 3.2 * len(self.projections), 3.4
 
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a new figure.
-        **image
-            Options of matplotlib's ``imshow``.
-
-        Returns
-        -------
-        ProjectionsDisplay
-            The display itself.
-        """
-        n_modes = len(self.projections)
-        self.ax_, grid = axes_grid(ax, 1, n_modes, (3.2 * n_modes, 3.4))
-        self.axes_, self.figure_ = grid[0], self.ax_.figure
+    def _draw(self, **image: Any) -> None:
+        self.axes_ = axes_grid(self.ax_, 1, len(self.projections))[0]
         for mode, (W, axes) in enumerate(zip(self.projections, self.axes_, strict=True)):
             limit = float(np.abs(W).max()) or 1.0
             looks = {"cmap": SIGNED, "vmin": -limit, "vmax": limit, "aspect": "auto"}
@@ -109,7 +97,6 @@ class ProjectionsDisplay:
             axes.set(title=f"{name} ({W.shape[0]} to {W.shape[1]})", xlabel="column", ylabel=name)
             for axis in (axes.xaxis, axes.yaxis):
                 axis.get_major_locator().set_params(integer=True)
-        return self
 
 
 def largest_positive(rows: Array) -> Array:

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from tenfold.mathematics.algebra import Array
-from tenfold.plots.drawing import AMOUNT, OTHERS, OWN, single_axes, tidy
+from tenfold.plots.display import Display
+from tenfold.plots.drawing import AMOUNT, OTHERS, OWN, tidy
+from tenfold.system.tables import times
 
 
-class RankGridDisplay:
+class RankGridDisplay(Display):
     """Cross-validated score of every choice of ranks.
 
     Ranks that only grow together, such as (2, 2), (3, 3), ..., make a line with its spread over
@@ -43,6 +45,8 @@ class RankGridDisplay:
     >>> RankGridDisplay(ranks, [0.6, 0.7, 0.9, 0.8]).plot().grid_.tolist()
     [[0.6, 0.7], [0.9, 0.8]]
     """
+
+    size = (5.0, 3.8)
 
     def __init__(self, ranks: Any, scores: Any, spreads: Any = None):
         self.ranks = np.asarray(ranks)
@@ -83,27 +87,12 @@ class RankGridDisplay:
         best = [_best_row(ranks, scores, row) for row in np.unique(ranks, axis=0)]
         return cls(ranks[best], scores[best], spreads[best]).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> RankGridDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        RankGridDisplay
-            The display itself.
-        """
-        self.ax_ = single_axes(ax, (5.0, 3.8))
-        self.figure_ = self.ax_.figure
+    def _draw(self) -> None:
         self.grid_ = None if self._is_chain() else self._grid()
         if self.grid_ is None:
             self._plot_line()
         else:
             self._plot_map(self.grid_)
-        return self
 
     def _is_chain(self) -> bool:
         """Whether the ranks can be put in an order in which none of them falls."""
@@ -130,8 +119,8 @@ class RankGridDisplay:
         self.ax_.plot(place, scores, color=OWN, marker="o", markersize=4)
         self.ax_.plot(place[best], scores[best], "o", markersize=11, mfc="none", mec=OTHERS)
         shown = place[:: max(1, -(-len(place) // 7))]
-        self.ax_.set_xticks(shown, [_times(ranks[i]) for i in shown])
-        self.ax_.set(xlabel="ranks", ylabel="score", title=f"best: {_times(ranks[best])}")
+        self.ax_.set_xticks(shown, [times(ranks[i], "×") for i in shown])
+        self.ax_.set(xlabel="ranks", ylabel="score", title=f"best: {times(ranks[best], '×')}")
         tidy(self.ax_)
 
     def _plot_map(self, grid: Array) -> None:
@@ -146,7 +135,7 @@ class RankGridDisplay:
         self.ax_.set_yticks(np.arange(len(rows)), rows)
         over = " (best over the others)" if self.ranks.shape[1] > 2 else ""
         self.ax_.set(xlabel=f"rank of mode 2{over}", ylabel="rank of mode 1")
-        self.ax_.set_title(f"best: {_times(self.ranks[np.nanargmax(self.scores)])}")
+        self.ax_.set_title(f"best: {times(self.ranks[np.nanargmax(self.scores)], '×')}")
         if grid.size <= 64:
             _write_numbers(self.ax_, grid)
         self.figure_.colorbar(image, ax=self.ax_, label="score")
@@ -161,10 +150,6 @@ def _as_table(tried: list[Any]) -> Array:
 def _best_row(ranks: Array, scores: Array, choice: Array) -> int:
     rows = np.flatnonzero((ranks == choice).all(axis=1))
     return int(rows[np.argmax(np.nan_to_num(scores[rows], nan=-np.inf))])
-
-
-def _times(ranks: Array) -> str:
-    return "×".join(map(str, ranks))
 
 
 def _write_numbers(ax: Any, grid: Array) -> None:

@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from tenfold.decisions.scores import class_scores
 from tenfold.mathematics.algebra import Array
-from tenfold.plots.drawing import MUTED, OTHERS, OWN, single_axes, tidy
-from tenfold.plots.fitted import class_scores
+from tenfold.plots.display import Display
+from tenfold.plots.drawing import MUTED, OTHERS, OWN, tidy
 
 
-class ScoresDisplay:
+class ScoresDisplay(Display):
     """How far the scores of one class lie from those of everything else.
 
     Both histograms share their bins, and each is a share of its own group, so that few positives
-    can be seen beside many negatives. Very far scores count in the outermost bins.
+    can be seen next to many negatives. Very far scores count in the outermost bins.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ class ScoresDisplay:
         ax : matplotlib Axes or None, default=None
             Where to draw; None makes a new figure.
         **bars
-            Options of matplotlib's ``stairs``.
+            `n_bins`, 40 by default, and options of matplotlib's ``stairs``.
 
         Returns
         -------
@@ -110,25 +111,7 @@ class ScoresDisplay:
         at = own if threshold is None else threshold
         return cls(scores, is_positive, at, str(label)).plot(ax=ax, **bars)
 
-    def plot(self, *, ax: Any = None, n_bins: int = 40, **bars: Any) -> ScoresDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a new figure.
-        n_bins : int, default=40
-            Bins over the range of all scores.
-        **bars
-            Options of matplotlib's ``stairs``.
-
-        Returns
-        -------
-        ScoresDisplay
-            The display itself.
-        """
-        self.ax_ = single_axes(ax, (5.6, 3.4))
-        self.figure_ = self.ax_.figure
+    def _draw(self, n_bins: int = 40, **bars: Any) -> None:
         self.edges_, self.shares_ = shared_histogram(self.scores, self.is_positive, n_bins)
         n_own = int(self.is_positive.sum())
         names = [f"{self.name} ({n_own})", f"others ({len(self.scores) - n_own})"]
@@ -141,7 +124,6 @@ class ScoresDisplay:
         tidy(self.ax_)
         self.ax_.set(xlabel="score", ylabel="share of its group", ylim=(0, None))
         self.ax_.legend(frameon=False)
-        return self
 
 
 def shared_histogram(scores: Array, is_positive: Array, n_bins: int) -> tuple[Array, Array]:

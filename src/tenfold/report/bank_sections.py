@@ -8,45 +8,34 @@ from typing import Any
 
 import numpy as np
 
+from tenfold.decisions.metrics import ClassMetrics
 from tenfold.mathematics.algebra import Array
 from tenfold.report import one_class_sections as one_class
-from tenfold.report.content import (
-    Cell,
-    Details,
-    Gallery,
-    Picture,
-    Prose,
-    Section,
-    Table,
-    counted,
-    number,
-    percent,
-    short,
-)
-from tenfold.report.judging import Judgement
+from tenfold.report.content import Details, Gallery, Picture, Prose, Section, counted, short
 from tenfold.report.learned_sections import direction_pictures
 from tenfold.report.subject import Subject
+from tenfold.system.tables import Cell, Table, number, percent
 
 N_HARDEST = 24
 N_CONFUSIONS = 100
 N_HARDEST_OF_A_CLASS = 6
-N_CLASSES = 100  # told in detail; of more, those with the lowest average precision
+N_CLASSES = 100  # shown in detail; of more classes, those with the lowest average precision
 
 
 def sections(subject: Subject) -> list[Section]:
     """Curves, tables, the hardest samples, and every class on click."""
-    told = _told(subject.judgements)
-    anchors = {j.label: anchor(i, j.label) for i, j in enumerate(told)}
+    shown = _shown(subject.classes)
+    anchors = {j.label: anchor(i, j.label) for i, j in enumerate(shown)}
     blocks: list[Any] = []
-    if any(j.average_precision is not None for j in subject.judgements):
-        blocks += one_class.curves(subject, subject.judgements)
+    if any(j.average_precision is not None for j in subject.classes):
+        blocks += one_class.curves(subject, subject.classes)
     blocks.append(_class_table(subject, anchors))
     confusions = _confusions(subject)
     if confusions is not None:
         blocks.append(confusions)
-    details = [_details(subject, judged, anchors[judged.label]) for judged in told]
-    if len(told) < len(subject.judgements):
-        details.insert(0, Prose(f"The {len(told)} classes with the lowest average precision."))
+    details = [_details(subject, measured, anchors[measured.label]) for measured in shown]
+    if len(shown) < len(subject.classes):
+        details.insert(0, Prose(f"The {len(shown)} classes with the lowest average precision."))
     return [
         Section("classes", "How well it tells them apart", blocks),
         Section("hardest", "The hardest samples", _hardest(subject)),
@@ -59,29 +48,31 @@ def anchor(i: int, label: Any) -> str:
     return f"class-{i}-{re.sub(r'[^a-zA-Z0-9]+', '-', str(label))}"
 
 
-def _told(judgements: list[Judgement]) -> list[Judgement]:
-    if len(judgements) <= N_CLASSES:
-        return judgements
-    worst = sorted(
-        judgements, key=lambda j: (j.average_precision is None, j.average_precision or 0)
-    )
+def _shown(classes: list[ClassMetrics]) -> list[ClassMetrics]:
+    if len(classes) <= N_CLASSES:
+        return classes
+    worst = sorted(classes, key=lambda j: (j.average_precision is None, j.average_precision or 0))
     chosen = {id(j) for j in worst[:N_CLASSES]}
-    return [j for j in judgements if id(j) in chosen]
+    return [j for j in classes if id(j) in chosen]
 
 
 def _class_table(subject: Subject, anchors: dict[Any, str]) -> Table:
     rows = []
-    for judged in subject.judgements:
-        own = judged.is_positive
-        found = float((subject.decisions[own] == judged.label).mean()) if own.any() else None
+    for measured in subject.classes:
+        own = measured.is_positive
+        found = (
+            float((subject.evaluation.decisions[own] == measured.label).mean())
+            if own.any()
+            else None
+        )
         rows.append(
             [
-                Cell(str(judged.label), link=anchors.get(judged.label, "")),
-                number(judged.n_positive),
+                Cell(str(measured.label), link=anchors.get(measured.label, "")),
+                number(measured.n_positive),
                 percent(found),
-                percent(judged.average_precision),
-                percent(judged.auc),
-                percent(judged.equal_error_rate),
+                percent(measured.average_precision),
+                percent(measured.roc_auc),
+                percent(measured.equal_error_rate),
             ]
         )
     columns = ["Class", "Samples", "Right", "AP", "AUC", "EER"]
@@ -93,13 +84,15 @@ def _class_table(subject: Subject, anchors: dict[Any, str]) -> Table:
 
 
 def _confusions(subject: Subject) -> Details | None:
-    wrong = subject.is_known & (subject.decisions != subject.y)
-    pairs = Counter(zip(subject.y[wrong].tolist(), subject.decisions[wrong].tolist(), strict=True))
+    wrong = subject.evaluation.is_known & (subject.evaluation.decisions != subject.y)
+    pairs = Counter(
+        zip(subject.y[wrong].tolist(), subject.evaluation.decisions[wrong].tolist(), strict=True)
+    )
     if not pairs:
         return None
     sizes = Counter(subject.y.tolist())
     rows = [
-        [Cell(str(true)), Cell(str(taken)), number(n), percent(n / sizes[true])]
+        [str(true), str(taken), number(n), percent(n / sizes[true])]
         for (true, taken), n in pairs.most_common(N_CONFUSIONS)
     ]
     table = Table("Percent is of the class.", ["Class", "Taken for", "Samples", "Percent"], rows)
@@ -109,15 +102,15 @@ def _confusions(subject: Subject) -> Details | None:
 
 def _margins(subject: Subject) -> Array:
     """Score of a sample's own class minus the best of the others; -inf for unknown classes."""
-    scores = np.stack([j.scores for j in subject.judgements], axis=1)
-    own = np.stack([j.is_positive for j in subject.judgements], axis=1)
+    scores = np.stack([j.scores for j in subject.classes], axis=1)
+    own = np.stack([j.is_positive for j in subject.classes], axis=1)
     own_score = np.where(own, scores, -np.inf).max(axis=1)
     return own_score - np.where(own, -np.inf, scores).max(axis=1)
 
 
 def _hardest(subject: Subject) -> list[Any]:
-    margins, known = _margins(subject), np.flatnonzero(subject.is_known)
-    wrong = subject.decisions != subject.y
+    margins, known = _margins(subject), np.flatnonzero(subject.evaluation.is_known)
+    wrong = subject.evaluation.decisions != subject.y
     order = known[np.lexsort((margins[known], ~wrong[known]))][:N_HARDEST]
     n_wrong = int(wrong[known].sum())
     text = (
@@ -126,30 +119,30 @@ def _hardest(subject: Subject) -> list[Any]:
     )
     pictures: list[Picture] = []
     for i in order:
-        taken = f"taken for {subject.decisions[i]}" if wrong[i] else "right, but close"
+        taken = f"taken for {subject.evaluation.decisions[i]}" if wrong[i] else "right, but close"
         lines = [f"class {subject.y[i]}", taken, f"margin {short(margins[i], 2)}"]
         description = f"{subject.name_of(i)} of class {subject.y[i]}, {taken}"
         pictures.append(
-            subject.album.picture(subject.sample(i), description, lines, bool(wrong[i]))
+            subject.pictures.picture(subject.sample(i), description, lines, bool(wrong[i]))
         )
     caption = "Mistakes first, the worst before the others; then the closest calls"
     return [Prose(text), Gallery(caption, pictures)]
 
 
-def _details(subject: Subject, judged: Judgement, where: str) -> Details:
-    (part,) = (part for part in subject.parts if part.label == judged.label)
+def _details(subject: Subject, measured: ClassMetrics, where: str) -> Details:
+    (projector,) = (one.projector for one in subject.members if one.label == measured.label)
     look = [
-        subject.album.picture(
-            part.projector.mean_.reshape(subject.sample_shape),
-            f"mean of class {judged.label}",
+        subject.pictures.picture(
+            projector.mean_.reshape(subject.sample_shape),
+            f"mean of class {measured.label}",
             ["mean"],
         ),
-        *direction_pictures(part.projector, 8),
+        *direction_pictures(projector, 8),
     ]
     blocks: list[Any] = [Gallery("Its mean, and the directions it is measured along", look)]
-    aside = counted(judged.n_positive, "sample")
-    if judged.average_precision is not None:
-        aside += f", AP {100 * judged.average_precision:.1f} %"
-        blocks.insert(0, one_class.strip(judged))
-        blocks += one_class.hardest(subject, judged, N_HARDEST_OF_A_CLASS)
-    return Details(where, f"Class {judged.label}", aside, blocks)
+    aside = counted(measured.n_positive, "sample")
+    if measured.average_precision is not None:
+        aside += f", AP {100 * measured.average_precision:.1f} %"
+        blocks.insert(0, one_class.strip(measured))
+        blocks += one_class.hardest(subject, measured, N_HARDEST_OF_A_CLASS)
+    return Details(where, f"Class {measured.label}", aside, blocks)

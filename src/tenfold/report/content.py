@@ -1,35 +1,10 @@
-"""What a page is made of. Plain values; `page` turns them into HTML."""
+"""What a page is made of besides tables. Plain values; `page` turns them into HTML."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
-
-
-class Cell(NamedTuple):
-    """One cell of a table."""
-
-    text: str
-    value: float | None = None  # what to sort a number by; None sorts by the text
-    link: str = ""  # id of the place on this page it leads to
-    note: str = ""  # small print below the text
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table that readers can sort by any column; the first column names its rows."""
-
-    kind: ClassVar[str] = "table"
-    caption: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
-
-    @property
-    def numeric(self) -> list[bool]:
-        """Whether each column holds numbers."""
-        columns = zip(*self.rows, strict=True)
-        return [any(cell.value is not None for cell in column) for column in columns]
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 
 @dataclass(frozen=True)
@@ -93,7 +68,7 @@ class Details:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page with a heading."""
+    """A stretch of the page with a heading."""
 
     anchor: str
     title: str
@@ -109,19 +84,6 @@ class Page:
     note: str
     headline: Sequence[tuple[str, str]]  # the few numbers that matter most: value, what it is
     sections: Sequence[Section]
-    made_by: str = field(default="")
-
-
-def percent(share: float | None, digits: int = 1) -> Cell:
-    """A share as a cell; None, where there is nothing to say, is a dash that sorts last."""
-    if share is None:
-        return Cell("–")
-    return Cell(f"{100 * share:.{digits}f}", 100 * share)
-
-
-def number(value: float, pattern: str = "{:,}") -> Cell:
-    """A number as a cell."""
-    return Cell(pattern.format(value), float(value))
 
 
 def short(value: float, digits: int = 3) -> str:
@@ -146,8 +108,3 @@ def counted(n: int, thing: str, things: str = "") -> str:
     ('1 class', '1,200 samples')
     """
     return f"{n:,} {thing if n == 1 else things or thing + 's'}"
-
-
-def times(shape: Sequence[int]) -> str:
-    """A shape as people write it: 40×30."""
-    return "×".join(map(str, shape))

@@ -30,8 +30,8 @@ _LOOKS = {
 }
 
 
-class Studio:
-    """Draws the figures of one page; ids inside them are unique on the page."""
+class FigureSet:
+    """The figures of one page; ids inside them are unique on the page."""
 
     def __init__(self) -> None:
         self._numbers = count(1)

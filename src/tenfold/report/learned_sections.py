@@ -1,4 +1,4 @@
-"""Sections about what was learned, whatever the model."""
+"""Sections about what was learned, for any kind of model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def sections(subject: Subject) -> list[Section]:
     """What the model looks at, and how it was learned."""
     looks = [] if subject.is_bank else [_looks(subject)]
     learning: list[Any] = [_objective(subject)]
-    if hasattr(subject.estimator, "cv_results_"):
+    if hasattr(subject.estimator, "cv_results_"):  # a search
         learning.append(_rank_grid(subject))
     return [*looks, Section("learning", "How it was learned", learning)]
 
@@ -33,13 +33,14 @@ def direction_pictures(projector: Any, n: int) -> list[Picture]:
 
 
 def _looks(subject: Subject) -> Section:
-    projector = subject.parts[0].projector
+    projector = subject.members[0].projector
     pictures = direction_pictures(projector, N_DIRECTIONS)
-    if hasattr(projector, "mean_"):
-        mean = projector.mean_.reshape(projector.sample_shape_)
-        whose = "all samples" if subject.parts[0].label is None else "the class"
+    mean = getattr(projector, "mean_", None)
+    if mean is not None:
+        mean = mean.reshape(projector.sample_shape_)
+        whose = "all samples" if subject.members[0].label is None else "the class"
         if mean.shape == subject.sample_shape:
-            pictures.insert(0, subject.album.picture(mean, f"mean of {whose}", ["mean"]))
+            pictures.insert(0, subject.pictures.picture(mean, f"mean of {whose}", ["mean"]))
     text = (
         "Each projected number is the inner product of a sample with one direction, the outer "
         "product of one column of every mode's projection. Red counts for, blue against; the sign "
@@ -49,7 +50,7 @@ def _looks(subject: Subject) -> Section:
     display = ProjectionsDisplay(
         projector.projections_, names if len(names) == len(projector.projections_) else ()
     )
-    figure = subject.studio.figure(
+    figure = subject.figures.figure(
         lambda ax: display.plot(ax=ax),
         (5.6, 3.2),
         "Heat maps of the projection matrices, entries down and columns across.",
@@ -63,15 +64,15 @@ def _looks(subject: Subject) -> Section:
 
 
 def _objective(subject: Subject) -> Figure | Prose:
-    histories = [part.projector.objective_ for part in subject.parts]
+    histories = [one.projector.objective_ for one in subject.members]
     rounds = max(map(len, histories))
     if rounds == 1:
         return Prose(
-            "The subspaces are the solution of one eigenproblem; there was nothing to repeat. "
+            "The subspaces are the solution of one eigenproblem, without iteration. "
             f"Objective: {histories[0][-1]:.4g}{' for the first class' if subject.is_bank else ''}."
         )
     what = "each class" if subject.is_bank else "the model"
-    return subject.studio.figure(
+    return subject.figures.figure(
         lambda ax: ObjectiveDisplay.from_estimator(subject.model, ax=ax),
         (5.6, 2.9),
         f"Objective of {what} over {rounds} rounds; from {histories[0][0]:.4g} to "
@@ -83,7 +84,7 @@ def _objective(subject: Subject) -> Figure | Prose:
 def _rank_grid(subject: Subject) -> Figure:
     search = subject.estimator
     tried = len(search.cv_results_["params"])
-    return subject.studio.figure(
+    return subject.figures.figure(
         lambda ax: RankGridDisplay.from_estimator(search, ax=ax),
         (5.6, 3.6),
         f"Cross-validated scores of {tried} candidates; the best has {100 * search.best_score_:.1f}"

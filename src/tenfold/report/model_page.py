@@ -8,18 +8,24 @@ from typing import Any
 import numpy as np
 
 from tenfold.datasets import TensorDataset
-from tenfold.report import bank_sections, kept_sections, learned_sections, one_class_sections
-from tenfold.report.content import Facts, Page, Section, counted, times
+from tenfold.report import (
+    bank_sections,
+    learned_sections,
+    one_class_sections,
+    reconstruction_sections,
+)
+from tenfold.report.content import Facts, Page, Section, counted
 from tenfold.report.subject import Subject
+from tenfold.system.tables import times
 
 _NOTE = (
     "All figures are of the samples described below. If the model was fitted on some of them, "
-    "they are too good to be true."
+    "expect worse figures on new samples."
 )
 
 
 def model_page(estimator: Any, data: TensorDataset, title: str | None = None) -> Page:
-    """Everything there is to say about a fitted model, judged by samples.
+    """Everything there is to say about a fitted model and its figures on samples.
 
     Parameters
     ----------
@@ -40,12 +46,12 @@ def model_page(estimator: Any, data: TensorDataset, title: str | None = None) ->
     if subject.is_bank:
         summary, headline = _bank_summary(subject)
         sections = bank_sections.sections(subject)
-    elif subject.scores_classes:
+    elif subject.answer != "projection":
         summary, headline = _one_class_summary(subject)
         sections = one_class_sections.sections(subject)
     else:
         summary, headline = _subspace_summary(subject)
-        sections = kept_sections.sections(subject)
+        sections = reconstruction_sections.sections(subject)
     about = Section("about", "Model and data", [Facts(_model_facts(subject) + _data_facts(data))])
     return Page(
         title or f"{_name(subject)} on {data.name}",
@@ -57,20 +63,20 @@ def model_page(estimator: Any, data: TensorDataset, title: str | None = None) ->
 
 
 def _name(subject: Subject) -> str:
-    label = subject.parts[0].label
+    label = subject.members[0].label
     if subject.is_bank or label is None:
         return subject.method
     return f"{subject.method} for class {label}"
 
 
 def _bank_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
-    known = subject.is_known
-    right = int((subject.decisions[known] == subject.y[known]).sum())
-    judged = [j for j in subject.judgements if j.average_precision is not None]
-    precision = float(np.mean([j.average_precision for j in judged])) if judged else np.nan
-    errors = float(np.mean([j.equal_error_rate for j in judged])) if judged else np.nan
+    known = subject.evaluation.is_known
+    right = int((subject.evaluation.decisions[known] == subject.y[known]).sum())
+    measured = [j for j in subject.classes if j.average_precision is not None]
+    precision = float(np.mean([j.average_precision for j in measured])) if measured else np.nan
+    errors = float(np.mean([j.equal_error_rate for j in measured])) if measured else np.nan
     share = right / int(known.sum())
-    classes = counted(len(subject.parts), "class", "classes")
+    classes = counted(len(subject.members), "class", "classes")
     summary = (
         f"{subject.method} learned one subspace for each of {classes} and names {right:,} of "
         f"{counted(int(known.sum()), 'sample')} rightly ({100 * share:.1f} %); a sample of a "
@@ -91,38 +97,38 @@ def _bank_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _one_class_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
-    (judged,) = subject.judgements
-    own, others = judged.n_positive, judged.n_others
-    who = f"class {judged.label}"
-    if judged.average_precision is None:
+    (measured,) = subject.classes
+    own, others = measured.n_positive, measured.n_others
+    who = f"class {measured.label}"
+    if measured.average_precision is None:
         summary = (
             f"{subject.method} learned a subspace for {who}, but the samples given are all "
             f"{'of that class' if own else 'of other classes'}: there is nothing to tell apart."
         )
         return summary, [_reduction(subject)]
-    accepted = own - judged.false_rejects
+    accepted = own - measured.false_rejects
     where = (
         "At the threshold where both errors are equal here, it"
-        if judged.chosen_here
+        if measured.chosen_here
         else "At its threshold, it"
     )
     summary = (
         f"{subject.method} tells {who} from everything else with an average precision of "
-        f"{100 * judged.average_precision:.1f} %. {where} accepts {accepted:,} of "
-        f"{counted(own, 'sample')} of the class, and {judged.false_accepts:,} of "
+        f"{100 * measured.average_precision:.1f} %. {where} accepts {accepted:,} of "
+        f"{counted(own, 'sample')} of the class, and {measured.false_accepts:,} of "
         f"{others:,} others."
     )
     headline = [
-        (f"{100 * judged.average_precision:.1f} %", "average precision"),
-        (f"{100 * judged.auc:.1f} %", "area under the ROC curve"),
-        (f"{100 * judged.equal_error_rate:.1f} %", "equal error rate"),
+        (f"{100 * measured.average_precision:.1f} %", "average precision"),
+        (f"{100 * measured.roc_auc:.1f} %", "area under the ROC curve"),
+        (f"{100 * measured.equal_error_rate:.1f} %", "equal error rate"),
         _reduction(subject),
     ]
     return summary, headline
 
 
 def _subspace_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
-    kept = kept_sections.kept_share(subject)
+    kept = reconstruction_sections.reconstruction_of(subject)
     reduction = _reduction(subject)
     summary = (
         f"{subject.method} keeps {100 * kept.overall:.1f} % of the scatter of "
@@ -132,30 +138,31 @@ def _subspace_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _reduction(subject: Subject) -> tuple[str, str]:
-    sizes = [len(W) for W in subject.parts[0].projector.projections_]
-    return f"{times(sizes)} → {_ranks(subject)}", "each sample, before and after"
+    sizes = times([len(W) for W in subject.members[0].projector.projections_], "×")
+    return f"{sizes} → {_ranks(subject)}", "each sample, before and after"
 
 
 def _ranks(subject: Subject) -> str:
     """The ranks, from the smallest to the largest where classes have their own."""
-    ranks = sorted({part.projector.ranks_ for part in subject.parts}, key=prod)
-    return times(ranks[0]) if len(ranks) == 1 else f"{times(ranks[0])} to {times(ranks[-1])}"
+    ranks = sorted({one.projector.ranks_ for one in subject.members}, key=prod)
+    ends = [ranks[0]] if len(ranks) == 1 else [ranks[0], ranks[-1]]
+    return " to ".join(times(one, "×") for one in ends)
 
 
 def _model_facts(subject: Subject) -> list[tuple[str, str]]:
-    projectors = [part.projector for part in subject.parts]
+    projectors = [one.projector for one in subject.members]
     rounds = [p.n_iter_ for p in projectors]
-    resting = sum(p.converged_ for p in projectors)
+    n_converged = sum(p.converged_ for p in projectors)
     all_rounds = f"{min(rounds)} to {max(rounds)}" if len(set(rounds)) > 1 else str(rounds[0])
     if len(projectors) == 1:
-        rest = "came to rest" if resting else "still moving when stopped"
+        state = "converged" if n_converged else "stopped before it converged"
     else:
-        rest = f"{resting} of {len(projectors)} came to rest"
+        state = f"{n_converged} of {len(projectors)} converged"
     return [
         ("Model", " ".join(repr(subject.estimator).split())),
-        ("Sample shape", times(projectors[0].sample_shape_)),
+        ("Sample shape", times(projectors[0].sample_shape_, "×")),
         ("Ranks", _ranks(subject)),
-        ("Rounds", f"{all_rounds}; {rest}"),
+        ("Rounds", f"{all_rounds}; {state}"),
     ]
 
 

@@ -26,24 +26,24 @@ LINE = "#4c8fc7"  # visible on light and on dark
 
 
 @dataclass(frozen=True, eq=False)
-class Album:
-    """Draws samples of one data set, all on the same scale.
+class SamplePictures:
+    """Pictures of the samples of one data set, all on the same scale.
 
     Parameters
     ----------
     low, high : float
         The values drawn as the two ends of the scale.
-    manner : {"line", "grey", "colour", "map"}
+    style : {"line", "grey", "colour", "map"}
         Vectors as lines, grey and colour images as such, anything else as heat maps.
     """
 
     low: float
     high: float
-    manner: str
+    style: str
 
     @classmethod
-    def for_samples(cls, X: Any, shape: Sequence[int], mode_names: Sequence[str]) -> Album:
-        """Choose scale and manner from up to 200 of the samples.
+    def for_samples(cls, X: Any, shape: Sequence[int], mode_names: Sequence[str]) -> SamplePictures:
+        """Choose scale and style from up to 200 of the samples.
 
         Parameters
         ----------
@@ -60,31 +60,31 @@ class Album:
         named = tuple(mode_names[:2]) == ("row", "column")
         image = named or (not mode_names and some.min() >= 0)
         if len(shape) == 1:
-            manner = "line"
+            style = "line"
         elif image and len(shape) == 3 and shape[2] == 3:
-            manner = "colour"
+            style = "colour"
         elif image and len(shape) == 2:
-            manner = "grey"
+            style = "grey"
         else:
-            manner = "map"
-        return cls(low, high if high > low else low + 1.0, manner)
+            style = "map"
+        return cls(low, high if high > low else low + 1.0, style)
 
     def picture(
         self, sample: Array, description: str, lines: Sequence[str] = (), wrong: bool = False
     ) -> Picture:
         """One sample."""
-        if self.manner == "line":
+        if self.style == "line":
             return line_picture(sample, (self.low, self.high), description, lines, wrong)
-        if self.manner != "colour":
+        if self.style != "colour":
             sample = side_by_side(sample, self.low)
         sample = thinned(sample)
         levels = to_levels(sample, self.low, self.high)
-        colours = palette(AMOUNT) if self.manner == "map" else None
+        colours = palette(AMOUNT) if self.style == "map" else None
         height, width = levels.shape[:2]
         return Picture(png_uri(levels, colours), width, height, description, lines, wrong)
 
 
-def beside(first: Array, second: Array, gap: float) -> Array:
+def joined(first: Array, second: Array, gap: float) -> Array:
     """Two samples as one, the second to the right of the first."""
     axis = min(1, first.ndim - 1)
     return np.concatenate([first, np.full_like(first.take([0], axis), gap), second], axis)
@@ -101,7 +101,7 @@ def direction_picture(direction: Array, description: str, lines: Sequence[str] =
 
 
 def side_by_side(sample: Array, gap: float) -> Array:
-    """A matrix as it is; of a sample of higher order its first slices, one beside the other."""
+    """A matrix as it is; of a sample of higher order its first slices, next to each other."""
     if sample.ndim == 2:
         return sample
     slices = sample.reshape(*sample.shape[:2], -1)[:, :, :N_SLICES]

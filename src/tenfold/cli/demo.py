@@ -1,4 +1,4 @@
-"""``tenfold demo``: work that brings its own data."""
+"""``tenfold demo``: three methods on handwritten digits, and a page to look at."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from tenfold.cli.options import option, output_file
-from tenfold.cli.outcome import Outcome
+from tenfold.cli.output import Outcome
 
 
 def demo(

@@ -6,21 +6,21 @@ from html import escape
 
 import numpy as np
 
+from tenfold.decisions.metrics import ClassMetrics
 from tenfold.mathematics.algebra import Array
 from tenfold.plots.scores import shared_histogram
 from tenfold.report.content import short
-from tenfold.report.judging import Judgement
 
 WIDTH, HEIGHT, FLOOR = 420, 130, 108  # of the drawing, and where its bars stand
 N_BINS = 48
 
 
-def score_strip(judged: Judgement) -> str:
+def small_histogram(measured: ClassMetrics) -> str:
     """Histograms of a class and of the others over one line, as SVG.
 
     Parameters
     ----------
-    judged : Judgement
+    measured : ClassMetrics
         A class with samples on both sides and a threshold.
 
     Returns
@@ -28,7 +28,7 @@ def score_strip(judged: Judgement) -> str:
     str
         An svg element in the colours of the page.
     """
-    edges, shares = shared_histogram(judged.scores, judged.is_positive, N_BINS)
+    edges, shares = shared_histogram(measured.scores, measured.is_positive, N_BINS)
     tops = FLOOR - (FLOOR - 24) * shares / shares.max()
     x = _place(edges, edges)
     bars = "".join(
@@ -36,14 +36,14 @@ def score_strip(judged: Judgement) -> str:
         f'stroke="var(--series-{i})" stroke-width="1"/>'
         for i, top in enumerate(tops)
     )
-    threshold = float(np.clip(_place(judged.threshold, edges), 0, WIDTH))
+    threshold = float(np.clip(_place(measured.threshold, edges), 0, WIDTH))
     rule = (
         f'<path d="M0 {FLOOR}H{WIDTH}" stroke="var(--faint)"/>'
         f'<path d="M{threshold:.1f} 20V{FLOOR}" stroke="var(--soft)" stroke-dasharray="4 3"/>'
     )
     names = (
         f'<text x="{WIDTH}" y="12" text-anchor="end" fill="var(--series-0)">'
-        f"class {escape(str(judged.label))}</text>"
+        f"class {escape(str(measured.label))}</text>"
         '<text x="0" y="12" fill="var(--series-1)">others</text>'
     )
     ends = (

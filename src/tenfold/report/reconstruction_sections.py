@@ -1,4 +1,4 @@
-"""Sections about projectors that give no scores: what their subspace keeps of each sample."""
+"""Sections about projectors that give no scores: samples projected and reconstructed."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ import numpy as np
 
 from tenfold.datasets.locations import natural_key
 from tenfold.mathematics.algebra import Array
-from tenfold.report.content import Cell, Gallery, Picture, Prose, Section, Table, number, percent
-from tenfold.report.pictures import beside
+from tenfold.report.content import Gallery, Picture, Prose, Section
+from tenfold.report.pictures import joined
 from tenfold.report.subject import Subject
+from tenfold.system.tables import Table, number, percent
 
-N_SAMPLES = 2000  # looked at, evenly spread over the data
+N_SAMPLES = 2000  # used, evenly spread over the data
 N_PAIRS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
-    """How much of the samples the subspace keeps.
+class Reconstruction:
+    """How much of the scatter of the samples the subspace keeps.
 
     Parameters
     ----------
     rows : ndarray of shape (m,)
-        The samples looked at.
+        The samples used.
     restored : ndarray of shape (m, I_1, ..., I_K)
         Each of them projected and mapped back.
     scatter, lost : ndarrays of shape (m,)
@@ -37,7 +38,7 @@ class Kept:
 
     @property
     def n_samples(self) -> int:
-        """How many were looked at."""
+        """How many were used."""
         return len(self.rows)
 
     @property
@@ -56,7 +57,7 @@ class Kept:
         return 1 - float(self.lost[chosen].sum()) / total if total > 0 else 1.0
 
 
-def kept_share(subject: Subject) -> Kept:
+def reconstruction_of(subject: Subject) -> Reconstruction:
     """Project samples, map them back, and compare about the mean."""
     step = -(-len(subject.data) // N_SAMPLES)
     X = subject.data.X[::step]
@@ -68,16 +69,16 @@ def kept_share(subject: Subject) -> Kept:
     deviation = flat - flat.mean(axis=0)
     shaped = restored.reshape(len(X), *subject.sample_shape)
     rows = np.arange(0, len(subject.data), step)
-    return Kept(rows, shaped, (deviation**2).sum(axis=1), (missing**2).sum(axis=1))
+    return Reconstruction(rows, shaped, (deviation**2).sum(axis=1), (missing**2).sum(axis=1))
 
 
 def sections(subject: Subject) -> list[Section]:
     """Samples before and after, and a table by class."""
-    kept = kept_share(subject)
+    kept = reconstruction_of(subject)
     order = np.argsort(kept.shares, kind="stable")
     text = (
         f"{kept.n_samples:,} samples were projected and mapped back. What the subspace cannot hold "
-        "is missing from the right half of each picture."
+        "is missing in the right half of each picture."
     )
     blocks = [
         Prose(text),
@@ -89,22 +90,22 @@ def sections(subject: Subject) -> list[Section]:
     return [Section("kept", "What the subspace keeps", blocks)]
 
 
-def _pairs(subject: Subject, kept: Kept, positions: Array) -> list[Picture]:
+def _pairs(subject: Subject, kept: Reconstruction, positions: Array) -> list[Picture]:
     pictures = []
     for p in positions:
         i = int(kept.rows[p])
         name = subject.name_of(i)
         share = f"{100 * kept.shares[p]:.1f} % kept"
-        both = beside(subject.sample(i), kept.restored[p], subject.album.high)
+        both = joined(subject.sample(i), kept.restored[p], subject.pictures.high)
         description = f"{name}, as it is and mapped back"
-        pictures.append(subject.album.picture(both, description, [name, share]))
+        pictures.append(subject.pictures.picture(both, description, [name, share]))
     return pictures
 
 
-def _table(subject: Subject, kept: Kept) -> Table:
+def _table(subject: Subject, kept: Reconstruction) -> Table:
     y = subject.y[kept.rows]
     rows = [
-        [Cell(str(label)), number(int((y == label).sum())), percent(kept.share(y == label))]
+        [str(label), number(int((y == label).sum())), percent(kept.share(y == label))]
         for label in sorted(np.unique(y), key=lambda label: natural_key(str(label)))
     ]
     return Table(

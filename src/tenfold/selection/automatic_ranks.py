@@ -1,4 +1,4 @@
-"""Ranks that cross-validation likes best."""
+"""Ranks chosen by cross-validation from a ladder of candidates, for any method."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.model_selection import StratifiedKFold
 
-from tenfold.cli.errors import BadInput
+from tenfold.decisions.members import answer_of
 from tenfold.mathematics.algebra import Array
 from tenfold.selection.rank_search import RankSearchCV
 from tenfold.system.progress import progress
@@ -20,14 +20,21 @@ from tenfold.system.progress import progress
 N_CANDIDATES = 10
 Ranks = tuple[int, ...]
 
+METRICS = {
+    "class": "accuracy",
+    "acceptance": "average precision",
+    "score": "average precision",
+    "projection": "accuracy of the nearest class mean",
+}
+
 
 @dataclass(frozen=True)
-class Search:
+class FoundRanks:
     """The candidates, their mean scores over the folds, and the estimator with the best ones."""
 
     candidates: list[Ranks]
     scores: list[float]
-    measure: str
+    metric: str
     estimator: Any
 
     @property
@@ -36,11 +43,13 @@ class Search:
         return self.candidates[int(np.argmax(self.scores))]
 
 
-def searched(estimator: Any, X: Any, y: Any, folds: Any, *, show: bool | None = None) -> Search:
+def search_ranks(
+    estimator: Any, X: Any, y: Any, folds: Any, *, verbose: bool | None = None
+) -> FoundRanks:
     """Search the ranks of an estimator.
 
-    A bank is judged by its accuracy, a model of one class by its average precision. Other
-    projectors give no scores, so they are judged by the accuracy of the nearest class mean.
+    A bank is measured by its accuracy, a model of one class by its average precision. Other
+    projectors give no scores, so they are measured by the accuracy of the nearest class mean.
 
     Parameters
     ----------
@@ -50,26 +59,26 @@ def searched(estimator: Any, X: Any, y: Any, folds: Any, *, show: bool | None = 
         The samples.
     folds : splitter
         The folds.
-    show : bool or None, default=None
+    verbose : bool or None, default=None
         Show a progress bar; None means on a terminal.
 
     Returns
     -------
-    Search
+    FoundRanks
         With the estimator fitted on all samples.
     """
-    projector = getattr(estimator, "projector", estimator)
+    answer = answer_of(estimator)
+    projector = estimator.projector if answer in ("class", "acceptance") else estimator
     shape = (prod(X.shape[1:]),) if projector.flattens else tuple(X.shape[1:])
-    candidates = ladder(shape, X.shape[0])
-    if not hasattr(estimator, "score"):
-        return _searched_projector(estimator, np.asarray(X), y, folds, candidates, show)
-    found = RankSearchCV(estimator, ranks=candidates, cv=folds, verbose=show).fit(X, y)
+    candidates = rank_ladder(shape, X.shape[0])
+    if answer == "projection":
+        return _search_projection(estimator, np.asarray(X), y, folds, candidates, verbose)
+    found = RankSearchCV(estimator, ranks=candidates, cv=folds, verbose=verbose).fit(X, y)
     scores = found.cv_results_["mean_test_score"].tolist()
-    measure = "accuracy" if hasattr(estimator, "normalise") else "average precision"
-    return Search(candidates, scores, measure, found.best_estimator_)
+    return FoundRanks(candidates, scores, METRICS[answer], found.best_estimator_)
 
 
-def ladder(shape: Ranks, n_samples: int) -> list[Ranks]:
+def rank_ladder(shape: Ranks, n_samples: int) -> list[Ranks]:
     """Candidates that keep the same share of every mode, in growing steps.
 
     They end at half of a large mode: beyond, there is little left to reduce. A mode of up to 8
@@ -77,8 +86,8 @@ def ladder(shape: Ranks, n_samples: int) -> list[Ranks]:
 
     Examples
     --------
-    >>> from tenfold.cli.searching import ladder
-    >>> ladder((40, 30), 400)
+    >>> from tenfold.selection.automatic_ranks import rank_ladder
+    >>> rank_ladder((40, 30), 400)
     [(1, 1), (2, 1), (3, 2), (4, 3), (5, 4), (7, 6), (10, 8), (14, 11), (20, 15)]
     """
     most = [min(max(min(size, 8), size // 2), n_samples) for size in shape]
@@ -87,16 +96,16 @@ def ladder(shape: Ranks, n_samples: int) -> list[Ranks]:
     return sorted(set(ranks))
 
 
-def stratified(y: Any, n_folds: int, seed: int = 0) -> StratifiedKFold:
-    """Folds with every class in every part; fewer when a class has fewer samples.
+def stratified_folds(y: Any, cv: int, random_state: int = 0) -> StratifiedKFold:
+    """Folds with every class in every fold; fewer when a class has fewer samples.
 
     Parameters
     ----------
     y : array of shape (n,)
         The labels.
-    n_folds : int
-        How many are wanted.
-    seed : int, default=0
+    cv : int
+        How many folds are wanted.
+    random_state : int, default=0
         Seed of the shuffle.
 
     Returns
@@ -105,25 +114,25 @@ def stratified(y: Any, n_folds: int, seed: int = 0) -> StratifiedKFold:
         The folds.
     """
     if not len(y):
-        raise BadInput("there are no samples, but cross-validation needs 2 or more of every class")
+        raise ValueError("there are no samples; cross-validation needs 2 or more of every class")
     label, fewest = min(Counter(y.tolist()).items(), key=lambda item: item[1])
-    if n_folds < 2:
-        raise BadInput(f"--folds is {n_folds}; expected 2 or more")
+    if cv < 2:
+        raise ValueError(f"cv is {cv}; expected 2 or more folds")
     if fewest < 2:
-        raise BadInput(
+        raise ValueError(
             f"class {label!r} has 1 sample, but cross-validation needs at least 2 of every class; "
             "add samples, or leave the class out"
         )
-    return StratifiedKFold(min(n_folds, fewest), shuffle=True, random_state=seed)
+    return StratifiedKFold(min(cv, fewest), shuffle=True, random_state=random_state)
 
 
-def _searched_projector(
-    estimator: Any, X: Array, y: Array, folds: Any, candidates: list[Ranks], show: bool | None
-) -> Search:
+def _search_projection(
+    estimator: Any, X: Array, y: Array, folds: Any, candidates: list[Ranks], verbose: bool | None
+) -> FoundRanks:
     splits = list(folds.split(X, y))
     scores = []
-    with progress("rank search", len(splits), show) as bar:
-        for train, test in splits:  # one search per fold: its scorer must know the training part
+    with progress("rank search", len(splits), verbose) as bar:
+        for train, test in splits:  # one search per fold: its scorer must know the training fold
             found = RankSearchCV(
                 estimator,
                 ranks=candidates,
@@ -135,7 +144,7 @@ def _searched_projector(
             scores.append(found.cv_results_["mean_test_score"])
             bar.advance()
     means = np.mean(scores, axis=0).tolist()
-    search = Search(candidates, means, "accuracy of the nearest class mean", estimator)
+    search = FoundRanks(candidates, means, METRICS["projection"], estimator)
     estimator.set_params(ranks=search.best).fit(X, y)
     return search
 

@@ -1,11 +1,11 @@
-"""Methods by name, and what their options make of them."""
+"""Options of the methods, and the estimators they make."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import Annotated, Any
 
 from tenfold.cli.errors import BadInput
@@ -14,8 +14,10 @@ from tenfold.cli.values import assignments, number_or, ridge_value, whole_number
 
 
 def method_names() -> list[str]:
-    """The names of all methods, without importing any: each is one file in `tenfold.methods`."""
-    return [module.name for module in iter_modules([str(Path(__file__).parents[1] / "methods")])]
+    """The names of all methods, read from the list of `tenfold.methods` without importing it."""
+    source = Path(__file__).parents[1] / "methods" / "__init__.py"
+    (listed,) = re.findall(r"^ALL_METHODS = \(([^)]*)\)", source.read_text("utf-8"), re.MULTILINE)
+    return [name.strip().lower() for name in listed.split(",") if name.strip()]
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def ranks_value(text: str) -> Any:
 
     Examples
     --------
-    >>> from tenfold.cli.methods import ranks_value
+    >>> from tenfold.cli.method_options import ranks_value
     >>> ranks_value("7,6"), ranks_value("7"), ranks_value("0.99")
     ((7, 6), 7, 0.99)
     """
@@ -79,15 +81,8 @@ def method_named(name: str) -> Any:
     raise BadInput(f"there is no method {name!r}; choose one of {', '.join(method_names())}")
 
 
-def is_class_specific(method: Any) -> bool:
-    """Whether a method learns one class at a time."""
-    from tenfold.methods import CLASS_SPECIFIC_METHODS
-
-    return method in CLASS_SPECIFIC_METHODS
-
-
-def made(method: Any, parameters: dict[str, Any]) -> Any:
-    """An estimator of a method, or an error that names the parameter it does not have."""
+def projector_of(method: Any, parameters: dict[str, Any]) -> Any:
+    """A projector of a method, or an error that names the parameter it does not have."""
     known = sorted(method().get_params())
     for name in parameters:
         if name not in known or name == "positive":
@@ -113,7 +108,7 @@ def own_parameters(method: Any, parameters: dict[str, Any], n_modes: int) -> dic
     Examples
     --------
     >>> from tenfold import CSDA, MCSDA
-    >>> from tenfold.cli.methods import own_parameters
+    >>> from tenfold.cli.method_options import own_parameters
     >>> own_parameters(MCSDA, {"ranks": 3}, 2), own_parameters(CSDA, {"ranks": 3}, 2)
     ({'ranks': 3}, {'ranks': 9})
     """
@@ -130,7 +125,7 @@ def flat_parameters(method: Any, parameters: dict[str, Any], n_modes: int) -> di
     Examples
     --------
     >>> from tenfold import CSDA
-    >>> from tenfold.cli.methods import flat_parameters
+    >>> from tenfold.cli.method_options import flat_parameters
     >>> flat_parameters(CSDA, {"ranks": (3, 2)}, 2), flat_parameters(CSDA, {"ranks": 5}, 2)
     ({'ranks': 6}, {'ranks': 5})
     """

@@ -1,4 +1,4 @@
-"""What stands around every command: shared options, errors, warnings and printing."""
+"""What is around every command: shared options, errors, warnings and printing."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from tenfold.cli.errors import EXPECTED, complain, exit_code_of, in_options
-from tenfold.cli.outcome import Outcome, print_outcome
+from tenfold.cli.errors import EXPECTED, complain, exit_code_of
+from tenfold.cli.output import Outcome, print_outcome
 
 
 @dataclass(frozen=True)
-class Manner:
-    """How a command talks; every command has these options."""
+class CommonOptions:
+    """Options that every command has."""
 
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
     debug: Annotated[bool, typer.Option("--debug", hidden=True)] = False  # shows tracebacks
 
 
-def framed(work: Callable[..., Outcome]) -> Callable[..., None]:
+def command(work: Callable[..., Outcome]) -> Callable[..., None]:
     """A function that computes an outcome, as a command for typer.
 
     A parameter annotated with a dataclass is replaced by the fields of that dataclass, so that
@@ -46,7 +46,7 @@ def framed(work: Callable[..., Outcome]) -> Callable[..., None]:
 
     @wraps(work)
     def run(**values: Any) -> None:
-        manner = _taken(Manner, values)
+        common = _taken(CommonOptions, values)
         values |= {name: _taken(kind, values) for name, kind in groups.items()}
         try:
             with warnings.catch_warnings():
@@ -54,12 +54,12 @@ def framed(work: Callable[..., Outcome]) -> Callable[..., None]:
                 warnings.simplefilter("default", UserWarning)
                 warnings.showwarning = _Warner()
                 outcome = work(**{name: _at_home(value) for name, value in values.items()})
-            print_outcome(outcome, as_json=manner.as_json)
+            print_outcome(outcome, as_json=common.as_json)
             sys.stdout.flush()
         except BrokenPipeError:  # the reader, such as head, has seen enough; typer knows how
             raise
         except EXPECTED as error:
-            if manner.debug and not isinstance(error, KeyboardInterrupt):
+            if common.debug and not isinstance(error, KeyboardInterrupt):
                 raise
             complain(error)
             raise typer.Exit(exit_code_of(error)) from None
@@ -70,7 +70,9 @@ def framed(work: Callable[..., Outcome]) -> Callable[..., None]:
         for own in inspect.signature(work, eval_str=True).parameters.values()
         for parameter in (_parameters(groups[own.name]) if own.name in groups else [own])
     ]
-    everything = [p.replace(kind=p.KEYWORD_ONLY) for p in [*parameters, *_parameters(Manner)]]
+    everything = [
+        p.replace(kind=p.KEYWORD_ONLY) for p in [*parameters, *_parameters(CommonOptions)]
+    ]
     run.__signature__ = inspect.Signature(everything)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in everything}
     run.__doc__ = _help(work)
@@ -99,7 +101,7 @@ def _parameters(group: type) -> list[inspect.Parameter]:
 
 
 def _taken(group: type, values: dict[str, Any]) -> Any:
-    """A dataclass from its part of the values, which are taken out."""
+    """A dataclass from those of the values that are its fields; they are taken out."""
     return group(**{field.name: values.pop(field.name) for field in fields(group)})
 
 
@@ -115,7 +117,7 @@ class _Warner:
         self.seen: set[str] = set()
 
     def __call__(self, message: Warning | str, *place: Any, **more: Any) -> None:
-        text = in_options(" ".join(str(message).split()))
+        text = " ".join(str(message).split())
         if text not in self.seen:
             self.seen.add(text)
             sys.stderr.write(f"tenfold: warning: {text}\n")

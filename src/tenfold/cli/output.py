@@ -1,4 +1,4 @@
-"""What a command has to say: for machines one JSON value, for people tables and sentences."""
+"""What a command prints: for programs one JSON value, for people tables and sentences."""
 
 from __future__ import annotations
 
@@ -10,47 +10,25 @@ from dataclasses import dataclass, field
 from os import PathLike, fspath
 from typing import Any
 
-from tenfold.system.text_tables import aligned
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of short texts under names; numbers are to be formatted already.
-
-    Parameters
-    ----------
-    columns : sequence of str
-        Names.
-    rows : sequence of sequences of str
-        The cells.
-    title : str, default=""
-        A line above.
-    n_texts : int, default=1
-        How many columns hold texts and are aligned to the left; numbers go to the right.
-    """
-
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    title: str = ""
-    n_texts: int = 1
+from tenfold.system.tables import Table
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a command.
+    """The result of a command.
 
     Parameters
     ----------
     facts : JSON value
         What ``--json`` prints; NumPy numbers and arrays, paths and NaN (as null) are welcome.
-    story : sequence of Table and str
-        What is shown otherwise.
+    shown : sequence of Table and str
+        What is printed otherwise.
     exit_code : int, default=0
         1 when a wanted figure was not reached.
     """
 
     facts: Any
-    story: Sequence[Table | str] = field(default_factory=tuple)
+    shown: Sequence[Table | str] = field(default_factory=tuple)
     exit_code: int = 0
 
 
@@ -61,28 +39,11 @@ def print_outcome(outcome: Outcome, *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(as_json_text(outcome.facts) + "\n")
         return
-    for piece in outcome.story:
-        if isinstance(piece, str):
-            sys.stdout.write(piece + "\n")
-        elif sys.stdout.isatty():
+    for piece in outcome.shown:
+        if isinstance(piece, Table) and sys.stdout.isatty():
             _print_rich(piece)
         else:
-            sys.stdout.write(plain(piece) + "\n")
-
-
-def plain(table: Table) -> str:
-    """A table as aligned text.
-
-    Examples
-    --------
-    >>> from tenfold.cli.outcome import Table, plain
-    >>> print(plain(Table(["method", "AP"], [["MCSDA", "97.1"], ["CMDA", "8.0"]])))
-    method    AP
-    MCSDA   97.1
-    CMDA     8.0
-    """
-    lines = aligned([table.columns, *table.rows], table.n_texts)
-    return "\n".join([table.title, *lines] if table.title else lines)
+            sys.stdout.write(f"{piece}\n")
 
 
 def _print_rich(table: Table) -> None:
@@ -91,10 +52,10 @@ def _print_rich(table: Table) -> None:
     from rich.text import Text
 
     drawn = RichTable()
-    for place, name in enumerate(table.columns):
-        drawn.add_column(Text(name), justify="left" if place < table.n_texts else "right")
-    for row in table.rows:
-        drawn.add_row(*map(Text, row))  # Text: a label like "[b]" is no markup
+    for name, numeric in zip(table.columns, table.numeric, strict=True):
+        drawn.add_column(Text(name), justify="right" if numeric else "left")
+    for row in table.cells:
+        drawn.add_row(*(Text(cell.text) for cell in row))  # Text: a label like "[b]" is no markup
     console = Console()
     if table.title:
         console.print(Text(table.title, style="bold"))
@@ -107,7 +68,7 @@ def as_json_text(value: Any) -> str:
     Examples
     --------
     >>> import numpy as np
-    >>> from tenfold.cli.outcome import as_json_text
+    >>> from tenfold.cli.output import as_json_text
     >>> print(as_json_text({"ap": np.float64(0.5), "auc": np.nan, "ranks": (7, 7)}))
     {"ap": 0.5, "auc": null, "ranks": [7, 7]}
     """

@@ -1,0 +1,76 @@
+"""``tenfold inspect``: what a model file holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenfold.cli.options import ModelPath, load_model
+from tenfold.cli.output import Outcome
+from tenfold.system.tables import Table, times
+
+
+def inspect(model: ModelPath) -> Outcome:
+    """Show what a model file holds.
+
+    Example: tenfold inspect s7.safetensors
+    """
+    from tenfold.decisions.members import answer_of
+    from tenfold.system.model_format import read
+
+    estimator = load_model(model)
+    header, arrays = read(model)
+    decides = answer_of(estimator) == "acceptance"
+    facts = {
+        "model": model,
+        "bytes": model.stat().st_size,
+        "format": header["format"],
+        "checksum": header["checksum"],
+        "versions": header["versions"],
+        "summary": header["summary"],
+        "estimator": " ".join(repr(estimator).split()),
+        "parameters": _parameters(estimator),
+        "classes": estimator.classes_ if getattr(estimator, "needs_labels", True) else None,
+        "threshold": estimator.threshold_ if decides else None,
+        "error_rates": estimator.error_rates_ if decides else None,
+        "arrays": {name: array.shape for name, array in arrays.items()},
+    }
+    return Outcome(facts, [_table(facts)])
+
+
+def _parameters(estimator: Any) -> dict[str, Any]:
+    """Parameters of a model and of the projector inside it, without the estimators themselves."""
+    return {
+        name: value
+        for name, value in estimator.get_params().items()
+        if not hasattr(value, "get_params")
+    }
+
+
+def _classes(labels: Any) -> str:
+    if labels is None:
+        return "none, the method needs no labels"
+    names = [str(label) for label in labels.tolist()]
+    return f"{len(names)}: {', '.join(names[:6])}{', ...' * (len(names) > 6)}"
+
+
+def _table(facts: dict[str, Any]) -> Table:
+    summary = facts["summary"]
+    ranks = sorted({tuple(ranks) for ranks in summary["ranks"]})
+    converged = f"{sum(summary['converged'])} of {len(summary['converged'])}"
+    rows = [
+        ["model", facts["estimator"]],
+        ["samples", times(summary["sample_shape"])],
+        ["ranks", ", ".join(map(times, ranks[:5]))],
+        ["classes", _classes(facts["classes"])],
+        ["converged", f"{converged} in {max(summary['n_iter'])} rounds"],
+    ]
+    if facts["threshold"] is not None:
+        rates = ", ".join(f"{k.replace('_', ' ')} {v:.3f}" for k, v in facts["error_rates"].items())
+        rows.append(["threshold", f"{facts['threshold']:.6g} ({rates} held out)"])
+    versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
+    rows += [
+        ["arrays", f"{len(facts['arrays'])}, {facts['bytes']} bytes in the file"],
+        ["format", f"{facts['format']}, {facts['checksum'][:19]}..."],
+        ["written by", versions],
+    ]
+    return Table("", ["", str(facts["model"])], rows)

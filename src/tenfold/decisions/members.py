@@ -1,0 +1,104 @@
+"""What is inside a fitted estimator: its projectors, and the kind of answer it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+from sklearn.utils.validation import check_is_fitted
+
+from tenfold.decisions.classifier import ClassSpecificClassifier
+from tenfold.decisions.verifier import ClassSpecificVerifier
+from tenfold.methods.base import TensorProjector
+from tenfold.methods.class_specific import ClassSpecificProjector
+
+Answer = Literal["class", "acceptance", "score", "projection"]
+
+
+class Member(NamedTuple):
+    """One projector, and the class it was learned for (None when it serves all classes)."""
+
+    label: Any
+    projector: Any
+
+
+def answer_of(model: Any) -> Answer:
+    """What a model says about a sample.
+
+    Parameters
+    ----------
+    model : projector, verifier or bank
+        Fitted or not.
+
+    Returns
+    -------
+    {"class", "acceptance", "score", "projection"}
+        A bank names a class and scores all of them. A verifier accepts or rejects, and scores. A
+        class-specific projector scores. Any other projector only projects.
+
+    Examples
+    --------
+    >>> from tenfold import MCSDA, MPCA
+    >>> from tenfold.decisions.members import answer_of
+    >>> answer_of(MCSDA()), answer_of(MPCA())
+    ('score', 'projection')
+    """
+    if isinstance(model, ClassSpecificClassifier):
+        return "class"
+    if isinstance(model, ClassSpecificVerifier):
+        return "acceptance"
+    if isinstance(model, ClassSpecificProjector):
+        return "score"
+    if isinstance(model, TensorProjector):
+        return "projection"
+    raise TypeError(
+        f"{type(model).__name__} has no projections; pass a fitted projector, "
+        "ClassSpecificClassifier, ClassSpecificVerifier, or a search or pipeline over one"
+    )
+
+
+def unwrap(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """The model inside a search or pipeline, and what is done to samples before they reach it."""
+    steps = []
+    while True:
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif hasattr(estimator, "steps"):
+            if len(estimator.steps) > 1:
+                steps.append(estimator[:-1].transform)
+            estimator = estimator.steps[-1][1]
+        else:
+            check_is_fitted(estimator)
+            return estimator, lambda X: _applied(steps, X)
+
+
+def _applied(steps: list[Callable[[Any], Any]], X: Any) -> Any:
+    for step in steps:
+        X = step(X)
+    return X
+
+
+def members_of(estimator: Any) -> list[Member]:
+    """The projectors of an estimator with their classes: one per class for a bank, else one."""
+    model, _ = unwrap(estimator)
+    answer_of(model)  # refuses what has no projectors
+    return [Member(label_of(projector), projector) for projector in model.members_]
+
+
+def label_of(projector: Any) -> Any:
+    """The class that a projector was learned for; None when it serves all classes."""
+    if answer_of(projector) == "projection":
+        return None
+    return projector.classes_[-1] if projector.positive is None else projector.positive
+
+
+def member_for(estimator: Any, positive: Any) -> Member:
+    """The projector of one class; None takes the first."""
+    members = members_of(estimator)
+    found = [one for one in members if positive is None or one.label == positive]
+    if not found:
+        raise ValueError(
+            f"there is no projector for class {positive!r}; choose one of "
+            f"{[one.label for one in members]}"
+        )
+    return found[0]

@@ -1,0 +1,350 @@
+"""Metrics of an evaluation: what the scores and decisions of a model are worth on samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import average_precision_score, confusion_matrix, roc_auc_score, roc_curve
+
+from tenfold.decisions.members import Answer, answer_of, unwrap
+from tenfold.decisions.scores import ClassScores, class_scores, decisions_of, labels_like
+from tenfold.mathematics.accumulate import check_same_kind
+from tenfold.mathematics.algebra import Array
+from tenfold.validation import samples as check
+
+MEANS = ("average_precision", "roc_auc", "equal_error_rate")
+
+
+@dataclass(frozen=True, eq=False)
+class ClassMetrics:
+    """What the scores of one class are worth on the samples at hand.
+
+    Parameters
+    ----------
+    label : label
+        The class.
+    scores : ndarray of shape (n,)
+        The scores.
+    is_positive : ndarray of shape (n,)
+        Which samples are of the class.
+    threshold : float or None
+        Samples that score at least this are accepted; None when there is nothing to choose it by.
+    chosen_here : bool
+        Whether the threshold was chosen on these very samples, for equal errors.
+    average_precision, roc_auc, equal_error_rate : float or None
+        Shares; None when one of the two groups has no sample.
+    """
+
+    label: Any
+    scores: Array
+    is_positive: Array
+    threshold: float | None
+    chosen_here: bool
+    average_precision: float | None = None
+    roc_auc: float | None = None
+    equal_error_rate: float | None = None
+
+    @property
+    def n_positive(self) -> int:
+        """Samples of the class."""
+        return int(self.is_positive.sum())
+
+    @property
+    def n_others(self) -> int:
+        """Samples of other classes."""
+        return len(self.scores) - self.n_positive
+
+    @property
+    def false_rejects(self) -> int:
+        """Samples of the class below the threshold."""
+        return int((self.is_positive & ~self.accepted).sum())
+
+    @property
+    def false_accepts(self) -> int:
+        """Other samples at or above the threshold."""
+        return int((~self.is_positive & self.accepted).sum())
+
+    @property
+    def accepted(self) -> Array:
+        """Which samples score at least the threshold."""
+        return self.scores >= (np.inf if self.threshold is None else self.threshold)
+
+    def hardest(self, n: int) -> tuple[Array, Array]:
+        """Positions of the n worst samples of the class, and of the n best of the others."""
+        order = np.argsort(self.scores, kind="stable")
+        own = order[self.is_positive[order]]
+        others = order[~self.is_positive[order]][::-1]
+        return own[:n], others[:n]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """A model on labelled samples, in figures.
+
+    Parameters
+    ----------
+    model : bank, verifier or class-specific projector
+        The model.
+    y : ndarray of shape (n,)
+        The labels, in the type of the model's classes.
+    classes : list of ClassMetrics
+        One per class of a bank, else one.
+    decisions : ndarray of shape (n,) or None
+        What a bank decides; None for other models.
+    """
+
+    model: Any
+    y: Array
+    classes: list[ClassMetrics]
+    decisions: Array | None
+
+    @property
+    def answer(self) -> Answer:
+        """The kind of answer that the model gives."""
+        return answer_of(self.model)
+
+    @property
+    def average_precision(self) -> float:
+        """Mean average precision over the classes that have samples here."""
+        return self._mean("average_precision")
+
+    @property
+    def roc_auc(self) -> float:
+        """Mean area under the ROC curve over the classes that have samples here."""
+        return self._mean("roc_auc")
+
+    @property
+    def equal_error_rate(self) -> float:
+        """Mean equal error rate over the classes that have samples here."""
+        return self._mean("equal_error_rate")
+
+    @property
+    def accuracy(self) -> float:
+        """Share of right decisions of a bank; a label that it does not know counts as wrong."""
+        return float(np.mean(self.decisions == self.y))
+
+    @cached_property
+    def is_known(self) -> Array:
+        """Which samples are of a class that the model knows, shape (n,)."""
+        classes = set(self.model.classes_.tolist())
+        known = np.array([label in classes for label in self.y.tolist()])
+        if not known.any():
+            self._refuse()
+        return known
+
+    def as_dict(self) -> dict[str, Any]:
+        """All figures by name: per class, their means, and the confusion of decisions."""
+        facts: dict[str, Any] = {
+            "kind": type(self.model).__name__,
+            "samples": len(self.y),
+            **{name: getattr(self, name) for name in MEANS},
+            "classes": [
+                {"class": one.label, "samples": one.n_positive}
+                | {name: getattr(one, name) for name in MEANS}
+                for one in self.classes
+            ],
+        }
+        if self.answer == "class":
+            facts |= {"accuracy": self.accuracy, "confusion": self._confusion()}
+        elif self.answer == "acceptance":
+            (one,) = self.classes
+            facts |= {
+                "threshold": self.model.threshold_,
+                "false_accept_rate": one.false_accepts / max(one.n_others, 1),
+                "false_reject_rate": one.false_rejects / one.n_positive,
+                "confusion": _acceptances(one),
+            }
+        return facts
+
+    def _mean(self, name: str) -> float:
+        figures = [getattr(one, name) for one in self.classes]
+        present = [figure for figure in figures if figure is not None]
+        if not present:
+            self._refuse()
+        return float(np.mean(present))
+
+    def _refuse(self) -> None:
+        here = np.unique(self.y.astype(str))
+        if any(one.n_positive for one in self.classes):  # then there are no others
+            raise ValueError(
+                f"all samples are of class {here[0]}; metrics need samples of other classes, too"
+            )
+        raise ValueError(
+            f"labels do not match: the model knows {_some(self.model.classes_)} and the data hold "
+            f"{_some(here)}; metrics need samples of a class it knows, and others"
+        )
+
+    def _confusion(self) -> dict[str, Any]:
+        """Counts by label and decision; labels the model does not know are rows, too."""
+        labels, decided = self.y.astype(str), np.asarray(self.decisions).astype(str)
+        known = np.unique(np.asarray(self.decisions)).astype(str)
+        names = list(dict.fromkeys([*known.tolist(), *sorted({*labels, *decided})]))
+        counts = confusion_matrix(labels, decided, labels=names)
+        return {"labels": names, "decisions": names, "counts": counts.tolist()}
+
+
+def evaluate(estimator: Any, X: Any, y: Any) -> Evaluation:
+    """Measure a fitted model on labelled samples, best those that it was not fitted on.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        A class-specific projector, a verifier or a bank, or a search or pipeline over one.
+    X : array-like or store of shape (n, I_1, ..., I_K)
+        The samples.
+    y : array-like of shape (n,)
+        Their labels. "7" and 7 are the same class.
+
+    Returns
+    -------
+    Evaluation
+        Average precision, area under the ROC curve and equal error rate per class, and decisions.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from tenfold import MCSDA, ClassSpecificClassifier
+    >>> from tenfold.decisions.metrics import evaluate
+    >>> X, y = load_digits().images, load_digits().target
+    >>> bank = ClassSpecificClassifier(MCSDA(ranks=(5, 5), tol=0.1)).fit(X[:900], y[:900])
+    >>> round(evaluate(bank, X[900:], y[900:]).accuracy, 2)
+    0.87
+    """
+    model, _ = unwrap(estimator)
+    y = labels_like(y, model.classes_)
+    found = class_scores(estimator, X, y)
+    decisions = None
+    if answer_of(model) == "class":
+        scores = np.stack([one.scores for one in found], axis=1)
+        decisions = decisions_of(model, X, scores, estimator.predict)
+    return Evaluation(model, y, [class_metrics(one) for one in found], decisions)
+
+
+def class_metrics(found: ClassScores) -> ClassMetrics:
+    """Metrics of the scores of one class.
+
+    Parameters
+    ----------
+    found : ClassScores
+        Scores, and which samples are positive.
+
+    Returns
+    -------
+    ClassMetrics
+        A model without a threshold gets the one at which both errors are equal here.
+    """
+    label, scores, is_positive, threshold = found
+    if not 0 < is_positive.sum() < len(scores):
+        return ClassMetrics(label, scores, is_positive, threshold, False)
+    rate, equal_at = equal_errors(scores, is_positive)
+    return ClassMetrics(
+        label,
+        scores,
+        is_positive,
+        equal_at if threshold is None else float(threshold),
+        threshold is None,
+        float(average_precision_score(is_positive, scores)),
+        float(roc_auc_score(is_positive, scores)),
+        rate,
+    )
+
+
+def equal_errors(scores: Array, is_positive: Array) -> tuple[float, float]:
+    """The equal error rate and its threshold.
+
+    Among all thresholds, the one at which the shares of false accepts and of false rejects
+    differ least; the rate is their mean.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        The larger, the more like the class.
+    is_positive : ndarray of shape (n,)
+        Which samples are of the class; some, but not all.
+
+    Returns
+    -------
+    rate : float
+        Between 0 and 1.
+    threshold : float
+        Samples that score at least this are accepted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.decisions.metrics import equal_errors
+    >>> equal_errors(np.array([1.0, 3.0, 2.0, 4.0]), np.array([False, False, True, True]))
+    (0.5, 3.0)
+    """
+    false_accepts, true_accepts, thresholds = roc_curve(
+        is_positive, scores, drop_intermediate=False
+    )
+    false_rejects = 1 - true_accepts
+    best = 1 + int(np.argmin(np.abs(false_accepts - false_rejects)[1:]))  # [0] accepts nobody
+    return float(false_accepts[best] + false_rejects[best]) / 2, float(thresholds[best])
+
+
+def _acceptances(one: ClassMetrics) -> dict[str, Any]:
+    own, others = one.n_positive - one.false_rejects, one.n_others - one.false_accepts
+    return {
+        "labels": [str(one.label), "others"],
+        "decisions": ["accepted", "rejected"],
+        "counts": [[own, one.false_rejects], [one.false_accepts, others]],
+    }
+
+
+def _some(labels: Any) -> str:
+    return ", ".join(map(str, labels[:5])) + ("..." if len(labels) > 5 else "")
+
+
+def mean_average_precision(bank: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """Average precision of every class's own model at finding its class, averaged over classes.
+
+    This is how the paper judges face verification: the model of each person ranks all samples.
+    Whether distances are normalised makes no difference, because every ranking is of one model.
+
+    Parameters
+    ----------
+    bank : ClassSpecificClassifier
+        Fitted.
+    X : array-like of shape (n, I_1, ..., I_K)
+        The samples.
+    y : array-like of shape (n,)
+        Their labels. Classes of the bank without a sample here are left out of the mean.
+    sample_weight : array-like of shape (n,), default=None
+        Sample weights.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from tenfold import MCSDA, ClassSpecificClassifier, RankSearchCV, mean_average_precision
+    >>> X, y = load_digits().images[:600], load_digits().target[:600]
+    >>> bank = ClassSpecificClassifier(MCSDA(tol=1.0))
+    >>> search = RankSearchCV(bank, [(2, 2), (5, 5)], cv=3, scoring=mean_average_precision)
+    >>> search.fit(X, y).best_params_
+    {'projector__ranks': (5, 5)}
+    """
+    distances = np.asarray(bank.distances(X))
+    y = check.check_labels(bank, distances, y)
+    check_same_kind(y, bank.classes_)
+    present = np.flatnonzero(np.isin(bank.classes_, y))
+    if not len(present):
+        raise ValueError(
+            f"none of the labels {np.unique(y)[:5].tolist()} is a class of the bank, so no model "
+            "has anything to find; pass samples of its classes"
+        )
+    found = [
+        average_precision_score(
+            y == bank.classes_[c], -distances[:, c], sample_weight=sample_weight
+        )
+        for c in present
+    ]
+    return float(np.mean(found))

@@ -1,0 +1,230 @@
+"""Methods compared on the same folds by the same metrics."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from tenfold.decisions.classifier import ClassSpecificClassifier
+from tenfold.decisions.members import answer_of
+from tenfold.decisions.metrics import class_metrics
+from tenfold.decisions.scores import ClassScores
+from tenfold.mathematics.algebra import Array
+from tenfold.selection.automatic_ranks import class_mean_distances, search_ranks, stratified_folds
+from tenfold.system.progress import progress
+from tenfold.system.tables import Cell, Table, number, percent, times
+
+INNER_FOLDS = 3  # of the rank search inside the training samples of a fold
+
+
+@dataclass(frozen=True)
+class MethodFigures:
+    """Figures of one method, or of one method on one fold."""
+
+    method: str
+    ranks: tuple[int, ...]  # the most frequent ones
+    average_precision: float  # mean over classes and folds
+    deviation: float  # of the average precision over folds
+    roc_auc: float
+    accuracy: float | None  # None when one class alone is compared
+    converged: bool  # every model of every fold
+    seconds: float  # to fit one fold
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `compare` found, best method first.
+
+    Parameters
+    ----------
+    methods : list of MethodFigures
+        One per method, by falling average precision.
+    n_samples, n_classes, n_folds : int
+        What they were compared on.
+    sample_shape : tuple of int
+        The shape of a sample.
+    positive : label or None
+        The class that was told from the rest; None when every class was.
+    """
+
+    methods: list[MethodFigures]
+    n_samples: int
+    n_classes: int
+    n_folds: int
+    sample_shape: tuple[int, ...]
+    positive: Any
+
+    @property
+    def table(self) -> Table:
+        """One row per method; ``print`` shows it."""
+        columns = ["method", "ranks", "average precision", "ROC AUC", "accuracy", "fit (s)"]
+        rows = [self._row(one) for one in self.methods]
+        if self.positive is not None:
+            columns.pop(4)
+            rows = [row[:4] + row[5:] for row in rows]
+        title = (
+            f"{self.n_samples} samples of {times(self.sample_shape)}, {self.n_classes} classes, "
+            f"{self.n_folds} folds; % ± deviation over folds"
+        )
+        return Table(title, columns, rows)
+
+    def _row(self, one: MethodFigures) -> list[Cell | str]:
+        precision = f"{100 * one.average_precision:.1f} ± {100 * one.deviation:.1f}"
+        return [
+            one.method,
+            times(one.ranks),
+            Cell(precision, one.average_precision),
+            percent(one.roc_auc),
+            percent(one.accuracy),
+            number(one.seconds, "{:.2f}"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.table)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All figures by name."""
+        return asdict(self)
+
+
+def compare(
+    methods: Sequence[Any],
+    X: Any,
+    y: Any,
+    *,
+    positive: Any = None,
+    search: bool = False,
+    cv: int = 5,
+    random_state: int = 0,
+    verbose: bool | None = None,
+) -> Comparison:
+    """Compare methods by cross-validation, all of them on the same folds.
+
+    A class is told from the rest by the distance from its mean: in its own subspace for
+    class-specific methods, else in the subspace of all classes. Figures are means over classes and
+    folds; accuracy is that of the nearest mean.
+
+    Parameters
+    ----------
+    methods : sequence of projectors
+        Not fitted, such as ``[MCSDA((5, 5)), CMDA((5, 5))]``.
+    X : array-like of shape (n, I_1, ..., I_K)
+        The samples.
+    y : array-like of shape (n,)
+        Their labels.
+    positive : label or None, default=None
+        Compare on this class alone; None means on every class.
+    search : bool, default=False
+        Search the ranks of each method in the training samples of every fold.
+    cv : int, default=5
+        How many stratified folds; fewer when a class has fewer samples.
+    random_state : int, default=0
+        Seed of the shuffle into folds.
+    verbose : bool or None, default=None
+        A progress bar; None means on a terminal.
+
+    Returns
+    -------
+    Comparison
+        Its `methods` hold the figures, its `table` shows them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from tenfold import CMDA, MCSDA, compare
+    >>> X, y = load_digits().images[:300], load_digits().target[:300]
+    >>> found = compare([CMDA((4, 4), tol=0.1), MCSDA((4, 4), tol=0.1)], X, y, cv=3)
+    >>> [one.method for one in found.methods]
+    ['MCSDA', 'CMDA']
+    """
+    X, y = np.asarray(X), np.asarray(y)
+    splits = list(stratified_folds(y, cv, random_state).split(X, y))
+    with progress("comparing", len(methods) * len(splits), verbose) as bar:
+        figures = [_figures(method, X, y, splits, positive, search, bar) for method in methods]
+    figures.sort(key=lambda one: -one.average_precision)
+    n_classes = len(np.unique(y))
+    return Comparison(figures, len(X), n_classes, len(splits), tuple(X.shape[1:]), positive)
+
+
+def _figures(
+    method: Any,
+    X: Array,
+    y: Array,
+    splits: list[tuple[Array, Array]],
+    positive: Any,
+    search: bool,
+    bar: Any,
+) -> MethodFigures:
+    """Figures of one method, means over folds."""
+    folds = []
+    for train, test in splits:
+        bar.advance(0, type(method).__name__)
+        folds.append(_figures_of_fold(method, X, y, train, test, positive, search))
+        bar.advance(1, type(method).__name__)
+
+    def mean(name: str) -> float:
+        return float(np.mean([getattr(one, name) for one in folds]))
+
+    return MethodFigures(
+        folds[0].method,
+        Counter(one.ranks for one in folds).most_common(1)[0][0],
+        mean("average_precision"),
+        float(np.std([one.average_precision for one in folds])),
+        mean("roc_auc"),
+        None if folds[0].accuracy is None else mean("accuracy"),
+        all(one.converged for one in folds),
+        mean("seconds"),
+    )
+
+
+def _figures_of_fold(
+    method: Any, X: Array, y: Array, train: Array, test: Array, positive: Any, search: bool
+) -> MethodFigures:
+    model = clone(method)
+    if answer_of(model) == "score":
+        alone = positive is not None
+        model = model.set_params(positive=positive) if alone else ClassSpecificClassifier(model)
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # `converged` says it once for all
+        if search:
+            inner = stratified_folds(y[train], INNER_FOLDS)
+            model = search_ranks(model, X[train], y[train], inner, verbose=False).estimator
+        else:
+            model.fit(X[train], y[train])
+    seconds = time.perf_counter() - start
+    classes, distances = _distances(model, X, y, train, test)
+    measured = [
+        class_metrics(ClassScores(c, -distances[:, k], y[test] == c, None))
+        for k, c in enumerate(classes)
+        if positive is None or c == positive
+    ]
+    nearest = classes[distances.argmin(axis=1)]
+    return MethodFigures(
+        type(method).__name__,
+        Counter(member.ranks_ for member in model.members_).most_common(1)[0][0],
+        float(np.mean([one.average_precision for one in measured])),
+        0.0,
+        float(np.mean([one.roc_auc for one in measured])),
+        float(np.mean(nearest == y[test])) if positive is None else None,
+        all(member.converged_ for member in model.members_),
+        seconds,
+    )
+
+
+def _distances(model: Any, X: Array, y: Array, train: Array, test: Array) -> tuple[Array, Array]:
+    """The classes, and the distance of every test sample from the mean of each."""
+    answer = answer_of(model)
+    if answer == "class":
+        return model.classes_, model.distances(X[test])
+    if answer == "score":
+        return np.array([model.positive]), -model.decision_function(X[test])[:, None]
+    return class_mean_distances(model, X[train], y[train], X[test])
