@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tenfold.methods.learning import Models
 
 import reference
 from reference import problem, projector
@@ -16,7 +17,6 @@ from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.sample_statistics import SampleStatistics
 from tenfold.mathematics.solvers import SOLVERS, ratio_trace, trace_ratio
 from tenfold.methods.class_specific import class_specific
-from tenfold.methods.learning import Models
 from tenfold.system.threads import over_threads
 
 seeds = st.integers(0, 2**32 - 1)

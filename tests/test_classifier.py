@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import reference
 from reference import distance, problem
 from tenfold import CSDA, MCSDA, MPCA, ClassSpecificClassifier, mean_average_precision
-from tenfold.methods.folds import stratified_splits
+from tenfold.decisions.folds import stratified_splits
 
 X, y = problem((5, 4), classes=4, per_class=15, seed=3)
 NEW = problem((5, 4), classes=4, per_class=5, seed=3)[0] + 0.1

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from tenfold import MCSDA, ClassSpecificClassifier, distances
-from tenfold.methods.distances import Subspaces, minus_distances
+from tenfold.decisions.distances import Subspaces
+from tenfold.mathematics.subspace import minus_distances
 
 
 def members(shape, n_models, offset, seed=0):

@@ -28,8 +28,9 @@ from tenfold import (
     gather_moments,
 )
 from tenfold.mathematics.stores import BlockError
+from tenfold.mathematics.tuning import FAN_IN
 from tenfold.methods import ALL_METHODS
-from tenfold.system.dask_array import FAN_IN, DaskSamples
+from tenfold.system.dask_array import DaskSamples
 
 N, SHAPE = 240, (6, 5)
 EXACT = 1e-8  # what the issue asks for

@@ -10,13 +10,13 @@ from sklearn.model_selection import (
     StratifiedKFold,
     TimeSeriesSplit,
 )
+from tenfold.methods.folds import fold_statistics, held_out, positions, stratified_splits
 
 from reference import problem
 from tenfold import MCSDA, MPCA, ClassMoments, ClassSpecificClassifier
 from tenfold.mathematics.sample_statistics import Workload
 from tenfold.mathematics.stores import StoredSamples
 from tenfold.methods import folds as module
-from tenfold.methods.folds import fold_statistics, held_out, positions, stratified_splits
 
 X, y = problem((4, 3), classes=3, per_class=150, seed=1)
 WORK = Workload(1, 20, (2, 2))

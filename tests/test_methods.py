@@ -19,9 +19,9 @@ from tensorly.decomposition import partial_tucker
 import reference
 from reference import distance, problem, projector
 from tenfold import CMDA, CSDA, DATER, DGTDA, GTDA, MCSDA, MPCA, ClassMoments
-from tenfold.mathematics.algebra import row_blocks
+from tenfold.mathematics.accumulate import row_blocks
+from tenfold.mathematics.criteria import automatic_shrinkage
 from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
-from tenfold.methods.class_specific import automatic_shrinkage
 
 RIDGE = 0.1
 SHAPES = {1: (6,), 2: (5, 4), 3: (4, 3, 3), 4: (3, 2, 3, 2)}

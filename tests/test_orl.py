@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import average_precision_score
+from tenfold.methods.learning import Models
 
 from tenfold import CMDA, CSDA, MCSDA, ClassSpecificClassifier
 from tenfold.datasets import load_orl
 from tenfold.mathematics.sample_statistics import SampleStatistics, Workload
-from tenfold.methods.learning import Models
 
 pytestmark = pytest.mark.realdata
 

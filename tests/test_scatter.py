@@ -2,17 +2,17 @@
 
 import numpy as np
 import pytest
+from tenfold.mathematics.packing import pack_projectors, pack_table, unpack
+from tenfold.mathematics.parts import SamplePart, TablePart
+from tenfold.methods.learning import Models
 
 import reference
 from reference import problem, relative_error
 from tenfold.mathematics.cost import moments_pay, statistics_of
 from tenfold.mathematics.moments import ClassMoments
-from tenfold.mathematics.packing import pack_projectors, pack_table, unpack
-from tenfold.mathematics.parts import SamplePart, TablePart
 from tenfold.mathematics.sample_statistics import SampleStatistics, SpanStatistics, Workload
 from tenfold.mathematics.scatter import Scatter
 from tenfold.methods.class_specific import class_specific
-from tenfold.methods.learning import Models
 from tenfold.methods.multi_class import MultiClassProjector
 
 SHAPES = [(6,), (5, 4), (3, 4, 2), (2, 3, 2, 3)]

@@ -10,9 +10,12 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils.validation import check_is_fitted
 
+from tenfold.decisions.folds import fold_models, positions
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.fold_statistics import Split
+from tenfold.mathematics.stores import over_blocks
+from tenfold.methods.base import Labels, Shape
 from tenfold.methods.class_specific import ClassSpecificProjector
-from tenfold.methods.folds import Split, held_out, positions
 from tenfold.methods.saving import Savable
 from tenfold.validation import samples as check
 
@@ -64,6 +67,14 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
     True
     """
 
+    projector_: ClassSpecificProjector
+    threshold_: float
+    error_rates_: dict[str, float]
+    classes_: Labels
+    sample_shape_: Shape
+    n_features_in_: int
+    feature_names_in_: Labels
+
     def __init__(
         self,
         projector: Any,
@@ -83,7 +94,8 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
-            The samples.
+            The samples. A store is read once for all statistics, and once for the scores of
+            samples that were held out.
         y : array-like of shape (n,)
             Class labels, at least two.
         sample_weight : array-like of shape (n,), default=None
@@ -94,28 +106,29 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
         self
             The fitted verifier.
         """
-        self._check_parameters()
-        model = self._model()
-        fresh, checked, labels, weight = model._prepared(X, y, sample_weight)
-        labels, weight = check.in_memory(labels, weight)
-        label = fresh.classes_[fresh._positive()]
-        fresh.set_params(positive=label)  # in a fold without it, None would mean another class
+        self.check_parameters()
+        model = self.model()
+        described, X, labels, weight = model.first_batch(X, y, sample_weight)
+        classes = check.present_labels(labels, weight)
+        label = classes[model.positive_in(classes)]
+        model.set_params(positive=label)  # in a fold without it, None would mean another class
         is_positive = labels == label
         counted = np.ones(len(labels)) if weight is None else weight
-        splits = self._splits(is_positive, counted > 0, checked, labels)
+        splits = self._splits(is_positive, counted > 0, X, labels)
+        folds = fold_models(model, described, X, labels, weight, splits)
         scores = np.full(len(labels), np.nan)
-        for test, fold in held_out(fresh, checked, labels, weight, splits):
-            scores[test] = fold._scores(checked[test])
+        for (_, test), fold in zip(splits, folds, strict=False):
+            scores[test] = over_blocks(X[test], fold.scoring())
         held = ~np.isnan(scores) & (counted > 0)
         threshold, rates = self._threshold(scores[held], is_positive[held], counted[held])
-        self.projector_ = model.fit(X, y, sample_weight)
-        self.threshold_, self.error_rates_ = threshold, rates
-        for name in ("classes_", "sample_shape_", "n_features_in_", "feature_names_in_"):
-            if hasattr(model, name):
-                setattr(self, name, getattr(model, name))
+        whole = next(folds).set_params(positive=self.model().positive)
+        self.projector_, self.threshold_, self.error_rates_ = whole, threshold, rates
+        self.classes_ = whole.classes_
+        vars(self).pop("feature_names_in_", None)
+        vars(self).update(described)
         return self
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         check.check_class_specific(self.projector, ClassSpecificProjector)
         asked = self.positive, self.projector.positive
         for positive in asked:
@@ -131,7 +144,7 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
                 f"false_accept_rate is {rate!r}; expected a number from 0 to 1, or 'equal'"
             )
 
-    def _model(self) -> Any:
+    def model(self) -> Any:
         """The projector for the class to verify, not fitted."""
         model = clone(self.projector)
         return model if self.positive is None else model.set_params(positive=self.positive)
@@ -186,6 +199,12 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
         if own.any():
             rates["false_rejects"] = float(rejected_own[best] / own.sum())
         return float(candidates[best]), rates
+
+    @property
+    def members_(self) -> list[ClassSpecificProjector]:
+        """The fitted projectors of the model: one."""
+        check_is_fitted(self, "projector_")
+        return [self.projector_]
 
     def decision_function(self, X: Any) -> Array:
         """Minus the distance to the positive mean in the subspace.

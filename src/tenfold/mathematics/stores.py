@@ -22,13 +22,12 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.sparse import issparse
 
-from tenfold.mathematics.algebra import BLOCK_BYTES, Array
+from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import Batch, ClassMoments
+from tenfold.mathematics.tuning import BLOCK_BYTES, LARGEST_CHUNK
 
 T = TypeVar("T")  # what blocks give; it can be added
 BlockWork = Callable[[Array, Array | None, Array | None], T]  # samples, labels, weights
-
-LARGEST_CHUNK = 2**30  # bytes; a chunk of a store up to this size is read whole
 
 
 class BlockError(RuntimeError):
