@@ -38,7 +38,7 @@ from tenfold import (
     ClassSpecificVerifier,
     RankSearchCV,
 )
-from tenfold.methods import folds as folds_module
+from tenfold.mathematics import fold_statistics as folds_module
 
 DIGITS, TARGET = load_digits().images[:700] / 16, load_digits().target[:700]
 X, y = problem((5, 4), classes=3, per_class=20, seed=6, spread=0.5)
@@ -272,7 +272,7 @@ def test_all_candidates_of_a_fold_are_one_stack(monkeypatch):
 
 def test_stacks_of_any_size_give_the_same_scores(monkeypatch):
     whole = quiet(RankSearchCV(MCSDA(positive=1, max_iter=3), RANKS, cv=3), X, y)
-    monkeypatch.setattr("tenfold.selection.stacks.STACK_NUMBERS", 1)
+    monkeypatch.setattr("tenfold.selection.candidates.STACK_NUMBERS", 1)
     single = quiet(RankSearchCV(MCSDA(positive=1, max_iter=3), RANKS, cv=3), X, y)
     for f in range(3):
         key = f"split{f}_test_score"
