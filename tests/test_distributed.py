@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-import tenfold.mathematics.cost
 import tenfold.system.dask_array
 from tenfold import (
     CMDA,
@@ -128,10 +127,10 @@ def test_flat_rows_are_folded(data):
     assert_same_model(quiet(MCSDA, sample_shape=SHAPE).fit(flat, y), quiet(MCSDA).fit(X, y))
 
 
-def test_moments_that_do_not_fit_give_way_to_passes_on_the_cluster(data, monkeypatch):
+def test_moments_that_do_not_fit_give_way_to_passes_on_the_cluster(data, allow):
     X, y, _ = data
     reference = quiet(MCSDA).fit(X, y)
-    monkeypatch.setattr(tenfold.mathematics.cost, "MEMORY_BUDGET", 8 * 30 * 30)
+    allow(8 * 30 * 30)
     assert_same_model(quiet(MCSDA).fit(uneven(X, np.random.default_rng(0)), y), reference)
 
 

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-import tenfold.mathematics.cost
 import tenfold.mathematics.stores
 from tenfold import (
     CMDA,
@@ -163,30 +162,30 @@ def test_without_moments_there_is_one_pass_per_mode_and_round(Method, data):
     assert max(stop - start for start, stop in store.read) == BLOCK
 
 
-def test_moments_that_do_not_fit_the_budget_give_way_to_passes(data, monkeypatch):
+def test_moments_that_do_not_fit_the_budget_give_way_to_passes(data, allow):
     X, y, _ = data
     reference = quiet(MCSDA).fit(X, y)
-    monkeypatch.setattr(tenfold.mathematics.cost, "MEMORY_BUDGET", 8 * 30 * 30)
+    allow(8 * 30 * 30)
     store = Recorder(X)
     assert_same_model(quiet(MCSDA).fit(store, y), reference)
     assert store.n_read > N
 
 
-def test_scatters_beyond_the_budget_are_refused_with_advice(data, monkeypatch):
+def test_scatters_beyond_the_budget_are_refused_with_advice(data, allow):
     X, y, _ = data
-    monkeypatch.setattr(tenfold.mathematics.cost, "MEMORY_BUDGET", 8 * 20)
+    allow(8 * 20)
     with pytest.raises(ValueError, match=r"6 x 6 numbers do not fit.*MPCA\(ranks=0.999\)"):
         quiet(MCSDA).fit(Recorder(X), y)
 
 
-def test_few_long_vectors_are_solved_in_their_span(data, monkeypatch):
+def test_few_long_vectors_are_solved_in_their_span(data, allow):
     X, y, _ = data
-    monkeypatch.setattr(tenfold.mathematics.cost, "MEMORY_BUDGET", 3 * 8 * 20 * 30)
+    allow(3 * 8 * 20 * 30)
     reference = CSDA(ranks=3).fit(X[:20], y[:20])
     assert_same_model(CSDA(ranks=3).fit(Recorder(X[:20]), y[:20]), reference)
 
 
-def test_automatic_shrinkage_asks_for_moments(data, monkeypatch):
+def test_automatic_shrinkage_asks_for_moments(data):
     X, y, _ = data
     automatic = quiet(MCSDA, shrinkage="auto")
     reference = clone(automatic).fit(X, y)

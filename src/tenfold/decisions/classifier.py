@@ -30,6 +30,7 @@ from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.stores import over_blocks
 from tenfold.methods.base import Described, Learner, Shape
 from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.validation import parameters
 from tenfold.validation import samples as check
 
 
@@ -96,6 +97,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
     projectors_: list[ClassSpecificProjector]
     spreads_: Array
     classifier_: Any
+    _stacked: tuple[list[Any], Subspaces] | None = None  # what was stacked last, and its stack
 
     def __init__(
         self, projector: Any, *, normalise: bool = True, classifier: Any = None, cv: Any = 5
@@ -133,8 +135,8 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
 
     def check_parameters(self) -> None:
         """Refuse parameters that no data could make right."""
-        check.check_class_specific(self.projector, ClassSpecificProjector)
-        check.check_flag("normalise", self.normalise)
+        parameters.check_class_specific(self.projector, ClassSpecificProjector)
+        parameters.check_flag("normalise", self.normalise)
         self.projector.check_parameters()
 
     def workload(self, shape: Shape, classes: Array) -> Workload:
@@ -149,7 +151,8 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
 
     def recipe(self) -> Recipe:
         """How the problem of every projector is solved."""
-        return self.projector.recipe()
+        recipe: Recipe = self.projector.recipe()
+        return recipe
 
     def learned(
         self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
@@ -252,11 +255,15 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
 
     def _subspaces(self) -> Subspaces:
         """The subspaces of all classes, stacked once: for one sample that takes the most time."""
-        learned = [what for m in self.projectors_ for what in (m.projections_, m.mean_)]
-        known, stack = vars(self).get("_stacked", ([], None))
-        if stack is None or len(known) != len(learned) or not all(map(is_, known, learned)):
-            stack = Subspaces.stacked(learned[::2], learned[1::2])
-            self._stacked = learned, stack
+        projections = [member.projections_ for member in self.projectors_]
+        means = [member.mean_ for member in self.projectors_]
+        learned = [*projections, *means]
+        if self._stacked is not None:
+            known, stack = self._stacked
+            if len(known) == len(learned) and all(map(is_, known, learned)):
+                return stack
+        stack = Subspaces.stacked(projections, means)
+        self._stacked = learned, stack
         return stack
 
     def __getstate__(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.fold_statistics import Split, fold_statistics
 from tenfold.methods.base import Described, Learner
+from tenfold.validation import parameters
 from tenfold.validation import samples as check
 
 
@@ -67,7 +68,7 @@ def stratified_splits(cv: Any, y: Array, weight: Array | None) -> list[Split]:
                 "a class has 1 sample only, so its distances cannot be out of fold; classifier="
                 "... needs at least 2 samples of every class"
             )
-        n_folds = min(check.check_number("cv", cv, 2, integer=True), int(counts.min()))
+        n_folds = min(parameters.check_number("cv", cv, 2, integer=True), int(counts.min()))
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
         return [(used[a], used[b]) for a, b in folds.split(used, y[used])]
     splits = positions(check_cv(cv).split(np.zeros(len(y)), y), len(y))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import average_precision_score
 
+from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.validation import samples as check
 
 
@@ -44,7 +45,7 @@ def mean_average_precision(bank: Any, X: Any, y: Any, sample_weight: Any = None)
     """
     distances = np.asarray(bank.distances(X))
     y = check.check_labels(bank, distances, y)
-    check.check_same_kind(y, bank.classes_)
+    check_same_kind(y, bank.classes_)
     present = np.flatnonzero(np.isin(bank.classes_, y))
     if not len(present):
         raise ValueError(

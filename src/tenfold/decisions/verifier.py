@@ -17,6 +17,7 @@ from tenfold.mathematics.stores import over_blocks
 from tenfold.methods.base import Labels, Shape
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.methods.saving import Savable
+from tenfold.validation import parameters
 from tenfold.validation import samples as check
 
 RATE_ROUNDING = 1e-12  # a rate of exactly the wanted share counts as kept
@@ -122,24 +123,27 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
         held = ~np.isnan(scores) & (counted > 0)
         threshold, rates = self._threshold(scores[held], is_positive[held], counted[held])
         whole = next(folds).set_params(positive=self.model().positive)
+        for name in self.learned_attributes():
+            delattr(self, name)
+        self.__dict__.update(described)
         self.projector_, self.threshold_, self.error_rates_ = whole, threshold, rates
         self.classes_ = whole.classes_
-        vars(self).pop("feature_names_in_", None)
-        vars(self).update(described)
         return self
 
     def check_parameters(self) -> None:
-        check.check_class_specific(self.projector, ClassSpecificProjector)
+        """Refuse parameters that no data could make right."""
+        parameters.check_class_specific(self.projector, ClassSpecificProjector)
         asked = self.positive, self.projector.positive
         for positive in asked:
-            check.check_one_label(positive)
+            parameters.check_one_label(positive)
         if None not in asked and asked[0] != asked[1]:
             raise ValueError(
-                f"positive is {check.plain(asked[0])!r}, but that of the projector is "
-                f"{check.plain(asked[1])!r}; expected one class to verify; set only one of them"
+                f"positive is {parameters.plain(asked[0])!r}, but that of the projector is "
+                f"{parameters.plain(asked[1])!r}; expected one class to verify; set only one of "
+                "them"
             )
         rate = self.false_accept_rate
-        if rate != "equal" and not (isinstance(rate, Real) and 0 <= rate <= 1):
+        if rate != "equal" and not (isinstance(rate, Real) and 0 <= float(rate) <= 1):
             raise ValueError(
                 f"false_accept_rate is {rate!r}; expected a number from 0 to 1, or 'equal'"
             )
@@ -153,7 +157,7 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
         """Folds in which every training part has positive and other samples that count."""
         if not isinstance(self.cv, Integral):
             return positions(check_cv(self.cv).split(X, y), len(y))
-        n_folds = check.check_number("cv", self.cv, 2, integer=True)
+        n_folds = parameters.check_number("cv", self.cv, 2, integer=True)
         own, others = np.flatnonzero(is_positive & counts), np.flatnonzero(~is_positive & counts)
         if len(others) < 2:
             raise ValueError(
@@ -236,7 +240,8 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
             Positive numbers.
         """
         distance = -np.asarray(self.decision_function(X))
-        return np.divide(1.0, distance, out=np.full(distance.shape, np.inf), where=distance > 0)
+        infinite = np.full(distance.shape, np.inf)
+        return np.asarray(np.divide(1.0, distance, out=infinite, where=distance > 0))
 
     def predict(self, X: Any) -> Array:
         """Whether each sample is accepted.
@@ -251,7 +256,8 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
         ndarray of bool of shape (n,)
             True where the score reaches `threshold_`.
         """
-        return self.decision_function(X) >= self.threshold_
+        accepted: Array = self.decision_function(X) >= self.threshold_
+        return accepted
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Average precision of `decision_function` at finding the positive class.

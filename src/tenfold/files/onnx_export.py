@@ -20,7 +20,7 @@ from tenfold.mathematics.algebra import Array
 from tenfold.methods.base import TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.system.atomic_write import write_whole
-from tenfold.validation.samples import check_option
+from tenfold.validation.parameters import check_option
 
 OPSET, IR_VERSION = 18, 8  # of 2022: new enough for all we need, old enough for most runtimes
 

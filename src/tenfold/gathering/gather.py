@@ -21,6 +21,7 @@ from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import Batch, ClassMoments
 from tenfold.mathematics.stores import Source, StoredSamples, part_of
 from tenfold.system.progress import progress
+from tenfold.validation import parameters
 from tenfold.validation import samples as check
 from tenfold.validation.large_input import as_source, is_dask
 
@@ -71,7 +72,7 @@ def gather_moments(
     >>> sevens = MCSDA(ranks=(4, 4), positive=7, tol=0.1).fit_moments(moments)
     """
     if save_every is not None:
-        check.check_number("save_every", save_every, 1, integer=True)
+        parameters.check_number("save_every", save_every, 1, integer=True)
     carrier = Carrier()
     X = check.check_samples(carrier, X, reset=True)
     y = None if y is None else check.check_labels(carrier, X, y)
@@ -117,7 +118,7 @@ def gather_batches(
     >>> round(MPCA(ranks=(6, 6), tol=1e-3).fit_moments(moments).captured_, 2)
     0.93
     """
-    check.check_number("save_every", save_every, 1, integer=True)
+    parameters.check_number("save_every", save_every, 1, integer=True)
     stream = Batches(batches)
     if checkpoint is None:
         return ClassMoments.from_blocks(stream.blocks())

@@ -131,7 +131,7 @@ class Scatter:
 
     def _lengthened(self, terms: tuple[tuple[Any, Term], ...]) -> list[tuple[Any, Term, Array]]:
         """(coefficient, term, groups) of every term, and zero times those that only others have."""
-        own = [(c, term, groups) for (c, term), groups in zip(self.terms, self.groups, strict=True)]
+        own = [(*term, groups) for term, groups in zip(self.terms, self.groups, strict=True)]
         first = np.zeros(len(self), dtype=np.intp)
         return own + [(0.0, term, first) for _, term in terms[len(own) :]]
 
@@ -159,11 +159,8 @@ def along_mode(scatters: Sequence[Scatter], mode: int, factors: Factors) -> list
         total = np.zeros_like(answers[id(scatter.terms[0][1])])
         for coefficient, term in scatter.terms:
             answer = answers[id(term)]
-            if np.ndim(coefficient):
-                answer = coefficient[:, None, None] * answer
-            elif coefficient != 1:
-                answer = coefficient * answer
-            total += answer
+            is_one = np.ndim(coefficient) == 0 and coefficient == 1
+            total += answer if is_one else np.reshape(coefficient, (-1, 1, 1)) * answer
         results.append(total)
     return results
 
@@ -374,7 +371,8 @@ class SampleTerm:
     def _side_by_side(self) -> Array:
         if len(self.members) == 1:
             return self._about_centres(self.members[0])[None]
-        padded = np.zeros((len(self.members), self._largest, *self.centres.shape[1:]))
+        largest = max(map(len, self.members))
+        padded = np.zeros((len(self.members), largest, *self.centres.shape[1:]))
         for group, rows in zip(padded, self.members, strict=True):
             group[: len(rows)] = self._about_centres(rows)
         return padded
@@ -384,13 +382,9 @@ class SampleTerm:
         return {}
 
     @cached_property
-    def _largest(self) -> int:
-        return max(len(rows) for rows in self.members)
-
-    @cached_property
     def _can_be_kept(self) -> bool:
-        size = prod(self.centres.shape[1:])
-        return 0 < 8 * len(self.members) * self._largest * size <= KEPT_BYTES
+        padded = len(self.members) * max(map(len, self.members))
+        return 0 < 8 * padded * prod(self.centres.shape[1:]) <= KEPT_BYTES
 
     def deviations(self, group: int) -> Iterator[Array]:
         """Blocks of sqrt(w_j) (x_j - c_j) of one group, in float64."""

@@ -207,7 +207,7 @@ class StoredSamples(Source):
         return block if isinstance(rows, range) else block[rows - first]
 
 
-def over_blocks(X: Any, work: Callable[[Array], Array]) -> Any:
+def over_blocks(X: Any, work: Callable[[Array], Array]) -> Array:
     """``work(X)``, block by block where X is a `Source`.
 
     Parameters
@@ -222,7 +222,8 @@ def over_blocks(X: Any, work: Callable[[Array], Array]) -> Any:
     array of shape (n, ...)
         An ndarray; a lazy Dask array where the samples are one.
     """
-    return X.rows(work) if isinstance(X, Source) else work(X)
+    rows: Array = X.rows(work) if isinstance(X, Source) else work(X)
+    return rows
 
 
 def folded(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:

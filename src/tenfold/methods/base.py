@@ -29,8 +29,8 @@ from tenfold.mathematics.stores import over_blocks
 from tenfold.mathematics.subspace import projected, reconstructed
 from tenfold.methods.saving import Savable
 from tenfold.system.threads import threads_for
+from tenfold.validation import parameters
 from tenfold.validation import samples as check
-from tenfold.validation.parameters import memory_budget
 
 Labels = Annotated[Array, "labels"]
 Shape = tuple[int, ...]
@@ -206,7 +206,7 @@ class Learner(Savable, BaseEstimator):
         """Replace all learned attributes."""
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)
-        vars(self).update(learned)
+        self.__dict__.update(learned)
         return self
 
     def description(self) -> Described:
@@ -228,7 +228,7 @@ class Learner(Savable, BaseEstimator):
         return self.moments_
 
     def _check_tables_fit(self, described: Described, n_classes: int) -> None:
-        size, budget = prod(described["sample_shape_"]), memory_budget()
+        size, budget = prod(described["sample_shape_"]), parameters.memory_budget()
         needed = 8 * n_classes * size**2
         if needed > budget:
             raise ValueError(
@@ -278,7 +278,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
 
     def solver_function(self) -> Solver:
         """What solves a pair of scatters."""
-        return SOLVERS[check.check_option("solver", self.solver, list(SOLVERS))]
+        return SOLVERS[parameters.check_option("solver", self.solver, list(SOLVERS))]
 
     def centre(self) -> Array | None:
         """What is subtracted before projecting: nothing, as in eq. 6."""
@@ -288,13 +288,13 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
 
     def check_parameters(self) -> None:
         """Refuse parameters that no data could make right."""
-        check.check_number("max_iter", self.max_iter, self.fewest_rounds, integer=True)
-        check.check_number("tol", self.tol, 0)
-        check.check_option("statistics", self.statistics, ("auto", "moments", "samples"))
-        check.check_option("output", self.output, ("flat", "tensor"))
-        check.check_option("init", self.init, ("ones", "identity"))
-        check.check_flag("orthonormal", self.orthonormal)
-        check.check_ridge(self.ridge)
+        parameters.check_number("max_iter", self.max_iter, self.fewest_rounds, integer=True)
+        parameters.check_number("tol", self.tol, 0)
+        parameters.check_option("statistics", self.statistics, ("auto", "moments", "samples"))
+        parameters.check_option("output", self.output, ("flat", "tensor"))
+        parameters.check_option("init", self.init, ("ones", "identity"))
+        parameters.check_flag("orthonormal", self.orthonormal)
+        parameters.check_ridge(self.ridge)
         self.solver_function()
 
     def workload(self, shape: Shape, classes: Array) -> Workload:
@@ -302,15 +302,14 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         ranks, _ = self._ranks_and_shares(shape, classes)
         outside = 0 if self.solver_function() in STAYING_INSIDE else max(ranks)
         rounds = max(1, self.max_iter) if len(ranks) > 1 else 1
-        return Workload(ranks, rounds, outside=outside, memory=memory_budget())
+        return Workload(ranks, rounds, outside=outside, memory=parameters.memory_budget())
 
     def settings(self, statistics: ClassStatistics) -> dict[str, Any]:
         """Ranks and ridge of its problem; shares of scatter become ranks here."""
-        shape = statistics.full_shape
-        ranks, shares = self._ranks_and_shares(shape, statistics.classes)
+        ranks, shares = self._ranks_and_shares(statistics.full_shape, statistics.classes)
         found = ranks_of_shares(statistics, shares)
         ranks = tuple(found.get(mode, rank) for mode, rank in enumerate(ranks))
-        return {"ranks": ranks, "ridge": check.check_ridge(self.ridge)}
+        return {"ranks": ranks, "ridge": parameters.check_ridge(self.ridge)}
 
     def recipe(self) -> Recipe:
         """How its problem is solved."""
@@ -358,8 +357,8 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
 
     def _ranks_and_shares(self, shape: Shape, classes: Array) -> tuple[Shape, dict[int, float]]:
         """A rank per mode, and the modes whose rank follows from a share: the whole, until then."""
-        ranks, shares = check.ranks_and_shares(self.asked_ranks(classes), len(shape))
-        ranks = check.check_ranks(ranks, shape, self.default_ranks(shape, classes))
+        ranks, shares = parameters.ranks_and_shares(self.asked_ranks(classes), len(shape))
+        ranks = parameters.check_ranks(ranks, shape, self.default_ranks(shape, classes))
         return tuple(size if k in shares else ranks[k] for k, size in enumerate(shape)), shares
 
     # -- using -----------------------------------------------------------------------------------
@@ -391,9 +390,9 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
                 f"set_output asks for {container}, whose rows are flat, but output is 'tensor'; "
                 "use output='flat', or set_output(transform='default')"
             )
-        X = check.check_samples(self, X)
-        own = self.projections_
-        return over_blocks(X, partial(projected, projections=own, centre=self.centre(), flat=flat))
+        own, centre = self.projections_, self.centre()
+        work = partial(projected, projections=own, centre=centre, flat=flat)
+        return over_blocks(check.check_samples(self, X), work)
 
     def inverse_transform(self, X: Any) -> Array:
         """Map projected samples back to the space of the samples, by least squares.

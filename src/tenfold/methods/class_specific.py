@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.metrics import average_precision_score
 from sklearn.utils.validation import check_is_fitted
 
+from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
 from tenfold.mathematics.criteria import Problem, automatic_shrinkage, class_specific
@@ -17,6 +18,7 @@ from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.stores import over_blocks
 from tenfold.mathematics.subspace import minus_distances
 from tenfold.methods.base import Described, TensorProjector
+from tenfold.validation import parameters
 from tenfold.validation import samples as check
 
 
@@ -50,13 +52,13 @@ class ClassSpecificProjector(TensorProjector):
     def check_parameters(self) -> None:
         """Refuse parameters that no data could make right."""
         super().check_parameters()
-        check.check_shrinkage(self.shrinkage)
+        parameters.check_shrinkage(self.shrinkage)
 
     def asked_ranks(self, classes: Array) -> Any:
         """The ranks of the positive class when `ranks` maps labels to ranks."""
         if not isinstance(self.ranks, Mapping):
             return self.ranks
-        return check.ranks_of_class(self.ranks, classes[self.positive_in(classes)])
+        return parameters.ranks_of_class(self.ranks, classes[self.positive_in(classes)])
 
     def is_learnable(self, moments: ClassMoments) -> bool:
         """Whether the moments hold samples of all the classes that it needs."""
@@ -65,7 +67,7 @@ class ClassSpecificProjector(TensorProjector):
 
     def positive_in(self, classes: Array) -> int:
         """The position of the positive class among the classes."""
-        return check.check_positive(self.positive, classes)
+        return parameters.check_positive(self.positive, classes)
 
     def shrinkage_in(self, statistics: ClassStatistics) -> Array:
         """The shrinkage of every class: the number asked for, or the closed form for "auto"."""
@@ -117,12 +119,12 @@ class ClassSpecificProjector(TensorProjector):
         """
         scores = np.asarray(self.decision_function(X))
         labels, positive = check.check_labels(self, scores, y), self.positive_label_
-        check.check_same_kind(labels, self.classes_)
+        check_same_kind(labels, self.classes_)
         is_positive = labels == positive
         if not is_positive.any():
             raise ValueError(
-                f"there is no sample of the positive class {check.plain(positive)!r} to score; "
-                "average precision needs at least one"
+                f"there is no sample of the positive class {parameters.plain(positive)!r} to "
+                "score; average precision needs at least one"
             )
         return float(average_precision_score(is_positive, scores, sample_weight=sample_weight))
 

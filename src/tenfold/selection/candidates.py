@@ -65,8 +65,8 @@ class Samples:
         if isinstance(X, Source) and X.dtype.itemsize * prod(X.shape) <= memory_budget() // 4:
             X = np.asarray(X.rows(np.array))
         batch = (X,) if self.labels is None else (X, self.labels[rows])
-        has_weight = weighted and self.weight is not None
-        return batch, {"sample_weight": self.weight[rows]} if has_weight else {}
+        weight = self.weight if weighted else None
+        return batch, {} if weight is None else {"sample_weight": weight[rows]}
 
     def _rows(self, rows: Array) -> Any:
         is_frame = hasattr(self.given, "iloc")  # estimators look at the names of its columns
@@ -139,7 +139,8 @@ def learner_of(estimator: Any) -> Learner:
     """What is solved: the estimator itself, or the projector of a verifier."""
     if isinstance(estimator, ClassSpecificVerifier):
         estimator.check_parameters()
-        return estimator.model()
+        model: Learner = estimator.model()
+        return model
     if not isinstance(estimator, Learner):
         raise ValueError(
             f"estimator is {estimator!r}; expected a projector such as MCSDA(), a "

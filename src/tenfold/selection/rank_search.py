@@ -193,8 +193,8 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         """All combinations, under the names that `set_params` takes."""
         prefix = "" if isinstance(self.estimator, TensorProjector) else "projector__"
         grid = {"ranks": self.ranks, "ridge": self.ridge, "shrinkage": self.shrinkage}
-        asked = {prefix + name: listed(name, values) for name, values in grid.items()}
-        asked = {name: values for name, values in asked.items() if values is not None}
+        lists = {prefix + name: listed(name, values) for name, values in grid.items()}
+        asked = {name: values for name, values in lists.items() if values is not None}
         known = self.estimator.get_params()
         for name, values in asked.items():
             if name not in known:
@@ -254,31 +254,31 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         return np.asarray(self.best_estimator_.classes_)
 
     @_best_has("predict")
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any) -> Any:
         """`predict` of the best estimator."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict(X)
 
     @_best_has("predict_proba")
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any) -> Any:
         """`predict_proba` of the best estimator."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict_proba(X)
 
     @_best_has("decision_function")
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Any) -> Any:
         """`decision_function` of the best estimator."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.decision_function(X)
 
     @_best_has("transform")
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Any) -> Any:
         """`transform` of the best estimator."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.transform(X)
 
     @_best_has("transform")
-    def fit_transform(self, X: Any, y: Any = None, **fit_parameters: Any) -> Array:
+    def fit_transform(self, X: Any, y: Any = None, **fit_parameters: Any) -> Any:
         """Search, then `transform` the same samples."""
         return self.fit(X, y, **fit_parameters).transform(X)
 

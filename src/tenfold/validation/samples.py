@@ -22,20 +22,7 @@ from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.validation.large_input import as_source
-from tenfold.validation.parameters import (  # noqa: F401 (callers find every check in one place)
-    check_class_specific,
-    check_flag,
-    check_number,
-    check_one_label,
-    check_option,
-    check_positive,
-    check_ranks,
-    check_ridge,
-    check_shrinkage,
-    plain,
-    ranks_and_shares,
-    ranks_of_class,
-)
+from tenfold.validation.parameters import plain
 
 
 def check_first_batch(
