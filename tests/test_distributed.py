@@ -287,15 +287,19 @@ def test_a_checkpoint_of_other_lazy_data_is_not_picked_up(data, tmp_path):
         np.testing.assert_allclose(moments.scatters, expected.scatters, atol=1e-10)
     with pytest.raises(ValueError, match=r"sample 0 has changed by up to .*name another folder"):
         gather_moments(lazy[0] * 2, *lazy[1:], checkpoint=tmp_path)
-    with pytest.raises(ValueError, match="label or weight of sample 0 has changed"):
+    with pytest.raises(ValueError, match=r"moments of something else: labels was \w+ and is"):
         gather_moments(lazy[0], (lazy[1] + 1) % 3, lazy[2], checkpoint=tmp_path)
 
 
 @pytest.mark.parametrize(
     ("labels", "weights", "message"),
     [
-        (da.zeros(N - 1, chunks=9), None, "inconsistent numbers of samples: 240 in X, 239 in y"),
-        (da.zeros((N, 2), chunks=9), None, r"y has shape \(240, 2\)"),
+        (da.zeros(N - 1, chunks=9), None, r"inconsistent numbers of samples: \[240, 239\]"),
+        (
+            da.zeros((N, 2), chunks=9),
+            None,
+            r"1d array, got an array of shape \(240, 2\)",
+        ),
         (da.zeros(N, chunks=9), None, "1 class"),
         (da.linspace(0, 1, N, chunks=9), None, "continuous"),
         (da.full(N, np.nan, chunks=9), None, "y contains NaN"),

@@ -211,7 +211,7 @@ def test_partial_fit_takes_stores(data):
     for part in (slice(0, 100), slice(100, 240)):
         model.partial_fit(Recorder(X[part]), y[part])
     assert_same_model(model, quiet(MCSDA).fit(X, y))
-    continued = quiet(MCSDA, statistics="samples").fit(Recorder(X[:100]), y[:100])
+    continued = quiet(MCSDA, statistics="moments").fit(Recorder(X[:100]), y[:100])
     assert_same_model(continued.partial_fit(X[100:], y[100:]), quiet(MCSDA).fit(X, y))
 
 

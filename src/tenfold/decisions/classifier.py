@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -170,6 +171,14 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
             "projectors_": members,
             "spreads_": spreads,
         }
+
+    def keep(self, learned: Mapping[str, Any]) -> Self:
+        """Replace all learned attributes, and stack the new subspaces: using changes nothing."""
+        super().keep(learned)
+        self.__dict__.pop("_stacked", None)
+        if "projectors_" in learned:
+            self._subspaces()
+        return self
 
     def warn_unless_converged(self, solution: Solution) -> None:
         """Warn of models that still moved in the last round."""

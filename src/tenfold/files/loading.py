@@ -23,7 +23,15 @@ from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.methods.saving import unpacked_labels
 from tenfold.system.model_format import FORMAT, ModelFileError, read
 
+
+def learned_kinds(method: type) -> dict[str, Any]:
+    """The learned attributes that a class declares, with the types of its annotations."""
+    hints = get_type_hints(method, include_extras=True)
+    return {name: kind for name, kind in hints.items() if name.endswith("_") and name[0] != "_"}
+
+
 KNOWN = {M.__name__: M for M in (*ALL_METHODS, ClassSpecificClassifier, ClassSpecificVerifier)}
+LEARNED = {name: learned_kinds(method) for name, method in KNOWN.items()}
 CONTAINERS = {"list", "pairs", "array", "labels", "moments", "estimator"}
 
 
@@ -93,7 +101,7 @@ class _Unpacker:
             )
         method = KNOWN[packed["method"]]
         estimator = method(**self._table(packed, "parameters", method._get_param_names()))
-        kinds = learned_kinds(method)
+        kinds = LEARNED[packed["method"]]
         learned = self._table(packed, "learned", kinds)
         for name, value in learned.items():
             _check_kind(name, value, kinds[name])
@@ -166,12 +174,6 @@ def _expect(kind: type, value: Any) -> Any:
 # ── What was learned must fit together ──────────────────────────────────────────────────────────
 
 
-def learned_kinds(method: type) -> dict[str, Any]:
-    """The learned attributes that a class declares, with the types of its annotations."""
-    hints = get_type_hints(method, include_extras=True)
-    return {name: kind for name, kind in hints.items() if name.endswith("_") and name[0] != "_"}
-
-
 def _check_kind(name: str, value: Any, kind: Any) -> None:
     if kind == Shape:
         good = type(value) is tuple and all(type(v) is int and v >= 0 for v in value)
@@ -216,7 +218,7 @@ def _check_projector(model: TensorProjector) -> None:
     _agree("projections_", shapes, tuple(zip(shape, model.ranks_, strict=False)))
     _agree("ranks_", len(model.ranks_), len(shape))
     _agree("objective_", model.objective_.shape, (model.n_iter_,))
-    if "mean_" in learned_kinds(type(model)):
+    if "mean_" in LEARNED[type(model).__name__]:
         _need(model, "mean_")
         _agree("mean_", model.mean_.shape, model.sample_shape_)
     if isinstance(model, ClassSpecificProjector):

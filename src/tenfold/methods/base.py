@@ -247,6 +247,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
     """
 
     flattens = False  # whether samples are treated as vectors
+    takes_shares = False  # whether a rank may be a share of the scatter
     alternates = True  # whether a mode waits for the solutions of the others
     fewest_rounds = 1
 
@@ -357,7 +358,9 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
 
     def _ranks_and_shares(self, shape: Shape, classes: Array) -> tuple[Shape, dict[int, float]]:
         """A rank per mode, and the modes whose rank follows from a share: the whole, until then."""
-        ranks, shares = parameters.ranks_and_shares(self.asked_ranks(classes), len(shape))
+        ranks, shares = self.asked_ranks(classes), {}
+        if self.takes_shares:
+            ranks, shares = parameters.ranks_and_shares(ranks, len(shape))
         ranks = parameters.check_ranks(ranks, shape, self.default_ranks(shape, classes))
         return tuple(size if k in shares else ranks[k] for k, size in enumerate(shape)), shares
 

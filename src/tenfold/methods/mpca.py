@@ -77,6 +77,7 @@ class MPCA(TensorProjector):
     """
 
     needs_labels = False
+    takes_shares = True
     fewest_rounds = 0
 
     mean_: Array

@@ -74,6 +74,8 @@ class Savable:
 class Packer:
     """Collects the arrays and labels of an estimator while it is turned into JSON values.
 
+    An array that several models share is collected once.
+
     Attributes
     ----------
     arrays : dict of str to ndarray
@@ -86,6 +88,7 @@ class Packer:
         self.arrays: dict[str, Array] = {}
         self.labels: list[dict[str, Any]] = []
         self._places: dict[int, int] = {}  # of arrays in `labels`: members of a bank share them
+        self._names: dict[int, str] = {}  # of arrays in `arrays`, for the same reason
 
     def estimator(self, estimator: Any, prefix: str) -> dict[str, Any]:
         """Method, parameters and learned attributes of a tenfold estimator."""
@@ -136,6 +139,7 @@ class Packer:
 
     def _array(self, array: Array, name: str) -> dict[str, Any]:
         if array.dtype.kind == "f":
+            name = self._names.setdefault(id(array), name)
             self.arrays[name] = array
             return {"array": name}
         if id(array) not in self._places:
