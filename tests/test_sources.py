@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 
 import tenfold.mathematics.stores
 from tenfold import (
@@ -741,3 +742,51 @@ def test_large_samples_are_compressed_once_and_then_treated_from_moments(tmp_pat
     write_blocks(mpca.transform, Recorder(video), small)
     direct, compressed = quiet(MCSDA).fit(video, y), quiet(MCSDA).fit(small, y)
     assert direct.score(video, y) == pytest.approx(compressed.score(small, y), abs=0.02)
+
+
+# ── One reading per pass ────────────────────────────────────────────────────────────────────────
+
+
+class CountedRows:
+    """A store that counts how often each of its rows is read."""
+
+    def __init__(self, X):
+        self.X, self.times = X, np.zeros(len(X), dtype=int)
+        self.shape, self.dtype, self.ndim = X.shape, X.dtype, X.ndim
+
+    def __len__(self):
+        return len(self.X)
+
+    def __getitem__(self, rows):
+        self.times[rows] += 1
+        return self.X[rows]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        ClassSpecificVerifier(MCSDA(ranks=2, tol=50.0), positive=1),
+        ClassSpecificVerifier(CSDA(ranks=2), positive=1, cv=3),
+        ClassSpecificClassifier(MCSDA(ranks=2, tol=50.0), classifier=LogisticRegression()),
+        ClassSpecificClassifier(CSDA(ranks=2), classifier=LogisticRegression(), cv=3),
+    ],
+    ids=str,
+)
+def test_inner_folds_read_once_for_all_statistics_and_once_for_what_is_held_out(estimator, data):
+    X, y, weight = data
+    for sample_weight in (None, weight):
+        store = CountedRows(X)
+        model = clone(estimator).fit(store, y, sample_weight)
+        assert (store.times == 2).all()
+        in_memory = clone(estimator).fit(X, y, sample_weight)
+        np.testing.assert_allclose(model.decision_function(X), in_memory.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    "estimator", [*(quiet(Method) for Method in ALL_METHODS), ClassSpecificClassifier(quiet(MCSDA))]
+)
+def test_all_else_is_read_once(estimator, data):
+    X, y, weight = data
+    store = CountedRows(X)
+    clone(estimator).fit(store, y, weight)
+    assert (store.times == 1).all()

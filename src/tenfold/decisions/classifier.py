@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from operator import is_
 from typing import Any, Self
 
@@ -22,7 +23,7 @@ from tenfold.decisions.distances import (
     nearest,
     preference,
 )
-from tenfold.decisions.folds import fold_models, stratified_splits
+from tenfold.decisions.folds import fold_models, held_out, stratified_splits
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Recipe, Solution
 from tenfold.mathematics.cost import Workload
@@ -217,9 +218,8 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         assert labels is not None
         splits = stratified_splits(self.cv, labels, weight)
         banks = fold_models(self, described, X, labels, weight, splits)
-        distances = np.full((len(labels), len(check.present_labels(labels, weight))), np.nan)
-        for (_, test), bank in zip(splits, banks, strict=False):
-            distances[test] = over_blocks(X[test], bank.measure())
+        measures = [bank.measure() for bank in islice(banks, len(splits))]
+        distances = held_out(X, splits, measures)
         held = ~np.isnan(distances[:, 0])
         weights = {} if weight is None else {"sample_weight": weight[held]}
         second.fit(distances[held], labels[held], **weights)

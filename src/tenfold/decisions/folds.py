@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -10,8 +11,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, check_cv
 
+from tenfold.decisions.distances import OfBlock
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.fold_statistics import Split, fold_statistics
+from tenfold.mathematics.stores import Source
 from tenfold.methods.base import Described, Learner
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
@@ -52,6 +55,46 @@ def fold_models(
         check.check_classes(statistics.classes, learner)
         fold: Learner = clone(learner)
         yield fold.keep(fold.learn(statistics, described))
+
+
+def held_out(X: Any, splits: list[Split], works: Sequence[OfBlock]) -> Array:
+    """What each fold says of the samples that it has not seen, from one reading of them.
+
+    Parameters
+    ----------
+    X : ndarray or Source of shape (n, I_1, ..., I_K)
+        The samples.
+    splits : list of F (train, test)
+        The folds.
+    works : sequence of F callables
+        What the model of each fold gives for a block of samples, (m, ...); m may be 0.
+
+    Returns
+    -------
+    ndarray of shape (n, ...)
+        In float64; NaN for samples that no fold holds out.
+    """
+    folds = np.full(len(X), -1)
+    for number, (_, test) in enumerate(splits):
+        folds[test] = number
+    work = partial(said_by_folds, works=works)
+    if not isinstance(X, Source):
+        return work(X, folds)
+    own = np.flatnonzero(folds >= 0)
+    some = X if len(own) == len(X) else X[own]
+    found = np.asarray(some.rows(work, folds[own]))
+    result = np.full((len(X), *found.shape[1:]), np.nan)
+    result[own] = found
+    return result
+
+
+def said_by_folds(X: Array, folds: Array, works: Sequence[OfBlock]) -> Array:
+    """For each sample what the fold of this number gives; NaN for those without one."""
+    result = np.full((len(X), *works[0](X[:0]).shape[1:]), np.nan)
+    for number in np.unique(folds[folds >= 0]):
+        rows = np.flatnonzero(folds == number)
+        result[rows] = works[number](X[rows])
+    return result
 
 
 def stratified_splits(cv: Any, y: Array, weight: Array | None) -> list[Split]:

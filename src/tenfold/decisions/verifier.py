@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -10,10 +11,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils.validation import check_is_fitted
 
-from tenfold.decisions.folds import fold_models, positions
+from tenfold.decisions.folds import fold_models, held_out, positions
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.fold_statistics import Split
-from tenfold.mathematics.stores import over_blocks
 from tenfold.methods.base import Labels, Shape
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.methods.saving import Savable
@@ -117,9 +117,7 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
         counted = np.ones(len(labels)) if weight is None else weight
         splits = self._splits(is_positive, counted > 0, X, labels)
         folds = fold_models(model, described, X, labels, weight, splits)
-        scores = np.full(len(labels), np.nan)
-        for (_, test), fold in zip(splits, folds, strict=False):
-            scores[test] = over_blocks(X[test], fold.scoring())
+        scores = held_out(X, splits, [fold.scoring() for fold in islice(folds, len(splits))])
         held = ~np.isnan(scores) & (counted > 0)
         threshold, rates = self._threshold(scores[held], is_positive[held], counted[held])
         whole = next(folds).set_params(positive=self.model().positive)

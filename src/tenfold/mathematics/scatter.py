@@ -120,13 +120,13 @@ class Scatter:
         terms, groups = [], []
         for column in columns:
             different = {id(term): term for _, term, _ in column}
-            first, *rest = different.values()
+            first, *others = different.values()
             starts = np.cumsum([0, *(term.n_groups for term in different.values())])
-            start_of = dict(zip(different, starts, strict=False))
-            groups.append(np.concatenate([own + start_of[id(term)] for _, term, own in column]))
+            start = dict(zip(different, starts, strict=False))
+            groups.append(np.concatenate([own + start[id(term)] for _, term, own in column]))
             each = np.concatenate([np.broadcast_to(c, own.shape) for c, _, own in column])
-            same = bool((each == each[0]).all())
-            terms.append((float(each[0]) if same else each, first.joined(rest)))
+            differ = bool((each != each[0]).any())
+            terms.append((each if differ else float(each[0]), first.joined(others)))
         return cls(tuple(terms), tuple(groups))
 
     def _lengthened(self, terms: tuple[tuple[Any, Term], ...]) -> list[tuple[Any, Term, Array]]:
@@ -248,14 +248,13 @@ def _contract(table: Array, packed: dict[int, Array], first: int) -> Array:
         return table[None]
     if table.ndim == 2:
         return packed[first] @ (table.T if first else table)
-    rest = np.moveaxis(table, first, -1) @ packed[first].T  # (the other modes..., M)
+    left = np.moveaxis(table, first, -1) @ packed[first].T  # (the other modes..., M)
     axes = [q for q in range(table.ndim) if q != first]
     for q, projectors in packed.items():
         if q != first:
-            position = axes.index(q)
-            rest = np.einsum("...lm,ml->...m", np.moveaxis(rest, position, -2), projectors)
-            axes.pop(position)
-    return rest.T
+            left = np.einsum("...lm,ml->...m", np.moveaxis(left, axes.index(q), -2), projectors)
+            axes.remove(q)
+    return left.T
 
 
 @lru_cache(maxsize=64)

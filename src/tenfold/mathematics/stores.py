@@ -73,8 +73,11 @@ class Source(ABC):
         """What `work` gives for each block of samples, labels and weights, added up."""
 
     @abstractmethod
-    def rows(self, work: Callable[[Array], Array]) -> Any:
-        """What `work` gives for each block of samples, one below the other."""
+    def rows(self, work: Callable[..., Array], column: Array | None = None) -> Any:
+        """What `work` gives for each block of samples, one below the other.
+
+        With a column of one number per sample it takes that of the block as well.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,11 +143,11 @@ class StoredSamples(Source):
         """What `work` gives for each block of samples, labels and weights, added up."""
         return reduce(add, (work(*block) for block in self.blocks(y, weight)))
 
-    def rows(self, work: Callable[[Array], Array]) -> Array:
+    def rows(self, work: Callable[..., Array], column: Array | None = None) -> Array:
         """What `work` gives for each block of samples, one below the other."""
         result: Array | None = None
         for rows, X in self.read():
-            part = work(X)
+            part = work(X) if column is None else work(X, column[rows])
             if result is None:
                 result = np.empty((len(self), *part.shape[1:]), dtype=part.dtype)
             result[rows] = part

@@ -171,9 +171,6 @@ class Learner(Savable, BaseEstimator):
         """
         self.check_parameters()
         described, moments = check.check_moments(self, moments)
-        moments = moments if self.needs_labels else moments.pooled()
-        if self.needs_labels:
-            check.check_classes(moments.classes, self)
         moments = replace(moments, means=self.as_seen(moments.means))
         return self.keep({**self.learn(moments, described), "moments_": moments})
 
@@ -184,11 +181,7 @@ class Learner(Savable, BaseEstimator):
     ) -> tuple[Described, Any, Array | None, Array | None]:
         """What is to be known of the samples of a first batch, and the batch, all checked."""
         self.check_parameters()
-        described, X, y, weight = check.check_first_batch(self, X, y, sample_weight)
-        if self.needs_labels:
-            known = check.present_labels(y, weight) if classes is None else np.unique(classes)
-            check.check_classes(known, self)
-        return described, X, y, weight
+        return check.check_first_batch(self, X, y, sample_weight, classes)
 
     def learn(self, statistics: ClassStatistics, described: Described) -> dict[str, Any]:
         """All learned attributes; the estimator itself stays as it is."""
@@ -358,7 +351,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
 
     def _ranks_and_shares(self, shape: Shape, classes: Array) -> tuple[Shape, dict[int, float]]:
         """A rank per mode, and the modes whose rank follows from a share: the whole, until then."""
-        ranks, shares = self.asked_ranks(classes), {}
+        ranks, shares = self.asked_ranks(classes), dict[int, float]()
         if self.takes_shares:
             ranks, shares = parameters.ranks_and_shares(ranks, len(shape))
         ranks = parameters.check_ranks(ranks, shape, self.default_ranks(shape, classes))

@@ -109,10 +109,11 @@ class DaskSamples(Source):
         """What `work` gives for each block of samples, labels and weights, added up."""
         return self._total(work, y, weight, BLOCK_BYTES)
 
-    def rows(self, work: Callable[[Array], Array]) -> da.Array:
+    def rows(self, work: Callable[..., Array], column: Array | None = None) -> da.Array:
         """What `work` gives for each block of samples, one below the other: a lazy array."""
-        example = work(np.zeros((1, *self.shape[1:]), dtype=self.dtype))
-        checked = partial(_rows_of_block, empty=example[:0])
+        beside = () if column is None else (column[:1],)
+        example = work(np.zeros((1, *self.shape[1:]), dtype=self.dtype), *beside)
+        checked = partial(_rows_of_block, empty=example[:0], column=column)
         return _by_rows(checked, self.array, example.shape[1:], example.dtype, work)
 
     def _total(self, work: BlockWork[T], y: Any, weight: Any, block_bytes: int) -> T:
@@ -191,8 +192,12 @@ def _moments_of_block(
     return ClassMoments.from_batch(X, y, weight, classes=classes)
 
 
-def _rows_of_block(block: Array, first: Array, work: Any = None, *, empty: Array) -> Array:
-    return work(check_block(block, int(first[0]))) if len(block) else empty
+def _rows_of_block(
+    block: Array, first: Array, work: Any = None, *, empty: Array, column: Array | None
+) -> Array:
+    start = int(first[0])
+    beside = () if column is None else (column[start : start + len(block)],)
+    return work(check_block(block, start), *beside) if len(block) else empty
 
 
 def _reshaped(block: Array, first: Array, work: Any = None, *, shape: tuple[int, ...]) -> Array:

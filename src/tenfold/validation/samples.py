@@ -26,7 +26,7 @@ from tenfold.validation.parameters import plain
 
 
 def check_first_batch(
-    estimator: Any, X: Any, y: Any, sample_weight: Any
+    estimator: Any, X: Any, y: Any, sample_weight: Any, classes: Any = None
 ) -> tuple[dict[str, Any], Any, Array | None, Array | None]:
     """What is to be known of samples before anything is learned from them, and the batch.
 
@@ -42,6 +42,8 @@ def check_first_batch(
         The labels; of no account to an estimator that needs none.
     sample_weight : array-like of shape (n,) or None
         The weights.
+    classes : array-like of shape (C,) or None
+        All labels that will come; None means those of the batch.
 
     Returns
     -------
@@ -49,9 +51,12 @@ def check_first_batch(
         Attributes that a fitted estimator has, such as `sample_shape_`, and the checked batch.
     """
     seen = copy(estimator)
-    batch = check_batch(seen, X, y, sample_weight, reset=True)
+    X, y, weight = check_batch(seen, X, y, sample_weight, reset=True)
+    if estimator.needs_labels:
+        check_classes(present_labels(y, weight) if classes is None else np.unique(classes), seen)
     names = ("sample_shape_", "n_features_in_", "feature_names_in_")
-    return {name: getattr(seen, name) for name in names if hasattr(seen, name)}, *batch
+    described = {name: getattr(seen, name) for name in names if hasattr(seen, name)}
+    return described, X, y, weight
 
 
 def check_batch(
@@ -277,7 +282,7 @@ def check_projected(X: Any, ranks: tuple[int, ...]) -> Any:
 
 
 def check_moments(estimator: Any, moments: Any) -> tuple[dict[str, Any], ClassMoments]:
-    """What is to be known of the samples, and moments of the classes that have some."""
+    """What is to be known of the samples, and moments of the classes that the estimator sees."""
     if not isinstance(moments, ClassMoments):
         raise ValueError(
             f"moments is a {type(moments).__name__}; expected ClassMoments, as gather_moments "
@@ -285,10 +290,12 @@ def check_moments(estimator: Any, moments: Any) -> tuple[dict[str, Any], ClassMo
         )
     if not moments.counts.any():
         raise ValueError("the moments are of no samples; gather some first")
-    moments = moments.present()
+    moments = moments.present() if estimator.needs_labels else moments.pooled()
     shape = _asked_shape(estimator) or moments.shape
     if prod(shape) != prod(moments.shape) or (len(moments.shape) > 1 and shape != moments.shape):
         raise ValueError(_shape_complaint(moments.shape, shape, True))
+    if estimator.needs_labels:
+        check_classes(moments.classes, estimator)
     described = {"sample_shape_": shape, "n_features_in_": prod(shape)}
     return described, replace(moments, means=moments.means.reshape(-1, *shape))
 
