@@ -172,7 +172,7 @@ def test_stacks_are_cut_into_blocks_that_do_not_show(monkeypatch):
     positives = np.arange(9) % 3
 
     def answer(statistics):
-        return along(Scatter.stacked([statistics.in_class(p) for p in positives]), 0, factors)
+        return along(Scatter.stacked([statistics.in_class(p) for p in positives], {}), 0, factors)
 
     for statistics in (ClassMoments.from_batch, SOURCES["samples"]):
         with monkeypatch.context() as small:
@@ -308,3 +308,21 @@ def test_statistics_are_what_was_asked_for():
     kinds = {k: statistics_of(few, y[:10], None, classes, k, work) for k in ("auto", "moments")}
     assert type(kinds["auto"]) is SpanStatistics
     assert type(kinds["moments"]) is ClassMoments
+
+
+def test_a_stack_of_problems_asks_the_terms_that_its_two_scatters_share_once(monkeypatch):
+    X, y = problem((5, 4), seed=13)
+    for statistics in (ClassMoments.from_batch(X, y), SampleStatistics.from_batch(X, y)):
+        kind = type(statistics.in_class(0).terms[0][1])
+        asked, along = [], kind.along
+
+        def counting(self, *question, asked=asked, along=along):
+            asked.append(self.n_groups)
+            return along(self, *question)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(kind, "along", counting)
+            stack = problem_of(statistics, [0, 1, 2], shrinkage=0.2)
+            stack.along_mode(0, stacked(random_factors((5, 4)), 3))
+        # S_I of three classes, for S_O and for itself; S_w and all else are of one group.
+        assert asked.count(3) == (1 if kind is TableTerm else 2)  # and the displacements

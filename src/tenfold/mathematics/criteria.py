@@ -88,10 +88,11 @@ class Problem:
         if len(problems) == 1:
             return problems[0]
         minimised = [p.minimise for p in problems if p.minimise is not None]
+        joined: dict[Any, Term] = {}  # S_I is a term of S_O too
         return replace(
             problems[0],
-            maximise=Scatter.stacked([p.maximise for p in problems]),
-            minimise=Scatter.stacked(minimised) if minimised else None,
+            maximise=Scatter.stacked([p.maximise for p in problems], joined),
+            minimise=Scatter.stacked(minimised, joined) if minimised else None,
             ranks=np.concatenate([p.ranks for p in problems]),
             ridge=np.concatenate([p.ridge for p in problems]),
             absolute=np.concatenate([p.absolute for p in problems]),
@@ -219,7 +220,7 @@ def in_class_spreads(
     in-class scatter was. A class that is a single point takes the latter alone.
     """
     square = partial(mean_square, projections=projections)
-    each = Scatter.stacked([statistics.in_class(c) for c in range(len(statistics.classes))])
+    each = Scatter.stacked([statistics.in_class(c) for c in range(len(statistics.classes))], {})
     own = square(each, count=statistics.counts)
     if not shrinkage.any() and (own > 1e-9 * own.max()).all():
         return np.sqrt(own)

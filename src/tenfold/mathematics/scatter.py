@@ -19,7 +19,7 @@ mode, 1 / 2^K of A.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from math import prod
 from typing import Any, Protocol, Self
@@ -109,11 +109,12 @@ class Scatter:
         return Scatter(terms, tuple(groups[models] for groups in self.groups))
 
     @classmethod
-    def stacked(cls, scatters: Sequence[Scatter]) -> Scatter:
+    def stacked(cls, scatters: Sequence[Scatter], joined: dict[Any, Term]) -> Scatter:
         """The models of several scatters with terms of the same kinds, in order.
 
         A term that several of them share is asked once for all of its models. Last terms that
-        only some of them have count as zero in the others.
+        only some of them have count as zero in the others. Joined terms are kept in `joined`, so
+        that two stacks over the same terms share them, and ask them once.
         """
         longest = max((scatter.terms for scatter in scatters), key=len)
         columns = zip(*(scatter._lengthened(longest) for scatter in scatters), strict=True)
@@ -125,8 +126,9 @@ class Scatter:
             start = dict(zip(different, starts, strict=False))
             groups.append(np.concatenate([own + start[id(term)] for _, term, own in column]))
             each = np.concatenate([np.broadcast_to(c, own.shape) for c, _, own in column])
-            differ = bool((each != each[0]).any())
-            terms.append((each if differ else float(each[0]), first.joined(others)))
+            if (key := tuple(different)) not in joined:
+                joined[key] = first.joined(others)
+            terms.append((each if (each != each[0]).any() else float(each[0]), joined[key]))
         return cls(tuple(terms), tuple(groups))
 
     def _lengthened(self, terms: tuple[tuple[Any, Term], ...]) -> list[tuple[Any, Term, Array]]:
@@ -319,6 +321,7 @@ class SampleTerm:
     centre_of: Array
     members: list[Array]
     weights: Array | None = None
+    _turned: dict[int, Array] = field(default_factory=dict, init=False)  # by mode
 
     @property
     def n_groups(self) -> int:
@@ -362,9 +365,9 @@ class SampleTerm:
         """
         if not self._can_be_kept:
             return None
-        if mode not in self._cache:
-            self._cache[mode] = turned(self._side_by_side, mode)
-        return self._cache[mode]
+        if mode not in self._turned:
+            self._turned[mode] = turned(self._side_by_side, mode)
+        return self._turned[mode]
 
     @cached_property
     def _side_by_side(self) -> Array:
@@ -375,10 +378,6 @@ class SampleTerm:
         for group, rows in zip(padded, self.members, strict=True):
             group[: len(rows)] = self._about_centres(rows)
         return padded
-
-    @cached_property
-    def _cache(self) -> dict[int, Array]:
-        return {}
 
     @cached_property
     def _can_be_kept(self) -> bool:
