@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tenfold import CMDA, CSDA, MCSDA, MPCA, ClassSpecificClassifier
 from tenfold.mathematics.cost import statistics_of
-from tenfold.selection.stacks import joint_workload, ready_for, solved_together
+from tenfold.selection.candidates import joint_workload, solved_together
 from tenfold.system.threads import over_threads
 
 Array = npt.NDArray[Any]
@@ -82,12 +82,12 @@ def tenfold_grid(given: Given, grid: list[tuple[int, ...]], shown: list[int]) ->
     """A bank of all classes at every pair of ranks, as a search solves them: one stack."""
     X, y = given["X"], given["y"]
     banks = [ClassSpecificClassifier(MCSDA(ranks, ridge=LAMBDA, tol=0.0)) for ranks in grid]
-    fresh = banks[0]._prepared(X, y, None)[0]
-    ready = [ready_for(bank, fresh, fresh.classes_) for bank in banks]
-    statistics = statistics_of(X, y, None, fresh.classes_, "auto", joint_workload(ready))
-    models = [
-        m.projections_ for bank in solved_together(ready, statistics) for m in bank.projectors_
-    ]
+    described, X, y, weight = banks[0].first_batch(X, y, None)
+    classes = np.unique(y)
+    work = joint_workload(banks, X.shape[1:], classes)
+    statistics = statistics_of(X, y, weight, classes, "auto", work)
+    solved = solved_together(banks, statistics, described)
+    models = [member.projections_ for bank in solved for member in bank.projectors_]
     return _named(shown, [models[number] for number in shown])
 
 

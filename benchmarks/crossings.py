@@ -77,22 +77,23 @@ def walk(call: Callable[[], Any]) -> Walk:
     return seen
 
 
-def fit_on_digits() -> Any:
+def fit_on_digits() -> Callable[[], Any]:
     """The call that the house is measured by."""
     from sklearn.datasets import load_digits
 
     from tenfold import MCSDA
 
-    digits = load_digits()
-    return MCSDA(ranks=(4, 4), positive=3).fit(digits.images, digits.target)
+    digits, mcsda = load_digits(), MCSDA(ranks=(4, 4), positive=3)
+    return lambda: mcsda.fit(digits.images, digits.target)
 
 
 def main() -> None:
     import warnings
 
     warnings.simplefilter("ignore")
-    fit_on_digits()
-    seen = walk(fit_on_digits)
+    call = fit_on_digits()
+    call()
+    seen = walk(call)
     for title, found in (("modules", seen.modules), ("types", seen.types)):
         print(f"{len(found)} {title}: {', '.join(sorted(found))}\n")
     print(f"{len(seen.crossings)} crossings:")

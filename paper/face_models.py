@@ -12,11 +12,10 @@ import numpy as np
 
 from paper.subspaces import solved, squared_lengths
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.cost import Workload
+from tenfold.mathematics.criteria import automatic_shrinkage
 from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.parts import SamplePart
-from tenfold.mathematics.sample_statistics import SampleStatistics, SpanStatistics, Workload
-from tenfold.mathematics.scatter import Scatter
-from tenfold.methods.class_specific import automatic_shrinkage
+from tenfold.mathematics.sample_statistics import SampleStatistics, SpanStatistics
 
 LARGEST_TABLE = 4000  # pixels; tables of larger images take more memory than several runs have
 
@@ -99,7 +98,7 @@ def _tensor_scores(
     # All ones for MCSDA, as the paper has it, but where channels are kept whole from the start. For
     # MDA all ones would leave the two-class problem a single direction: see `CMDA`.
     init = "ones" if method.name == "MCSDA" and X.ndim == 3 else "identity"
-    rows, columns = _solved(method, candidates, statistics, init, method.max_iter)
+    rows, columns, *_ = _solved(method, candidates, statistics, init, method.max_iter)
     scores = np.empty((n_persons, n_candidates, len(X_test)))
     for person, mean in enumerate(statistics.means):
         own = slice(person * n_candidates, (person + 1) * n_candidates)
@@ -122,7 +121,7 @@ def _solved(
     shrinkage = np.tile(fixed, n_persons)
     automatic = np.tile([c.shrinkage == "auto" for c in candidates], n_persons)
     if automatic.any():
-        own = automatic_shrinkage(statistics, np.arange(n_persons))
+        own = automatic_shrinkage(statistics)
         shrinkage[automatic] = own[positives[automatic]]
     ridge = np.full(len(positives), method.ridge)
     if method.per_sample:
@@ -149,9 +148,10 @@ def _image_statistics(
     if prod(X.shape[1:3]) > LARGEST_TABLE:
         return SampleStatistics.from_batch(X, y)
     rank = max(candidate.rank for candidate in candidates)
-    work = Workload(len(np.unique(y)) * len(candidates), method.max_iter, (rank, rank))
-    kind = SampleStatistics if X.ndim == 3 else ChannelStatistics
-    return kind.from_batch(X, y, workload=work)
+    persons, whole = len(np.unique(y)), X.shape[3:]  # all channels of an image are kept
+    models = persons * len(candidates)
+    work = Workload((rank, rank, *whole), method.max_iter, models, persons)
+    return SampleStatistics.from_batch(X, y, work=work)
 
 
 # -- vectors -------------------------------------------------------------------------------------
@@ -187,57 +187,6 @@ def _pixel_scores(
 
 
 # -- images with channels -------------------------------------------------------------------------
-
-
-class ChannelStatistics(SampleStatistics):
-    """Statistics of images (n, I_1, I_2, channels), asked along the first two modes.
-
-    With orthonormal columns a mode that is kept whole is no projection at all. So for an image
-    stacked with its HOG image, r_3 = 2, the third mode never needs a solution: each channel enters
-    the scatters of the two image modes as an image of its own, about its own class mean. The
-    subspaces are those of the method with ranks (r, r, 2), at the cost of (r, r).
-    """
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape (I_1, I_2) of one channel."""
-        return self.means.shape[1:3]
-
-    def displacement(self, classes: Array) -> Scatter:
-        """``N (M - M_p)(M - M_p)^T`` for each of the named classes, as groups."""
-        n = len(classes)
-        means = self.means[classes]
-        everyone = np.broadcast_to(self.mean, means.shape)
-        groups = [np.array([g]) for g in range(n)]
-        weights = np.full(n, self.count)
-        return Scatter.of(by_channel(SamplePart(everyone, means, np.arange(n), groups, weights)))
-
-    def _part(self, centres: Array, centre_of: Array, members: list[Array]) -> SamplePart:
-        return by_channel(super()._part(centres, centre_of, members))
-
-
-def by_channel(part: SamplePart) -> SamplePart:
-    """A part over images (n, I_1, I_2, channels) as one over n * channels images.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from paper.face_models import by_channel
-    >>> from tenfold.mathematics.parts import SamplePart
-    >>> images, centre = np.ones((3, 4, 5, 2)), np.zeros((1, 4, 5, 2))
-    >>> part = SamplePart(images, centre, np.zeros(3, int), [np.arange(3)])
-    >>> by_channel(part).X.shape
-    (6, 4, 5)
-    """
-    n, n_centres, channels = len(part.X), len(part.centres), part.X.shape[-1]
-    images, centres = (np.concatenate(np.moveaxis(A, -1, 0)) for A in (part.X, part.centres))
-    return SamplePart(
-        images,
-        centres,
-        np.concatenate([part.centre_of + c * n_centres for c in range(channels)]),
-        [np.concatenate([rows + c * n for c in range(channels)]) for rows in part.members],
-        None if part.weights is None else np.tile(part.weights, channels),
-    )
 
 
 # -- average precision ---------------------------------------------------------------------------

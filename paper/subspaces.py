@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.alternation import alternate, in_order
-from tenfold.mathematics.criteria import Criterion, Recipe
+from tenfold.mathematics.alternation import Recipe, in_order, solve
+from tenfold.mathematics.criteria import Problem, class_specific
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.solvers import ratio_trace
-from tenfold.methods.class_specific import class_specific
-from tenfold.methods.learning import Models
 from tenfold.system.threads import over_threads
 
 
@@ -40,39 +40,37 @@ def solved(
     mode; columns of zeros pad lower ranks.
     """
     n_models = len(ranks)
-    models = Models(
-        ranks=ranks,
-        ridge=np.broadcast_to(ridge, n_models).astype(float),
-        absolute_ridge=np.full(n_models, absolute_ridge),
-        positives=positives,
-        shrinkage=np.broadcast_to(shrinkage, n_models).astype(float),
-    )
-    criterion = (this_class_or_not if method == "MDA" else class_specific)(statistics, models)
+    ridges, shrinkages = (np.broadcast_to(value, n_models) for value in (ridge, shrinkage))
+    problems = []
+    for p, own, value, share in zip(positives, ranks, ridges, shrinkages, strict=True):
+        settings = {"ranks": own, "ridge": (float(value), absolute_ridge)}
+        if method == "MDA":
+            problems.append(this_class_or_not(statistics, int(p), **settings))
+        else:
+            problems.append(class_specific(statistics, int(p), float(share), **settings))
     recipe = Recipe(
         solver=ratio_trace,
         orthonormal=orthonormal,
-        ridge=models.ridge,
-        absolute_ridge=absolute_ridge,
         init=init,
         direct=False,
         max_iter=max_iter,
         tol=tol,
     )
-    return alternate(criterion, ranks, recipe, over_threads if threads else in_order).projections
+    stack = Problem.stacked(problems)
+    return solve(stack, recipe, over_threads if threads else in_order).projections
 
 
-def this_class_or_not(statistics: ClassStatistics, models: Models) -> Criterion:
-    """MDA as the paper runs it: CMDA on "this class or not", for a stack of classes.
+def this_class_or_not(statistics: ClassStatistics, positive: int, **settings: Any) -> Problem:
+    """MDA as the paper runs it: CMDA on "this class or not".
 
     The two means and the mean of all lie on a line, so the between scatter is a multiple of
     ``N (M - M_p)(M - M_p)^T``, and the within scatter is the rest of the total. So one set of class
     statistics serves every positive class.
     """
-    classes, owners = np.unique(models.positives, return_inverse=True)
-    n, N = statistics.counts[models.positives], statistics.count
-    between = statistics.displacement(classes) * (n / (N - n))  # S_b, eq. 10
+    n, N = float(statistics.counts[positive]), statistics.count
+    between = statistics.displacement(positive) * (n / (N - n))  # S_b, eq. 10
     within = statistics.total() - between  # S_w, eq. 11
-    return Criterion(statistics.shape, between, within, owners, np.ones(len(owners)))
+    return Problem.of(statistics, between, within, **settings)
 
 
 def squared_lengths(Z: Array, rows: Array, columns: Array) -> Array:

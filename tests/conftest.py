@@ -1,9 +1,11 @@
 """What every test may lean on."""
 
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import sklearn
 from hypothesis import settings
 
 ROOT = Path(__file__).parents[1]
@@ -26,3 +28,10 @@ def data_root() -> Path:
     if not root.is_dir():
         pytest.skip(f"no real data in {root}; set TENFOLD_DATA to the folder that holds orl/")
     return root
+
+
+@pytest.fixture
+def allow() -> Iterator[Callable[[int], None]]:
+    """Give a function that sets how many bytes tables may take, until the test is over."""
+    with sklearn.config_context():
+        yield lambda size: sklearn.set_config(working_memory=size / 4 / 2**20)

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from tenfold.mathematics.algebra import mode_product, project, reconstruct, row_blocks, unfold
+from tenfold.mathematics.accumulate import row_blocks
+from tenfold.mathematics.algebra import mode_product, project, reconstruct, unfold
 
 SHAPES = [(5,), (4, 3), (3, 4, 2), (2, 3, 2, 3)]
 each_shape = pytest.mark.parametrize("shape", SHAPES, ids=str)

@@ -1,7 +1,5 @@
 """Algorithm 1: its objective, its end, and stacks of models that do not see one another."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,44 +8,29 @@ from hypothesis import strategies as st
 import reference
 from reference import problem, projector
 from tenfold import MCSDA
-from tenfold.mathematics.alternation import alternate, subspace_distance
-from tenfold.mathematics.criteria import Recipe
+from tenfold.mathematics import alternation
+from tenfold.mathematics.alternation import Recipe, subspace_distance
+from tenfold.mathematics.criteria import Problem, class_specific
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.sample_statistics import SampleStatistics
 from tenfold.mathematics.solvers import SOLVERS, ratio_trace, trace_ratio
-from tenfold.methods.class_specific import class_specific
-from tenfold.methods.learning import Models
 from tenfold.system.threads import over_threads
 
 seeds = st.integers(0, 2**32 - 1)
 
 
-def stack(ranks, positives=None, ridge=0.1, absolute=True, shrinkage=0.0):
+def stack(ranks, positives=2, ridge=0.1, absolute=True, shrinkage=0.0):
     """One model per row of `ranks`; the other arguments are numbers or one per model."""
-    ranks = np.asarray(ranks)
-    each = np.ones(len(ranks))
-    return Models(
-        ranks=ranks,
-        ridge=each * ridge,
-        absolute_ridge=(each * absolute).astype(bool),
-        positives=(each * (2 if positives is None else positives)).astype(int),
-        shrinkage=each * shrinkage,
-    )
+    columns = (np.broadcast_to(c, len(ranks)) for c in (positives, ridge, absolute, shrinkage))
+    return [
+        {"ranks": r, "positive": int(p), "ridge": (float(d), bool(a)), "shrinkage": float(s)}
+        for r, p, d, a, s in zip(ranks, *columns, strict=True)
+    ]
 
 
-def solve(statistics, models, share=None, **recipe):
-    recipe = Recipe(ridge=models.ridge, absolute_ridge=models.absolute_ridge, **recipe)
-    criterion = class_specific(statistics, models)
-    return alternate(criterion, models.ranks, recipe, **({"share": share} if share else {}))
-
-
-def only(models, m):
-    rows = {name: value[m : m + 1] for name, value in vars(models).items()}
-    return replace(models, **rows)
-
-
-def of_model(found, models, m):
-    return [W[m, :, :r] for W, r in zip(found.projections, models.ranks[m], strict=True)]
+def solve(statistics, models, share=alternation.in_order, **recipe):
+    problem = Problem.stacked([class_specific(statistics, **model) for model in models])
+    return alternation.solve(problem, Recipe(**recipe), share)
 
 
 # ── Distance of subspaces ───────────────────────────────────────────────────────────────────────
@@ -92,7 +75,7 @@ def test_the_objective_is_eq_14_at_the_projections(solver):
     X, y = problem((5, 4, 3), seed=1)
     models = stack([[2, 3, 2]], ridge=0.0)
     found = solve(ClassMoments.from_batch(X, y), models, solver=solver, max_iter=3, tol=0.0)
-    D_O, D_I = distances(X, y, 2, of_model(found, models, 0))
+    D_O, D_I = distances(X, y, 2, found.columns(0))
     assert found.objective[0, -1] == pytest.approx(D_O / D_I, rel=1e-10)
 
 
@@ -100,7 +83,7 @@ def test_the_objective_counts_the_ridge():
     X, y = problem((5, 4), seed=1)
     models = stack([[2, 3]], ridge=0.7)
     found = solve(ClassMoments.from_batch(X, y), models, max_iter=3, tol=0.0)
-    D_O, D_I = distances(X, y, 2, of_model(found, models, 0))
+    D_O, D_I = distances(X, y, 2, found.columns(0))
     assert found.objective[0, -1] == pytest.approx(D_O / (D_I + 0.7 * 3), rel=1e-10)
 
 
@@ -185,24 +168,23 @@ def test_a_stack_of_models_is_each_of_them_alone(statistics, solver, init, ortho
     statistics = statistics.from_batch(X, y)
     options = {"solver": solver, "init": init, "orthonormal": orthonormal, "max_iter": 5}
     together = solve(statistics, models, tol=1e-3, **options)
-    for m in range(len(models.ranks)):
-        alone = solve(statistics, only(models, m), tol=1e-3, **options)
+    for m, model in enumerate(models):
+        alone = solve(statistics, [model], tol=1e-3, **options)
         n = int(alone.n_iter[0])
         assert together.n_iter[m] == n
         assert together.converged[m] == alone.converged[0]
         np.testing.assert_allclose(together.objective[m, :n], alone.objective[0], rtol=1e-8)
-        mine, its = of_model(together, models, m), of_model(alone, only(models, m), 0)
+        mine, its = together.columns(m), alone.columns(0)
         for V, W in zip(mine, its, strict=True):
             # W W^T sees scale as well as span.
             scale = np.linalg.norm(W @ W.T)
             assert np.linalg.norm(V @ V.T - W @ W.T) <= 1e-7 * scale
-        for V, r in zip(together.projections, models.ranks[m], strict=True):
+        for V, r in zip(together.projections, model["ranks"], strict=True):
             assert not V[m, :, r:].any()
 
 
 @pytest.mark.parametrize("different", ["ranks", "ridge", "absolute", "positives", "shrinkage"])
 def test_models_that_differ_in_one_thing_share_no_more_than_they_may(different):
-    """Models that differ in the rank of the first mode alone have one first problem; no others."""
     X, y = problem((5, 4), seed=9)
     options = {"ranks": [[2, 2]] * 3, "ridge": 0.3, "absolute": 0, "positives": 1}
     values = {
@@ -215,11 +197,11 @@ def test_models_that_differ_in_one_thing_share_no_more_than_they_may(different):
     models = stack(**options | {different: values[different]})
     statistics = ClassMoments.from_batch(X, y)
     together = solve(statistics, models, max_iter=1, tol=0.0)
-    for m in range(3):
-        alone = solve(statistics, only(models, m), max_iter=1, tol=0.0)
-        mine, its = of_model(together, models, m), of_model(alone, only(models, m), 0)
+    for m, model in enumerate(models):
+        alone = solve(statistics, [model], max_iter=1, tol=0.0)
+        mine, its = together.columns(m), alone.columns(0)
         assert reference.distance(mine, its) <= 1e-9
-    first, second = (of_model(together, models, m) for m in (0, 1))
+    first, second = (together.columns(m) for m in (0, 1))
     if different != "ranks":
         assert reference.distance(first, second) > 1e-4
 
@@ -235,7 +217,6 @@ def test_models_that_rest_early_are_left_alone():
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_parts_of_a_stack_find_what_the_whole_finds(monkeypatch, workers):
-    from tenfold.mathematics import alternation as alternating
     from tenfold.system import threads
 
     X, y = problem((6, 5), seed=6)
@@ -245,7 +226,7 @@ def test_parts_of_a_stack_find_what_the_whole_finds(monkeypatch, workers):
     statistics = ClassMoments.from_batch(X, y)
     whole = solve(statistics, models, max_iter=30, tol=1e-3)
     assert len(set(whole.n_iter)) > 1, "models that rest at different times are needed here"
-    monkeypatch.setattr(alternating, "CACHE_BYTES", 0)  # parts of a quarter of the models
+    monkeypatch.setattr(alternation, "CACHE_BYTES", 0)  # parts of a quarter of the models
     monkeypatch.setattr(threads, "_allowed", lambda controller: workers)
     shared = solve(statistics, models, share=over_threads, max_iter=30, tol=1e-3)
     for V, W in zip(whole.projections, shared.projections, strict=True):
@@ -279,7 +260,7 @@ def test_a_relative_ridge_is_a_share_of_the_mean_eigenvalue_per_positive_sample(
             factors[k] = reference.ratio_trace(A, B + ridge * np.eye(size), 2)
     models = stack([[2, 2]], ridge=0.01, absolute=False)
     found = solve(ClassMoments.from_batch(X, y), models, max_iter=3, tol=0.0)
-    assert reference.distance(of_model(found, models, 0), factors) <= 1e-8
+    assert reference.distance(found.columns(0), factors) <= 1e-8
 
 
 def test_without_a_ridge_a_singular_scatter_still_has_a_solution():

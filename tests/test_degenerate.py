@@ -26,12 +26,9 @@ def fit(estimator, X, y=None):
     assert all(np.isfinite(W).all() for W in estimator.projections_)
     assert np.isfinite(estimator.objective_).all()
     assert np.isfinite(estimator.transform(X)).all()
-    assert all(
-        W.shape == (size, rank)
-        for W, size, rank in zip(
-            estimator.projections_, estimator._shape(), estimator.ranks_, strict=True
-        )
-    )
+    shape = (estimator.n_features_in_,) if estimator.flattens else estimator.sample_shape_
+    shapes = [W.shape for W in estimator.projections_]
+    assert shapes == list(zip(shape, estimator.ranks_, strict=True))
     if hasattr(estimator, "decision_function"):
         assert np.isfinite(estimator.decision_function(X)).all()
     return estimator

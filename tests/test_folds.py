@@ -12,14 +12,16 @@ from sklearn.model_selection import (
 )
 
 from reference import problem
-from tenfold import MCSDA, MPCA, ClassMoments, ClassSpecificClassifier
-from tenfold.mathematics.sample_statistics import Workload
+from tenfold import MCSDA, ClassMoments, ClassSpecificClassifier
+from tenfold.decisions.folds import fold_models, positions, stratified_splits
+from tenfold.mathematics import fold_statistics as module
+from tenfold.mathematics.cost import Workload
+from tenfold.mathematics.scatter import along_mode
 from tenfold.mathematics.stores import StoredSamples
-from tenfold.methods import folds as module
-from tenfold.methods.folds import fold_statistics, held_out, positions, stratified_splits
+from tenfold.validation.samples import present_labels
 
 X, y = problem((4, 3), classes=3, per_class=150, seed=1)
-WORK = Workload(1, 20, (2, 2))
+WORK = Workload((2, 2), rounds=20)
 GROUPS = np.arange(len(X)) % 7
 SPLITTERS = {
     "KFold": KFold(5),
@@ -38,8 +40,9 @@ def splits_of(name):
     return positions(SPLITTERS[name].split(X, y, *groups), len(X))
 
 
-def prepared(estimator, *data):
-    return estimator._prepared(*data)[0]
+def statistics_of_folds(X, y, weight, splits, kind="auto", work=WORK):
+    classes = present_labels(y, weight)
+    return list(module.fold_statistics(X, y, weight, classes, splits, kind, work))
 
 
 def counted(monkeypatch):
@@ -60,8 +63,7 @@ def counted(monkeypatch):
 def test_statistics_of_folds_are_those_of_their_training_parts(name, statistics, weighted):
     weight = np.random.default_rng(0).uniform(0, 2, len(X)) if weighted else None
     splits = splits_of(name)
-    learner = prepared(MCSDA(statistics=statistics), X, y, weight)
-    found = list(fold_statistics(learner, X, y, weight, splits, WORK))
+    found = statistics_of_folds(X, y, weight, splits, statistics)
     assert len(found) == len(splits) + 1
     every = np.arange(len(X))
     for (train, _), own in zip([*splits, (every, every)], found, strict=True):
@@ -73,10 +75,9 @@ def test_statistics_of_folds_are_those_of_their_training_parts(name, statistics,
         np.testing.assert_allclose(own.means, part.means, atol=1e-12)
         factors = [np.eye(4)[None], np.eye(3)[None]]
         for code in range(len(part.classes)):
-            asked = (0, factors, np.zeros(1, dtype=int))
             np.testing.assert_allclose(
-                own.in_class(np.array([code])).along(*asked),
-                part.in_class(np.array([code])).along(*asked),
+                along_mode([own.in_class(code)], 0, factors),
+                along_mode([part.in_class(code)], 0, factors),
                 rtol=1e-10,
                 atol=1e-12,
             )
@@ -85,32 +86,29 @@ def test_statistics_of_folds_are_those_of_their_training_parts(name, statistics,
 @pytest.mark.parametrize("name", ["KFold", "StratifiedKFold", "GroupKFold", "TimeSeriesSplit"])
 def test_folds_that_share_samples_read_them_once(name, monkeypatch):
     seen = counted(monkeypatch)
-    learner = prepared(MCSDA(statistics="moments"), X, y, None)
-    list(fold_statistics(learner, X, y, None, splits_of(name), Workload(100, 20, (2, 2))))
+    work = Workload((2, 2), rounds=20, models=100)
+    statistics_of_folds(X, y, None, splits_of(name), "moments", work)
     assert seen == [len(X)]
 
 
 def test_stores_are_read_once_too(monkeypatch):
     seen = counted(monkeypatch)
-    learner = prepared(MCSDA(), X, y, None)
     stored = StoredSamples.of(X)
     monkeypatch.setattr(StoredSamples, "__array__", lambda self, dtype=None, copy=None: X, False)
-    list(fold_statistics(learner, stored, y, None, splits_of("KFold"), WORK))
+    statistics_of_folds(stored, y, None, splits_of("KFold"))
     assert seen == [len(X)]
 
 
 def test_parts_are_not_shared_when_adding_them_up_costs_more_than_reading(monkeypatch):
     seen = counted(monkeypatch)
-    learner = prepared(MCSDA(statistics="moments"), X, y, None)
-    list(fold_statistics(learner, X, y, None, splits_of("many"), WORK))
+    statistics_of_folds(X, y, None, splits_of("many"), "moments")
     assert seen == []
 
 
 def test_samples_that_a_fold_takes_twice_count_twice():
     rng = np.random.default_rng(0)
     draws = [(rng.integers(0, len(X), len(X)), np.arange(5)) for _ in range(2)]
-    learner = prepared(MCSDA(statistics="moments"), X, y, None)
-    found = list(fold_statistics(learner, X, y, None, draws, WORK))
+    found = statistics_of_folds(X, y, None, draws, "moments")
     for (train, _), own in zip(draws, found, strict=False):
         part = ClassMoments.from_batch(X[train], y[train])
         np.testing.assert_array_equal(own.counts, part.counts)
@@ -127,8 +125,7 @@ def test_a_class_without_training_samples_is_unknown_in_that_fold(statistics, wh
         splits = [(np.arange(1, len(y)), np.arange(1)), (np.arange(50), np.arange(50, 60))]
     else:
         splits = [(np.arange(2, len(y)), np.arange(2)), (np.arange(50), np.arange(50, 60))]
-    learner = prepared(MCSDA(statistics=statistics), X, rare, weight)
-    first, second, whole = fold_statistics(learner, X, rare, weight, splits, WORK)
+    first, second, whole = statistics_of_folds(X, rare, weight, splits, statistics)
     assert first.classes.tolist() == [0, 1, 2]
     assert second.classes.tolist() == whole.classes.tolist() == [0, 1, 2, 7]
     assert first.count == len(y) - 2
@@ -137,32 +134,37 @@ def test_a_class_without_training_samples_is_unknown_in_that_fold(statistics, wh
 def test_labels_that_never_count_do_not_spill_into_other_classes():
     beyond = np.where(np.arange(len(y)) == 4, 9, y)
     weight = np.where(beyond == 9, 0.0, 1.0)
-    learner = prepared(MCSDA(statistics="moments"), X, beyond, weight)
     splits = positions(KFold(3).split(X), len(X))
-    found = list(fold_statistics(learner, X, beyond, weight, splits, WORK))
+    found = statistics_of_folds(X, beyond, weight, splits, "moments")
     assert found[-1].classes.tolist() == [0, 1, 2]
     expected = ClassMoments.from_batch(np.delete(X, 4, axis=0), np.delete(y, 4))
     np.testing.assert_allclose(found[-1].means, expected.means, atol=1e-13)
 
 
 def test_methods_without_labels_have_one_class_in_every_fold():
-    learner = prepared(MPCA(statistics="moments"), X, None, None)
     splits = positions(KFold(3).split(X), len(X))
-    found = list(fold_statistics(learner, X, None, None, splits, WORK))
+    found = statistics_of_folds(X, None, None, splits, "moments")
     assert [own.count for own in found] == [*(len(train) for train, _ in splits), len(X)]
 
 
 def test_held_out_samples_play_no_part():
-    learner = prepared(ClassSpecificClassifier(MCSDA(ranks=2, tol=10.0)), X, y, None)
+    bank = ClassSpecificClassifier(MCSDA(ranks=2, tol=10.0))
     splits = positions(StratifiedKFold(3).split(X, y), len(X))
-    seen = np.zeros(len(X), dtype=int)
-    for number, (test, fold) in enumerate(held_out(learner, X, y, None, splits)):
-        seen[test] += 1
+
+    def folds(samples):
+        described, *batch = bank.first_batch(samples, y, None)
+        return list(fold_models(bank, described, *batch, splits))
+
+    found = folds(X)
+    assert len(found) == len(splits) + 1
+    for number, (_, test) in enumerate(splits):
         spoilt = X.copy()
         spoilt[test] = 1e3
-        again = [f for _, f in held_out(learner, spoilt, y, None, splits)][number]
-        np.testing.assert_allclose(fold._distances()(X[:9]), again._distances()(X[:9]), rtol=1e-6)
-    assert (seen == 1).all()
+        again = folds(spoilt)[number]
+        assert again is not bank
+        np.testing.assert_allclose(
+            found[number].distances(X[:9]), again.distances(X[:9]), rtol=1e-6
+        )
 
 
 def test_splits_may_be_masks_lists_or_slices():

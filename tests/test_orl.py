@@ -6,7 +6,6 @@ subspace; average precision on the other half of the images, averaged over perso
 """
 
 import warnings
-from functools import cache
 
 import numpy as np
 import pytest
@@ -15,8 +14,10 @@ from sklearn.metrics import average_precision_score
 
 from tenfold import CMDA, CSDA, MCSDA, ClassSpecificClassifier
 from tenfold.datasets import load_orl
-from tenfold.mathematics.sample_statistics import SampleStatistics, Workload
-from tenfold.methods.learning import Models
+from tenfold.mathematics.alternation import solve
+from tenfold.mathematics.cost import Workload
+from tenfold.mathematics.criteria import Problem
+from tenfold.mathematics.sample_statistics import SampleStatistics
 
 pytestmark = pytest.mark.realdata
 
@@ -63,17 +64,11 @@ def test_csda_at_its_best_dimension_reaches_96_5(splits):
     assert max(found) >= 96.5
 
 
-@cache
-def stack_of_ranks(ranks):
-    """One model per rank, with the paper's lambda."""
-    n = len(ranks)
-    return Models(
-        ranks=np.repeat(np.array(ranks)[:, None], 2, axis=1),
-        ridge=np.full(n, LAMBDA[1]),
-        absolute_ridge=np.ones(n, dtype=bool),
-        positives=np.zeros(n, dtype=int),
-        shrinkage=np.zeros(n),
-    )
+def stack_of_ranks(statistics, ranks):
+    """The projections of CMDA, one model per rank, with the paper's lambda."""
+    each = [CMDA(ranks=r, ridge=LAMBDA) for r in ranks]
+    together = Problem.stacked([cmda.problem(statistics) for cmda in each])
+    return solve(together, each[0].recipe()).projections
 
 
 def binary_precision(ranks, X, y, X_test, y_test):
@@ -82,11 +77,11 @@ def binary_precision(ranks, X, y, X_test, y_test):
     for person in np.unique(y):
         is_person = y == person
         statistics = SampleStatistics.from_batch(
-            X, is_person, workload=Workload(len(ranks), 20, (max(ranks), max(ranks)))
+            X, is_person, work=Workload((max(ranks), max(ranks)), rounds=20, models=len(ranks))
         )
-        solved = CMDA(ridge=LAMBDA)._solve(statistics, stack_of_ranks(ranks))
+        projections = stack_of_ranks(statistics, ranks)
         Z = X_test - X[is_person].mean(axis=0)
-        rows, columns = (W[:, None] for W in solved.projections)
+        rows, columns = (W[:, None] for W in projections)
         distances = np.linalg.norm(rows.swapaxes(2, 3) @ Z @ columns, axis=(2, 3))
         found.append([average_precision_score(y_test == person, -d) for d in distances])
     return 100 * np.mean(found, axis=0)
@@ -106,8 +101,7 @@ def test_a_stack_of_ranks_is_cmda_as_users_call_it(splits):
         cmda = CMDA(ranks=10, ridge=LAMBDA).fit(X, y == person)
     mean = cmda.transform(X[y == person].mean(axis=0)[None])
     scores = -np.linalg.norm(cmda.transform(X_test) - mean, axis=1)
-    stack = SampleStatistics.from_batch(X, y == person)
-    W = CMDA(ridge=LAMBDA)._solve(stack, stack_of_ranks((9, 10))).projections
+    W = stack_of_ranks(SampleStatistics.from_batch(X, y == person), (9, 10))
     Z = X_test - X[y == person].mean(axis=0)
     expected = -np.linalg.norm(W[0][1].T @ Z @ W[1][1], axis=(1, 2))
     np.testing.assert_allclose(scores, expected, rtol=1e-4)

@@ -5,26 +5,31 @@ import pytest
 
 import reference
 from reference import problem, relative_error
-from tenfold.mathematics.cost import moments_pay, statistics_of
+from tenfold.mathematics.cost import Workload, statistics_of
+from tenfold.mathematics.criteria import Problem, between_within, class_specific
 from tenfold.mathematics.moments import ClassMoments
-from tenfold.mathematics.packing import pack_projectors, pack_table, unpack
-from tenfold.mathematics.parts import SamplePart, TablePart
-from tenfold.mathematics.sample_statistics import SampleStatistics, SpanStatistics, Workload
-from tenfold.mathematics.scatter import Scatter
-from tenfold.methods.class_specific import class_specific
-from tenfold.methods.learning import Models
-from tenfold.methods.multi_class import MultiClassProjector
+from tenfold.mathematics.sample_statistics import SampleStatistics, SpanStatistics
+from tenfold.mathematics.scatter import (
+    SampleTerm,
+    Scatter,
+    TableTerm,
+    along_mode,
+    pack_projectors,
+    pack_table,
+    unpack,
+)
 
 SHAPES = [(6,), (5, 4), (3, 4, 2), (2, 3, 2, 3)]
 each_shape = pytest.mark.parametrize("shape", SHAPES, ids=str)
 
-# Asked so often that a table pays.
-MANY = Workload(models=1000, rounds=1000, ranks=(3, 3, 3, 3))
 SOURCES = {
     "moments": ClassMoments.from_batch,
     "samples": SampleStatistics.from_batch,
     "tables of samples": lambda X, y, w=None: SampleStatistics.from_batch(
-        X, y, w, workload=Workload(1000, 1000, MANY.ranks[: X.ndim - 1])
+        X,
+        y,
+        w,
+        work=Workload((3,) * (X.ndim - 1), rounds=1000, models=1000),  # so that tables pay
     ),
 }
 each_source = pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
@@ -35,15 +40,15 @@ def random_factors(shape, seed=0):
     return [rng.normal(size=(size, max(1, size - 1))) for size in shape]
 
 
-def models_for(positives, n_modes, shrinkage=0.0):
-    n = len(positives)
-    return Models(
-        ranks=np.ones((n, n_modes), int),
-        ridge=np.zeros(n),
-        absolute_ridge=np.zeros(n, bool),
-        positives=np.array(positives),
-        shrinkage=np.full(n, shrinkage),
-    )
+def problem_of(statistics, positives, shrinkage=0.0):
+    """One class-specific model per positive class, without a ridge."""
+    ranks = np.ones(len(statistics.shape), int)
+    each = [class_specific(statistics, p, shrinkage, ranks=ranks) for p in positives]
+    return Problem.stacked(each)
+
+
+def along(scatter, mode, factors):
+    return along_mode([scatter], mode, factors)[0]
 
 
 def stacked(factors, n=1):
@@ -60,9 +65,9 @@ def test_scatters_of_mcsda_are_eqs_17_and_18_summed_sample_by_sample(shape, sour
     factors = random_factors(shape)
     statistics = source(X, y)
     for p in range(3):
-        criterion = class_specific(statistics, models_for([p], len(shape)))
+        asked = problem_of(statistics, [p])
         for k in range(len(shape)):
-            A, B = criterion.along_mode(k, stacked(factors), np.zeros(1, int))
+            A, B = asked.along_mode(k, stacked(factors))
             assert relative_error(A[0], reference.out_scatter(X, y, p, factors, k)) <= 1e-10
             assert relative_error(B[0], reference.in_scatter(X, y, p, factors, k)) <= 1e-10
 
@@ -72,10 +77,9 @@ def test_scatters_of_mcsda_are_eqs_17_and_18_summed_sample_by_sample(shape, sour
 def test_scatters_of_the_multi_class_methods_are_eqs_10_and_11(shape, source):
     X, y = problem(shape, seed=2)
     factors = random_factors(shape)
-    models = models_for([0], len(shape))
-    criterion = MultiClassProjector()._criterion(source(X, y), models)
+    asked = between_within(source(X, y), ranks=np.ones(len(shape), int))
     for k in range(len(shape)):
-        A, B = criterion.along_mode(k, stacked(factors), np.zeros(1, int))
+        A, B = asked.along_mode(k, stacked(factors))
         assert relative_error(A[0], reference.between_scatter(X, y, factors, k)) <= 1e-10
         assert relative_error(B[0], reference.within_scatter(X, y, factors, k)) <= 1e-10
 
@@ -87,7 +91,7 @@ def test_total_scatter_is_that_of_all_samples_about_their_mean(shape, source):
     factors = random_factors(shape)
     total = source(X, y).total()
     for k in range(len(shape)):
-        found = total.along(k, stacked(factors), np.zeros(1, int))[0]
+        found = along(total, k, stacked(factors))[0]
         assert relative_error(found, reference.total_scatter(X, factors, k)) <= 1e-10
 
 
@@ -96,9 +100,9 @@ def test_scatters_stand_on_a_large_offset(source):
     X, y = problem((5, 4), seed=4)
     X = X + 1e6
     factors = random_factors((5, 4))
-    criterion = class_specific(source(X, y), models_for([1], 2))
+    asked = problem_of(source(X, y), [1])
     for k in range(2):
-        A, B = criterion.along_mode(k, stacked(factors), np.zeros(1, int))
+        A, B = asked.along_mode(k, stacked(factors))
         # Means are rounded at 1e6 * eps = 2e-10; deviations are of order 1.
         assert relative_error(A[0], reference.out_scatter(X, y, 1, factors, k)) <= 1e-8
         assert relative_error(B[0], reference.in_scatter(X, y, 1, factors, k)) <= 1e-8
@@ -110,9 +114,9 @@ def test_integer_weights_are_repetitions_in_every_scatter(source):
     weight = np.arange(len(X)) % 3
     repeated = np.repeat(X, weight, axis=0), np.repeat(y, weight)
     factors = random_factors((4, 3))
-    criterion = class_specific(source(X, y, weight.astype(float)), models_for([2], 2))
+    asked = problem_of(source(X, y, weight.astype(float)), [2])
     for k in range(2):
-        A, B = criterion.along_mode(k, stacked(factors), np.zeros(1, int))
+        A, B = asked.along_mode(k, stacked(factors))
         assert relative_error(A[0], reference.out_scatter(*repeated, 2, factors, k)) <= 1e-10
         assert relative_error(B[0], reference.in_scatter(*repeated, 2, factors, k)) <= 1e-10
 
@@ -122,9 +126,9 @@ def test_shrinkage_mixes_the_covariances_of_the_class_and_of_all_classes(source)
     X, y = problem((4, 3), seed=6)
     factors = random_factors((4, 3))
     n_p, N = (y == 1).sum(), len(y)
-    criterion = class_specific(source(X, y), models_for([1], 2, shrinkage=0.3))
+    asked = problem_of(source(X, y), [1], shrinkage=0.3)
     for k in range(2):
-        _, B = criterion.along_mode(k, stacked(factors), np.zeros(1, int))
+        _, B = asked.along_mode(k, stacked(factors))
         own = reference.in_scatter(X, y, 1, factors, k) / n_p
         pooled = reference.within_scatter(X, y, factors, k) / N
         assert relative_error(B[0], n_p * (0.7 * own + 0.3 * pooled)) <= 1e-10
@@ -149,10 +153,10 @@ def test_a_stack_gives_each_model_what_it_gets_alone(shape, source):
             stack[m, :, rank:] = 0
             alone[m].append(stack[m, :, :rank])
         factors.append(stack)
-    criterion = class_specific(source(X, y), models_for(positives, len(shape)))
+    asked = problem_of(source(X, y), positives)
     some = np.array([4, 0, 2])
     for k in range(len(shape)):
-        A, B = criterion.along_mode(k, [W[some] for W in factors], some)
+        A, B = asked.cut(some).along_mode(k, [W[some] for W in factors])
         for row, m in enumerate(some):
             p = positives[m]
             assert relative_error(A[row], reference.out_scatter(X, y, p, alone[m], k)) <= 1e-10
@@ -160,18 +164,23 @@ def test_a_stack_gives_each_model_what_it_gets_alone(shape, source):
 
 
 def test_stacks_are_cut_into_blocks_that_do_not_show(monkeypatch):
-    from tenfold.mathematics import parts
+    from tenfold.mathematics import scatter
 
     X, y = problem((4, 3), seed=8)
     rng = np.random.default_rng(0)
     factors = [rng.normal(size=(9, 4, 2)), rng.normal(size=(9, 3, 2))]
-    owners = np.arange(9) % 3
+    positives = np.arange(9) % 3
+
+    def answer(statistics):
+        return along(Scatter.stacked([statistics.in_class(p) for p in positives], {}), 0, factors)
+
     for statistics in (ClassMoments.from_batch, SOURCES["samples"]):
         with monkeypatch.context() as small:
-            whole = statistics(X, y).in_class(np.arange(3)).along(0, factors, owners)
-            small.setattr(parts.row_blocks, "__defaults__", (1,))  # one row at a time
-            small.setattr(parts, "BLOCK_BYTES", 1)
-            cut = statistics(X, y).in_class(np.arange(3)).along(0, factors, owners)
+            whole = answer(statistics(X, y))
+            small.setattr(scatter.row_blocks, "__defaults__", (1,))  # one row at a time
+            small.setattr(scatter, "STACK_BYTES", 1)
+            small.setattr(scatter, "KEPT_BYTES", 0)
+            cut = answer(statistics(X, y))
         np.testing.assert_allclose(cut, whole, rtol=1e-12)
 
 
@@ -183,14 +192,14 @@ def test_a_packed_table_holds_all_that_mode_scatters_depend_on(shape):
     rng = np.random.default_rng(0)
     size = int(np.prod(shape))
     root = rng.normal(size=(size, size))
-    part = TablePart.from_matrices((root @ root.T)[None], shape)
-    assert part.tables[0].size == np.prod([s * (s + 1) // 2 for s in shape])
+    term = TableTerm.from_matrices((root @ root.T)[None], shape)
+    assert term.tables[0].size == np.prod([s * (s + 1) // 2 for s in shape])
     factors = random_factors(shape)
     # The columns of the root are samples whose scatter is the matrix.
     samples = root.T.reshape(size, *shape)
     for k in range(len(shape)):
         expected = sum(reference.square(x, factors, k) for x in samples)
-        found = part.along(k, stacked(factors), np.zeros(1, int))[0]
+        found = term.along(k, stacked(factors), np.zeros(1, int))[0]
         assert relative_error(found, expected) <= 1e-12
 
 
@@ -209,26 +218,24 @@ def test_packing_contracts_as_the_full_table_does():
 def test_scatters_add_subtract_and_scale():
     X, y = problem((4, 3), seed=9)
     moments = ClassMoments.from_batch(X, y)
-    factors, owners = stacked(random_factors((4, 3)), 2), np.zeros(2, int)
+    factors = stacked(random_factors((4, 3)), 2)
     within, between = moments.within(), moments.between()
     combined = (within - between) * np.array([2.0, -1.0]) + between * 3.0
-    W, B = within.along(0, factors, owners), between.along(0, factors, owners)
+    W, B = along(within, 0, factors), along(between, 0, factors)
     expected = np.stack([2 * (W[0] - B[0]) + 3 * B[0], -(W[1] - B[1]) + 3 * B[1]])
-    np.testing.assert_allclose(combined.along(0, factors, owners), expected, rtol=1e-12)
+    np.testing.assert_allclose(along(combined, 0, factors), expected, rtol=1e-12)
 
 
-def test_a_part_that_two_scatters_share_is_asked_once():
+def test_a_term_that_two_scatters_share_is_asked_once():
     class Counting:
         asked = 0
 
-        def along(self, mode, factors, owners):
+        def along(self, mode, factors, groups):
             Counting.asked += 1
-            return np.ones((len(owners), 2, 2))
+            return np.ones((len(groups), 2, 2))
 
-    from tenfold.mathematics.scatter import along_mode
-
-    part = Scatter.of(Counting())
-    first, second = along_mode([part, part * 2.0 + part], 0, [], np.zeros(1, int), np.zeros(1, int))
+    own = Scatter.of(Counting())
+    first, second = along_mode([own, own * 2.0 + own], 0, [np.eye(2)[None]])
     assert Counting.asked == 1
     np.testing.assert_array_equal(second, 3 * first)
 
@@ -243,10 +250,10 @@ def test_samples_may_be_anything_that_gives_arrays_for_rows():
 
     X, _ = problem((4, 3), seed=10)
     centres, every = X.mean(axis=0)[None], np.zeros(len(X), int)
-    factors, owners = stacked(random_factors((4, 3))), np.zeros(1, int)
-    lazy = SamplePart(Rows(X), centres, every, [np.arange(len(X))])
-    plain = SamplePart(X, centres, every, [np.arange(len(X))])
-    np.testing.assert_array_equal(lazy.along(0, factors, owners), plain.along(0, factors, owners))
+    factors, groups = stacked(random_factors((4, 3))), np.zeros(1, int)
+    lazy = SampleTerm(Rows(X), centres, every, [np.arange(len(X))])
+    plain = SampleTerm(X, centres, every, [np.arange(len(X))])
+    np.testing.assert_array_equal(lazy.along(0, factors, groups), plain.along(0, factors, groups))
 
 
 # ── Samples or moments ──────────────────────────────────────────────────────────────────────────
@@ -266,33 +273,33 @@ def test_products_of_covariances_and_traces_agree_between_samples_and_moments():
         own_scatters.append((w[:, None] * Z).T @ Z)
     within = sum(own_scatters)
     for statistics in answers:
-        own, cross, pooled = statistics.covariance_products(every)
+        own, cross, pooled = statistics.covariance_products
         np.testing.assert_allclose(own, [np.sum(S * S) for S in own_scatters], rtol=1e-10)
         np.testing.assert_allclose(cross, [np.sum(S * within) for S in own_scatters], rtol=1e-10)
         np.testing.assert_allclose(pooled, np.sum(within * within), rtol=1e-10)
         np.testing.assert_allclose(
-            statistics.traces(every), [np.trace(S) for S in own_scatters], rtol=1e-10
+            statistics.traces, [np.trace(S) for S in own_scatters], rtol=1e-10
         )
 
 
 def test_the_cost_model_takes_moments_for_many_samples_and_samples_for_large_ones():
-    work = Workload(models=1, rounds=20, ranks=(7, 7))
-    assert moments_pay(20_000, (40, 30), 10, work)
-    assert not moments_pay(200, (112, 92), 40, work)
+    work = Workload((7, 7), rounds=20)
+    assert work.moments_pay(20_000, (40, 30), 10)
+    assert not work.moments_pay(200, (112, 92), 40)
     # However cheap, tables that do not fit the memory budget are not made.
-    assert not moments_pay(10**9, (200, 200), 2, work)
+    assert not work.moments_pay(10**9, (200, 200), 2)
 
 
 def test_samples_that_are_asked_often_are_tabulated_first():
     X, y = problem((5, 4), seed=12)
     ((_, plain),) = SOURCES["samples"](X, y).total().terms
     ((_, tabulated),) = SOURCES["tables of samples"](X, y).total().terms
-    assert type(plain) is SamplePart
-    assert type(tabulated) is TablePart
+    assert type(plain) is SampleTerm
+    assert type(tabulated) is TableTerm
 
 
 def test_statistics_are_what_was_asked_for():
-    work = Workload(models=1, rounds=20, ranks=(2, 2))
+    work = Workload((2, 2), rounds=20)
     X, y = problem((5, 4), seed=12)
     classes = np.arange(3)
     assert type(statistics_of(X, y, None, classes, "moments", work)) is ClassMoments
@@ -301,3 +308,21 @@ def test_statistics_are_what_was_asked_for():
     kinds = {k: statistics_of(few, y[:10], None, classes, k, work) for k in ("auto", "moments")}
     assert type(kinds["auto"]) is SpanStatistics
     assert type(kinds["moments"]) is ClassMoments
+
+
+def test_a_stack_of_problems_asks_the_terms_that_its_two_scatters_share_once(monkeypatch):
+    X, y = problem((5, 4), seed=13)
+    for statistics in (ClassMoments.from_batch(X, y), SampleStatistics.from_batch(X, y)):
+        kind = type(statistics.in_class(0).terms[0][1])
+        asked, along = [], kind.along
+
+        def counting(self, *question, asked=asked, along=along):
+            asked.append(self.n_groups)
+            return along(self, *question)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(kind, "along", counting)
+            stack = problem_of(statistics, [0, 1, 2], shrinkage=0.2)
+            stack.along_mode(0, stacked(random_factors((5, 4)), 3))
+        # S_I of three classes, for S_O and for itself; S_w and all else are of one group.
+        assert asked.count(3) == (1 if kind is TableTerm else 2)  # and the displacements

@@ -38,7 +38,8 @@ from tenfold import (
     ClassSpecificVerifier,
     RankSearchCV,
 )
-from tenfold.methods import folds as folds_module
+from tenfold.mathematics import fold_statistics as folds_module
+from tenfold.mathematics.alternation import solve
 
 DIGITS, TARGET = load_digits().images[:700] / 16, load_digits().target[:700]
 X, y = problem((5, 4), classes=3, per_class=20, seed=6, spread=0.5)
@@ -258,13 +259,13 @@ def test_the_data_are_read_once_for_all_folds_and_the_refit(statistics, monkeypa
 
 def test_all_candidates_of_a_fold_are_one_stack(monkeypatch):
     stacks = []
-    solve = MCSDA._solve
 
-    def counting(self, statistics, models):
-        stacks.append(len(models))
-        return solve(self, statistics, models)
+    def counting(problem, *rest):
+        stacks.append(len(problem))
+        return solve(problem, *rest)
 
-    monkeypatch.setattr(MCSDA, "_solve", counting)
+    monkeypatch.setattr("tenfold.selection.candidates.solve", counting)
+    monkeypatch.setattr("tenfold.methods.base.solve", counting)
     model = ClassSpecificClassifier(MCSDA(tol=10.0))
     RankSearchCV(model, RANKS, ridge=[1e-3, 1e-2], cv=3).fit(X, y)
     assert stacks == [18, 18, 18, 3]  # 3 ranks x 2 ridges x 3 classes on each fold; then the best
@@ -272,7 +273,7 @@ def test_all_candidates_of_a_fold_are_one_stack(monkeypatch):
 
 def test_stacks_of_any_size_give_the_same_scores(monkeypatch):
     whole = quiet(RankSearchCV(MCSDA(positive=1, max_iter=3), RANKS, cv=3), X, y)
-    monkeypatch.setattr("tenfold.selection.stacks.STACK_NUMBERS", 1)
+    monkeypatch.setattr("tenfold.selection.candidates.STACK_NUMBERS", 1)
     single = quiet(RankSearchCV(MCSDA(positive=1, max_iter=3), RANKS, cv=3), X, y)
     for f in range(3):
         key = f"split{f}_test_score"
@@ -291,13 +292,20 @@ def test_stores_are_searched_without_being_loaded(tmp_path):
 
 def test_the_best_estimator_can_go_on_learning():
     half = len(X) // 2
-    for statistics in ("auto", "moments", "samples"):
-        model = MCSDA(positive=1, tol=10.0, statistics=statistics)
-        search = RankSearchCV(model, [(2, 2)], cv=3).fit(X[:half], y[:half])
-        assert hasattr(search.best_estimator_, "moments_") == (statistics == "moments")
-        grown = search.best_estimator_.partial_fit(X[half:], y[half:])
-        whole = MCSDA((2, 2), positive=1, tol=10.0).fit(X, y)
-        np.testing.assert_allclose(grown.transform(X), whole.transform(X), atol=1e-8)
+    model = MCSDA(positive=1, tol=10.0, statistics="moments")
+    search = RankSearchCV(model, [(2, 2)], cv=3).fit(X[:half], y[:half])
+    grown = search.best_estimator_.partial_fit(X[half:], y[half:])
+    whole = MCSDA((2, 2), positive=1, tol=10.0).fit(X, y)
+    np.testing.assert_allclose(grown.transform(X), whole.transform(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("statistics", ["auto", "samples"])
+def test_a_best_estimator_without_moments_says_that_it_cannot_go_on(statistics):
+    model = MCSDA(positive=1, tol=10.0, statistics=statistics)
+    best = RankSearchCV(model, [(2, 2)], cv=3).fit(X, y).best_estimator_
+    assert not hasattr(best, "moments_")
+    with pytest.raises(ValueError, match=r"fit with statistics='moments', or start with"):
+        best.partial_fit(X, y)
 
 
 def test_a_bar_is_shown_when_asked_for(capsys):

@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 
-import tenfold.mathematics.cost
 import tenfold.mathematics.stores
 from tenfold import (
     CMDA,
@@ -163,30 +163,30 @@ def test_without_moments_there_is_one_pass_per_mode_and_round(Method, data):
     assert max(stop - start for start, stop in store.read) == BLOCK
 
 
-def test_moments_that_do_not_fit_the_budget_give_way_to_passes(data, monkeypatch):
+def test_moments_that_do_not_fit_the_budget_give_way_to_passes(data, allow):
     X, y, _ = data
     reference = quiet(MCSDA).fit(X, y)
-    monkeypatch.setattr(tenfold.mathematics.cost, "MEMORY_BUDGET", 8 * 30 * 30)
+    allow(8 * 30 * 30)
     store = Recorder(X)
     assert_same_model(quiet(MCSDA).fit(store, y), reference)
     assert store.n_read > N
 
 
-def test_scatters_beyond_the_budget_are_refused_with_advice(data, monkeypatch):
+def test_scatters_beyond_the_budget_are_refused_with_advice(data, allow):
     X, y, _ = data
-    monkeypatch.setattr(tenfold.mathematics.cost, "MEMORY_BUDGET", 8 * 20)
+    allow(8 * 20)
     with pytest.raises(ValueError, match=r"6 x 6 numbers do not fit.*MPCA\(ranks=0.999\)"):
         quiet(MCSDA).fit(Recorder(X), y)
 
 
-def test_few_long_vectors_are_solved_in_their_span(data, monkeypatch):
+def test_few_long_vectors_are_solved_in_their_span(data, allow):
     X, y, _ = data
-    monkeypatch.setattr(tenfold.mathematics.cost, "MEMORY_BUDGET", 3 * 8 * 20 * 30)
+    allow(3 * 8 * 20 * 30)
     reference = CSDA(ranks=3).fit(X[:20], y[:20])
     assert_same_model(CSDA(ranks=3).fit(Recorder(X[:20]), y[:20]), reference)
 
 
-def test_automatic_shrinkage_asks_for_moments(data, monkeypatch):
+def test_automatic_shrinkage_asks_for_moments(data):
     X, y, _ = data
     automatic = quiet(MCSDA, shrinkage="auto")
     reference = clone(automatic).fit(X, y)
@@ -212,7 +212,7 @@ def test_partial_fit_takes_stores(data):
     for part in (slice(0, 100), slice(100, 240)):
         model.partial_fit(Recorder(X[part]), y[part])
     assert_same_model(model, quiet(MCSDA).fit(X, y))
-    continued = quiet(MCSDA, statistics="samples").fit(Recorder(X[:100]), y[:100])
+    continued = quiet(MCSDA, statistics="moments").fit(Recorder(X[:100]), y[:100])
     assert_same_model(continued.partial_fit(X[100:], y[100:]), quiet(MCSDA).fit(X, y))
 
 
@@ -742,3 +742,51 @@ def test_large_samples_are_compressed_once_and_then_treated_from_moments(tmp_pat
     write_blocks(mpca.transform, Recorder(video), small)
     direct, compressed = quiet(MCSDA).fit(video, y), quiet(MCSDA).fit(small, y)
     assert direct.score(video, y) == pytest.approx(compressed.score(small, y), abs=0.02)
+
+
+# ── One reading per pass ────────────────────────────────────────────────────────────────────────
+
+
+class CountedRows:
+    """A store that counts how often each of its rows is read."""
+
+    def __init__(self, X):
+        self.X, self.times = X, np.zeros(len(X), dtype=int)
+        self.shape, self.dtype, self.ndim = X.shape, X.dtype, X.ndim
+
+    def __len__(self):
+        return len(self.X)
+
+    def __getitem__(self, rows):
+        self.times[rows] += 1
+        return self.X[rows]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        ClassSpecificVerifier(MCSDA(ranks=2, tol=50.0), positive=1),
+        ClassSpecificVerifier(CSDA(ranks=2), positive=1, cv=3),
+        ClassSpecificClassifier(MCSDA(ranks=2, tol=50.0), classifier=LogisticRegression()),
+        ClassSpecificClassifier(CSDA(ranks=2), classifier=LogisticRegression(), cv=3),
+    ],
+    ids=str,
+)
+def test_inner_folds_read_once_for_all_statistics_and_once_for_what_is_held_out(estimator, data):
+    X, y, weight = data
+    for sample_weight in (None, weight):
+        store = CountedRows(X)
+        model = clone(estimator).fit(store, y, sample_weight)
+        assert (store.times == 2).all()
+        in_memory = clone(estimator).fit(X, y, sample_weight)
+        np.testing.assert_allclose(model.decision_function(X), in_memory.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    "estimator", [*(quiet(Method) for Method in ALL_METHODS), ClassSpecificClassifier(quiet(MCSDA))]
+)
+def test_all_else_is_read_once(estimator, data):
+    X, y, weight = data
+    store = CountedRows(X)
+    clone(estimator).fit(store, y, weight)
+    assert (store.times == 1).all()

@@ -102,11 +102,13 @@ def test_a_rate_of_zero_accepts_no_other_sample_that_was_held_out():
     labels = np.concatenate([y, [3, 3, 3]])
     model = verifier(false_accept_rate=0.0).fit(hard, labels)
     scores = held_out_scores(hard, labels, 1, folds_of(labels == 1))
-    assert false_accepts(scores, labels == 1, model.threshold_) == 0
+    # Scores of the same folds by another way of summing differ in their last digits.
+    rounding = 1e-9 * abs(model.threshold_)
+    assert false_accepts(scores, labels == 1, model.threshold_ + rounding) == 0
     assert model.error_rates_["false_accepts"] == 0
     others = scores[labels != 1].max()
-    assert model.threshold_ > others
-    above = scores[scores > others]
+    assert model.threshold_ > others - rounding
+    above = scores[scores > others + rounding]
     if len(above):
         assert model.threshold_ == pytest.approx(above.min(), rel=1e-9)
 

@@ -154,7 +154,8 @@ def edited(value, dice):
         [value],
         {"dtype": "<U9999999"},
     ]
-    return dice.choice(strange + deep + more)
+    others = [new for new in strange + deep + more if repr(new) != repr(value)]
+    return dice.choice(others)
 
 
 def split(data):

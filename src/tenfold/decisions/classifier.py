@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from itertools import islice
+from operator import is_
 from typing import Any, Self
 
 import numpy as np
@@ -12,22 +15,24 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.alternation import Alternation
-from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.sample_statistics import Workload
-from tenfold.mathematics.stores import over_blocks
-from tenfold.methods.class_specific import ClassSpecificProjector, in_class_spreads, shrinkage_of
-from tenfold.methods.distances import (
+from tenfold.decisions.distances import (
     OfBlock,
+    Subspaces,
     distances_to_classes,
     finished,
     nearest,
     preference,
-    subspaces_of,
 )
-from tenfold.methods.folds import held_out, stratified_splits
-from tenfold.methods.learning import Learner, Models
+from tenfold.decisions.folds import fold_models, held_out, stratified_splits
+from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.alternation import Recipe, Solution
+from tenfold.mathematics.cost import Workload
+from tenfold.mathematics.criteria import Problem, in_class_spreads
+from tenfold.mathematics.moments import ClassMoments, ClassStatistics
+from tenfold.mathematics.stores import over_blocks
+from tenfold.methods.base import Described, Learner, Shape
+from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.validation import parameters
 from tenfold.validation import samples as check
 
 
@@ -91,6 +96,11 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
     0.87
     """
 
+    projectors_: list[ClassSpecificProjector]
+    spreads_: Array
+    classifier_: Any
+    _stacked: tuple[list[Any], Subspaces] | None = None  # what was stacked last, and its stack
+
     def __init__(
         self, projector: Any, *, normalise: bool = True, classifier: Any = None, cv: Any = 5
     ):
@@ -111,56 +121,72 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         """The `statistics` of the projector."""
         return str(self.projector.statistics)
 
-    def _check_parameters(self) -> None:
-        check.check_class_specific(self.projector, ClassSpecificProjector)
-        check.check_flag("normalise", self.normalise)
-        self.projector._check_parameters()
+    def as_seen(self, X: Any) -> Any:
+        """The batch as the projector sees it."""
+        return self.projector.as_seen(X)
 
-    def _members(self) -> list[ClassSpecificProjector]:
-        """The projector of each class, knowing the data's shape and classes, not yet learned."""
-        member = clone(self.projector)
-        for name in ("sample_shape_", "n_features_in_", "classes_", "feature_names_in_"):
-            if hasattr(self, name):
-                setattr(member, name, getattr(self, name))
-        members = [copy(member) for _ in self.classes_]  # a clone costs as much as solving a model
-        for member, label in zip(members, self.classes_, strict=True):
+    def of_classes(self, classes: Array) -> list[ClassSpecificProjector]:
+        """The projector of each class, not fitted."""
+        bare = clone(self.projector)
+        members = [copy(bare) for _ in classes]  # a clone costs as much as solving a model
+        for member, label in zip(members, classes, strict=True):
             member.positive = label
         return members
 
-    def _samples(self, X: Array) -> Array:
-        return self.projector._samples(X)
-
     # -- what a learner says ----------------------------------------------------------------------
 
-    def _workload(self) -> Workload:
-        one = [member._workload() for member in self._members()]
-        ranks = tuple(np.max([work.ranks for work in one], axis=0).tolist())
-        return replace(one[0], models=len(one), ranks=ranks)
+    def check_parameters(self) -> None:
+        """Refuse parameters that no data could make right."""
+        parameters.check_class_specific(self.projector, ClassSpecificProjector)
+        parameters.check_flag("normalise", self.normalise)
+        self.projector.check_parameters()
 
-    def _models(self, statistics: ClassStatistics) -> Models:
-        members = self._members()
-        positives = np.arange(len(members))
-        for member in members:
-            member.shrinkage = 0.0  # found below for all of them at once
-        plain = [member._models(statistics) for member in members]
-        shrinkage = shrinkage_of(self.projector.shrinkage, statistics, positives)
-        return replace(Models.stacked(plain), shrinkage=shrinkage)
+    def workload(self, shape: Shape, classes: Array) -> Workload:
+        """That of the projectors of all classes together."""
+        each = [member.workload(shape, classes) for member in self.of_classes(classes)]
+        return replace(Workload.together(each), positives=len(each))
 
-    def _solve(self, statistics: ClassStatistics, models: Models) -> Alternation:
-        return self.projector._solve(statistics, models)
+    def problem(self, statistics: ClassStatistics) -> Problem:
+        """The problems of the projectors of all classes, as one stack."""
+        members = self.of_classes(statistics.classes)
+        return Problem.stacked([member.problem(statistics) for member in members])
 
-    def _take(
-        self, statistics: ClassStatistics, models: Models, found: Alternation, rows: Array
-    ) -> None:
-        self.projectors_ = self._members()
-        for member, row in zip(self.projectors_, rows, strict=True):
-            member._take(statistics, models, found, np.array([row]))
-        self.spreads_ = in_class_spreads(statistics, found, rows, models.shrinkage[rows])
+    def recipe(self) -> Recipe:
+        """How the problem of every projector is solved."""
+        recipe: Recipe = self.projector.recipe()
+        return recipe
 
-    def _warn_unless_converged(self, found: Alternation) -> None:
-        self.projector._warn_unless_converged(found)
+    def learned(
+        self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
+    ) -> dict[str, Any]:
+        """The learned attributes, from the solutions with these numbers in a stack."""
+        members = self.of_classes(statistics.classes)
+        for member, m in zip(members, models, strict=True):
+            member.keep(member.learned(statistics, solution, np.array([m]), described))
+        own = [W[models] for W in solution.projections]
+        spreads = in_class_spreads(statistics, own, self.projector.shrinkage_in(statistics))
+        return {
+            **described,
+            "classes_": statistics.classes,
+            "class_count_": statistics.counts,
+            "projectors_": members,
+            "spreads_": spreads,
+        }
 
-    def _is_learnable(self, moments: Any) -> bool:
+    def keep(self, learned: Mapping[str, Any]) -> Self:
+        """Replace all learned attributes, and stack the new subspaces: using changes nothing."""
+        super().keep(learned)
+        self.__dict__.pop("_stacked", None)
+        if "projectors_" in learned:
+            self._subspaces()
+        return self
+
+    def warn_unless_converged(self, solution: Solution) -> None:
+        """Warn of models that still moved in the last round."""
+        self.projector.warn_unless_converged(solution)
+
+    def is_learnable(self, moments: ClassMoments) -> bool:
+        """Whether the moments hold samples of all classes."""
         return bool((moments.counts > 0).all())
 
     # -- fitting ----------------------------------------------------------------------------------
@@ -171,7 +197,8 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
-            The samples.
+            The samples. A store is read once for all statistics, and once more for the distances
+            that a second classifier learns from.
         y : array-like of shape (n,)
             Class labels.
         sample_weight : array-like of shape (n,), default=None
@@ -184,35 +211,30 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         """
         if self.classifier is None:
             return super().fit(X, y, sample_weight)
-        second = self._second(X, y, sample_weight)
-        super().fit(X, y, sample_weight)
-        self.classifier_ = second
-        return self
+        second = clone(self.classifier)
+        if sample_weight is not None and not has_fit_parameter(second, "sample_weight"):
+            raise ValueError(f"classifier={second!r} takes no sample_weight; leave it out")
+        described, X, labels, weight = self.first_batch(X, y, sample_weight)
+        assert labels is not None
+        splits = stratified_splits(self.cv, labels, weight)
+        banks = fold_models(self, described, X, labels, weight, splits)
+        measures = [bank.measure() for bank in islice(banks, len(splits))]
+        distances = held_out(X, splits, measures)
+        held = ~np.isnan(distances[:, 0])
+        weights = {} if weight is None else {"sample_weight": weight[held]}
+        second.fit(distances[held], labels[held], **weights)
+        return self.keep({**next(banks).learned_attributes(), "classifier_": second})
 
     partial_fit = available_if(_learns_from_parts)(Learner.partial_fit)
     fit_moments = available_if(_learns_from_parts)(Learner.fit_moments)
 
-    def _second(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        """The second classifier, trained on the distances of samples that were held out."""
-        second = clone(self.classifier)
-        if sample_weight is not None and not has_fit_parameter(second, "sample_weight"):
-            raise ValueError(f"classifier={second!r} takes no sample_weight; leave it out")
-        fresh, X, y, weight = self._prepared(X, y, sample_weight)
-        y, weight = check.in_memory(y, weight)
-        distances = np.full((len(y), len(fresh.classes_)), np.nan)
-        for test, bank in held_out(fresh, X, y, weight, stratified_splits(self.cv, y, weight)):
-            distances[test] = over_blocks(X[test], bank._distances())
-        held = ~np.isnan(distances[:, 0])
-        weights = {} if weight is None else {"sample_weight": weight[held]}
-        return second.fit(distances[held], y[held], **weights)
+    # -- using ------------------------------------------------------------------------------------
 
     @property
     def members_(self) -> list[ClassSpecificProjector]:
-        """The fitted projectors of a model: of a bank, one per class."""
+        """The fitted projectors of the model, one per class."""
         check_is_fitted(self, "projectors_")
         return self.projectors_
-
-    # -- using ------------------------------------------------------------------------------------
 
     def distances(self, X: Any) -> Array:
         """Distance of every sample from every class mean, each in the subspace of that class.
@@ -232,14 +254,31 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
     def _from_distances(self, X: Any, finish: OfBlock) -> Array:
         """What follows from the distances of samples, block by block."""
         check_is_fitted(self, "projectors_")
-        X = check.check_samples(self, X, reset=False)
-        return over_blocks(X, partial(finished, distances=self._distances(), finish=finish))
+        X = check.check_samples(self, X)
+        return over_blocks(X, partial(finished, distances=self.measure(), finish=finish))
 
-    def _distances(self) -> OfBlock:
+    def measure(self) -> OfBlock:
         """What gives distances of samples in memory, and can be sent to other processes."""
-        subspaces = subspaces_of(self, self.projectors_)
         spreads = self.spreads_ if self.normalise else None
-        return partial(distances_to_classes, subspaces=subspaces, spreads=spreads)
+        return partial(distances_to_classes, subspaces=self._subspaces(), spreads=spreads)
+
+    def _subspaces(self) -> Subspaces:
+        """The subspaces of all classes, stacked once: for one sample that takes the most time."""
+        projections = [member.projections_ for member in self.projectors_]
+        means = [member.mean_ for member in self.projectors_]
+        learned = [*projections, *means]
+        if self._stacked is not None:
+            known, stack = self._stacked
+            if len(known) == len(learned) and all(map(is_, known, learned)):
+                return stack
+        stack = Subspaces.stacked(projections, means)
+        self._stacked = learned, stack
+        return stack
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        state.pop("_stacked", None)
+        return state
 
     @available_if(lambda s: s.classifier is None or hasattr(s.classifier, "decision_function"))
     def decision_function(self, X: Any) -> Array:

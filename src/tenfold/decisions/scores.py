@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tenfold.decisions.members import answer_of, label_of, unwrap
-from tenfold.mathematics.algebra import Array, row_blocks
+from tenfold.mathematics.accumulate import row_blocks
+from tenfold.mathematics.algebra import Array
 
 
 class ClassScores(NamedTuple):

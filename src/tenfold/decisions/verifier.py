@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -10,10 +11,13 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils.validation import check_is_fitted
 
+from tenfold.decisions.folds import fold_models, held_out, positions
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.fold_statistics import Split
+from tenfold.methods.base import Labels, Shape
 from tenfold.methods.class_specific import ClassSpecificProjector
-from tenfold.methods.folds import Split, held_out, positions
 from tenfold.methods.saving import Savable
+from tenfold.validation import parameters
 from tenfold.validation import samples as check
 
 RATE_ROUNDING = 1e-12  # a rate of exactly the wanted share counts as kept
@@ -64,6 +68,14 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
     True
     """
 
+    projector_: ClassSpecificProjector
+    threshold_: float
+    error_rates_: dict[str, float]
+    classes_: Labels
+    sample_shape_: Shape
+    n_features_in_: int
+    feature_names_in_: Labels
+
     def __init__(
         self,
         projector: Any,
@@ -83,7 +95,8 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
-            The samples.
+            The samples. A store is read once for all statistics, and once for the scores of
+            samples that were held out.
         y : array-like of shape (n,)
             Class labels, at least two.
         sample_weight : array-like of shape (n,), default=None
@@ -94,44 +107,46 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
         self
             The fitted verifier.
         """
-        self._check_parameters()
-        model = self._model()
-        fresh, checked, labels, weight = model._prepared(X, y, sample_weight)
-        labels, weight = check.in_memory(labels, weight)
-        label = fresh.classes_[fresh._positive()]
-        fresh.set_params(positive=label)  # in a fold without it, None would mean another class
+        self.check_parameters()
+        model = self.model()
+        described, X, labels, weight = model.first_batch(X, y, sample_weight)
+        classes = check.present_labels(labels, weight)
+        label = classes[model.positive_in(classes)]
+        model.set_params(positive=label)  # in a fold without it, None would mean another class
         is_positive = labels == label
         counted = np.ones(len(labels)) if weight is None else weight
-        splits = self._splits(is_positive, counted > 0, checked, labels)
-        scores = np.full(len(labels), np.nan)
-        for test, fold in held_out(fresh, checked, labels, weight, splits):
-            scores[test] = fold._scores(checked[test])
+        splits = self._splits(is_positive, counted > 0, X, labels)
+        folds = fold_models(model, described, X, labels, weight, splits)
+        scores = held_out(X, splits, [fold.scoring() for fold in islice(folds, len(splits))])
         held = ~np.isnan(scores) & (counted > 0)
         threshold, rates = self._threshold(scores[held], is_positive[held], counted[held])
-        self.projector_ = model.fit(X, y, sample_weight)
-        self.threshold_, self.error_rates_ = threshold, rates
-        for name in ("classes_", "sample_shape_", "n_features_in_", "feature_names_in_"):
-            if hasattr(model, name):
-                setattr(self, name, getattr(model, name))
+        whole = next(folds).set_params(positive=self.model().positive)
+        for name in self.learned_attributes():
+            delattr(self, name)
+        self.__dict__.update(described)
+        self.projector_, self.threshold_, self.error_rates_ = whole, threshold, rates
+        self.classes_ = whole.classes_
         return self
 
-    def _check_parameters(self) -> None:
-        check.check_class_specific(self.projector, ClassSpecificProjector)
+    def check_parameters(self) -> None:
+        """Refuse parameters that no data could make right."""
+        parameters.check_class_specific(self.projector, ClassSpecificProjector)
         asked = self.positive, self.projector.positive
         for positive in asked:
-            check.check_one_label(positive)
+            parameters.check_one_label(positive)
         if None not in asked and asked[0] != asked[1]:
             raise ValueError(
-                f"positive is {check.plain(asked[0])!r}, but that of the projector is "
-                f"{check.plain(asked[1])!r}; expected one class to verify; set only one of them"
+                f"positive is {parameters.plain(asked[0])!r}, but that of the projector is "
+                f"{parameters.plain(asked[1])!r}; expected one class to verify; set only one of "
+                "them"
             )
         rate = self.false_accept_rate
-        if rate != "equal" and not (isinstance(rate, Real) and 0 <= rate <= 1):
+        if rate != "equal" and not (isinstance(rate, Real) and 0 <= float(rate) <= 1):
             raise ValueError(
                 f"false_accept_rate is {rate!r}; expected a number from 0 to 1, or 'equal'"
             )
 
-    def _model(self) -> Any:
+    def model(self) -> Any:
         """The projector for the class to verify, not fitted."""
         model = clone(self.projector)
         return model if self.positive is None else model.set_params(positive=self.positive)
@@ -140,7 +155,7 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
         """Folds in which every training part has positive and other samples that count."""
         if not isinstance(self.cv, Integral):
             return positions(check_cv(self.cv).split(X, y), len(y))
-        n_folds = check.check_number("cv", self.cv, 2, integer=True)
+        n_folds = parameters.check_number("cv", self.cv, 2, integer=True)
         own, others = np.flatnonzero(is_positive & counts), np.flatnonzero(~is_positive & counts)
         if len(others) < 2:
             raise ValueError(
@@ -189,7 +204,7 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
 
     @property
     def members_(self) -> list[ClassSpecificProjector]:
-        """The fitted projectors of a model: of a verifier, its only one."""
+        """The fitted projectors of the model: one."""
         check_is_fitted(self, "projector_")
         return [self.projector_]
 
@@ -223,7 +238,8 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
             Positive numbers.
         """
         distance = -np.asarray(self.decision_function(X))
-        return np.divide(1.0, distance, out=np.full(distance.shape, np.inf), where=distance > 0)
+        infinite = np.full(distance.shape, np.inf)
+        return np.asarray(np.divide(1.0, distance, out=infinite, where=distance > 0))
 
     def predict(self, X: Any) -> Array:
         """Whether each sample is accepted.
@@ -238,7 +254,8 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
         ndarray of bool of shape (n,)
             True where the score reaches `threshold_`.
         """
-        return self.decision_function(X) >= self.threshold_
+        accepted: Array = self.decision_function(X) >= self.threshold_
+        return accepted
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Average precision of `decision_function` at finding the positive class.

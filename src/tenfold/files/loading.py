@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from math import prod
-from typing import Any
+from typing import Any, get_origin, get_type_hints
 
 import numpy as np
 
@@ -17,34 +17,22 @@ from tenfold.decisions.classifier import ClassSpecificClassifier
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassMoments
-from tenfold.methods import ALL_METHODS, MPCA
-from tenfold.methods.base import TensorProjector
+from tenfold.methods import ALL_METHODS
+from tenfold.methods.base import Labels, Shape, TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.methods.saving import unpacked_labels
 from tenfold.system.model_format import FORMAT, ModelFileError, read
 
+
+def learned_kinds(method: type) -> dict[str, Any]:
+    """The learned attributes that a class declares, with the types of its annotations."""
+    hints = get_type_hints(method, include_extras=True)
+    return {name: kind for name, kind in hints.items() if name.endswith("_") and name[0] != "_"}
+
+
 KNOWN = {M.__name__: M for M in (*ALL_METHODS, ClassSpecificClassifier, ClassSpecificVerifier)}
+LEARNED = {name: learned_kinds(method) for name, method in KNOWN.items()}
 CONTAINERS = {"list", "pairs", "array", "labels", "moments", "estimator"}
-FLOATS, SHAPE, LABELS = "floats", "shape", "labels"
-KINDS: dict[str, Any] = {
-    "sample_shape_": SHAPE,
-    "ranks_": SHAPE,
-    "n_features_in_": int,
-    "classes_": LABELS,
-    "feature_names_in_": LABELS,
-    "projections_": list,
-    "mean_": FLOATS,
-    "objective_": FLOATS,
-    "n_iter_": int,
-    "converged_": bool,
-    "captured_": float,
-    "moments_": ClassMoments,
-    "projectors_": list,
-    "spreads_": FLOATS,
-    "projector_": ClassSpecificProjector,
-    "threshold_": float,
-    "error_rates_": dict,
-}
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -113,9 +101,10 @@ class _Unpacker:
             )
         method = KNOWN[packed["method"]]
         estimator = method(**self._table(packed, "parameters", method._get_param_names()))
-        learned = self._table(packed, "learned", KINDS)
+        kinds = LEARNED[packed["method"]]
+        learned = self._table(packed, "learned", kinds)
         for name, value in learned.items():
-            _check_kind(name, value)
+            _check_kind(name, value, kinds[name])
             setattr(estimator, name, value)
         if learned:
             _check_learned(estimator)
@@ -185,16 +174,15 @@ def _expect(kind: type, value: Any) -> Any:
 # ── What was learned must fit together ──────────────────────────────────────────────────────────
 
 
-def _check_kind(name: str, value: Any) -> None:
-    kind = KINDS[name]
-    if kind is SHAPE:
+def _check_kind(name: str, value: Any, kind: Any) -> None:
+    if kind == Shape:
         good = type(value) is tuple and all(type(v) is int and v >= 0 for v in value)
-    elif kind is FLOATS:
+    elif kind == Array:
         good = isinstance(value, np.ndarray) and value.dtype.kind == "f"
-    elif kind is LABELS:
+    elif kind == Labels:
         good = isinstance(value, np.ndarray) and value.ndim == 1
     else:
-        good = isinstance(value, kind)
+        good = kind is Any or isinstance(value, get_origin(kind) or kind)
     if not good:
         raise ValueError(f"its {name} is {value!r:.80}, which is not what such a model has")
 
@@ -223,24 +211,24 @@ def _check_projector(model: TensorProjector) -> None:
     if hasattr(model, "moments_") and not hasattr(model, "projections_"):
         return  # partial_fit still gathers
     _need(model, "projections_", "ranks_", "objective_", "n_iter_", "converged_")
-    shape = model._shape()
+    shape = (model.n_features_in_,) if model.flattens else model.sample_shape_
     if not all(isinstance(W, np.ndarray) and W.dtype.kind == "f" for W in model.projections_):
         raise ValueError("its projections are not arrays of floats")
     shapes = tuple(W.shape for W in model.projections_)
     _agree("projections_", shapes, tuple(zip(shape, model.ranks_, strict=False)))
     _agree("ranks_", len(model.ranks_), len(shape))
     _agree("objective_", model.objective_.shape, (model.n_iter_,))
-    if isinstance(model, ClassSpecificProjector | MPCA):
+    if "mean_" in LEARNED[type(model).__name__]:
         _need(model, "mean_")
         _agree("mean_", model.mean_.shape, model.sample_shape_)
     if isinstance(model, ClassSpecificProjector):
-        model._positive()
+        model.positive_in(model.classes_)
 
 
 def _check_moments(model: Any) -> None:
     moments, size = model.moments_, model.n_features_in_
     n = len(moments.classes)
-    _agree("moments_.classes", n, len(model._moment_classes()))
+    _agree("moments_.classes", n, len(model.classes_))
     _agree("moments_.counts", moments.counts.shape, (n,))
     _agree("moments_.scatters", moments.scatters.shape, (n, size, size))
     flat = getattr(model, "projector", model).flattens

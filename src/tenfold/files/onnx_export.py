@@ -20,7 +20,7 @@ from tenfold.mathematics.algebra import Array
 from tenfold.methods.base import TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.system.atomic_write import write_whole
-from tenfold.validation.samples import check_option
+from tenfold.validation.parameters import check_option
 
 OPSET, IR_VERSION = 18, 8  # of 2022: new enough for all we need, old enough for most runtimes
 
@@ -108,9 +108,10 @@ def _onnx() -> Any:
 def _told(estimator: Any) -> dict[str, Any]:
     """What the metadata say, beside the shape."""
     told = {"tenfold": version("tenfold"), "classes": estimator.classes_.tolist()}
-    chosen = getattr(estimator, "projector_", estimator)
-    if isinstance(chosen, ClassSpecificProjector):
-        told["positive"] = estimator.classes_[chosen._positive()].tolist()
+    alone = [] if isinstance(estimator, ClassSpecificClassifier) else estimator.members_
+    for projector in alone:
+        if isinstance(projector, ClassSpecificProjector):
+            told["positive"] = np.asarray(projector.positive_label_).tolist()
     if isinstance(estimator, ClassSpecificVerifier):
         told["threshold"] = estimator.threshold_
     return told
@@ -120,7 +121,7 @@ def _told(estimator: Any) -> dict[str, Any]:
 
 
 def _projector(graph: _Graph, projector: TensorProjector) -> None:
-    Y = graph.projected(projector, projector._centre())
+    Y = graph.projected(projector, projector.centre())
     if projector.output == "flat":
         Y = graph.node("Flatten", [Y], axis=1)
     shape = projector.ranks_ if projector.output == "tensor" else (int(np.prod(projector.ranks_)),)

@@ -7,14 +7,22 @@ from functools import reduce
 from operator import add
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import Batch, ClassMoments
 from tenfold.mathematics.stores import BlockError, Source, StoredSamples
-from tenfold.methods.projection import Projection
 from tenfold.validation import samples as check
 
 Checked = tuple[Any, Any, Any]  # samples, in memory or in a store, and labels and weights, or None
+
+
+class Carrier(BaseEstimator):
+    """What is known of the samples so far, as an estimator would know it."""
+
+    sample_shape = None
+    needs_labels = False
 
 
 class Batches:
@@ -36,7 +44,7 @@ class Batches:
 
     def __init__(self, batches: Iterable[Any]):
         self.stream, self.number = iter(batches), -1
-        self.carrier = Projection()
+        self.carrier = Carrier()
         self.example: Array | None = None  # a label of the first batch
 
     def __iter__(self) -> Iterator[Checked]:

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.gathering.batches import Batches, added_up
+from tenfold.gathering.batches import Batches, Carrier, added_up
 from tenfold.gathering.checkpoint import Checkpoint, compared, fingerprint, some_samples
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import Batch, ClassMoments
 from tenfold.mathematics.stores import Source, StoredSamples, part_of
-from tenfold.methods.projection import Projection
 from tenfold.system.progress import progress
+from tenfold.validation import parameters
 from tenfold.validation import samples as check
 from tenfold.validation.large_input import as_source, is_dask
 
@@ -72,8 +72,8 @@ def gather_moments(
     >>> sevens = MCSDA(ranks=(4, 4), positive=7, tol=0.1).fit_moments(moments)
     """
     if save_every is not None:
-        check.check_number("save_every", save_every, 1, integer=True)
-    carrier = Projection()
+        parameters.check_number("save_every", save_every, 1, integer=True)
+    carrier = Carrier()
     X = check.check_samples(carrier, X, reset=True)
     y = None if y is None else check.check_labels(carrier, X, y)
     weight = check.check_weights(X, sample_weight)
@@ -81,8 +81,7 @@ def gather_moments(
     source = X if isinstance(X, Source) else StoredSamples.of(X)
     if checkpoint is None:
         return source.moments(y, weight, classes)
-    lazy = tuple(column for column in (y, weight) if is_dask(column))
-    saved = Checkpoint(checkpoint, _subject(source, y, weight), source, lazy)
+    saved = Checkpoint(checkpoint, _subject(source, y, weight), source)
     return _gathered(source, y, weight, classes, saved, save_every)
 
 
@@ -119,7 +118,7 @@ def gather_batches(
     >>> round(MPCA(ranks=(6, 6), tol=1e-3).fit_moments(moments).captured_, 2)
     0.93
     """
-    check.check_number("save_every", save_every, 1, integer=True)
+    parameters.check_number("save_every", save_every, 1, integer=True)
     stream = Batches(batches)
     if checkpoint is None:
         return ClassMoments.from_blocks(stream.blocks())
@@ -230,8 +229,7 @@ def _subject(source: Source, y: Any, weight: Any) -> dict[str, Any]:
     """What can be known of all samples; single ones are compared by the checkpoint."""
     about = {"kind": "samples", "shape": list(source.shape), "dtype": str(source.dtype)}
     for name, column in (("labels", y), ("weights", weight)):
-        known = None if column is None else "lazy"
-        about[name] = fingerprint(column) if known and not is_dask(column) else known
+        about[name] = None if column is None else fingerprint(column)
     return about
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
+from typing import Any
 
 import numpy as np
 from scipy.linalg import blas
 
-from tenfold.mathematics.algebra import Array, row_blocks
+from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.tuning import BLOCK_BYTES, PROBE_ROWS, SHIFT_ROWS
 
-SHIFT_ROWS = 64  # samples whose mean is the shift of their class
-PROBE_ROWS = 512  # samples that at most decide whether products of a block may be float32
 WEAKEST = 1e-3  # the weakest direction of a mode, relative to the mean one, that float32 can hold
 SQUARES = (1e-30, 1e30)  # mean squares that float32 can hold, with room for sums and outliers
 NARROW = (np.dtype(np.float32), np.dtype(np.float16))
@@ -186,9 +187,9 @@ def float32_suffices(Z: Array) -> bool:
 
 def gather(X: Array, rows: Array, dtype: type) -> Array:
     """A new array (len(rows), I) of the named samples, flat, in the wanted precision."""
-    chosen = X[slice_of(rows)] if follow_each_other(rows) else X[rows]
-    copy = follow_each_other(rows) or None  # other rows are a new array already
-    return np.array(chosen, dtype=dtype, copy=copy).reshape(len(rows), -1)
+    chosen = as_slice(rows)
+    copy = isinstance(chosen, slice) or None  # other rows are a new array already
+    return np.array(X[chosen], dtype=dtype, copy=copy).reshape(len(rows), -1)
 
 
 def about(X: Array, rows: Array, centre: Array, memory: Array) -> Array:
@@ -197,8 +198,9 @@ def about(X: Array, rows: Array, centre: Array, memory: Array) -> Array:
     They are written into `memory`: fresh memory costs as much as the copy itself.
     """
     Z = memory[: len(rows)]
-    if follow_each_other(rows):  # one pass instead of a copy and a subtraction
-        flat = X[slice_of(rows)].reshape(len(rows), -1)
+    chosen = as_slice(rows)
+    if isinstance(chosen, slice):  # one pass instead of a copy and a subtraction
+        flat = X[chosen].reshape(len(rows), -1)
         return np.subtract(flat, centre, out=Z, dtype=centre.dtype)
     if type(X) is np.ndarray and X.dtype == centre.dtype and X.flags.c_contiguous:
         np.take(X.reshape(len(X), -1), rows, axis=0, out=Z, mode="clip")
@@ -208,14 +210,18 @@ def about(X: Array, rows: Array, centre: Array, memory: Array) -> Array:
     return Z
 
 
-def follow_each_other(rows: Array) -> bool:
-    """Whether sorted positions leave none out between them."""
-    return len(rows) > 0 and bool(rows[-1] - rows[0] + 1 == len(rows))
+def as_slice(rows: Array) -> Any:
+    """Sorted positions as a slice, which takes no copy, if none is left out between them."""
+    if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
+        return slice(int(rows[0]), int(rows[-1]) + 1)
+    return rows
 
 
-def slice_of(rows: Array) -> slice:
-    """Positions that `follow_each_other` as a slice, which takes no copy."""
-    return slice(int(rows[0]), int(rows[-1]) + 1)
+def row_blocks(n: int, bytes_per_row: int, budget: int = BLOCK_BYTES) -> Iterator[slice]:
+    """Slices that cut n rows into blocks of at most `budget` bytes, one row at the least."""
+    step = max(1, budget // max(1, bytes_per_row))
+    for start in range(0, n, step):
+        yield slice(start, min(n, start + step))
 
 
 def weighted_sum(weights: Array, rows: Array) -> Array:

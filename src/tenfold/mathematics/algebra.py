@@ -7,7 +7,7 @@ a projection along mode k is a matrix W_k of shape (I_k, r_k).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -15,10 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
-
-BLOCK_BYTES = (
-    32 * 2**20
-)  # temporaries of one block of samples: large enough for BLAS, small for RAM
 
 
 def unfold(X: Array, mode: int) -> Array:
@@ -149,61 +145,6 @@ def reconstruct(Y: Array, projections: Sequence[Array]) -> Array:
     return Y
 
 
-def turned(Z: Array, mode: int) -> Array:
-    """Tensors (M, n, I_1, ..., I_K) with mode k first, (M, I_k, n, the other modes...)."""
-    return np.ascontiguousarray(np.moveaxis(Z, mode + 2, 1))
-
-
-def mode_scatters(Y: Array, mode: int, factors: Sequence[Array]) -> Array:
-    """``sum_j Y_j Y_j^T`` of M models, with Y_j = [Z_j x_{q != k} W_q^T]_(k).
-
-    Parameters
-    ----------
-    Y : ndarray of shape (M, I_k, n, ...) or (1, I_k, n, ...)
-        The tensors of each model, or those that all share, as `turned` gives them.
-    mode : int
-        The mode k.
-    factors : sequence of K ndarrays of shape (M, I_q, r_q)
-        Projections of the models; those of mode k are not used.
-
-    Returns
-    -------
-    ndarray of shape (M, I_k, I_k)
-        The scatters; (1, I_k, I_k) when nothing sets the models apart.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tenfold.mathematics.algebra import mode_scatters, turned
-    >>> Y = turned(np.ones((1, 5, 2, 3)), mode=0)
-    >>> mode_scatters(Y, 0, [np.ones((4, 2, 1)), np.ones((4, 3, 1))])[0]
-    array([[45., 45.],
-           [45., 45.]])
-    """
-    others = [W for q, W in enumerate(factors) if q != mode]
-    for q in shrinking_order(others):
-        if not is_identity(others[q]):  # the first round sees modes that are not yet projected
-            Y = _stacked_mode_product(Y, others[q], axis=q + 3)
-    Y = Y.reshape(len(Y), Y.shape[1], -1)
-    return np.asarray(Y @ Y.swapaxes(1, 2))
-
-
-def is_identity(W: Array) -> bool:
-    """Whether a stack (M, I_q, r_q) leaves its mode as it is."""
-    return W.shape[1] == W.shape[2] and bool((np.eye(W.shape[1]) == W).all())
-
-
-def _stacked_mode_product(Y: Array, W: Array, axis: int) -> Array:
-    """Multiply `axis` of Y (M or 1, ...) by each model's W^T, W of shape (M, I_q, r_q)."""
-    inner = prod(Y.shape[axis + 1 :])
-    flat = Y.reshape(len(Y), -1, Y.shape[axis], inner)
-    if inner == 1:
-        product = flat.reshape(len(Y), -1, Y.shape[axis]) @ W
-    else:
-        product = W.swapaxes(1, 2)[:, None] @ flat
-    return product.reshape(len(W), *Y.shape[1:axis], W.shape[2], *Y.shape[axis + 1 :])
-
-
 def _check_mode(X: Array, mode: int) -> None:
     if not 0 <= mode < X.ndim - 1:
         raise ValueError(
@@ -218,10 +159,3 @@ def shrinking_order(projections: Sequence[Array]) -> list[int]:
         range(len(projections)),
         key=lambda k: projections[k].shape[-1] / projections[k].shape[-2],
     )
-
-
-def row_blocks(n: int, bytes_per_row: int, budget: int = BLOCK_BYTES) -> Iterator[slice]:
-    """Slices that cut n rows into blocks of at most `budget` bytes, one row at the least."""
-    step = max(1, budget // max(1, bytes_per_row))
-    for start in range(0, n, step):
-        yield slice(start, min(n, start + step))

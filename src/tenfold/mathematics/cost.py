@@ -1,36 +1,117 @@
-"""Moments, samples or passes over a store: three statistics that answer the same questions.
+"""Moments, samples or passes over a store: which statistics to make of some samples.
 
 All give the same model. They differ in what they cost, and a stated cost model chooses.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.moments import ClassMoments
+from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.pass_statistics import PassStatistics
-from tenfold.mathematics.sample_statistics import (
-    MEMORY_BUDGET,
-    PACK,
-    SampleStatistics,
-    SpanStatistics,
-    Workload,
-)
+from tenfold.mathematics.sample_statistics import SampleStatistics, SpanStatistics
 from tenfold.mathematics.stores import Source
+from tenfold.mathematics.tuning import KEPT_BYTES, MEMORY_BUDGET, PACK, READ, THIN, TURN
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What will be asked of the statistics, and what they may take.
+
+    Parameters
+    ----------
+    ranks : tuple of K ints
+        The largest rank of each mode.
+    rounds : int
+        Rounds of the alternation.
+    models : int
+        Number of models solved together.
+    positives : int
+        How many classes have models of their own.
+    outside : int
+        How many directions a solver may take from outside the span of the samples.
+    memory : int
+        Bytes that tables may take.
+    """
+
+    ranks: tuple[int, ...]
+    rounds: int
+    models: int = 1
+    positives: int = 1
+    outside: int = 0
+    memory: int = MEMORY_BUDGET
+
+    @classmethod
+    def together(cls, parts: list[Workload]) -> Workload:
+        """That of several stacks of models over the same classes."""
+        return cls(
+            ranks=tuple(np.max([part.ranks for part in parts], axis=0).tolist()),
+            rounds=max(part.rounds for part in parts),
+            models=sum(part.models for part in parts),
+            positives=max(part.positives for part in parts),
+            outside=max(part.outside for part in parts),
+            memory=parts[0].memory,
+        )
+
+    def tables_fit(self, shape: tuple[int, ...], tables: int) -> bool:
+        """Whether so many tables, and two to work with, fit into the memory."""
+        return 8 * prod(shape) ** 2 * (tables + 2) <= self.memory
+
+    def table_flops(self, shape: tuple[int, ...], tables: int = 1) -> float:
+        """Flops to pack tables, and to ask them for every mode, in every round, for every model.
+
+        A table is larger than the cache: reading it takes as long as answering `READ` models.
+        """
+        packed = prod(size * (size + 1) / 2 for size in shape)
+        asking = 2.0 * len(shape) * self.rounds * (self.models + READ * tables) * packed
+        return asking + float(PACK) * prod(shape) ** 2 * tables
+
+    def sample_flops(self, n: float, shape: tuple[int, ...], groups: int = 1) -> float:
+        """Flops to ask groups of n samples the same; every model asks one group.
+
+        Products are a little slower than square ones. Samples are centred and turned for every
+        group, once if they can be kept and else in every round.
+        """
+        size, flops = prod(shape), 0.0
+        for mode, size_k in enumerate(shape):
+            others = [q for q in range(len(shape)) if q != mode]
+            width = float(size)
+            for q in sorted(others, key=lambda q: self.ranks[q] / shape[q]):
+                flops += 2 * width * max(self.ranks[q], THIN)
+                width *= self.ranks[q] / shape[q]
+            flops += 2 * width * size_k
+        turns = 1 if 8 * n * size * groups <= KEPT_BYTES else self.rounds
+        turning = TURN * len(shape) * size * min(groups, self.models) * turns
+        return n * (1.3 * flops * self.models * self.rounds + turning)
+
+    def tables_pay(self, n: float, shape: tuple[int, ...], groups: int = 1) -> bool:
+        """Whether groups of n samples each are better made tables before they are asked."""
+        making = n * groups * prod(shape) ** 2
+        as_tables = making + self.table_flops(shape, groups)
+        return self.tables_fit(shape, groups) and as_tables < self.sample_flops(n, shape, groups)
+
+    def moments_pay(self, n: int, shape: tuple[int, ...], n_classes: int) -> bool:
+        """Whether a table per class is affordable and cheaper than going through the samples.
+
+        Either way a table of the shared total may be made.
+        """
+        if not self.tables_fit(shape, n_classes):
+            return False
+        summing = n * prod(shape) ** 2
+        own = min(self.positives, n_classes)
+        moments = summing + self.table_flops(shape) + self.table_flops(shape, own)
+        total = min(summing + self.table_flops(shape), self.sample_flops(n, shape))
+        return moments <= total + self.sample_flops(n / n_classes, shape, own)
 
 
 def statistics_of(
-    X: Array | Source,
-    y: Any,
-    sample_weight: Any,
-    classes: Array,
-    kind: str,
-    workload: Workload,
-) -> ClassMoments | SampleStatistics | PassStatistics:
+    X: Array | Source, y: Any, sample_weight: Any, classes: Array, kind: str, work: Workload
+) -> ClassStatistics:
     """Class statistics of a batch by moments, by samples, or by whichever costs less.
 
     The model counts flops. Moments cost N I^2 once and then two table look-ups per mode, round
@@ -50,23 +131,24 @@ def statistics_of(
         All labels, sorted.
     kind : {"auto", "moments", "samples"}
         What to use.
-    workload : Workload
+    work : Workload
         What will be asked.
 
     Returns
     -------
-    ClassMoments, SampleStatistics or PassStatistics
+    ClassStatistics
         The statistics.
     """
     if isinstance(X, Source):
-        return _statistics_of_source(X, y, sample_weight, classes, kind, workload)
+        return _statistics_of_source(X, y, sample_weight, classes, kind, work)
     if kind != "moments" and X.ndim == 2 and len(X) < X.shape[1]:
-        return SpanStatistics.from_vectors(X, y, sample_weight, classes, workload.outside)
-    if kind == "samples":
-        return SampleStatistics.from_batch(X, y, sample_weight, classes=classes)
-    if kind == "auto" and not moments_pay(len(X), X.shape[1:], len(classes), workload):
-        return SampleStatistics.from_batch(X, y, sample_weight, classes=classes, workload=workload)
-    return ClassMoments.from_batch(X, y, sample_weight, classes=classes)
+        return SpanStatistics.from_vectors(X, y, sample_weight, classes, work.outside)
+    if kind == "moments" or (
+        kind == "auto" and work.moments_pay(len(X), X.shape[1:], len(classes))
+    ):
+        return ClassMoments.from_batch(X, y, sample_weight, classes=classes)
+    choice = None if kind == "samples" else work
+    return SampleStatistics.from_batch(X, y, sample_weight, classes=classes, work=choice)
 
 
 def moments_of(X: Array | Source, y: Any, sample_weight: Any, classes: Array) -> ClassMoments:
@@ -77,38 +159,18 @@ def moments_of(X: Array | Source, y: Any, sample_weight: Any, classes: Array) ->
 
 
 def _statistics_of_source(
-    X: Source, y: Any, weight: Any, classes: Array, kind: str, workload: Workload
-) -> ClassMoments | SampleStatistics | PassStatistics:
-    size = prod(X.shape[1:])
-    if kind == "moments" or (kind == "auto" and moments_fit(X.shape[1:], len(classes))):
+    X: Source, y: Any, weight: Any, classes: Array, kind: str, work: Workload
+) -> ClassStatistics:
+    size, widest = prod(X.shape[1:]), max(X.shape[1:])
+    if kind == "moments" or (kind == "auto" and work.tables_fit(X.shape[1:], len(classes))):
         return X.moments(y, weight, classes)
-    if X.ndim == 2 and len(X) < size and 3 * 8 * len(X) * size <= MEMORY_BUDGET:
-        labels, weights = (None if c is None else np.asarray(c) for c in (y, weight))
+    if X.ndim == 2 and len(X) < size and 3 * 8 * len(X) * size <= work.memory:
         vectors = np.asarray(X.rows(np.array))
-        return SpanStatistics.from_vectors(vectors, labels, weights, classes, workload.outside)
-    widest = max(X.shape[1:])
-    if 8 * widest**2 * 6 > MEMORY_BUDGET:
+        return SpanStatistics.from_vectors(vectors, y, weight, classes, work.outside)
+    if not work.tables_fit((widest,), 4):
         raise ValueError(
             f"scatters of {widest} x {widest} numbers do not fit into "
-            f"{MEMORY_BUDGET / 2**30:.0f} GiB; treat the samples as tensors, or make them smaller "
+            f"{work.memory / 2**30:.3g} GiB; treat the samples as tensors, or make them smaller "
             "first with MPCA(ranks=0.999)"
         )
     return PassStatistics.from_source(X, y, weight, classes)
-
-
-def moments_fit(shape: tuple[int, ...], n_classes: int) -> bool:
-    """Whether a table per class, and two to work with, fit into the memory budget."""
-    return 8 * prod(shape) ** 2 * (n_classes + 2) <= MEMORY_BUDGET
-
-
-def moments_pay(n: int, shape: tuple[int, ...], n_classes: int, workload: Workload) -> bool:
-    """Whether a table per class is affordable and cheaper than going through the samples."""
-    size = prod(shape)
-    if not moments_fit(shape, n_classes):
-        return False
-    packing = float(PACK) * size**2 * (n_classes + 1)
-    asking = workload.table_flops(shape)
-    moments = n * size**2 + packing + asking + workload.table_flops(shape, n_classes)
-    total = min(n * size**2 + packing / (n_classes + 1) + asking, workload.sample_flops(n, shape))
-    samples = total + workload.sample_flops(n / n_classes, shape, n_classes)
-    return moments <= samples

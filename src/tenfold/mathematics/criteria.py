@@ -1,53 +1,116 @@
-"""What a stack of models maximises and minimises, and how it is to be solved."""
+"""What the methods ask for: the pair of scatters of each, as a problem that can be solved.
+
+Every method of this library keeps one scatter large and another one small. Here are the pairs, and
+what follows from the same scatters: the shrinkage of a class, and the spread of a class in its
+subspace. A `Problem` holds the pairs of a stack of models, with the ranks and the ridge of each.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
+from scipy.linalg import eigvalsh
 
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.parts import Part, is_shared
-from tenfold.mathematics.scatter import Scatter, along_mode, of_models
-from tenfold.mathematics.solvers import Solver, ratio_trace
+from tenfold.mathematics.moments import ClassStatistics
+from tenfold.mathematics.scatter import Factors, Scatter, Term, along_mode, is_shared
 
 
 @dataclass(frozen=True, eq=False)
-class Criterion:
-    """What M models maximise and minimise.
+class Problem:
+    """What M models maximise and minimise, and how many directions each may keep.
 
     Parameters
     ----------
     shape : tuple of K ints
         The shape (I_1, ..., I_K) of a sample.
+    full_shape : tuple of K ints
+        The shape before an exact change of basis, if there was one.
     maximise : Scatter
         The scatter to keep.
     minimise : Scatter or None
         The scatter to suppress; None when only the first counts.
-    owners : ndarray of shape (M,)
-        The group of each model in the parts of the scatters.
+    ranks : ndarray of shape (M, K)
+        The rank of each mode for each model.
+    ridge : ndarray of shape (M,)
+        Added to the diagonal of the minimised scatter of every mode.
+    absolute : ndarray of shape (M,)
+        Whether that is the paper's absolute lambda. Otherwise it is relative to the mean
+        eigenvalue of both scatters, per sample of the minimised one.
     balance : ndarray of shape (M,)
         How many samples `minimise` sums over for each one that both sum over. It makes a
         relative ridge mean the same whatever the sizes of the classes are.
-    full_shape : tuple of K ints or None
-        The shape before an exact change of basis, if there was one.
     """
 
     shape: tuple[int, ...]
+    full_shape: tuple[int, ...]
     maximise: Scatter
     minimise: Scatter | None
-    owners: Array
+    ranks: Array
+    ridge: Array
+    absolute: Array
     balance: Array
-    full_shape: tuple[int, ...] | None = None
 
-    def of_models(self, part: Array) -> Criterion:
-        """The criterion of a part of the models."""
+    @classmethod
+    def of(
+        cls,
+        statistics: ClassStatistics,
+        maximise: Scatter,
+        minimise: Scatter | None,
+        *,
+        ranks: Sequence[int],
+        ridge: tuple[float, bool] = (0.0, False),
+        balance: float = 1.0,
+    ) -> Problem:
+        """The problem of one model; the ridge comes with whether it is absolute."""
+        return cls(
+            statistics.shape,
+            statistics.full_shape,
+            maximise,
+            minimise,
+            np.minimum(ranks, statistics.shape)[None],
+            np.array([ridge[0]]),
+            np.array([ridge[1]]),
+            np.array([balance]),
+        )
+
+    def __len__(self) -> int:
+        """Number of models."""
+        return len(self.ranks)
+
+    @classmethod
+    def stacked(cls, problems: Sequence[Problem]) -> Problem:
+        """The models of several problems over the same statistics, in order."""
+        if len(problems) == 1:
+            return problems[0]
+        minimised = [p.minimise for p in problems if p.minimise is not None]
+        joined: dict[Any, Term] = {}  # S_I is a term of S_O too
+        return replace(
+            problems[0],
+            maximise=Scatter.stacked([p.maximise for p in problems], joined),
+            minimise=Scatter.stacked(minimised, joined) if minimised else None,
+            ranks=np.concatenate([p.ranks for p in problems]),
+            ridge=np.concatenate([p.ridge for p in problems]),
+            absolute=np.concatenate([p.absolute for p in problems]),
+            balance=np.concatenate([p.balance for p in problems]),
+        )
+
+    def cut(self, models: Array) -> Problem:
+        """The problem of some of the models."""
+        if len(models) == len(self) == 1:
+            return self
         return replace(
             self,
-            maximise=self.maximise.of_models(part),
-            minimise=None if self.minimise is None else self.minimise.of_models(part),
-            owners=self.owners[part],
-            balance=self.balance[part],
+            maximise=self.maximise.of_models(models),
+            minimise=None if self.minimise is None else self.minimise.of_models(models),
+            ranks=self.ranks[models],
+            ridge=self.ridge[models],
+            absolute=self.absolute[models],
+            balance=self.balance[models],
         )
 
     @property
@@ -56,77 +119,119 @@ class Criterion:
         return [self.maximise] if self.minimise is None else [self.maximise, self.minimise]
 
     @property
-    def parts(self) -> list[Part]:
-        """All parts of the scatters."""
-        return [part for scatter in self.scatters for _, part in scatter.terms]
+    def terms(self) -> list[Term]:
+        """All terms of the scatters."""
+        return [term for scatter in self.scatters for _, term in scatter.terms]
 
     def is_answered_by_passes(self) -> bool:
         """Whether each question costs a pass over samples that are not in memory."""
-        return any(is_shared(part) for part in self.parts)
+        return any(is_shared(term) for term in self.terms)
 
-    def along_mode(self, mode: int, factors: list[Array], models: Array) -> tuple[Array, Array]:
-        """The pair (A, B) along a mode for some of the models, each of shape (m, I_k, I_k)."""
-        pair = along_mode(self.scatters, mode, factors, self.owners[models], models)
-        return pair[0], pair[-1]
-
-    def relative_ridge(self, mode: int, A: Array, B: Array, models: Array) -> Array:
-        """The size of a ridge of 1: the mean eigenvalue of both scatters, per sample of B."""
-        size = (self.full_shape or self.shape)[mode]
-        return np.asarray(self.balance[models] * (trace(A) + trace(B)) / size)
-
-
-@dataclass(frozen=True, eq=False)
-class Recipe:
-    """How `tenfold.mathematics.alternation.alternate` solves a criterion.
-
-    Parameters
-    ----------
-    solver : callable
-        One of `tenfold.mathematics.solvers`.
-    orthonormal : bool
-        Whether columns are orthonormalised after each solution.
-    ridge : ndarray of shape (M,) or float
-        Added to the diagonal of the minimised scatter of every mode, relative to
-        `Criterion.relative_ridge` or absolute.
-    absolute_ridge : ndarray of shape (M,) or bool
-        Whether `ridge` is the paper's absolute lambda.
-    init : {"ones", "identity"}
-        The projections that the first solutions see: columns of ones, as the paper has it, or
-        no projection at all.
-    direct : bool
-        Solve every mode once, as the start shows it, without waiting for the others.
-    max_iter : int
-        Rounds at most.
-    tol : float
-        A model rests when the projectors of all its modes together moved by at most this much
-        (Frobenius norm) in one round.
-    """
-
-    solver: Solver = ratio_trace
-    orthonormal: bool = True
-    ridge: Array | float = 0.0
-    absolute_ridge: Array | bool = False
-    init: str = "ones"
-    direct: bool = False
-    max_iter: int = 20
-    tol: float = 1e-5
-
-    def of_models(self, part: Array) -> Recipe:
-        """The recipe of a part of the models."""
-        ridge, absolute = of_models(self.ridge, part), of_models(self.absolute_ridge, part)
-        return replace(self, ridge=ridge, absolute_ridge=absolute)
-
-    def ridges(self, A: Array, B: Array, unit: Array, models: Array) -> Array:
-        """What is added to the diagonal of B for each of the named models, never nothing."""
-        asked = np.asarray(self.ridge, dtype=float)
-        asked = asked[models] if asked.ndim else asked
-        absolute = np.asarray(self.absolute_ridge)
-        absolute = absolute[models] if absolute.ndim else absolute
-        floor = np.finfo(float).eps * (trace(A) + trace(B))
+    def along_mode(self, mode: int, factors: Factors) -> tuple[Array, Array]:
+        """The pair (A, B) along a mode, each (M, I_k, I_k); B has its ridge, and is never zero."""
+        A, *rest = along_mode(self.scatters, mode, factors)
+        if not rest:
+            return A, A
+        (B,) = rest
+        sizes = trace(A) + trace(B)
+        unit = self.balance * sizes / self.full_shape[mode]
+        floor = np.finfo(float).eps * sizes
         floor = np.where(floor > 0, floor, 1.0)  # no scatter at all: every direction is as good
-        return np.asarray(np.maximum(np.where(absolute, asked, asked * unit), floor))
+        ridge = np.maximum(np.where(self.absolute, self.ridge, self.ridge * unit), floor)
+        return A, B + ridge[:, None, None] * np.eye(B.shape[1])
+
+    def objective(self, W: Array, A: Array, B: Array) -> Array:
+        """What each model reaches: the kept scatter, over the suppressed one if there is one."""
+        kept = np.einsum("mir,mir->m", W, A @ W)
+        if self.minimise is None:
+            return np.asarray(kept)
+        return np.asarray(kept / np.einsum("mir,mir->m", W, B @ W))
 
 
 def trace(stack: Array) -> Array:
     """The trace of each matrix of a stack."""
     return np.asarray(np.trace(stack, axis1=1, axis2=2))
+
+
+# ── The pairs ───────────────────────────────────────────────────────────────────────────────────
+
+
+def class_specific(
+    statistics: ClassStatistics, positive: int, shrinkage: float, **settings: Any
+) -> Problem:
+    """Everything else far from the mean of class number `positive`, that class tight around it."""
+    share = float(statistics.counts[positive] / statistics.count)
+    inside = statistics.in_class(positive)  # S_I, eq. 18
+    about = statistics.total() + statistics.displacement(positive)  # all samples about M_p
+    outside = about - inside  # S_O, eq. 17
+    if shrinkage > 0:
+        inside = inside * (1 - shrinkage) + statistics.within() * (shrinkage * share)
+    return Problem.of(statistics, outside, inside, balance=share, **settings)
+
+
+def between_within(statistics: ClassStatistics, **settings: Any) -> Problem:
+    """Class means apart (S_b, eq. 10), classes tight (S_w, eq. 11)."""
+    return Problem.of(statistics, statistics.between(), statistics.within(), **settings)
+
+
+def total(statistics: ClassStatistics, **settings: Any) -> Problem:
+    """As much of the scatter of all samples about their mean as the ranks allow."""
+    return Problem.of(statistics, statistics.total(), None, **settings)
+
+
+# ── What else the scatters say ──────────────────────────────────────────────────────────────────
+
+
+def automatic_shrinkage(statistics: ClassStatistics) -> Array:
+    """For each class the shrinkage that least misses its true covariance, if it is Gaussian.
+
+    For the covariance S of n samples and a target T the squared error is least at
+    ``E||S - Sigma||^2 / E||S - T||^2``. For Gaussian samples the numerator is
+    ``(tr(S)^2 + tr(S^2)) / n``, and the denominator is observed. A single sample gives 1. Weights
+    are counts: n is their sum.
+    """
+    n, N = statistics.counts, statistics.count
+    own, cross, pooled = statistics.covariance_products
+    n = np.where(n > 0, n, 1.0)
+    noise = (statistics.traces**2 + own) / n**3
+    distance = own / n**2 - 2 * cross / (n * N) + pooled / N**2
+    share = np.divide(noise, distance, out=np.ones_like(noise), where=distance > 0)
+    return np.where(n > 1, np.clip(share, 0.0, 1.0), 1.0)
+
+
+def ranks_of_shares(statistics: ClassStatistics, shares: dict[int, float]) -> dict[int, int]:
+    """For each mode the fewest dimensions that keep a share of its total scatter."""
+    whole = [np.eye(size)[None] for size in statistics.shape]
+    ranks = {}
+    for mode, share in shares.items():
+        (scatter,) = along_mode([statistics.total()], mode, whole)
+        kept = np.cumsum(eigvalsh(scatter[0])[::-1].clip(0))
+        enough = kept >= (share - 1e-12) * kept[-1]  # rounding must not ask for one more
+        ranks[mode] = int(np.argmax(enough)) + 1
+    return ranks
+
+
+def in_class_spreads(
+    statistics: ClassStatistics, projections: Sequence[Array], shrinkage: Array
+) -> Array:
+    """Root mean square distance of each class from its mean in its own subspace, (C,).
+
+    With shrinkage the mean square is mixed with that of all classes about their means, as the
+    in-class scatter was. A class that is a single point takes the latter alone.
+    """
+    square = partial(mean_square, projections=projections)
+    each = Scatter.stacked([statistics.in_class(c) for c in range(len(statistics.classes))], {})
+    own = square(each, count=statistics.counts)
+    if not shrinkage.any() and (own > 1e-9 * own.max()).all():
+        return np.sqrt(own)
+    pooled = square(statistics.within(), count=statistics.count)
+    mixed = (1 - shrinkage) * own + shrinkage * pooled
+    point = mixed <= 1e-12 * pooled
+    return np.asarray(np.sqrt(np.where(point, np.where(pooled > 0, pooled, 1.0), mixed)))
+
+
+def mean_square(scatter: Scatter, projections: Sequence[Array], count: Array | float) -> Array:
+    """Mean squared length of what M models see of a scatter of so many samples, (M,)."""
+    (S,) = along_mode([scatter], len(projections) - 1, projections)
+    last = projections[-1]
+    return np.asarray(np.einsum("mir,mir->m", last, S @ last) / count)

@@ -8,26 +8,34 @@ its count n_c, its mean M_c and its scatter ``S_c = sum_{j in c} (x_j - M_c)(x_j
     total       within + between                                       MPCA
     in-class    S_p                                                    eq. 18
     out-class   total + N (M - M_p)(M - M_p)^T - S_p                   eq. 17
+
+`ClassStatistics` says what can be asked; `ClassMoments` answers from tables. The same questions are
+answered from the samples (`sample_statistics`) and by passes over a store (`pass_statistics`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from tenfold.mathematics.accumulate import ClassSums, check_same_kind, merged
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.parts import SamplePart, TablePart
-from tenfold.mathematics.scatter import Scatter
+from tenfold.mathematics.scatter import SampleTerm, Scatter, TableTerm, Term
 
 Batch = tuple[Array, Array | None, Array | None]  # samples, labels, weights
 
 
 @dataclass(frozen=True, eq=False)
-class ClassStatistics:
-    """Counts and means of the classes, and the scatters that follow from them alone.
+class ClassStatistics(ABC):
+    """What a method may ask about labelled samples.
+
+    A term of a scatter is made when it is first asked for, and then kept, so that the models of a
+    stack share it. ``dataclasses.replace(statistics)`` is a copy that has kept nothing.
 
     Parameters
     ----------
@@ -42,6 +50,8 @@ class ClassStatistics:
     classes: Array
     counts: Array
     means: Array
+
+    # -- counts and means ------------------------------------------------------------------------
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -67,37 +77,77 @@ class ClassStatistics:
         """The sum of all sample weights, N."""
         return float(self.counts.sum())
 
-    @property
+    @cached_property
     def mean(self) -> Array:
         """The mean of all samples, of shape (I_1, ..., I_K)."""
         return weighted_mean(self.means, self.counts)
 
+    # -- scatters --------------------------------------------------------------------------------
+
+    def within(self) -> Scatter:
+        """``sum_c S_c`` (eq. 11)."""
+        return self._kept("within", self._within)
+
+    def total(self) -> Scatter:
+        """All samples about their mean: within + between."""
+        return self._kept("total", self._total)
+
+    def in_class(self, p: int) -> Scatter:
+        """S_p, the samples of class number p about their mean (eq. 18)."""
+        return self._kept(p, lambda: self._in_class(p))
+
     def between(self) -> Scatter:
         """``sum_c n_c (M_c - M)(M_c - M)^T`` (eq. 10)."""
-        return Scatter.of(self._means_about_mean())
+        return self._kept("between", self._means_about_mean)
 
-    def displacement(self, classes: Array) -> Scatter:
-        """``N (M - M_p)(M - M_p)^T`` for each of the named classes, as groups."""
-        n = len(classes)
-        return Scatter.of(
-            SamplePart(
-                X=np.broadcast_to(self.mean, (n, *self.shape)),
-                centres=self.means[classes],
-                centre_of=np.arange(n),
-                members=[np.array([g]) for g in range(n)],
-                weights=np.full(n, self.count),
-            )
-        )
+    def displacement(self, p: int) -> Scatter:
+        """``N (M_p - M)(M_p - M)^T``: by how much the total about M_p exceeds that about M."""
+        return self._kept(("displacement", p), lambda: self._mean_about_mean(p))
 
-    def _means_about_mean(self) -> SamplePart:
+    @property
+    @abstractmethod
+    def covariance_products(self) -> tuple[Array, Array, float]:
+        """Frobenius products <S_c, S_c> and <S_c, S_w> of every class, and <S_w, S_w>.
+
+        S_w is the within scatter.
+        """
+
+    @property
+    @abstractmethod
+    def traces(self) -> Array:
+        """tr(S_c) of every class, of shape (C,)."""
+
+    # -- terms -----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _within(self) -> Term: ...
+
+    @abstractmethod
+    def _total(self) -> Term: ...
+
+    @abstractmethod
+    def _in_class(self, p: int) -> Term: ...
+
+    @cached_property
+    def _terms(self) -> dict[Any, Term]:
+        return {}
+
+    def _kept(self, name: Any, make: Callable[[], Term]) -> Scatter:
+        if name not in self._terms:
+            self._terms[name] = make()
+        return Scatter.of(self._terms[name])
+
+    def _means_about_mean(self) -> SampleTerm:
+        everybody = np.zeros(len(self.counts), dtype=np.intp)
         seen = np.flatnonzero(self.counts)
-        return SamplePart(
-            X=self.means,
-            centres=self.mean[None],
-            centre_of=np.zeros(len(self.counts), dtype=np.intp),
-            members=[seen],
-            weights=self.counts,
+        return SampleTerm(self.means, self.mean[None], everybody, [seen], self.counts)
+
+    def _mean_about_mean(self, p: int) -> SampleTerm:
+        everybody, weights = (
+            np.zeros(len(self.counts), dtype=np.intp),
+            np.full_like(self.counts, self.count),
         )
+        return SampleTerm(self.means, self.mean[None], everybody, [np.array([p])], weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,31 +289,27 @@ class ClassMoments(ClassStatistics):
         counts = np.array([self.count])
         return ClassMoments(np.zeros(1, dtype=np.intp), counts, self.mean[None], everything[None])
 
-    def within(self) -> Scatter:
-        """``sum_c S_c`` (eq. 11)."""
-        return self._table(self.scatters.sum(axis=0)[None])
-
-    def total(self) -> Scatter:
-        """All samples about their mean: within + between."""
-        return self._table(self.pooled().scatters)
-
-    def in_class(self, classes: Array) -> Scatter:
-        """S_p (eq. 18) for each of the named classes, as groups."""
-        return self._table(self.scatters[classes])
-
-    def covariance_products(self, classes: Array) -> tuple[Array, Array, float]:
-        """Frobenius products <S_p, S_p>, <S_p, S_w> and <S_w, S_w>, S_w the within scatter."""
+    @cached_property
+    def covariance_products(self) -> tuple[Array, Array, float]:
+        """Frobenius products <S_c, S_c> and <S_c, S_w> of every class, and <S_w, S_w>."""
         within = self.scatters.sum(axis=0)
-        own = np.array([np.vdot(self.scatters[p], self.scatters[p]) for p in classes])
-        cross = np.array([np.vdot(self.scatters[p], within) for p in classes])
+        own = np.array([np.vdot(scatter, scatter) for scatter in self.scatters])
+        cross = np.array([np.vdot(scatter, within) for scatter in self.scatters])
         return own, cross, float(np.vdot(within, within))
 
-    def traces(self, classes: Array) -> Array:
-        """tr(S_p) of each of the named classes."""
-        return np.asarray(np.trace(self.scatters[classes], axis1=1, axis2=2))
+    @cached_property
+    def traces(self) -> Array:
+        """tr(S_c) of every class, of shape (C,)."""
+        return np.asarray(np.trace(self.scatters, axis1=1, axis2=2))
 
-    def _table(self, matrices: Array) -> Scatter:
-        return Scatter.of(TablePart.from_matrices(matrices, self.shape))
+    def _within(self) -> TableTerm:
+        return TableTerm.from_matrices(self.scatters.sum(axis=0)[None], self.shape)
+
+    def _total(self) -> TableTerm:
+        return TableTerm.from_matrices(self.pooled().scatters, self.shape)
+
+    def _in_class(self, p: int) -> TableTerm:
+        return TableTerm.from_matrices(self.scatters[[p]], self.shape)
 
 
 def weighted_mean(means: Array, counts: Array) -> Array:

@@ -8,17 +8,16 @@ that adds up mode scatters block by block, for all scatters that are asked for t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tenfold.mathematics.accumulate import merged
-from tenfold.mathematics.algebra import Array, is_identity
+from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.parts import Factors, SamplePart
-from tenfold.mathematics.scatter import Scatter
+from tenfold.mathematics.scatter import Factors, SampleTerm, is_identity
 from tenfold.mathematics.stores import Source
 
 
@@ -96,26 +95,8 @@ class PassStatistics(ClassStatistics):
         sketch = X.total(partial(ClassSketch.of_block, classes=classes), y, weight)
         return cls(classes, sketch.counts, sketch.means, sketch.traces, X, y, weight)
 
-    def within(self) -> Scatter:
-        """``sum_c S_c`` (eq. 11)."""
-        every = np.arange(len(self.classes))
-        return self._scatter(self.means, every, [every])
-
-    def total(self) -> Scatter:
-        """All samples about their mean."""
-        return Scatter.of(self._total)
-
-    @cached_property
-    def _total(self) -> PassPart:
-        every = np.arange(len(self.classes))
-        return PassPart(self, self.mean[None], np.zeros_like(every), [every])
-
-    def in_class(self, classes: Array) -> Scatter:
-        """S_p (eq. 18) for each of the named classes, as groups."""
-        every = np.arange(len(self.classes))
-        return self._scatter(self.means, every, [np.array([p]) for p in classes])
-
-    def covariance_products(self, classes: Array) -> tuple[Array, Array, float]:
+    @property
+    def covariance_products(self) -> tuple[Array, Array, float]:
         """Not to be had from single passes."""
         raise ValueError(
             "shrinkage='auto' needs products of whole scatters, and their tables of "
@@ -123,27 +104,37 @@ class PassStatistics(ClassStatistics):
             "number, or make the samples smaller first with MPCA(ranks=0.999)"
         )
 
-    def traces(self, classes: Array) -> Array:
-        """tr(S_p) of each of the named classes."""
-        return np.asarray(self.class_traces[classes])
+    @property
+    def traces(self) -> Array:
+        """tr(S_c) of every class, of shape (C,)."""
+        return self.class_traces
 
-    def _scatter(self, centres: Array, centre_of: Array, groups: list[Array]) -> Scatter:
-        return Scatter.of(PassPart(self, centres, centre_of, groups))
+    def _within(self) -> PassTerm:
+        every = np.arange(len(self.classes))
+        return PassTerm(self, self.means, every, [every])
+
+    def _total(self) -> PassTerm:
+        every = np.arange(len(self.classes))
+        return PassTerm(self, self.mean[None], np.zeros_like(every), [every])
+
+    def _in_class(self, p: int) -> PassTerm:
+        every = np.arange(len(self.classes))
+        return PassTerm(self, self.means, every, [np.array([p])])
 
 
 @dataclass(frozen=True, eq=False)
-class PassPart:
+class PassTerm:
     """Scatters of groups of classes, answered by a pass over the samples.
 
     Parameters
     ----------
     samples : PassStatistics
-        Whose samples; parts of the same statistics are answered by the same pass.
+        Whose samples; terms of the same statistics are answered by the same pass.
     centres : ndarray of shape (m, I_1, ..., I_K)
         The points that deviations are taken from.
     centre_of : ndarray of shape (C,)
         Which of the centres each class is measured from.
-    groups : list of G index arrays
+    members : list of G index arrays
         The classes of each group.
     unprojected : dict of int to ndarray of shape (1, I_k, I_k)
         Answers about samples that no mode projects yet: the same for every model, and asked for
@@ -153,33 +144,41 @@ class PassPart:
     samples: PassStatistics
     centres: Array
     centre_of: Array
-    groups: list[Array]
+    members: list[Array]
     unprojected: dict[int, Array] = field(default_factory=dict)
     by_group: ClassVar[bool] = False  # a pass answers all groups
 
-    def along(self, mode: int, factors: Factors, owners: Array) -> Array:
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.members)
+
+    def joined(self, others: Sequence[PassTerm]) -> PassTerm:
+        """One term with the groups of this one and of others over the same samples, in order."""
+        more = (classes for other in others for classes in other.members)
+        return replace(self, members=[*self.members, *more]) if others else self
+
+    def along(self, mode: int, factors: Factors, groups: Array) -> Array:
         """Mode-k scatters of M models, of shape (M, I_k, I_k)."""
-        return self.along_together([self], mode, factors, owners)[0]
+        return self.along_together([(self, groups)], mode, factors)[0]
 
     def along_together(
-        self, parts: Sequence[PassPart], mode: int, factors: Factors, owners: Array
+        self, terms: Sequence[tuple[PassTerm, Array]], mode: int, factors: Factors
     ) -> list[Array]:
-        """The answers of several parts of the same statistics, in one pass."""
+        """The answers of several terms of the same statistics, with their groups, in one pass."""
         whole = all(is_identity(W) for q, W in enumerate(factors) if q != mode)
-        if whole and len(parts) == 1 and mode in self.unprojected:
-            return [np.repeat(self.unprojected[mode], len(owners), axis=0)]
+        if whole and len(terms) == 1 and mode in self.unprojected:
+            return [np.repeat(self.unprojected[mode], len(factors[0]), axis=0)]
         own = self.samples
-        questions = [(part.centres, part.centre_of, part.groups) for part in parts]
         work = partial(
             mode_scatters_of_block,
             classes=own.classes,
-            questions=questions,
+            questions=[(t.centres, t.centre_of, t.members, groups) for t, groups in terms],
             mode=mode,
             factors=[np.asarray(W) for W in factors],
-            owners=owners,
         )
         answers = list(own.source.total(work, own.y, own.weights))
-        if whole and len(parts) == len(self.groups) == 1:
+        if whole and len(terms) == len(self.members) == 1:
             self.unprojected[mode] = answers[0][:1]
         return answers
 
@@ -190,19 +189,18 @@ def mode_scatters_of_block(
     weight: Array | None,
     *,
     classes: Array,
-    questions: list[tuple[Array, Array, list[Array]]],
+    questions: list[tuple[Array, Array, list[Array], Array]],
     mode: int,
     factors: Factors,
-    owners: Array,
 ) -> Array:
-    """What one block adds to the mode scatters of several parts, of shape (parts, M, I_k, I_k)."""
+    """What one block adds to the mode scatters of several terms, of shape (terms, M, I_k, I_k)."""
     codes = codes_of(X, y, classes)
     used = np.ones(len(X), dtype=bool) if weight is None else weight > 0
     answers = []
-    for centres, centre_of, groups in questions:
-        members = [np.flatnonzero(used & np.isin(codes, group)) for group in groups]
-        part = SamplePart(X, centres, centre_of[codes], members, weight)
-        answers.append(part.along(mode, factors, owners))
+    for centres, centre_of, members, groups in questions:
+        rows = [np.flatnonzero(used & np.isin(codes, chosen)) for chosen in members]
+        term = SampleTerm(X, centres, centre_of[codes], rows, weight)
+        answers.append(term.along(mode, factors, groups))
     return np.stack(answers)
 
 

@@ -2,80 +2,28 @@
 
 For few samples of large size, going through the samples is cheaper than an I x I table per class.
 `SampleStatistics` answers each question from the samples or, when many models ask it many times,
-from a table made of them first; the stated cost model decides.
+from a table made of them first; the cost model decides.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from scipy.linalg import qr
 
-from tenfold.mathematics.accumulate import gather
-from tenfold.mathematics.algebra import BLOCK_BYTES, Array, row_blocks
+from tenfold.mathematics.accumulate import gather, row_blocks
+from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.parts import SamplePart
 from tenfold.mathematics.pass_statistics import codes_of
-from tenfold.mathematics.scatter import Scatter
+from tenfold.mathematics.scatter import SampleTerm, Term
 from tenfold.mathematics.solvers import with_fixed_signs
-from tenfold.mathematics.stores import Source
 
-THIN = 16  # columns of a product that take as long as fewer
-READ = 16  # models that one reading of a table could answer
-TURN = 100  # flops that could be done while one number of a sample is centred and turned
-PACK = 300  # flops that could be done while one number of a table is made symmetric and packed
-MEMORY_BUDGET = 4 * 2**30  # bytes that tables may take before samples are preferred
-
-
-@dataclass(frozen=True)
-class Workload:
-    """What will be asked of the statistics.
-
-    Parameters
-    ----------
-    models : int
-        Number of models solved together.
-    rounds : int
-        Rounds of the alternation.
-    ranks : tuple of K ints
-        The largest rank of each mode.
-    outside : int
-        How many directions a solver may take from outside the span of the samples.
-    """
-
-    models: int
-    rounds: int
-    ranks: tuple[int, ...]
-    outside: int = 0
-
-    def table_flops(self, shape: tuple[int, ...], tables: int = 1) -> float:
-        """Flops to ask packed tables for every mode, in every round, for every model.
-
-        A table is larger than the cache: reading it takes as long as answering `READ` models.
-        """
-        packed = prod(size * (size + 1) / 2 for size in shape)
-        return 2.0 * len(shape) * self.rounds * (self.models + READ * tables) * packed
-
-    def sample_flops(self, n: float, shape: tuple[int, ...], groups: int = 1) -> float:
-        """Flops to ask groups of n samples the same; every model asks one group.
-
-        Products are a little slower than square ones. Samples are centred and turned for every
-        group, once if they can be kept and else in every round.
-        """
-        size, flops = prod(shape), 0.0
-        for mode, size_k in enumerate(shape):
-            others = [q for q in range(len(shape)) if q != mode]
-            width = float(size)
-            for q in sorted(others, key=lambda q: self.ranks[q] / shape[q]):
-                flops += 2 * width * max(self.ranks[q], THIN)
-                width *= self.ranks[q] / shape[q]
-            flops += 2 * width * size_k
-        turns = 1 if 8 * n * size * groups <= BLOCK_BYTES else self.rounds
-        turning = TURN * len(shape) * size * min(groups, self.models) * turns
-        return n * (1.3 * flops * self.models * self.rounds + turning)
+if TYPE_CHECKING:
+    from tenfold.mathematics.cost import Workload
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,14 +44,14 @@ class SampleStatistics(ClassStatistics):
         The position of each sample's label in `classes`.
     weights : ndarray of shape (n,) or None
         Sample weights.
-    workload : Workload or None
+    work : Workload or None
         What will be asked; None means that tables are never made.
     """
 
     X: Array
     codes: Array
     weights: Array | None = None
-    workload: Workload | None = None
+    work: Workload | None = None
 
     @classmethod
     def from_batch(
@@ -113,67 +61,66 @@ class SampleStatistics(ClassStatistics):
         sample_weight: Array | None = None,
         *,
         classes: Array | None = None,
-        workload: Workload | None = None,
+        work: Workload | None = None,
     ) -> SampleStatistics:
         """Statistics of one batch; the arguments are those of `ClassMoments.from_batch`."""
         labels = np.zeros(len(X), dtype=np.intp) if y is None else np.asarray(y)
         classes = np.unique(labels) if classes is None else classes
         codes = codes_of(X, labels, classes)
         counts, means = _class_means(X, codes, sample_weight, len(classes))
-        return cls(classes, counts, means, X, codes, sample_weight, workload)
+        return cls(classes, counts, means, X, codes, sample_weight, work)
 
-    def within(self) -> Scatter:
-        """``sum_c S_c`` (eq. 11)."""
-        return self._scatter(self.means, self.codes, [self._used()])
-
-    def total(self) -> Scatter:
-        """All samples about their mean."""
-        return self._scatter(self.mean[None], np.zeros_like(self.codes), [self._used()])
-
-    def in_class(self, classes: Array) -> Scatter:
-        """S_p (eq. 18) for each of the named classes, as groups."""
-        return self._scatter(self.means, self.codes, [self._used(p) for p in classes])
-
-    def covariance_products(self, classes: Array) -> tuple[Array, Array, float]:
-        """Frobenius products <S_p, S_p>, <S_p, S_w> and <S_w, S_w>, S_w the within scatter."""
+    @cached_property
+    def covariance_products(self) -> tuple[Array, Array, float]:
+        """Frobenius products <S_c, S_c> and <S_c, S_w> of every class, and <S_w, S_w>."""
         used = self._used()
-        part = SamplePart(self.X, self.means, self.codes, [used], self.weights)
-        Z = np.concatenate([block.reshape(len(block), -1) for block in part.deviations(0)])
+        term = SampleTerm(self.X, self.means, self.codes, [used], self.weights)
+        Z = np.concatenate([block.reshape(len(block), -1) for block in term.deviations(0)])
         member = self.codes[used] == np.arange(len(self.classes))[:, None]  # (C, n)
         products = np.zeros((len(member), len(member)))
         for rows in row_blocks(len(Z), 2 * 8 * len(Z)):
             squared = (Z[rows] @ Z.T) ** 2  # <S_a, S_b> sums the squared products across a and b
             products += member[:, rows] @ squared @ member.T
-        return products[classes, classes], products[classes].sum(axis=1), float(products.sum())
+        return np.diagonal(products), products.sum(axis=1), float(products.sum())
 
-    def traces(self, classes: Array) -> Array:
-        """tr(S_p) of each of the named classes."""
-        part = SamplePart(
-            self.X, self.means, self.codes, [self._used(p) for p in classes], self.weights
-        )
+    @cached_property
+    def traces(self) -> Array:
+        """tr(S_c) of every class, of shape (C,)."""
+        members = [self._used(c) for c in range(len(self.classes))]
+        term = SampleTerm(self.X, self.means, self.codes, members, self.weights)
         return np.array(
-            [sum(float(np.vdot(Z, Z)) for Z in part.deviations(g)) for g in range(len(classes))]
+            [sum(float(np.vdot(Z, Z)) for Z in term.deviations(c)) for c in range(len(members))]
         )
+
+    def _within(self) -> Term:
+        term = SampleTerm(self.X, self.means, self.codes, [self._used()], self.weights)
+        return term.tabulated() if self._total_is_a_table else term
+
+    def _total(self) -> Term:
+        everybody = np.zeros_like(self.codes)
+        term = SampleTerm(self.X, self.mean[None], everybody, [self._used()], self.weights)
+        return term.tabulated() if self._total_is_a_table else term
+
+    def _in_class(self, p: int) -> Term:
+        term = SampleTerm(self.X, self.means, self.codes, [self._used(p)], self.weights)
+        return term.tabulated() if self._classes_are_tables else term
+
+    @cached_property
+    def _total_is_a_table(self) -> bool:
+        return self.work is not None and self.work.tables_pay(len(self._used()), self.shape)
+
+    @cached_property
+    def _classes_are_tables(self) -> bool:
+        """Whether to make tables of the classes: of all or of none, so that they can be stacked."""
+        if self.work is None:
+            return False
+        mean_size = len(self._used()) / len(self.classes)
+        return self.work.tables_pay(mean_size, self.shape, self.work.positives)
 
     def _used(self, code: int | None = None) -> Array:
         """Positions of the samples of one class, or of all, that have weight."""
         used = np.ones(len(self.codes), bool) if self.weights is None else self.weights > 0
         return np.flatnonzero(used if code is None else used & (self.codes == code))
-
-    def _part(self, centres: Array, centre_of: Array, members: list[Array]) -> SamplePart:
-        """The samples about some centres, in groups."""
-        return SamplePart(self.X, centres, centre_of, members, self.weights)
-
-    def _scatter(self, centres: Array, centre_of: Array, members: list[Array]) -> Scatter:
-        part = self._part(centres, centre_of, members)
-        if self.workload is None:
-            return Scatter.of(part)
-        size, groups, n = prod(self.shape), len(members), sum(len(rows) for rows in part.members)
-        making = n * size**2 + PACK * size**2 * groups
-        as_table = making + self.workload.table_flops(self.shape, groups)
-        as_samples = self.workload.sample_flops(n / groups, self.shape, groups)
-        fits = 8 * size**2 * (groups + 2) <= MEMORY_BUDGET
-        return Scatter.of(part.tabulated() if fits and as_table < as_samples else part)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,9 +156,12 @@ class SpanStatistics(SampleStatistics):
         basis = qr(spanning, mode="economic", overwrite_a=True, check_finite=False)[0]
         coordinates = centred @ basis
         means = (plain.means - plain.mean) @ basis
-        everything = Workload(1, 1, (basis.shape[1],))
-        rest = (coordinates, plain.codes, weight, everything, basis, plain.mean)
+        rest = (coordinates, plain.codes, weight, None, basis, plain.mean)
         return cls(plain.classes, plain.counts, means, *rest)
+
+    @cached_property
+    def _total_is_a_table(self) -> bool:
+        return True  # asked once, and no larger than the samples
 
     @property
     def full_shape(self) -> tuple[int, ...]:
@@ -226,13 +176,6 @@ class SpanStatistics(SampleStatistics):
     def lift(self, projections: list[Array]) -> list[Array]:
         """Projections of samples before the change of basis."""
         return [with_fixed_signs(self.basis @ projections[0])]
-
-
-def a_few(X: Array | Source) -> Array:
-    """A copy of some samples of an array, by which to notice that it was written to."""
-    if isinstance(X, Source):
-        return np.empty(0)
-    return np.array(X[:: max(1, -(-len(X) // 16))])
 
 
 def _class_means(

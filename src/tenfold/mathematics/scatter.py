@@ -1,63 +1,145 @@
-"""Scatters of tensor samples, as values that can be added and asked for along one mode."""
+"""Scatters of tensor samples: values that can be added and asked for along one mode.
+
+A scatter is ``A = sum_j w_j (x_j - c_j)(x_j - c_j)^T`` over vectorised samples. The alternating
+methods never need A itself, only its mode-k scatters under the projections of the other modes,
+
+    S^k = sum_j w_j [(X_j - C_j) x_{q != k} W_q^T]_(k) [...]_(k)^T            (eqs 10, 11, 17, 18)
+
+A `Scatter` is a linear combination of *terms*. Two kinds of term answer from memory: `TableTerm`
+holds A, `SampleTerm` holds the samples. Both take a *stack* of M models at once: ``factors[q]`` has
+shape (M, I_q, r_q), and columns of zeros pad models of lower rank. A term holds one scatter for
+each of its *groups*, such as the classes; ``groups`` says which of them each model asks for.
+
+The mode scatter depends on the other modes only through the symmetric ``P_q = W_q W_q^T``, and is
+symmetric itself. So of A, seen as I_1 x ... x I_K x I_1 x ... x I_K, only the part that is
+symmetric in every pair of modes matters: a *packed table* of L_k = I_k (I_k + 1) / 2 numbers per
+mode, 1 / 2^K of A.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from math import prod
+from typing import Any, Protocol, Self
 
 import numpy as np
 
+from tenfold.mathematics.accumulate import add_gram, as_slice, row_blocks, symmetrised
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.parts import Factors, Part, is_shared
+from tenfold.mathematics.tuning import KEPT_BYTES, STACK_BYTES
+
+Factors = Sequence[Array]  # one (M, I_q, r_q) stack per mode
+
+
+class Term(Protocol):
+    """One scatter per group, asked for along a mode."""
+
+    @property
+    def by_group(self) -> bool:
+        """Whether many models of one group cost less than as many of several groups."""
+        ...
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        ...
+
+    def along(self, mode: int, factors: Factors, groups: Array) -> Array:
+        """Mode-k scatters of M models, of shape (M, I_k, I_k)."""
+        ...
+
+    def joined(self, others: Sequence[Any]) -> Self:
+        """One term with the groups of this one and of others of its kind, in order."""
+        ...
+
+
+def is_shared(term: Any) -> bool:
+    """Whether a term can be asked together with others over the same samples, in one pass."""
+    return hasattr(term, "along_together")
 
 
 @dataclass(frozen=True, eq=False)
 class Scatter:
-    """A linear combination of parts; coefficients are numbers or one per model, of shape (M,).
+    """A linear combination of terms; a coefficient is a number, or one per model, of shape (M,).
+
+    Parameters
+    ----------
+    terms : tuple of (coefficient, Term)
+        What is added up.
+    groups : tuple of ndarrays of shape (M,), one per term
+        The group of each model in each term. A stack of one model serves all.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from tenfold.mathematics.parts import TablePart
-    >>> from tenfold.mathematics.scatter import Scatter
-    >>> part = TablePart.from_matrices(np.eye(4)[None], (2, 2))
-    >>> twice = Scatter.of(part) + Scatter.of(part)
-    >>> factors = [np.eye(2)[None], np.eye(2)[None]]
-    >>> twice.along(0, factors, owners=np.zeros(1, int))[0]
+    >>> from tenfold.mathematics.scatter import Scatter, TableTerm
+    >>> term = TableTerm.from_matrices(np.eye(4)[None], (2, 2))
+    >>> twice = Scatter.of(term) + Scatter.of(term)
+    >>> along_mode([twice], 0, [np.eye(2)[None], np.eye(2)[None]])[0][0]
     array([[4., 0.],
            [0., 4.]])
     """
 
-    terms: tuple[tuple[Array | float, Part], ...]
+    terms: tuple[tuple[Any, Term], ...]
+    groups: tuple[Array, ...]
 
     @classmethod
-    def of(cls, part: Part) -> Scatter:
-        """The scatter that is this part alone."""
-        return cls(((1.0, part),))
+    def of(cls, term: Term) -> Scatter:
+        """The scatter of the first group of a term."""
+        return cls(((1.0, term),), (np.zeros(1, dtype=np.intp),))
+
+    def __len__(self) -> int:
+        """Number of models."""
+        return len(self.groups[0])
 
     def __add__(self, other: Scatter) -> Scatter:
-        return Scatter(self.terms + other.terms)
+        return Scatter(self.terms + other.terms, self.groups + other.groups)
 
     def __sub__(self, other: Scatter) -> Scatter:
         return self + other * -1.0
 
-    def __mul__(self, factor: Array | float) -> Scatter:
-        return Scatter(tuple((coefficient * factor, part) for coefficient, part in self.terms))
+    def __mul__(self, factor: Any) -> Scatter:
+        return replace(self, terms=tuple((factor * c, term) for c, term in self.terms))
 
-    def of_models(self, part: Array) -> Scatter:
-        """The scatter of a part of the models."""
-        return Scatter(tuple((of_models(coefficient, part), p) for coefficient, p in self.terms))
+    def of_models(self, models: Array) -> Scatter:
+        """The scatters of some of the models."""
+        terms = tuple((c[models] if np.ndim(c) else c, term) for c, term in self.terms)
+        return Scatter(terms, tuple(groups[models] for groups in self.groups))
 
-    def along(self, mode: int, factors: Factors, owners: Array) -> Array:
-        """Mode-k scatters of M models, of shape (M, I_k, I_k)."""
-        return along_mode([self], mode, factors, owners, np.arange(len(owners)))[0]
+    @classmethod
+    def stacked(cls, scatters: Sequence[Scatter], joined: dict[Any, Term]) -> Scatter:
+        """The models of several scatters with terms of the same kinds, in order.
+
+        A term that several of them share is asked once for all of its models. Last terms that
+        only some of them have count as zero in the others. Joined terms are kept in `joined`, so
+        that two stacks over the same terms share them, and ask them once.
+        """
+        longest = max((scatter.terms for scatter in scatters), key=len)
+        columns = zip(*(scatter._lengthened(longest) for scatter in scatters), strict=True)
+        terms, groups = [], []
+        for column in columns:
+            different = {id(term): term for _, term, _ in column}
+            first, *others = different.values()
+            starts = np.cumsum([0, *(term.n_groups for term in different.values())])
+            start = dict(zip(different, starts, strict=False))
+            groups.append(np.concatenate([own + start[id(term)] for _, term, own in column]))
+            each = np.concatenate([np.broadcast_to(c, own.shape) for c, _, own in column])
+            if (key := tuple(different)) not in joined:
+                joined[key] = first.joined(others)
+            terms.append((each if (each != each[0]).any() else float(each[0]), joined[key]))
+        return cls(tuple(terms), tuple(groups))
+
+    def _lengthened(self, terms: tuple[tuple[Any, Term], ...]) -> list[tuple[Any, Term, Array]]:
+        """(coefficient, term, groups) of every term, and zero times those that only others have."""
+        own = [(*term, groups) for term, groups in zip(self.terms, self.groups, strict=True)]
+        first = np.zeros(len(self), dtype=np.intp)
+        return own + [(0.0, term, first) for _, term in terms[len(own) :]]
 
 
-def along_mode(
-    scatters: Sequence[Scatter], mode: int, factors: Factors, owners: Array, models: Array
-) -> list[Array]:
-    """Several scatters along one mode, each part asked once.
+def along_mode(scatters: Sequence[Scatter], mode: int, factors: Factors) -> list[Array]:
+    """Several scatters of M models along one mode, each term asked once.
 
     Parameters
     ----------
@@ -67,46 +149,326 @@ def along_mode(
         The mode k.
     factors : sequence of K ndarrays of shape (M, I_q, r_q)
         Projections of the models; those of mode k are not used.
-    owners : ndarray of shape (M,)
-        The group of each model.
-    models : ndarray of shape (M,)
-        Positions of these models in the coefficients of the scatters.
 
     Returns
     -------
     list of ndarrays of shape (M, I_k, I_k)
         One per scatter.
     """
-    answers = _answers([part for s in scatters for _, part in s.terms], mode, factors, owners)
+    answers = _answers(scatters, mode, factors)
     results = []
     for scatter in scatters:
         total = np.zeros_like(answers[id(scatter.terms[0][1])])
-        for coefficient, part in scatter.terms:
-            answer = answers[id(part)]
-            if np.ndim(coefficient):
-                answer = np.asarray(coefficient)[models, None, None] * answer
-            elif coefficient != 1:
-                answer = coefficient * answer
-            total += answer
+        for coefficient, term in scatter.terms:
+            answer = answers[id(term)]
+            is_one = np.ndim(coefficient) == 0 and coefficient == 1
+            total += answer if is_one else np.reshape(coefficient, (-1, 1, 1)) * answer
         results.append(total)
     return results
 
 
-def _answers(parts: list[Part], mode: int, factors: Factors, owners: Array) -> dict[int, Array]:
-    """What each part answers, by its id; parts that share their samples are asked in one pass."""
+def _answers(scatters: Sequence[Scatter], mode: int, factors: Factors) -> dict[int, Array]:
+    """What each term answers, by its id; terms that share their samples are asked in one pass."""
+    n_models = len(factors[0])
+    asked: dict[int, tuple[Any, Array]] = {
+        id(term): (term, np.broadcast_to(groups, (n_models,)))
+        for scatter in scatters
+        for (_, term), groups in zip(scatter.terms, scatter.groups, strict=True)
+    }
     answers: dict[int, Array] = {}
-    for part in parts:
-        if id(part) in answers:
+    for key, (term, groups) in asked.items():
+        if key in answers:
             continue
-        if is_shared(part):
-            together = [p for p in parts if is_shared(p) and p.samples is part.samples]
-            found = part.along_together(together, mode, factors, owners)
-            answers |= {id(p): answer for p, answer in zip(together, found, strict=True)}
-        else:
-            answers[id(part)] = part.along(mode, factors, owners)
+        if not is_shared(term):
+            answers[key] = term.along(mode, factors, groups)
+            continue
+        together = {
+            k: own for k, own in asked.items() if getattr(own[0], "samples", None) is term.samples
+        }
+        found = term.along_together(list(together.values()), mode, factors)
+        answers |= zip(together, found, strict=True)
     return answers
 
 
-def of_models(values: Any, part: Array) -> Any:
-    """The values of a part of the models, where there is one per model."""
-    return values[part] if np.ndim(values) else values
+# ── Tables ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, eq=False)
+class TableTerm:
+    """Scatters held as packed tables: a question costs O(I^2), whatever the number of samples.
+
+    Parameters
+    ----------
+    tables : tuple of G ndarrays of shape (L_1, ..., L_K)
+        One packed table per group.
+    shape : tuple of K ints
+        The shape (I_1, ..., I_K) of a sample.
+    """
+
+    tables: tuple[Array, ...]
+    shape: tuple[int, ...]
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.tables)
+
+    @property
+    def by_group(self) -> bool:
+        """Whether there are several tables: each is read once for all models of its group."""
+        return len(self.tables) > 1
+
+    @classmethod
+    def from_matrices(cls, matrices: Array, shape: tuple[int, ...]) -> TableTerm:
+        """Pack symmetric matrices of shape (G, I, I)."""
+        return cls(tuple(pack_table(matrix, shape) for matrix in matrices), shape)
+
+    def joined(self, others: Sequence[TableTerm]) -> TableTerm:
+        """One term with the groups of this one and of others, in order."""
+        more = (table for other in others for table in other.tables)
+        return replace(self, tables=(*self.tables, *more)) if others else self
+
+    def along(self, mode: int, factors: Factors, groups: Array) -> Array:
+        """Mode-k scatters of M models, of shape (M, I_k, I_k)."""
+        packed = {q: pack_projectors(W) for q, W in enumerate(factors) if q != mode}
+        size = self.shape[mode]
+        result = np.empty((len(groups), size * (size + 1) // 2))
+        for group, models in models_of_groups(groups, len(self.tables)):
+            table = self.tables[group]
+            largest = max(packed, key=lambda q: table.shape[q], default=mode)
+            kept = table.size // (table.shape[largest] if packed else 1)
+            for block in row_blocks(len(models), 8 * kept):
+                chosen = models[block]
+                chunk = {q: p[chosen] for q, p in packed.items()}
+                result[chosen] = _contract(table, chunk, largest)
+        return unpack(result, size)
+
+
+def _contract(table: Array, packed: dict[int, Array], first: int) -> Array:
+    """Contract a table with every packed projector; (M, L_k) is left."""
+    if not packed:
+        return table[None]
+    if table.ndim == 2:
+        return packed[first] @ (table.T if first else table)
+    left = np.moveaxis(table, first, -1) @ packed[first].T  # (the other modes..., M)
+    axes = [q for q in range(table.ndim) if q != first]
+    for q, projectors in packed.items():
+        if q != first:
+            left = np.einsum("...lm,ml->...m", np.moveaxis(left, axes.index(q), -2), projectors)
+            axes.remove(q)
+    return left.T
+
+
+@lru_cache(maxsize=64)
+def _pairs(size: int) -> tuple[Array, Array, Array]:
+    """Flat positions of the upper triangle, their contraction weights, and the way back."""
+    rows, columns = np.triu_indices(size)
+    position = np.empty((size, size), dtype=np.intp)
+    position[rows, columns] = position[columns, rows] = np.arange(len(rows))
+    return rows * size + columns, np.where(rows == columns, 1.0, 2.0), position.ravel()
+
+
+def pack_table(matrix: Array, shape: tuple[int, ...]) -> Array:
+    """The part of an (I, I) scatter that mode scatters depend on, of shape (L_1, ..., L_K).
+
+    Entry ((i, i'), (j, j'), ...) is the mean over exchanging the two indices of each mode.
+    """
+    table = matrix.reshape(shape + shape)
+    for k in range(len(shape) - 1, -1, -1):  # axes: modes 0..k, modes 0..k again, packed modes
+        size = shape[k]
+        last = np.moveaxis(table, (k, 2 * k + 1), (-2, -1))
+        mean = (last + last.swapaxes(-1, -2)) / 2 if k else last
+        mean = mean.reshape(*mean.shape[:-2], size * size)
+        table = np.moveaxis(np.take(mean, _pairs(size)[0], axis=-1), -1, 2 * k)
+    return np.ascontiguousarray(table)
+
+
+def pack_projectors(W: Array) -> Array:
+    """``P = W W^T`` of a stack (M, I_q, r_q), packed for contraction: (M, L_q)."""
+    flat, weights, _ = _pairs(W.shape[1])
+    P = (W @ W.swapaxes(1, 2)).reshape(len(W), -1)
+    return np.take(P, flat, axis=1) * weights
+
+
+def unpack(packed: Array, size: int) -> Array:
+    """Symmetric matrices (M, I_k, I_k) from their packed form (M, L_k)."""
+    return np.take(packed, _pairs(size)[2], axis=1).reshape(len(packed), size, size)
+
+
+# ── Samples ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, eq=False)
+class SampleTerm:
+    """Scatters answered by going through the samples in blocks: no I x I matrix is ever made.
+
+    Parameters
+    ----------
+    X : array of shape (n, I_1, ..., I_K)
+        The samples; anything that gives ndarrays for ``X[rows]``.
+    centres : ndarray of shape (m, I_1, ..., I_K)
+        The points that deviations are taken from.
+    centre_of : ndarray of shape (n,)
+        Which of the centres each sample is measured from.
+    members : list of G index arrays
+        The samples of each group.
+    weights : ndarray of shape (n,) or None
+        Sample weights, 1 if None.
+    """
+
+    X: Array
+    centres: Array
+    centre_of: Array
+    members: list[Array]
+    weights: Array | None = None
+    _turned: dict[int, Array] = field(default_factory=dict, init=False)  # by mode
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.members)
+
+    @property
+    def by_group(self) -> bool:
+        """Whether deviations of several groups are made anew whenever they are asked."""
+        return len(self.members) > 1 and not self._can_be_kept
+
+    def joined(self, others: Sequence[SampleTerm]) -> SampleTerm:
+        """One term with the groups of this one and of others over the same samples, in order."""
+        more = (rows for other in others for rows in other.members)
+        return replace(self, members=[*self.members, *more]) if others else self
+
+    def along(self, mode: int, factors: Factors, groups: Array) -> Array:
+        """Mode-k scatters of M models, of shape (M, I_k, I_k)."""
+        kept = self._kept(mode)
+        few_models_each = len(groups) < 8 or len(groups) < 8 * len(np.unique(groups))
+        if kept is not None and len(kept) > 1 and few_models_each:
+            everybody = len(groups) == len(kept) and bool((np.diff(groups) == 1).all())
+            return mode_scatters(kept if everybody else kept[groups], mode, factors)
+        size = self.centres.shape[mode + 1]
+        result = np.zeros((len(groups), size, size))
+        for group, models in models_of_groups(groups, len(self.members)):
+            anew = (turned(Z[None], mode) for Z in self.deviations(group))
+            for Y in anew if kept is None else [kept[group : group + 1]]:
+                widths = [W.shape[2] / W.shape[1] for q, W in enumerate(factors) if q != mode]
+                bytes_per_model = int(Y.nbytes * max([1, *widths]))
+                for block in row_blocks(len(models), bytes_per_model, STACK_BYTES):
+                    own = [W[models[block]] for W in factors]
+                    result[models[block]] += mode_scatters(Y, mode, own)
+        return result
+
+    def _kept(self, mode: int) -> Array | None:
+        """Deviations of all groups, `turned`, padded with zeros to one size; None if too many.
+
+        Every round asks for them again, and for few models making them anew takes longer than
+        the products; so does a loop over groups.
+        """
+        if not self._can_be_kept:
+            return None
+        if mode not in self._turned:
+            self._turned[mode] = turned(self._side_by_side, mode)
+        return self._turned[mode]
+
+    @cached_property
+    def _side_by_side(self) -> Array:
+        if len(self.members) == 1:
+            return self._about_centres(self.members[0])[None]
+        largest = max(map(len, self.members))
+        padded = np.zeros((len(self.members), largest, *self.centres.shape[1:]))
+        for group, rows in zip(padded, self.members, strict=True):
+            group[: len(rows)] = self._about_centres(rows)
+        return padded
+
+    @cached_property
+    def _can_be_kept(self) -> bool:
+        padded = len(self.members) * max(map(len, self.members))
+        return 0 < 8 * padded * prod(self.centres.shape[1:]) <= KEPT_BYTES
+
+    def deviations(self, group: int) -> Iterator[Array]:
+        """Blocks of sqrt(w_j) (x_j - c_j) of one group, in float64."""
+        rows = self.members[group]
+        for block in row_blocks(len(rows), 8 * prod(self.centres.shape[1:])):
+            yield self._about_centres(rows[block])
+
+    def _about_centres(self, rows: Any) -> Array:
+        rows = as_slice(rows)  # a view where they follow each other: no copy but Z
+        one = len(self.centres) == 1
+        Z = self.X[rows] - (self.centres if one else self.centres[self.centre_of[rows]])
+        if self.weights is not None:
+            Z *= np.sqrt(self.weights[rows]).reshape(-1, *[1] * (Z.ndim - 1))
+        return np.asarray(Z)
+
+    def tabulated(self) -> TableTerm:
+        """The same scatters as packed tables."""
+        shape = self.centres.shape[1:]
+        tables = []
+        for group in range(len(self.members)):
+            matrix = np.zeros((prod(shape), prod(shape)))
+            for Z in self.deviations(group):
+                add_gram(matrix, Z.reshape(len(Z), -1))
+            tables.append(pack_table(symmetrised(matrix), shape))
+        return TableTerm(tuple(tables), shape)
+
+
+def turned(Z: Array, mode: int) -> Array:
+    """Tensors (M, n, I_1, ..., I_K) with mode k first, (M, I_k, n, the other modes...)."""
+    return np.ascontiguousarray(np.moveaxis(Z, mode + 2, 1))
+
+
+def mode_scatters(Y: Array, mode: int, factors: Factors) -> Array:
+    """``sum_j Y_j Y_j^T`` of M models, with Y_j = [Z_j x_{q != k} W_q^T]_(k).
+
+    Parameters
+    ----------
+    Y : ndarray of shape (M, I_k, n, ...) or (1, I_k, n, ...)
+        The tensors of each model, or those that all share, as `turned` gives them.
+    mode : int
+        The mode k.
+    factors : sequence of K ndarrays of shape (M, I_q, r_q)
+        Projections of the models; those of mode k are not used.
+
+    Returns
+    -------
+    ndarray of shape (M, I_k, I_k)
+        The scatters; (1, I_k, I_k) when nothing sets the models apart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.mathematics.scatter import mode_scatters, turned
+    >>> Y = turned(np.ones((1, 5, 2, 3)), mode=0)
+    >>> mode_scatters(Y, 0, [np.ones((4, 2, 1)), np.ones((4, 3, 1))])[0]
+    array([[45., 45.],
+           [45., 45.]])
+    """
+    others = [W for q, W in enumerate(factors) if q != mode]
+    for q in sorted(range(len(others)), key=lambda q: others[q].shape[2] / others[q].shape[1]):
+        if not is_identity(others[q]):  # the first round sees modes that are not yet projected
+            Y = _stacked_mode_product(Y, others[q], axis=q + 3)
+    Y = Y.reshape(len(Y), Y.shape[1], -1)
+    return np.asarray(Y @ Y.swapaxes(1, 2))
+
+
+def is_identity(W: Array) -> bool:
+    """Whether a stack (M, I_q, r_q) leaves its mode as it is."""
+    return W.shape[1] == W.shape[2] and bool((np.eye(W.shape[1]) == W).all())
+
+
+def _stacked_mode_product(Y: Array, W: Array, axis: int) -> Array:
+    """Multiply `axis` of Y (M or 1, ...) by each model's W^T, W of shape (M, I_q, r_q)."""
+    inner = prod(Y.shape[axis + 1 :])
+    flat = Y.reshape(len(Y), -1, Y.shape[axis], inner)
+    if inner == 1:
+        product = flat.reshape(len(Y), -1, Y.shape[axis]) @ W
+    else:
+        product = W.swapaxes(1, 2)[:, None] @ flat
+    return product.reshape(len(W), *Y.shape[1:axis], W.shape[2], *Y.shape[axis + 1 :])
+
+
+def models_of_groups(groups: Array, n_groups: int) -> Iterator[tuple[int, Array]]:
+    """(group, positions of its models); with a single group every model belongs to it."""
+    if n_groups == 1:
+        yield 0, np.arange(len(groups))
+        return
+    for group in np.unique(groups):
+        yield int(group), np.flatnonzero(groups == group)

@@ -19,8 +19,7 @@ import numpy as np
 from scipy.linalg.lapack import dtrtri
 
 from tenfold.mathematics.algebra import Array
-
-FEW = 4  # matrices of a stack for which one call each is faster than products for all
+from tenfold.mathematics.tuning import FEW
 
 Solver = Callable[[Array, Array, "int | Array"], Array]
 
@@ -165,7 +164,6 @@ SOLVERS: dict[str, Solver] = {
     "trace_ratio": trace_ratio,
     "trace_difference": trace_difference,
 }
-NESTED = (ratio_trace, trace_difference, leading_eigenvectors)  # rank r is a prefix of rank r + 1
 STAYING_INSIDE = (ratio_trace, leading_eigenvectors)  # never leave the span of the samples
 
 

@@ -22,13 +22,12 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.sparse import issparse
 
-from tenfold.mathematics.algebra import BLOCK_BYTES, Array
+from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import Batch, ClassMoments
+from tenfold.mathematics.tuning import BLOCK_BYTES, LARGEST_CHUNK
 
 T = TypeVar("T")  # what blocks give; it can be added
 BlockWork = Callable[[Array, Array | None, Array | None], T]  # samples, labels, weights
-
-LARGEST_CHUNK = 2**30  # bytes; a chunk of a store up to this size is read whole
 
 
 class BlockError(RuntimeError):
@@ -74,8 +73,11 @@ class Source(ABC):
         """What `work` gives for each block of samples, labels and weights, added up."""
 
     @abstractmethod
-    def rows(self, work: Callable[[Array], Array]) -> Any:
-        """What `work` gives for each block of samples, one below the other."""
+    def rows(self, work: Callable[..., Array], column: Array | None = None) -> Any:
+        """What `work` gives for each block of samples, one below the other.
+
+        With a column of one number per sample it takes that of the block as well.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,11 +143,11 @@ class StoredSamples(Source):
         """What `work` gives for each block of samples, labels and weights, added up."""
         return reduce(add, (work(*block) for block in self.blocks(y, weight)))
 
-    def rows(self, work: Callable[[Array], Array]) -> Array:
+    def rows(self, work: Callable[..., Array], column: Array | None = None) -> Array:
         """What `work` gives for each block of samples, one below the other."""
         result: Array | None = None
         for rows, X in self.read():
-            part = work(X)
+            part = work(X) if column is None else work(X, column[rows])
             if result is None:
                 result = np.empty((len(self), *part.shape[1:]), dtype=part.dtype)
             result[rows] = part
@@ -208,7 +210,7 @@ class StoredSamples(Source):
         return block if isinstance(rows, range) else block[rows - first]
 
 
-def over_blocks(X: Any, work: Callable[[Array], Array]) -> Any:
+def over_blocks(X: Any, work: Callable[[Array], Array]) -> Array:
     """``work(X)``, block by block where X is a `Source`.
 
     Parameters
@@ -223,7 +225,8 @@ def over_blocks(X: Any, work: Callable[[Array], Array]) -> Any:
     array of shape (n, ...)
         An ndarray; a lazy Dask array where the samples are one.
     """
-    return X.rows(work) if isinstance(X, Source) else work(X)
+    rows: Array = X.rows(work) if isinstance(X, Source) else work(X)
+    return rows
 
 
 def folded(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:

@@ -1,34 +1,246 @@
-"""What all methods share: from the pair of scatters to one projection per mode."""
+"""How every method learns: from one batch, from many, or from moments; and how it is used.
+
+`fit` makes statistics of the samples, `partial_fit` adds to those it has, and both then solve the
+problem that the parameters describe. An estimator is changed when all of it has worked.
+"""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from math import ceil, prod, sqrt
-from typing import Any
+from typing import Annotated, Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import check_is_fitted
 
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.alternation import Alternation, alternate
-from tenfold.mathematics.criteria import Criterion, Recipe
+from tenfold.mathematics.alternation import Recipe, Solution, solve
+from tenfold.mathematics.cost import Workload, moments_of, statistics_of
+from tenfold.mathematics.criteria import Problem, ranks_of_shares
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
-from tenfold.mathematics.sample_statistics import Workload
-from tenfold.mathematics.solvers import SOLVERS, STAYING_INSIDE
-from tenfold.methods.learning import Learner, Models
-from tenfold.methods.projection import Projection
+from tenfold.mathematics.solvers import SOLVERS, STAYING_INSIDE, Solver
+from tenfold.mathematics.stores import over_blocks
+from tenfold.mathematics.subspace import projected, reconstructed
+from tenfold.methods.saving import Savable
 from tenfold.system.threads import threads_for
+from tenfold.validation import parameters
 from tenfold.validation import samples as check
 
+Labels = Annotated[Array, "labels"]
+Shape = tuple[int, ...]
+Described = Mapping[str, Any]  # sample_shape_, n_features_in_ and, of a table, feature_names_in_
 
-class TensorProjector(Projection, Learner):
-    """Base of all methods: one projection matrix per mode, learned from class statistics.
 
-    A method says which scatters it maximises and minimises in `_criterion`; everything else
-    is here, in `Projection` and in `Learner`. Parameters that a method does not have are class
-    attributes with fixed values.
+class Learner(Savable, BaseEstimator):
+    """Base of everything that is learned from class statistics.
+
+    A subclass says which problem its parameters describe (`problem`), how it is solved (`recipe`)
+    and what is kept of the solution (`learned`). The annotations of a class with a trailing
+    underscore are its learned attributes; a model file holds these and no others.
     """
 
+    needs_labels = True
+    statistics: str = "auto"
+
+    sample_shape_: Shape
+    n_features_in_: int
+    feature_names_in_: Labels
+    classes_: Labels
+    class_count_: Array
+    moments_: ClassMoments
+
+    # -- what a subclass says --------------------------------------------------------------------
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that no data could make right."""
+        raise NotImplementedError
+
+    def workload(self, shape: Shape, classes: Array) -> Workload:
+        """What will be asked of statistics of such samples, by which these are chosen."""
+        raise NotImplementedError
+
+    def problem(self, statistics: ClassStatistics) -> Problem:
+        """The problem that the parameters describe."""
+        raise NotImplementedError
+
+    def recipe(self) -> Recipe:
+        """How it is solved."""
+        raise NotImplementedError
+
+    def learned(
+        self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
+    ) -> dict[str, Any]:
+        """The learned attributes, from the solutions with these numbers in a stack."""
+        raise NotImplementedError
+
+    def as_seen(self, X: Any) -> Any:
+        """The batch as this method sees it: tensors, or vectors for one that flattens."""
+        return X
+
+    def is_learnable(self, moments: ClassMoments) -> bool:
+        """Whether the moments hold samples of all the classes that it needs."""
+        return not self.needs_labels or int((moments.counts > 0).sum()) > 1
+
+    # -- fitting ---------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from one batch.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples; with `sample_shape` also flat rows of shape (n, I). A store (a memory
+            map, a Zarr array, an HDF5 dataset) is read block by block and never as a whole.
+        y : array-like of shape (n,)
+            Class labels; MPCA does not look at them.
+        sample_weight : array-like of shape (n,), default=None
+            Non-negative weights. A weight of 2 is the same as having the sample twice.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        described, X, y, weight = self.first_batch(X, y, sample_weight)
+        classes = check.present_labels(y, weight)
+        X = self.as_seen(X)
+        work = self.workload(X.shape[1:], classes)
+        statistics = statistics_of(X, y, weight, classes, self.statistics, work)
+        return self.keep(self.learn(statistics, described))
+
+    def partial_fit(
+        self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Add a batch to what was learned: any cut of the data gives the model of one `fit`.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples of this batch.
+        y : array-like of shape (n,)
+            Class labels.
+        classes : array-like of shape (C,), default=None
+            All labels that will ever come. Only needed in the first call, and only when its
+            batch lacks some of them; a later call may repeat them.
+        sample_weight : array-like of shape (n,), default=None
+            Non-negative weights.
+
+        Returns
+        -------
+        self
+            The updated estimator. Until samples of all the classes that it needs have come, it
+            gathers moments, and using it raises `NotFittedError`. After a `fit` it goes on only if
+            that kept the moments of its samples, as it does with ``statistics="moments"``.
+        """
+        first = not hasattr(self, "sample_shape_")
+        if first:
+            described, X, y, weight = self.first_batch(X, y, sample_weight, classes)
+            known = check.present_labels(y, weight) if classes is None else np.unique(classes)
+        else:
+            self.check_parameters()
+            check.check_same_classes(classes, self.classes_)
+            described, known = self.description(), self.classes_
+            X, y, weight = check.check_batch(self, X, y, sample_weight)
+        check.check_known_labels(y, known)
+        self._check_tables_fit(described, len(known))
+        so_far = None if first else self._moments_so_far()
+        added = moments_of(self.as_seen(X), y, weight, known)
+        moments = added if so_far is None else so_far + added
+        if self.is_learnable(moments):
+            return self.keep({**self.learn(moments, described), "moments_": moments})
+        return self.keep({**described, "classes_": known, "moments_": moments})
+
+    def fit_moments(self, moments: ClassMoments) -> Self:
+        """Learn from moments that are gathered already; no samples are read.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Of all samples, as `gather_moments`, `gather_batches` or ``+`` give them.
+
+        Returns
+        -------
+        self
+            The fitted estimator, with `moments_`.
+        """
+        self.check_parameters()
+        described, moments = check.check_moments(self, moments)
+        moments = replace(moments, means=self.as_seen(moments.means))
+        return self.keep({**self.learn(moments, described), "moments_": moments})
+
+    # -- the steps -------------------------------------------------------------------------------
+
+    def first_batch(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any = None
+    ) -> tuple[Described, Any, Array | None, Array | None]:
+        """What is to be known of the samples of a first batch, and the batch, all checked."""
+        self.check_parameters()
+        return check.check_first_batch(self, X, y, sample_weight, classes)
+
+    def learn(self, statistics: ClassStatistics, described: Described) -> dict[str, Any]:
+        """All learned attributes; the estimator itself stays as it is."""
+        fresh = replace(statistics)  # a copy: the terms of its scatters go when this is done
+        problem = self.problem(fresh)
+        small = isinstance(statistics, ClassMoments) or len(problem) > 1
+        solution = solve(problem, self.recipe(), threads_for(problem.shape, small))
+        learned = self.learned(fresh, solution, np.arange(len(problem)), described)
+        self.warn_unless_converged(solution)
+        if self.statistics == "moments":
+            learned["moments_"] = statistics
+        return learned
+
+    def keep(self, learned: Mapping[str, Any]) -> Self:
+        """Replace all learned attributes."""
+        for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
+            delattr(self, name)
+        self.__dict__.update(learned)
+        return self
+
+    def description(self) -> Described:
+        """What is known of the samples that this estimator was fitted on."""
+        names = ("sample_shape_", "n_features_in_", "feature_names_in_")
+        return {name: getattr(self, name) for name in names if hasattr(self, name)}
+
+    def warn_unless_converged(self, solution: Solution) -> None:
+        """Warn of models that still moved in the last round."""
+        raise NotImplementedError
+
+    def _moments_so_far(self) -> ClassMoments:
+        if not hasattr(self, "moments_"):
+            raise ValueError(
+                f"this {type(self).__name__} was fitted without keeping the moments of its "
+                "samples, so partial_fit cannot add to it; fit with statistics='moments', or start "
+                "with partial_fit, to keep them"
+            )
+        return self.moments_
+
+    def _check_tables_fit(self, described: Described, n_classes: int) -> None:
+        size, budget = prod(described["sample_shape_"]), parameters.memory_budget()
+        needed = 8 * n_classes * size**2
+        if needed > budget:
+            raise ValueError(
+                f"moments of {n_classes} classes of samples with {size} numbers need "
+                f"{needed / 2**30:.1f} GiB, more than the budget of {budget / 2**30:.3g} GiB, four "
+                "times scikit-learn's working_memory; make the samples smaller first (MPCA), use "
+                "fit with statistics='samples', or raise sklearn.set_config(working_memory=...)"
+            )
+
+
+class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
+    """Base of all methods: one projection matrix per mode.
+
+    A method says in `problem` which scatters it maximises and minimises; everything else is here.
+    Parameters that a method does not have are class attributes with fixed values.
+    """
+
+    flattens = False  # whether samples are treated as vectors
+    takes_shares = False  # whether a rank may be a share of the scatter
     alternates = True  # whether a mode waits for the solutions of the others
     fewest_rounds = 1
 
@@ -39,77 +251,91 @@ class TensorProjector(Projection, Learner):
     max_iter: int = 20
     tol: float = 1e-5
     init: str = "identity"
+    sample_shape: Any = None
+    output: str = "flat"
 
-    # -- what a method says ----------------------------------------------------------------------
+    ranks_: Shape
+    projections_: list[Array]
+    objective_: Array
+    n_iter_: int
+    converged_: bool
 
-    def _criterion(self, statistics: ClassStatistics, models: Models) -> Criterion:
-        raise NotImplementedError(f"{type(self).__name__} must say what it maximises")
+    # -- what a method may say -------------------------------------------------------------------
 
-    def _default_ranks(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def default_ranks(self, shape: Shape, classes: Array) -> Shape:
         """The square root of each size, rounded up: 7 x 6 for images of 40 x 30."""
         return tuple(ceil(sqrt(size)) for size in shape)
 
-    def _solver(self) -> Any:
-        return SOLVERS[check.check_option("solver", self.solver, list(SOLVERS))]
+    def asked_ranks(self, classes: Array) -> Any:
+        """The parameter `ranks`, for the data at hand."""
+        return self.ranks
+
+    def solver_function(self) -> Solver:
+        """What solves a pair of scatters."""
+        return SOLVERS[parameters.check_option("solver", self.solver, list(SOLVERS))]
+
+    def centre(self) -> Array | None:
+        """What is subtracted before projecting: nothing, as in eq. 6."""
+        return None
 
     # -- what a learner says ---------------------------------------------------------------------
 
-    def _check_parameters(self) -> None:
-        check.check_number("max_iter", self.max_iter, self.fewest_rounds, integer=True)
-        check.check_number("tol", self.tol, 0)
-        check.check_option("statistics", self.statistics, ("auto", "moments", "samples"))
-        check.check_option("output", self.output, ("flat", "tensor"))
-        check.check_option("init", self.init, ("ones", "identity"))
-        check.check_flag("orthonormal", self.orthonormal)
-        check.check_ridge(self.ridge)
-        self._solver()
+    def check_parameters(self) -> None:
+        """Refuse parameters that no data could make right."""
+        parameters.check_number("max_iter", self.max_iter, self.fewest_rounds, integer=True)
+        parameters.check_number("tol", self.tol, 0)
+        parameters.check_option("statistics", self.statistics, ("auto", "moments", "samples"))
+        parameters.check_option("output", self.output, ("flat", "tensor"))
+        parameters.check_option("init", self.init, ("ones", "identity"))
+        parameters.check_flag("orthonormal", self.orthonormal)
+        parameters.check_ridge(self.ridge)
+        self.solver_function()
 
-    def _workload(self) -> Workload:
-        ranks = self._ranks()
-        outside = 0 if self._solver() in STAYING_INSIDE else max(ranks)
-        return Workload(1, max(1, self.max_iter) if len(ranks) > 1 else 1, ranks, outside)
+    def workload(self, shape: Shape, classes: Array) -> Workload:
+        """What will be asked of statistics of such samples, by which these are chosen."""
+        ranks, _ = self._ranks_and_shares(shape, classes)
+        outside = 0 if self.solver_function() in STAYING_INSIDE else max(ranks)
+        rounds = max(1, self.max_iter) if len(ranks) > 1 else 1
+        return Workload(ranks, rounds, outside=outside, memory=parameters.memory_budget())
 
-    def _models(self, statistics: ClassStatistics) -> Models:
-        ridge, absolute = check.check_ridge(self.ridge)
-        ranks = np.minimum(self._ranks(), statistics.shape)
-        return Models(
-            ranks[None],
-            np.array([ridge]),
-            np.array([absolute]),
-            positives=np.zeros(1, dtype=int),
-            shrinkage=np.zeros(1),
-        )
+    def settings(self, statistics: ClassStatistics) -> dict[str, Any]:
+        """Ranks and ridge of its problem; shares of scatter become ranks here."""
+        ranks, shares = self._ranks_and_shares(statistics.full_shape, statistics.classes)
+        found = ranks_of_shares(statistics, shares)
+        ranks = tuple(found.get(mode, rank) for mode, rank in enumerate(ranks))
+        return {"ranks": ranks, "ridge": parameters.check_ridge(self.ridge)}
 
-    def _solve(self, statistics: ClassStatistics, models: Models) -> Alternation:
-        recipe = Recipe(
-            solver=self._solver(),
+    def recipe(self) -> Recipe:
+        """How its problem is solved."""
+        return Recipe(
+            solver=self.solver_function(),
             orthonormal=self.orthonormal,
-            ridge=models.ridge,
-            absolute_ridge=models.absolute_ridge,
             init=self.init,
             direct=not self.alternates,
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        criterion = self._criterion(statistics, models)
-        from_tables = isinstance(statistics, ClassMoments)
-        share = threads_for(criterion.shape, len(models), from_tables)
-        return alternate(criterion, models.ranks, recipe, share)
 
-    def _take(
-        self, statistics: ClassStatistics, models: Models, found: Alternation, rows: Array
-    ) -> None:
-        m = int(rows[0])
-        filled = [int(W[m].any(axis=0).sum()) for W in found.projections]
-        own = [W[m, :, :rank] for W, rank in zip(found.projections, filled, strict=True)]
-        self.projections_ = statistics.lift(own)
-        self.ranks_ = tuple(filled)
-        self.objective_ = found.objective[m, : found.n_iter[m]]
-        self.n_iter_ = int(found.n_iter[m])
-        self.converged_ = bool(found.converged[m])
+    def learned(
+        self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
+    ) -> dict[str, Any]:
+        """The learned attributes, from the solution with this number in a stack."""
+        m = int(models[0])
+        own = solution.columns(m)
+        return {
+            **described,
+            "classes_": statistics.classes,
+            "class_count_": statistics.counts,
+            "projections_": statistics.lift(own),
+            "ranks_": tuple(W.shape[1] for W in own),
+            "objective_": solution.objective[m, : solution.n_iter[m]],
+            "n_iter_": int(solution.n_iter[m]),
+            "converged_": bool(solution.converged[m]),
+        }
 
-    def _warn_unless_converged(self, found: Alternation) -> None:
-        n, late = len(found.converged), int((~found.converged).sum())
+    def warn_unless_converged(self, solution: Solution) -> None:
+        """Warn of models that still moved in the last round."""
+        n, late = len(solution.converged), int((~solution.converged).sum())
         if late:
             who = type(self).__name__ if n == 1 else f"{late} of {n} {type(self).__name__} models"
             warnings.warn(
@@ -119,11 +345,78 @@ class TensorProjector(Projection, Learner):
                 stacklevel=4,
             )
 
-    # -- shapes ----------------------------------------------------------------------------------
+    def as_seen(self, X: Any) -> Any:
+        """The batch as this method sees it: tensors, or vectors for one that flattens."""
+        return X.reshape(len(X), -1) if self.flattens else X
 
-    def _shape(self) -> tuple[int, ...]:
-        return (prod(self.sample_shape_),) if self.flattens else self.sample_shape_
+    def _ranks_and_shares(self, shape: Shape, classes: Array) -> tuple[Shape, dict[int, float]]:
+        """A rank per mode, and the modes whose rank follows from a share: the whole, until then."""
+        ranks, shares = self.asked_ranks(classes), dict[int, float]()
+        if self.takes_shares:
+            ranks, shares = parameters.ranks_and_shares(ranks, len(shape))
+        ranks = parameters.check_ranks(ranks, shape, self.default_ranks(shape, classes))
+        return tuple(size if k in shares else ranks[k] for k, size in enumerate(shape)), shares
 
-    def _ranks(self) -> tuple[int, ...]:
-        shape = self._shape()
-        return check.check_ranks(self.ranks, shape, self._default_ranks(shape))
+    # -- using -----------------------------------------------------------------------------------
+
+    @property
+    def members_(self) -> list[TensorProjector]:
+        """The fitted projectors of the model: this one."""
+        check_is_fitted(self, "projections_")
+        return [self]
+
+    def transform(self, X: Any) -> Array:
+        """Project samples onto the learned subspaces (eq. 6).
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        array of shape (n, r_1 * ... * r_K), or (n, r_1, ..., r_K) with output="tensor"
+            The projected samples; float32 samples give float32. A Dask array gives a lazy one.
+        """
+        check_is_fitted(self, "projections_")
+        flat = self.output != "tensor"
+        container = _get_output_config("transform", self)["dense"]
+        if not flat and container != "default":
+            raise ValueError(
+                f"set_output asks for {container}, whose rows are flat, but output is 'tensor'; "
+                "use output='flat', or set_output(transform='default')"
+            )
+        own, centre = self.projections_, self.centre()
+        work = partial(projected, projections=own, centre=centre, flat=flat)
+        return over_blocks(check.check_samples(self, X), work)
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Map projected samples back to the space of the samples, by least squares.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, r_1 * ... * r_K) or (n, r_1, ..., r_K)
+            Projected samples.
+
+        Returns
+        -------
+        array of shape (n, I_1, ..., I_K), or flat rows when flat rows were fitted
+            The samples of the subspace with these projections.
+        """
+        check_is_fitted(self, "projections_")
+        Y = check.check_projected(X, self.ranks_)
+        folded = self.sample_shape is not None and self.output == "flat"
+        shape = (prod(self.sample_shape_),) if folded else self.sample_shape_
+        own, centre = self.projections_, self.centre()
+        return over_blocks(Y, partial(reconstructed, projections=own, centre=centre, shape=shape))
+
+    @property
+    def _n_features_out(self) -> int:
+        return prod(self.ranks_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self.needs_labels
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -11,15 +10,15 @@ import numpy as np
 from sklearn.metrics import average_precision_score
 from sklearn.utils.validation import check_is_fitted
 
+from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.alternation import Alternation
-from tenfold.mathematics.criteria import Criterion
+from tenfold.mathematics.alternation import Solution
+from tenfold.mathematics.criteria import Problem, automatic_shrinkage, class_specific
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
-from tenfold.mathematics.scatter import Scatter
 from tenfold.mathematics.stores import over_blocks
-from tenfold.methods.base import TensorProjector
-from tenfold.methods.distances import OfBlock, minus_distances
-from tenfold.methods.learning import Models
+from tenfold.mathematics.subspace import minus_distances
+from tenfold.methods.base import Described, TensorProjector
+from tenfold.validation import parameters
 from tenfold.validation import samples as check
 
 
@@ -31,6 +30,52 @@ class ClassSpecificProjector(TensorProjector):
 
     positive: Any = None
     shrinkage: Any = 0.0
+
+    mean_: Array
+
+    # -- what is learned -------------------------------------------------------------------------
+
+    def problem(self, statistics: ClassStatistics) -> Problem:
+        """Everything else far from the positive mean, the positive class tight around it."""
+        p = self.positive_in(statistics.classes)
+        shrinkage = self.shrinkage_in(statistics)[p]
+        return class_specific(statistics, p, shrinkage, **self.settings(statistics))
+
+    def learned(
+        self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
+    ) -> dict[str, Any]:
+        """The learned attributes, from the solution with this number in a stack."""
+        mean = statistics.full_means[self.positive_in(statistics.classes)]
+        own = {"mean_": mean.reshape(described["sample_shape_"])}
+        return super().learned(statistics, solution, models, described) | own
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that no data could make right."""
+        super().check_parameters()
+        parameters.check_shrinkage(self.shrinkage)
+
+    def asked_ranks(self, classes: Array) -> Any:
+        """The ranks of the positive class when `ranks` maps labels to ranks."""
+        if not isinstance(self.ranks, Mapping):
+            return self.ranks
+        return parameters.ranks_of_class(self.ranks, classes[self.positive_in(classes)])
+
+    def is_learnable(self, moments: ClassMoments) -> bool:
+        """Whether the moments hold samples of all the classes that it needs."""
+        positives = moments.counts[self.positive_in(moments.classes)]
+        return super().is_learnable(moments) and bool(positives > 0)
+
+    def positive_in(self, classes: Array) -> int:
+        """The position of the positive class among the classes."""
+        return parameters.check_positive(self.positive, classes)
+
+    def shrinkage_in(self, statistics: ClassStatistics) -> Array:
+        """The shrinkage of every class: the number asked for, or the closed form for "auto"."""
+        if self.shrinkage == "auto":
+            return automatic_shrinkage(statistics)
+        return np.full(len(statistics.classes), float(self.shrinkage))
+
+    # -- how it is used --------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> Array:
         """Minus the distance to the positive mean in the subspace.
@@ -49,13 +94,9 @@ class ClassSpecificProjector(TensorProjector):
             lazy one.
         """
         check_is_fitted(self, "projections_")
-        return self._scores(check.check_samples(self, X, reset=False))
+        return over_blocks(check.check_samples(self, X), self.scoring())
 
-    def _scores(self, X: Array) -> Array:
-        """`decision_function` of samples that are checked already."""
-        return over_blocks(X, self._scoring())
-
-    def _scoring(self) -> OfBlock:
+    def scoring(self) -> Callable[[Array], Array]:
         """What gives scores of samples in memory, and can be sent to other processes."""
         return partial(minus_distances, projections=self.projections_, mean=self.mean_)
 
@@ -77,108 +118,18 @@ class ClassSpecificProjector(TensorProjector):
             Between 0 and 1.
         """
         scores = np.asarray(self.decision_function(X))
-        labels, positive = check.check_labels(self, scores, y), self.classes_[self._positive()]
-        check.check_same_kind(labels, self.classes_)
+        labels, positive = check.check_labels(self, scores, y), self.positive_label_
+        check_same_kind(labels, self.classes_)
         is_positive = labels == positive
         if not is_positive.any():
             raise ValueError(
-                f"there is no sample of the positive class {check.plain(positive)!r} to score; "
-                "average precision needs at least one"
+                f"there is no sample of the positive class {parameters.plain(positive)!r} to "
+                "score; average precision needs at least one"
             )
         return float(average_precision_score(is_positive, scores, sample_weight=sample_weight))
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check.check_shrinkage(self.shrinkage)
-
-    def _ranks(self) -> tuple[int, ...]:
-        """The ranks of the positive class when `ranks` maps labels to ranks."""
-        if not isinstance(self.ranks, Mapping):
-            return super()._ranks()
-        shape, label = self._shape(), self.classes_[self._positive()]
-        own = check.ranks_of_class(self.ranks, label)
-        return check.check_ranks(own, shape, self._default_ranks(shape))
-
-    def _positive(self) -> int:
-        return check.check_positive(self.positive, self.classes_)
-
-    def _models(self, statistics: ClassStatistics) -> Models:
-        one = super()._models(statistics)
-        positives = np.array([self._positive()])
-        shrinkage = shrinkage_of(self.shrinkage, statistics, positives)
-        return replace(one, positives=positives, shrinkage=shrinkage)
-
-    def _criterion(self, statistics: ClassStatistics, models: Models) -> Criterion:
-        return class_specific(statistics, models)
-
-    def _take(
-        self, statistics: ClassStatistics, models: Models, found: Alternation, rows: Array
-    ) -> None:
-        super()._take(statistics, models, found, rows)
-        self.mean_ = statistics.full_means[self._positive()].reshape(self.sample_shape_)
-
-    def _is_learnable(self, moments: ClassMoments) -> bool:
-        return super()._is_learnable(moments) and moments.counts[self._positive()] > 0
-
-
-def class_specific(statistics: ClassStatistics, models: Models) -> Criterion:
-    """Keep everything else far from the positive mean, and the positive class tight around it."""
-    classes, owners = np.unique(models.positives, return_inverse=True)
-    share = statistics.counts[models.positives] / statistics.count
-    inside = statistics.in_class(classes)  # S_I, eq. 18
-    about = statistics.total() + statistics.displacement(classes)  # all samples about M_p
-    outside = about - inside  # S_O, eq. 17
-    if models.shrinkage.any():
-        pooled = statistics.within() * (models.shrinkage * share)
-        inside = inside * (1 - models.shrinkage) + pooled
-    return Criterion(
-        statistics.shape, outside, inside, owners, share, full_shape=statistics.full_shape
-    )
-
-
-def shrinkage_of(shrinkage: Any, statistics: ClassStatistics, positives: Array) -> Array:
-    """The shrinkage of each model, a number or the closed form for "auto"."""
-    if shrinkage == "auto":
-        return automatic_shrinkage(statistics, positives)
-    return np.full(len(positives), float(shrinkage))
-
-
-def automatic_shrinkage(statistics: ClassStatistics, positives: Array) -> Array:
-    """The shrinkage that least misses the true covariance, if samples were Gaussian.
-
-    For the covariance S of n samples and a target T the squared error is least at
-    ``E||S - Sigma||^2 / E||S - T||^2``. For Gaussian samples the numerator is
-    ``(tr(S)^2 + tr(S^2)) / n``, and the denominator is observed. A single sample gives 1. Weights
-    are counts: n is their sum.
-    """
-    n, N = statistics.counts[positives], statistics.count
-    own, cross, pooled = statistics.covariance_products(positives)
-    trace = statistics.traces(positives)
-    noise = (trace**2 + own) / n**3
-    distance = own / n**2 - 2 * cross / (n * N) + pooled / N**2
-    share = np.divide(noise, distance, out=np.ones_like(noise), where=distance > 0)
-    return np.where(n > 1, np.clip(share, 0.0, 1.0), 1.0)
-
-
-def in_class_spreads(
-    statistics: ClassStatistics, found: Alternation, rows: Array, shrinkage: Array
-) -> Array:
-    """Root mean square distance of each class from its mean in its own subspace, (C,).
-
-    With shrinkage the mean square is mixed with that of all classes about their means, as the
-    in-class scatter was. A class that is a single point takes the latter alone.
-    """
-    factors = [W[rows] for W in found.projections]
-    classes, mode = np.arange(len(rows)), len(factors) - 1
-
-    def mean_square(scatter: Scatter, n: Array | float) -> Array:
-        S = scatter.along(mode, factors, classes)
-        return np.asarray(np.einsum("mir,mir->m", factors[mode], S @ factors[mode]) / n)
-
-    own = mean_square(statistics.in_class(classes), statistics.counts)
-    if not shrinkage.any() and (own > 1e-9 * own.max()).all():
-        return np.sqrt(own)
-    pooled = mean_square(statistics.within(), statistics.count)
-    mixed = (1 - shrinkage) * own + shrinkage * pooled
-    point = mixed <= 1e-12 * pooled
-    return np.asarray(np.sqrt(np.where(point, np.where(pooled > 0, pooled, 1.0), mixed)))
+    @property
+    def positive_label_(self) -> Any:
+        """The label of the positive class."""
+        check_is_fitted(self, "projections_")
+        return self.classes_[self.positive_in(self.classes_)]

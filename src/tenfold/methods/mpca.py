@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from scipy.linalg import eigvalsh
-
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.alternation import Alternation
-from tenfold.mathematics.criteria import Criterion
+from tenfold.mathematics.alternation import Solution
+from tenfold.mathematics.criteria import Problem, total
 from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.solvers import leading_eigenvectors
-from tenfold.methods.base import TensorProjector
-from tenfold.methods.learning import Models
-from tenfold.validation import samples as check
+from tenfold.mathematics.solvers import Solver, leading_eigenvectors
+from tenfold.methods.base import Described, TensorProjector
 
 
 class MPCA(TensorProjector):
@@ -83,7 +77,11 @@ class MPCA(TensorProjector):
     """
 
     needs_labels = False
+    takes_shares = True
     fewest_rounds = 0
+
+    mean_: Array
+    captured_: float
 
     def __init__(
         self,
@@ -109,45 +107,23 @@ class MPCA(TensorProjector):
         """Whether a mode waits for the solutions of the others."""
         return self.max_iter > 0
 
-    def _solver(self) -> Any:
+    def solver_function(self) -> Solver:
+        """What solves a mode: there is only one scatter."""
         return leading_eigenvectors
 
-    def _ranks(self) -> tuple[int, ...]:
-        """The ranks asked for; a share counts as the whole mode until statistics are there."""
-        shape = self._shape()
-        ranks, shares = check.ranks_and_shares(self.ranks, len(shape))
-        ranks = check.check_ranks(ranks, shape, self._default_ranks(shape))
-        return tuple(size if k in shares else ranks[k] for k, size in enumerate(shape))
+    def problem(self, statistics: ClassStatistics) -> Problem:
+        """As much of the scatter as the ranks allow."""
+        return total(statistics, **self.settings(statistics))
 
-    def _models(self, statistics: ClassStatistics) -> Models:
-        models = super()._models(statistics)
-        _, shares = check.ranks_and_shares(self.ranks, len(statistics.shape))
-        ranks = models.ranks.copy()
-        for mode, share in shares.items():
-            ranks[0, mode] = rank_of_share(statistics, mode, share)
-        return replace(models, ranks=ranks)
+    def learned(
+        self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
+    ) -> dict[str, Any]:
+        """The learned attributes, from the solution with this number in a stack."""
+        learned = super().learned(statistics, solution, models, described)
+        everything, captured = float(statistics.traces[0]), float(learned["objective_"][-1])
+        share = captured / everything if everything > 0 else 1.0
+        return learned | {"mean_": statistics.full_means[0], "captured_": share}
 
-    def _criterion(self, statistics: ClassStatistics, models: Models) -> Criterion:
-        n = len(models.ranks)
-        zeros = np.zeros(n, dtype=int)
-        return Criterion(statistics.shape, statistics.total(), None, zeros, np.ones(n))
-
-    def _take(
-        self, statistics: ClassStatistics, models: Models, found: Alternation, rows: Array
-    ) -> None:
-        super()._take(statistics, models, found, rows)
-        self.mean_ = statistics.full_means[0]
-        everything = float(statistics.traces(np.zeros(1, dtype=int))[0])
-        self.captured_ = float(self.objective_[-1]) / everything if everything > 0 else 1.0
-
-    def _centre(self) -> Array | None:
+    def centre(self) -> Array | None:
+        """What is subtracted before projecting: the mean of all samples."""
         return self.mean_
-
-
-def rank_of_share(statistics: ClassStatistics, mode: int, share: float) -> int:
-    """The fewest dimensions of a mode that keep a share of its scatter, no mode projected."""
-    whole = [np.eye(size)[None] for size in statistics.shape]
-    scatter = statistics.total().along(mode, whole, np.zeros(1, dtype=int))[0]
-    kept = np.cumsum(eigvalsh(scatter)[::-1].clip(0))
-    enough = kept >= (share - 1e-12) * kept[-1]  # rounding must not ask for one more
-    return int(np.argmax(enough)) + 1

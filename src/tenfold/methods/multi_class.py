@@ -4,30 +4,21 @@ from __future__ import annotations
 
 from math import prod
 
-import numpy as np
-
-from tenfold.mathematics.criteria import Criterion
+from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.criteria import Problem, between_within
 from tenfold.mathematics.moments import ClassStatistics
-from tenfold.methods.base import TensorProjector
-from tenfold.methods.learning import Models
+from tenfold.methods.base import Shape, TensorProjector
 
 
 class MultiClassProjector(TensorProjector):
     """Base of the methods that keep class means apart and classes tight."""
 
-    def _criterion(self, statistics: ClassStatistics, models: Models) -> Criterion:
-        n = len(models.ranks)
-        return Criterion(
-            statistics.shape,
-            statistics.between(),  # S_b, eq. 10
-            statistics.within(),  # S_w, eq. 11
-            owners=np.zeros(n, dtype=int),
-            balance=np.ones(n),
-            full_shape=statistics.full_shape,
-        )
+    def problem(self, statistics: ClassStatistics) -> Problem:
+        """Class means apart, classes tight."""
+        return between_within(statistics, **self.settings(statistics))
 
-    def _default_ranks(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def default_ranks(self, shape: Shape, classes: Array) -> Shape:
         """As for every method, but no more directions than the class means can span."""
-        roots = super()._default_ranks(shape)
-        n_means = len(self.classes_) - 1
+        roots = super().default_ranks(shape, classes)
+        n_means = len(classes) - 1
         return tuple(min(rank, n_means * prod(roots) // rank) for rank in roots)

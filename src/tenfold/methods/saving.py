@@ -18,18 +18,23 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassMoments
-from tenfold.system import model_format as model_files
+from tenfold.system import model_format
 
 LABEL_KINDS = {"U": str, "i": int, "u": int, "b": bool}
 LABEL_BYTES = 64 * 2**20  # of one array of labels; a few declared bytes must not claim gigabytes
 
 
 class Savable:
-    """An estimator with a `save` method."""
+    """An estimator whose learned attributes can be saved: those that end with an underscore."""
+
+    def learned_attributes(self) -> dict[str, Any]:
+        """What was learned, by name."""
+        return {k: v for k, v in vars(self).items() if k.endswith("_") and k[0] != "_"}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to one safetensors file, which `tenfold.load` reads.
@@ -63,11 +68,13 @@ class Savable:
         packer = Packer()
         model = packer.estimator(self, "")
         header = {"summary": summary(self), "labels": packer.labels, "model": model}
-        model_files.write(path, header, packer.arrays)
+        model_format.write(path, header, packer.arrays)
 
 
 class Packer:
     """Collects the arrays and labels of an estimator while it is turned into JSON values.
+
+    An array that several models share is collected once.
 
     Attributes
     ----------
@@ -81,6 +88,7 @@ class Packer:
         self.arrays: dict[str, Array] = {}
         self.labels: list[dict[str, Any]] = []
         self._places: dict[int, int] = {}  # of arrays in `labels`: members of a bank share them
+        self._names: dict[int, str] = {}  # of arrays in `arrays`, for the same reason
 
     def estimator(self, estimator: Any, prefix: str) -> dict[str, Any]:
         """Method, parameters and learned attributes of a tenfold estimator."""
@@ -89,8 +97,8 @@ class Packer:
                 f"{type(estimator).__qualname__} is not part of tenfold, so load would not know "
                 "it; use joblib.dump, whose files only someone you trust may write"
             )
-        learned = {k: v for k, v in vars(estimator).items() if k.endswith("_") and k[0] != "_"}
-        values = {"parameters": estimator.get_params(deep=False), "learned": learned}
+        parameters, learned = estimator.get_params(deep=False), estimator.learned_attributes()
+        values = {"parameters": parameters, "learned": learned}
         packed: dict[str, Any] = {"method": type(estimator).__name__}
         for kind, table in values.items():
             packed[kind] = {}
@@ -131,6 +139,7 @@ class Packer:
 
     def _array(self, array: Array, name: str) -> dict[str, Any]:
         if array.dtype.kind == "f":
+            name = self._names.setdefault(id(array), name)
             self.arrays[name] = array
             return {"array": name}
         if id(array) not in self._places:
@@ -192,9 +201,9 @@ def summary(estimator: Any) -> dict[str, Any]:
     dict of str to JSON values
         Method, shape, number of classes, rounds, convergence, last objective, class counts.
     """
-    members = getattr(estimator, "projectors_", [getattr(estimator, "projector_", estimator)])
-    learned = [member for member in members if hasattr(member, "projections_")]
+    learned = estimator.members_ if is_learned(estimator) else []
     objectives = [float(member.objective_[-1]) for member in learned]
+    counts = getattr(estimator, "class_count_", learned[0].class_count_ if learned else None)
     return {
         "method": type(estimator).__name__,
         "projector": type(getattr(estimator, "projector", estimator)).__name__,
@@ -204,18 +213,13 @@ def summary(estimator: Any) -> dict[str, Any]:
         "n_iter": [member.n_iter_ for member in learned],
         "converged": [member.converged_ for member in learned],
         "objective": [value if isfinite(value) else None for value in objectives],
-        "counts": _counts(members[0] if hasattr(estimator, "projector_") else estimator),
+        "counts": None if counts is None else counts.tolist(),
     }
 
 
-def _counts(learner: Any) -> list[float] | None:
-    """The weight of each class, where the estimator still knows it."""
-    known = getattr(learner, "moments_", getattr(learner, "_last_fit", None))
-    if known is None or isinstance(known, ClassMoments):
-        return None if known is None else known.counts.tolist()
-    (X, y, weight), _ = known
-    if not all(part is None or isinstance(part, np.ndarray) for part in (y, weight)):
-        return None  # on a cluster; not worth a pass over it
-    places = np.zeros(len(X), dtype=int) if y is None else np.searchsorted(learner.classes_, y)
-    n_classes = len(learner.classes_)  # a label without weight is none, and may lie beyond them
-    return [float(c) for c in np.bincount(places, weight, minlength=n_classes)[:n_classes]]
+def is_learned(estimator: Any) -> bool:
+    """Whether there is a model: `partial_fit` may still be waiting for samples of some classes."""
+    try:
+        return bool(estimator.members_)
+    except NotFittedError:
+        return False

@@ -15,16 +15,17 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from tenfold.decisions.folds import positions
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.fold_statistics import Split, fold_statistics
 from tenfold.mathematics.moments import ClassStatistics
-from tenfold.methods.base import TensorProjector
-from tenfold.methods.folds import Split, fold_statistics, positions
-from tenfold.methods.learning import Learner
-from tenfold.selection.stacks import joint_workload, learner_of, ready_for
-from tenfold.selection.trials import (
+from tenfold.methods.base import Described, Learner, TensorProjector
+from tenfold.selection.candidates import (
     Candidate,
     Samples,
+    joint_workload,
+    learner_of,
     listed,
     one_by_one,
     one_stack_per_fold,
@@ -157,22 +158,25 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         learner_of(self.estimator)  # or an error that says what can be searched
         scorer, candidates = self._scorer(), self._candidates()
         variants = [clone(self.estimator).set_params(**params) for params in candidates]
-        fresh, checked, learned, weight = learner_of(variants[0])._prepared(X, y, sample_weight)
-        labels, learned, weight = check.in_memory(y, learned, weight)
-        samples = Samples(X, checked, labels if learned is None else learned, learned, weight)
-        splits = self._splits(checked, samples.labels, groups)
-        learners = [ready_for(learner_of(variant), fresh, fresh.classes_) for variant in variants]
+        learners = [learner_of(variant) for variant in variants]
         for learner in learners:
-            learner._check_parameters()
-        work = joint_workload(learners)
-        parts = fold_statistics(fresh, checked, learned, weight, splits, work)
-        stacked = one_stack_per_fold(learners, parts)
+            learner.check_parameters()
+        first = learners[0]
+        described, checked, learned, weight = first.first_batch(X, y, sample_weight)
+        labels = None if y is None else np.asarray(y)
+        samples = Samples(X, checked, labels if learned is None else learned, weight)
+        splits = self._splits(checked, samples.labels, groups)
+        classes, seen = check.present_labels(learned, weight), first.as_seen(checked)
+        work = joint_workload(learners, seen.shape[1:], classes)
+        kind = first.statistics
+        parts = fold_statistics(seen, learned, weight, classes, splits, kind, work)
+        stacked = one_stack_per_fold(learners, parts, described)
         fit = stacked if self._stacks() else one_by_one(variants, samples)
         trials = tried(fit, scorer, samples, splits, self.verbose)
         self._choose(candidates, trials.results(candidates))
         self.n_splits_ = len(splits)
         if self.refit:
-            self._refit(variants[self.best_index_], fresh, samples, parts)
+            self._refit(variants[self.best_index_], described, samples, parts)
         return self
 
     # -- what is asked for -----------------------------------------------------------------------
@@ -189,8 +193,8 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         """All combinations, under the names that `set_params` takes."""
         prefix = "" if isinstance(self.estimator, TensorProjector) else "projector__"
         grid = {"ranks": self.ranks, "ridge": self.ridge, "shrinkage": self.shrinkage}
-        asked = {prefix + name: listed(name, values) for name, values in grid.items()}
-        asked = {name: values for name, values in asked.items() if values is not None}
+        lists = {prefix + name: listed(name, values) for name, values in grid.items()}
+        asked = {name: values for name, values in lists.items() if values is not None}
         known = self.estimator.get_params()
         for name, values in asked.items():
             if name not in known:
@@ -227,15 +231,13 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.best_score_ = float(results["mean_test_score"][self.best_index_])
 
     def _refit(
-        self, best: Any, fresh: Learner, samples: Samples, parts: Iterator[ClassStatistics]
+        self, best: Any, described: Described, samples: Samples, parts: Iterator[ClassStatistics]
     ) -> None:
         """Fit the best candidate on all samples; their statistics come after those of the folds."""
         start = time.perf_counter()
         if self._stacks() and isinstance(best, Learner):
             *_, whole = parts
-            best = ready_for(best, fresh, fresh.classes_)
-            best._learn(whole)
-            best._remember(whole, (samples.checked, samples.y, samples.weight))
+            best = best.keep(best.learn(whole, described))
         else:
             best.fit(samples.given, samples.labels, samples.weight)
         self.best_estimator_, self.refit_time_ = best, time.perf_counter() - start
@@ -252,31 +254,31 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         return np.asarray(self.best_estimator_.classes_)
 
     @_best_has("predict")
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any) -> Any:
         """`predict` of the best estimator."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict(X)
 
     @_best_has("predict_proba")
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any) -> Any:
         """`predict_proba` of the best estimator."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict_proba(X)
 
     @_best_has("decision_function")
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Any) -> Any:
         """`decision_function` of the best estimator."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.decision_function(X)
 
     @_best_has("transform")
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Any) -> Any:
         """`transform` of the best estimator."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.transform(X)
 
     @_best_has("transform")
-    def fit_transform(self, X: Any, y: Any = None, **fit_parameters: Any) -> Array:
+    def fit_transform(self, X: Any, y: Any = None, **fit_parameters: Any) -> Any:
         """Search, then `transform` the same samples."""
         return self.fit(X, y, **fit_parameters).transform(X)
 

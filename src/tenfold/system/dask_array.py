@@ -20,7 +20,7 @@ import dask
 import dask.array as da
 import numpy as np
 
-from tenfold.mathematics.algebra import BLOCK_BYTES, Array
+from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.stores import (
     BlockError,
@@ -31,13 +31,15 @@ from tenfold.mathematics.stores import (
     folded,
     unreadable,
 )
+from tenfold.mathematics.tuning import (
+    BLOCK_BYTES,
+    FAN_IN,
+    LARGEST_JOINED,
+    PROBED_TOGETHER,
+    SAMPLES_PER_TABLE,
+)
 
 T = TypeVar("T")
-
-FAN_IN = 4  # sums that one task adds up
-SAMPLES_PER_TABLE = 4  # bytes of samples, if chunks are small, for each byte of their moments
-LARGEST_JOINED = 2**28  # bytes that small chunks are joined to at most
-PROBED_TOGETHER = 16  # blocks read at once when looking for one that cannot be read
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,10 +109,11 @@ class DaskSamples(Source):
         """What `work` gives for each block of samples, labels and weights, added up."""
         return self._total(work, y, weight, BLOCK_BYTES)
 
-    def rows(self, work: Callable[[Array], Array]) -> da.Array:
+    def rows(self, work: Callable[..., Array], column: Array | None = None) -> da.Array:
         """What `work` gives for each block of samples, one below the other: a lazy array."""
-        example = work(np.zeros((1, *self.shape[1:]), dtype=self.dtype))
-        checked = partial(_rows_of_block, empty=example[:0])
+        beside = () if column is None else (column[:1],)
+        example = work(np.zeros((1, *self.shape[1:]), dtype=self.dtype), *beside)
+        checked = partial(_rows_of_block, empty=example[:0], column=column)
         return _by_rows(checked, self.array, example.shape[1:], example.dtype, work)
 
     def _total(self, work: BlockWork[T], y: Any, weight: Any, block_bytes: int) -> T:
@@ -160,36 +163,6 @@ class DaskSamples(Source):
                     raise BlockError(unreadable(lasts[b] - chunks[b], lasts[b], reason)) from error
 
 
-def labels_in(y: da.Array, weight: Any = None) -> Array:
-    """The sorted labels of a Dask array, of samples that have weight; only labels move."""
-    chunks = y.chunks[0]
-    pairs = zip(_column_blocks(y, chunks), _column_blocks(weight, chunks), strict=True)
-    parts = [labels_of_block(block, own) for block, own in pairs]
-    while len(parts) > 1:
-        parts = [union_of_labels(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
-    return np.asarray(_computed(parts[0]))
-
-
-def beside(X: DaskSamples, column: Any, name: str) -> da.Array:
-    """A Dask array of one value per sample, cut as the samples are."""
-    if column.ndim != 1:
-        raise ValueError(f"{name} has shape {column.shape}; expected one value per sample")
-    if any(isnan(size) for size in column.shape):
-        column = column[:].compute_chunk_sizes()
-    if len(column) != len(X):
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: {len(X)} in X, "
-            f"{len(column)} in {name}; pass one value per sample"
-        )
-    return column.rechunk((X.array.chunks[0],))
-
-
-def least_and_sum(column: da.Array) -> tuple[float, float]:
-    """The least and the sum of a Dask array."""
-    least, total = _computed(dask.delayed(tuple)([column.min(), column.sum()]))
-    return float(least), float(total)
-
-
 # -- tasks, named as dashboards show them --------------------------------------------------------
 
 
@@ -208,18 +181,6 @@ def add_up(parts: list[T]) -> T:
 
 
 @dask.delayed(pure=False)
-def labels_of_block(y: Array, weight: Array | None) -> Array:
-    """The labels of one block."""
-    return np.unique(y if weight is None else y[weight > 0])
-
-
-@dask.delayed(pure=False)
-def union_of_labels(parts: list[Array]) -> Array:
-    """The labels of several blocks."""
-    return np.unique(np.concatenate(parts))
-
-
-@dask.delayed(pure=False)
 def is_readable(block: Array) -> bool:
     """Reading the block is all there is to do."""
     return True
@@ -231,8 +192,12 @@ def _moments_of_block(
     return ClassMoments.from_batch(X, y, weight, classes=classes)
 
 
-def _rows_of_block(block: Array, first: Array, work: Any = None, *, empty: Array) -> Array:
-    return work(check_block(block, int(first[0]))) if len(block) else empty
+def _rows_of_block(
+    block: Array, first: Array, work: Any = None, *, empty: Array, column: Array | None
+) -> Array:
+    start = int(first[0])
+    beside = () if column is None else (column[start : start + len(block)],)
+    return work(check_block(block, start), *beside) if len(block) else empty
 
 
 def _reshaped(block: Array, first: Array, work: Any = None, *, shape: tuple[int, ...]) -> Array:
@@ -285,8 +250,6 @@ def _column_blocks(column: Any, chunks: tuple[int, ...]) -> Sequence[Any]:
     """The part of a column of each block; None stays None."""
     if column is None:
         return [None] * len(chunks)
-    if isinstance(column, da.Array):
-        return list(column.rechunk((chunks,)).to_delayed())
     cuts = np.cumsum([0, *chunks])
     return [column[first:last] for first, last in pairwise(cuts)]
 

@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 from threadpoolctl import ThreadpoolController  # a dependency of scikit-learn
 
 from tenfold.mathematics.alternation import Share, in_order
-
-SMALL = 256
+from tenfold.mathematics.tuning import SMALL
 
 P = TypeVar("P")
 T = TypeVar("T")
@@ -37,14 +36,13 @@ def over_threads(work: Callable[[P], T], parts: list[P]) -> list[T]:
             return list(pool.map(work, parts))
 
 
-def threads_for(shape: tuple[int, ...], n_models: int, from_tables: bool) -> Share[Any]:
-    """Who uses the threads while models are solved: the parts of the stack, or BLAS.
+def threads_for(shape: tuple[int, ...], of_stacks: bool) -> Share[Any]:
+    """Who uses the threads while models are solved: the models of a stack, or BLAS.
 
     LAPACK loses by threads on matrices of up to `SMALL` rows, even with nothing else to do;
     products of whole samples gain by them.
     """
-    small = max(shape) <= SMALL and (n_models > 1 or from_tables)
-    return over_threads if small else in_order
+    return over_threads if of_stacks and max(shape) <= SMALL else in_order
 
 
 _holders: list[Any] = []  # what restores the number of BLAS threads, and everybody who waits

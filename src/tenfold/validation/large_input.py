@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.stores import Source, StoredSamples, is_stored
 
 
@@ -60,30 +57,3 @@ def is_dask(X: Any) -> bool:
             f"a Dask {kind.__name__} came; pass its .to_dask_array(lengths=True), which stays lazy"
         )
     return False
-
-
-def lazy_column(X: Any, column: Any, name: str) -> Any:
-    """A Dask column beside Dask samples, cut as they are; any other as it comes, in memory."""
-    if not is_dask(column):
-        return column
-    from tenfold.system.dask_array import DaskSamples, beside
-
-    return beside(X, column, name) if isinstance(X, DaskSamples) else np.asarray(column)
-
-
-def least_and_sum(column: Any) -> tuple[float, float]:
-    """The least and the sum of a column, lazy or not."""
-    if is_dask(column):
-        from tenfold.system.dask_array import least_and_sum as of_dask
-
-        return of_dask(column)
-    return float(column.min()), float(column.sum())
-
-
-def distinct(y: Any, weight: Any) -> Array:
-    """The sorted labels of samples that have weight; of a lazy column only they are moved."""
-    if is_dask(y):
-        from tenfold.system.dask_array import labels_in
-
-        return labels_in(y, weight)
-    return np.unique(y if weight is None else y[np.asarray(weight) > 0])

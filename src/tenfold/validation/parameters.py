@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 
 from tenfold.mathematics.algebra import Array
 
@@ -149,3 +150,8 @@ def check_number(name: str, value: Any, least: float, integer: bool = False) -> 
         what = "an integer" if integer else "a number"
         raise ValueError(f"{name} is {value!r}; expected {what} of {least} or more")
     return value
+
+
+def memory_budget() -> int:
+    """Bytes that tables may take: four times scikit-learn's `working_memory`, 4 GiB by default."""
+    return 4 * int(get_config()["working_memory"] * 2**20)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from math import prod
 from numbers import Integral, Number
@@ -20,24 +21,56 @@ from sklearn.utils.validation import (
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassMoments
-from tenfold.validation.large_input import as_source, distinct, is_dask, lazy_column, least_and_sum
-from tenfold.validation.parameters import (  # noqa: F401 (callers find every check in one place)
-    check_class_specific,
-    check_flag,
-    check_number,
-    check_one_label,
-    check_option,
-    check_positive,
-    check_ranks,
-    check_ridge,
-    check_shrinkage,
-    plain,
-    ranks_and_shares,
-    ranks_of_class,
-)
+from tenfold.validation.large_input import as_source
+from tenfold.validation.parameters import plain
 
 
-def check_samples(estimator: Any, X: Any, *, reset: bool) -> Array:
+def check_first_batch(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, classes: Any = None
+) -> tuple[dict[str, Any], Any, Array | None, Array | None]:
+    """What is to be known of samples before anything is learned from them, and the batch.
+
+    The estimator stays as it is.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose `sample_shape` and need of labels count.
+    X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+        The samples; with ``estimator.sample_shape`` also flat rows of shape (n, I).
+    y : array-like of shape (n,) or None
+        The labels; of no account to an estimator that needs none.
+    sample_weight : array-like of shape (n,) or None
+        The weights.
+    classes : array-like of shape (C,) or None
+        All labels that will come; None means those of the batch.
+
+    Returns
+    -------
+    (dict, samples, labels, weights)
+        Attributes that a fitted estimator has, such as `sample_shape_`, and the checked batch.
+    """
+    seen = copy(estimator)
+    X, y, weight = check_batch(seen, X, y, sample_weight, reset=True)
+    if estimator.needs_labels:
+        check_classes(present_labels(y, weight) if classes is None else np.unique(classes), seen)
+    names = ("sample_shape_", "n_features_in_", "feature_names_in_")
+    described = {name: getattr(seen, name) for name in names if hasattr(seen, name)}
+    return described, X, y, weight
+
+
+def check_batch(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, reset: bool = False
+) -> tuple[Any, Array | None, Array | None]:
+    """Samples, labels and weights of one batch; labels and weights are always in memory."""
+    if estimator.needs_labels and y is None:
+        check_labels(estimator, X, y)
+    X = check_samples(estimator, X, reset=reset)
+    y = check_labels(estimator, X, y) if estimator.needs_labels else None
+    return X, y, check_weights(X, sample_weight)
+
+
+def check_samples(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     """Samples as a finite numeric batch, neither copied nor cast.
 
     Parameters
@@ -58,7 +91,7 @@ def check_samples(estimator: Any, X: Any, *, reset: bool) -> Array:
     fitted_shape = None if reset else estimator.sample_shape_
     if _is_ready(estimator, X, fitted_shape):
         return X
-    source = as_source(X)
+    source = None if type(X) is np.ndarray else as_source(X)
     X = _as_array(estimator, X, reset) if source is None else source
     shape = fitted_shape if fitted_shape is not None else _asked_shape(estimator)
     if X.ndim == 2 and shape is not None and X.shape[1] == prod(shape):
@@ -160,10 +193,7 @@ def check_labels(estimator: Any, X: Array, y: Any) -> Array:
             f"{type(estimator).__name__} requires y to be passed, but the target y is None; "
             "pass one class label per sample"
         )
-    y = lazy_column(X, y, "y")
-    if is_dask(y):
-        return y  # its values are checked by `present_labels`, which must see them anyway
-    given, y = y, column_or_1d(y, warn=True)
+    given, y = y, column_or_1d(np.asarray(y) if hasattr(y, "dask") else y, warn=True)
     check_consistent_length(X, y)
     if isinstance(given, list | tuple) and y.dtype.kind == "U":
         _check_kinds(np.array(given, dtype=object))  # NumPy makes text of None, NaN and numbers
@@ -213,17 +243,19 @@ def check_weights(X: Array, sample_weight: Any) -> Array | None:
     """Finite, non-negative weights with a positive sum, or None when all are 1."""
     if sample_weight is None:
         return None
-    weights = lazy_column(X, sample_weight, "sample_weight")
-    if not is_dask(weights):
-        weights = check_array(
-            weights, ensure_2d=False, ensure_min_samples=0, dtype=float, input_name="sample_weight"
+    weights = check_array(
+        sample_weight,
+        ensure_2d=False,
+        ensure_min_samples=0,
+        dtype=float,
+        input_name="sample_weight",
+    )
+    if weights.shape != (len(X),):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}, but there are {len(X)} samples; "
+            "pass one weight per sample"
         )
-        if weights.shape != (len(X),):
-            raise ValueError(
-                f"sample_weight has shape {weights.shape}, but there are {len(X)} samples; "
-                "pass one weight per sample"
-            )
-    least, total = least_and_sum(weights)
+    least, total = float(weights.min()), float(weights.sum())
     if not np.isfinite(total):
         raise ValueError("sample_weight does not fit X: it contains NaN or infinity")
     if least < 0:
@@ -236,13 +268,21 @@ def check_weights(X: Array, sample_weight: Any) -> Array | None:
     return weights
 
 
-def in_memory(*columns: Any) -> list[Any]:
-    """Columns as arrays, for what must look at all of them at once; None stays None."""
-    return [None if column is None else np.asarray(column) for column in columns]
+def check_projected(X: Any, ranks: tuple[int, ...]) -> Any:
+    """Samples that `transform` of a model with these ranks returned, flat or not."""
+    Y: Any = as_source(X)
+    if Y is None:
+        Y = check_array(X, dtype=[np.float64, np.float32], allow_nd=True, input_name="X")
+    if Y.shape[1:] not in (ranks, (prod(ranks),)):
+        raise ValueError(
+            f"projected samples have shape {Y.shape[1:]}, but this model projects onto {ranks}, or "
+            f"{prod(ranks)} numbers in flat rows; pass what transform returned"
+        )
+    return Y
 
 
-def check_moments(estimator: Any, moments: Any) -> ClassMoments:
-    """Moments of classes that have samples, in the shape that the estimator asks for."""
+def check_moments(estimator: Any, moments: Any) -> tuple[dict[str, Any], ClassMoments]:
+    """What is to be known of the samples, and moments of the classes that the estimator sees."""
     if not isinstance(moments, ClassMoments):
         raise ValueError(
             f"moments is a {type(moments).__name__}; expected ClassMoments, as gather_moments "
@@ -250,12 +290,14 @@ def check_moments(estimator: Any, moments: Any) -> ClassMoments:
         )
     if not moments.counts.any():
         raise ValueError("the moments are of no samples; gather some first")
-    moments = moments.present()
+    moments = moments.present() if estimator.needs_labels else moments.pooled()
     shape = _asked_shape(estimator) or moments.shape
     if prod(shape) != prod(moments.shape) or (len(moments.shape) > 1 and shape != moments.shape):
         raise ValueError(_shape_complaint(moments.shape, shape, True))
-    estimator.sample_shape_, estimator.n_features_in_ = shape, prod(shape)
-    return replace(moments, means=moments.means.reshape(-1, *shape))
+    if estimator.needs_labels:
+        check_classes(moments.classes, estimator)
+    described = {"sample_shape_": shape, "n_features_in_": prod(shape)}
+    return described, replace(moments, means=moments.means.reshape(-1, *shape))
 
 
 def check_classes(classes: Array, estimator: Any) -> None:
@@ -271,15 +313,12 @@ def present_labels(y: Array | None, weight: Array | None) -> Array:
     """The sorted labels of the samples that have weight."""
     if y is None:
         return np.zeros(1, dtype=np.intp)
-    labels = distinct(y, weight)
-    if is_dask(y):
-        _check_label_values(labels)
-    return labels
+    return np.unique(y if weight is None else y[weight > 0])
 
 
 def check_known_labels(y: Array | None, classes: Array) -> None:
     """Labels of a batch are among those announced."""
-    labels = classes if y is None else distinct(y, None)
+    labels = classes if y is None else np.unique(y)
     check_same_kind(labels, classes)
     unknown = np.setdiff1d(labels, classes)
     if len(unknown):

@@ -1,4 +1,4 @@
-"""Distances in subspaces, and what follows from them: functions of a block of samples.
+"""Distances in the subspaces of many classes, and what follows from them.
 
 Nothing here holds a model: a function and the few matrices it needs can be sent to other
 processes, however many moments the model keeps.
@@ -10,28 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from operator import is_
-from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tenfold.mathematics.algebra import Array, row_blocks, shrinking_order
-from tenfold.methods.projection import projected
+from tenfold.mathematics.accumulate import row_blocks
+from tenfold.mathematics.algebra import Array, shrinking_order
+from tenfold.mathematics.tuning import CACHE_NUMBERS, THREAD_BYTES
 from tenfold.system.threads import over_threads
 
 OfBlock = Callable[[Array], Array]
-
-CACHE_NUMBERS = 2**19  # what is between two products of a block of samples and models
-PART_BYTES = 8 * 2**20  # of the samples that a thread takes at a time
-_STACKS: WeakKeyDictionary[Any, tuple[list[Any], Subspaces]] = WeakKeyDictionary()
-
-
-def minus_distances(X: Array, projections: list[Array], mean: Array) -> Array:
-    """Minus the distance of samples (n, I_1, ..., I_K) from a mean in a subspace, (n,)."""
-    Y = projected(X, projections, mean, flat=True)
-    squared = np.einsum("ij,ij->i", Y, Y, dtype=np.float64)  # squares of float32 may not fit it
-    return np.asarray(-np.sqrt(squared).astype(Y.dtype, copy=False))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,25 +81,12 @@ class Subspaces:
                     Y *= Y
                     result[rows, models] = Y.reshape(len(Y), -1, Y.shape[-1]).sum(axis=1).T
 
-        parts = list(row_blocks(len(X), X[:1].nbytes, PART_BYTES))
+        parts = list(row_blocks(len(X), X[:1].nbytes, THREAD_BYTES))
         if len(parts) > 1:
             over_threads(work, parts)
         elif parts:
             work(parts[0])
         return result
-
-
-def subspaces_of(bank: Any, members: Sequence[Any]) -> Subspaces:
-    """The subspaces of a bank's fitted members, stacked once for as long as it keeps them.
-
-    For one sample, stacking takes longer than scoring.
-    """
-    learned = [what for m in members for what in (m.projections_, m.mean_)]
-    known, stack = _STACKS.get(bank, ([], None))
-    if stack is None or len(known) != len(learned) or not all(map(is_, known, learned)):
-        stack = Subspaces.stacked(learned[::2], learned[1::2])
-        _STACKS[bank] = learned, stack
-    return stack
 
 
 def project_by_all(block: Array, stacks: list[Array]) -> Array:

@@ -1,10 +1,10 @@
-"""Candidates tried on folds: what a search scores, and how it reports it."""
+"""Candidates of a search: solved as one stack, tried on folds, and reported."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from math import prod
 from numbers import Real
@@ -14,14 +14,20 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import clone
 
+from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.alternation import solve
+from tenfold.mathematics.cost import Workload
+from tenfold.mathematics.criteria import Problem
+from tenfold.mathematics.fold_statistics import Split
 from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.sample_statistics import MEMORY_BUDGET
 from tenfold.mathematics.stores import Source
-from tenfold.methods.folds import Split
-from tenfold.methods.learning import Learner
-from tenfold.selection.stacks import solved_together
+from tenfold.mathematics.tuning import STACK_NUMBERS
+from tenfold.methods.base import Described, Learner
 from tenfold.system.progress import progress
+from tenfold.system.threads import threads_for
+from tenfold.validation import samples as check
+from tenfold.validation.parameters import memory_budget
 
 Candidate = dict[str, Any]  # parameters under the names that `set_params` takes
 FitPart = Callable[[Split], list[Any]]  # all candidates, fitted on the training part of a split
@@ -39,8 +45,6 @@ class Samples:
         The same samples, ready for learning.
     labels : ndarray of shape (n,) or None
         The labels, also when the estimator does not look at them.
-    y : ndarray of shape (n,) or None
-        The labels that the estimator learns from.
     weight : ndarray of shape (n,) or None
         Sample weights.
     """
@@ -48,7 +52,6 @@ class Samples:
     given: Any
     checked: Any
     labels: Array | None
-    y: Array | None
     weight: Array | None
 
     def training(self, rows: Array) -> tuple[Any, Array | None, Array | None]:
@@ -59,11 +62,11 @@ class Samples:
     def test(self, rows: Array, weighted: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a scorer for some of the samples, read only once if they fit."""
         X = self._rows(rows)
-        if isinstance(X, Source) and X.dtype.itemsize * prod(X.shape) <= MEMORY_BUDGET // 4:
+        if isinstance(X, Source) and X.dtype.itemsize * prod(X.shape) <= memory_budget() // 4:
             X = np.asarray(X.rows(np.array))
         batch = (X,) if self.labels is None else (X, self.labels[rows])
-        has_weight = weighted and self.weight is not None
-        return batch, {"sample_weight": self.weight[rows]} if has_weight else {}
+        weight = self.weight if weighted else None
+        return batch, {} if weight is None else {"sample_weight": weight[rows]}
 
     def _rows(self, rows: Array) -> Any:
         is_frame = hasattr(self.given, "iloc")  # estimators look at the names of its columns
@@ -132,9 +135,51 @@ def _is_one(name: str, values: tuple[Any, ...]) -> bool:
     return len(values) > 0 and isinstance(values[0], str) and values[0] == "absolute"
 
 
-def one_stack_per_fold(learners: list[Learner], parts: Iterator[ClassStatistics]) -> FitPart:
+def learner_of(estimator: Any) -> Learner:
+    """What is solved: the estimator itself, or the projector of a verifier."""
+    if isinstance(estimator, ClassSpecificVerifier):
+        estimator.check_parameters()
+        model: Learner = estimator.model()
+        return model
+    if not isinstance(estimator, Learner):
+        raise ValueError(
+            f"estimator is {estimator!r}; expected a projector such as MCSDA(), a "
+            "ClassSpecificClassifier or a ClassSpecificVerifier; GridSearchCV searches others"
+        )
+    return estimator
+
+
+def joint_workload(learners: list[Learner], shape: tuple[int, ...], classes: Array) -> Workload:
+    """All candidates together; asking each for its own also checks its ranks."""
+    return Workload.together([learner.workload(shape, classes) for learner in learners])
+
+
+def solved_together(
+    learners: list[Learner], statistics: ClassStatistics, described: Described
+) -> list[Learner]:
+    """Every candidate fitted on the same statistics, in stacks of bounded size."""
+    if learners[0].needs_labels:
+        check.check_classes(statistics.classes, learners[0])
+    fresh, recipe = replace(statistics), learners[0].recipe()
+    problems = [learner.problem(fresh) for learner in learners]
+    per_stack = max(1, STACK_NUMBERS // (len(problems[0]) * max(statistics.shape) ** 2))
+    fitted = []
+    for start in range(0, len(learners), per_stack):
+        chunk = problems[start : start + per_stack]
+        stack = Problem.stacked(chunk)
+        solution = solve(stack, recipe, threads_for(stack.shape, len(stack) > 1))
+        starts = np.cumsum([0, *map(len, chunk)])
+        for learner, first, last in zip(learners[start:], starts, starts[1:], strict=False):
+            own = learner.learned(fresh, solution, np.arange(first, last), described)
+            fitted.append(clone(learner).keep(own))
+    return fitted
+
+
+def one_stack_per_fold(
+    learners: list[Learner], parts: Iterator[ClassStatistics], described: Described
+) -> FitPart:
     """All candidates solved together, from the statistics of each fold in turn."""
-    return lambda split: solved_together(learners, next(parts))
+    return lambda split: solved_together(learners, next(parts), described)
 
 
 def one_by_one(variants: list[Any], samples: Samples) -> FitPart:

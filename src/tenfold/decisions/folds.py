@@ -1,0 +1,139 @@
+"""Folds: models without some of the samples, by which to see what new samples will look like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, check_cv
+
+from tenfold.decisions.distances import OfBlock
+from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.fold_statistics import Split, fold_statistics
+from tenfold.mathematics.stores import Source
+from tenfold.methods.base import Described, Learner
+from tenfold.validation import parameters
+from tenfold.validation import samples as check
+
+
+def fold_models(
+    learner: Any,
+    described: Described,
+    X: Any,
+    y: Array,
+    weight: Array | None,
+    splits: list[Split],
+) -> Iterator[Any]:
+    """The learner fitted on the training part of every split, then on all samples.
+
+    The samples are read once.
+
+    Parameters
+    ----------
+    learner : Learner
+        Not fitted.
+    described : mapping
+        What is known of the samples, from `Learner.first_batch`.
+    X, y, weight : arrays
+        The batch that came with it.
+    splits : list of (train, test)
+        The folds.
+
+    Yields
+    ------
+    Learner
+        One per split, and one for all samples.
+    """
+    classes, samples = check.present_labels(y, weight), learner.as_seen(X)
+    work = learner.workload(samples.shape[1:], classes)
+    kind = learner.statistics
+    for statistics in fold_statistics(samples, y, weight, classes, splits, kind, work):
+        check.check_classes(statistics.classes, learner)
+        fold: Learner = clone(learner)
+        yield fold.keep(fold.learn(statistics, described))
+
+
+def held_out(X: Any, splits: list[Split], works: Sequence[OfBlock]) -> Array:
+    """What each fold says of the samples that it has not seen, from one reading of them.
+
+    Parameters
+    ----------
+    X : ndarray or Source of shape (n, I_1, ..., I_K)
+        The samples.
+    splits : list of F (train, test)
+        The folds.
+    works : sequence of F callables
+        What the model of each fold gives for a block of samples, (m, ...); m may be 0.
+
+    Returns
+    -------
+    ndarray of shape (n, ...)
+        In float64; NaN for samples that no fold holds out.
+    """
+    folds = np.full(len(X), -1)
+    for number, (_, test) in enumerate(splits):
+        folds[test] = number
+    work = partial(said_by_folds, works=works)
+    if not isinstance(X, Source):
+        return work(X, folds)
+    own = np.flatnonzero(folds >= 0)
+    some = X if len(own) == len(X) else X[own]
+    found = np.asarray(some.rows(work, folds[own]))
+    result = np.full((len(X), *found.shape[1:]), np.nan)
+    result[own] = found
+    return result
+
+
+def said_by_folds(X: Array, folds: Array, works: Sequence[OfBlock]) -> Array:
+    """For each sample what the fold of this number gives; NaN for those without one."""
+    result = np.full((len(X), *works[0](X[:0]).shape[1:]), np.nan)
+    for number in np.unique(folds[folds >= 0]):
+        rows = np.flatnonzero(folds == number)
+        result[rows] = works[number](X[rows])
+    return result
+
+
+def stratified_splits(cv: Any, y: Array, weight: Array | None) -> list[Split]:
+    """Folds whose training parts have samples of every class; only samples with weight count.
+
+    An int gives folds that keep the shares of the classes, no more than the smallest class has
+    samples.
+    """
+    used = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
+    counts = np.unique(y[used], return_counts=True)[1]
+    if isinstance(cv, Integral):
+        if counts.min() < 2:
+            raise ValueError(
+                "a class has 1 sample only, so its distances cannot be out of fold; classifier="
+                "... needs at least 2 samples of every class"
+            )
+        n_folds = min(parameters.check_number("cv", cv, 2, integer=True), int(counts.min()))
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
+        return [(used[a], used[b]) for a, b in folds.split(used, y[used])]
+    splits = positions(check_cv(cv).split(np.zeros(len(y)), y), len(y))
+    splits = [(a[np.isin(a, used)], b[np.isin(b, used)]) for a, b in splits]
+    for number, (train, _) in enumerate(splits):
+        missing = np.setdiff1d(y[used], y[train]).tolist()
+        if missing:
+            raise ValueError(
+                f"the training part of fold {number} has no sample of class {missing[0]!r}, so "
+                "there are no distances to it; choose folds (cv) that leave some of every class"
+            )
+    return splits
+
+
+def positions(splits: Iterable[Any], n: int) -> list[Split]:
+    """The splits of n samples as positions, whether they came as positions, masks or slices."""
+    every = np.arange(n)
+    found = [(every[train], every[test]) for train, test in splits]
+    if not found:
+        raise ValueError("cv gives no folds; pass at least one")
+    for number, split in enumerate(found):
+        for rows, name in zip(split, ("training", "test"), strict=True):
+            if not len(rows):
+                raise ValueError(f"fold {number} of cv has no {name} samples; give it some")
+    return found

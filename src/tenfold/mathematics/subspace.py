@@ -1,0 +1,69 @@
+"""What one subspace does with samples in memory: project, reconstruct, measure.
+
+Nothing here holds a model: a function and the few matrices it needs can be sent to other
+processes, however many moments the model keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from tenfold.mathematics.accumulate import row_blocks
+from tenfold.mathematics.algebra import Array, project, reconstruct
+
+
+def projected(
+    X: Array, projections: Sequence[Array], centre: Array | None = None, flat: bool = False
+) -> Array:
+    """Samples about a centre, projected block by block, in float32 or float64.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, I_1, ..., I_K)
+        Samples with as many numbers as the projections take.
+    projections : sequence of ndarrays of shape (I_k, r_k)
+        One matrix per mode, or one for vectorised samples.
+    centre : ndarray of shape (I_1, ..., I_K) or None
+        What is subtracted first.
+    flat : bool
+        Whether projected samples are vectors.
+
+    Returns
+    -------
+    ndarray of shape (n, r_1, ..., r_K) or (n, r_1 * ... * r_K)
+        The projected samples.
+    """
+    sizes, ranks = [len(W) for W in projections], [W.shape[1] for W in projections]
+    X = X.reshape(len(X), *sizes)
+    dtype = np.float32 if X.dtype == np.float32 else np.float64
+    W = [P.astype(dtype, copy=False) for P in projections]
+    Y = np.empty((len(X), *ranks), dtype=dtype)
+    for block in row_blocks(len(X), 2 * np.dtype(dtype).itemsize * prod(sizes)):
+        rows = X[block]
+        if centre is not None:
+            rows = rows - centre.reshape(sizes)  # in the wider precision: offsets cost no digits
+        Y[block] = project(rows.astype(dtype, copy=False), W)
+    return Y.reshape(len(Y), prod(ranks)) if flat else Y
+
+
+def reconstructed(
+    Y: Array, projections: Sequence[Array], centre: Array | None, shape: tuple[int, ...]
+) -> Array:
+    """The samples (n, *shape) of the subspace that have the projections Y, in Y's precision."""
+    dtype = np.float32 if Y.dtype == np.float32 else np.float64
+    W = [P.astype(dtype, copy=False) for P in projections]
+    projected_samples = Y.reshape(len(Y), *(P.shape[1] for P in W)).astype(dtype, copy=False)
+    samples = reconstruct(projected_samples, W)
+    if centre is not None:
+        samples += centre.astype(dtype).reshape(samples.shape[1:])
+    return samples.reshape(len(Y), *shape)
+
+
+def minus_distances(X: Array, projections: Sequence[Array], mean: Array) -> Array:
+    """Minus the distance of samples (n, I_1, ..., I_K) from a mean in a subspace, (n,)."""
+    Y = projected(X, projections, mean, flat=True)
+    squared = np.einsum("ij,ij->i", Y, Y, dtype=np.float64)  # squares of float32 may not fit it
+    return np.asarray(-np.sqrt(squared).astype(Y.dtype, copy=False))

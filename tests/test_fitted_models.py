@@ -1,0 +1,204 @@
+"""A fitted model holds what it learned, and nothing of the data; what fails changes nothing."""
+
+import gc
+import importlib
+import pickle
+import pkgutil
+import warnings
+import weakref
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+import tenfold
+from reference import problem
+from tenfold import CSDA, MCSDA, ClassSpecificClassifier, ClassSpecificVerifier
+from tenfold.mathematics.alternation import solve
+from tenfold.mathematics.criteria import Problem
+from tenfold.mathematics.moments import ClassMoments
+from tenfold.mathematics.sample_statistics import SampleStatistics
+from tenfold.methods import ALL_METHODS
+
+SHAPE = (5, 4)
+ESTIMATORS = {
+    **{
+        f"{M.__name__}, {kind}": M(statistics=kind)
+        for M in ALL_METHODS
+        for kind in ("auto", "moments", "samples")
+    },
+    "bank": ClassSpecificClassifier(MCSDA(ranks=2)),
+    "bank of vectors": ClassSpecificClassifier(CSDA(ranks=2)),
+    "bank with a second classifier": ClassSpecificClassifier(
+        MCSDA(ranks=2), classifier=LogisticRegression(max_iter=1000)
+    ),
+    "verifier": ClassSpecificVerifier(MCSDA(ranks=2)),
+}
+each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS)
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def data(shape=SHAPE, seed=0):
+    return problem(shape, classes=3, per_class=20, seed=seed)
+
+
+# ── Nothing of the training data ────────────────────────────────────────────────────────────────
+
+
+@each_estimator
+@pytest.mark.parametrize("used", [False, True])
+def test_the_training_array_is_free_when_its_owner_drops_it(estimator, used):
+    X, y = data()
+    model = clone(estimator).fit(X, y)
+    if used:
+        (model.transform if hasattr(model, "transform") else model.predict)(X)
+    alive = [weakref.ref(array) for array in (X, y)]
+    del X, y
+    gc.collect()
+    assert [array() for array in alive] == [None, None]
+
+
+@each_estimator
+def test_nothing_in_a_model_is_a_view_of_the_training_array(estimator):
+    X, y = data()
+    model = clone(estimator).fit(X, y)
+    before = joblib.hash(vars(model))
+    X *= 3.0
+    y[:] = y[::-1].copy()
+    assert joblib.hash(vars(model)) == before
+
+
+def test_a_model_of_many_samples_is_small():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2000, 40, 30)), np.arange(2000) % 2
+    model = MCSDA(ranks=(7, 7), max_iter=2).fit(X, y)
+    assert len(pickle.dumps(model)) < 100_000
+
+
+# ── Nothing by half ─────────────────────────────────────────────────────────────────────────────
+
+
+def failing(*_):
+    raise RuntimeError("in the last step")
+
+
+@each_estimator
+@pytest.mark.parametrize("fitted", [False, True])
+@pytest.mark.parametrize(
+    "step",
+    [
+        "tenfold.methods.base.TensorProjector.check_parameters",
+        "tenfold.methods.base.solve",
+        "tenfold.methods.base.TensorProjector.learned",
+    ],
+)
+def test_a_fit_that_fails_at_any_step_changes_nothing(estimator, fitted, step, monkeypatch):
+    X, y = data()
+    model = clone(estimator)
+    if fitted:
+        model.fit(X, y)
+    before, state = joblib.hash(vars(model)), dict(vars(model))
+    monkeypatch.setattr(step, failing)
+    with pytest.raises(RuntimeError, match="in the last step"):
+        model.fit(X[::-1] * 2, y)
+    assert vars(model).keys() == state.keys()
+    assert all(vars(model)[name] is value for name, value in state.items())
+    assert joblib.hash(vars(model)) == before
+
+
+def test_a_second_classifier_that_fails_changes_nothing():
+    X, y = data()
+    model = clone(ESTIMATORS["bank with a second classifier"]).fit(X, y)
+    before = dict(vars(model))
+    model.classifier = LogisticRegression(C=-1.0)
+    with pytest.raises(ValueError, match="C"):
+        model.fit(X[::-1], y)
+    assert {k: v for k, v in vars(model).items() if k != "classifier"} == {
+        k: v for k, v in before.items() if k != "classifier"
+    }
+
+
+# ── Nothing global ──────────────────────────────────────────────────────────────────────────────
+
+EDGES = ("cli", "report", "plots", "experiments", "demo")
+
+
+def modules():
+    for info in pkgutil.walk_packages(tenfold.__path__, "tenfold."):
+        if info.name.split(".")[1] not in EDGES:
+            yield importlib.import_module(info.name)
+
+
+def reached_from(value, depth=3):
+    """What containers hold, and the containers that they hold."""
+    yield value
+    if depth and isinstance(value, dict | list | set | tuple):
+        inside = [*value.keys(), *value.values()] if isinstance(value, dict) else value
+        for part in inside:
+            yield from reached_from(part, depth - 1)
+
+
+def test_no_module_holds_estimators_or_samples_after_all_of_them_were_used():
+    X, y = data((6, 5), seed=1)
+    for estimator in ESTIMATORS.values():
+        model = clone(estimator).fit(X, y)
+        (model.transform if hasattr(model, "transform") else model.predict)(X)
+    held = {
+        f"{module.__name__}.{name}"
+        for module in modules()
+        for name, value in vars(module).items()
+        for part in reached_from(value)
+        if isinstance(part, BaseEstimator)
+        or (isinstance(part, np.ndarray) and np.shares_memory(part, X))
+    }
+    assert held == set()
+
+
+# ── Stacks ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("statistics", [ClassMoments, SampleStatistics])
+@pytest.mark.parametrize("Method", [MCSDA, CSDA])
+def test_stacked_problems_of_members_are_solved_as_each_alone(Method, statistics):
+    X, y = data((6, 5), seed=2)
+    X = X.reshape(len(X), -1) if Method is CSDA else X
+    ranks = [2, 3] if Method is CSDA else [(2, 3), (4, 2)]
+    members = [
+        Method(ranks=own, positive=label, ridge=ridge, shrinkage=shrinkage)
+        for own in ranks
+        for label, ridge, shrinkage in [(0, 1e-3, 0.0), (2, ("absolute", 0.1), 0.3), (1, 0.1, 0.0)]
+    ]
+    found = statistics.from_batch(X, y)
+    problems = [member.problem(found) for member in members]
+    together = solve(Problem.stacked(problems), members[0].recipe())
+    for m, (member, own) in enumerate(zip(members, problems, strict=True)):
+        alone = solve(own, member.recipe())
+        assert together.n_iter[m] == alone.n_iter[0]
+        n = int(alone.n_iter[0])
+        np.testing.assert_allclose(together.objective[m, :n], alone.objective[0], rtol=1e-8)
+        for V, W in zip(together.columns(m), alone.columns(0), strict=True):
+            np.testing.assert_allclose(V @ V.T, W @ W.T, atol=1e-7)
+
+
+def test_a_problem_that_is_stacked_and_cut_is_what_it_was():
+    X, y = data()
+    found = ClassMoments.from_batch(X, y)
+    problems = [MCSDA(ranks=r, positive=p).problem(found) for r, p in [(2, 0), (3, 1), (1, 2)]]
+    stack = Problem.stacked(problems)
+    assert len(stack) == 3
+    whole = [np.eye(size)[None] for size in SHAPE]
+    for m, own in enumerate(problems):
+        cut = stack.cut(np.array([m]))
+        assert cut.ranks.tolist() == own.ranks.tolist()
+        for k in range(2):
+            for A, B in zip(cut.along_mode(k, whole), own.along_mode(k, whole), strict=True):
+                np.testing.assert_allclose(A, B, rtol=1e-12)
