@@ -326,3 +326,19 @@ def test_a_stack_of_problems_asks_the_terms_that_its_two_scatters_share_once(mon
             stack.along_mode(0, stacked(random_factors((5, 4)), 3))
         # S_I of three classes, for S_O and for itself; S_w and all else are of one group.
         assert asked.count(3) == (1 if kind is TableTerm else 2)  # and the displacements
+
+
+def test_stacks_of_stacks_join_a_term_once():
+    """The banks of a search have the same classes, so their stack has no more groups than one."""
+    X, y = problem((5, 4), seed=14)
+    statistics = SampleStatistics.from_batch(X, y)
+    banks = [problem_of(statistics, [0, 1, 2]) for _ in range(4)]
+    together = Problem.stacked(banks)
+    assert len(together) == 12
+    for scatter in together.scatters:
+        assert max(term.n_groups for _, term in scatter.terms) == 3
+    factors = stacked(random_factors((5, 4)), 12)
+    A, B = together.along_mode(0, factors)
+    alone = banks[0].along_mode(0, [W[:3] for W in factors])
+    np.testing.assert_allclose(A, np.tile(alone[0], (4, 1, 1)), rtol=1e-12)
+    np.testing.assert_allclose(B, np.tile(alone[1], (4, 1, 1)), rtol=1e-12)

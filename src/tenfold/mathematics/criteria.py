@@ -44,6 +44,9 @@ class Problem:
     balance : ndarray of shape (M,)
         How many samples `minimise` sums over for each one that both sum over. It makes a
         relative ridge mean the same whatever the sizes of the classes are.
+    joined : dict
+        The joined terms of stacks over the same statistics: S_I is a term of S_O too, and the
+        banks of a search have the same classes.
     """
 
     shape: tuple[int, ...]
@@ -54,6 +57,7 @@ class Problem:
     ridge: Array
     absolute: Array
     balance: Array
+    joined: dict[Any, Term]
 
     @classmethod
     def of(
@@ -76,6 +80,7 @@ class Problem:
             np.array([ridge[0]]),
             np.array([ridge[1]]),
             np.array([balance]),
+            statistics.joined,
         )
 
     def __len__(self) -> int:
@@ -88,7 +93,7 @@ class Problem:
         if len(problems) == 1:
             return problems[0]
         minimised = [p.minimise for p in problems if p.minimise is not None]
-        joined: dict[Any, Term] = {}  # S_I is a term of S_O too
+        joined = problems[0].joined
         return replace(
             problems[0],
             maximise=Scatter.stacked([p.maximise for p in problems], joined),
@@ -220,7 +225,8 @@ def in_class_spreads(
     in-class scatter was. A class that is a single point takes the latter alone.
     """
     square = partial(mean_square, projections=projections)
-    each = Scatter.stacked([statistics.in_class(c) for c in range(len(statistics.classes))], {})
+    classes = range(len(statistics.classes))
+    each = Scatter.stacked([statistics.in_class(c) for c in classes], statistics.joined)
     own = square(each, count=statistics.counts)
     if not shrinkage.any() and (own > 1e-9 * own.max()).all():
         return np.sqrt(own)

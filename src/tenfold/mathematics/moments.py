@@ -129,6 +129,11 @@ class ClassStatistics(ABC):
     def _in_class(self, p: int) -> Term: ...
 
     @cached_property
+    def joined(self) -> dict[Any, Term]:
+        """Terms that stacks of models joined, by the ids of what they joined."""
+        return {}
+
+    @cached_property
     def _terms(self) -> dict[Any, Term]:
         return {}
 
