@@ -10,6 +10,7 @@ STACK_NUMBERS = 2**26  # largest stack of mode scatters solved together
 THREAD_BYTES = 8 * 2**20  # of the samples that a thread takes at a time
 LARGEST_CHUNK = 2**30  # a chunk of a store up to this size is read whole
 LARGEST_JOINED = 2**28  # to which small chunks of a Dask array are joined at most
+KEPT_MOMENTS = 2**16  # moments that a fitted model keeps because they are small
 MEMORY_BUDGET = 4 * 2**30  # that tables may take, unless the user says otherwise
 
 # The cost model, in flops.

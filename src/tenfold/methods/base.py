@@ -27,6 +27,7 @@ from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.solvers import SOLVERS, STAYING_INSIDE, Solver
 from tenfold.mathematics.stores import over_blocks
 from tenfold.mathematics.subspace import projected, reconstructed
+from tenfold.mathematics.tuning import KEPT_MOMENTS
 from tenfold.methods.saving import Savable
 from tenfold.system.threads import threads_for
 from tenfold.validation import parameters
@@ -112,7 +113,12 @@ class Learner(Savable, BaseEstimator):
         X = self.as_seen(X)
         work = self.workload(X.shape[1:], classes)
         statistics = statistics_of(X, y, weight, classes, self.statistics, work)
-        return self.keep(self.learn(statistics, described))
+        learned = self.learn(statistics, described)
+        small = 8 * len(classes) * prod(X.shape[1:]) ** 2 <= KEPT_MOMENTS
+        if small and self.statistics == "auto":
+            there = isinstance(statistics, ClassMoments)
+            learned["moments_"] = statistics if there else moments_of(X, y, weight, classes)
+        return self.keep(learned)
 
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
@@ -136,7 +142,8 @@ class Learner(Savable, BaseEstimator):
         self
             The updated estimator. Until samples of all the classes that it needs have come, it
             gathers moments, and using it raises `NotFittedError`. After a `fit` it goes on only if
-            that kept the moments of its samples, as it does with ``statistics="moments"``.
+            that kept the moments of its samples, as it does with ``statistics="moments"`` and
+            where they take no more than 64 KiB.
         """
         first = not hasattr(self, "sample_shape_")
         if first:
@@ -148,13 +155,12 @@ class Learner(Savable, BaseEstimator):
             described, known = self.description(), self.classes_
             X, y, weight = check.check_batch(self, X, y, sample_weight)
         check.check_known_labels(y, known)
-        self._check_tables_fit(described, len(known))
         so_far = None if first else self._moments_so_far()
-        added = moments_of(self.as_seen(X), y, weight, known)
+        added = self.moments_of_batch(X, y, weight, known)
         moments = added if so_far is None else so_far + added
-        if self.is_learnable(moments):
-            return self.keep({**self.learn(moments, described), "moments_": moments})
-        return self.keep({**described, "classes_": known, "moments_": moments})
+        learnable = self.is_learnable(moments)
+        learned = self.learn_moments(moments, known, described) if learnable else described
+        return self.keep({**learned, "classes_": known, "moments_": moments})
 
     def fit_moments(self, moments: ClassMoments) -> Self:
         """Learn from moments that are gathered already; no samples are read.
@@ -195,6 +201,19 @@ class Learner(Savable, BaseEstimator):
             learned["moments_"] = statistics
         return learned
 
+    def moments_of_batch(
+        self, X: Any, y: Array | None, weight: Array | None, classes: Array
+    ) -> ClassMoments:
+        """What `partial_fit` adds up."""
+        self.check_tables_fit(X, len(classes))
+        return moments_of(self.as_seen(X), y, weight, classes)
+
+    def learn_moments(
+        self, moments: ClassMoments, classes: Array, described: Described
+    ) -> dict[str, Any]:
+        """All learned attributes, from what `partial_fit` added up."""
+        return self.learn(moments, described)
+
     def keep(self, learned: Mapping[str, Any]) -> Self:
         """Replace all learned attributes."""
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
@@ -220,8 +239,9 @@ class Learner(Savable, BaseEstimator):
             )
         return self.moments_
 
-    def _check_tables_fit(self, described: Described, n_classes: int) -> None:
-        size, budget = prod(described["sample_shape_"]), parameters.memory_budget()
+    def check_tables_fit(self, X: Any, n_classes: int) -> None:
+        """Refuse moments that take more than the memory budget."""
+        size, budget = prod(X.shape[1:]), parameters.memory_budget()
         needed = 8 * n_classes * size**2
         if needed > budget:
             raise ValueError(
