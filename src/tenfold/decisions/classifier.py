@@ -27,7 +27,7 @@ from tenfold.decisions.folds import fold_models, held_out, stratified_splits
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Recipe, Solution
 from tenfold.mathematics.cost import Workload
-from tenfold.mathematics.criteria import Problem, in_class_spreads
+from tenfold.mathematics.criteria import Problem, in_class_spreads, out_class_spreads
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.stores import over_blocks
 from tenfold.methods.base import Described, Learner, Shape
@@ -52,10 +52,11 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
     projector : MCSDA or CSDA
         The method, with its parameters; its `positive` is set to each class in turn. Its
         `ranks` may map every label to ranks of its own.
-    normalise : bool, default=True
-        Divide each distance by the in-class spread of its model, the root mean square distance
-        of the class from its mean in the subspace. With False distances are compared as they
-        are, as in the paper.
+    normalise : {"others", "own", False}, default="others"
+        What makes distances to different classes comparable. "others" divides a distance by the
+        root mean square distance of all other samples from the same class mean, in the subspace
+        of that class. "own" divides by that of the class itself, which is known badly from few
+        samples. False compares distances as they are, as in the paper.
     classifier : scikit-learn classifier or None, default=None
         Trained on the distances to all classes, as the paper suggests. The distances it learns
         from are out of fold, so that it sees what new samples will look like.
@@ -70,8 +71,10 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
     projectors_ : list of C projectors
         The fitted model of each class.
     spreads_ : ndarray of shape (C,)
-        The in-class spread of each model. A class that is a single point in its subspace gets
-        that of all classes pooled.
+        Root mean square distance of each class from its mean in its subspace. A class that is a
+        single point there gets that of all classes pooled.
+    other_spreads_ : ndarray of shape (C,)
+        Root mean square distance of all other samples from that mean in that subspace.
     classifier_ : classifier
         The fitted `classifier`, if one was given.
     sample_shape_ : tuple of K ints
@@ -81,8 +84,8 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
 
     Notes
     -----
-    There is no `predict_proba` unless `classifier` has one: distances are not probabilities.
-    Ties go to the first of the sorted classes.
+    There is no `predict_proba` unless `classifier` has one: distances are not probabilities; see
+    `ProbabilisticLDA` for these. Ties go to the first of the sorted classes.
 
     Examples
     --------
@@ -98,11 +101,12 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
 
     projectors_: list[ClassSpecificProjector]
     spreads_: Array
+    other_spreads_: Array
     classifier_: Any
     _stacked: tuple[list[Any], Subspaces] | None = None  # what was stacked last, and its stack
 
     def __init__(
-        self, projector: Any, *, normalise: bool = True, classifier: Any = None, cv: Any = 5
+        self, projector: Any, *, normalise: Any = "others", classifier: Any = None, cv: Any = 5
     ):
         self.projector = projector
         self.normalise = normalise
@@ -138,7 +142,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
     def check_parameters(self) -> None:
         """Refuse parameters that no data could make right."""
         parameters.check_class_specific(self.projector, ClassSpecificProjector)
-        parameters.check_flag("normalise", self.normalise)
+        parameters.check_option("normalise", self.normalise, ("others", "own", False))
         self.projector.check_parameters()
 
     def workload(self, shape: Shape, classes: Array) -> Workload:
@@ -171,6 +175,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
             "class_count_": statistics.counts,
             "projectors_": members,
             "spreads_": spreads,
+            "other_spreads_": out_class_spreads(statistics, own, range(len(members))),
         }
 
     def keep(self, learned: Mapping[str, Any]) -> Self:
@@ -247,7 +252,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         Returns
         -------
         ndarray of shape (n, C)
-            Divided by the spreads when `normalise` is set.
+            Divided by the spreads that `normalise` names.
         """
         return self._from_distances(X, np.asarray)
 
@@ -259,7 +264,8 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
 
     def measure(self) -> OfBlock:
         """What gives distances of samples in memory, and can be sent to other processes."""
-        spreads = self.spreads_ if self.normalise else None
+        choice = {"others": "other_spreads_", "own": "spreads_"}
+        spreads = getattr(self, choice[self.normalise]) if self.normalise else None
         return partial(distances_to_classes, subspaces=self._subspaces(), spreads=spreads)
 
     def _subspaces(self) -> Subspaces:
@@ -282,7 +288,12 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
 
     @available_if(lambda s: s.classifier is None or hasattr(s.classifier, "decision_function"))
     def decision_function(self, X: Any) -> Array:
-        """Minus the distances, or the `decision_function` of `classifier` if it has one.
+        """How much more a sample is like one class than like the best others.
+
+        Minus the distances; unless `normalise` is False, less the mean of the two largest of
+        these for the same sample. So the classes compete for a sample, which ranks samples better
+        where each belongs to one of them, and leaves the order of the classes as it is. With
+        `classifier`, its `decision_function`.
 
         Parameters
         ----------
@@ -296,7 +307,8 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
             that of the first, as scikit-learn has it.
         """
         second = getattr(self, "classifier_", None)
-        return self._from_distances(X, preference if second is None else second.decision_function)
+        own = partial(preference, compete=self.normalise is not False)
+        return self._from_distances(X, own if second is None else second.decision_function)
 
     def predict(self, X: Any) -> Array:
         """The class of every sample.

@@ -133,10 +133,17 @@ def finished(X: Array, distances: OfBlock, finish: OfBlock) -> Array:
     return np.asarray(finish(distances(X)))
 
 
-def preference(distances: Array) -> Array:
-    """Scores (n, C), or (n,) for two classes, from distances (n, C)."""
-    two = distances.shape[1] == 2
-    return np.asarray(distances[:, 0] - distances[:, 1] if two else -distances)
+def preference(distances: Array, compete: bool) -> Array:
+    """Scores (n, C), or (n,) for two classes, from distances (n, C).
+
+    Classes that compete for a sample lose the mean of its two best scores.
+    """
+    if distances.shape[1] == 2:
+        return np.asarray(distances[:, 0] - distances[:, 1])
+    if compete and distances.shape[1] > 2:
+        best = np.partition(distances, 1, axis=1)[:, :2]
+        return np.asarray(best.mean(axis=1, keepdims=True) - distances)
+    return -distances
 
 
 def nearest(distances: Array, classes: Array) -> Array:

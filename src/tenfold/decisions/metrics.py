@@ -300,20 +300,20 @@ def _some(labels: Any) -> str:
     return ", ".join(map(str, labels[:5])) + ("..." if len(labels) > 5 else "")
 
 
-def mean_average_precision(bank: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-    """Average precision of every class's own model at finding its class, averaged over classes.
+def mean_average_precision(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """Average precision of the scores of every class at finding its class, averaged over classes.
 
-    This is how the paper judges face verification: the model of each person ranks all samples.
-    Whether distances are normalised makes no difference, because every ranking is of one model.
+    With ``ClassSpecificClassifier(normalise=False)`` the model of each class ranks all samples on
+    its own, as the paper evaluates face verification. Otherwise classes compete for a sample.
 
     Parameters
     ----------
-    bank : ClassSpecificClassifier
-        Fitted.
+    model : classifier
+        Fitted, with a `decision_function`, such as a `ClassSpecificClassifier`.
     X : array-like of shape (n, I_1, ..., I_K)
         The samples.
     y : array-like of shape (n,)
-        Their labels. Classes of the bank without a sample here are left out of the mean.
+        Their labels. Classes of the model without a sample here are left out of the mean.
     sample_weight : array-like of shape (n,), default=None
         Sample weights.
 
@@ -332,19 +332,18 @@ def mean_average_precision(bank: Any, X: Any, y: Any, sample_weight: Any = None)
     >>> search.fit(X, y).best_params_
     {'projector__ranks': (5, 5)}
     """
-    distances = np.asarray(bank.distances(X))
-    y = check.check_labels(bank, distances, y)
-    check_same_kind(y, bank.classes_)
-    present = np.flatnonzero(np.isin(bank.classes_, y))
+    scores = np.asarray(model.decision_function(X))
+    scores = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
+    y = check.check_labels(model, scores, y)
+    check_same_kind(y, model.classes_)
+    present = np.flatnonzero(np.isin(model.classes_, y))
     if not len(present):
         raise ValueError(
-            f"none of the labels {np.unique(y)[:5].tolist()} is a class of the bank, so no model "
-            "has anything to find; pass samples of its classes"
+            f"none of the labels {np.unique(y)[:5].tolist()} is a class of the model, so it has "
+            "nothing to find; pass samples of its classes"
         )
     found = [
-        average_precision_score(
-            y == bank.classes_[c], -distances[:, c], sample_weight=sample_weight
-        )
+        average_precision_score(y == model.classes_[c], scores[:, c], sample_weight=sample_weight)
         for c in present
     ]
     return float(np.mean(found))

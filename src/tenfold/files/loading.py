@@ -236,7 +236,7 @@ def _check_moments(model: Any) -> None:
 
 
 def _check_bank(bank: ClassSpecificClassifier) -> None:
-    _need(bank, "projectors_", "spreads_")
+    _need(bank, "projectors_", "spreads_", "other_spreads_")
     n = len(bank.classes_)
     members = [m for m in bank.projectors_ if isinstance(m, ClassSpecificProjector)]
     fitted = [m for m in members if getattr(m, "sample_shape_", None) == bank.sample_shape_]

@@ -146,7 +146,8 @@ def _bank(graph: _Graph, bank: ClassSpecificClassifier) -> None:
     columns = [graph.distance(member) for member in bank.projectors_]
     distances = graph.node("Concat", columns, axis=1)
     if bank.normalise:
-        distances = graph.node("Div", [distances, graph.numbers(bank.spreads_)])
+        spreads = bank.other_spreads_ if bank.normalise == "others" else bank.spreads_
+        distances = graph.node("Div", [distances, graph.numbers(spreads)])
     nearest = graph.node("ArgMin", [distances], axis=1, keepdims=0)  # the first of equals
     classes = bank.classes_
     classes = classes.astype(object) if classes.dtype.kind == "U" else classes

@@ -17,6 +17,7 @@ from tenfold.mathematics.tuning import CACHE_BYTES
 T = TypeVar("T")
 Share = Callable[[Callable[[Array], T], list[Array]], list[T]]  # work on some models at a time
 
+PATIENCE = 3  # the ratio trace may go round in circles once it is near the top
 NOTHING = 1e-10  # of the scatter: what may be left of it by rounding
 
 
@@ -38,16 +39,16 @@ class Recipe:
     max_iter : int
         Rounds at most.
     tol : float
-        A model has converged when the projectors of all its modes together moved by at most this
-        much (Frobenius norm) in one round.
+        A model has converged when its objective changed by at most this share of it in one
+        round, or has reached no new height in `PATIENCE` rounds. With 0 all rounds are made.
     """
 
     solver: Solver = ratio_trace
     orthonormal: bool = True
     init: str = "ones"
     direct: bool = False
-    max_iter: int = 20
-    tol: float = 1e-5
+    max_iter: int = 100
+    tol: float = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,39 +146,46 @@ def _alternate(problem: Problem, recipe: Recipe) -> Solution:
     """`solve` for models that fit into the cache together."""
     n_models, n_modes = problem.ranks.shape
     start = _start(problem, recipe.init)
-    factors, bases = list(start), list(start)
+    factors = list(start)
     once = recipe.direct or n_modes == 1
     max_iter = 1 if once else recipe.max_iter
     active, moving = np.arange(n_models), problem
     objective, n_iter = np.zeros((n_models, max_iter)), np.zeros(n_models, dtype=int)
+    converged = np.full(n_models, once)
     for t in range(max_iter):
-        moved = np.zeros(len(active))
         for k, width in enumerate(problem.ranks.max(axis=0)):
             seen = start if recipe.direct else [W[active] for W in factors]
             A, B = moving.along_mode(k, seen)
             W = padded(recipe.solver(A, B, moving.ranks[:, k]), int(width))
-            basis = orthonormalised(W)
-            W = basis if recipe.orthonormal else W
+            W = orthonormalised(W) if recipe.orthonormal else W
             if t == 0:
-                factors[k], bases[k] = W, basis
-                moved += np.inf
+                factors[k] = W
             else:
-                moved += subspace_distance(basis, bases[k][active])
-                factors[k][active], bases[k][active] = W, basis
+                factors[k][active] = W
         objective[active, t:] = moving.objective(W, A, B)[:, None]
         n_iter[active] = t + 1
-        resting = moved <= recipe.tol
-        if resting.all() or t + 1 == max_iter:
-            active = active[~resting]
+        if recipe.tol > 0 and not once:
+            converged[active] = _has_converged(objective[active, : t + 1], recipe.tol)
+        if converged[active].all():
             break
-        if resting.any():
-            active, moving = active[~resting], problem.cut(active[~resting])
+        if converged[active].any():
+            active = active[~converged[active]]
+            moving = problem.cut(active)
     if recipe.direct:
         objective[:, 0] = problem.objective(factors[-1], *problem.along_mode(n_modes - 1, factors))
-    converged = np.ones(n_models, dtype=bool)
-    converged[active] = once
     signed = [with_fixed_signs(W) for W in factors]
     return Solution(signed, objective[:, : n_iter.max()], n_iter, converged)
+
+
+def _has_converged(objective: Array, tol: float) -> Array:
+    """Whether each model's objective (M, rounds) changes little, or rises no more."""
+    rounds = objective.shape[1]
+    if rounds == 1:
+        return np.zeros(len(objective), dtype=bool)
+    change = np.abs(objective[:, -1] - objective[:, -2])
+    little = change <= tol * np.abs(objective[:, -1])
+    stale = rounds - 1 - objective.argmax(axis=1) >= PATIENCE
+    return np.asarray(little | stale)
 
 
 def padded(W: Array, width: int) -> Array:

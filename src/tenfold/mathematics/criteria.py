@@ -190,18 +190,29 @@ def total(statistics: ClassStatistics, **settings: Any) -> Problem:
 def automatic_shrinkage(statistics: ClassStatistics) -> Array:
     """For each class the shrinkage that least misses its true covariance, if it is Gaussian.
 
-    For the covariance S of n samples and a target T the squared error is least at
-    ``E||S - Sigma||^2 / E||S - T||^2``. For Gaussian samples the numerator is
-    ``(tr(S)^2 + tr(S^2)) / n``, and the denominator is observed. A single sample gives 1. Weights
-    are counts: n is their sum.
+    For the covariance S of a class, with nu degrees of freedom, and the pooled covariance T of all
+    classes, with nu_w, the squared error of their mixture is least at ::
+
+        (1 - nu / nu_w) E||S - Sigma||^2 / E||S - T||^2,
+
+    since T holds S with the weight nu / nu_w. For Gaussian samples ``E||S - Sigma||^2`` is
+    ``(tr(S)^2 + tr(S^2)) / nu``, and the denominator is observed. A single sample gives 1. Weights
+    are counts: nu is their sum less one.
     """
-    n, N = statistics.counts, statistics.count
     own, cross, pooled = statistics.covariance_products
-    n = np.where(n > 0, n, 1.0)
-    noise = (statistics.traces**2 + own) / n**3
-    distance = own / n**2 - 2 * cross / (n * N) + pooled / N**2
+    traces = statistics.traces
+    free = np.maximum(statistics.counts - 1, 0.0)
+    all_free = max(statistics.count - int((statistics.counts > 0).sum()), np.finfo(float).tiny)
+    scale = float(traces.sum())
+    if not scale > 0:
+        return np.ones(len(free))
+    own, cross, traces = own / scale / scale, cross / scale / scale, traces / scale
+    pooled = pooled / scale / scale
+    nu = np.where(free > 0, free, 1.0)
+    noise = (traces**2 + own) / nu**3 * np.maximum(1 - nu / all_free, 0.0)
+    distance = own / nu**2 - 2 * cross / (nu * all_free) + pooled / all_free**2
     share = np.divide(noise, distance, out=np.ones_like(noise), where=distance > 0)
-    return np.where(n > 1, np.clip(share, 0.0, 1.0), 1.0)
+    return np.where(free > 0, np.clip(share, 0.0, 1.0), 1.0)
 
 
 def ranks_of_shares(statistics: ClassStatistics, shares: dict[int, float]) -> dict[int, int]:
@@ -234,6 +245,34 @@ def in_class_spreads(
     mixed = (1 - shrinkage) * own + shrinkage * pooled
     point = mixed <= 1e-12 * pooled
     return np.asarray(np.sqrt(np.where(point, np.where(pooled > 0, pooled, 1.0), mixed)))
+
+
+def out_class_spreads(
+    statistics: ClassStatistics, projections: Sequence[Array], positives: Sequence[int]
+) -> Array:
+    """Root mean square distance of all other samples from a class mean in its subspace, (M,).
+
+    Parameters
+    ----------
+    statistics : ClassStatistics
+        Of all samples.
+    projections : sequence of K ndarrays of shape (M, I_k, r_k)
+        The subspaces of M models.
+    positives : sequence of M ints
+        The class of each model.
+
+    Returns
+    -------
+    ndarray of shape (M,)
+        Positive numbers; 1 where all other samples lie on the class mean.
+    """
+    outside = [
+        statistics.total() + statistics.displacement(p) - statistics.in_class(p) for p in positives
+    ]
+    others = statistics.count - statistics.counts[np.asarray(positives)]
+    stack = Scatter.stacked(outside, statistics.joined)
+    squares = mean_square(stack, projections, np.maximum(others, np.finfo(float).tiny))
+    return np.asarray(np.sqrt(np.where(squares > 0, squares, 1.0)))
 
 
 def mean_square(scatter: Scatter, projections: Sequence[Array], count: Array | float) -> Array:

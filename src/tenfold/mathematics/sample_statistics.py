@@ -72,16 +72,30 @@ class SampleStatistics(ClassStatistics):
 
     @cached_property
     def covariance_products(self) -> tuple[Array, Array, float]:
-        """Frobenius products <S_c, S_c> and <S_c, S_w> of every class, and <S_w, S_w>."""
-        used = self._used()
-        term = SampleTerm(self.X, self.means, self.codes, [used], self.weights)
-        Z = np.concatenate([block.reshape(len(block), -1) for block in term.deviations(0)])
-        member = self.codes[used] == np.arange(len(self.classes))[:, None]  # (C, n)
-        products = np.zeros((len(member), len(member)))
-        for rows in row_blocks(len(Z), 2 * 8 * len(Z)):
-            squared = (Z[rows] @ Z.T) ** 2  # <S_a, S_b> sums the squared products across a and b
-            products += member[:, rows] @ squared @ member.T
-        return np.diagonal(products), products.sum(axis=1), float(products.sum())
+        """Frobenius products <S_c, S_c> and <S_c, S_w> of every class, and <S_w, S_w>.
+
+        They sum the squared products of deviations: for S_w all pairs of them, or those with a
+        table of S_w where that is the smaller one.
+        """
+        members = [self._used(c) for c in range(len(self.classes))]
+        term = SampleTerm(self.X, self.means, self.codes, members, self.weights)
+        flat = {
+            c: np.concatenate([Z.reshape(len(Z), -1) for Z in term.deviations(c)])
+            for c, rows in enumerate(members)
+            if len(rows)
+        }
+        Z, size = np.concatenate(list(flat.values())), prod(self.shape)
+        own, cross = np.zeros((2, len(members)))
+        within = Z.T @ Z if len(Z) > size else None
+        for c, deviations in flat.items():
+            for rows in row_blocks(len(deviations), 2 * 8 * max(len(Z), size)):
+                some = deviations[rows]
+                own[c] += float(((some @ deviations.T) ** 2).sum())
+                if within is None:
+                    cross[c] += float(((some @ Z.T) ** 2).sum())
+                else:
+                    cross[c] += float(np.einsum("ij,ij->", some @ within, some))
+        return own, cross, float(cross.sum())
 
     @cached_property
     def traces(self) -> Array:

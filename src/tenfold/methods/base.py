@@ -260,7 +260,6 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
     """
 
     flattens = False  # whether samples are treated as vectors
-    takes_shares = False  # whether a rank may be a share of the scatter
     alternates = True  # whether a mode waits for the solutions of the others
     fewest_rounds = 1
 
@@ -268,8 +267,8 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
     solver: Any = "ratio_trace"
     orthonormal: bool = True
     ridge: Any = 0.0
-    max_iter: int = 20
-    tol: float = 1e-5
+    max_iter: int = 100
+    tol: float = 1e-3
     init: str = "identity"
     sample_shape: Any = None
     output: str = "flat"
@@ -283,8 +282,11 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
     # -- what a method may say -------------------------------------------------------------------
 
     def default_ranks(self, shape: Shape, classes: Array) -> Shape:
-        """The square root of each size, rounded up: 7 x 6 for images of 40 x 30."""
-        return tuple(ceil(sqrt(size)) for size in shape)
+        """The square root of each size, rounded up: 7 x 6 for images of 40 x 30.
+
+        Modes of up to three entries, such as colours, stay whole.
+        """
+        return tuple(max(ceil(sqrt(size)), min(size, 3)) for size in shape)
 
     def asked_ranks(self, classes: Array) -> Any:
         """The parameter `ranks`, for the data at hand."""
@@ -356,11 +358,12 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
     def warn_unless_converged(self, solution: Solution) -> None:
         """Warn of models that still moved in the last round."""
         n, late = len(solution.converged), int((~solution.converged).sum())
-        if late:
+        if late and self.tol > 0:
             who = type(self).__name__ if n == 1 else f"{late} of {n} {type(self).__name__} models"
             warnings.warn(
-                f"{who} still moved by more than tol={self.tol:g} in round {self.max_iter}; "
-                "raise max_iter for subspaces that rest, or tol to accept these",
+                f"the objective of {who} still changed by more than tol={self.tol:g} of it in "
+                f"round {self.max_iter}; raise max_iter, or add shrinkage or ridge, without which "
+                "a scatter that is nearly singular takes very many rounds",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -371,9 +374,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
 
     def _ranks_and_shares(self, shape: Shape, classes: Array) -> tuple[Shape, dict[int, float]]:
         """A rank per mode, and the modes whose rank follows from a share: the whole, until then."""
-        ranks, shares = self.asked_ranks(classes), dict[int, float]()
-        if self.takes_shares:
-            ranks, shares = parameters.ranks_and_shares(ranks, len(shape))
+        ranks, shares = parameters.ranks_and_shares(self.asked_ranks(classes), len(shape))
         ranks = parameters.check_ranks(ranks, shape, self.default_ranks(shape, classes))
         return tuple(size if k in shares else ranks[k] for k, size in enumerate(shape)), shares
 

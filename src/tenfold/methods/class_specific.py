@@ -29,7 +29,7 @@ class ClassSpecificProjector(TensorProjector):
     """
 
     positive: Any = None
-    shrinkage: Any = 0.0
+    shrinkage: Any = 0.5
 
     mean_: Array
 

@@ -17,21 +17,24 @@ class CSDA(ClassSpecificProjector):
 
     Parameters
     ----------
-    ranks : int, tuple of K ints or None, default=None
-        Dimensions kept in each mode; one int serves all modes. None takes the square root of
-        each size, rounded up.
+    ranks : int, float, tuple of K ints or floats, or None, default=None
+        Dimensions kept in each mode; one number serves all modes. A float such as 0.95 is a
+        share: the fewest dimensions that keep so much of the total scatter of the mode. None takes
+        the square root of each size, rounded up, and the whole of modes of up to 3 entries.
     solver : {"ratio_trace", "trace_ratio", "trace_difference"}, default="ratio_trace"
         How the pair of scatters of a mode is solved.
-    orthonormal : bool, default=True
-        Orthonormalise the columns of each projection; with False they keep the scale that the
-        solver gives them.
-    ridge : float or ("absolute", float), default=1e-3
+    orthonormal : bool, default=False
+        Orthonormalise the columns of each projection, as in the paper. With False they keep the
+        scale that the solver gives them: distances are measured in units of the spread of the
+        positive class in each direction.
+    ridge : float or ("absolute", float), default=1e-2
         Added to the diagonal of the in-class scatter. A float is relative to the mean eigenvalue
         of the scatter of all samples about M_p, per positive sample, so the units of the data do
         not matter; ``("absolute", 0.01)`` is the paper's lambda.
-    shrinkage : float or "auto", default=0.0
-        Share of the pooled within-class covariance in that of the positive class. "auto" is the
-        least-error share for Gaussian samples. Not in the paper; helps when positives are few.
+    shrinkage : float or "auto", default=0.5
+        Share of the pooled within-class covariance in that of the positive class, 0 for none, as
+        in the paper. "auto" is the share with the least error for Gaussian samples. It is needed
+        when positive samples are few.
     statistics : {"auto", "moments", "samples"}, default="auto"
         Work from class moments, from the samples, or from whichever costs less.
     sample_shape : tuple of K ints or None, default=None
@@ -93,9 +96,9 @@ class CSDA(ClassSpecificProjector):
         ranks: Any = None,
         *,
         solver: str = "ratio_trace",
-        orthonormal: bool = True,
-        ridge: Any = 1e-3,
-        shrinkage: Any = 0.0,
+        orthonormal: bool = False,
+        ridge: Any = 1e-2,
+        shrinkage: Any = 0.5,
         statistics: str = "auto",
         sample_shape: Any = None,
         output: str = "flat",

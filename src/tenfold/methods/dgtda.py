@@ -15,9 +15,10 @@ class DGTDA(MultiClassProjector):
 
     Parameters
     ----------
-    ranks : int, tuple of K ints or None, default=None
-        Dimensions kept in each mode; one int serves all modes. None takes the square root of
-        each size, rounded up,
+    ranks : int, float, tuple of K ints or floats, or None, default=None
+        Dimensions kept in each mode; one number serves all modes. A float such as 0.95 is a
+        share: the fewest dimensions that keep so much of the total scatter of the mode. None takes
+        the square root of each size, rounded up, and the whole of modes of up to 3 entries,
         but no more than the class means can span.
     ridge : float or ("absolute", float), default=1e-3
         Added to the diagonal of the within-class scatter of every mode. A float is relative to

@@ -16,18 +16,20 @@ class HODA(MultiClassProjector):
 
     Parameters
     ----------
-    ranks : int, tuple of K ints or None, default=None
-        Dimensions kept in each mode; one int serves all modes. None takes the square root of
-        each size, rounded up,
+    ranks : int, float, tuple of K ints or floats, or None, default=None
+        Dimensions kept in each mode; one number serves all modes. A float such as 0.95 is a
+        share: the fewest dimensions that keep so much of the total scatter of the mode. None takes
+        the square root of each size, rounded up, and the whole of modes of up to 3 entries,
         but no more than the class means can span.
     ridge : float or ("absolute", float), default=1e-3
         Added to the diagonal of the within-class scatter of every mode. A float is relative to
         the mean eigenvalue of the scatters of the mode, so the units of the data do not matter;
         ``("absolute", 0.01)`` is the paper's lambda.
-    max_iter : int, default=20
+    max_iter : int, default=100
         Rounds at most.
-    tol : float, default=1e-5
-        The projectors of all modes together must move by no more than this in a round to rest.
+    tol : float, default=1e-3
+        Stop when the objective changes by no more than this share in a round, or has not risen
+        for three rounds. With 0 all rounds are made.
     init : {"ones", "identity"}, default="identity"
         What the first solution sees of the other modes: their sum, or all of them.
     statistics : {"auto", "moments", "samples"}, default="auto"
@@ -90,8 +92,8 @@ class HODA(MultiClassProjector):
         ranks: Any = None,
         *,
         ridge: Any = 1e-3,
-        max_iter: int = 20,
-        tol: float = 1e-5,
+        max_iter: int = 100,
+        tol: float = 1e-3,
         init: str = "identity",
         statistics: str = "auto",
         sample_shape: Any = None,

@@ -20,26 +20,29 @@ class MCSDA(ClassSpecificProjector):
 
     Parameters
     ----------
-    ranks : int, tuple of K ints or None, default=None
-        Dimensions kept in each mode; one int serves all modes. None takes the square root of
-        each size, rounded up.
+    ranks : int, float, tuple of K ints or floats, or None, default=None
+        Dimensions kept in each mode; one number serves all modes. A float such as 0.95 is a
+        share: the fewest dimensions that keep so much of the total scatter of the mode. None takes
+        the square root of each size, rounded up, and the whole of modes of up to 3 entries.
     solver : {"ratio_trace", "trace_ratio", "trace_difference"}, default="ratio_trace"
         How the pair of scatters of a mode is solved.
     orthonormal : bool, default=True
         Orthonormalise the columns of each projection. With False the ratio trace keeps its
         scale, a metric in which the positive class is a sphere. Faces want True, order books
         False.
-    ridge : float or ("absolute", float), default=1e-3
+    ridge : float or ("absolute", float), default=1e-2
         Added to the diagonal of the in-class scatter of every mode. A float is relative to the
         mean eigenvalue of the scatter of all samples about M_p, per positive sample, so the
         units of the data do not matter. ``("absolute", 0.01)`` is the paper's lambda.
-    shrinkage : float or "auto", default=0.0
-        Share of the pooled within-class covariance in that of the positive class. "auto" is the
-        least-error share for Gaussian samples. Not in the paper; helps when positives are few.
-    max_iter : int, default=20
+    shrinkage : float or "auto", default=0.5
+        Share of the pooled within-class covariance in that of the positive class, 0 for none, as
+        in the paper. "auto" is the share with the least error for Gaussian samples. It is needed
+        when positive samples are few.
+    max_iter : int, default=100
         Rounds at most.
-    tol : float, default=1e-5
-        The projectors of all modes together must move by no more than this in a round to rest.
+    tol : float, default=1e-3
+        Stop when the objective changes by no more than this share in a round, or has not risen
+        for three rounds. With 0 all rounds are made.
     init : {"ones", "identity"}, default="ones"
         What the first solution sees of the other modes: their sum, as in the paper, or all.
     statistics : {"auto", "moments", "samples"}, default="auto"
@@ -111,10 +114,10 @@ class MCSDA(ClassSpecificProjector):
         *,
         solver: str = "ratio_trace",
         orthonormal: bool = True,
-        ridge: Any = 1e-3,
-        shrinkage: Any = 0.0,
-        max_iter: int = 20,
-        tol: float = 1e-5,
+        ridge: Any = 1e-2,
+        shrinkage: Any = 0.5,
+        max_iter: int = 100,
+        tol: float = 1e-3,
         init: str = "ones",
         statistics: str = "auto",
         sample_shape: Any = None,

@@ -21,14 +21,15 @@ class MPCA(TensorProjector):
     Parameters
     ----------
     ranks : int, float, tuple of K ints or floats, or None, default=None
-        Dimensions kept in each mode; one number serves all modes. A float such as 0.999 is a
-        share: the fewest dimensions that keep so much of the scatter of the mode. None takes the
-        square root of each size, rounded up.
-    max_iter : int, default=20
+        Dimensions kept in each mode; one number serves all modes. A float such as 0.95 is a
+        share: the fewest dimensions that keep so much of the total scatter of the mode. None takes
+        the square root of each size, rounded up, and the whole of modes of up to 3 entries.
+    max_iter : int, default=100
         Rounds at most. With 0 every mode is solved once, on its own, from whole samples: nearly
         as good when almost all scatter is kept, and fewer passes over data that are on disk.
-    tol : float, default=1e-5
-        The projectors of all modes together must move by no more than this in a round to rest.
+    tol : float, default=1e-3
+        Stop when the objective changes by no more than this share in a round, or has not risen
+        for three rounds. With 0 all rounds are made.
     init : {"ones", "identity"}, default="identity"
         What the first solution sees of the other modes: their sum, or all of them.
     statistics : {"auto", "moments", "samples"}, default="auto"
@@ -77,7 +78,6 @@ class MPCA(TensorProjector):
     """
 
     needs_labels = False
-    takes_shares = True
     fewest_rounds = 0
 
     mean_: Array
@@ -87,8 +87,8 @@ class MPCA(TensorProjector):
         self,
         ranks: Any = None,
         *,
-        max_iter: int = 20,
-        tol: float = 1e-5,
+        max_iter: int = 100,
+        tol: float = 1e-3,
         init: str = "identity",
         statistics: str = "auto",
         sample_shape: Any = None,

@@ -121,11 +121,11 @@ def ranks_of_class(ranks: Mapping[Any, Any], label: Any) -> Any:
     )
 
 
-def check_option(name: str, value: Any, options: Sequence[str]) -> str:
+def check_option(name: str, value: Any, options: Sequence[Any]) -> Any:
     """A value out of a list of words."""
-    if value not in options:
+    if not isinstance(value, str | bool) or value not in options:
         raise ValueError(f"{name} is {value!r}; expected one of {', '.join(map(repr, options))}")
-    return str(value)
+    return value
 
 
 def check_flag(name: str, value: Any) -> None:

@@ -1,0 +1,548 @@
+"""Gaussian classes whose means are Gaussian too: scores that can be compared, probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from math import prod
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from tenfold.mathematics.accumulate import check_same_kind
+from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.cost import Workload, moments_of
+from tenfold.mathematics.held_out import (
+    N_FOLDS,
+    USUAL,
+    FoldMoments,
+    chosen,
+    content_folds,
+    left_out,
+)
+from tenfold.mathematics.moments import ClassMoments
+from tenfold.mathematics.pass_statistics import codes_of
+from tenfold.mathematics.stores import Source, over_blocks
+from tenfold.mathematics.subspace import projected, projected_moments, span
+from tenfold.mathematics.two_covariances import (
+    ClassLikelihood,
+    PooledMoments,
+    best_class,
+    coordinates,
+    log_posteriors,
+    of_scores,
+    preference,
+)
+from tenfold.methods.base import Described, Learner, Shape, TensorProjector
+from tenfold.validation import parameters
+from tenfold.validation import samples as check
+from tenfold.validation.parameters import memory_budget
+
+
+class ProbabilisticLDA(ClassifierMixin, Learner):
+    """Linear discriminant analysis that knows how little a few samples say.
+
+    Samples of a class are normal about its mean, with a covariance that all classes share; class
+    means are normal themselves. All classes follow from one eigenproblem, in the span of the
+    samples when these are fewer than the numbers in a sample. The score of a class is the log
+    likelihood ratio of "this class" against "someone else". It can be compared across classes and
+    thresholded, gives probabilities, and serves classes that are enrolled later.
+
+    Parameters
+    ----------
+    projector : tenfold projector or None, default=None
+        The subspace to work in, such as ``MPCA(ranks=0.95)``. None takes all numbers of a sample.
+    shrinkage : float from 0 to 1 or "auto", default="auto"
+        Share of a multiple of the identity in the covariance of the samples. "auto" chooses it by
+        the log loss on samples that are held out, and fits to these how far new samples follow
+        the means of their classes, how heavy their tails are, and a temperature. All this costs
+        no second reading, since the moments of folds add up. With a number the model is the
+        two-covariance model to the letter.
+    priors : array-like of shape (C,), mapping of labels to numbers or None, default=None
+        The probabilities of the classes before a sample is seen; None means that all are equal.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (C,)
+        The labels, sorted.
+    class_count_ : ndarray of shape (C,)
+        The sum of the sample weights of each class.
+    projector_ : projector or None
+        The fitted projector.
+    mean_ : ndarray of shape (I,)
+        Mean of all samples, flat, or of the projected samples.
+    directions_ : ndarray of shape (I, d)
+        From these to d coordinates in which both covariances are diagonal.
+    class_means_ : ndarray of shape (C, d)
+        The class means in these coordinates.
+    enrolled_ : ndarray of shape (C,)
+        1 for classes that came with `enrol`, 0 for those that the coordinates were fitted to.
+    between_, spread_, within_, noise_ : ndarrays of shape (d,)
+        Variance of the class means; n times that of a training mean about the true one; that of
+        samples about their class mean; the units of the noise.
+    shrinkage_, gain_, tails_, temperature_ : float
+        What was used or chosen: the shrinkage, the variance of a factor on the class means, one
+        over the degrees of freedom of Student's t (0 for a normal distribution), and what scores
+        are divided by.
+    sample_shape_ : tuple of K ints
+        The shape of a sample.
+    moments_ : ClassMoments
+        Kept by `partial_fit`: of every class in every fold.
+
+    Notes
+    -----
+    Samples are dealt to five folds by their content. So the model does not depend on the order of
+    the samples or on how a stream is cut, and a weight of 2 is the same as having a sample twice.
+
+    For two classes `decision_function` is the score of the second minus that of the first, as
+    scikit-learn has it. To rank samples in a closed set of classes use `predict_log_proba`.
+
+    References
+    ----------
+    S. Ioffe, "Probabilistic linear discriminant analysis", ECCV 2006.
+
+    S. Prince, J. Elder, "Probabilistic linear discriminant analysis for inferences about
+    identity", ICCV 2007.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from tenfold import ProbabilisticLDA
+    >>> X, y = load_digits().images, load_digits().target
+    >>> model = ProbabilisticLDA().fit(X[:900], y[:900])
+    >>> model.predict_proba(X[900:]).shape
+    (897, 10)
+    >>> bool(model.score(X[900:], y[900:]) > 0.9)
+    True
+
+    A class that comes later, from three samples:
+
+    >>> known = y[:900] < 9
+    >>> model = ProbabilisticLDA().fit(X[:900][known], y[:900][known])
+    >>> model.enrol(X[:900][~known][:3], y[:900][~known][:3]).classes_.tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    """
+
+    projector_: Any
+    mean_: Array
+    directions_: Array
+    class_means_: Array
+    enrolled_: Array
+    between_: Array
+    spread_: Array
+    within_: Array
+    noise_: Array
+    shrinkage_: float
+    gain_: float
+    tails_: float
+    temperature_: float
+
+    def __init__(self, projector: Any = None, *, shrinkage: Any = "auto", priors: Any = None):
+        self.projector = projector
+        self.shrinkage = shrinkage
+        self.priors = priors
+
+    # -- what the projector says ------------------------------------------------------------------
+
+    @property
+    def sample_shape(self) -> Any:
+        """The `sample_shape` of the projector."""
+        return None if self.projector is None else self.projector.sample_shape
+
+    @property
+    def statistics(self) -> str:  # type: ignore[override]
+        """The `statistics` of the projector."""
+        return "auto" if self.projector is None else str(self.projector.statistics)
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that no data could make right."""
+        if self.projector is not None:
+            parameters.check_projector(self.projector, TensorProjector)
+            self.projector.check_parameters()
+        parameters.check_shrinkage(self.shrinkage)
+
+    def workload(self, shape: Shape, classes: Array) -> Workload:
+        """What the projector will ask."""
+        if self.projector is None:
+            return Workload((1,) * len(shape), 1, memory=memory_budget())
+        work: Workload = self.projector.workload(shape, classes)
+        return work
+
+    # -- fitting ----------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from one batch.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples. A store is read once to deal its samples to folds and once for moments;
+            with a projector as that reads it, and once more to project.
+        y : array-like of shape (n,)
+            Class labels.
+        sample_weight : array-like of shape (n,), default=None
+            Non-negative weights. A weight of 2 is the same as having the sample twice.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        described, X, labels, weight = self.first_batch(X, y, sample_weight)
+        classes = check.present_labels(labels, weight)
+        self._log_priors(classes)  # or an error
+        codes, folds = codes_of(X, labels, classes), self._folds(X)
+        if self.statistics == "moments" or self._tables_are_smaller(X, len(classes)):
+            tables = self._tables(X, codes, folds, weight, described, len(classes))
+            kept = {"moments_": tables} if self.statistics == "moments" else {}
+            return self.keep(self._from_tables(tables, classes, described) | kept)
+        projector, Y = None, X
+        if self.projector is not None:
+            projector = clone(self.projector).fit(X, labels, weight)
+            work = partial(projected, projections=projector.projections_, centre=projector.centre())
+            Y = over_blocks(X, work)
+        elif isinstance(X, Source):
+            Y = X.rows(np.array)
+        Y = np.asarray(Y, dtype=float).reshape(len(codes), -1)
+        counted = slice(None) if weight is None else weight > 0
+        shape = (self._n_folds(), len(classes))
+        origin, basis = span(Y[counted])
+        Z = (Y - origin) if basis is None else (Y - origin) @ basis
+        moments = FoldMoments.of_samples(Z, codes, folds, weight, shape, Y.shape[1])
+        return self.keep(self._learned(moments, classes, described, projector, origin, basis))
+
+    def partial_fit(
+        self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Add a batch to what was learned: any cut of the data gives the model of one `fit`.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples of this batch.
+        y : array-like of shape (n,)
+            Class labels.
+        classes : array-like of shape (C,), default=None
+            All labels that will ever come. Only needed in the first call, and only when its
+            batch lacks some of them; a later call may repeat them.
+        sample_weight : array-like of shape (n,), default=None
+            Non-negative weights.
+
+        Returns
+        -------
+        self
+            The updated estimator. Until there are samples of two classes, and two of one of
+            them, it gathers moments, and using it raises `NotFittedError`.
+        """
+        first = not hasattr(self, "sample_shape_")
+        if first:
+            described, X, labels, weight = self.first_batch(X, y, sample_weight, classes)
+            known = check.present_labels(labels, weight) if classes is None else np.unique(classes)
+        else:
+            self.check_parameters()
+            check.check_same_classes(classes, self.classes_)
+            described, known = self.description(), self.classes_
+            X, labels, weight = check.check_batch(self, X, y, sample_weight)
+        check.check_known_labels(labels, known)
+        so_far = None if first else self._moments_so_far()
+        codes = codes_of(X, labels, known)
+        moments = self._tables(X, codes, self._folds(X), weight, described, len(known))
+        moments = moments if so_far is None else so_far + moments
+        if self.is_learnable(moments):
+            learned = self._from_tables(moments, known, described)
+            return self.keep({**learned, "moments_": moments})
+        return self.keep({**described, "classes_": known, "moments_": moments})
+
+    def fit_moments(self, moments: ClassMoments) -> Self:
+        """Learn from moments that are gathered already; no samples are read.
+
+        Such moments have no folds. So with ``shrinkage="auto"`` it is chosen by leaving classes
+        out, and nothing else is fitted to held-out samples; `partial_fit` does better.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Of all samples, as `gather_moments`, `gather_batches` or ``+`` give them.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self.check_parameters()
+        described, moments = check.check_moments(self, moments)
+        check.check_classes(moments.classes, self)
+        return self.keep(self._from_tables(moments, moments.classes, described))
+
+    def is_learnable(self, moments: ClassMoments) -> bool:
+        """Whether there are samples of two classes, and two of one of them."""
+        counts = moments.counts.reshape(-1, self._n_folds()).sum(axis=1)
+        return bool((counts > 0).sum() > 1 and counts.sum() > (counts > 0).sum())
+
+    # -- enrolment --------------------------------------------------------------------------------
+
+    def enrol(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add classes that came later, or samples of known ones, without learning anew.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            Samples; one per class is enough.
+        y : array-like of shape (n,)
+            Their labels: new ones, or known ones, to whose means the samples are added.
+        sample_weight : array-like of shape (n,), default=None
+            Non-negative weights.
+
+        Returns
+        -------
+        self
+            With more classes; covariances and coordinates stay as they are.
+        """
+        check_is_fitted(self, "directions_")
+        X, labels, weight = check.check_batch(self, X, y, sample_weight)
+        assert labels is not None
+        check_same_kind(labels, self.classes_)
+        weight = np.ones(len(labels)) if weight is None else weight
+        Z = np.asarray(over_blocks(X, self.coordinates()))
+        came = check.present_labels(labels, weight)
+        classes = np.union1d(self.classes_, came)
+        at, new = np.searchsorted(classes, self.classes_), np.searchsorted(classes, came)
+        counts, means = np.zeros(len(classes)), np.zeros((len(classes), Z.shape[1]))
+        enrolled = np.ones(len(classes))
+        counts[at], means[at], enrolled[at] = self.class_count_, self.class_means_, self.enrolled_
+        for c, label in zip(new, came, strict=True):
+            own = (labels == label) & (weight > 0)
+            n = weight[own].sum()
+            step = weight[own] @ (Z[own] - means[c]) / (counts[c] + n)
+            counts[c], means[c] = counts[c] + n, means[c] + step
+        self.classes_, self.class_count_ = classes, counts
+        self.class_means_, self.enrolled_ = means, enrolled
+        return self
+
+    # -- using ------------------------------------------------------------------------------------
+
+    @property
+    def members_(self) -> list[TensorProjector]:
+        """The fitted projectors of the model: one, or none for all numbers of a sample."""
+        check_is_fitted(self, "directions_")
+        return [] if self.projector_ is None else [self.projector_]
+
+    def decision_function(self, X: Any) -> Array:
+        """Log likelihood ratio of "this class" against "someone else".
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n, C), or (n,) for two classes
+            Above 0 where the class explains the sample better than a class that nobody has
+            seen. For two classes the score of the second minus that of the first.
+        """
+        return self._of_scores(X, preference)
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class of every sample.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Labels.
+        """
+        check_is_fitted(self, "directions_")
+        priors = self._log_priors(self.classes_)
+        return self._of_scores(X, partial(best_class, log_priors=priors, classes=self.classes_))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of `predict_proba`, to full precision where a class is nearly certain.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n, C)
+            At most 0.
+        """
+        check_is_fitted(self, "directions_")
+        priors = self._log_priors(self.classes_)
+        return self._of_scores(X, partial(log_posteriors, log_priors=priors))
+
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of every class, if the sample belongs to one of them.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n, C)
+            Rows that sum to 1.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def likelihood(self) -> ClassLikelihood:
+        """What samples of a class, and of someone else, look like in the coordinates."""
+        return ClassLikelihood(
+            self.between_,
+            self.spread_,
+            self.within_,
+            self.noise_,
+            self.gain_,
+            self.tails_,
+            self.temperature_,
+        )
+
+    def coordinates(self) -> Any:
+        """What gives the coordinates of samples in memory, and can be sent to other processes."""
+        steps = None
+        if self.projector_ is not None:
+            steps = (self.projector_.projections_, self.projector_.centre())
+        return partial(coordinates, steps=steps, mean=self.mean_, directions=self.directions_)
+
+    def _of_scores(self, X: Any, finish: Any) -> Array:
+        check_is_fitted(self, "directions_")
+        X = check.check_samples(self, X)
+        work = partial(
+            of_scores,
+            coordinates=self.coordinates(),
+            likelihood=self.likelihood(),
+            means=self.class_means_,
+            counts=self.class_count_,
+            enrolled=self.enrolled_ > 0,
+            finish=finish,
+        )
+        return over_blocks(X, work)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+    # -- the steps --------------------------------------------------------------------------------
+
+    def _n_folds(self) -> int:
+        return N_FOLDS if self.shrinkage == "auto" else 1
+
+    def _folds(self, X: Any) -> Array:
+        """The fold of each sample."""
+        if self._n_folds() == 1:
+            return np.zeros(len(X), dtype=np.intp)
+        return np.asarray(over_blocks(X, content_folds))
+
+    def _tables_are_smaller(self, X: Any, n_classes: int) -> bool:
+        """Whether moments take less memory than the samples, or samples are not in memory."""
+        if self.projector is not None:
+            return False
+        size = prod(X.shape[1:])
+        if isinstance(X, Source):
+            return len(X) >= size or 3 * 8 * len(X) * size > memory_budget()
+        return n_classes * self._n_folds() * size < len(X)
+
+    def _tables(
+        self,
+        X: Any,
+        codes: Array,
+        folds: Array,
+        weight: Array | None,
+        described: Described,
+        n_classes: int,
+    ) -> ClassMoments:
+        """The moments of every class in every fold; class c in fold f has number c F + f."""
+        n_folds = self._n_folds()
+        self.check_tables_fit(described, n_classes * n_folds)
+        numbers = np.arange(n_classes * n_folds)
+        return moments_of(X, codes * n_folds + folds, weight, numbers)
+
+    def _from_tables(
+        self, moments: ClassMoments, classes: Array, described: Described
+    ) -> dict[str, Any]:
+        n_classes, projector = len(classes), None
+        n_folds = len(moments.counts) // n_classes
+        if self.projector is not None:
+            together = replace(moments.merged(n_folds), classes=classes)
+            projector = clone(self.projector).fit_moments(together)
+            steps = projector.projections_, projector.centre()
+            moments = projected_moments(moments, *steps)
+        folded = FoldMoments.of_tables(moments, (n_folds, n_classes))
+        origin = np.zeros(folded.size)
+        usual = left_out(moments) if n_folds == 1 and self.shrinkage == "auto" else USUAL
+        return self._learned(folded, classes, described, projector, origin, None, usual)
+
+    def _learned(
+        self,
+        moments: FoldMoments,
+        classes: Array,
+        described: Described,
+        projector: TensorProjector | None,
+        origin: Array,
+        basis: Array | None,
+        usual: float = USUAL,
+    ) -> dict[str, Any]:
+        """The learned attributes, from moments in the coordinates of a basis about an origin."""
+        whole = moments.without(None)
+        _check_scatter(whole)
+        choice = chosen(moments) if self.shrinkage == "auto" and moments.n_folds > 1 else None
+        if choice is None:
+            shrinkage = usual if self.shrinkage == "auto" else float(self.shrinkage)
+            if shrinkage == 0 and whole.is_singular():
+                raise ValueError(
+                    "shrinkage is 0, but samples of one class do not vary in every direction, so "
+                    "their covariance cannot be inverted; pass a shrinkage above 0, or 'auto'"
+                )
+            directions, phi = whole.coordinates(shrinkage)
+            likelihood = ClassLikelihood.plain(phi)
+        else:
+            shrinkage, likelihood = choice.shrinkage, choice.likelihood
+            directions = whole.coordinates(shrinkage)[0][:, : len(likelihood.between)]
+        lifted = directions if basis is None else basis @ directions
+        return {
+            **described,
+            "classes_": classes,
+            "class_count_": whole.counts,
+            "projector_": projector,
+            "mean_": origin + (whole.mean if basis is None else basis @ whole.mean),
+            "directions_": lifted,
+            "class_means_": whole.centred @ directions,
+            "enrolled_": np.zeros(len(classes)),
+            "between_": likelihood.between,
+            "spread_": likelihood.spread,
+            "within_": likelihood.within,
+            "noise_": likelihood.noise,
+            "shrinkage_": float(shrinkage),
+            "gain_": float(likelihood.gain),
+            "tails_": float(likelihood.tails),
+            "temperature_": float(likelihood.temperature),
+        }
+
+    def _log_priors(self, classes: Array) -> Array:
+        """Logarithms of the prior probabilities of the classes."""
+        if self.priors is None:
+            return np.full(len(classes), -np.log(len(classes)))
+        priors = parameters.check_priors(self.priors, classes)
+        with np.errstate(divide="ignore"):
+            return np.log(priors)
+
+
+def _check_scatter(whole: PooledMoments) -> None:
+    """Some class has two samples, and not all samples are equal."""
+    if whole.degrees_of_freedom <= 0:
+        raise ValueError(
+            f"{whole.counts.sum():g} sample(s) of {len(whole.counts)} classes do not show how far "
+            "samples of one class lie apart; pass two or more of some class (weights are counts)"
+        )
+    if not whole.has_scatter():
+        raise ValueError("all samples are equal, so no class can be told from another; pass others")
