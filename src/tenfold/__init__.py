@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tenfold.decisions.classifier import ClassSpecificClassifier
     from tenfold.decisions.metrics import mean_average_precision
+    from tenfold.decisions.probabilistic import ProbabilisticLDA
     from tenfold.decisions.verifier import ClassSpecificVerifier
     from tenfold.files.loading import load
     from tenfold.gathering.gather import gather_batches, gather_moments, write_blocks
@@ -28,6 +29,7 @@ __all__ = [
     "ClassMoments",
     "ClassSpecificClassifier",
     "ClassSpecificVerifier",
+    "ProbabilisticLDA",
     "RankSearchCV",
     "compare",
     "gather_batches",
@@ -51,6 +53,7 @@ _HOMES = {
     "ClassMoments": "tenfold.mathematics.moments",
     "ClassSpecificClassifier": "tenfold.decisions.classifier",
     "ClassSpecificVerifier": "tenfold.decisions.verifier",
+    "ProbabilisticLDA": "tenfold.decisions.probabilistic",
     "RankSearchCV": "tenfold.selection.rank_search",
     "compare": "tenfold.selection.comparison",
     "gather_batches": "tenfold.gathering.gather",

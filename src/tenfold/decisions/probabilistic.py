@@ -26,9 +26,9 @@ from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.pass_statistics import codes_of
 from tenfold.mathematics.stores import Source, over_blocks
 from tenfold.mathematics.subspace import projected, projected_moments, span
+from tenfold.mathematics.tuning import KEPT_MOMENTS
 from tenfold.mathematics.two_covariances import (
     ClassLikelihood,
-    PooledMoments,
     best_class,
     coordinates,
     log_posteriors,
@@ -193,11 +193,10 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
         described, X, labels, weight = self.first_batch(X, y, sample_weight)
         classes = check.present_labels(labels, weight)
         self._log_priors(classes)  # or an error
-        codes, folds = codes_of(X, labels, classes), self._folds(X)
         if self.statistics == "moments" or self._tables_are_smaller(X, len(classes)):
-            tables = self._tables(X, codes, folds, weight, described, len(classes))
-            kept = {"moments_": tables} if self.statistics == "moments" else {}
-            return self.keep(self._from_tables(tables, classes, described) | kept)
+            moments = self.moments_of_batch(X, labels, weight, classes)
+            kept = {"moments_": moments} if self.statistics == "moments" else {}
+            return self.keep(self.learn_moments(moments, classes, described) | kept)
         projector, Y = None, X
         if self.projector is not None:
             projector = clone(self.projector).fit(X, labels, weight)
@@ -205,55 +204,41 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
             Y = over_blocks(X, work)
         elif isinstance(X, Source):
             Y = X.rows(np.array)
-        Y = np.asarray(Y, dtype=float).reshape(len(codes), -1)
+        Y = np.asarray(Y, dtype=float).reshape(len(X), -1)
         counted = slice(None) if weight is None else weight > 0
         shape = (self._n_folds(), len(classes))
         origin, basis = span(Y[counted])
         Z = (Y - origin) if basis is None else (Y - origin) @ basis
-        moments = FoldMoments.of_samples(Z, codes, folds, weight, shape, Y.shape[1])
-        return self.keep(self._learned(moments, classes, described, projector, origin, basis))
+        codes, folds = codes_of(X, labels, classes), self._folds(X)
+        folded = FoldMoments.of_samples(Z, codes, folds, weight, shape, Y.shape[1])
+        learned = self._learned(folded, classes, described, projector, origin, basis)
+        if 8 * len(classes) * self._n_folds() * prod(X.shape[1:]) ** 2 <= KEPT_MOMENTS:
+            learned["moments_"] = self.moments_of_batch(X, labels, weight, classes)
+        return self.keep(learned)
 
-    def partial_fit(
-        self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
-    ) -> Self:
-        """Add a batch to what was learned: any cut of the data gives the model of one `fit`.
+    def moments_of_batch(
+        self, X: Any, y: Array | None, weight: Array | None, classes: Array
+    ) -> ClassMoments:
+        """The moments of every class in every fold; class c in fold f has number c F + f."""
+        n_folds = self._n_folds()
+        self.check_tables_fit(X, len(classes) * n_folds)
+        numbers = codes_of(X, y, classes) * n_folds + self._folds(X)
+        return moments_of(X, numbers, weight, np.arange(len(classes) * n_folds))
 
-        Parameters
-        ----------
-        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
-            The samples of this batch.
-        y : array-like of shape (n,)
-            Class labels.
-        classes : array-like of shape (C,), default=None
-            All labels that will ever come. Only needed in the first call, and only when its
-            batch lacks some of them; a later call may repeat them.
-        sample_weight : array-like of shape (n,), default=None
-            Non-negative weights.
-
-        Returns
-        -------
-        self
-            The updated estimator. Until there are samples of two classes, and two of one of
-            them, it gathers moments, and using it raises `NotFittedError`.
-        """
-        first = not hasattr(self, "sample_shape_")
-        if first:
-            described, X, labels, weight = self.first_batch(X, y, sample_weight, classes)
-            known = check.present_labels(labels, weight) if classes is None else np.unique(classes)
-        else:
-            self.check_parameters()
-            check.check_same_classes(classes, self.classes_)
-            described, known = self.description(), self.classes_
-            X, labels, weight = check.check_batch(self, X, y, sample_weight)
-        check.check_known_labels(labels, known)
-        so_far = None if first else self._moments_so_far()
-        codes = codes_of(X, labels, known)
-        moments = self._tables(X, codes, self._folds(X), weight, described, len(known))
-        moments = moments if so_far is None else so_far + moments
-        if self.is_learnable(moments):
-            learned = self._from_tables(moments, known, described)
-            return self.keep({**learned, "moments_": moments})
-        return self.keep({**described, "classes_": known, "moments_": moments})
+    def learn_moments(
+        self, moments: ClassMoments, classes: Array, described: Described
+    ) -> dict[str, Any]:
+        """All learned attributes, from moments of every class in every fold."""
+        n_classes, projector = len(classes), None
+        n_folds = len(moments.counts) // n_classes
+        if self.projector is not None:
+            together = replace(moments.merged(n_folds), classes=classes)
+            projector = clone(self.projector).fit_moments(together)
+            moments = projected_moments(moments, projector.projections_, projector.centre())
+        folded = FoldMoments.of_tables(moments, (n_folds, n_classes))
+        origin = np.zeros(folded.size)
+        usual = left_out(moments) if n_folds == 1 and self.shrinkage == "auto" else USUAL
+        return self._learned(folded, classes, described, projector, origin, None, usual)
 
     def fit_moments(self, moments: ClassMoments) -> Self:
         """Learn from moments that are gathered already; no samples are read.
@@ -274,7 +259,7 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
         self.check_parameters()
         described, moments = check.check_moments(self, moments)
         check.check_classes(moments.classes, self)
-        return self.keep(self._from_tables(moments, moments.classes, described))
+        return self.keep(self.learn_moments(moments, moments.classes, described))
 
     def is_learnable(self, moments: ClassMoments) -> bool:
         """Whether there are samples of two classes, and two of one of them."""
@@ -449,38 +434,8 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
             return False
         size = prod(X.shape[1:])
         if isinstance(X, Source):
-            return len(X) >= size or 3 * 8 * len(X) * size > memory_budget()
-        return n_classes * self._n_folds() * size < len(X)
-
-    def _tables(
-        self,
-        X: Any,
-        codes: Array,
-        folds: Array,
-        weight: Array | None,
-        described: Described,
-        n_classes: int,
-    ) -> ClassMoments:
-        """The moments of every class in every fold; class c in fold f has number c F + f."""
-        n_folds = self._n_folds()
-        self.check_tables_fit(described, n_classes * n_folds)
-        numbers = np.arange(n_classes * n_folds)
-        return moments_of(X, codes * n_folds + folds, weight, numbers)
-
-    def _from_tables(
-        self, moments: ClassMoments, classes: Array, described: Described
-    ) -> dict[str, Any]:
-        n_classes, projector = len(classes), None
-        n_folds = len(moments.counts) // n_classes
-        if self.projector is not None:
-            together = replace(moments.merged(n_folds), classes=classes)
-            projector = clone(self.projector).fit_moments(together)
-            steps = projector.projections_, projector.centre()
-            moments = projected_moments(moments, *steps)
-        folded = FoldMoments.of_tables(moments, (n_folds, n_classes))
-        origin = np.zeros(folded.size)
-        usual = left_out(moments) if n_folds == 1 and self.shrinkage == "auto" else USUAL
-        return self._learned(folded, classes, described, projector, origin, None, usual)
+            return bool(len(X) >= size or 3 * 8 * len(X) * size > memory_budget())
+        return bool(n_classes * self._n_folds() * size < len(X))
 
     def _learned(
         self,
@@ -494,7 +449,7 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
     ) -> dict[str, Any]:
         """The learned attributes, from moments in the coordinates of a basis about an origin."""
         whole = moments.without(None)
-        _check_scatter(whole)
+        whole.check_scatter()
         choice = chosen(moments) if self.shrinkage == "auto" and moments.n_folds > 1 else None
         if choice is None:
             shrinkage = usual if self.shrinkage == "auto" else float(self.shrinkage)
@@ -530,19 +485,5 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
 
     def _log_priors(self, classes: Array) -> Array:
         """Logarithms of the prior probabilities of the classes."""
-        if self.priors is None:
-            return np.full(len(classes), -np.log(len(classes)))
-        priors = parameters.check_priors(self.priors, classes)
         with np.errstate(divide="ignore"):
-            return np.log(priors)
-
-
-def _check_scatter(whole: PooledMoments) -> None:
-    """Some class has two samples, and not all samples are equal."""
-    if whole.degrees_of_freedom <= 0:
-        raise ValueError(
-            f"{whole.counts.sum():g} sample(s) of {len(whole.counts)} classes do not show how far "
-            "samples of one class lie apart; pass two or more of some class (weights are counts)"
-        )
-    if not whole.has_scatter():
-        raise ValueError("all samples are equal, so no class can be told from another; pass others")
+            return np.log(parameters.check_priors(self.priors, classes))

@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassMoments
@@ -242,7 +242,7 @@ def chosen(moments: FoldMoments) -> Choice | None:
             other = replace(choice.likelihood, gain=gain, tails=_tails(tails, choice.likelihood))
             tried = _tried(choice.shrinkage, other, views)
             choice = tried if tried.loss < choice.loss else choice
-    return _tried(choice.shrinkage, choice.likelihood, views, precision=1e-8)
+    return choice
 
 
 def _tails(relative: float, likelihood: ClassLikelihood) -> float:
@@ -283,31 +283,41 @@ def _honest(total: Array, cross: Array, of_means: Array, inverse: float) -> Clas
     return replace(seen, noise=left / np.exp(np.mean(np.log(left))))
 
 
-def _tried(
-    shrinkage: float,
-    likelihood: ClassLikelihood,
-    views: list[_HeldOut],
-    precision: float = 1e-3,
-) -> Choice:
+def _tried(shrinkage: float, likelihood: ClassLikelihood, views: list[_HeldOut]) -> Choice:
     """The log loss of held-out points at its best temperature, and the preference for the usual."""
     likelihood = replace(likelihood, temperature=1.0)
     scores = np.concatenate([_scores_of_known(likelihood, view) for view in views])
     codes = np.concatenate([v.points.codes for v in views])
     weights = np.concatenate([v.points.weights for v in views])
-    rows = np.arange(len(codes))
-
-    def loss(log_temperature: float) -> float:
-        posteriors = log_posteriors(scores / np.exp(log_temperature))
-        return float(-(weights @ posteriors[rows, codes]) / weights.sum())
-
-    bounds = (0.0, np.log(HOTTEST))
-    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": precision})
+    temperature, loss = best_temperature(scores, codes, weights)
     logits = np.log(shrinkage / (1 - shrinkage)) - np.log(USUAL / (1 - USUAL))
     moderate = likelihood.tails == _tails(1.0, likelihood)
     preference = logits**2 / 4 + 2 * (likelihood.gain > 0) + 2 * (not moderate)
-    temperature = float(np.exp(found.x))
     likelihood = replace(likelihood, temperature=temperature)
-    return Choice(shrinkage, likelihood, float(found.fun) + preference / float(weights.sum()))
+    return Choice(shrinkage, likelihood, loss + preference / float(weights.sum()))
+
+
+def best_temperature(scores: Array, codes: Array, weights: Array) -> tuple[float, float]:
+    """The temperature from 1 to `HOTTEST` with the least log loss, and that loss.
+
+    The loss is convex in one over the temperature, so its slope has one root.
+    """
+    rows = np.arange(len(codes))
+    finite = np.where(np.isfinite(scores), scores, 0.0)
+
+    def slope(log_temperature: float) -> float:
+        p = np.exp(log_posteriors(scores / np.exp(log_temperature)))
+        return float(weights @ (finite[rows, codes] - (p * finite).sum(axis=1)))
+
+    low, high = 0.0, float(np.log(HOTTEST))
+    if slope(low) >= 0:
+        best = low
+    elif slope(high) <= 0:
+        best = high
+    else:
+        best = float(brentq(slope, low, high, xtol=1e-12))
+    posteriors = log_posteriors(scores / np.exp(best))
+    return float(np.exp(best)), float(-(weights @ posteriors[rows, codes]) / weights.sum())
 
 
 def _scores_of_known(likelihood: ClassLikelihood, view: _HeldOut) -> Array:

@@ -283,6 +283,18 @@ class ClassMoments(ClassStatistics):
         arrays = (self.classes, self.counts, self.means, self.scatters)
         return ClassMoments(*(array[here] for array in arrays))
 
+    def merged(self, each: int) -> ClassMoments:
+        """The moments of so many neighbouring classes together, numbered from 0."""
+        columns = (self.classes, self.counts, self.means, self.scatters)
+        starts = range(0, len(self.classes), each)
+        parts = [ClassMoments(*(a[i : i + each] for a in columns)).pooled() for i in starts]
+        return ClassMoments(
+            np.arange(len(parts)),
+            np.concatenate([part.counts for part in parts]),
+            np.concatenate([part.means for part in parts]),
+            np.concatenate([part.scatters for part in parts]),
+        )
+
     def pooled(self) -> ClassMoments:
         """The moments of all samples as one class, 0."""
         if len(self.classes) == 1:

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
+from scipy.linalg import qr
 
 from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array, project, reconstruct
+from tenfold.mathematics.moments import ClassMoments
 
 
 def projected(
@@ -67,3 +69,23 @@ def minus_distances(X: Array, projections: Sequence[Array], mean: Array) -> Arra
     Y = projected(X, projections, mean, flat=True)
     squared = np.einsum("ij,ij->i", Y, Y, dtype=np.float64)  # squares of float32 may not fit it
     return np.asarray(-np.sqrt(squared).astype(Y.dtype, copy=False))
+
+
+def span(Y: Array) -> tuple[Array, Array | None]:
+    """The mean of samples, and an orthonormal basis of their span about it if they are few."""
+    origin = Y.mean(axis=0)
+    if len(Y) > Y.shape[1]:
+        return origin, None
+    return origin, qr((Y - origin).T, mode="economic", check_finite=False)[0]
+
+
+def projected_moments(
+    moments: ClassMoments, projections: list[Array], centre: Array | None
+) -> ClassMoments:
+    """The moments of projected samples."""
+    means = projected(moments.means, projections, centre, flat=True)
+    scatters = np.empty((len(means), means.shape[1], means.shape[1]))
+    for c, S in enumerate(moments.scatters):
+        half = projected(S, projections, flat=True)  # (I, d)
+        scatters[c] = projected(np.ascontiguousarray(half.T), projections, flat=True)
+    return ClassMoments(moments.classes, moments.counts, means, scatters)

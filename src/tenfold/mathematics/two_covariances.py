@@ -87,9 +87,18 @@ class PooledMoments:
         mean = max(float(np.trace(self.within)) / (self.degrees_of_freedom * self.size), least)
         return np.maximum(variances, 0.0), axes, mean
 
-    def has_scatter(self) -> bool:
-        """Whether any two samples differ."""
-        return bool(np.trace(self.within) > 0 or self.centred.any())
+    def check_scatter(self) -> None:
+        """Refuse samples that do not vary, or of which no two are of one class."""
+        if self.degrees_of_freedom <= 0:
+            raise ValueError(
+                f"{self.counts.sum():g} sample(s) of {len(self.counts)} classes do not show how "
+                "far samples of one class lie apart; pass two or more of some class (weights are "
+                "counts)"
+            )
+        if not np.trace(self.within) > 0 and not self.centred.any():
+            raise ValueError(
+                "all samples are equal, so no class can be told from another; pass others"
+            )
 
     def is_singular(self) -> bool:
         """Whether there are directions without noise, so that no covariance can be inverted."""

@@ -143,6 +143,43 @@ def check_class_specific(projector: Any, base: type) -> None:
         )
 
 
+def check_projector(projector: Any, base: type) -> None:
+    """A method that learns a subspace, an instance of `base`."""
+    if not isinstance(projector, base):
+        raise ValueError(
+            f"projector is {projector!r}; expected a method such as MPCA() or CMDA(), or None for "
+            "all numbers of a sample"
+        )
+
+
+def check_priors(priors: Any, classes: Array) -> Array:
+    """A probability for each of the classes, in their order; None means that all are equal."""
+    if priors is None:
+        return np.full(len(classes), 1 / len(classes))
+    if isinstance(priors, Mapping):
+        names = {plain(label) for label in priors}
+        known = set(classes.tolist())
+        if names != known:
+            other = sorted(map(str, names ^ known))[:5]
+            raise ValueError(
+                f"priors and the {len(classes)} classes differ in {', '.join(other)}; give every "
+                "class a probability, and no others"
+            )
+        priors = [priors[label] for label in classes.tolist()]
+    values = np.asarray(priors, dtype=float)
+    if values.shape != classes.shape:
+        raise ValueError(
+            f"priors has shape {values.shape}, but there are {len(classes)} classes; pass one "
+            "number per class, in the order of classes_, or a mapping of labels to numbers"
+        )
+    if not (values >= 0).all() or abs(values.sum() - 1) > 1e-6:
+        raise ValueError(
+            f"priors are {values.tolist()}, with the sum {values.sum():g}; expected numbers of 0 "
+            "or more that sum to 1"
+        )
+    return values
+
+
 def check_number(name: str, value: Any, least: float, integer: bool = False) -> Any:
     """A finite number of at least `least`."""
     kind = Integral if integer else Real
