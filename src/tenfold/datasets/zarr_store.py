@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -25,6 +27,7 @@ def load_zarr(
     sample_shape: Sequence[int] | None = None,
     order: Order = "C",
     labelled: bool = True,
+    missing_chunks: Literal["error", "fill"] = "error",
 ) -> TensorDataset:
     """Open a Zarr store; the samples stay on disk and come into memory block by block.
 
@@ -44,11 +47,16 @@ def load_zarr(
         Whether flat rows hold their sample row by row or column by column.
     labelled : bool, default=True
         False opens samples without labels.
+    missing_chunks : {"error", "fill"}, default="error"
+        What a chunk that is not in the store means. "error" refuses the store and names the chunk.
+        "fill" reads the fill value, usually 0; Zarr leaves out such chunks when it writes, unless
+        it is told ``config={"write_empty_chunks": True}``.
 
     Returns
     -------
     TensorDataset
-        X a ``zarr.Array`` of shape (n, I_1, ..., I_K), y in memory.
+        X a ``zarr.Array`` of shape (n, I_1, ..., I_K), or a `FilledStore` with one inside; y in
+        memory.
 
     Examples
     --------
@@ -57,16 +65,20 @@ def load_zarr(
     >>> import numpy as np
     >>> from tenfold.datasets import load_zarr
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "toy.zarr"
-    >>> zarr.save_group(path, X=np.zeros((4, 3, 2)), y=np.array([0, 0, 1, 1]))
+    >>> zarr.save_group(path, X=np.ones((4, 3, 2)), y=np.array([0, 0, 1, 1]))
     >>> load_zarr(path)
     TensorDataset 'toy': 4 samples of 3x2 (float64), 2 classes
     """
     source = existing_path(path, "a Zarr store")
     inside = labelled and labels is None
     options = ArrayOptions(key, label_key, sample_shape, order, labelled=inside)
+    if missing_chunks not in ("error", "fill"):
+        raise ValueError(f'missing_chunks is {missing_chunks!r}; expected "error" or "fill"')
     store = _open(source)
-    read = _from_group if hasattr(store, "arrays") else _from_array
-    data = read(source, store, options)
+    if hasattr(store, "arrays"):
+        data = _from_group(source, store, options, missing_chunks)
+    else:
+        data = _from_array(source, store, options, missing_chunks)
     return replace(data, y=read_labels(labels)) if labelled and labels is not None else data
 
 
@@ -79,23 +91,66 @@ def _open(source: Path) -> Any:
         return zarr.open(source, mode="r")
 
 
-def _from_group(source: Path, group: Any, options: ArrayOptions) -> TensorDataset:
+def _from_group(
+    source: Path, group: Any, options: ArrayOptions, missing_chunks: str
+) -> TensorDataset:
     arrays = dict(group.arrays())
 
     def read(names: list[str]) -> dict[str, Any]:
-        samples, *vectors = names
-        return {samples: arrays[samples]} | {name: np.asarray(arrays[name]) for name in vectors}
+        found = {name: _whole(source, arrays[name], missing_chunks) for name in names}
+        return {n: array if n == names[0] else np.asarray(array[:]) for n, array in found.items()}
 
     return assemble(source, {name: array.shape for name, array in arrays.items()}, read, options)
 
 
-def _from_array(source: Path, array: Any, options: ArrayOptions) -> TensorDataset:
+def _from_array(
+    source: Path, array: Any, options: ArrayOptions, missing_chunks: str
+) -> TensorDataset:
     if options.labelled:
-        raise ValueError(f"{source} is a single array; pass labels=FILE, or labelled=False")
-    X = check_numbers(array, source.name, source)
+        raise ValueError(
+            f"{source} is a single array; pass labels (--labels FILE), or labelled=False"
+        )
+    X = _whole(source, check_numbers(array, source.name, source), missing_chunks)
     return TensorDataset(
         fold_rows(X, options.sample_shape, options.order, source),
         None,
         name=source.stem,
         description=f"Zarr array {source.name}.",
+    )
+
+
+class FilledStore:
+    """A Zarr array whose absent chunks are meant to be the fill value; read like any store."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self.shape, self.dtype, self.ndim = array.shape, array.dtype, array.ndim
+        self.chunks = array.shards or array.chunks
+
+    def __getitem__(self, rows: Any) -> Any:
+        return self.array[rows]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(self.array[...], dtype=dtype)
+
+
+def _whole(source: Path, array: Any, missing_chunks: str) -> Any:
+    """A Zarr array that has all its chunks, or may lack some; else a ValueError that names one."""
+    if missing_chunks == "fill":
+        return FilledStore(array)
+    sizes = array.shards or array.chunks
+    if array.size == 0:
+        return array
+    grid = [range(-(-n // step)) for n, step in zip(array.shape, sizes, strict=True)]
+    place = source / array.path
+    absent = [c for c in product(*grid) if not (place / array.metadata.encode_chunk_key(c)).exists()]
+    if not absent:
+        return array
+    row = absent[0][0] * sizes[0] if sizes else 0
+    rows = f"rows {row} to {min(row + sizes[0], array.shape[0]) - 1}" if sizes else "its value"
+    raise ValueError(
+        f"{source}: {len(absent)} of {prod(map(len, grid))} chunks of array "
+        f"{array.path or source.name!r} are not in the store; the first is "
+        f"{array.metadata.encode_chunk_key(absent[0])} ({rows}); restore them, or if absent chunks "
+        'are meant to be the fill value, pass missing_chunks="fill"'
     )
