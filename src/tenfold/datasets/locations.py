@@ -86,7 +86,11 @@ def reading(source: Path, form: str, *damage: type[Exception]) -> Iterator[None]
     """
     try:
         yield
+    except MemoryError as error:
+        raise MemoryError(f"{source} needs more memory than there is: {error}") from error
     except damage as error:
+        if isinstance(error, ValueError) and str(error).startswith(str(source)):
+            raise  # a complaint of our own, which names the file already
         raise ValueError(f"{source} is not a whole {form}: {error}") from error
 
 

@@ -1,32 +1,26 @@
-"""MATLAB's .mat files: SciPy up to version 7, h5py (imported here only) for version 7.3."""
+"""MATLAB's .mat files of every version."""
 
 from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import scipy.io
 
+from tenfold.datasets.hdf5_file import is_hdf5, opened
 from tenfold.datasets.locations import existing_path, reading
+from tenfold.datasets.mat4_file import Mat4File
+from tenfold.datasets.mat5_file import Mat5File
+from tenfold.datasets.mat73_file import Mat73File
+from tenfold.datasets.mat_values import MatValue, array_shape, as_array, flat_values
 from tenfold.datasets.named_arrays import ArrayOptions, Order, assemble
 from tenfold.datasets.tensor_dataset import TensorDataset
 
-_DAMAGE = (
-    scipy.io.matlab.MatReadError,
-    ValueError,
-    TypeError,
-    LookupError,
-    OSError,
-    RuntimeError,
-    EOFError,
-    zlib.error,
-)
-_HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+_DAMAGE = (ValueError, TypeError, LookupError, OSError, RuntimeError, EOFError, zlib.error)
 
 
 def load_mat(
@@ -75,85 +69,31 @@ def load_mat(
     """
     source = existing_path(path, "a .mat file")
     options = ArrayOptions(key, label_key, sample_shape, order, labelled, sample_axis)
-    return assemble(source, _shapes(source), partial(_arrays, source), options)
+    with mat_values(source) as values:
+        shapes = {name: array_shape(value) for name, value in values.items()}
+        return assemble(source, shapes, partial(mat_arrays, source, values), options)
 
 
-def _shapes(source: Path) -> dict[str, tuple[int, ...]]:
-    with reading(source, ".mat file", *_DAMAGE):
-        return _hdf5_shapes(source) if _is_hdf5(source) else _mat_shapes(source)
+@contextmanager
+def mat_values(source: Path) -> Iterator[dict[str, MatValue]]:
+    """All arrays of a .mat file by name, those of structures as ``name.field``; read on demand."""
+    with reading(source, ".mat file", *_DAMAGE), ExitStack() as stack:
+        if is_hdf5(source):
+            found = Mat73File(source, stack.enter_context(opened(source))).values()
+        else:
+            found = (Mat4File if _is_version_4(source) else Mat5File)(source).values()
+        flat = dict(part for name, value in found for part in flat_values(name, value))
+        yield {name: value for name, value in flat.items() if value.kind != "object"}
 
 
-def _arrays(source: Path, names: list[str]) -> dict[str, Any]:
-    with reading(source, ".mat file", *_DAMAGE):
-        arrays = _hdf5_arrays(source, names) if _is_hdf5(source) else _mat_arrays(source, names)
-    for name, array in arrays.items():
-        if array is None:
-            raise ValueError(
-                f"{source}: array {name!r} has cells that are neither numbers nor text; write the "
-                "labels to a text file, one per line, and pass it to `load` as labels=FILE"
-            )
-    return arrays
+def mat_arrays(
+    source: Path, values: Mapping[str, MatValue], names: list[str]
+) -> dict[str, np.ndarray]:
+    """The arrays of these names."""
+    return {name: as_array(source, name, values[name]) for name in names}
 
 
-def _is_hdf5(source: Path) -> bool:
-    """Version 7.3 is HDF5 behind a block of 512 bytes."""
+def _is_version_4(source: Path) -> bool:
+    """Later versions begin with text; the first number of version 4 has a byte that is zero."""
     with source.open("rb") as file:
-        start = file.read(520)
-    return _HDF5_SIGNATURE in (start[:8], start[512:])
-
-
-def _mat_shapes(source: Path) -> dict[str, tuple[int, ...]]:
-    return {name: tuple(shape) for name, shape, _ in scipy.io.whosmat(source, appendmat=False)}
-
-
-def _mat_arrays(source: Path, names: list[str]) -> dict[str, Any]:
-    arrays = scipy.io.loadmat(source, variable_names=names, appendmat=False)
-    return {name: arrays[name] for name in names}
-
-
-def _hdf5_shapes(source: Path) -> dict[str, tuple[int, ...]]:
-    """MATLAB's shapes; rows of characters count as one text each, as SciPy has it."""
-    h5py = _h5py()
-    with h5py.File(source, "r") as file:
-        return {
-            name: stored.shape[-1:] if _is_text(stored) else stored.shape[::-1]
-            for name, stored in file.items()
-            if isinstance(stored, h5py.Dataset)
-        }
-
-
-def _hdf5_arrays(source: Path, names: list[str]) -> dict[str, Any]:
-    """Arrays with MATLAB's axes, which HDF5 holds in reverse."""
-    with _h5py().File(source, "r") as file:
-        return {name: _opened(file, file[name]) for name in names}
-
-
-def _opened(file: Any, stored: Any) -> np.ndarray | None:
-    """Numbers, texts, or the cells that HDF5 refers to; None where a cell is neither of the two."""
-    array: np.ndarray = stored[()].T
-    if _is_text(stored):
-        codes = np.zeros((1, 0)) if "MATLAB_empty" in stored.attrs else array
-        return np.array(["".join(map(chr, row)) for row in codes])
-    if array.dtype.kind != "O":
-        return array
-    cells = np.empty(array.shape, dtype=object)
-    for place, reference in np.ndenumerate(array):
-        cell = file[reference]
-        if getattr(cell, "dtype", array.dtype).kind == "O":  # a structure, or cells again
-            return None
-        cells[place] = _opened(file, cell)
-    return cells
-
-
-def _is_text(stored: Any) -> bool:
-    return bool(stored.attrs.get("MATLAB_class") == b"char")
-
-
-def _h5py() -> Any:
-    try:
-        import h5py
-    except ImportError as error:
-        raise ImportError(
-            'reading a .mat file of version 7.3 needs h5py: pip install "tenfold[data]"'
-        ) from error
-    return h5py
+        return 0 in file.read(4)
