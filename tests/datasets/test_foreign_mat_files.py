@@ -116,7 +116,10 @@ def mat5(path, *arrays):
     return path
 
 
-GOOD = [array(b"X", X.shape, element(9, X.tobytes("F"))), array(b"y", (6, 1), element(2, bytes(Y.tolist())))]
+GOOD = [
+    array(b"X", X.shape, element(9, X.tobytes("F"))),
+    array(b"y", (6, 1), element(2, bytes(Y.tolist()))),
+]
 FIELDS = element(5, struct.pack("<i", 0)) + element(1, b"")
 
 

@@ -116,7 +116,9 @@ def run_format(form, each, seed, keep):
             done = {case: (word, said) for word, case, said in told if word != "start"}
             started = [case for word, case, _ in told if word == "start"]
             for case in batch[: len(started)]:
-                word, said = done.get(case, ("hang" if status == signal.SIGALRM else "crash", status))
+                word, said = done.get(
+                    case, ("hang" if status == signal.SIGALRM else "crash", status)
+                )
                 counts[word] += 1
                 if word in BROKEN:
                     broken.append((word, case, said))

@@ -146,7 +146,7 @@ def npy_header(data, other, dice):
     head = head[: 10 + spot.start()] + value + head[10 + spot.end() :]
     rest = data[end:]
     change = len(head) - end
-    if 0 < change and rest[1 : 1 + change].strip() == b"":
+    if change > 0 and rest[1 : 1 + change].strip() == b"":
         rest = rest[:1] + rest[1 + change :]
     elif change < 0:
         rest = rest[:1] + b" " * -change + rest[1:]
@@ -175,7 +175,24 @@ def png_chunk(data, other, dice):
     return out
 
 
-CELLS = "1e999 nan inf -1 0x10 1_000 1,5 '' \" é ١ 007 1e20 99999999999999999999 =cmd() \x00".split()
+CELLS = [
+    "1e999",
+    "nan",
+    "inf",
+    "-1",
+    "0x10",
+    "1_000",
+    "1,5",
+    "''",
+    '"',
+    "é",
+    "١",
+    "007",
+    "1e20",
+    "99999999999999999999",
+    "=cmd()",
+    "\x00",
+]
 
 
 def csv_cell(data, other, dice):

@@ -23,6 +23,8 @@ OPTION_OF = {
     "order": "--read order=F",
     "delimiter": "--read delimiter=C",
     "labelled": "--no-labels",
+    "header": "--read header=False",
+    "background": "--read background=1",
     "missing_chunks": "--read missing_chunks=fill",
     "cv": "--folds",
     "ranks": "--ranks",

@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from tenfold.datasets.csv_file import load_csv
-from tenfold.datasets.images import load_image_folder
-from tenfold.datasets.locations import existing_path
+from tenfold.datasets.hdf5 import load_hdf5
+from tenfold.datasets.images import image_files, load_image_folder
+from tenfold.datasets.locations import existing_path, inner_path
 from tenfold.datasets.matlab import load_mat
-from tenfold.datasets.numpy_files import load_npy, load_npz, read_labels
+from tenfold.datasets.numpy_files import load_npy, load_npy_folder, load_npz, npy_files
+from tenfold.datasets.parquet import load_parquet
 from tenfold.datasets.tensor_dataset import TensorDataset
+from tenfold.datasets.tiff import load_tiff
 from tenfold.datasets.zarr_store import load_zarr
 
 _BY_SUFFIX: dict[str, Callable[..., TensorDataset]] = {
@@ -24,8 +27,17 @@ _BY_SUFFIX: dict[str, Callable[..., TensorDataset]] = {
     ".zarr": load_zarr,
     ".csv": load_csv,
     ".tsv": load_csv,
+    ".h5": load_hdf5,
+    ".hdf5": load_hdf5,
+    ".hdf": load_hdf5,
+    ".parquet": load_parquet,
+    ".tif": load_tiff,
+    ".tiff": load_tiff,
 }
-_UNDERSTOOD = "a .npz, .npy, .mat, .csv or .tsv file, a Zarr store, or a folder of images by class"
+_UNDERSTOOD = (
+    "a .npz, .npy, .mat, .csv, .tsv, .h5, .parquet or .tif file, a Zarr store, or a folder of "
+    "images (or .npy files) by class"
+)
 
 
 def load(path: str | os.PathLike[str], *, labels: Any = None, **options: Any) -> TensorDataset:
@@ -38,17 +50,18 @@ def load(path: str | os.PathLike[str], *, labels: Any = None, **options: Any) ->
     ``.npy``                      `load_npy`
     ``.mat``                      `load_mat`
     ``.csv``, ``.tsv``            `load_csv`
+    ``.h5``, ``.hdf5``            `load_hdf5`
+    ``.parquet``                  `load_parquet`
+    ``.tif``, ``.tiff``           `load_tiff`
     Zarr store                    `load_zarr`
+    folder of .npy files          `load_npy_folder`
     other folder                  `load_image_folder`
     ============================= ====================
 
     Parameters
     ----------
     path : path
-        File or folder.
-    labels : array-like of shape (n,), path, str, int or None, default=None
-        The labels, the .npy or text file (one per line) that holds them, or the name of the array
-        or column in the data; None leaves it to the loader to find them.
+        File or folder. ``file::name`` names an array inside, as ``key="name"`` does.
     **options
         Keyword arguments of the loader in the table. One that is None counts as not given.
 
@@ -67,8 +80,14 @@ def load(path: str | os.PathLike[str], *, labels: Any = None, **options: Any) ->
     >>> load(path, key="X")
     TensorDataset 'toy': 4 samples of 3x2 (float64), 2 classes
     """
-    source = existing_path(path, _UNDERSTOOD)
+    place, inner = inner_path(path)
+    source = existing_path(place, _UNDERSTOOD)
     loader = _loader_for(source)
+    given = {name: value for name, value in options.items() if value is not None}
+    if inner is not None and given.setdefault("key", inner) != inner:
+        raise ValueError(
+            f"{source}: the path names {inner} and key names {given['key']}; give one of them"
+        )
     known = list(inspect.signature(loader).parameters)[1:]
     outside = labels is not None and options.get("labelled") is not False
     if labels is not None and not _is_outside(labels):
@@ -104,7 +123,9 @@ def _is_position(name: str, labels: Any) -> bool:
 def _loader_for(source: Path) -> Callable[..., TensorDataset]:
     is_store = any((source / name).exists() for name in ("zarr.json", ".zgroup", ".zarray"))
     if source.is_dir() and not is_store:
-        return load_image_folder
+        return (
+            load_npy_folder if npy_files(source) and not image_files(source) else load_image_folder
+        )
     loader = load_zarr if is_store else _BY_SUFFIX.get(source.suffix.lower())
     if loader is None:
         raise ValueError(f"{source} has a form tenfold does not read; expected {_UNDERSTOOD}")

@@ -18,6 +18,7 @@ from tenfold.datasets.sizes import check_declared, check_memory, n_bytes
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 MOST_NAMES = 100_000
+HDF5_DAMAGE = (ValueError, TypeError, LookupError, OSError, RuntimeError, EOFError, OverflowError)
 
 
 def is_hdf5(source: Path) -> bool:
@@ -127,7 +128,6 @@ def _h5py() -> Any:
         import h5py
     except ImportError as error:
         raise ImportError(
-            "reading HDF5, and .mat files of version 7.3, needs h5py: "
-            'pip install "tenfold[data]"'
+            'reading HDF5, and .mat files of version 7.3, needs h5py: pip install "tenfold[data]"'
         ) from error
     return h5py

@@ -237,7 +237,7 @@ def _check_pixels(image: Any) -> None:
     """Refuse a few bytes that would become gigabytes, before they do."""
     if image.width * image.height > MOST_PIXELS:
         raise ValueError(
-            f"it declares {image.width} x {image.height} pixels; at most {MOST_PIXELS} are read, so "
+            f"it declares {image.width} x {image.height} pixels; at most {MOST_PIXELS} are read; "
             "make it smaller first"
         )
 

@@ -105,3 +105,18 @@ def natural_key(name: str) -> list[tuple[int, int | str]]:
     """
     parts = re.split(r"(\d+)", name.casefold())
     return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts]
+
+
+def inner_path(path: str | os.PathLike[str]) -> tuple[Path, str | None]:
+    """A file, and the name of an array inside, where they are written ``file.h5::/path``.
+
+    Examples
+    --------
+    >>> from tenfold.datasets.locations import inner_path
+    >>> inner_path("faces.h5::/train/X")[1], inner_path("faces.h5")[1]
+    ('/train/X', None)
+    """
+    outer, mark, inner = os.fspath(path).partition("::")
+    if mark and not Path(path).expanduser().exists():
+        return Path(outer), inner or None
+    return Path(path), None

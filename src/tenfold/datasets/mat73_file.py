@@ -60,7 +60,9 @@ class Mat73File:
         if item.size > MOST_CELLS:
             raise ValueError(f"{item.name} declares {item.size} cells; at most {MOST_CELLS}")
         check_dataset(self.source, item)
-        inside = [self._value(self.file[reference], depth + 1) for reference in item[()].T.ravel("F")]
+        inside = [
+            self._value(self.file[reference], depth + 1) for reference in item[()].T.ravel("F")
+        ]
         return MatValue("cells", item.shape[::-1], children=inside)
 
     def _texts(self, item: Any, empty: bool) -> np.ndarray:

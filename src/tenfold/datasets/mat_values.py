@@ -77,15 +77,17 @@ def as_array(source: Path, name: str, value: MatValue) -> np.ndarray:
         return np.asarray(value.read())
     if value.kind != "cells":
         raise ValueError(
-            f"{source}: array {name!r} is an object of a MATLAB class, which tenfold does not read; in "
-            "MATLAB save cellstr(...) of a string array, or double(...) of numbers"
+            f"{source}: array {name!r} is an object of a MATLAB class, which tenfold does not "
+            "read; in MATLAB save cellstr(...) of a string array, or double(...) of numbers"
         )
     cells = [child.read() if child.read is not None else None for child in value.children]
-    if any(cell is None or (child.kind == "text" and np.size(cell) != 1)
-           for cell, child in zip(cells, value.children, strict=True)):
+    if any(
+        cell is None or (child.kind == "text" and np.size(cell) != 1)
+        for cell, child in zip(cells, value.children, strict=True)
+    ):
         raise ValueError(
-            f"{source}: array {name!r} has cells that are neither numbers nor text; write the labels to a "
-            "text file, one per line, and pass labels=FILE (--labels FILE)"
+            f"{source}: array {name!r} has cells that are neither numbers nor text; write the "
+            "labels to a text file, one per line, and pass labels=FILE"
         )
     shapes = {np.shape(cell) for cell in cells}
     numbers = all(child.kind == "numbers" for child in value.children)
@@ -95,10 +97,12 @@ def as_array(source: Path, name: str, value: MatValue) -> np.ndarray:
     if numbers and any(prod(shape) > 1 for shape in shapes):
         shown = ", ".join(sorted("x".join(map(str, shape)) for shape in shapes)[:4])
         raise ValueError(
-            f"{source}: the cells of array {name!r} differ in size ({shown}); bring them to one size first"
+            f"{source}: the cells of array {name!r} differ in size ({shown}); resize them first"
         )
     if any(np.size(cell) != 1 for cell in cells):
-        raise ValueError(f"{source}: array {name!r} has cells that are neither one number nor one text")
+        raise ValueError(
+            f"{source}: array {name!r} has cells that are neither one number nor one text"
+        )
     return _objects(cells)
 
 

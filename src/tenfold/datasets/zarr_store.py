@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -12,10 +11,31 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tenfold.datasets.label_files import read_labels
 from tenfold.datasets.locations import existing_path, reading
-from tenfold.datasets.named_arrays import ArrayOptions, Order, assemble, check_numbers, fold_rows
-from tenfold.datasets.numpy_files import read_labels
+from tenfold.datasets.named_arrays import (
+    ArrayOptions,
+    Order,
+    assemble,
+    check_count,
+    check_numbers,
+    fold_rows,
+)
 from tenfold.datasets.tensor_dataset import TensorDataset
+
+_DAMAGE = (
+    ValueError,
+    TypeError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    EOFError,
+    OverflowError,
+    AttributeError,  # metadata that are JSON, but not what Zarr expects
+    ArithmeticError,
+    NotImplementedError,
+    AssertionError,
+)
 
 
 def load_zarr(
@@ -36,7 +56,8 @@ def load_zarr(
     path : path
         The store: a group with an array of samples and one of labels, or a single array.
     labels : array-like of shape (n,), path or None, default=None
-        Labels that are not in the store; a path names a .npy or a text file, one per line.
+        Labels that are not in the store: one per sample, or a file that holds them (text with one
+        per line, .npy, .npz, .mat, .csv, .h5).
     key : str or None, default=None
         Name of the samples in a group; None when only one array can be meant.
     label_key : str or None, default=None
@@ -70,16 +91,14 @@ def load_zarr(
     TensorDataset 'toy': 4 samples of 3x2 (float64), 2 classes
     """
     source = existing_path(path, "a Zarr store")
-    inside = labelled and labels is None
-    options = ArrayOptions(key, label_key, sample_shape, order, labelled=inside)
+    given = read_labels(labels, label_key) if labelled and labels is not None else None
+    options = ArrayOptions(key, label_key, sample_shape, order, labelled, None, given)
     if missing_chunks not in ("error", "fill"):
         raise ValueError(f'missing_chunks is {missing_chunks!r}; expected "error" or "fill"')
     store = _open(source)
-    if hasattr(store, "arrays"):
-        data = _from_group(source, store, options, missing_chunks)
-    else:
-        data = _from_array(source, store, options, missing_chunks)
-    return replace(data, y=read_labels(labels)) if labelled and labels is not None else data
+    with reading(source, "Zarr store", *_DAMAGE):
+        read = _from_group if hasattr(store, "arrays") else _from_array
+        return read(source, store, options, missing_chunks)
 
 
 def _open(source: Path) -> Any:
@@ -87,7 +106,7 @@ def _open(source: Path) -> Any:
         import zarr
     except ImportError as error:
         raise ImportError('Zarr stores need zarr: pip install "tenfold[data]"') from error
-    with reading(source, "Zarr store", ValueError, KeyError, OSError):
+    with reading(source, "Zarr store", *_DAMAGE):
         return zarr.open(source, mode="r")
 
 
@@ -106,14 +125,19 @@ def _from_group(
 def _from_array(
     source: Path, array: Any, options: ArrayOptions, missing_chunks: str
 ) -> TensorDataset:
-    if options.labelled:
+    if options.labelled and options.labels is None:
         raise ValueError(
             f"{source} is a single array; pass labels (--labels FILE), or labelled=False"
         )
     X = _whole(source, check_numbers(array, source.name, source), missing_chunks)
+    if X.ndim < 2:
+        raise ValueError(f"{source} has shape {X.shape}; expected (n, I_1, ..., I_K)")
+    labels = options.labels if options.labelled else None
+    if labels is not None:
+        check_count(source, X.shape[0], labels)
     return TensorDataset(
         fold_rows(X, options.sample_shape, options.order, source),
-        None,
+        labels,
         name=source.stem,
         description=f"Zarr array {source.name}.",
     )
@@ -143,7 +167,9 @@ def _whole(source: Path, array: Any, missing_chunks: str) -> Any:
         return array
     grid = [range(-(-n // step)) for n, step in zip(array.shape, sizes, strict=True)]
     place = source / array.path
-    absent = [c for c in product(*grid) if not (place / array.metadata.encode_chunk_key(c)).exists()]
+    absent = [
+        c for c in product(*grid) if not (place / array.metadata.encode_chunk_key(c)).exists()
+    ]
     if not absent:
         return array
     row = absent[0][0] * sizes[0] if sizes else 0
