@@ -3,17 +3,19 @@
 import random
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
 
 import h5py
 import mutations as ways
 import numpy as np
 import scipy.io
+from PIL import Image
 
-from tenfold.datasets import load
+from tenfold.datasets import TensorDataset, load
+from tenfold.datasets.images import read_image
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(6, 4, 3))
+FLAT = X.reshape(6, 12).tolist()
 Y = np.array([1, 1, 2, 2, 3, 3])
 WORDS = np.array(["ann", "ann", "bo", "bo", "cy", "cy"])
 
@@ -33,9 +35,10 @@ class Format:
     write: object  # folder -> None; files named 0, 1, ...
     mutations: tuple
     options: dict
+    reader: object = load
 
     def load(self, path):
-        return load(path, **self.options)
+        return self.reader(path, **self.options)
 
     def prepare(self, folder):
         """Write the originals; what each of them holds."""
@@ -110,12 +113,104 @@ def write_mat73(folder):
             file.write(b"MATLAB 7.3 MAT-file".ljust(512))
 
 
-ALL = (ways.anyhow, ways.anyhow, ways.write_a_number)
+def write_hdf5(folder):
+    filters = [{}, {"chunks": (2, 4, 3), "compression": "gzip", "fletcher32": True}]
+    for i, more in enumerate(filters):
+        with h5py.File(folder / f"{i}.h5", "w", libver=("earliest", "latest")[i]) as file:
+            file.create_dataset("train/X", data=X, **more)
+            file["train/y"] = WORDS.tolist()
+            file["also"] = h5py.SoftLink("/train/y")
+
+
+def write_npy(folder):
+    np.save(folder / "0.npy", X)
+    np.save(folder / "1.npy", np.asfortranarray(X.astype("f4")))
+    np.save(folder / "2.npy", (X * 100).astype(">i2"))
+
+
+def write_npz(folder):
+    np.savez(folder / "0.npz", X=X, y=Y)
+    np.savez_compressed(folder / "1.npz", X=X, y=WORDS, pose=np.arange(6))
+
+
+def write_csv(folder):
+    rows = [",".join([word, *map(repr, row)]) for word, row in zip(WORDS, FLAT, strict=True)]
+    names = ",".join(["label", *(f"p{i}" for i in range(12))])
+    (folder / "0.csv").write_text("\n".join([names, *rows]))
+    quoted = [",".join(f'"{cell}"' for cell in row.split(",")) for row in [names, *rows]]
+    (folder / "1.csv").write_text("\r\n".join(quoted))
+
+
+def write_parquet(folder):
+    import pyarrow
+    import pyarrow.parquet
+
+    columns = {f"p{i}": np.array(FLAT)[:, i] for i in range(12)} | {"label": WORDS}
+    for i, more in enumerate([{"compression": "none"}, {"compression": "snappy"}]):
+        table = pyarrow.table(columns)
+        pyarrow.parquet.write_table(table, folder / f"{i}.parquet", **more)
+    lists = pyarrow.table({"X": FLAT, "y": Y})
+    pyarrow.parquet.write_table(lists, folder / "2.parquet", write_page_checksum=True)
+
+
+def write_images(folder):
+    """A folder of one class with one image each."""
+    grey = (rng.random((12, 10)) * 255).astype(np.uint8)
+    colour = (rng.random((12, 10, 3)) * 255).astype(np.uint8)
+    kinds = {
+        "a.png": Image.fromarray(grey),
+        "b.png": Image.fromarray(grey.astype(np.uint16) * 200),
+        "c.png": Image.fromarray(colour).quantize(8),
+        "d.jpg": Image.fromarray(colour),
+        "e.jpg": Image.fromarray(colour).convert("CMYK"),
+        "f.tif": Image.fromarray(grey),
+        "i.gif": Image.fromarray(grey),
+        "j.webp": Image.fromarray(colour),
+        "k.bmp": Image.fromarray(colour),
+        "l.ppm": Image.fromarray(colour),
+    }
+    for name, image in kinds.items():
+        image.save(folder / name)
+    for name, packing in {"g.tif": "tiff_lzw", "h.tif": "tiff_deflate"}.items():
+        Image.fromarray(colour).save(folder / name, compression=packing)
+
+
+def load_one_image(path):
+    return TensorDataset(read_image(path)[None], None)
+
+
+def write_tiff(folder):
+    levels = (rng.random((4, 6, 5)) * 255).astype(np.uint8)
+    for i, packing in enumerate([None, "tiff_lzw", "tiff_deflate", "packbits", "jpeg"]):
+        first, *others = map(Image.fromarray, levels)
+        more = {"compression": packing} if packing else {}
+        first.save(folder / f"{i}.tif", save_all=True, append_images=others, **more)
+
+
+def write_zarr(folder):
+    import zarr
+
+    kinds = [{"zarr_format": 2}, {"zarr_format": 3}, {"zarr_format": 3, "shards": (4, 4, 3)}]
+    for i, kind in enumerate(kinds):
+        group = zarr.open_group(folder / f"{i}.zarr", mode="w", zarr_format=kind["zarr_format"])
+        shards = {"shards": kind["shards"]} if "shards" in kind else {}
+        group.create_array("X", data=X, chunks=(2, 4, 3), **shards)
+        group.create_array("y", data=Y)
+
+
+NUMBERS = (ways.anyhow, ways.anyhow, ways.write_a_number)
 FORMATS = {
     form.name: form
     for form in [
-        Format("mat5", ".mat", write_mat5, (*ALL, ways.inside_mat5, ways.inside_mat5), {}),
-        Format("mat73", ".mat", write_mat73, ALL, {}),
+        Format("npy", ".npy", write_npy, (*NUMBERS, ways.npy_header), {"labels": Y}),
+        Format("npz", ".npz", write_npz, (*NUMBERS, ways.inside_npz, ways.inside_npz), {}),
+        Format("mat5", ".mat", write_mat5, (*NUMBERS, ways.inside_mat5, ways.inside_mat5), {}),
+        Format("mat73", ".mat", write_mat73, NUMBERS, {}),
+        Format("hdf5", ".h5", write_hdf5, NUMBERS, {}),
+        Format("csv", ".csv", write_csv, (ways.anyhow, ways.csv_cell, ways.csv_cell), {}),
+        Format("parquet", ".parquet", write_parquet, NUMBERS, {}),
+        Format("images", ".png", write_images, (*NUMBERS, ways.png_chunk), {}, load_one_image),
+        Format("tiff", ".tif", write_tiff, NUMBERS, {"labelled": False}),
+        Format("zarr", ".zarr", write_zarr, NUMBERS, {}),
     ]
 }
-__all__ = ["FORMATS", "Path"]

@@ -10,11 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tenfold.datasets.label_files import read_labels
-from tenfold.datasets.label_values import as_labels
-from tenfold.datasets.locations import existing_path
-from tenfold.datasets.named_arrays import Order, check_count, fold_rows
-from tenfold.datasets.table_columns import ROW_NUMBER_NAMES, feature_positions, label_position
+from tenfold.datasets.locations import existing_path, short
+from tenfold.datasets.named_arrays import Order
+from tenfold.datasets.table_columns import ROW_NUMBER_NAMES, chosen_columns, rows_dataset
 from tenfold.datasets.tensor_dataset import TensorDataset
 
 MANY = 4  # so many numbers 0, 1, 2, ... in the first row are names that pandas gave
@@ -33,10 +31,7 @@ def load_csv(
 ) -> TensorDataset:
     r"""Read a CSV file with one flat sample per row and a column of labels.
 
-    The first row holds names when none of its cells is a number, or when its numbers are 0, 1, 2,
-    ..., as pandas names columns that have no names; `header` says so where that is not clear. A
-    first column without a name (or "Unnamed: 0"), where R and pandas write row numbers, is left
-    out.
+    A first column without a name, where R and pandas write row numbers, is left out.
 
     Parameters
     ----------
@@ -52,7 +47,8 @@ def load_csv(
     delimiter : str or None, default=None
         What separates cells; None: a tab in .tsv files, else a comma.
     header : bool or None, default=None
-        Whether the first row holds names; None decides as above, and asks in case of doubt.
+        Whether the first row holds names. None: if no cell of it is a number, or its numbers are 0,
+        1, 2, ..., as pandas names columns; in case of doubt this is asked.
     labels : array-like of shape (n,), path or None, default=None
         Labels that are not in this file: one per row, or a file that holds them.
     labelled : bool, default=True
@@ -66,7 +62,6 @@ def load_csv(
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from tenfold.datasets import load_csv
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "toy.csv"
     >>> _ = path.write_text("label,a,b,c,d\nup,1,2,3,4\ndown,5,6,7,8\n")
     >>> data = load_csv(path, sample_shape=(2, 2))
@@ -78,21 +73,10 @@ def load_csv(
     by_name = isinstance(label_column, str) or (inside and label_column is None)
     names, rows = _read_rows(source, delimiter, header, by_name, label_column)
     width = len(names or rows[0].cells)
-    asked = inside or label_column is not None
-    column = label_position(source, label_column, names, width) if asked else None
-    features = feature_positions(source, names, width, column)
+    column, features = chosen_columns(source, label_column, names, width, inside)
     X = np.array([_numbers(source, row, features) for row in rows])
-    y = None
-    if labelled:
-        cells = [row.cells[column] for row in rows] if inside and column is not None else None
-        y = as_labels(cells) if cells is not None else read_labels(labels)
-        check_count(source, len(X), y)
-    return TensorDataset(
-        fold_rows(X, sample_shape, order, source),
-        y,
-        name=source.stem,
-        description=f"Rows of {source.name}.",
-    )
+    given = [row.cells[column] for row in rows] if inside and column is not None else labels
+    return rows_dataset(source, X, given if labelled else None, sample_shape, order)
 
 
 class _Row(NamedTuple):
@@ -139,7 +123,7 @@ def _has_names(
     elif isinstance(label_column, int) and _label_repeats(rows, label_column):
         return False
     raise ValueError(
-        f"{source}: the first row, {', '.join(cells[:6])}, may be names or a sample; pass "
+        f"{source}: the first row, {', '.join(map(short, cells[:6]))}, may be names or a sample; pass "
         "header=True or header=False"
     )
 
@@ -203,7 +187,7 @@ def _numbers(source: Path, row: _Row, columns: list[int]) -> np.ndarray:
         return np.array(cells, dtype=np.float64)
     except ValueError:
         wrong = next(cell for cell in cells if not _is_number(cell))
-        raise ValueError(f"{source}, row {row.line}: {wrong!r} is not a number") from None
+        raise ValueError(f"{source}, row {row.line}: {short(wrong)!r} is not a number") from None
 
 
 def _is_number(cell: str) -> bool:

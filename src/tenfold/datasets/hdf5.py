@@ -61,7 +61,6 @@ def load_hdf5(
     --------
     >>> import pathlib, tempfile
     >>> import h5py, numpy as np
-    >>> from tenfold.datasets import load_hdf5
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "toy.h5"
     >>> with h5py.File(path, "w") as file:
     ...     file["train/X"], file["train/y"] = np.zeros((4, 3, 2)), [0, 0, 1, 1]
@@ -73,13 +72,17 @@ def load_hdf5(
     if key is not None and inner is not None and key.strip("/") != inner.strip("/"):
         raise ValueError(f"{source}: the path names {inner} and key names {key}; give one of them")
     given = read_labels(labels, label_key) if labelled and labels is not None else None
-    wanted, target = _bare(key or inner), _bare(label_key)
-    options = ArrayOptions(wanted, target, sample_shape, order, labelled, sample_axis, given)
+    names = _bare(key or inner), _bare(label_key)
+    options = ArrayOptions(*names, sample_shape, order, labelled, sample_axis, given)
+    return _loaded(source, options)
+
+
+def _loaded(source: Path, options: ArrayOptions) -> TensorDataset:
     with reading(source, "HDF5 file", *HDF5_DAMAGE), opened(source) as file:
         found = datasets(file)
         shapes = {name: tuple(item.shape or ()) for name, item in found.items()}
-        if wanted in shapes and target is None:
-            shapes = _beside(shapes, wanted)
+        if options.key in shapes and options.label_key is None:
+            shapes = _beside(shapes, options.key)
 
         def read(names: list[str]) -> dict[str, np.ndarray]:
             return {name: read_dataset(source, found[name]) for name in names}

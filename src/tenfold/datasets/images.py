@@ -65,7 +65,6 @@ def load_image_folder(
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from tenfold.datasets import load_image_folder
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> for name in ("cat", "dog"):
     ...     (folder / name).mkdir()
@@ -77,14 +76,7 @@ def load_image_folder(
     root = existing_path(path, "a folder of images")
     if not root.is_dir():
         raise NotADirectoryError(f"{root} is not a folder; expected one with a subfolder per class")
-    if labelled:
-        classes = class_folders(root)
-        files = [file for folder in classes for file in class_images(folder)]
-        labels = np.array([file.relative_to(root).parts[0] for file in files])
-    else:
-        files, labels = image_files(root), None
-        if not files:
-            raise ValueError(f"{root} holds no images ({', '.join(sorted(IMAGE_SUFFIXES))})")
+    files, labels = _listed(root, labelled)
     return TensorDataset(
         read_images(files, resize=resize, grey=grey, background=background),
         labels,
@@ -93,6 +85,17 @@ def load_image_folder(
         mode_names=("row", "column") if grey else ("row", "column", "channel"),
         sample_info={"file": np.array([file.relative_to(root).as_posix() for file in files])},
     )
+
+
+def _listed(root: Path, labelled: bool) -> tuple[list[Path], np.ndarray | None]:
+    """The images of a folder and their labels, the names of the subfolders."""
+    if labelled:
+        files = [file for folder in class_folders(root) for file in class_images(folder)]
+        return files, np.array([file.relative_to(root).parts[0] for file in files])
+    files = image_files(root)
+    if not files:
+        raise ValueError(f"{root} holds no images ({', '.join(sorted(IMAGE_SUFFIXES))})")
+    return files, None
 
 
 def class_folders(root: Path) -> list[Path]:

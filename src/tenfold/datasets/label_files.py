@@ -12,7 +12,7 @@ import numpy as np
 from tenfold.datasets.array_names import is_label_name
 from tenfold.datasets.hdf5_file import HDF5_DAMAGE, datasets, is_hdf5, opened, read_dataset
 from tenfold.datasets.label_values import LABEL_NAMES, as_labels
-from tenfold.datasets.locations import existing_path, inner_path, reading
+from tenfold.datasets.locations import existing_path, inner_path, reading, short
 from tenfold.datasets.mat_file import mat_arrays, mat_values
 from tenfold.datasets.mat_values import array_shape
 from tenfold.datasets.named_arrays import Shapes, listing
@@ -119,7 +119,7 @@ def _column(source: Path, rows: list[list[str]], key: str | None) -> list[str]:
     found = [i for i, n in enumerate(names) if (n == key if key else n.lower() in LABEL_NAMES)]
     if len(found) != 1:
         raise ValueError(
-            f"cannot tell which column of {source} holds the labels: it has {', '.join(names[:8])}"
+            f"cannot tell which column of {source} holds the labels: it has {', '.join(map(short, names[:8]))}"
             "; pass label_key=NAME"
         )
     return [row[found[0]] for row in rows[1:]]

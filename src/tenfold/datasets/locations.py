@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 DATA_VARIABLE = "TENFOLD_DATA"
+LONGEST = 300  # characters of what a library says about a damaged file
 
 
 def data_directory(data: str | os.PathLike[str] | None, wanted: str) -> Path:
@@ -91,7 +92,20 @@ def reading(source: Path, form: str, *damage: type[Exception]) -> Iterator[None]
     except damage as error:
         if isinstance(error, ValueError) and str(error).startswith(str(source)):
             raise  # a complaint of our own, which names the file already
-        raise ValueError(f"{source} is not a whole {form}: {error}") from error
+        why = short(str(error), LONGEST)
+        raise ValueError(f"{source} is not a whole {form}: {why}") from error
+
+
+def short(text: str, most: int = 40) -> str:
+    """The beginning of a text that may be too long for a message.
+
+    Examples
+    --------
+    >>> from tenfold.datasets.locations import short
+    >>> short("x" * 50, 5)
+    'xxxxx...'
+    """
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def natural_key(name: str) -> list[tuple[int, int | str]]:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tenfold.datasets.mat_values import MatValue
+from tenfold.datasets.mat_values import MatValue, filled_later
 from tenfold.datasets.sizes import LARGEST_RATIO, check_memory
 
 HEADER_BYTES = 128
@@ -291,29 +291,12 @@ class Mat5File:
         """A sparse matrix; it is filled with its zeros when it is asked for."""
         if len(header.dims) != 2:
             raise ValueError(f"a sparse matrix has {len(header.dims)} axes")
-        n_rows, n_columns = header.dims
         rows = self._vector(_next(header.rest, "rows"), None)
         ends = self._vector(_next(header.rest, "columns"), None)
         stored = _next(header.rest, "numbers")  # logical ones are bytes, whatever their tag says
         logical = header.flags & LOGICAL and len(stored.data) == len(rows)
         data = self._vector(Element(2, stored.data) if logical else stored, None)
-        used = int(ends[-1]) if len(ends) else -1
-        if (
-            len(ends) != n_columns + 1
-            or int(ends[0]) != 0
-            or (np.diff(ends.astype(np.int64)) < 0).any()
-            or not 0 <= used <= min(len(rows), len(data))
-            or (used and not 0 <= int(rows[:used].min()) <= int(rows[:used].max()) < n_rows)
-        ):
-            raise ValueError("the places of a sparse matrix lie outside of it")
-
-        def filled() -> np.ndarray:
-            full = np.zeros(header.dims, dtype=data.dtype)
-            columns = np.repeat(np.arange(n_columns), np.diff(ends.astype(np.int64)))
-            full[rows[:used], columns] = data[:used]
-            return full
-
-        return filled
+        return filled_later(header.dims, rows, ends, data)
 
 
 def _next(elements: Iterator[Element], what: str) -> Element:

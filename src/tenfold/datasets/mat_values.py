@@ -111,3 +111,39 @@ def _objects(cells: Sequence[Any]) -> np.ndarray:
     objects = np.empty(len(cells), dtype=object)
     objects[:] = [np.asarray(cell).ravel()[0] for cell in cells]
     return objects
+
+
+def filled_later(
+    dims: tuple[int, int], rows: np.ndarray, ends: np.ndarray, data: np.ndarray
+) -> Callable[[], np.ndarray]:
+    """A sparse matrix; it is filled with its zeros when it is asked for.
+
+    Parameters
+    ----------
+    dims : (int, int)
+        Its shape.
+    rows : ndarray
+        Row of each number, column by column.
+    ends : ndarray of shape (n_columns + 1,)
+        Where the numbers of each column begin and end.
+    data : ndarray
+        The numbers.
+    """
+    n_rows, n_columns = dims
+    used = int(ends[-1]) if len(ends) else -1
+    counts = np.diff(ends.astype(np.int64))
+    if (
+        len(ends) != n_columns + 1
+        or int(ends[0]) != 0
+        or (counts < 0).any()
+        or not 0 <= used <= min(len(rows), len(data))
+        or (used and not 0 <= int(rows[:used].min()) <= int(rows[:used].max()) < n_rows)
+    ):
+        raise ValueError("the places of a sparse matrix lie outside of it")
+
+    def filled() -> np.ndarray:
+        full = np.zeros(dims, dtype=data.dtype)
+        full[rows[:used].astype(np.int64), np.repeat(np.arange(n_columns), counts)] = data[:used]
+        return full
+
+    return filled

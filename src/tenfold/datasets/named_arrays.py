@@ -13,6 +13,7 @@ import numpy as np
 
 from tenfold.datasets.array_names import is_label_name, parsed_name
 from tenfold.datasets.label_values import as_labels
+from tenfold.datasets.locations import short
 from tenfold.datasets.tensor_dataset import TensorDataset
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -196,6 +197,11 @@ def check_numbers(array: Any, name: str, source: Path) -> Any:
             f"{source}: array {name!r} holds {array.dtype}, not real numbers; choose another with "
             "key=NAME"
         )
+    if 0 in array.shape:
+        raise ValueError(
+            f"{source}: array {name!r} has shape {tuple(array.shape)}, so there are no numbers in "
+            "it; expected at least one sample"
+        )
     return array
 
 
@@ -210,7 +216,7 @@ def check_count(source: Path, n_samples: int, labels: np.ndarray) -> None:
 
 def listing(shapes: Shapes) -> str:
     """Names and shapes for a message, at most twenty."""
-    shown = [f"{name} {tuple(shape)}" for name, shape in list(shapes.items())[:20]]
+    shown = [f"{short(name)} {tuple(shape)}" for name, shape in list(shapes.items())[:20]]
     more = f" and {len(shapes) - 20} more" if len(shapes) > 20 else ""
     return ", ".join(shown) + more or "nothing"
 

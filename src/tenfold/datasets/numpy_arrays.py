@@ -21,6 +21,10 @@ AS_TEXT = "text, y.astype(str), or of numbers"
 
 _DAMAGE = (
     ValueError,
+    TypeError,
+    LookupError,
+    OverflowError,  # NumPy, about sizes beyond 64 bits
+    SyntaxError,
     EOFError,
     OSError,
     RuntimeError,  # zipfile, about methods it does not know

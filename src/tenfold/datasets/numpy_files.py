@@ -188,6 +188,16 @@ def load_npy_folder(
             f"{root} has {len(loose)} .npy files of no class; put the samples of each class into a "
             "subfolder named after the class, name one file, or pass labelled=False"
         )
+    return TensorDataset(
+        fold_rows(_stacked(root, files), sample_shape, order, root),
+        np.array([name.split("/")[0] for name in names]) if labelled else None,
+        name=root.resolve().name,
+        description=f"{len(files)} .npy files from the folder {root.resolve().name}.",
+        sample_info={"file": np.array(names)},
+    )
+
+
+def _stacked(root: Path, files: list[Path]) -> np.ndarray:
     first = map_npy(files[0])
     check_memory(root, f"{len(files)} files", n_bytes((len(files), *first.shape), 8))
     stack = []
@@ -199,13 +209,7 @@ def load_npy_folder(
                 f"{sample.shape}; bring them to one shape"
             )
         stack.append(sample)
-    return TensorDataset(
-        fold_rows(np.stack(stack), sample_shape, order, root),
-        np.array([name.split("/")[0] for name in names]) if labelled else None,
-        name=root.resolve().name,
-        description=f"{len(files)} .npy files from the folder {root.resolve().name}.",
-        sample_info={"file": np.array(names)},
-    )
+    return np.stack(stack)
 
 
 def npy_files(folder: Path) -> list[Path]:

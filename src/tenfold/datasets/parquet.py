@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.datasets.label_files import read_labels
-from tenfold.datasets.label_values import as_labels
 from tenfold.datasets.locations import existing_path, reading
-from tenfold.datasets.named_arrays import Order, check_count, fold_rows
+from tenfold.datasets.named_arrays import Order
 from tenfold.datasets.sizes import check_memory
-from tenfold.datasets.table_columns import feature_positions, label_position
+from tenfold.datasets.table_columns import chosen_columns, rows_dataset
 from tenfold.datasets.tensor_dataset import TensorDataset
 
 
@@ -67,21 +65,10 @@ def load_parquet(
     inside = labelled and labels is None
     table = _read(source)
     names = list(table.column_names)
-    asked = inside or label_column is not None
-    column = label_position(source, label_column, names, len(names)) if asked else None
-    features = feature_positions(source, names, len(names), column)
+    column, features = chosen_columns(source, label_column, names, len(names), inside)
     X = _numbers(source, table, features)
-    y = None
-    if labelled:
-        found = table.column(column).to_pylist() if inside and column is not None else None
-        y = _labels(source, names[column], found) if found is not None else read_labels(labels)
-        check_count(source, len(X), y)
-    return TensorDataset(
-        fold_rows(X, sample_shape, order, source),
-        y,
-        name=source.stem,
-        description=f"Rows of {source.name}.",
-    )
+    given = labels if column is None or not inside else _labels(source, table, column)
+    return rows_dataset(source, X, given if labelled else None, sample_shape, order)
 
 
 def _read(source: Path) -> Any:
@@ -141,13 +128,14 @@ def _lists(source: Path, name: str, column: Any) -> np.ndarray:
         raise ValueError(f"{source}: column {name!r} holds lists of other than numbers") from error
 
 
-def _labels(source: Path, name: str, values: list[Any]) -> np.ndarray:
+def _labels(source: Path, table: Any, column: int) -> list[Any]:
+    name, values = table.column_names[column], table.column(column).to_pylist()
     absent = sum(value is None for value in values)
     if absent:
         raise ValueError(f"{source}: column {name!r} lacks {absent} of {len(values)} labels")
     if not all(isinstance(value, (str, int, float)) for value in values):
         raise ValueError(f"{source}: column {name!r} holds neither texts nor numbers")
-    return as_labels(values)
+    return values
 
 
 def _pyarrow() -> Any:

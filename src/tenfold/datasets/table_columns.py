@@ -2,11 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from tenfold.datasets.label_values import LABEL_NAMES
+import numpy as np
+
+from tenfold.datasets.label_files import read_labels
+from tenfold.datasets.label_values import LABEL_NAMES, as_labels
+from tenfold.datasets.locations import short
+from tenfold.datasets.named_arrays import Order, check_count, fold_rows
+from tenfold.datasets.tensor_dataset import TensorDataset
 
 ROW_NUMBER_NAMES = ("", "Unnamed: 0", "__index_level_0__")  # of a column that R or pandas wrote
+
+
+def chosen_columns(
+    source: Path,
+    label_column: str | int | None,
+    header: list[str] | None,
+    width: int,
+    labels_inside: bool,
+) -> tuple[int | None, list[int]]:
+    """The column of labels, if one is looked for or named, and those of numbers."""
+    asked = labels_inside or label_column is not None
+    column = label_position(source, label_column, header, width) if asked else None
+    return column, feature_positions(source, header, width, column)
+
+
+def rows_dataset(
+    source: Path, X: np.ndarray, labels: Any, sample_shape: Sequence[int] | None, order: Order
+) -> TensorDataset:
+    """Flat rows and their labels (values, a path, or None for none) as a data set."""
+    y = None
+    if labels is not None:
+        y = as_labels(labels) if isinstance(labels, list) else read_labels(labels)
+        check_count(source, len(X), y)
+    return TensorDataset(
+        fold_rows(X, sample_shape, order, source),
+        y,
+        name=source.stem,
+        description=f"Rows of {source.name}.",
+    )
 
 
 def label_position(
@@ -33,7 +70,7 @@ def label_position(
     wanted = LABEL_NAMES if label_column is None else (label_column,)
     found = [i for i, n in enumerate(names) if (n.lower() if label_column is None else n) in wanted]
     if len(found) != 1:
-        shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+        shown = ", ".join(map(short, names[:8])) + (", ..." if len(names) > 8 else "")
         columns = f"columns {shown}" if names else f"{width} columns without names"
         raise ValueError(
             f"cannot tell which column of {source} holds the labels: it has {columns}; pass "
@@ -58,7 +95,7 @@ def feature_positions(
         if names[i].lower() in LABEL_NAMES:
             skip = f"pass label_column={i} (--read label_column={i}) to leave it out"
             raise ValueError(
-                f"{source} has a column {names[i]!r} among the numbers, which is a name of labels; "
+                f"{source} has a column {short(names[i])!r} among the numbers, which is a name of labels; "
                 f"{skip if column is None else 'remove it'}, or rename it if it is a feature"
             )
     return features

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from itertools import product
 from math import prod
 from pathlib import Path
 from typing import Any, Literal
@@ -21,8 +20,10 @@ from tenfold.datasets.named_arrays import (
     check_numbers,
     fold_rows,
 )
+from tenfold.datasets.sizes import check_memory, n_bytes
 from tenfold.datasets.tensor_dataset import TensorDataset
 
+_METADATA = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
 _DAMAGE = (
     ValueError,
     TypeError,
@@ -84,7 +85,6 @@ def load_zarr(
     >>> import pathlib, tempfile
     >>> import zarr
     >>> import numpy as np
-    >>> from tenfold.datasets import load_zarr
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "toy.zarr"
     >>> zarr.save_group(path, X=np.ones((4, 3, 2)), y=np.array([0, 0, 1, 1]))
     >>> load_zarr(path)
@@ -160,23 +160,26 @@ class FilledStore:
 
 def _whole(source: Path, array: Any, missing_chunks: str) -> Any:
     """A Zarr array that has all its chunks, or may lack some; else a ValueError that names one."""
+    codecs = [*(array.filters or ()), *(array.compressors or ())]
+    if any("pickle" in type(codec).__name__.lower() for codec in codecs):
+        raise ValueError(f"{source} holds pickled Python objects, which can run code when opened")
+    sizes = array.shards or array.chunks
+    check_memory(source, "a chunk", n_bytes(sizes, array.dtype.itemsize))
     if missing_chunks == "fill":
         return FilledStore(array)
-    sizes = array.shards or array.chunks
     if array.size == 0:
         return array
-    grid = [range(-(-n // step)) for n, step in zip(array.shape, sizes, strict=True)]
-    place = source / array.path
-    absent = [
-        c for c in product(*grid) if not (place / array.metadata.encode_chunk_key(c)).exists()
-    ]
-    if not absent:
+    grid = [-(-n // step) for n, step in zip(array.shape, sizes, strict=True)]
+    place, key_of = source / array.path, array.metadata.encode_chunk_key
+    cells = (tuple(map(int, np.unravel_index(i, grid))) for i in range(prod(grid)))
+    absent = next((cell for cell in cells if not (place / key_of(cell)).exists()), None)
+    if absent is None:
         return array
-    row = absent[0][0] * sizes[0] if sizes else 0
+    there = sum(file.is_file() and file.name not in _METADATA for file in place.rglob("*"))
+    row = absent[0] * sizes[0] if sizes else 0
     rows = f"rows {row} to {min(row + sizes[0], array.shape[0]) - 1}" if sizes else "its value"
     raise ValueError(
-        f"{source}: {len(absent)} of {prod(map(len, grid))} chunks of array "
-        f"{array.path or source.name!r} are not in the store; the first is "
-        f"{array.metadata.encode_chunk_key(absent[0])} ({rows}); restore them, or if absent chunks "
-        'are meant to be the fill value, pass missing_chunks="fill"'
+        f"{source}: array {array.path or source.name} has {there} of {prod(grid)} "
+        f"chunks; the first that is not in the store is {key_of(absent)} ({rows}); restore it, or "
+        'if absent chunks are meant to be the fill value, pass missing_chunks="fill"'
     )

@@ -329,7 +329,7 @@ def _is_there(store: Any, key: str) -> bool:
     place = store.store_path
     root = getattr(place.store, "root", None)
     if isinstance(root, Path):
-        return (root / place.path / key).exists()
+        return root.joinpath(place.path, key).exists()
     return bool(store.nchunks_initialized >= store.nchunks)
 
 
