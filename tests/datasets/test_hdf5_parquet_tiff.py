@@ -66,6 +66,16 @@ def test_links_to_other_files_are_refused(write, tmp_path):
         load(path)
 
 
+def test_a_heap_at_which_the_library_would_wait_for_ever_is_refused(write):
+    path = write(X=X, y=WORDS)
+    data = bytearray(path.read_bytes())
+    at = data.find(b"GCOL") + 16
+    data[at : at + 16] = bytes(16)  # the first text becomes a gap of no size
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=r"data\.h5 .*heap of texts at byte \d+ has a gap"):
+        load(path)
+
+
 # ── Parquet ─────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -122,8 +122,9 @@ def _has_names(
             return True
     elif isinstance(label_column, int) and _label_repeats(rows, label_column):
         return False
+    shown = ", ".join(map(short, cells[:6]))
     raise ValueError(
-        f"{source}: the first row, {', '.join(map(short, cells[:6]))}, may be names or a sample; pass "
+        f"{source}: the first row, {shown}, may be names or a sample; pass "
         "header=True or header=False"
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from tenfold.datasets.sizes import check_declared, check_memory, n_bytes
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
+HEAP = b"GCOL\1\0\0\0"
 MOST_NAMES = 100_000
 HDF5_DAMAGE = (ValueError, TypeError, LookupError, OSError, RuntimeError, EOFError, OverflowError)
 
@@ -66,6 +68,8 @@ def datasets(file: Any) -> dict[str, Any]:
 def read_dataset(source: Path, stored: Any) -> np.ndarray:
     """The numbers or texts of a dataset, if they lie in this file."""
     check_dataset(source, stored)
+    if stored.dtype.kind == "O":  # texts of any length, which lie in heaps
+        check_heaps(source)
     if _h5py().check_string_dtype(stored.dtype) is not None:
         return np.asarray(stored.asstr("utf-8", "replace")[()])
     return np.asarray(stored[()])
@@ -111,6 +115,26 @@ def check_dataset(source: Path, stored: Any) -> None:
                 f"{source}: {wanted - there} of {wanted} chunks of dataset {name} are not in the "
                 "file, and would be read as its fill value; write the file again"
             )
+
+
+def check_heaps(source: Path) -> None:
+    """Refuse a heap of texts with a gap of no size, at which the HDF5 library waits for ever.
+
+    A heap is ``GCOL``, a version, its size, and objects of 16 bytes and their data; an object
+    with the number 0 is a gap, and its size counts these 16 bytes.
+    """
+    with source.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+        heap = data.find(HEAP)
+        while heap >= 0:
+            length = int.from_bytes(data[heap + 8 : heap + 16], "little")
+            at, end = heap + 16, min(len(data), heap + length)
+            while at + 16 <= end:
+                number = int.from_bytes(data[at : at + 2], "little")
+                size = int.from_bytes(data[at + 8 : at + 16], "little")
+                if not number and size < 16:
+                    raise ValueError(f"the heap of texts at byte {heap} has a gap of {size} bytes")
+                at += size if not number else 16 + size + -size % 8
+            heap = data.find(HEAP, heap + 4)
 
 
 def references(stored: Any) -> bool:

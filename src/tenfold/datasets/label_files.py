@@ -118,9 +118,10 @@ def _column(source: Path, rows: list[list[str]], key: str | None) -> list[str]:
         return labels[1:] if _is_header(labels) else labels
     found = [i for i, n in enumerate(names) if (n == key if key else n.lower() in LABEL_NAMES)]
     if len(found) != 1:
+        shown = ", ".join(map(short, names[:8]))
         raise ValueError(
-            f"cannot tell which column of {source} holds the labels: it has {', '.join(map(short, names[:8]))}"
-            "; pass label_key=NAME"
+            f"cannot tell which column of {source} holds the labels: it has {shown}; "
+            "pass label_key=NAME"
         )
     return [row[found[0]] for row in rows[1:]]
 

@@ -95,7 +95,7 @@ def feature_positions(
         if names[i].lower() in LABEL_NAMES:
             skip = f"pass label_column={i} (--read label_column={i}) to leave it out"
             raise ValueError(
-                f"{source} has a column {short(names[i])!r} among the numbers, which is a name of labels; "
-                f"{skip if column is None else 'remove it'}, or rename it if it is a feature"
+                f"{source} has a column {short(names[i])!r} among the numbers, which is a name "
+                f"of labels; {skip if column is None else 'remove it'}, or rename it if it is a feature"
             )
     return features
