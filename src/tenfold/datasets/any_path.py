@@ -64,6 +64,7 @@ def load(path: str | os.PathLike[str], *, labels: Any = None, **options: Any) ->
         File or folder. ``file::name`` names an array inside, as ``key="name"`` does.
     **options
         Keyword arguments of the loader in the table. One that is None counts as not given.
+        ``label_key`` names the column of labels in a table too.
 
     Returns
     -------
@@ -89,13 +90,8 @@ def load(path: str | os.PathLike[str], *, labels: Any = None, **options: Any) ->
             f"{source}: the path names {inner} and key names {given['key']}; give one of them"
         )
     known = list(inspect.signature(loader).parameters)[1:]
-    outside = labels is not None and options.get("labelled") is not False
-    if labels is not None and not _is_outside(labels):
-        outside, name = False, _label_option(known)
-        options[name] = int(labels) if _is_position(name, labels) else labels
-    elif outside:
-        options["labelled"] = False  # those in the data, which are not wanted
-    given = {name: value for name, value in options.items() if value is not None}
+    if "label_key" in given and "label_column" in known:
+        given["label_column"] = given.pop("label_key")  # of a table, the array is a column
     unknown = [name for name in given if name not in known]
     if unknown:
         raise ValueError(

@@ -94,8 +94,9 @@ def feature_positions(
             raise ValueError(f"{source}: column {i} has no name; give it one, or remove it")
         if names[i].lower() in LABEL_NAMES:
             skip = f"pass label_column={i} (--read label_column={i}) to leave it out"
+            remedy = skip if column is None else "remove it"
             raise ValueError(
-                f"{source} has a column {short(names[i])!r} among the numbers, which is a name "
-                f"of labels; {skip if column is None else 'remove it'}, or rename it if it is a feature"
+                f"{source} has a column {short(names[i])!r} among the numbers, which is a name of "
+                f"labels; {remedy}, or rename it if it is a feature"
             )
     return features
