@@ -72,7 +72,7 @@ def test_a_heap_at_which_the_library_would_wait_for_ever_is_refused(write):
     at = data.find(b"GCOL") + 16
     data[at : at + 16] = bytes(16)  # the first text becomes a gap of no size
     path.write_bytes(data)
-    with pytest.raises(ValueError, match=r"data\.h5 .*heap of texts at byte \d+ has a gap"):
+    with pytest.raises(ValueError, match=r"data\.h5 .*heap of texts at byte \d+ has a gap or"):
         load(path)
 
 

@@ -290,6 +290,13 @@ def test_what_an_archive_cannot_hold_is_refused_before_it_is_allocated(tmp_path)
             load_npz(path, labelled=False)
 
 
+def test_characters_that_do_not_exist_are_refused(npz):
+    labels = np.array(list("aabbcc"))
+    labels.view(np.uint32)[3] = 0x7FFFFFFF
+    with pytest.raises(ValueError, match=r"data\.npz: y: labels hold characters that do not exist"):
+        load_npz(npz(X=X, y=labels))
+
+
 # ── Labels in another file ──────────────────────────────────────────────────────────────────────
 
 
@@ -322,9 +329,11 @@ def test_labels_may_lie_in_another_file(npz, label_file, name):
 
 
 def test_labels_of_another_file_say_which_axis_counts(npz, label_file):
-    data = load_npz(npz(X=np.moveaxis(X, 0, 1)), labels=label_file("y.txt"))
+    data = load_npz(npz(X=np.moveaxis(X, 0, 2)), labels=label_file("y.txt"))
     np.testing.assert_array_equal(data.X, X)
-    assert "axis 1" in data.notes[0]
+    assert "last axis" in data.notes[0]
+    with pytest.raises(ValueError, match="the file of labels has 6 labels; axis 0 must count"):
+        load_npz(npz(X=np.moveaxis(X, 0, 1)), labels=label_file("y.txt"))
 
 
 def test_an_array_of_another_file_can_be_named(npz, label_file):

@@ -118,7 +118,7 @@ def check_dataset(source: Path, stored: Any) -> None:
 
 
 def check_heaps(source: Path) -> None:
-    """Refuse a heap of texts with a gap of no size, at which the HDF5 library waits for ever.
+    """Refuse a heap of texts with a size of 0 or beyond it, at which HDF5 would wait for ever.
 
     A heap is ``GCOL``, a version, its size, and objects of 16 bytes and their data; an object
     with the number 0 is a gap, and its size counts these 16 bytes.
@@ -131,8 +131,10 @@ def check_heaps(source: Path) -> None:
             while at + 16 <= end:
                 number = int.from_bytes(data[at : at + 2], "little")
                 size = int.from_bytes(data[at + 8 : at + 16], "little")
-                if not number and size < 16:
-                    raise ValueError(f"the heap of texts at byte {heap} has a gap of {size} bytes")
+                if (not number and size < 16) or size > length:
+                    raise ValueError(
+                        f"the heap of texts at byte {heap} has a gap or a text of {size} bytes"
+                    )
                 at += size if not number else 16 + size + -size % 8
             heap = data.find(HEAP, heap + 4)
 

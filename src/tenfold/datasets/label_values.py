@@ -9,6 +9,7 @@ import numpy as np
 
 LABEL_NAMES = ("y", "gnd", "label", "labels", "target", "targets", "class", "classes")
 
+LAST_CHARACTER = 0x10FFFF
 EXACT = 2**53  # up to here a float64 holds every whole number
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 
@@ -40,7 +41,7 @@ def as_labels(values: Any) -> np.ndarray:
     else:
         labels = from_one_hot(array)
     if labels.dtype.kind in "SU":
-        labels = np.array([text.strip() for text in labels.astype(str).tolist()], dtype=str)
+        labels = np.array([text.strip() for text in _texts(labels)], dtype=str)
         return labels.astype(np.int64) if all(map(_is_usual_number, labels.tolist())) else labels
     if labels.dtype.kind == "f" and (labels % 1 == 0).all() and (np.abs(labels) <= EXACT).all():
         return labels.astype(np.int64)
@@ -83,6 +84,18 @@ def _opened_cells(cells: np.ndarray) -> np.ndarray:
         ],
         dtype=str,
     )
+
+
+def _texts(labels: np.ndarray) -> list[str]:
+    """Python's texts; a ValueError for bytes that are none, which a damaged file may hold."""
+    if labels.dtype.kind == "S":
+        return [text.decode("utf-8", "strict") for text in labels.tolist()]
+    native = np.ascontiguousarray(labels.astype(labels.dtype.newbyteorder("=")))
+    codes = native.view(np.uint32) if native.dtype.itemsize else np.zeros(1)
+    if native.size and codes.max() > LAST_CHARACTER:
+        raise ValueError("labels hold characters that do not exist; the file is damaged")
+    texts: list[str] = native.tolist()
+    return texts
 
 
 def _is_usual_number(text: str) -> bool:

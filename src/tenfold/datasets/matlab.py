@@ -46,7 +46,7 @@ def load_mat(
         Whether flat rows hold their sample row by row or, as MATLAB does, column by column.
     sample_axis : int or None, default=None
         The axis that counts samples: 2 for a stack of images stored H x W x n. None: axis 0, or the
-        only one as long as the labels; then ``notes`` of the result says so.
+        last one if no other is as long as the labels; then ``notes`` of the result says so.
     labelled : bool, default=True
         False reads samples without labels.
 

@@ -89,13 +89,13 @@ def assemble(
         labels = _labels_of(source, choice.labels, arrays[choice.labels], X.shape[0])
     elif labels is not None:
         check_count(source, X.shape[0], labels)
-    facts = {name: as_labels(arrays[name]) for name in choice.facts}
+    facts = {name: _fact(arrays[name]) for name in choice.facts}
     return TensorDataset(
         fold_rows(X, options.sample_shape, options.order, source),
         labels,
         name=source.stem,
         description=f"Array {choice.samples} of {source.name}.",
-        sample_info={name: fact for name, fact in facts.items() if len(fact) == X.shape[0]},
+        sample_info={n: fact for n, fact in facts.items() if np.shape(fact) == (X.shape[0],)},
         notes=choice.notes,
     )
 
@@ -106,7 +106,7 @@ def choose_arrays(source: Path, shapes: Shapes, options: ArrayOptions) -> ArrayC
     Samples are the only array with more than one axis longer than 1 that is not named as labels.
     Labels are the only array called one of `LABEL_NAMES` (of the same set, where names end in train
     or test), or else the only vector with one value per sample. Samples are counted by axis 0,
-    or by the only axis that is as long as the labels.
+    or by the last axis if no other is as long as the labels.
 
     Parameters
     ----------
@@ -199,8 +199,8 @@ def check_numbers(array: Any, name: str, source: Path) -> Any:
         )
     if 0 in array.shape:
         raise ValueError(
-            f"{source}: array {name!r} has shape {tuple(array.shape)}, so there are no numbers in "
-            "it; expected at least one sample"
+            f"{source} holds no samples: array {name!r} has shape {tuple(array.shape)}; expected "
+            "at least one sample of at least one number"
         )
     return array
 
@@ -219,6 +219,14 @@ def listing(shapes: Shapes) -> str:
     shown = [f"{short(name)} {tuple(shape)}" for name, shape in list(shapes.items())[:20]]
     more = f" and {len(shapes) - 20} more" if len(shapes) > 20 else ""
     return ", ".join(shown) + more or "nothing"
+
+
+def _fact(values: Any) -> np.ndarray | None:
+    """A vector beside the samples; None where it is not one after all."""
+    try:
+        return as_labels(values)
+    except ValueError:
+        return None
 
 
 def _labels_of(source: Path, name: str, values: Any, n_samples: int) -> np.ndarray:
@@ -301,12 +309,13 @@ def _choose_axis(
     axis = 0 if asked is None else asked
     if not counts or axis in fits:
         return axis, ()
-    if asked is None and len(fits) == 1:
+    last = len(shape) - 1
+    if asked is None and fits == [last]:
         note = (
-            f"samples lie along axis {fits[0]} of {name} {tuple(shape)}, the only one as long as "
-            f"the labels ({shape[fits[0]]})"
+            f"samples lie along the last axis of {name} {tuple(shape)}, the only one as long as "
+            f"the labels ({shape[last]})"
         )
-        return fits[0], (note,)
+        return last, (note,)
     count = " or ".join(map(str, sorted(counts)))
     raise ValueError(
         f"{source}: {name} {tuple(shape)} has {shape[axis]} samples along axis {axis}, but "

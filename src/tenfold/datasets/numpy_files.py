@@ -57,8 +57,8 @@ def load_npz(
     order : {"C", "F"}, default="C"
         Whether flat rows hold their sample row by row or column by column.
     sample_axis : int or None, default=None
-        The axis that counts samples. None: axis 0, or the only one as long as the labels; then
-        ``notes`` of the result says so.
+        The axis that counts samples. None: axis 0, or the last one if no other is as long as the
+        labels; then ``notes`` of the result says so.
     labelled : bool, default=True
         False reads samples without labels.
 
