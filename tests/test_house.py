@@ -121,8 +121,8 @@ def test_every_edge_library_has_one_home():
     # Bars run inside estimators, tables are drawn by the command line alone. Parquet is read as
     # data and written as scores.
     assert {package: home for package, home in homes.items() if len(home) != 1} == {
-        "rich": ["tenfold.system.progress", "tenfold.cli.outcome"],
-        "pyarrow": ["tenfold.datasets.parquet", "tenfold.cli.score_files"],
+        "rich": ["tenfold.system.progress", "tenfold.cli.output"],
+        "pyarrow": ["tenfold.datasets.parquet", "tenfold.cli.score"],
     }
 
 

@@ -71,12 +71,36 @@ def test_one_name_for_one_option(loader):
 
 def test_options_of_the_command_line_are_named_as_parameters():
     loaders = [any_path.load_image_folder, *any_path._BY_SUFFIX.values()]
-    options = {name for f in loaders for name in list(inspect.signature(f).parameters)[1:]}
-    assert options - set(OPTION_OF) == set()
+    parameters = {name for f in loaders for name in list(inspect.signature(f).parameters)[1:]}
+    options = {field.name for field in fields(DataOptions)} - {"no_labels", "rows", "read"}
+    assert options - parameters == set()
 
 
-def test_labels_are_named_in_one_way_in_arrays_and_tables(folder):
-    text = (folder / "data.csv").read_text()
-    (folder / "who.csv").write_text(text.replace("label", "who"))
-    assert load(folder / "who.csv", label_key="who").y.tolist() == Y.tolist()
-    assert load(folder / "data.npz", label_key="y").y.tolist() == Y.tolist()
+@pytest.mark.parametrize("labels", ["labels.txt", Y.tolist(), Y])
+@pytest.mark.parametrize("name", ["data.npz", "data.npy", "data.MAT", "store"])
+def test_labels_may_come_from_outside_the_data(folder, name, labels):
+    given = folder / labels if isinstance(labels, str) else labels
+    assert load(folder / name, labels=given).y.tolist() == Y.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "labels"),
+    [("data.npz", "y"), ("data.MAT", "y"), ("store", "y"), ("data.csv", "label")],
+)
+def test_labels_may_be_named(folder, name, labels):
+    assert load(folder / name, labels=labels).y.tolist() == Y.tolist()
+
+
+@pytest.mark.parametrize("column", ["0", 0, -7])
+def test_a_column_of_labels_may_be_a_position(folder, column):
+    text = (folder / "data.csv").read_text().partition("\n")[2]
+    (folder / "data.csv").write_text(text)
+    assert load(folder / "data.csv", labels=column).y.tolist() == Y.tolist()
+
+
+def test_labels_of_a_folder_may_come_from_a_file(image_folder, tmp_path):
+    (tmp_path / "labels.txt").write_text("\n".join("aabbcc"))
+    assert load(image_folder, labels=tmp_path / "labels.txt").y.tolist() == list("aabbcc")
+    (tmp_path / "labels.txt").write_text("\n".join("aabbc"))
+    with pytest.raises(ValueError, match="has 6 samples, but there are 5 labels"):
+        load(image_folder, labels=tmp_path / "labels.txt")

@@ -59,7 +59,7 @@ def test_several_tensors_are_listed_and_key_asked_for(npz):
     path = npz(X=X, other=X, y=Y)
     with pytest.raises(ValueError, match="several arrays") as error:
         load_npz(path)
-    assert "X (6, 4, 3), other (6, 4, 3); pass key=NAME (--key NAME)" in str(error.value)
+    assert "X (6, 4, 3), other (6, 4, 3); pass key=NAME" in str(error.value)
     assert str(path) in str(error.value)
     assert load_npz(path, key="other").X.shape == X.shape
 

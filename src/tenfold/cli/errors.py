@@ -10,40 +10,6 @@ EXPECTED = (ValueError, OSError, ImportError, MemoryError, RuntimeError, Keyboar
 
 DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
-# The library speaks of keyword arguments; here they are options.
-OPTION_OF = {
-    "key": "--key",
-    "label_key": "--labels",
-    "label_column": "--labels",
-    "labels": "--labels",
-    "sample_shape": "--shape",
-    "sample_axis": "--read sample_axis=N",
-    "resize": "--resize",
-    "grey": "--read grey=False",
-    "order": "--read order=F",
-    "delimiter": "--read delimiter=C",
-    "labelled": "--no-labels",
-    "header": "--read header=False",
-    "background": "--read background=1",
-    "missing_chunks": "--read missing_chunks=fill",
-    "cv": "--folds",
-    "ranks": "--ranks",
-    "ridge": "--ridge",
-    "shrinkage": "--shrinkage",
-    "positive": "--positive",
-    "false_accept_rate": "--false-accept-rate",
-    "data": "--data",
-}
-
-PHRASES = {
-    r"labelled=False": "--no-labels",
-    r"a file that save wrote": "a file that tenfold fit wrote",
-    r"\('absolute', number\)": "absolute:NUMBER",
-    r" \(data\) there": " there; say where with --data",
-    r"np\.\w+\(([^()]*)\)": r"\1",  # a label as NumPy shows it
-    r"^Input X contains (NaN|infinity).*": r"the samples hold \1; fill or leave out such samples",
-}
-
 
 class BadInput(ValueError):
     """Input that a command cannot work with; the message says what to do."""

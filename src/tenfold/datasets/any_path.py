@@ -12,8 +12,10 @@ from typing import Any
 from tenfold.datasets.csv_file import load_csv
 from tenfold.datasets.hdf5 import load_hdf5
 from tenfold.datasets.images import image_files, load_image_folder
+from tenfold.datasets.label_files import read_labels
 from tenfold.datasets.locations import existing_path, inner_path
 from tenfold.datasets.matlab import load_mat
+from tenfold.datasets.named_arrays import check_count
 from tenfold.datasets.numpy_files import load_npy, load_npy_folder, load_npz, npy_files
 from tenfold.datasets.parquet import load_parquet
 from tenfold.datasets.tensor_dataset import TensorDataset
@@ -62,9 +64,11 @@ def load(path: str | os.PathLike[str], *, labels: Any = None, **options: Any) ->
     ----------
     path : path
         File or folder. ``file::name`` names an array inside, as ``key="name"`` does.
+    labels : array-like of shape (n,), path, str, int or None, default=None
+        The labels, the file that holds them (text with one per line, .npy, .npz, .mat, .csv, .h5),
+        or the name of the array or column in the data; None leaves it to the loader to find them.
     **options
         Keyword arguments of the loader in the table. One that is None counts as not given.
-        ``label_key`` names the column of labels in a table too.
 
     Returns
     -------
@@ -84,14 +88,21 @@ def load(path: str | os.PathLike[str], *, labels: Any = None, **options: Any) ->
     place, inner = inner_path(path)
     source = existing_path(place, _UNDERSTOOD)
     loader = _loader_for(source)
+    known = list(inspect.signature(loader).parameters)[1:]
     given = {name: value for name, value in options.items() if value is not None}
     if inner is not None and given.setdefault("key", inner) != inner:
         raise ValueError(
             f"{source}: the path names {inner} and key names {given['key']}; give one of them"
         )
-    known = list(inspect.signature(loader).parameters)[1:]
-    if "label_key" in given and "label_column" in known:
-        given["label_column"] = given.pop("label_key")  # of a table, the array is a column
+    beside = None
+    if labels is not None and not _is_outside(labels):
+        name = _label_option(known)
+        given[name] = int(labels) if _is_position(name, labels) else labels
+    elif labels is not None and given.get("labelled", True):
+        if "labels" in known:
+            given["labels"] = labels
+        else:  # a folder, which names its classes itself
+            beside, given["labelled"] = read_labels(labels), False
     unknown = [name for name in given if name not in known]
     if unknown:
         raise ValueError(
@@ -99,12 +110,17 @@ def load(path: str | os.PathLike[str], *, labels: Any = None, **options: Any) ->
             f"its options are {', '.join(known)}"
         )
     data = loader(source, **given)
-    return replace(data, y=read_labels(labels)) if outside else data
+    if beside is None:
+        return data
+    check_count(source, len(data), beside)
+    return replace(data, y=beside)
 
 
 def _is_outside(labels: Any) -> bool:
     """Whether labels are not a name in the data, but an array or a file."""
-    return Path(labels).is_file() if isinstance(labels, str) else not isinstance(labels, int)
+    if isinstance(labels, str):
+        return inner_path(labels)[0].expanduser().is_file()
+    return not isinstance(labels, int)
 
 
 def _label_option(known: list[str]) -> str:

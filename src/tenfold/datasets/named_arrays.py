@@ -210,7 +210,7 @@ def check_count(source: Path, n_samples: int, labels: np.ndarray) -> None:
     if len(labels) != n_samples:
         raise ValueError(
             f"{source} has {n_samples} samples, but there are {len(labels)} labels; give one label "
-            "per sample, or say with sample_axis which axis counts samples"
+            "per sample, or pass sample_axis=N, the axis that counts samples"
         )
 
 
@@ -263,7 +263,7 @@ def _choose_samples(source: Path, shapes: Shapes, vectors: set[str], key: str | 
         )
     raise ValueError(
         f"{source} holds several arrays that could be the samples: {listing(tensors)}; pass "
-        "key=NAME (--key NAME)"
+        "key=NAME"
     )
 
 
@@ -319,8 +319,8 @@ def _choose_axis(
     count = " or ".join(map(str, sorted(counts)))
     raise ValueError(
         f"{source}: {name} {tuple(shape)} has {shape[axis]} samples along axis {axis}, but "
-        f"{labels or 'the file of labels'} has {count} labels; axis 0 must count samples, or say "
-        "which with sample_axis"
+        f"{labels or 'the file of labels'} has {count} labels; axis 0 must count samples, or pass "
+        "sample_axis=N"
     )
 
 

@@ -93,7 +93,7 @@ def feature_positions(
         if not names[i]:
             raise ValueError(f"{source}: column {i} has no name; give it one, or remove it")
         if names[i].lower() in LABEL_NAMES:
-            skip = f"pass label_column={i} (--read label_column={i}) to leave it out"
+            skip = f"pass label_column={i} to leave it out"
             remedy = skip if column is None else "remove it"
             raise ValueError(
                 f"{source} has a column {short(names[i])!r} among the numbers, which is a name of "

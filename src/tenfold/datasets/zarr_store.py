@@ -126,9 +126,7 @@ def _from_array(
     source: Path, array: Any, options: ArrayOptions, missing_chunks: str
 ) -> TensorDataset:
     if options.labelled and options.labels is None:
-        raise ValueError(
-            f"{source} is a single array; pass labels (--labels FILE), or labelled=False"
-        )
+        raise ValueError(f"{source} is a single array; pass labels=FILE, or labelled=False")
     X = _whole(source, check_numbers(array, source.name, source), missing_chunks)
     if X.ndim < 2:
         raise ValueError(f"{source} has shape {X.shape}; expected (n, I_1, ..., I_K)")
