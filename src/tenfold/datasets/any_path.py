@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tenfold.datasets.csv_file import load_csv
 from tenfold.datasets.hdf5 import load_hdf5
 from tenfold.datasets.images import image_files, load_image_folder
@@ -94,26 +96,37 @@ def load(path: str | os.PathLike[str], *, labels: Any = None, **options: Any) ->
         raise ValueError(
             f"{source}: the path names {inner} and key names {given['key']}; give one of them"
         )
-    beside = None
-    if labels is not None and not _is_outside(labels):
-        name = _label_option(known)
-        given[name] = int(labels) if _is_position(name, labels) else labels
-    elif labels is not None and given.get("labelled", True):
-        if "labels" in known:
-            given["labels"] = labels
-        else:  # a folder, which names its classes itself
-            beside, given["labelled"] = read_labels(labels), False
+    beside = _place_labels(labels, given, known)
+    _check_known(source, loader.__name__, given, known)
+    data = loader(source, **given)
+    if beside is not None:
+        check_count(source, len(data), beside)
+        data = replace(data, y=beside)
+    return data
+
+
+def _check_known(source: Path, loader: str, given: dict[str, Any], known: list[str]) -> None:
     unknown = [name for name in given if name not in known]
     if unknown:
         raise ValueError(
-            f"{', '.join(unknown)} does not apply to {source}, which is read by {loader.__name__}; "
-            f"its options are {', '.join(known)}"
+            f"{', '.join(unknown)} does not apply to {source}, which is read by {loader}; its "
+            f"options are {', '.join(known)}"
         )
-    data = loader(source, **given)
-    if beside is None:
-        return data
-    check_count(source, len(data), beside)
-    return replace(data, y=beside)
+
+
+def _place_labels(labels: Any, given: dict[str, Any], known: list[str]) -> np.ndarray | None:
+    """Add labels to the options that are given; those of a folder are read, and come back."""
+    if labels is None:
+        return None
+    if not _is_outside(labels):
+        name = _label_option(known)
+        given[name] = int(labels) if _is_position(name, labels) else labels
+    elif given.get("labelled", True):
+        if "labels" not in known:  # a folder, which names its classes itself
+            given["labelled"] = False
+            return read_labels(labels)
+        given["labels"] = labels
+    return None
 
 
 def _is_outside(labels: Any) -> bool:
