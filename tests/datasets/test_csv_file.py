@@ -54,10 +54,18 @@ def test_a_first_row_that_may_be_names_or_a_sample_is_asked_about(write):
 def test_a_file_without_names_keeps_its_first_row(write):
     again = write("0,1,ann\n5,6,bo\n7,8,ann\n")
     assert load_csv(again, label_column=-1).y.tolist() == ["ann", "bo", "ann"]
-    path = write("5.1,3.5,y\n4.9,3.0,n\n")  # labels yes and no, not a column called y
+    path = write("5.1,3.5,y\n4.9,3.0,n\n5.0,3.1,y\n")  # labels yes and no, no column called y
     with pytest.raises(ValueError, match="3 columns without names; pass label_column"):
         load_csv(path)
-    assert load_csv(path, label_column=-1).y.tolist() == ["y", "n"]
+    assert load_csv(path, label_column=-1).y.tolist() == ["y", "n", "y"]
+    with pytest.raises(ValueError, match=r"first row, 5\.1, 3\.5, y, may be names or a sample"):
+        load_csv(write("5.1,3.5,y\n4.9,3.0,n\n"))
+
+
+def test_names_may_be_numbers(write):
+    path = write("label,400.5,410\nann,1,2\nbo,3,4\n")  # wavelengths
+    assert load_csv(path).y.tolist() == ["ann", "bo"]
+    assert load_csv(path, label_column="label").X.tolist() == [[1, 2], [3, 4]]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tenfold.datasets.label_values import LABEL_NAMES
 from tenfold.datasets.locations import existing_path, short
 from tenfold.datasets.named_arrays import Order
 from tenfold.datasets.table_columns import ROW_NUMBER_NAMES, chosen_columns, rows_dataset
@@ -114,14 +115,18 @@ def _has_names(
     counted = numbers == [str(i) for i in range(len(numbers))]
     if not numbers or any(cell.strip() in ROW_NUMBER_NAMES for cell in cells[:1]):
         return True
-    if not counted:  # 5.1,3.5,y is a sample, even if labels are called y
-        return isinstance(label_column, str) and label_column in map(str.strip, cells)
-    if by_name or len(numbers) >= MANY:
-        repeated = _label_repeats(rows, label_column)
-        if not repeated:
-            return True
-    elif isinstance(label_column, int) and _label_repeats(rows, label_column):
+    if isinstance(label_column, str):
+        return True  # labels are found by name, so there must be names
+    column = label_column if isinstance(label_column, int) else _named_labels(cells)
+    repeated = column is not None and _repeats(rows, column)
+    if not counted:  # 400,410,label are names; 5.1,3.5,y is a sample if y comes again
+        sure = repeated or not by_name or column is None
+        if sure or cells[column].strip().lower() != "y":
+            return not sure
+    elif repeated:
         return False
+    elif by_name or len(numbers) >= MANY:
+        return True
     shown = ", ".join(map(short, cells[:6]))
     raise ValueError(
         f"{source}: the first row, {shown}, may be names or a sample; pass "
@@ -129,15 +134,19 @@ def _has_names(
     )
 
 
-def _label_repeats(rows: list[_Row], label_column: str | int | None) -> bool:
+def _named_labels(cells: list[str]) -> int | None:
+    """Position of the only cell that is a name of labels."""
+    found = [i for i, cell in enumerate(cells) if cell.strip().lower() in LABEL_NAMES]
+    return found[0] if len(found) == 1 else None
+
+
+def _repeats(rows: list[_Row], column: int) -> bool:
     """Whether the text in the column of labels occurs again below, as a label would."""
-    if not isinstance(label_column, int) or not -len(rows[0].cells) <= label_column < len(
-        rows[0].cells
-    ):
+    first = rows[0].cells
+    if not -len(first) <= column < len(first) or _is_number(first[column]):
         return False
-    first = rows[0].cells[label_column]
-    below = (row.cells for row in rows[1:] if len(row.cells) == len(rows[0].cells))
-    return not _is_number(first) and any(cells[label_column] == first for cells in below)
+    below = (row.cells for row in rows[1:] if len(row.cells) == len(first))
+    return any(cells[column] == first[column] for cells in below)
 
 
 def _rows(source: Path, delimiter: str | None) -> Iterator[_Row]:
