@@ -17,7 +17,7 @@ ORDINARY := -m "not realdata and not slow and not browser and not big and not cl
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help setup setup-docs setup-neural demo test test-realdata test-slow test-cluster test-browser test-oldest \
-	lint types format docs test-docs tables bench big dist constraints clean
+	lint types format docs test-docs tables hostile bench big dist constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -91,6 +91,9 @@ test-slow: $(VENV)/stamps/test ## the tests that take more than ten seconds each
 
 test-browser: $(VENV)/stamps/browser ## the report in Chromium, which must be installed
 	$(PYTEST) -m browser $(ARGS) tests/browser
+
+hostile: $(VENV)/stamps/test ## damaged files of every format; ARGS="--each 20000" takes an hour
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/fuzz/hostile_files.py $(ARGS)
 
 test-cluster: $(VENV)/stamps/test ## the tests on two worker processes, some of which are killed
 	$(PYTEST) -n 0 -m cluster $(ARGS)

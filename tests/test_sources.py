@@ -246,10 +246,10 @@ def test_a_store_of_anything_else_is_refused(store, message):
 UNDER_A_LIMIT = """
     import resource, sys
     import numpy as np
-    import zarr
     from tenfold import MCSDA
+    from tenfold.datasets import load_zarr
 
-    store = zarr.open_array(sys.argv[1], mode="r")
+    store = load_zarr(sys.argv[1], labelled=False, missing_chunks="fill").X
     y = np.arange(store.shape[0]) % 2
     limit = 500 * 2**20  # the libraries alone take a good part of it
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))

@@ -136,7 +136,7 @@ CASES = {
     "too few labels": (
         too_few_labels,
         ("fit", "faces.npy", "--labels", "labels.txt", *FIT),
-        ["(3,)", "4 samples"],
+        ["3 labels", "4 samples"],
     ),
     "labels of another number": (
         other_number_of_labels,

@@ -45,15 +45,13 @@ def test_a_folder_of_images(image_folder):
 def test_an_option_of_another_form_is_refused_with_those_that_apply(folder):
     with pytest.raises(ValueError, match=r"resize does not apply to .*data\.npz") as error:
         load(folder / "data.npz", resize=(3, 3), labels=None)
-    assert "its options are key, label_key, sample_shape, order, sample_axis" in str(error.value)
+    assert "its options are key, label_key, labels, sample_shape, order" in str(error.value)
 
 
 def test_what_is_not_understood_is_answered_with_what_is(folder):
-    (folder / "data.parquet").write_bytes(b"PAR1")
-    with pytest.raises(
-        ValueError, match=r"data\.parquet has a form tenfold does not read"
-    ) as error:
-        load(folder / "data.parquet")
+    (folder / "data.xls").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"data\.xls has a form tenfold does not read") as error:
+        load(folder / "data.xls")
     assert ".npz, .npy, .mat, .csv" in str(error.value)
 
 
@@ -66,7 +64,7 @@ def test_a_wrong_path_is_answered_with_what_is_understood(folder):
     "loader", sorted(set(any_path._BY_SUFFIX.values()), key=lambda f: f.__name__)
 )
 def test_one_name_for_one_option(loader):
-    shared = {"sample_shape": None, "labelled": True}
+    shared = {"labels": None, "labelled": True}
     parameters = inspect.signature(loader).parameters
     assert {name: parameters[name].default for name in shared} == shared
 
@@ -98,3 +96,11 @@ def test_a_column_of_labels_may_be_a_position(folder, column):
     text = (folder / "data.csv").read_text().partition("\n")[2]
     (folder / "data.csv").write_text(text)
     assert load(folder / "data.csv", labels=column).y.tolist() == Y.tolist()
+
+
+def test_labels_of_a_folder_may_come_from_a_file(image_folder, tmp_path):
+    (tmp_path / "labels.txt").write_text("\n".join("aabbcc"))
+    assert load(image_folder, labels=tmp_path / "labels.txt").y.tolist() == list("aabbcc")
+    (tmp_path / "labels.txt").write_text("\n".join("aabbc"))
+    with pytest.raises(ValueError, match="has 6 samples, but there are 5 labels"):
+        load(image_folder, labels=tmp_path / "labels.txt")

@@ -38,9 +38,50 @@ def test_labels_by_another_name(write):
     assert load_csv(write("who,a\nann,1\nbo,2\n"), label_column="who").y.tolist() == ["ann", "bo"]
 
 
-@pytest.mark.parametrize("names", ["0,1,who", "a,b,who"])
+@pytest.mark.parametrize("names", ["0,1,2,3,who", "a,b,c,d,who", ",0,1,2,who"])
 def test_a_row_of_names_is_not_a_sample(write, names):
-    assert len(load_csv(write(f"{names}\n5,6,ann\n"), label_column=-1)) == 1
+    assert len(load_csv(write(f"{names}\n5,6,7,8,ann\n"), label_column=-1)) == 1
+
+
+def test_a_first_row_that_may_be_names_or_a_sample_is_asked_about(write):
+    path = write("0,1,ann\n5,6,bo\n")
+    with pytest.raises(ValueError, match=r"first row, 0, 1, ann, may be names or a sample; pass"):
+        load_csv(path, label_column=-1)
+    assert load_csv(path, label_column=-1, header=False).y.tolist() == ["ann", "bo"]
+    assert load_csv(path, label_column=-1, header=True).y.tolist() == ["bo"]
+
+
+def test_a_file_without_names_keeps_its_first_row(write):
+    again = write("0,1,ann\n5,6,bo\n7,8,ann\n")
+    assert load_csv(again, label_column=-1).y.tolist() == ["ann", "bo", "ann"]
+    path = write("5.1,3.5,y\n4.9,3.0,n\n5.0,3.1,y\n")  # labels yes and no, no column called y
+    with pytest.raises(ValueError, match="3 columns without names; pass label_column"):
+        load_csv(path)
+    assert load_csv(path, label_column=-1).y.tolist() == ["y", "n", "y"]
+    with pytest.raises(ValueError, match=r"first row, 5\.1, 3\.5, y, may be names or a sample"):
+        load_csv(write("5.1,3.5,y\n4.9,3.0,n\n"))
+
+
+def test_names_may_be_numbers(write):
+    path = write("label,400.5,410\nann,1,2\nbo,3,4\n")  # wavelengths
+    assert load_csv(path).y.tolist() == ["ann", "bo"]
+    assert load_csv(path, label_column="label").X.tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["007", "7", "07"],
+        ["1", "1.0", "01"],
+        ["12345678901234567890", "12345678901234567891"],
+        ["1e20", "2e20"],
+        ["+1", "1"],
+        ["٣", "3"],
+    ],
+)
+def test_labels_that_are_not_the_usual_way_to_write_a_number_stay_text(write, labels):
+    rows = "".join(f"{label},{i}\n" for i, label in enumerate(labels))
+    assert load_csv(write("label,a\n" + rows)).y.tolist() == labels
 
 
 def test_a_row_of_numbers_is_a_sample(write):

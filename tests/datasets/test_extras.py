@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 import scipy.io
 
-from tenfold.datasets import load_faces_subset, load_image_folder, load_mat, load_zarr, with_hog
+from tenfold.datasets import (
+    load_faces_subset,
+    load_hdf5,
+    load_image_folder,
+    load_mat,
+    load_parquet,
+    load_zarr,
+    with_hog,
+)
 
 HDF5 = b"MATLAB 7.3 MAT-file".ljust(512) + b"\x89HDF\r\n\x1a\n"
 
@@ -30,6 +38,8 @@ def without(monkeypatch):
         ("skimage", lambda _: with_hog(np.zeros((1, 20, 20)))),
         ("zarr", load_zarr),
         ("h5py", lambda folder: load_mat(folder / "new.mat")),
+        ("h5py", lambda folder: load_hdf5(folder / "new.mat")),
+        ("pyarrow", lambda folder: load_parquet(folder / "new.mat")),
     ],
 )
 def test_a_missing_library_names_the_extra(without, image_folder, package, use):
@@ -52,5 +62,5 @@ def test_the_pages_agree_on_what_the_extra_brings_and_how_to_install_it():
     pages = [(root / name).read_text(encoding="utf-8") for name in ("README.md", "docs/install.md")]
     for page in pages:
         row = next(line for line in page.splitlines() if line.startswith("| `data` |"))
-        assert "reading images, Zarr and MATLAB 7.3; scores in Parquet" in row
+        assert "reading images, Zarr, HDF5, MATLAB 7.3 and Parquet; scores in Parquet" in row
         assert page.index("pip install .") == page.index("pip install")  # there is no release yet

@@ -152,3 +152,84 @@ def test_a_wrong_path_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(NotADirectoryError, match="file is not a folder"):
         load_image_folder(tmp_path / "file")
+
+
+# ── Images of strangers ─────────────────────────────────────────────────────────────────────────
+
+
+def test_what_is_named_as_an_image_and_is_none_of_ours_is_not_opened(tmp_path, monkeypatch):
+    """Pillow would start Ghostscript for PostScript, whatever the name of the file."""
+    (tmp_path / "a").mkdir()
+    eps = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nshowpage\n%%EOF\n"
+    (tmp_path / "a" / "1.png").write_bytes(eps)
+    started = []
+    monkeypatch.setattr("subprocess.Popen", lambda *args, **more: started.append(args))
+    with pytest.raises(ValueError, match=r"1\.png as an image: its content is none of PNG, JPEG"):
+        load_image_folder(tmp_path)
+    assert started == []
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg", "tif", "bmp", "pgm", "gif", "webp"])
+def test_the_content_decides_and_not_the_name(tmp_path, suffix):
+    (tmp_path / "a").mkdir()
+    grey = np.full((4, 4), 200, dtype=np.uint8)
+    Image.fromarray(grey).save(tmp_path / f"image.{suffix}")
+    (tmp_path / f"image.{suffix}").rename(tmp_path / "a" / "1.ppm")
+    np.testing.assert_allclose(load_image_folder(tmp_path).X[0], 200 / 255, atol=2 / 255)
+
+
+def test_few_bytes_do_not_become_gigabytes(tmp_path):
+    (tmp_path / "a").mkdir()
+    Image.new("1", (9000, 9000)).save(tmp_path / "a" / "1.png")
+    assert (tmp_path / "a" / "1.png").stat().st_size < 20_000
+    with pytest.raises(ValueError, match=r"1\.png .*it declares 9000 x 9000 pixels; at most"):
+        load_image_folder(tmp_path)
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])
+def test_transparent_pixels_need_a_background(tmp_path, mode):
+    (tmp_path / "a").mkdir()
+    pixels = np.zeros((2, 2, 4), dtype=np.uint8)
+    pixels[0, :, 3] = 255  # black above, and nothing below
+    image = Image.fromarray(pixels)
+    if mode == "P":
+        image = Image.fromarray(np.array([[0, 0], [1, 1]], dtype=np.uint8), mode="P")
+        image.putpalette([0, 0, 0, 90, 90, 90])
+        image.save(tmp_path / "a" / "1.png", transparency=1)
+    else:
+        image.convert(mode).save(tmp_path / "a" / "1.png")
+    with pytest.raises(ValueError, match=r"it has transparent pixels; pass background=1"):
+        load_image_folder(tmp_path)
+    assert load_image_folder(tmp_path, background=1).X[0].tolist() == [[0, 0], [1, 1]]
+    assert load_image_folder(tmp_path, background=0, grey=False).X.max() == 0
+    with pytest.raises(ValueError, match="background is 7; expected 0"):
+        load_image_folder(tmp_path, background=7)
+
+
+def test_opaque_alpha_palettes_and_cmyk_are_their_colours(tmp_path):
+    (tmp_path / "a").mkdir()
+    colours = np.array([[[255, 0, 0], [0, 0, 255]]], dtype=np.uint8)
+    image = Image.fromarray(colours)
+    image.convert("RGBA").save(tmp_path / "a" / "1.png")
+    image.quantize(4).save(tmp_path / "a" / "2.png")
+    image.convert("CMYK").save(tmp_path / "a" / "3.tif")
+    for read in load_image_folder(tmp_path, grey=False).X:
+        np.testing.assert_allclose(read, colours / 255, atol=1 / 255)
+    np.testing.assert_allclose(np.ptp(load_image_folder(tmp_path).X, axis=0), 0, atol=2 / 255)
+
+
+@pytest.mark.parametrize("suffix", ["gif", "webp", "png"])
+def test_the_first_frame_stands_for_an_animation(tmp_path, suffix):
+    (tmp_path / "a").mkdir()
+    frames = [Image.new("L", (4, 4), level) for level in (255, 0)]
+    options = {"save_all": True, "append_images": frames[1:]}
+    frames[0].save(tmp_path / "a" / f"1.{suffix}", **options)
+    assert load_image_folder(tmp_path).X.min() > 0.98
+
+
+def test_a_stack_in_a_folder_is_not_one_sample(tmp_path):
+    (tmp_path / "a").mkdir()
+    pages = [Image.new("L", (4, 4), level) for level in (255, 0)]
+    pages[0].save(tmp_path / "a" / "1.tif", save_all=True, append_images=pages[1:])
+    with pytest.raises(ValueError, match=r"it has 2 pages, .* load_tiff"):
+        load_image_folder(tmp_path)

@@ -47,8 +47,9 @@ def test_several_arrays_are_listed_and_key_asked_for(write):
     path = write(fea=FLAT, W=np.eye(4), gnd=LABELS)
     with pytest.raises(ValueError, match=r"several arrays .*pass key=NAME") as error:
         load_mat(path)
-    for listed in ("fea (6, 12)", "W (4, 4)", "gnd (6, 1)"):
+    for listed in ("fea (6, 12)", "W (4, 4)"):
         assert listed in str(error.value)
+    assert "gnd" not in str(error.value)  # labels, and no candidate
     np.testing.assert_array_equal(load_mat(path, key="fea").X, FLAT)
 
 
@@ -63,9 +64,14 @@ def test_a_truncated_file_is_named(write, keep):
 def test_samples_along_the_last_axis(tmp_path):
     path = tmp_path / "stack.mat"
     scipy.io.savemat(path, {"images": np.moveaxis(IMAGES, 0, 2), "gnd": LABELS})
+    data = load_mat(path)
+    np.testing.assert_array_equal(data.X, IMAGES)
+    (note,) = data.notes
+    assert note.startswith("samples lie along the last axis of images (4, 3, 6), the only one")
+    assert data.select(slice(3)).notes == data.notes
+    assert load_mat(path, sample_axis=2).notes == ()
     with pytest.raises(ValueError, match="has 4 samples along axis 0, but gnd has 6 labels"):
-        load_mat(path)
-    np.testing.assert_array_equal(load_mat(path, sample_axis=2).X, IMAGES)
+        load_mat(path, sample_axis=0)
 
 
 def test_labels_may_be_cells_or_rows_of_text(tmp_path):
@@ -148,3 +154,63 @@ def test_a_file_of_another_kind_is_named(tmp_path):
     (tmp_path / "faces.mat").write_text("label,a\n1,2\n" * 50)
     with pytest.raises(ValueError, match=r"faces\.mat is not a whole \.mat file"):
         load_mat(tmp_path / "faces.mat")
+
+
+# ── Structures, cells, objects ──────────────────────────────────────────────────────────────────
+
+
+def test_fields_of_a_structure_have_names_with_a_point(tmp_path):
+    path = tmp_path / "ds.mat"
+    scipy.io.savemat(path, {"ds": {"X": IMAGES, "info": {"y": LABELS, "who": "me"}}, "n": 6})
+    data = load_mat(path)
+    np.testing.assert_array_equal(data.X, IMAGES)
+    assert data.y.tolist() == [1, 1, 2, 2, 3, 3]
+    assert load_mat(path, key="ds.X", label_key="ds.info.y").y.tolist() == [1, 1, 2, 2, 3, 3]
+    with pytest.raises(ValueError, match=r"no array 'X'; it holds ds\.X \(6, 4, 3\), ds\.info\.y"):
+        load_mat(path, key="X")
+
+
+def test_a_structure_per_sample_is_a_stack(tmp_path):
+    records = np.zeros((1, 6), dtype=[("image", object), ("label", object)])
+    for i in range(6):
+        records[0, i] = (IMAGES[i], float(LABELS[i, 0]))
+    scipy.io.savemat(tmp_path / "s.mat", {"s": records})
+    data = load_mat(tmp_path / "s.mat")
+    np.testing.assert_array_equal(data.X, IMAGES)
+    assert data.y.tolist() == [1, 1, 2, 2, 3, 3]
+
+
+def test_structures_of_version_73_are_groups(tmp_path):
+    write_73(tmp_path / "ds.mat", {"ds/X": FLAT, "ds/y": LABELS})
+    with h5py.File(tmp_path / "ds.mat", "r+") as file:
+        file["ds"].attrs["MATLAB_class"] = np.bytes_("struct")
+    data = load_mat(tmp_path / "ds.mat", key="ds.X")
+    np.testing.assert_array_equal(data.X, FLAT)
+    assert data.y.tolist() == [1, 1, 2, 2, 3, 3]
+
+
+def test_cells_of_images_are_a_stack(tmp_path, write_cells):
+    cells = np.empty((1, 6), dtype=object)
+    for i, image in enumerate(IMAGES):
+        cells[0, i] = image
+    scipy.io.savemat(tmp_path / "faces.mat", {"faces": cells, "gnd": LABELS})
+    np.testing.assert_array_equal(load_mat(tmp_path / "faces.mat").X, IMAGES)
+    cells[0, 3] = IMAGES[3, :2]
+    scipy.io.savemat(tmp_path / "ragged.mat", {"faces": cells, "gnd": LABELS})
+    with pytest.raises(ValueError, match=r"cells of array 'faces' differ in size \(2x3, 4x3\)"):
+        load_mat(tmp_path / "ragged.mat", key="faces")
+
+
+def test_objects_of_version_73_are_passed_over(tmp_path):
+    write_73(tmp_path / "s.mat", {"X": FLAT, "y": LABELS, "names": np.ones((6, 6), np.uint32)})
+    with h5py.File(tmp_path / "s.mat", "r+") as file:
+        file["names"].attrs["MATLAB_class"] = np.bytes_("string")
+        file["names"].attrs["MATLAB_object_decode"] = np.int32(3)
+    np.testing.assert_array_equal(load_mat(tmp_path / "s.mat").X, FLAT)
+
+
+def test_labels_may_lie_in_another_mat_file(tmp_path):
+    scipy.io.savemat(tmp_path / "x.mat", {"fea": FLAT})
+    scipy.io.savemat(tmp_path / "y.mat", {"gnd": LABELS, "trainIdx": np.arange(3)})
+    data = load_mat(tmp_path / "x.mat", labels=tmp_path / "y.mat")
+    assert data.y.tolist() == [1, 1, 2, 2, 3, 3]

@@ -97,10 +97,12 @@ def test_rows_that_are_not_square_images_name_the_file(tmp_path):
         load_pie(tmp_path)
 
 
-def test_transposed_rows_name_the_file(tmp_path):
-    scipy.io.savemat(tmp_path / "PIE05.mat", {"fea": np.ones((1024, 4)), "gnd": np.ones((4, 1))})
-    with pytest.raises(ValueError, match=r"PIE05\.mat: fea \(1024, 4\) has 1024 samples"):
-        load_pie(tmp_path)
+def test_transposed_rows_are_turned(tmp_path):
+    rows = np.random.default_rng(0).random((4, 1024))
+    scipy.io.savemat(tmp_path / "PIE05.mat", {"fea": rows.T, "gnd": np.ones((4, 1))})
+    turned = load_pie(tmp_path).X
+    scipy.io.savemat(tmp_path / "PIE05.mat", {"fea": rows, "gnd": np.ones((4, 1))})
+    np.testing.assert_array_equal(turned, load_pie(tmp_path).X)
 
 
 def test_files_of_two_sizes_are_listed(tmp_path):

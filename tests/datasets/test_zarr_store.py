@@ -1,9 +1,13 @@
 """Zarr stores."""
 
+import json
+import pickle
+
 import numpy as np
 import pytest
 import zarr
 
+from tenfold import MPCA
 from tenfold.datasets import load_zarr
 
 X = np.random.default_rng(0).random((6, 4, 3))
@@ -71,3 +75,103 @@ def test_a_folder_that_is_no_store_is_named(tmp_path):
 
 def test_labels_from_elsewhere_come_before_those_in_the_store(group):
     assert load_zarr(group(X=X, y=Y), list("aabbcc")).y.tolist() == list("aabbcc")
+
+
+# ── Chunks that are not there ───────────────────────────────────────────────────────────────────
+
+KINDS = {
+    "2": {"zarr_format": 2},
+    "3": {"zarr_format": 3},
+    "3 sharded": {"zarr_format": 3, "shards": (4, 4, 3)},
+}
+
+
+@pytest.fixture(params=KINDS)
+def holey(request, tmp_path):
+    """A store of twelve samples, the second chunk (or shard) of which was deleted."""
+    chunks = (2, 4, 3) if "sharded" in request.param else (4, 4, 3)
+    group = zarr.open_group(tmp_path / "holey.zarr", mode="w", **zarr_format(request.param))
+    X = np.random.default_rng(0).random((12, 4, 3)) + 1
+    for name, data, kind in (
+        ("X", X, {**KINDS[request.param], "chunks": chunks}),
+        ("y", np.arange(12) % 3 + 1, {}),
+    ):
+        kind = {key: value for key, value in kind.items() if key != "zarr_format"}
+        group.create_array(name, data=data, **kind)
+    array = zarr.open_group(tmp_path / "holey.zarr", mode="r")["X"]
+    (tmp_path / "holey.zarr" / "X" / array.metadata.encode_chunk_key((1, 0, 0))).unlink()
+    return tmp_path / "holey.zarr"
+
+
+def zarr_format(kind):
+    return {"zarr_format": KINDS[kind]["zarr_format"]}
+
+
+def test_a_chunk_that_is_not_there_is_named(holey):
+    key = r"(c/1/0/0|1\.0\.0)"
+    with pytest.raises(ValueError, match=rf"X has 2 of 3 chunks; .* is {key} \(rows 4 to 7\)"):
+        load_zarr(holey)
+
+
+def test_absent_may_mean_the_fill_value(holey):
+    data = load_zarr(holey, missing_chunks="fill")
+    assert not data.X[4:8].any()
+    assert data.X[0:4].all()
+    assert MPCA(ranks=2).fit(data.X).mean_.shape == (4, 3)
+    with pytest.raises(ValueError, match=r"missing_chunks is 'zero'; expected"):
+        load_zarr(holey, missing_chunks="zero")
+
+
+def test_a_fit_on_a_store_with_holes_names_the_chunk(holey):
+    array = zarr.open_group(holey, mode="r")["X"]
+    said = r"chunk (c/1/0/0|1\.0\.0) with samples 4 to 7 is not in the store"
+    with pytest.raises(RuntimeError, match=said):
+        MPCA(ranks=2).fit(array)
+
+
+def test_samples_that_are_zero_and_there_are_samples(tmp_path):
+    X = np.zeros((6, 4, 3))
+    X[0] = np.random.default_rng(0).random((4, 3))
+    array = zarr.create_array(
+        tmp_path / "zeros.zarr", data=X, chunks=(2, 4, 3), config={"write_empty_chunks": True}
+    )
+    MPCA(ranks=2).fit(array)
+    assert len(load_zarr(tmp_path / "zeros.zarr", labelled=False)) == 6
+
+
+def test_chunks_of_a_store_without_files_are_counted(tmp_path):
+    X = np.ones((6, 4, 3))
+    X[2:4] = 0  # Zarr does not write this chunk
+    array = zarr.create_array(zarr.storage.MemoryStore(), data=X, chunks=(2, 4, 3))
+    with pytest.raises(RuntimeError, match="with samples 2 to 3 is not in the store"):
+        MPCA(ranks=2).fit(array)
+
+
+class Bomb:
+    """What a pickle may do to whoever opens it."""
+
+    def __reduce__(self):
+        return (pytest.fail, ("a pickle was opened",))
+
+
+@pytest.mark.parametrize("where", ["filters", "compressor"])
+def test_pickles_are_never_opened(tmp_path, where):
+    path = tmp_path / "bomb.zarr"
+    zarr.create_array(path, data=np.ones((4, 3)), zarr_format=2, compressors=None)
+    metadata = json.loads((path / ".zarray").read_text())
+    metadata[where] = {"id": "pickle"} if where == "compressor" else [{"id": "pickle"}]
+    (path / ".zarray").write_text(json.dumps(metadata))
+    (path / "0.0").write_bytes(pickle.dumps(Bomb()))
+    with pytest.raises(ValueError, match=r"bomb\.zarr"):
+        load_zarr(path, labelled=False)
+
+
+def test_a_store_that_declares_more_than_it_holds_is_refused_at_once(tmp_path):
+    path = tmp_path / "huge.zarr"
+    zarr.create_array(path, shape=(2**40, 3), chunks=(1, 3), dtype="f8")
+    with pytest.raises(ValueError, match=r"has 0 of 1099511627776 chunks"):
+        load_zarr(path, labelled=False)
+    other = tmp_path / "large.zarr"
+    zarr.create_array(other, shape=(2**40, 3), chunks=(2**40, 3), dtype="f8")
+    with pytest.raises(ValueError, match=r"large\.zarr: a chunk needs 24 TiB"):
+        load_zarr(other, labelled=False, missing_chunks="fill")

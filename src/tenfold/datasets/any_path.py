@@ -9,12 +9,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tenfold.datasets.csv_file import load_csv
-from tenfold.datasets.images import load_image_folder
-from tenfold.datasets.locations import existing_path
+from tenfold.datasets.hdf5 import load_hdf5
+from tenfold.datasets.images import image_files, load_image_folder
+from tenfold.datasets.label_files import read_labels
+from tenfold.datasets.locations import existing_path, inner_path
 from tenfold.datasets.matlab import load_mat
-from tenfold.datasets.numpy_files import load_npy, load_npz, read_labels
+from tenfold.datasets.named_arrays import check_count
+from tenfold.datasets.numpy_files import load_npy, load_npy_folder, load_npz, npy_files
+from tenfold.datasets.parquet import load_parquet
 from tenfold.datasets.tensor_dataset import TensorDataset
+from tenfold.datasets.tiff import load_tiff
 from tenfold.datasets.zarr_store import load_zarr
 
 _BY_SUFFIX: dict[str, Callable[..., TensorDataset]] = {
@@ -24,8 +31,17 @@ _BY_SUFFIX: dict[str, Callable[..., TensorDataset]] = {
     ".zarr": load_zarr,
     ".csv": load_csv,
     ".tsv": load_csv,
+    ".h5": load_hdf5,
+    ".hdf5": load_hdf5,
+    ".hdf": load_hdf5,
+    ".parquet": load_parquet,
+    ".tif": load_tiff,
+    ".tiff": load_tiff,
 }
-_UNDERSTOOD = "a .npz, .npy, .mat, .csv or .tsv file, a Zarr store, or a folder of images by class"
+_UNDERSTOOD = (
+    "a .npz, .npy, .mat, .csv, .tsv, .h5, .parquet or .tif file, a Zarr store, or a folder of "
+    "images (or .npy files) by class"
+)
 
 
 def load(path: str | os.PathLike[str], *, labels: Any = None, **options: Any) -> TensorDataset:
@@ -38,17 +54,21 @@ def load(path: str | os.PathLike[str], *, labels: Any = None, **options: Any) ->
     ``.npy``                      `load_npy`
     ``.mat``                      `load_mat`
     ``.csv``, ``.tsv``            `load_csv`
+    ``.h5``, ``.hdf5``            `load_hdf5`
+    ``.parquet``                  `load_parquet`
+    ``.tif``, ``.tiff``           `load_tiff`
     Zarr store                    `load_zarr`
+    folder of .npy files          `load_npy_folder`
     other folder                  `load_image_folder`
     ============================= ====================
 
     Parameters
     ----------
     path : path
-        File or folder.
+        File or folder. ``file::name`` names an array inside, as ``key="name"`` does.
     labels : array-like of shape (n,), path, str, int or None, default=None
-        The labels, the .npy or text file (one per line) that holds them, or the name of the array
-        or column in the data; None leaves it to the loader to find them.
+        The labels, the file that holds them (text with one per line, .npy, .npz, .mat, .csv, .h5),
+        or the name of the array or column in the data; None leaves it to the loader to find them.
     **options
         Keyword arguments of the loader in the table. One that is None counts as not given.
 
@@ -67,29 +87,53 @@ def load(path: str | os.PathLike[str], *, labels: Any = None, **options: Any) ->
     >>> load(path, key="X")
     TensorDataset 'toy': 4 samples of 3x2 (float64), 2 classes
     """
-    source = existing_path(path, _UNDERSTOOD)
+    place, inner = inner_path(path)
+    source = existing_path(place, _UNDERSTOOD)
     loader = _loader_for(source)
     known = list(inspect.signature(loader).parameters)[1:]
-    outside = labels is not None and options.get("labelled") is not False
-    if labels is not None and not _is_outside(labels):
-        outside, name = False, _label_option(known)
-        options[name] = int(labels) if _is_position(name, labels) else labels
-    elif outside:
-        options["labelled"] = False  # those in the data, which are not wanted
     given = {name: value for name, value in options.items() if value is not None}
+    if inner is not None and given.setdefault("key", inner) != inner:
+        raise ValueError(
+            f"{source}: the path names {inner} and key names {given['key']}; give one of them"
+        )
+    beside = _place_labels(labels, given, known)
+    _check_known(source, loader.__name__, given, known)
+    data = loader(source, **given)
+    if beside is not None:
+        check_count(source, len(data), beside)
+        data = replace(data, y=beside)
+    return data
+
+
+def _check_known(source: Path, loader: str, given: dict[str, Any], known: list[str]) -> None:
     unknown = [name for name in given if name not in known]
     if unknown:
         raise ValueError(
-            f"{', '.join(unknown)} does not apply to {source}, which is read by {loader.__name__}; "
-            f"its options are {', '.join(known)}"
+            f"{', '.join(unknown)} does not apply to {source}, which is read by {loader}; its "
+            f"options are {', '.join(known)}"
         )
-    data = loader(source, **given)
-    return replace(data, y=read_labels(labels)) if outside else data
+
+
+def _place_labels(labels: Any, given: dict[str, Any], known: list[str]) -> np.ndarray | None:
+    """Add labels to the options that are given; those of a folder are read, and come back."""
+    if labels is None:
+        return None
+    if not _is_outside(labels):
+        name = _label_option(known)
+        given[name] = int(labels) if _is_position(name, labels) else labels
+    elif given.get("labelled", True):
+        if "labels" not in known:  # a folder, which names its classes itself
+            given["labelled"] = False
+            return read_labels(labels)
+        given["labels"] = labels
+    return None
 
 
 def _is_outside(labels: Any) -> bool:
     """Whether labels are not a name in the data, but an array or a file."""
-    return Path(labels).is_file() if isinstance(labels, str) else not isinstance(labels, int)
+    if isinstance(labels, str):
+        return inner_path(labels)[0].expanduser().is_file()
+    return not isinstance(labels, int)
 
 
 def _label_option(known: list[str]) -> str:
@@ -104,7 +148,9 @@ def _is_position(name: str, labels: Any) -> bool:
 def _loader_for(source: Path) -> Callable[..., TensorDataset]:
     is_store = any((source / name).exists() for name in ("zarr.json", ".zgroup", ".zarray"))
     if source.is_dir() and not is_store:
-        return load_image_folder
+        return (
+            load_npy_folder if npy_files(source) and not image_files(source) else load_image_folder
+        )
     loader = load_zarr if is_store else _BY_SUFFIX.get(source.suffix.lower())
     if loader is None:
         raise ValueError(f"{source} has a form tenfold does not read; expected {_UNDERSTOOD}")

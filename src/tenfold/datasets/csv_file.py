@@ -6,15 +6,17 @@ import csv
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tenfold.datasets.locations import existing_path
-from tenfold.datasets.named_arrays import LABEL_NAMES, Order, as_labels, fold_rows
+from tenfold.datasets.label_values import LABEL_NAMES
+from tenfold.datasets.locations import existing_path, short
+from tenfold.datasets.named_arrays import Order
+from tenfold.datasets.table_columns import ROW_NUMBER_NAMES, chosen_columns, rows_dataset
 from tenfold.datasets.tensor_dataset import TensorDataset
 
-ROW_NUMBER_NAMES = ("", "Unnamed: 0")  # of a first column that R or pandas wrote
+MANY = 4  # so many numbers 0, 1, 2, ... in the first row are names that pandas gave
 
 
 def load_csv(
@@ -24,13 +26,13 @@ def load_csv(
     label_column: str | int | None = None,
     order: Order = "C",
     delimiter: str | None = None,
+    header: bool | None = None,
+    labels: Any = None,
     labelled: bool = True,
 ) -> TensorDataset:
     r"""Read a CSV file with one flat sample per row and a column of labels.
 
-    The first row holds names when the labels are found by name, when none of its cells is a number,
-    or when its numbers are 0, 1, 2, ..., as pandas names columns that have no names. A first column
-    without a name (or "Unnamed: 0"), where R and pandas write row numbers, is left out.
+    A first column without a name, where R and pandas write row numbers, is left out.
 
     Parameters
     ----------
@@ -45,6 +47,11 @@ def load_csv(
         Whether rows hold their sample row by row or column by column.
     delimiter : str or None, default=None
         What separates cells; None: a tab in .tsv files, else a comma.
+    header : bool or None, default=None
+        Whether the first row holds names. None: if no cell of it is a number, or its numbers are 0,
+        1, 2, ..., as pandas names columns; in case of doubt this is asked.
+    labels : array-like of shape (n,), path or None, default=None
+        Labels that are not in this file: one per row, or a file that holds them.
     labelled : bool, default=True
         False gives no labels, and leaves `label_column` out where one is given.
 
@@ -56,7 +63,6 @@ def load_csv(
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from tenfold.datasets import load_csv
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "toy.csv"
     >>> _ = path.write_text("label,a,b,c,d\nup,1,2,3,4\ndown,5,6,7,8\n")
     >>> data = load_csv(path, sample_shape=(2, 2))
@@ -64,19 +70,14 @@ def load_csv(
     ([[1.0, 2.0], [3.0, 4.0]], ['up', 'down'])
     """
     source = existing_path(path, "a CSV file")
-    by_name = isinstance(label_column, str) or (labelled and label_column is None)
-    header, rows = _read_rows(source, delimiter, by_name)
-    width = len(header or rows[0].cells)
-    named = labelled or label_column is not None
-    column = _label_position(source, label_column, header, width) if named else None
-    features = _feature_positions(source, header, width, column)
+    inside = labelled and labels is None
+    by_name = isinstance(label_column, str) or (inside and label_column is None)
+    names, rows = _read_rows(source, delimiter, header, by_name, label_column)
+    width = len(names or rows[0].cells)
+    column, features = chosen_columns(source, label_column, names, width, inside)
     X = np.array([_numbers(source, row, features) for row in rows])
-    return TensorDataset(
-        fold_rows(X, sample_shape, order, source),
-        _labels(rows, column) if labelled else None,
-        name=source.stem,
-        description=f"Rows of {source.name}.",
-    )
+    given = [row.cells[column] for row in rows] if inside and column is not None else labels
+    return rows_dataset(source, X, given if labelled else None, sample_shape, order)
 
 
 class _Row(NamedTuple):
@@ -85,18 +86,67 @@ class _Row(NamedTuple):
 
 
 def _read_rows(
-    source: Path, delimiter: str | None, by_name: bool
+    source: Path,
+    delimiter: str | None,
+    header: bool | None,
+    by_name: bool,
+    label_column: str | int | None,
 ) -> tuple[list[str] | None, list[_Row]]:
     """The names of the columns, where there are any, and the rows below."""
     rows = list(_rows(source, delimiter))
     if not rows:
         raise ValueError(f"{source} is empty; expected one flat sample per row")
     _check_delimiter(source, rows[0].cells)
-    header = rows.pop(0).cells if by_name or _are_names(rows[0].cells) else None
+    if header is None:
+        header = _has_names(source, rows, by_name, label_column)
+    names = rows.pop(0).cells if header else None
     if not rows:
         raise ValueError(f"{source} has a row of names and no samples below it")
-    _check_widths(source, rows, len(header or rows[0].cells))
-    return header, rows
+    _check_widths(source, rows, len(names or rows[0].cells))
+    return names, rows
+
+
+def _has_names(
+    source: Path, rows: list[_Row], by_name: bool, label_column: str | int | None
+) -> bool:
+    """Whether the first row holds names; a ValueError when it may as well be a sample."""
+    cells = rows[0].cells
+    numbers = [cell for cell in cells if _is_number(cell)]
+    counted = numbers == [str(i) for i in range(len(numbers))]
+    if not numbers or any(cell.strip() in ROW_NUMBER_NAMES for cell in cells[:1]):
+        return True
+    if isinstance(label_column, str):
+        return True  # labels are found by name, so there must be names
+    column = label_column if isinstance(label_column, int) else _named_labels(cells)
+    repeated = column is not None and _repeats(rows, column)
+    if not counted:  # 400,410,label are names; 5.1,3.5,y is a sample if y comes again
+        sure = repeated or not by_name or column is None
+        if sure or cells[column].strip().lower() != "y":
+            return not sure
+    elif repeated:
+        return False
+    elif by_name or len(numbers) >= MANY:
+        return True
+    shown = ", ".join(map(short, cells[:6]))
+    raise ValueError(
+        f"{source}: the first row, {shown}, may be names or a sample; pass "
+        "header=True or header=False"
+    )
+
+
+def _named_labels(cells: list[str]) -> int | None:
+    """Position of the only cell that is a name of labels."""
+    found = [i for i, cell in enumerate(cells) if cell.strip().lower() in LABEL_NAMES]
+    return found[0] if len(found) == 1 else None
+
+
+def _repeats(rows: list[_Row], column: int) -> bool:
+    """Whether the text in the column of labels occurs again below, as a label would."""
+    first = rows[0].cells
+    if not -len(first) <= column < len(first) or _is_number(first[column]):
+        return False
+    below = (row.cells for row in rows[1:] if len(row.cells) == len(first))
+    return any(cells[column] == first[column] for cells in below)
 
 
 def _rows(source: Path, delimiter: str | None) -> Iterator[_Row]:
@@ -135,61 +185,10 @@ def _check_delimiter(source: Path, cells: list[str]) -> None:
         )
 
 
-def _are_names(cells: list[str]) -> bool:
-    numbers = [cell for cell in cells if _is_number(cell)]
-    return not numbers or numbers == [str(i) for i in range(len(numbers))]
-
-
-def _label_position(
-    source: Path, label_column: str | int | None, header: list[str] | None, width: int
-) -> int:
-    if isinstance(label_column, int):
-        if not -width <= label_column < width:
-            raise ValueError(f"{source} has {width} columns, so there is no column {label_column}")
-        return label_column % width
-    names = [name.strip() for name in header or []]
-    wanted = LABEL_NAMES if label_column is None else (label_column,)
-    found = [i for i, n in enumerate(names) if (n.lower() if label_column is None else n) in wanted]
-    if len(found) != 1:
-        shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-        columns = f"columns {shown}" if names else f"{width} columns without names"
-        raise ValueError(
-            f"cannot tell which column of {source} holds the labels: it has {columns}; pass "
-            "label_column=NAME or a position (-1 is the last), or labelled=False"
-        )
-    return found[0]
-
-
-def _feature_positions(
-    source: Path, header: list[str] | None, width: int, column: int | None
-) -> list[int]:
-    """Every column but those of labels and row numbers; by its name, none may hold labels."""
-    features = [i for i in range(width) if i != column]
-    if header is None:
-        return features
-    names = [name.strip() for name in header]
-    if names[0] in ROW_NUMBER_NAMES and column != 0:
-        features = features[1:]
-    for i in features:
-        if not names[i]:
-            raise ValueError(f"{source}: column {i} has no name; give it one, or remove it")
-        if names[i].lower() in LABEL_NAMES:
-            skip = f"pass label_column={i} to leave it out"
-            raise ValueError(
-                f"{source} has a column {names[i]!r} among the numbers, which is a name of labels; "
-                f"{skip if column is None else 'remove it'}, or rename it if it is a feature"
-            )
-    return features
-
-
 def _check_widths(source: Path, rows: list[_Row], width: int) -> None:
     for line, cells in rows:
         if len(cells) != width:
             raise ValueError(f"{source}, row {line}: {len(cells)} cells; expected {width}")
-
-
-def _labels(rows: list[_Row], column: int | None) -> np.ndarray | None:
-    return None if column is None else as_labels([cells[column] for _, cells in rows])
 
 
 def _numbers(source: Path, row: _Row, columns: list[int]) -> np.ndarray:
@@ -198,7 +197,7 @@ def _numbers(source: Path, row: _Row, columns: list[int]) -> np.ndarray:
         return np.array(cells, dtype=np.float64)
     except ValueError:
         wrong = next(cell for cell in cells if not _is_number(cell))
-        raise ValueError(f"{source}, row {row.line}: {wrong!r} is not a number") from None
+        raise ValueError(f"{source}, row {row.line}: {short(wrong)!r} is not a number") from None
 
 
 def _is_number(cell: str) -> bool:

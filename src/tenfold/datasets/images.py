@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,11 @@ import numpy as np
 
 from tenfold.datasets.locations import existing_path, natural_key, readable_name
 from tenfold.datasets.resizing import resize_images
+from tenfold.datasets.sizes import check_memory
 from tenfold.datasets.tensor_dataset import TensorDataset
+
+FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "PPM", "GIF", "WEBP")  # nothing else is opened
+MOST_PIXELS = 2**26  # of one image: 8192 x 8192
 
 IMAGE_SUFFIXES = frozenset(
     {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}
@@ -23,12 +30,17 @@ def load_image_folder(
     *,
     resize: tuple[int, int] | None = None,
     grey: bool = True,
+    background: float | None = None,
     labelled: bool = True,
 ) -> TensorDataset:
     """Read a folder of images in which every subfolder is a class.
 
     Pixels become float64 in [0, 1]; real numbers must be so already. Classes and files come in
     natural order (2 before 10). Hidden files, and those not named as images, are left alone.
+
+    PNG, JPEG, TIFF, BMP, PGM and PPM, GIF and WebP are read, by content, whatever the name. Of an
+    animation the first frame is read. An image with an orientation is turned as viewers turn it.
+    Palettes and CMYK become colours first. Colours of 16 bits per channel are rounded to 8.
 
     Parameters
     ----------
@@ -38,6 +50,9 @@ def load_image_folder(
         Bring every image to this size, with anti-aliasing. Needed when sizes differ.
     grey : bool, default=True
         One grey channel, samples (H, W). False: colour, samples (H, W, 3).
+    background : float or None, default=None
+        Grey level, 0 (black) to 1 (white), that shows through transparent pixels. None refuses
+        images that have such pixels.
     labelled : bool, default=True
         False reads every image below `path` and gives no labels, for scoring.
 
@@ -50,7 +65,6 @@ def load_image_folder(
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from tenfold.datasets import load_image_folder
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> for name in ("cat", "dog"):
     ...     (folder / name).mkdir()
@@ -62,22 +76,26 @@ def load_image_folder(
     root = existing_path(path, "a folder of images")
     if not root.is_dir():
         raise NotADirectoryError(f"{root} is not a folder; expected one with a subfolder per class")
-    if labelled:
-        classes = class_folders(root)
-        files = [file for folder in classes for file in class_images(folder)]
-        labels = np.array([file.relative_to(root).parts[0] for file in files])
-    else:
-        files, labels = image_files(root), None
-        if not files:
-            raise ValueError(f"{root} holds no images ({', '.join(sorted(IMAGE_SUFFIXES))})")
+    files, labels = _listed(root, labelled)
     return TensorDataset(
-        read_images(files, resize=resize, grey=grey),
+        read_images(files, resize=resize, grey=grey, background=background),
         labels,
         name=root.resolve().name,
         description=f"{len(files)} images from the folder {root.resolve().name}, pixels in [0, 1].",
         mode_names=("row", "column") if grey else ("row", "column", "channel"),
         sample_info={"file": np.array([file.relative_to(root).as_posix() for file in files])},
     )
+
+
+def _listed(root: Path, labelled: bool) -> tuple[list[Path], np.ndarray | None]:
+    """The images of a folder and their labels, the names of the subfolders."""
+    if labelled:
+        files = [file for folder in class_folders(root) for file in class_images(folder)]
+        return files, np.array([file.relative_to(root).parts[0] for file in files])
+    files = image_files(root)
+    if not files:
+        raise ValueError(f"{root} holds no images ({', '.join(sorted(IMAGE_SUFFIXES))})")
+    return files, None
 
 
 def class_folders(root: Path) -> list[Path]:
@@ -118,7 +136,11 @@ def image_files(folder: Path) -> list[Path]:
 
 
 def read_images(
-    files: Sequence[Path], *, resize: tuple[int, int] | None = None, grey: bool = True
+    files: Sequence[Path],
+    *,
+    resize: tuple[int, int] | None = None,
+    grey: bool = True,
+    background: float | None = None,
 ) -> np.ndarray:
     """Read image files into one stack.
 
@@ -130,16 +152,25 @@ def read_images(
         Size to bring them to.
     grey : bool, default=True
         Grey, or colour.
+    background : float or None, default=None
+        Grey level behind transparent pixels; None refuses them.
 
     Returns
     -------
     ndarray of shape (n, H, W) or (n, H, W, 3)
         Pixels in [0, 1].
     """
-    first = _read_resized(files[0], resize, grey)
+    if background is not None and not 0 <= background <= 1:
+        raise ValueError(f"background is {background!r}; expected 0 (black) to 1 (white)")
+
+    def read(file: Path) -> np.ndarray:
+        pixels = read_image(file, grey=grey, background=background)
+        return pixels if resize is None else resize_images(pixels[None], resize)[0]
+
+    first = read(files[0])
     stack = np.empty((len(files), *first.shape))
     for position, file in enumerate(files):
-        pixels = first if position == 0 else _read_resized(file, resize, grey)
+        pixels = first if position == 0 else read(file)
         if pixels.shape != first.shape:
             raise ValueError(
                 f"images differ in size: {files[0]} is {first.shape[0]}x{first.shape[1]} and "
@@ -150,34 +181,95 @@ def read_images(
     return stack
 
 
-def read_image(file: Path, *, grey: bool = True) -> np.ndarray:
+def read_image(file: Path, *, grey: bool = True, background: float | None = None) -> np.ndarray:
     """Read one image as float64 in [0, 1], shape (H, W) or (H, W, 3).
 
     An image that carries an orientation is turned the way a viewer would show it.
     """
+    with opened_image(file) as image:
+        pages = getattr(image, "n_frames", 1)
+        if image.format == "TIFF" and pages > 1:
+            raise ValueError(
+                f"it has {pages} pages, and a file in a folder is one sample; read the file itself "
+                "with load_tiff, or save a file per page"
+            )
+        return _pixels(_pillow().ImageOps.exif_transpose(image), grey, background)
+
+
+def read_pages(file: Path, *, grey: bool = True, background: float | None = None) -> np.ndarray:
+    """Read all pages of an image as a stack (n, H, W) or (n, H, W, 3) in [0, 1]."""
+    with opened_image(file) as image:
+        pages = getattr(image, "n_frames", 1)
+        check_memory(file, f"{pages} pages", pages * image.width * image.height * 8)
+        stack: list[np.ndarray] = []
+        for page in range(pages):
+            image.seek(page)
+            _check_pixels(image)
+            stack.append(_pixels(image, grey, background))
+            if stack[page].shape != stack[0].shape:
+                raise ValueError(
+                    f"its pages differ in size: the first is {stack[0].shape[:2]} and page {page} "
+                    f"is {stack[page].shape[:2]} (height, width); save them as files and resize"
+                )
+        return np.stack(stack)
+
+
+@contextmanager
+def opened_image(file: Path) -> Iterator[Any]:
+    """An image of one of `FORMATS`, known by its content; else a ValueError that names the file."""
     pillow = _pillow()
-    damaged = (OSError, SyntaxError, ValueError, EOFError, pillow.Image.DecompressionBombError)
+    bomb = (pillow.Image.DecompressionBombError, pillow.Image.DecompressionBombWarning)
+    damaged = (OSError, SyntaxError, ValueError, EOFError, TypeError, LookupError, struct.error)
+    also = (AttributeError, OverflowError, RuntimeError, ZeroDivisionError, zlib.error)
     try:
-        with pillow.Image.open(file) as image:
-            return _pixels(pillow.ImageOps.exif_transpose(image), grey)
-    except damaged as error:  # which of them, depends on the format
+        with pillow.Image.open(file, formats=FORMATS) as image:
+            _check_pixels(image)
+            yield image
+    except pillow.UnidentifiedImageError as error:
+        raise ValueError(
+            f"cannot read {file} as an image: its content is none of {', '.join(FORMATS)}; save it "
+            "as one of these"
+        ) from error
+    except MemoryError as error:
+        raise MemoryError(f"{file} needs more memory than there is: {error}") from error
+    except (*damaged, *also, *bomb) as error:  # which of them, depends on the format
         raise ValueError(f"cannot read {file} as an image: {error}") from error
 
 
-def _read_resized(file: Path, resize: tuple[int, int] | None, grey: bool) -> np.ndarray:
-    pixels = read_image(file, grey=grey)
-    if resize is None:
-        return pixels
-    resized: np.ndarray = resize_images(pixels[None], resize)[0]
-    return resized
+def _check_pixels(image: Any) -> None:
+    """Refuse a few bytes that would become gigabytes, before they do."""
+    if image.width * image.height > MOST_PIXELS:
+        raise ValueError(
+            f"it declares {image.width} x {image.height} pixels; at most {MOST_PIXELS} are read; "
+            "make it smaller first"
+        )
 
 
-def _pixels(image: Any, grey: bool) -> np.ndarray:
+def _pixels(image: Any, grey: bool, background: float | None) -> np.ndarray:
     """Pixels of a Pillow image in [0, 1]."""
     if image.mode == "F" or image.mode.startswith("I"):  # Pillow's conversion would clip these
         deep = _deep_pixels(image)
         return deep if grey else np.repeat(deep[..., None], 3, axis=2)
+    if image.has_transparency_data:
+        image = _on_background(image, background)
+    if image.mode not in ("1", "L", "RGB"):
+        image = image.convert("RGB")
     return np.asarray(image.convert("L" if grey else "RGB"), dtype=np.float64) / 255.0
+
+
+def _on_background(image: Any, background: float | None) -> Any:
+    """An image without transparency: as it is where nothing shows through."""
+    layered = image.convert("RGBA")
+    if layered.getextrema()[3] == (255, 255):
+        return layered.convert("RGB")
+    if background is None:
+        raise ValueError(
+            "it has transparent pixels; pass background=1 for white behind them or 0 for black, or "
+            "save it without transparency"
+        )
+    level = round(255 * background)
+    behind = _pillow().Image.new("RGBA", layered.size, (level, level, level, 255))
+    return _pillow().Image.alpha_composite(behind, layered).convert("RGB")
 
 
 def _deep_pixels(image: Any) -> np.ndarray:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 DATA_VARIABLE = "TENFOLD_DATA"
+LONGEST = 300  # characters of what a library says about a damaged file
 
 
 def data_directory(data: str | os.PathLike[str] | None, wanted: str) -> Path:
@@ -86,8 +87,25 @@ def reading(source: Path, form: str, *damage: type[Exception]) -> Iterator[None]
     """
     try:
         yield
+    except MemoryError as error:
+        raise MemoryError(f"{source} needs more memory than there is: {error}") from error
     except damage as error:
-        raise ValueError(f"{source} is not a whole {form}: {error}") from error
+        if isinstance(error, ValueError) and str(error).startswith(str(source)):
+            raise  # a complaint of our own, which names the file already
+        why = short(str(error), LONGEST)
+        raise ValueError(f"{source} is not a whole {form}: {why}") from error
+
+
+def short(text: str, most: int = 40) -> str:
+    """The beginning of a text that may be too long for a message.
+
+    Examples
+    --------
+    >>> from tenfold.datasets.locations import short
+    >>> short("x" * 50, 5)
+    'xxxxx...'
+    """
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def natural_key(name: str) -> list[tuple[int, int | str]]:
@@ -101,3 +119,18 @@ def natural_key(name: str) -> list[tuple[int, int | str]]:
     """
     parts = re.split(r"(\d+)", name.casefold())
     return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts]
+
+
+def inner_path(path: str | os.PathLike[str]) -> tuple[Path, str | None]:
+    """A file, and the name of an array inside, where they are written ``file.h5::/path``.
+
+    Examples
+    --------
+    >>> from tenfold.datasets.locations import inner_path
+    >>> inner_path("faces.h5::/train/X")[1], inner_path("faces.h5")[1]
+    ('/train/X', None)
+    """
+    outer, mark, inner = os.fspath(path).partition("::")
+    if mark and not Path(path).expanduser().exists():
+        return Path(outer), inner or None
+    return Path(path), None

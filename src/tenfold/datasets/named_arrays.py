@@ -11,9 +11,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tenfold.datasets.array_names import is_label_name, parsed_name
+from tenfold.datasets.label_values import as_labels
+from tenfold.datasets.locations import short
 from tenfold.datasets.tensor_dataset import TensorDataset
-
-LABEL_NAMES = ("y", "gnd", "label", "labels", "target", "targets", "class", "classes")
 
 Shapes = Mapping[str, tuple[int, ...]]
 Order = Literal["C", "F"]
@@ -21,23 +22,32 @@ Order = Literal["C", "F"]
 
 @dataclass(frozen=True)
 class ArrayChoice:
-    """Names of the arrays to read: samples, labels, and further facts per sample."""
+    """Names of the arrays to read: samples, labels, and further facts per sample.
+
+    ``axis`` counts the samples; ``notes`` say what was chosen without being asked for.
+    """
 
     samples: str
     labels: str | None
     facts: tuple[str, ...]
+    axis: int = 0
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class ArrayOptions:
-    """What the user says about the arrays of a file; see `load_npz` for the meaning of each."""
+    """What the user says about the arrays of a file; see `load_npz` for the meaning of each.
+
+    ``labels`` are those of another file, already read.
+    """
 
     key: str | None = None
     label_key: str | None = None
     sample_shape: Sequence[int] | None = None
     order: Order = "C"
     labelled: bool = True
-    sample_axis: int = 0
+    sample_axis: int | None = None
+    labels: np.ndarray | None = None
 
 
 def assemble(
@@ -67,22 +77,36 @@ def assemble(
     choice = choose_arrays(source, shapes, options)
     arrays = read([choice.samples, *choice.facts, *filter(None, [choice.labels])])
     X = check_numbers(arrays[choice.samples], choice.samples, source)
-    if options.sample_axis != 0:
-        X = np.moveaxis(X, options.sample_axis, 0)
+    if tuple(X.shape) != tuple(shapes[choice.samples]):
+        raise ValueError(
+            f"{source}: array {choice.samples!r} has shape {tuple(X.shape)}, but the file declares "
+            f"{tuple(shapes[choice.samples])}; the file is damaged"
+        )
+    if choice.axis != 0:
+        X = np.moveaxis(np.asarray(X), choice.axis, 0)
+    labels = options.labels if options.labelled else None
+    if choice.labels is not None:
+        labels = _labels_of(source, choice.labels, arrays[choice.labels], X.shape[0])
+    elif labels is not None:
+        check_count(source, X.shape[0], labels)
+    facts = {name: _fact(arrays[name]) for name in choice.facts}
     return TensorDataset(
         fold_rows(X, options.sample_shape, options.order, source),
-        None if choice.labels is None else as_labels(arrays[choice.labels]),
+        labels,
         name=source.stem,
         description=f"Array {choice.samples} of {source.name}.",
-        sample_info={name: as_labels(arrays[name]) for name in choice.facts},
+        sample_info={n: fact for n, fact in facts.items() if np.shape(fact) == (X.shape[0],)},
+        notes=choice.notes,
     )
 
 
 def choose_arrays(source: Path, shapes: Shapes, options: ArrayOptions) -> ArrayChoice:
     """Choose by name and shape; ask when there is more than one answer.
 
-    Samples are the only array with more than one axis longer than 1. Labels are the only vector
-    called one of `LABEL_NAMES`, or else the only vector with one value per sample.
+    Samples are the only array with more than one axis longer than 1 that is not named as labels.
+    Labels are the only array called one of `LABEL_NAMES` (of the same set, where names end in train
+    or test), or else the only vector with one value per sample. Samples are counted by axis 0,
+    or by the last axis if no other is as long as the labels.
 
     Parameters
     ----------
@@ -104,21 +128,30 @@ def choose_arrays(source: Path, shapes: Shapes, options: ArrayOptions) -> ArrayC
     >>> from tenfold.datasets.named_arrays import ArrayOptions, choose_arrays
     >>> shapes = {"fea": (165, 1024), "gnd": (165, 1), "pose": (165, 1)}
     >>> choose_arrays(Path("faces.mat"), shapes, ArrayOptions())
-    ArrayChoice(samples='fea', labels='gnd', facts=('pose',))
+    ArrayChoice(samples='fea', labels='gnd', facts=('pose',), axis=0, notes=())
     """
     vectors = {name for name, shape in shapes.items() if sum(size > 1 for size in shape) <= 1}
     samples = _choose_samples(source, shapes, vectors, options.key)
-    n_samples = _n_samples(source, samples, shapes[samples], options.sample_axis)
     vectors -= {samples}
-    per_sample = [n for n in shapes if n in vectors and _length(shapes[n]) == n_samples]
-    labels = _choose_labels(source, shapes, vectors, per_sample, options)
-    if labels in vectors and labels not in per_sample:
-        raise ValueError(
-            f"{source}: {samples} {shapes[samples]} has {n_samples} samples along axis "
-            f"{options.sample_axis}, but {labels} has {_length(shapes[labels])} labels; axis 0 "
-            "must count samples, or pass sample_axis=N"
-        )
-    return ArrayChoice(samples, labels, tuple(name for name in per_sample if name != labels))
+    asked = _checked_axis(source, samples, shapes[samples], options.sample_axis)
+    labels = None
+    if options.labelled and options.labels is None:
+        labels = _choose_labels(source, shapes, vectors, samples, asked, options.label_key)
+    counts = set()
+    if labels is not None:
+        counts = _counts(shapes[labels], labels in vectors)
+    elif options.labelled and options.labels is not None:
+        counts = {len(options.labels)}
+    axis, notes = _choose_axis(source, samples, shapes[samples], asked, labels, counts)
+    part = parsed_name(samples).part
+    facts = tuple(
+        name
+        for name in shapes
+        if name in vectors - {labels}
+        and _length(shapes[name]) == shapes[samples][axis]
+        and parsed_name(name).part == part
+    )
+    return ArrayChoice(samples, labels, facts, axis, notes)
 
 
 def fold_rows(X: Any, sample_shape: Sequence[int] | None, order: Order, source: Path) -> Any:
@@ -157,30 +190,6 @@ def fold_rows(X: Any, sample_shape: Sequence[int] | None, order: Order, source: 
     return folded.transpose(0, *range(len(shape), 0, -1))
 
 
-def as_labels(values: Any) -> np.ndarray:
-    """Labels as a vector: whole numbers as int, text stripped, MATLAB cells opened.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tenfold.datasets.named_arrays import as_labels
-    >>> as_labels(np.array([[1.0], [2.0]]))
-    array([1, 2])
-    >>> as_labels(["10", "9"])
-    array([10,  9])
-    """
-    array = np.asarray(values)
-    if array.dtype.kind == "O":
-        array = np.array([str(np.squeeze(cell)) for cell in array.ravel()])
-    labels = array.ravel() if array.size == _length(array.shape) else array
-    if labels.dtype.kind in "SU":
-        labels = np.char.strip(labels.astype(str))
-        return labels.astype(np.int64) if all(map(_is_whole, labels)) else labels
-    if labels.dtype.kind == "f" and np.isfinite(labels).all() and not (labels % 1).any():
-        return labels.astype(np.int64)
-    return labels
-
-
 def check_numbers(array: Any, name: str, source: Path) -> Any:
     """`array` again, or a ValueError when it does not hold real numbers."""
     if array.dtype.kind not in "biuf":
@@ -188,39 +197,141 @@ def check_numbers(array: Any, name: str, source: Path) -> Any:
             f"{source}: array {name!r} holds {array.dtype}, not real numbers; choose another with "
             "key=NAME"
         )
+    if 0 in array.shape:
+        raise ValueError(
+            f"{source} holds no samples: array {name!r} has shape {tuple(array.shape)}; expected "
+            "at least one sample of at least one number"
+        )
     return array
+
+
+def check_count(source: Path, n_samples: int, labels: np.ndarray) -> None:
+    """Refuse labels that are more or fewer than the samples."""
+    if len(labels) != n_samples:
+        raise ValueError(
+            f"{source} has {n_samples} samples, but there are {len(labels)} labels; give one label "
+            "per sample, or pass sample_axis=N, the axis that counts samples"
+        )
+
+
+def listing(shapes: Shapes) -> str:
+    """Names and shapes for a message, at most twenty."""
+    shown = [f"{short(name)} {tuple(shape)}" for name, shape in list(shapes.items())[:20]]
+    more = f" and {len(shapes) - 20} more" if len(shapes) > 20 else ""
+    return ", ".join(shown) + more or "nothing"
+
+
+def _fact(values: Any) -> np.ndarray | None:
+    """A vector beside the samples; None where it is not one after all."""
+    try:
+        return as_labels(values)
+    except ValueError:
+        return None
+
+
+def _labels_of(source: Path, name: str, values: Any, n_samples: int) -> np.ndarray:
+    """The labels as a vector; rows of a one-hot matrix may lie along either axis."""
+    array = np.asarray(values)
+    if array.ndim == 2 and array.dtype.kind != "O" and min(array.shape) > 1:
+        array = array.T if array.shape[0] != n_samples else array
+    try:
+        labels = as_labels(array)
+    except ValueError as error:
+        raise ValueError(f"{source}: {name}: {error}") from error
+    check_count(source, n_samples, labels)
+    return labels
 
 
 def _choose_samples(source: Path, shapes: Shapes, vectors: set[str], key: str | None) -> str:
     if key is not None:
         return _existing(source, shapes, key)
-    tensors = [name for name in shapes if name not in vectors]
-    if len(tensors) != 1:
-        which = "several arrays that could be the samples" if tensors else "no array of samples"
-        raise ValueError(f"{source} holds {which}: {_listing(shapes)}; pass key=NAME")
-    return tensors[0]
+    matrices = {name: shape for name, shape in shapes.items() if name not in vectors}
+    tensors = {name: shape for name, shape in matrices.items() if not is_label_name(name)}
+    if len(tensors) == 1:
+        return next(iter(tensors))
+    if not tensors:
+        found = {name: shape for name, shape in shapes.items() if _length(shape) > 1}
+        raise ValueError(
+            f"{source} holds no array of samples: {listing(found or shapes)}; expected one with a "
+            "row, or an image, per sample"
+        )
+    parts = {parsed_name(name).part: name for name in tensors}
+    if len(parts) == len(tensors) and "" not in parts:
+        raise ValueError(
+            f"{source} holds {len(parts)} sets of samples: {listing(tensors)}; choose one, such as "
+            f"key={next(iter(tensors))!r}; the labels of the same set go with it"
+        )
+    raise ValueError(
+        f"{source} holds several arrays that could be the samples: {listing(tensors)}; pass "
+        "key=NAME"
+    )
 
 
 def _choose_labels(
-    source: Path, shapes: Shapes, vectors: set[str], per_sample: list[str], options: ArrayOptions
-) -> str | None:
-    if not options.labelled:
-        return None
-    if options.label_key is not None:
-        return _existing(source, shapes, options.label_key)
-    named = [name for name in shapes if name in vectors and name.lower() in LABEL_NAMES]
+    source: Path,
+    shapes: Shapes,
+    vectors: set[str],
+    samples: str,
+    axis: int | None,
+    label_key: str | None,
+) -> str:
+    if label_key is not None:
+        return _existing(source, shapes, label_key)
+    shape, part = shapes[samples], parsed_name(samples).part
+    others = [name for name in shapes if name != samples]
+    same = [name for name in others if parsed_name(name).part == part]
+    named = [name for name in same if is_label_name(name) and len(shapes[name]) <= 2]
+    sizes = {shape[0 if axis is None else axis]}
+    per_sample = [n for n in same if n in vectors and _length(shapes[n]) in sizes]
+    if not per_sample and axis is None:
+        per_sample = [n for n in same if n in vectors and 1 < _length(shapes[n]) in shape]
     guesses = named or per_sample
     if len(guesses) != 1:
+        found = {name: shapes[name] for name in others if _length(shapes[name]) > 1}
+        what = f"beside the samples {samples} {tuple(shape)} it holds {listing(found)}"
         raise ValueError(
-            f"cannot tell which array of {source} holds the labels: {_listing(shapes)}; pass "
-            "label_key=NAME, or labelled=False if there are none"
+            f"cannot tell which array of {source} holds the labels: {what}; pass label_key=NAME, "
+            "labels=FILE, or labelled=False if there are none"
         )
     return guesses[0]
 
 
+def _choose_axis(
+    source: Path,
+    name: str,
+    shape: tuple[int, ...],
+    asked: int | None,
+    labels: str | None,
+    counts: set[int],
+) -> tuple[int, tuple[str, ...]]:
+    """The axis that counts samples, and what is to be said about it."""
+    fits = [axis for axis, size in enumerate(shape) if size in counts]
+    axis = 0 if asked is None else asked
+    if not counts or axis in fits:
+        return axis, ()
+    last = len(shape) - 1
+    if asked is None and fits == [last]:
+        note = (
+            f"samples lie along the last axis of {name} {tuple(shape)}, the only one as long as "
+            f"the labels ({shape[last]})"
+        )
+        return last, (note,)
+    count = " or ".join(map(str, sorted(counts)))
+    raise ValueError(
+        f"{source}: {name} {tuple(shape)} has {shape[axis]} samples along axis {axis}, but "
+        f"{labels or 'the file of labels'} has {count} labels; axis 0 must count samples, or pass "
+        "sample_axis=N"
+    )
+
+
+def _counts(shape: tuple[int, ...], is_vector: bool) -> set[int]:
+    """How many labels an array may hold: its length, or of a one-hot matrix either size."""
+    return {_length(shape)} if is_vector else set(shape)
+
+
 def _existing(source: Path, shapes: Shapes, name: str) -> str:
     if name not in shapes:
-        raise ValueError(f"{source} has no array {name!r}; it holds {_listing(shapes)}")
+        raise ValueError(f"{source} has no array {name!r}; it holds {listing(shapes)}")
     return name
 
 
@@ -236,24 +347,22 @@ def _checked_shape(sample_shape: Sequence[int]) -> tuple[int, ...]:
     return shape
 
 
-def _n_samples(source: Path, name: str, shape: tuple[int, ...], sample_axis: int) -> int:
+def _checked_axis(
+    source: Path, name: str, shape: tuple[int, ...], sample_axis: int | None
+) -> int | None:
+    if sample_axis is None:
+        if not shape:
+            raise ValueError(f"{source}: {name} is a single number; expected samples")
+        return None
     if not isinstance(sample_axis, Integral):
         raise ValueError(
             f"sample_axis is {sample_axis!r}; expected a whole number, the axis that counts samples"
         )
     if not -len(shape) <= sample_axis < len(shape):
         raise ValueError(f"{source}: {name} has shape {shape}, so there is no axis {sample_axis}")
-    return shape[sample_axis]
-
-
-def _listing(shapes: Shapes) -> str:
-    return ", ".join(f"{name} {shape}" for name, shape in shapes.items()) or "nothing"
+    return int(sample_axis) % len(shape)
 
 
 def _length(shape: tuple[int, ...]) -> int:
     """Length of a vector-like array."""
     return max(shape, default=1) if 0 not in shape else 0
-
-
-def _is_whole(text: str) -> bool:
-    return text.lstrip("+-").isdecimal() and text.count("-") + text.count("+") <= 1

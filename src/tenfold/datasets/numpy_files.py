@@ -1,44 +1,28 @@
-"""NumPy's own files: .npz and .npy. Pickles are never opened."""
+"""NumPy's own files: .npz, .npy, and folders of .npy."""
 
 from __future__ import annotations
 
 import os
-import zipfile
-import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any
 
 import numpy as np
 
-from tenfold.datasets.locations import existing_path, reading
+from tenfold.datasets.label_files import read_labels
+from tenfold.datasets.locations import existing_path, natural_key, readable_name
 from tenfold.datasets.named_arrays import (
     ArrayOptions,
     Order,
-    as_labels,
     assemble,
+    check_count,
     check_numbers,
     fold_rows,
 )
+from tenfold.datasets.numpy_arrays import map_npy, npz_arrays, npz_shapes
+from tenfold.datasets.sizes import check_memory, n_bytes
 from tenfold.datasets.tensor_dataset import TensorDataset
-
-_MAGIC = b"\x93NUMPY"
-_PICKLE = b"\x80"  # the first byte of every protocol since 2
-_AS_NUMBERS = "numbers, X.astype(float)"
-_AS_TEXT = "text, y.astype(str), or of numbers"
-
-_DAMAGE = (
-    ValueError,
-    EOFError,
-    OSError,
-    RuntimeError,  # zipfile, about methods it does not know
-    TokenError,  # NumPy, about a header that ends too soon
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 def load_npz(
@@ -46,9 +30,10 @@ def load_npz(
     *,
     key: str | None = None,
     label_key: str | None = None,
+    labels: Any = None,
     sample_shape: Sequence[int] | None = None,
     order: Order = "C",
-    sample_axis: int = 0,
+    sample_axis: int | None = None,
     labelled: bool = True,
 ) -> TensorDataset:
     """Read samples and labels from a .npz file.
@@ -58,16 +43,22 @@ def load_npz(
     path : path
         The file.
     key : str or None, default=None
-        Name of the samples; None when only one array can be meant.
+        Name of the samples; None when only one array can be meant. Of a file with several sets,
+        ``X_train`` takes its labels from ``y_train``.
     label_key : str or None, default=None
-        Name of the labels; None takes the only vector called y, gnd, label(s), target(s) or
-        class(es), or else the only one with a value per sample.
+        Name of the labels; None takes the only one called y, gnd, label(s), target(s) or class(es),
+        or else the only vector with a value per sample. Rows with a single 1 (one-hot) give the
+        number of its column.
+    labels : array-like of shape (n,), path or None, default=None
+        Labels that are not in this file: one per sample, or a file that holds them (text with one
+        per line, .npy, .npz, .mat, .csv, .h5).
     sample_shape : sequence of int or None, default=None
         Shape to fold flat rows into.
     order : {"C", "F"}, default="C"
         Whether flat rows hold their sample row by row or column by column.
-    sample_axis : int, default=0
-        The axis that counts samples.
+    sample_axis : int or None, default=None
+        The axis that counts samples. None: axis 0, or the last one if no other is as long as the
+        labels; then ``notes`` of the result says so.
     labelled : bool, default=True
         False reads samples without labels.
 
@@ -87,8 +78,9 @@ def load_npz(
     TensorDataset 'toy': 4 samples of 3x2 (float64), 2 classes
     """
     source = existing_path(path, "a .npz file")
-    options = ArrayOptions(key, label_key, sample_shape, order, labelled, sample_axis)
-    return assemble(source, _npz_shapes(source), partial(_npz_arrays, source), options)
+    given = read_labels(labels, label_key) if labelled and labels is not None else None
+    options = ArrayOptions(key, label_key, sample_shape, order, labelled, sample_axis, given)
+    return assemble(source, npz_shapes(source), partial(npz_arrays, source), options)
 
 
 def load_npy(
@@ -106,7 +98,7 @@ def load_npy(
     path : path
         The file. It is mapped, not read: only the blocks used come into memory.
     labels : array-like of shape (n,), path or None, default=None
-        The labels, or a .npy or text file (one per line) that holds them.
+        The labels, or a file that holds them (text with one per line, .npy, .npz, .mat, .csv, .h5).
     sample_shape : sequence of int or None, default=None
         Shape to fold flat rows into.
     order : {"C", "F"}, default="C"
@@ -135,85 +127,96 @@ def load_npy(
             f"{source} holds samples only; pass labels=FILE (a .npy or text file with "
             "one label per line), or labelled=False"
         )
-    X = check_numbers(_map_npy(source), source.name, source)
+    X = check_numbers(map_npy(source), source.name, source)
     if X.ndim < 2:
         raise ValueError(f"{source} has shape {X.shape}; expected (n, I_1, ..., I_K)")
+    y = read_labels(labels) if labelled else None
+    if y is not None:
+        check_count(source, len(X), y)
     return TensorDataset(
         fold_rows(X, sample_shape, order, source),
-        read_labels(labels) if labelled else None,
+        y,
         name=source.stem,
         description=f"Array {source.name}.",
     )
 
 
-def read_labels(labels: Any) -> np.ndarray:
-    """Labels from an array, a .npy file, or a text file with one per line."""
-    if not isinstance(labels, (str, os.PathLike)):
-        return as_labels(labels)
-    source = existing_path(labels, "a file of labels")
-    if source.suffix.lower() == ".npy":
-        return as_labels(_map_npy(source, _AS_TEXT))
-    try:
-        return as_labels(source.read_text(encoding="utf-8").rstrip().splitlines())
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{source} is not UTF-8 text; save it as UTF-8, one label per line"
-        ) from error
+def load_npy_folder(
+    path: str | os.PathLike[str],
+    *,
+    sample_shape: Sequence[int] | None = None,
+    order: Order = "C",
+    labelled: bool = True,
+) -> TensorDataset:
+    """Read a folder in which every subfolder is a class and every .npy file a sample.
 
+    Parameters
+    ----------
+    path : path
+        The folder.
+    sample_shape : sequence of int or None, default=None
+        Shape to fold flat samples into.
+    order : {"C", "F"}, default="C"
+        Whether flat samples are stored row by row or column by column.
+    labelled : bool, default=True
+        False reads every file below `path` and gives no labels.
 
-def _map_npy(source: Path, remedy: str = _AS_NUMBERS) -> np.ndarray:
-    with source.open("rb") as file:
-        start = file.read(len(_MAGIC))
-    if start != _MAGIC and not start.startswith(_PICKLE):  # NumPy takes anything else for a pickle
-        raise ValueError(f"{source} does not begin as a .npy file; write it with np.save")
-    with _numpy_file(source, str(source), remedy):
-        array: np.ndarray = np.load(source, mmap_mode="r", allow_pickle=False)
-        return array
+    Returns
+    -------
+    TensorDataset
+        X of shape (n, I_1, ..., I_K), y the names of the subfolders, ``sample_info["file"]`` the
+        path of each sample below the folder.
 
-
-def _npz_shapes(source: Path) -> dict[str, tuple[int, ...]]:
-    with _numpy_file(source), zipfile.ZipFile(source) as archive:
-        names = [name for name in archive.namelist() if name.endswith(".npy")]
-        return {name.removesuffix(".npy"): _stored_shape(archive, name) for name in names}
-
-
-def _npz_arrays(source: Path, names: list[str]) -> dict[str, np.ndarray]:
-    with _numpy_file(source):
-        stored = np.load(source, allow_pickle=False)
-    arrays = {}
-    with stored:
-        for name in names:
-            remedy = _AS_NUMBERS if name == names[0] else _AS_TEXT  # the samples come first
-            with _numpy_file(source, f"{source}: array {name!r}", remedy):
-                arrays[name] = stored[name]
-    return arrays
-
-
-def _stored_shape(archive: zipfile.ZipFile, name: str) -> tuple[int, ...]:
-    """Shape of one array of a .npz file, from its header alone."""
-    with archive.open(name) as file:
-        version = np.lib.format.read_magic(file)
-        read = (
-            np.lib.format.read_array_header_1_0
-            if version == (1, 0)
-            else np.lib.format.read_array_header_2_0
-        )
-        return tuple(read(file)[0])
-
-
-@contextmanager
-def _numpy_file(source: Path, what: str = "", remedy: str = _AS_NUMBERS) -> Iterator[None]:
-    """Name the file in what NumPy and zipfile complain of, and pickles in particular.
-
-    `what` holds the objects then, and `remedy` is the way to save it without them.
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from tenfold.datasets.numpy_files import load_npy_folder
+    >>> folder = pathlib.Path(tempfile.mkdtemp()) / "trials"
+    >>> for name in ("left", "right"):
+    ...     (folder / name).mkdir(parents=True)
+    ...     np.save(folder / name / "1.npy", np.zeros((3, 2)))
+    >>> load_npy_folder(folder)
+    TensorDataset 'trials': 2 samples of 3x2 (float64), 2 classes
     """
-    try:
-        with reading(source, ".npy or .npz file", *_DAMAGE):
-            yield
-    except ValueError as error:
-        if "allow_pickle" not in str(error) and "Python objects" not in str(error):
-            raise
+    root = existing_path(path, "a folder of .npy files")
+    files = npy_files(root)
+    names = [file.relative_to(root).as_posix() for file in files]
+    loose = [name for name in names if "/" not in name]
+    if not files or (labelled and loose):
         raise ValueError(
-            f"{what or source} holds pickled Python objects, which can run code when opened, so "
-            f"tenfold does not; save it again with np.save or np.savez, as an array of {remedy}"
-        ) from error
+            f"{root} has {len(loose)} .npy files of no class; put the samples of each class into a "
+            "subfolder named after the class, name one file, or pass labelled=False"
+        )
+    return TensorDataset(
+        fold_rows(_stacked(root, files), sample_shape, order, root),
+        np.array([name.split("/")[0] for name in names]) if labelled else None,
+        name=root.resolve().name,
+        description=f"{len(files)} .npy files from the folder {root.resolve().name}.",
+        sample_info={"file": np.array(names)},
+    )
+
+
+def _stacked(root: Path, files: list[Path]) -> np.ndarray:
+    first = map_npy(files[0])
+    check_memory(root, f"{len(files)} files", n_bytes((len(files), *first.shape), 8))
+    stack = []
+    for file in files:
+        sample = np.asarray(check_numbers(map_npy(file), file.name, file))
+        if sample.shape != first.shape:
+            raise ValueError(
+                f"samples differ in shape: {files[0]} has {first.shape} and {file} has "
+                f"{sample.shape}; bring them to one shape"
+            )
+        stack.append(sample)
+    return np.stack(stack)
+
+
+def npy_files(folder: Path) -> list[Path]:
+    """All .npy files below a folder that are not hidden, in natural order."""
+    found = [
+        readable_name(file)
+        for file in folder.rglob("*.npy")
+        if not any(part.startswith(".") for part in file.relative_to(folder).parts)
+    ]
+    return sorted(found, key=lambda file: natural_key(file.relative_to(folder).as_posix()))

@@ -32,6 +32,8 @@ class TensorDataset:
         What each of the K modes counts, such as ``("row", "column")``.
     sample_info : mapping of str to ndarray of shape (n,), default={}
         Further facts per sample, such as the file or the stock.
+    notes : tuple of str, default=()
+        What the loader chose without being asked, in sentences; worth showing to a person.
 
     Examples
     --------
@@ -52,6 +54,7 @@ class TensorDataset:
     description: str = ""
     mode_names: tuple[str, ...] = ()
     sample_info: Mapping[str, np.ndarray] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         n_samples = self.X.shape[0]
@@ -121,4 +124,5 @@ class TensorDataset:
             self.description,
             self.mode_names,
             {key: values[rows] for key, values in self.sample_info.items()},
+            self.notes,
         )

@@ -1,0 +1,102 @@
+"""Labels as people write them: numbers, texts, cells, or a column per class."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+LABEL_NAMES = ("y", "gnd", "label", "labels", "target", "targets", "class", "classes")
+
+LAST_CHARACTER = 0x10FFFF
+EXACT = 2**53  # up to here a float64 holds every whole number
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+
+
+def as_labels(values: Any) -> np.ndarray:
+    """Labels as a vector: whole numbers as int, text stripped, cells and one-hot rows opened.
+
+    Texts become numbers only if every one of them is the usual way to write its number. So ids such
+    as 007 and 7 stay two classes, and numbers too long for 64 bits stay text.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.datasets.label_values import as_labels
+    >>> as_labels(np.array([[1.0], [2.0]]))
+    array([1, 2])
+    >>> as_labels(["10", "9"])
+    array([10,  9])
+    >>> as_labels(["007", "7"]).tolist()
+    ['007', '7']
+    >>> as_labels([[0, 1, 0], [1, 0, 0]])
+    array([1, 0])
+    """
+    array = np.asarray(values)
+    if array.dtype.kind == "O":
+        array = _opened_cells(array)
+    if array.size == max(array.shape, default=1) or 0 in array.shape:
+        labels = array.ravel()
+    else:
+        labels = from_one_hot(array)
+    if labels.dtype.kind in "SU":
+        labels = np.array([text.strip() for text in _texts(labels)], dtype=str)
+        return labels.astype(np.int64) if all(map(_is_usual_number, labels.tolist())) else labels
+    if labels.dtype.kind == "f" and (labels % 1 == 0).all() and (np.abs(labels) <= EXACT).all():
+        return labels.astype(np.int64)
+    return labels
+
+
+def from_one_hot(rows: np.ndarray) -> np.ndarray:
+    """Number of the column that holds the 1 of each row; a ValueError if rows are not so.
+
+    Parameters
+    ----------
+    rows : array of shape (n, n_classes)
+        One 1 per row, zeros else.
+    """
+    one_hot = (
+        rows.ndim == 2 and rows.dtype.kind in "biuf" and bool(((rows == 0) | (rows == 1)).all())
+    )
+    if not one_hot or not (rows.sum(axis=1) == 1).all():
+        raise ValueError(
+            f"labels have shape {rows.shape}; expected one per sample, or rows with a single 1 "
+            "(one-hot)"
+        )
+    columns: np.ndarray = rows.argmax(axis=1)
+    return columns
+
+
+def _opened_cells(cells: np.ndarray) -> np.ndarray:
+    """Cells that hold one number or one text each, as an array of them."""
+    inner = [np.asarray(cell).ravel() for cell in cells.ravel()]
+    if inner and all(cell.size == 1 and cell.dtype.kind in "biuf" for cell in inner):
+        return np.concatenate(inner)
+    return np.array(
+        [
+            cell[0].decode("utf-8", "replace")
+            if isinstance(cell[0], bytes)
+            else str(cell[0])
+            if cell.size == 1
+            else str(np.squeeze(cell))
+            for cell in inner
+        ],
+        dtype=str,
+    )
+
+
+def _texts(labels: np.ndarray) -> list[str]:
+    """Python's texts; a ValueError for bytes that are none, which a damaged file may hold."""
+    if labels.dtype.kind == "S":
+        return [text.decode("utf-8", "strict") for text in labels.tolist()]
+    native = np.ascontiguousarray(labels.astype(labels.dtype.newbyteorder("=")))
+    codes = native.view(np.uint32) if native.dtype.itemsize else np.zeros(1)
+    if native.size and codes.max() > LAST_CHARACTER:
+        raise ValueError("labels hold characters that do not exist; the file is damaged")
+    texts: list[str] = native.tolist()
+    return texts
+
+
+def _is_usual_number(text: str) -> bool:
+    return _WHOLE.fullmatch(text) is not None and str(int(text)) == text
