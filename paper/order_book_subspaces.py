@@ -87,7 +87,7 @@ def _solved(
         orthonormal=False,
         init="identity" if method == "MDA" else "ones",
         max_iter=max_iter,
-        tol=1e-5,
+        tol=0.0,
         threads=True,
     )
 
