@@ -23,8 +23,7 @@ class DGTDA(MultiClassProjector):
     ridge : float or ("absolute", float), default=10.0
         Added to the diagonal of the within-class scatter of every mode. A float is relative to
         the mean eigenvalue of the scatters of the mode, so the units of the data do not matter;
-        ``("absolute", 0.01)`` is the paper's lambda.
-        It must be large here: see the notes.
+        ``("absolute", 0.01)`` is the paper's lambda. It must be large here: see the notes.
     statistics : {"auto", "moments", "samples"}, default="auto"
         Work from class moments, from the samples, or from whichever costs less.
     sample_shape : tuple of K ints or None, default=None

@@ -23,8 +23,7 @@ class GTDA(MultiClassProjector):
     ridge : float or ("absolute", float), default=10.0
         Added to the diagonal of the within-class scatter of every mode. A float is relative to
         the mean eigenvalue of the scatters of the mode, so the units of the data do not matter;
-        ``("absolute", 0.01)`` is the paper's lambda.
-        It must be large here: see the notes.
+        ``("absolute", 0.01)`` is the paper's lambda. It must be large here: see the notes.
     max_iter : int, default=100
         Rounds at most.
     tol : float, default=1e-3

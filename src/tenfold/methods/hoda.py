@@ -24,8 +24,7 @@ class HODA(MultiClassProjector):
     ridge : float or ("absolute", float), default=1.0
         Added to the diagonal of the within-class scatter of every mode. A float is relative to
         the mean eigenvalue of the scatters of the mode, so the units of the data do not matter;
-        ``("absolute", 0.01)`` is the paper's lambda.
-        It must be large here: see the notes.
+        ``("absolute", 0.01)`` is the paper's lambda. It must be large here: see the notes.
     max_iter : int, default=100
         Rounds at most.
     tol : float, default=1e-3
@@ -61,7 +60,7 @@ class HODA(MultiClassProjector):
 
     See Also
     --------
-    CMDA : The same with the ratio trace as its default; its "trace_ratio" gives this method.
+    CMDA : The same with the ratio trace as its default; its "trace_ratio" with this ridge is this method.
 
     Notes
     -----

@@ -109,7 +109,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     >>> from sklearn.datasets import load_digits
     >>> from tenfold import MCSDA, RankSearchCV
     >>> X, y = load_digits().images, load_digits().target
-    >>> model = MCSDA(positive=3, tol=0.1)
+    >>> model = MCSDA(positive=3)
     >>> search = RankSearchCV(model, ranks=[(r, r) for r in range(2, 8)], cv=3).fit(X, y)
     >>> search.best_params_
     {'ranks': (6, 6)}
