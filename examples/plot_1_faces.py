@@ -50,7 +50,7 @@ from sklearn.model_selection import StratifiedKFold
 from tenfold import MCSDA, RankSearchCV
 from tenfold.plots import RankGridDisplay
 
-mcsda = MCSDA(positive="face", max_iter=50, tol=0.1)
+mcsda = MCSDA(positive="face")
 search = RankSearchCV(
     mcsda,
     ranks=[(r, s) for r in range(2, 9, 2) for s in range(2, 9, 2)],
@@ -151,7 +151,7 @@ except FileNotFoundError as error:
     print(f"skipped: {error}")
 else:
     half = np.arange(400) % 2 == 0
-    bank = ClassSpecificClassifier(MCSDA(ranks=(12, 12), shrinkage=0.5, tol=1.0))
+    bank = ClassSpecificClassifier(MCSDA(ranks=(12, 12), shrinkage=0.5))
     bank.fit(orl.X[half], orl.y[half])
     scores = bank.decision_function(orl.X[~half])
     precision = [

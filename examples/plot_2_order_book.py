@@ -70,7 +70,7 @@ from sklearn.model_selection import TimeSeriesSplit
 from tenfold import MCSDA, ClassSpecificClassifier, RankSearchCV
 from tenfold.plots import RankGridDisplay
 
-bank = ClassSpecificClassifier(MCSDA(orthonormal=False, max_iter=50, tol=0.1))
+bank = ClassSpecificClassifier(MCSDA(orthonormal=False))
 ranks = [(r, s) for r in (1, 2, 4, 6) for s in (1, 2, 3)]
 search = RankSearchCV(bank, ranks=ranks, cv=TimeSeriesSplit(3), scoring="f1_macro")
 search.fit(X_train, y_train)
@@ -142,6 +142,6 @@ try:
 except FileNotFoundError as error:
     print(f"skipped: {str(error).partition(':')[0]}")
 else:
-    bank = ClassSpecificClassifier(MCSDA(ranks=(60, 1), orthonormal=False, tol=0.5))
+    bank = ClassSpecificClassifier(MCSDA(ranks=(60, 1), orthonormal=False))
     predicted = bank.fit(*train).predict(test.X)
     print(f"FI-2010, fold 1: macro F1 {f1_score(test.y, predicted, average='macro'):.3f}")

@@ -54,14 +54,13 @@ from sklearn.pipeline import make_pipeline
 
 from tenfold import CMDA, DATER, DGTDA, GTDA, HODA, MPCA
 
-loose = {"ranks": (3, 3), "max_iter": 200, "tol": 0.01}
 methods = {
-    "DATER": DATER(ridge=0.1, **loose),
-    "CMDA": CMDA(ridge=0.1, **loose),
-    "HODA": HODA(ridge=0.1, **loose),
-    "GTDA": GTDA(ridge=0.1, **loose),
-    "DGTDA": DGTDA(ranks=(3, 3), ridge=0.1),
-    "MPCA": MPCA(**loose),
+    "DATER": DATER(ranks=(3, 3), ridge=0.1),
+    "CMDA": CMDA(ranks=(3, 3), ridge=0.1),
+    "HODA": HODA(ranks=(3, 3)),
+    "GTDA": GTDA(ranks=(3, 3)),
+    "DGTDA": DGTDA(ranks=(3, 3)),
+    "MPCA": MPCA(ranks=(3, 3)),
 }
 print(f"{'accuracy on test recordings':28} series  frequencies")
 for name, method in methods.items():
@@ -85,7 +84,7 @@ print(f"{'nothing in front':28} {series:6.3f} {frequencies:12.3f}")
 
 from tenfold import MCSDA, ClassSpecificClassifier, RankSearchCV
 
-bank = ClassSpecificClassifier(MCSDA(max_iter=50, tol=0.5))
+bank = ClassSpecificClassifier(MCSDA())
 search = RankSearchCV(
     bank,
     ranks=[(r, s) for r in (2, 3, 4) for s in (2, 4, 6)],

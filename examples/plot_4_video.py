@@ -60,7 +60,7 @@ from sklearn.pipeline import make_pipeline
 
 from tenfold import DATER
 
-dater = DATER(ranks=(1, 1, 2), max_iter=100, tol=1e-3)
+dater = DATER(ranks=(1, 1, 2))
 model = make_pipeline(dater, LinearDiscriminantAnalysis()).fit(X_train, y_train)
 pixel = LinearDiscriminantAnalysis().fit(X_train[:, 2, 2], y_train)
 vector = LinearDiscriminantAnalysis().fit(X_train.reshape(len(X_train), -1), y_train)
@@ -110,7 +110,7 @@ for row, number in zip(axes, (0, 1), strict=True):
 from tenfold import CMDA
 
 train, test = slice(0, 200), slice(200, None)
-cmda = CMDA(ranks=(4, 4, 1, 3), max_iter=200, tol=0.01)
+cmda = CMDA(ranks=(4, 4, 1, 3))
 model = make_pipeline(cmda, LinearDiscriminantAnalysis()).fit(videos[train], directions[train])
 vector = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
 vector.fit(videos[train].reshape(200, -1), directions[train])

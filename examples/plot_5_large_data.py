@@ -97,8 +97,8 @@ print(moments.counts, f"{moments.scatters.nbytes / 2**20:.0f} MiB of scatters")
 
 start = time.perf_counter()
 for positive in range(4):
-    mcsda = MCSDA(ranks=(3, 2), positive=positive, tol=0.01, max_iter=100).fit_moments(moments)
-mpca = MPCA(ranks=(3, 2), tol=0.01, max_iter=100).fit_moments(moments)
+    mcsda = MCSDA(ranks=(3, 2), positive=positive).fit_moments(moments)
+mpca = MPCA(ranks=(3, 2)).fit_moments(moments)
 print(f"five models in {time.perf_counter() - start:.2f} s")
 
 # %%

@@ -49,7 +49,8 @@ class FaceMethod:
     max_iter : int
         Rounds at most.
     tol : float
-        When the subspaces rest.
+        When the objective rests; with 0 all rounds are made, as in the paper, whose rule compares
+        projections entry by entry and does not fire in 20 rounds.
     per_sample : bool
         Whether lambda is added to scatters divided by their number of samples, or to the sums.
         The paper does not say. It is all one to CSDA and MCSDA, but not to MDA, whose printed
@@ -59,7 +60,7 @@ class FaceMethod:
     name: str
     ridge: float = 0.01
     max_iter: int = 20
-    tol: float = 1e-5
+    tol: float = 0.0
     per_sample: bool = True
 
 
@@ -116,7 +117,8 @@ def _solved(
     """One model per person and candidate, person by person."""
     n_persons, n_candidates = len(statistics.classes), len(candidates)
     positives = np.repeat(np.arange(n_persons), n_candidates)
-    ranks = np.tile([candidate.rank for candidate in candidates], n_persons)
+    whole = statistics.shape[2:]  # channels
+    each = [(c.rank, c.rank, *whole)[: len(statistics.shape)] for c in candidates]
     fixed = [0.0 if c.shrinkage == "auto" else float(c.shrinkage) for c in candidates]
     shrinkage = np.tile(fixed, n_persons)
     automatic = np.tile([c.shrinkage == "auto" for c in candidates], n_persons)
@@ -129,7 +131,7 @@ def _solved(
     return solved(
         method.name,
         statistics,
-        np.repeat(ranks[:, None], len(statistics.shape), axis=1),
+        np.tile(each, (n_persons, 1)),
         positives,
         ridge=ridge,
         absolute_ridge=True,
@@ -184,9 +186,6 @@ def _pixel_scores(
     Z = X_test.reshape(len(X_test), -1)
     M = means.reshape(len(means), -1)
     return -(((Z[None] - M[:, None]) ** 2).sum(axis=2))[:, None, :]
-
-
-# -- images with channels -------------------------------------------------------------------------
 
 
 # -- average precision ---------------------------------------------------------------------------

@@ -83,7 +83,7 @@ class FaceSettings:
     rows: tuple[FaceRow, ...] = PAPER_ROWS + BEYOND_ROWS
     ridge: float = 0.01
     max_iter: int = 20
-    tol: float = 1e-5
+    tol: float = 0.0
     inner_folds: int = 2
     inner_max_iter: int = 5
     rank_without_folds: int = 7

@@ -10,7 +10,9 @@ import numpy as np
 
 from paper.subspaces import solved, squared_lengths
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.criteria import mean_square
 from tenfold.mathematics.moments import ClassMoments
+from tenfold.mathematics.scatter import Scatter
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +66,8 @@ def subspace_bank(
     positives = np.repeat(np.arange(n_classes), n_candidates)
     stack = np.tile(np.minimum(ranks, moments.shape), (n_classes, 1))
     found = _solved(method, moments, stack, positives, ridge, max_iter)
-    inside = moments.in_class(np.arange(n_classes)).along(1, found, positives)
-    squares = np.einsum("mir,mir->m", found[1], inside @ found[1])
-    spreads = np.sqrt(squares / moments.counts[positives])
+    inside = Scatter.stacked([moments.in_class(p) for p in positives.tolist()], moments.joined)
+    spreads = np.sqrt(mean_square(inside, found, moments.counts[positives]))
     grid = (n_classes, n_candidates)
     return SubspaceBank(
         [W.reshape(*grid, *W.shape[1:]) for W in found], moments.means, spreads.reshape(grid)
@@ -87,7 +88,7 @@ def _solved(
         orthonormal=False,
         init="identity" if method == "MDA" else "ones",
         max_iter=max_iter,
-        tol=1e-5,
+        tol=0.0,
         threads=True,
     )
 

@@ -291,9 +291,10 @@ def test_parameters_out_of_range(parameters, parts):
     refuses(MCSDA(**parameters), lambda e: e.partial_fit(X, y), *parts)
 
 
-def test_whether_a_bank_normalises_is_true_or_false():
-    bank = ClassSpecificClassifier(MCSDA(), normalise="no")
-    refuses(bank, lambda e: e.fit(X, y), "normalise is 'no'", "True or False")
+@pytest.mark.parametrize("normalise", ["no", True, None, 1])
+def test_how_a_bank_normalises_has_three_answers(normalise):
+    bank = ClassSpecificClassifier(MCSDA(), normalise=normalise)
+    refuses(bank, lambda e: e.fit(X, y), f"normalise is {normalise!r}", "'others', 'own', False")
 
 
 # ── Weights ─────────────────────────────────────────────────────────────────────────────────────

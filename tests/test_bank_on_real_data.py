@@ -203,8 +203,10 @@ def test_the_normalised_bank_finds_movements_that_others_miss(data_root, record_
         train, test = fi2010_fold(k, data_root)
         search = RankSearchCV(
             ClassSpecificClassifier(
-                MCSDA(orthonormal=False, ridge=1e-3, max_iter=10, statistics="moments")
-            ),
+                MCSDA(orthonormal=False, ridge=1e-3, shrinkage=0.0, max_iter=10,
+                      statistics="moments"),
+                normalise="own",
+            ),  # fmt: skip
             ranks=[(40, 1), (50, 1), (60, 1), (50, 2)],
             cv=PredefinedSplit(np.where(held_out(train), 0, -1)),
             scoring="f1_macro",
@@ -214,7 +216,9 @@ def test_the_normalised_bank_finds_movements_that_others_miss(data_root, record_
         moments = search.best_estimator_.moments_
         in_scale.append(macro_f1(test.y, scaled.fit_moments(moments).predict(test.X)))
         plain = [
-            ClassSpecificClassifier(MCSDA(r, ridge=PAPER_LAMBDA, max_iter=10), normalise=False)
+            ClassSpecificClassifier(
+                MCSDA(r, ridge=PAPER_LAMBDA, shrinkage=0.0, max_iter=10), normalise=False
+            )
             for r in [(10, 2), (30, 2), (60, 1)]
         ]
         tried = [macro_f1(test.y, bank.fit_moments(moments).predict(test.X)) for bank in plain]

@@ -89,7 +89,7 @@ def test_each_model_of_the_stack_is_the_model_fitted_alone(name, weight):
 
 
 def test_the_stack_is_algorithm_1_written_sample_by_sample():
-    projector = MCSDA(ranks=(2, 3), ridge=("absolute", 0.1), max_iter=3)
+    projector = MCSDA((2, 3), ridge=("absolute", 0.1), shrinkage=0.0, max_iter=3, tol=0.0)
     bank = fitted(ClassSpecificClassifier(projector), X, y)
     for label, member in zip(bank.classes_, bank.projectors_, strict=True):
         literal = reference.mcsda(X, y, label, (2, 3), ridge=0.1, rounds=3)
@@ -182,11 +182,38 @@ def test_a_common_offset_costs_no_digits():
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
 @pytest.mark.parametrize("name", ["plain", "one rank for each class", "metric", "vectors"])
 def test_a_spread_is_the_rms_distance_of_a_class_from_its_mean(name, weight):
-    bank = fitted(bank_of(name, normalise=False), X, LABELS, weight)
+    bank = bank_of(name, normalise=False).set_params(projector__shrinkage=0.0)
+    fitted(bank, X, LABELS, weight)
     for c, label in enumerate(bank.classes_):
         own = label == LABELS
         expected = rms(bank.distances(X[own])[:, c], None if weight is None else weight[own])
         assert bank.spreads_[c] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
+@each_projector
+def test_the_spread_of_the_others_is_their_rms_distance_sample_by_sample(name, weight):
+    bank = fitted(bank_of(name, normalise=False), X, LABELS, weight)
+    for c, (label, member) in enumerate(zip(bank.classes_, bank.projectors_, strict=True)):
+        others = label != LABELS
+        lengths = [
+            np.linalg.norm(member.transform(x[None]) - member.transform(member.mean_[None]))
+            for x in X[others]
+        ]
+        expected = rms(lengths, None if weight is None else weight[others])
+        assert bank.other_spreads_[c] == pytest.approx(expected, rel=1e-8)
+
+
+def test_classes_compete_for_a_sample_and_the_nearest_still_wins():
+    for normalise in ("others", "own"):
+        bank = fitted(bank_of(normalise=normalise), X, y)
+        scores, near = bank.decision_function(NEW), -bank.distances(NEW)
+        best_two = np.sort(near, axis=1)[:, -2:].mean(axis=1, keepdims=True)
+        np.testing.assert_allclose(scores, near - best_two, rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(scores.argmax(axis=1), near.argmax(axis=1))
+        np.testing.assert_array_equal(bank.classes_[scores.argmax(axis=1)], bank.predict(NEW))
+    plain = fitted(bank_of(normalise=False), X, y)
+    np.testing.assert_array_equal(plain.decision_function(NEW), -plain.distances(NEW))
 
 
 def test_a_shrunk_spread_is_mixed_as_the_scatter_was():
@@ -205,9 +232,13 @@ def test_a_shrunk_spread_is_mixed_as_the_scatter_was():
 
 
 def test_normalised_distances_are_in_units_of_the_spreads():
-    plain, normalised = (fitted(bank_of(normalise=n), X, y) for n in (False, True))
+    choices = ("others", "own", False)
+    others, normalised, plain = (fitted(bank_of(normalise=n), X, y) for n in choices)
     np.testing.assert_allclose(
         normalised.distances(NEW), plain.distances(NEW) / plain.spreads_, rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        others.distances(NEW), plain.distances(NEW) / plain.other_spreads_, rtol=1e-12
     )
     np.testing.assert_array_equal(
         plain.predict(NEW), plain.classes_[plain.distances(NEW).argmin(axis=1)]
@@ -407,7 +438,7 @@ def test_bad_banks_say_what_is_wrong():
 
 
 def test_models_that_do_not_rest_are_counted_in_one_warning():
-    with pytest.warns(ConvergenceWarning, match=r"\d of 4 MCSDA models still moved") as record:
+    with pytest.warns(ConvergenceWarning, match=r"\d of 4 MCSDA models still changed") as record:
         ClassSpecificClassifier(MCSDA(ranks=2, max_iter=1)).fit(X, y)
     assert len(record) == 1
 
@@ -442,7 +473,7 @@ def test_a_bank_is_a_classifier_to_scikit_learn():
     bank = ClassSpecificClassifier(CSDA(ranks=4))
     pipeline = make_pipeline(StandardScaler(), bank)
     assert cross_val_score(pipeline, flat, y, cv=3).shape == (3,)
-    grid = {"projector__ranks": [2, 4], "normalise": [True, False]}
+    grid = {"projector__ranks": [2, 4], "normalise": ["others", False]}
     search = GridSearchCV(bank, grid, cv=3).fit(flat, y)
     assert len(search.cv_results_["params"]) == 4
     assert inspect.signature(ClassSpecificClassifier).parameters["normalise"].kind is (

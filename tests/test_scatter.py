@@ -272,8 +272,9 @@ def test_products_of_covariances_and_traces_agree_between_samples_and_moments():
         Z = Z - np.average(Z, axis=0, weights=w)
         own_scatters.append((w[:, None] * Z).T @ Z)
     within = sum(own_scatters)
+    unit = np.trace(within) ** 2
     for statistics in answers:
-        own, cross, pooled = statistics.covariance_products
+        own, cross, pooled = (unit * np.asarray(p) for p in statistics.covariance_products)
         np.testing.assert_allclose(own, [np.sum(S * S) for S in own_scatters], rtol=1e-10)
         np.testing.assert_allclose(cross, [np.sum(S * within) for S in own_scatters], rtol=1e-10)
         np.testing.assert_allclose(pooled, np.sum(within * within), rtol=1e-10)

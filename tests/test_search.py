@@ -521,3 +521,19 @@ def test_dask_arrays_are_searched_as_arrays_are():
             for f in range(3):
                 key = f"split{f}_test_score"
                 np.testing.assert_allclose(found[key], expected[key], atol=1e-8)
+
+
+def test_of_equal_scores_the_candidate_with_the_most_dimensions_is_the_best():
+    """Few positives are often found perfectly by 1 x 1, which says little of new samples."""
+    X, y = problem((5, 4), classes=3, seed=50)
+    ranks = [(1, 1), (3, 2), (2, 2), (2, 3)]
+
+    def search(score):
+        found = RankSearchCV(MCSDA(positive=1), ranks=ranks, cv=3, scoring=score)
+        return found.fit(X, y)
+
+    assert search(lambda model, X, y: 1.0).best_params_ == {"ranks": (3, 2)}  # and the first
+    # Without ties it is the best one, as in GridSearchCV.
+    assert search(lambda model, X, y: -sum(model.ranks_)).best_params_ == {"ranks": (1, 1)}
+    shares = RankSearchCV(MCSDA(positive=1), ranks=[0.5, 0.9, None], scoring=lambda m, X, y: 0.0)
+    assert shares.fit(X, y).best_params_ == {"ranks": 0.9}

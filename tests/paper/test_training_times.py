@@ -21,7 +21,8 @@ def projector(W):
 
 def test_literal_csda_spans_the_subspace_of_csda(samples):
     X, y = samples
-    ours = CSDA(6, ridge=("absolute", 0.01), shrinkage=0.0).fit(X, y).projections_[0]
+    printed = {"ridge": ("absolute", 0.01), "shrinkage": 0.0, "orthonormal": True}
+    ours = CSDA(6, positive=2, **printed).fit(X, y).projections_[0]
     literal = literal_csda(X.reshape(36, -1), y == 2, 0.01, 6)
     np.testing.assert_allclose(projector(ours), projector(literal), atol=1e-9)
 

@@ -61,7 +61,7 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
     >>> from sklearn.datasets import load_digits
     >>> from tenfold import MCSDA, ClassSpecificVerifier
     >>> X, y = load_digits().images, load_digits().target
-    >>> model = MCSDA(ranks=(5, 5), tol=0.1)
+    >>> model = MCSDA(ranks=(5, 5))
     >>> verifier = ClassSpecificVerifier(model, positive=6).fit(X[:900], y[:900])
     >>> accepted = verifier.predict(X[900:])
     >>> bool((accepted == (y[900:] == 6)).mean() > 0.98)

@@ -62,12 +62,12 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> import os, tempfile
     >>> import tenfold
     >>> from sklearn.datasets import load_digits
-    >>> mpca = tenfold.MPCA(ranks=(4, 4), tol=0.1).fit(load_digits().images)
+    >>> mpca = tenfold.MPCA(ranks=(4, 4)).fit(load_digits().images)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "digits.safetensors")
     ...     mpca.save(path)
     ...     tenfold.load(path)
-    MPCA(ranks=(4, 4), tol=0.1)
+    MPCA(ranks=(4, 4))
     """
     header, arrays = read(path)
     try:

@@ -57,7 +57,7 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str], *, precision: str = "d
     >>> from tenfold import MCSDA, ClassSpecificClassifier
     >>> from tenfold.files.onnx_export import to_onnx
     >>> X, y = load_digits().images.astype(np.float32), load_digits().target
-    >>> bank = ClassSpecificClassifier(MCSDA(ranks=(5, 5), tol=0.1)).fit(X, y)
+    >>> bank = ClassSpecificClassifier(MCSDA(ranks=(5, 5))).fit(X, y)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "digits.onnx")
     ...     to_onnx(bank, path)

@@ -68,8 +68,8 @@ def gather_moments(
     >>> from tenfold import MCSDA, gather_moments
     >>> X, y = load_digits().images, load_digits().target
     >>> moments = gather_moments(X, y)
-    >>> threes = MCSDA(ranks=(4, 4), positive=3, tol=0.1).fit_moments(moments)
-    >>> sevens = MCSDA(ranks=(4, 4), positive=7, tol=0.1).fit_moments(moments)
+    >>> threes = MCSDA(ranks=(4, 4), positive=3).fit_moments(moments)
+    >>> sevens = MCSDA(ranks=(4, 4), positive=7).fit_moments(moments)
     """
     if save_every is not None:
         parameters.check_number("save_every", save_every, 1, integer=True)
@@ -115,7 +115,7 @@ def gather_batches(
     >>> from tenfold import MPCA, gather_batches
     >>> images = load_digits().images
     >>> moments = gather_batches(images[i : i + 100] for i in range(0, len(images), 100))
-    >>> round(MPCA(ranks=(6, 6), tol=1e-3).fit_moments(moments).captured_, 2)
+    >>> round(MPCA(ranks=(6, 6)).fit_moments(moments).captured_, 2)
     0.93
     """
     parameters.check_number("save_every", save_every, 1, integer=True)
@@ -163,7 +163,7 @@ def write_blocks(method: Callable[[Array], Array], X: Any, out: Any) -> Any:
     >>> from sklearn.datasets import load_digits
     >>> from tenfold import MPCA, write_blocks
     >>> images = load_digits().images
-    >>> mpca = MPCA(ranks=(6, 6), tol=1e-3).fit(images)
+    >>> mpca = MPCA(ranks=(6, 6)).fit(images)
     >>> write_blocks(mpca.transform, images, np.empty((len(images), 36))).shape
     (1797, 36)
     """

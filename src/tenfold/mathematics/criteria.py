@@ -200,14 +200,12 @@ def automatic_shrinkage(statistics: ClassStatistics) -> Array:
     are counts: nu is their sum less one.
     """
     own, cross, pooled = statistics.covariance_products
-    traces = statistics.traces
     free = np.maximum(statistics.counts - 1, 0.0)
     all_free = max(statistics.count - int((statistics.counts > 0).sum()), np.finfo(float).tiny)
-    scale = float(traces.sum())
+    scale = float(statistics.traces.sum())
     if not scale > 0:
         return np.ones(len(free))
-    own, cross, traces = own / scale / scale, cross / scale / scale, traces / scale
-    pooled = pooled / scale / scale
+    traces = statistics.traces / scale
     nu = np.where(free > 0, free, 1.0)
     noise = (traces**2 + own) / nu**3 * np.maximum(1 - nu / all_free, 0.0)
     distance = own / nu**2 - 2 * cross / (nu * all_free) + pooled / all_free**2

@@ -109,7 +109,8 @@ class ClassStatistics(ABC):
     def covariance_products(self) -> tuple[Array, Array, float]:
         """Frobenius products <S_c, S_c> and <S_c, S_w> of every class, and <S_w, S_w>.
 
-        S_w is the within scatter.
+        S_w is the within scatter, and all of them are over its squared trace, so that no units
+        are too large or too small.
         """
 
     @property
@@ -309,9 +310,10 @@ class ClassMoments(ClassStatistics):
     @cached_property
     def covariance_products(self) -> tuple[Array, Array, float]:
         """Frobenius products <S_c, S_c> and <S_c, S_w> of every class, and <S_w, S_w>."""
-        within = self.scatters.sum(axis=0)
-        own = np.array([np.vdot(scatter, scatter) for scatter in self.scatters])
-        cross = np.array([np.vdot(scatter, within) for scatter in self.scatters])
+        unit = float(self.traces.sum()) or 1.0
+        within = self.scatters.sum(axis=0) / unit
+        own = np.array([np.vdot(scatter / unit, scatter / unit) for scatter in self.scatters])
+        cross = np.array([np.vdot(scatter / unit, within) for scatter in self.scatters])
         return own, cross, float(np.vdot(within, within))
 
     @cached_property

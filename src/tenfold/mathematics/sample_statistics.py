@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import prod
+from math import prod, sqrt
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -84,6 +84,8 @@ class SampleStatistics(ClassStatistics):
             for c, rows in enumerate(members)
             if len(rows)
         }
+        unit = sqrt(float(self.traces.sum())) or 1.0
+        flat = {c: deviations / unit for c, deviations in flat.items()}
         Z, size = np.concatenate(list(flat.values())), prod(self.shape)
         own, cross = np.zeros((2, len(members)))
         within = Z.T @ Z if len(Z) > size else None

@@ -191,6 +191,7 @@ class Learner(Savable, BaseEstimator):
 
     def learn(self, statistics: ClassStatistics, described: Described) -> dict[str, Any]:
         """All learned attributes; the estimator itself stays as it is."""
+        self.warn_of_guesses(statistics.classes)
         fresh = replace(statistics)  # a copy: the terms of its scatters go when this is done
         problem = self.problem(fresh)
         small = isinstance(statistics, ClassMoments) or len(problem) > 1
@@ -225,6 +226,9 @@ class Learner(Savable, BaseEstimator):
         """What is known of the samples that this estimator was fitted on."""
         names = ("sample_shape_", "n_features_in_", "feature_names_in_")
         return {name: getattr(self, name) for name in names if hasattr(self, name)}
+
+    def warn_of_guesses(self, classes: Array) -> None:
+        """Warn of parameters that were left open and that only the user can know."""
 
     def warn_unless_converged(self, solution: Solution) -> None:
         """Warn of models that still moved in the last round."""

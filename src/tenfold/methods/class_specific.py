@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -53,6 +54,18 @@ class ClassSpecificProjector(TensorProjector):
         """Refuse parameters that no data could make right."""
         super().check_parameters()
         parameters.check_shrinkage(self.shrinkage)
+
+    def warn_of_guesses(self, classes: Array) -> None:
+        """Say which class is the positive one, where nobody named one of several."""
+        if self.positive is None and len(classes) > 2:
+            taken = parameters.plain(classes[self.positive_in(classes)])
+            warnings.warn(
+                f"positive is None, so {type(self).__name__} takes {taken!r}, the last of "
+                f"{len(classes)} classes, for the positive one; pass positive={taken!r} or another "
+                "label, or learn all classes with ClassSpecificClassifier",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def asked_ranks(self, classes: Array) -> Any:
         """The ranks of the positive class when `ranks` maps labels to ranks."""

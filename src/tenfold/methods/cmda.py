@@ -26,7 +26,7 @@ class CMDA(MultiClassProjector):
     orthonormal : bool, default=True
         Orthonormalise the columns of each projection; with False they keep the scale that the
         solver gives them.
-    ridge : float or ("absolute", float), default=1e-3
+    ridge : float or ("absolute", float), default=0.1
         Added to the diagonal of the within-class scatter of every mode. A float is relative to
         the mean eigenvalue of the scatters of the mode, so the units of the data do not matter;
         ``("absolute", 0.01)`` is the paper's lambda.
@@ -81,7 +81,7 @@ class CMDA(MultiClassProjector):
     >>> from sklearn.datasets import load_digits
     >>> from tenfold import CMDA
     >>> digits = load_digits()
-    >>> CMDA(ranks=(4, 4), tol=0.1).fit(digits.images, digits.target).ranks_
+    >>> CMDA(ranks=(4, 4)).fit(digits.images, digits.target).ranks_
     (4, 4)
     """
 
@@ -91,7 +91,7 @@ class CMDA(MultiClassProjector):
         *,
         solver: str = "ratio_trace",
         orthonormal: bool = True,
-        ridge: Any = 1e-3,
+        ridge: Any = 0.1,
         max_iter: int = 100,
         tol: float = 1e-3,
         init: str = "identity",

@@ -42,7 +42,8 @@ class CSDA(ClassSpecificProjector):
     output : {"flat", "tensor"}, default="flat"
         Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
     positive : label or None, default=None
-        The class of interest; None means the last of the sorted classes.
+        The class of interest; None means the last of the sorted classes, and says so if there are
+        more than two.
 
     Attributes
     ----------

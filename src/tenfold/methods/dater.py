@@ -27,7 +27,7 @@ class DATER(MultiClassProjector):
     orthonormal : bool, default=False
         Orthonormalise the columns of each projection. With False the ratio trace keeps its
         scale, a metric in which the classes are spheres.
-    ridge : float or ("absolute", float), default=1e-3
+    ridge : float or ("absolute", float), default=0.1
         Added to the diagonal of the within-class scatter of every mode. A float is relative to
         the mean eigenvalue of the scatters of the mode, so the units of the data do not matter;
         ``("absolute", 0.01)`` is the paper's lambda.
@@ -85,7 +85,7 @@ class DATER(MultiClassProjector):
         *,
         solver: str = "ratio_trace",
         orthonormal: bool = False,
-        ridge: Any = 1e-3,
+        ridge: Any = 0.1,
         max_iter: int = 100,
         tol: float = 1e-3,
         init: str = "identity",

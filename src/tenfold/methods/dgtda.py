@@ -20,10 +20,10 @@ class DGTDA(MultiClassProjector):
         share: the fewest dimensions that keep so much of the total scatter of the mode. None takes
         the square root of each size, rounded up, and the whole of modes of up to 3 entries,
         but no more than the class means can span.
-    ridge : float or ("absolute", float), default=1e-3
+    ridge : float or ("absolute", float), default=10.0
         Added to the diagonal of the within-class scatter of every mode. A float is relative to
         the mean eigenvalue of the scatters of the mode, so the units of the data do not matter;
-        ``("absolute", 0.01)`` is the paper's lambda.
+        ``("absolute", 0.01)`` is the paper's lambda. It must be large here: see the notes.
     statistics : {"auto", "moments", "samples"}, default="auto"
         Work from class moments, from the samples, or from whichever costs less.
     sample_shape : tuple of K ints or None, default=None
@@ -50,6 +50,14 @@ class DGTDA(MultiClassProjector):
     moments_ : ClassMoments
         Kept by `partial_fit` and by ``statistics="moments"``.
 
+    Notes
+    -----
+    zeta is the price of scatter within classes, and the ridge moves nothing but zeta. It is the
+    ratio of the single best direction, more than a subspace ever reaches, so it takes a larger
+    ridge than in `HODA` to keep it from being that of a direction in which samples hardly differ;
+    all directions with scatter are too dear then. On ORL faces, 5 a person, LDA in the subspace is
+    right for 95 % with a ridge of 10, for 73 % with 1 and for 27 % with 1e-3.
+
     References
     ----------
     Q. Li, D. Schonfeld, "Multilinear discriminant analysis for higher-order tensor data
@@ -71,7 +79,7 @@ class DGTDA(MultiClassProjector):
         self,
         ranks: Any = None,
         *,
-        ridge: Any = 1e-3,
+        ridge: Any = 10.0,
         statistics: str = "auto",
         sample_shape: Any = None,
         output: str = "flat",

@@ -72,7 +72,7 @@ class MPCA(TensorProjector):
     >>> from sklearn.datasets import load_digits
     >>> from tenfold import MPCA
     >>> images = load_digits().images
-    >>> mpca = MPCA(ranks=(6, 6), tol=1e-3).fit(images)
+    >>> mpca = MPCA(ranks=(6, 6)).fit(images)
     >>> round(mpca.captured_, 2)
     0.93
     """

@@ -56,7 +56,7 @@ class Savable:
         >>> import tenfold
         >>> from sklearn.datasets import load_digits
         >>> X, y = load_digits().images, load_digits().target
-        >>> mcsda = tenfold.MCSDA(ranks=(4, 4), positive=3, tol=0.1).fit(X, y)
+        >>> mcsda = tenfold.MCSDA(ranks=(4, 4), positive=3).fit(X, y)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = os.path.join(folder, "three.safetensors")
         ...     mcsda.save(path)

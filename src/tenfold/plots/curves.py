@@ -124,7 +124,7 @@ class PrecisionRecallDisplay(_CurvesDisplay):
     >>> from tenfold import MCSDA
     >>> from tenfold.plots import PrecisionRecallDisplay
     >>> X, y = load_digits().images, load_digits().target
-    >>> mcsda = MCSDA(ranks=(4, 4), positive=3, tol=0.1).fit(X, y)
+    >>> mcsda = MCSDA(ranks=(4, 4), positive=3).fit(X, y)
     >>> display = PrecisionRecallDisplay.from_estimator(mcsda, X, y)
     >>> [curve.label for curve in display.curves]
     [3]
@@ -165,7 +165,7 @@ class RocDisplay(_CurvesDisplay):
     >>> from tenfold import MCSDA
     >>> from tenfold.plots import RocDisplay
     >>> X, y = load_digits().images, load_digits().target
-    >>> mcsda = MCSDA(ranks=(4, 4), positive=3, tol=0.1).fit(X, y)
+    >>> mcsda = MCSDA(ranks=(4, 4), positive=3).fit(X, y)
     >>> RocDisplay.from_estimator(mcsda, X, y).ax_.get_xlabel()
     'false accept rate'
     """

@@ -45,7 +45,7 @@ class DirectionsDisplay(Display):
     >>> from tenfold import MCSDA
     >>> from tenfold.plots import DirectionsDisplay
     >>> digits = load_digits()
-    >>> mcsda = MCSDA(ranks=(4, 4), positive=3, tol=0.1).fit(digits.images, digits.target)
+    >>> mcsda = MCSDA(ranks=(4, 4), positive=3).fit(digits.images, digits.target)
     >>> display = DirectionsDisplay.from_estimator(mcsda, n_directions=3)
     >>> display.directions.shape
     (3, 8, 8)

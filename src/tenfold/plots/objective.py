@@ -46,7 +46,7 @@ class ObjectiveDisplay(Display):
     >>> from tenfold import MCSDA
     >>> from tenfold.plots import ObjectiveDisplay
     >>> digits = load_digits()
-    >>> mcsda = MCSDA(ranks=(4, 4), positive=3, tol=0.1).fit(digits.images, digits.target)
+    >>> mcsda = MCSDA(ranks=(4, 4), positive=3).fit(digits.images, digits.target)
     >>> display = ObjectiveDisplay.from_estimator(mcsda)
     >>> display.ax_.get_xlabel()
     'round'

@@ -39,7 +39,7 @@ class ProjectionsDisplay(Display):
     >>> from sklearn.datasets import load_digits
     >>> from tenfold import MPCA
     >>> from tenfold.plots import ProjectionsDisplay
-    >>> mpca = MPCA(ranks=(4, 3), tol=0.1).fit(load_digits().images)
+    >>> mpca = MPCA(ranks=(4, 3)).fit(load_digits().images)
     >>> display = ProjectionsDisplay.from_estimator(mpca, mode_names=("row", "column"))
     >>> [ax.get_title() for ax in display.axes_]
     ['row (8 to 4)', 'column (8 to 3)']

@@ -46,7 +46,7 @@ class ScoresDisplay(Display):
     >>> from tenfold import MCSDA
     >>> from tenfold.plots import ScoresDisplay
     >>> X, y = load_digits().images, load_digits().target
-    >>> mcsda = MCSDA(ranks=(4, 4), positive=3, tol=0.1).fit(X, y)
+    >>> mcsda = MCSDA(ranks=(4, 4), positive=3).fit(X, y)
     >>> display = ScoresDisplay.from_estimator(mcsda, X, y)
     >>> display.shares_.sum(axis=1).round(6).tolist()
     [1.0, 1.0]

@@ -48,7 +48,7 @@ def write_report(
     >>> from tenfold.datasets import load_digits_tensor
     >>> from tenfold.report import write_report
     >>> digits = load_digits_tensor()
-    >>> mcsda = MCSDA(ranks=(4, 4), positive=3, tol=0.1).fit(digits.X[:900], digits.y[:900])
+    >>> mcsda = MCSDA(ranks=(4, 4), positive=3).fit(digits.X[:900], digits.y[:900])
     >>> page = pathlib.Path(tempfile.mkdtemp()) / "three.html"
     >>> write_report(mcsda, digits.select(slice(900, None)), page).name
     'three.html'

@@ -39,8 +39,8 @@ class FoundRanks:
 
     @property
     def best(self) -> Ranks:
-        """The ranks with the highest score; the fewer dimensions among equals."""
-        return self.candidates[int(np.argmax(self.scores))]
+        """The ranks with the highest score; the more dimensions among equals."""
+        return self.candidates[len(self.scores) - 1 - int(np.argmax(self.scores[::-1]))]
 
 
 def search_ranks(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from inspect import signature
 from math import prod
@@ -99,6 +99,13 @@ class Trials:
         results["mean_test_score"], results["std_test_score"] = mean, self.scores.std(axis=1)
         results["rank_test_score"] = rankdata(-mean, method="min").astype(np.int32)
         return results
+
+
+def dimensions(candidate: Candidate) -> float:
+    """How much a candidate keeps, in units that serve to compare it with others of its kind."""
+    ranks = next((v for name, v in candidate.items() if name.endswith("ranks")), None)
+    own = ranks.values() if isinstance(ranks, Mapping) else [ranks]
+    return sum(float(np.prod(r)) for r in own if r is not None)
 
 
 def listed(name: str, values: Any) -> list[Any] | None:

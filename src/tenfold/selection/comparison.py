@@ -141,7 +141,7 @@ def compare(
     >>> from sklearn.datasets import load_digits
     >>> from tenfold import CMDA, MCSDA, compare
     >>> X, y = load_digits().images[:300], load_digits().target[:300]
-    >>> found = compare([CMDA((4, 4), tol=0.1), MCSDA((4, 4), tol=0.1)], X, y, cv=3)
+    >>> found = compare([CMDA((4, 4)), MCSDA((4, 4))], X, y, cv=3)
     >>> [one.method for one in found.methods]
     ['MCSDA', 'CMDA']
     """

@@ -24,6 +24,7 @@ from tenfold.methods.base import Described, Learner, TensorProjector
 from tenfold.selection.candidates import (
     Candidate,
     Samples,
+    dimensions,
     joint_workload,
     learner_of,
     listed,
@@ -81,7 +82,8 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     best_score_ : float
         Its mean score over the folds.
     best_index_ : int
-        Its position in `cv_results_`; the first of equals.
+        Its position in `cv_results_`: of equals that with the most dimensions, and of these the
+        first.
     cv_results_ : dict of ndarrays
         As in `GridSearchCV`. Fit times are shares of the time of the stack.
     n_splits_ : int
@@ -100,6 +102,11 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     its own samples where that costs less than adding up what folds share, as for few samples or
     hundreds of random splits.
 
+    Few positives leave many candidates with the same, often perfect, average precision. Of these
+    the largest does best on new samples: with 5 positives, 96.0 instead of the 92.0 of the smallest
+    on ORL faces, and 84.9 instead of 80.8 on digits. Without ties the choice is that of
+    `GridSearchCV`.
+
     Where several ranks do about as well, the mean of the normalised distances of one bank for each
     of them does better than the best: on ORL faces, half of them for training, a mean average
     precision of 96.1 instead of 95.6.
@@ -109,7 +116,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     >>> from sklearn.datasets import load_digits
     >>> from tenfold import MCSDA, RankSearchCV
     >>> X, y = load_digits().images, load_digits().target
-    >>> model = MCSDA(positive=3, tol=0.1)
+    >>> model = MCSDA(positive=3)
     >>> search = RankSearchCV(model, ranks=[(r, r) for r in range(2, 8)], cv=3).fit(X, y)
     >>> search.best_params_
     {'ranks': (6, 6)}
@@ -219,8 +226,9 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     # -- what is kept ----------------------------------------------------------------------------
 
     def _choose(self, candidates: list[Candidate], results: dict[str, Any]) -> None:
-        first = results["rank_test_score"].argmin()
-        chosen = self.refit(results) if callable(self.refit) else first
+        equals = np.flatnonzero(results["rank_test_score"] == 1).tolist()
+        largest = max(equals, key=lambda i: dimensions(candidates[i]))
+        chosen = self.refit(results) if callable(self.refit) else largest
         if not 0 <= int(chosen) < len(candidates):
             raise ValueError(
                 f"refit chose candidate {chosen}, but there are {len(candidates)}; it must return "
