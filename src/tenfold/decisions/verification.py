@@ -43,6 +43,7 @@ class MeasuredProjector(Learner):
 
     projector_: ClassSpecificProjector
     spread_: float
+    solution_: Solution
 
     def __init__(self, projector: Any):
         self.projector = projector
@@ -80,7 +81,7 @@ class MeasuredProjector(Learner):
         own = [W[models] for W in solution.projections]
         positive = projector.positive_in(statistics.classes)
         (spread,) = out_class_spreads(statistics, own, [positive])
-        return {"projector_": projector, "spread_": float(spread)}
+        return {"projector_": projector, "spread_": float(spread), "solution_": solution}
 
     def learn(self, statistics: ClassStatistics, described: Described) -> dict[str, Any]:
         """What is learned; moments that are to be kept are those of the projector."""
@@ -90,8 +91,7 @@ class MeasuredProjector(Learner):
         return learned
 
     def warn_unless_converged(self, solution: Solution) -> None:
-        """Warn if the projector still moved in the last round."""
-        self.projector.warn_unless_converged(solution)
+        """Say nothing of the model of a fold; `verified` speaks of that of all samples."""
 
     def measure(self) -> OfBlock:
         """What gives distances of samples in memory, in units of the spread."""
@@ -156,6 +156,7 @@ def verified(
     splits = [everything, *plan.own, *chain(*plan.impostors)]
     folds = fold_models(MeasuredProjector(model), described, X, labels, weight, splits)
     whole = next(folds)
+    model.warn_unless_converged(whole.solution_)
     own = [fold.measure() for fold in islice(folds, len(plan.own))]
     for chosen in plan.impostors:
         found = [(fold.spread_, fold.measure()) for fold in islice(folds, len(chosen))]
