@@ -24,7 +24,7 @@ def draw(target: Path) -> None:
     digits = load_digits_tensor()
     train, test = digits.select(slice(0, 900)), digits.select(slice(900, None))
     mcsda = MCSDA(ranks=(5, 5), shrinkage="auto", max_iter=200)
-    verifier = ClassSpecificVerifier(mcsda, positive=DIGIT, false_accept_rate=0.01).fit(*train)
+    verifier = ClassSpecificVerifier(mcsda, positive=DIGIT, false_accept_rate=0.1).fit(*train)
 
     figure = plt.figure(figsize=(9.6, 3.4), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.08)

@@ -90,8 +90,8 @@ for rival in (LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), SVC()
 #
 # A threshold that was not tuned on its own training images
 # ---------------------------------------------------------
-# The verifier wants at most 2 % of other things to be accepted. It chooses the threshold on scores
-# of images that the scoring model had not seen.
+# The verifier wants 2 % of other things to be accepted. It sets the threshold on distances of other
+# things that the scoring model had not seen.
 
 from tenfold import ClassSpecificVerifier
 

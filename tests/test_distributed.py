@@ -143,7 +143,7 @@ def test_results_are_lazy_and_the_same(data):
     mcsda, mpca = quiet(MCSDA).fit(X, y), quiet(MPCA, output="tensor").fit(X)
     bank = ClassSpecificClassifier(quiet(MCSDA)).fit(X, np.array(["a", "b", "c"])[y])
     second = ClassSpecificClassifier(quiet(MCSDA), classifier=LogisticRegression()).fit(X, y)
-    verifier = ClassSpecificVerifier(quiet(MCSDA), positive=1).fit(X, y)
+    verifier = ClassSpecificVerifier(quiet(MCSDA), positive=1, false_accept_rate=0.5).fit(X, y)
     for method in (
         mcsda.transform,
         mcsda.decision_function,

@@ -18,7 +18,8 @@ MODEL = MCSDA((2, 2), tol=10.0)
 
 
 def test_the_three_kinds_of_models_name_their_fitted_projectors():
-    kinds = [clone(MODEL), ClassSpecificClassifier(MODEL), ClassSpecificVerifier(MODEL)]
+    verifier = ClassSpecificVerifier(MODEL, positive=2, false_accept_rate="equal")
+    kinds = [clone(MODEL), ClassSpecificClassifier(MODEL), verifier]
     assert not any(hasattr(kind, "members_") for kind in kinds)
     projector, bank, verifier = (kind.fit(X, Y) for kind in kinds)
     assert projector.members_ == [projector]
@@ -36,10 +37,13 @@ def test_each_kind_of_model_has_its_answer():
 def test_the_class_of_a_verifier_may_be_that_of_its_projector():
     """A model whose class is said inside the verifier is scored for that class."""
     inside = MCSDA((2, 2), tol=10.0, positive=0)
-    (member,) = members_of(ClassSpecificVerifier(inside).fit(X, Y))
+    verifier = ClassSpecificVerifier(inside, false_accept_rate=0.5).fit(X, Y)
+    (member,) = members_of(verifier)
     assert member.label == 0
-    (found,) = class_scores(ClassSpecificVerifier(inside).fit(X, Y), X, Y)
+    (found,) = class_scores(verifier, X, Y)
     assert (found.is_positive == (Y == 0)).all()
+    np.testing.assert_array_equal(found.scores >= found.threshold, verifier.predict(X))
+    assert evaluate(verifier, X, Y).is_known.all()  # of three classes; `classes_` are its answers
 
 
 def test_an_evaluation_holds_scikit_learns_figures():

@@ -86,8 +86,8 @@ ESTIMATORS = [
     CSDA(ranks=np.int64(3)),
     ClassSpecificClassifier(MCSDA(ranks=2)),
     ClassSpecificClassifier(CSDA(ranks=4, statistics="moments"), normalise=False),
-    ClassSpecificVerifier(MCSDA(ranks=2)),
-    ClassSpecificVerifier(CSDA(ranks=4), false_accept_rate="equal"),
+    ClassSpecificVerifier(MCSDA(ranks=2, positive=1), false_accept_rate=0.5),
+    ClassSpecificVerifier(CSDA(ranks=4), positive=1, false_accept_rate="equal"),
 ]
 
 
@@ -196,7 +196,12 @@ def test_without_moments_the_file_is_small_and_partial_fit_says_why_not(path):
     ("estimator", "message"),
     [
         (ClassSpecificClassifier(MCSDA(ranks=2), classifier=SVC()), "classifier=SVC.*joblib"),
-        (ClassSpecificVerifier(MCSDA(ranks=2), cv=StratifiedKFold(3)), "cv=StratifiedKFold"),
+        (
+            ClassSpecificVerifier(MCSDA(ranks=2, positive=1), cv=StratifiedKFold(3)).set_params(
+                false_accept_rate=0.5
+            ),
+            "cv=StratifiedKFold",
+        ),
     ],
     ids=["classifier", "cv"],
 )

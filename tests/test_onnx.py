@@ -99,9 +99,10 @@ def test_any_order_of_tensor_is_exported(shape, Method, precision, path):
 
 @pytest.mark.parametrize("model", [MCSDA(ranks=(5, 4), **FEW_ROUNDS), CSDA(ranks=9)], ids=str)
 def test_a_verifier_scores_and_accepts_as_numpy_does(model, precision, path):
-    verifier = ClassSpecificVerifier(model, positive=3).fit(X[::2], Y[::2])
+    verifier = ClassSpecificVerifier(model, positive=3, false_accept_rate=0.1).fit(X[::2], Y[::2])
     came, exact = run(verifier, path, X, precision), X.astype(np.float64)
-    assert_same_distances(came["scores"], verifier.decision_function(exact), X, precision)
+    scores = verifier.projector_.decision_function(exact)
+    assert_same_distances(came["scores"], scores, X, precision)
     assert came["accepted"].dtype == bool
     assert 0 < came["accepted"].sum() < len(X)
     np.testing.assert_array_equal(came["accepted"], verifier.predict(exact))
@@ -159,7 +160,8 @@ def test_a_batch_may_have_any_length(path):
 
 
 def test_the_metadata_say_what_the_numbers_mean(path):
-    verifier = ClassSpecificVerifier(MCSDA(ranks=3, **FEW_ROUNDS), positive=4).fit(X, Y)
+    model = MCSDA(ranks=3, **FEW_ROUNDS)
+    verifier = ClassSpecificVerifier(model, positive=4, false_accept_rate=0.1).fit(X, Y)
     to_onnx(verifier, path)
     model = onnx.load(path)
     told = {entry.key: json.loads(entry.value) for entry in model.metadata_props}
@@ -231,8 +233,9 @@ def test_faces_are_told_apart_as_numpy_does(model, data_root, path):
     member = bank.projectors_[0]
     came = run(member, path, batch)
     assert_close(came["projected"], member.transform(batch.astype(np.float64)))
-    verifier = ClassSpecificVerifier(model).fit(batch[::2], people[::2])
+    verifier = ClassSpecificVerifier(model, positive=people[0], false_accept_rate=0.1)
+    verifier.fit(batch[::2], people[::2])
     came = run(verifier, path, batch)
-    exact = verifier.decision_function(batch.astype(np.float64))
+    exact = verifier.projector_.decision_function(batch.astype(np.float64))
     np.testing.assert_allclose(came["scores"], exact, rtol=1e-5)
     np.testing.assert_array_equal(came["accepted"], verifier.predict(batch))

@@ -324,7 +324,7 @@ def test_a_search_over_a_store_is_the_search_over_its_array(data):
 
 def test_a_verifier_learns_the_same_threshold_from_a_store(data):
     X, y, _ = data
-    verifier = ClassSpecificVerifier(quiet(MCSDA), positive=1)
+    verifier = ClassSpecificVerifier(quiet(MCSDA), positive=1, false_accept_rate=0.5)
     found, reference = clone(verifier).fit(Recorder(X), y), clone(verifier).fit(X, y)
     assert found.threshold_ == pytest.approx(reference.threshold_, abs=EXACT)
 
@@ -765,8 +765,8 @@ class CountedRows:
 @pytest.mark.parametrize(
     "estimator",
     [
-        ClassSpecificVerifier(MCSDA(ranks=2, tol=50.0), positive=1),
-        ClassSpecificVerifier(CSDA(ranks=2), positive=1, cv=3),
+        ClassSpecificVerifier(MCSDA(ranks=2, tol=50.0), positive=1, false_accept_rate=0.5),
+        ClassSpecificVerifier(CSDA(ranks=2), positive=1, cv=3, false_accept_rate="equal"),
         ClassSpecificClassifier(MCSDA(ranks=2, tol=50.0), classifier=LogisticRegression()),
         ClassSpecificClassifier(CSDA(ranks=2), classifier=LogisticRegression(), cv=3),
     ],

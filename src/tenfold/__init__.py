@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from tenfold.decisions.classifier import ClassSpecificClassifier
     from tenfold.decisions.metrics import mean_average_precision
     from tenfold.decisions.probabilistic import ProbabilisticLDA
-    from tenfold.decisions.verifier import ClassSpecificVerifier
+    from tenfold.decisions.verifier import ClassSpecificVerifier, RateWarning
     from tenfold.files.loading import load
     from tenfold.gathering.gather import gather_batches, gather_moments, write_blocks
     from tenfold.mathematics.moments import ClassMoments
@@ -31,6 +31,7 @@ __all__ = [
     "ClassSpecificVerifier",
     "ProbabilisticLDA",
     "RankSearchCV",
+    "RateWarning",
     "compare",
     "gather_batches",
     "gather_moments",
@@ -55,6 +56,7 @@ _HOMES = {
     "ClassSpecificVerifier": "tenfold.decisions.verifier",
     "ProbabilisticLDA": "tenfold.decisions.probabilistic",
     "RankSearchCV": "tenfold.selection.rank_search",
+    "RateWarning": "tenfold.decisions.verifier",
     "compare": "tenfold.selection.comparison",
     "gather_batches": "tenfold.gathering.gather",
     "gather_moments": "tenfold.gathering.gather",

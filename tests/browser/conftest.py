@@ -52,7 +52,7 @@ def pages(tmp_path_factory) -> dict[str, Path]:
     models = {
         "bank": ClassSpecificClassifier(mcsda).fit(*train),
         "projector": threes.fit(*train),
-        "verifier": ClassSpecificVerifier(mcsda, positive=8).fit(*train),
+        "verifier": ClassSpecificVerifier(mcsda, positive=8, false_accept_rate=0.1).fit(*train),
         "search": RankSearchCV(threes, ranks=[(a, b) for a in (2, 4) for b in (2, 4)], cv=2).fit(
             *train
         ),

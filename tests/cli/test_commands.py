@@ -191,7 +191,9 @@ def test_scores_of_a_verifier_are_written_with_its_decisions(tenfold, verifier, 
     with open("scores.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     model = library.load(verifier)
-    assert [float(row["score"]) for row in rows] == model.decision_function(pixels / 255).tolist()
+    assert [float(row["score"]) for row in rows] == model.projector_.decision_function(
+        pixels / 255
+    ).tolist()
     assert [row["accepted"] == "True" for row in rows] == model.predict(pixels / 255).tolist()
     assert [row["label"] for row in rows] == labels.tolist()
     assert rows[0]["sample"] == "s6/1.pgm"
@@ -401,6 +403,7 @@ def test_inspect_tells_what_the_file_holds(tenfold, verifier):
     model = library.load(verifier)
     assert facts["classes"] == ["s6", "s7", "s8"]
     assert facts["threshold"] == model.threshold_
+    assert facts["promised_rate"] == model.promised_rate_ == 1 / 3  # two other persons
     assert facts["parameters"]["projector__ranks"] == [3, 3]
     assert facts["summary"]["sample_shape"] == [8, 6]
     shown = tenfold("inspect", verifier).out
@@ -423,7 +426,7 @@ def test_an_exported_model_decides_as_the_model_does(tenfold, verifier, pixels):
     session = onnxruntime.InferenceSession("s7.onnx")
     scores, accepted = session.run(["scores", "accepted"], {"X": X})
     model = library.load(verifier)
-    np.testing.assert_allclose(scores, model.decision_function(X), atol=1e-5)
+    np.testing.assert_allclose(scores, model.projector_.decision_function(X), atol=1e-5)
     assert (accepted == model.predict(X)).all()
 
 

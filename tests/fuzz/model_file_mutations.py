@@ -185,7 +185,7 @@ def write_models(folder):
     models = [
         MPCA(ranks=2, statistics="moments").fit(X),
         MCSDA(ranks=(3, 2), positive="cleo").fit(X, y),
-        ClassSpecificVerifier(MCSDA(ranks=2), positive="bob").fit(X, y),
+        ClassSpecificVerifier(MCSDA(ranks=2), positive="bob", false_accept_rate="equal").fit(X, y),
         ClassSpecificClassifier(MCSDA(ranks=2)).fit(X, y),
     ]
     paths = [folder / f"{i}.safetensors" for i in range(len(models))]

@@ -133,7 +133,7 @@ def _facts(model: Any, data: TensorDataset, seconds: float) -> dict[str, Any]:
     }
     if answer_of(model) == "acceptance":
         facts |= {"positive": model.positive, "threshold": model.threshold_}
-        facts["held_out"] = model.error_rates_
+        facts |= {"held_out": model.error_rates_, "promised_rate": model.promised_rate_}
     return facts
 
 

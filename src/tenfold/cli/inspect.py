@@ -14,7 +14,7 @@ def inspect(model: ModelPath) -> Outcome:
 
     Example: tenfold inspect s7.safetensors
     """
-    from tenfold.decisions.members import answer_of
+    from tenfold.decisions.members import answer_of, known_classes
     from tenfold.system.model_format import read
 
     estimator = load_model(model)
@@ -29,9 +29,10 @@ def inspect(model: ModelPath) -> Outcome:
         "summary": header["summary"],
         "estimator": " ".join(repr(estimator).split()),
         "parameters": _parameters(estimator),
-        "classes": estimator.classes_ if getattr(estimator, "needs_labels", True) else None,
+        "classes": known_classes(estimator) if getattr(estimator, "needs_labels", True) else None,
         "threshold": estimator.threshold_ if decides else None,
         "error_rates": estimator.error_rates_ if decides else None,
+        "promised_rate": estimator.promised_rate_ if decides else None,
         "arrays": {name: array.shape for name, array in arrays.items()},
     }
     return Outcome(facts, [_table(facts)])

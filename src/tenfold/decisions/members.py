@@ -92,6 +92,11 @@ def label_of(projector: Any) -> Any:
     return projector.classes_[-1] if projector.positive is None else projector.positive
 
 
+def known_classes(model: Any) -> Any:
+    """All labels that a fitted model was learned from; `classes_` of a verifier are its answers."""
+    return model.projector_.classes_ if answer_of(model) == "acceptance" else model.classes_
+
+
 def member_for(estimator: Any, positive: Any) -> Member:
     """The projector of one class; None takes the first."""
     members = members_of(estimator)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import average_precision_score, confusion_matrix, roc_auc_score, roc_curve
 
-from tenfold.decisions.members import Answer, answer_of, unwrap
+from tenfold.decisions.members import Answer, answer_of, known_classes, unwrap
 from tenfold.decisions.scores import ClassScores, class_scores, decisions_of, labels_like
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
@@ -129,7 +129,7 @@ class Evaluation:
     @cached_property
     def is_known(self) -> Array:
         """Which samples are of a class that the model knows, shape (n,)."""
-        classes = set(self.model.classes_.tolist())
+        classes = set(known_classes(self.model).tolist())
         known = np.array([label in classes for label in self.y.tolist()])
         if not known.any():
             self._refuse()
@@ -153,6 +153,7 @@ class Evaluation:
             (one,) = self.classes
             facts |= {
                 "threshold": self.model.threshold_,
+                "promised_rate": self.model.promised_rate_,
                 "false_accept_rate": one.false_accepts / max(one.n_others, 1),
                 "false_reject_rate": one.false_rejects / one.n_positive,
                 "confusion": _acceptances(one),
@@ -173,8 +174,8 @@ class Evaluation:
                 f"all samples are of class {here[0]}; metrics need samples of other classes, too"
             )
         raise ValueError(
-            f"labels do not match: the model knows {_some(self.model.classes_)} and the data hold "
-            f"{_some(here)}; metrics need samples of a class it knows, and others"
+            f"labels do not match: the model knows {_some(known_classes(self.model))} and the data "
+            f"hold {_some(here)}; metrics need samples of a class it knows, and others"
         )
 
     def _confusion(self) -> dict[str, Any]:
@@ -214,7 +215,7 @@ def evaluate(estimator: Any, X: Any, y: Any) -> Evaluation:
     0.9
     """
     model, _ = unwrap(estimator)
-    y = labels_like(y, model.classes_)
+    y = labels_like(y, known_classes(model))
     found = class_scores(estimator, X, y)
     decisions = None
     if answer_of(model) == "class":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -63,7 +64,8 @@ def scores_and_decisions(model: Any, X: Any) -> dict[str, Array]:
     Returns
     -------
     dict of str to ndarray of shape (n,)
-        ``score``, and ``accepted`` of a verifier; of a bank ``decision`` and one score per class,
+        ``score``, minus the distance from the mean of the class, and ``accepted`` of a verifier
+        where it reaches the threshold; of a bank ``decision`` and one score per class,
         minus the distance from its mean.
     """
     _check_scores(model)
@@ -72,7 +74,7 @@ def scores_and_decisions(model: Any, X: Any) -> dict[str, Array]:
         columns = {"decision": decisions_of(model, X, -distances)}
         scores = {f"score {c}": -distances[:, k] for k, c in enumerate(model.classes_.tolist())}
         return columns | scores
-    columns = {"score": in_blocks(model.decision_function, X)}
+    columns = {"score": in_blocks(partial(_similarity, model), X)}
     if answer_of(model) == "acceptance":
         columns["accepted"] = columns["score"] >= model.threshold_
     return columns
@@ -100,11 +102,17 @@ def _scores(model: Any, X: Any) -> Array:
     but a class is measured by its own model, whatever the number of classes.
     """
     if answer_of(model) != "class":
-        return np.asarray(model.decision_function(X))
+        return _similarity(model, X)
     if not hasattr(model.classifier, "decision_function"):
         return -np.asarray(model.distances(X))
     scores = np.asarray(model.decision_function(X))
     return np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
+
+
+def _similarity(model: Any, X: Any) -> Array:
+    """Minus the distance from the mean of the one class of a projector or verifier."""
+    (member,) = model.members_
+    return np.asarray(member.decision_function(X))
 
 
 def in_blocks(function: Callable[[Any], Array], X: Any) -> Array:

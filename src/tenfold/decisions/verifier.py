@@ -2,32 +2,47 @@
 
 from __future__ import annotations
 
-from itertools import islice
-from numbers import Integral, Real
+import warnings
+from functools import partial
+from math import ceil
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from tenfold.decisions.folds import fold_models, held_out, positions
+from tenfold.decisions.distances import OfBlock
+from tenfold.decisions.thresholds import Impostors, equal_threshold, kish, threshold_at
+from tenfold.decisions.verification import (
+    ALIKE,
+    FEWEST_CLASSES,
+    Verification,
+    equal_samples,
+    fold_plan,
+    merged_equals,
+    verified,
+)
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.fold_statistics import Split
+from tenfold.mathematics.stores import over_blocks
 from tenfold.methods.base import Labels, Shape
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.methods.saving import Savable
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 
-RATE_ROUNDING = 1e-12  # a rate of exactly the wanted share counts as kept
+NOTHING = float(np.finfo(np.float32).tiny)  # a threshold above every score, which is 0 at most
 
 
-class ClassSpecificVerifier(Savable, BaseEstimator):
+class RateWarning(UserWarning):
+    """The samples cannot promise the false-accept rate that a verifier was asked for."""
+
+
+class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
     """Accept or reject samples as members of one class.
 
-    The threshold is chosen on scores of samples that the scoring model has not seen, for a wanted
-    share of false accepts or for equal error rates.
+    The threshold is set on impostors that the scoring model has not met, for a wanted share of
+    false accepts, or for equal error rates. To scikit-learn it is a binary classifier.
 
     Parameters
     ----------
@@ -35,26 +50,44 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
         The method, with its parameters.
     positive : label or None, default=None
         The class to verify; None means the `positive` of the projector, and if that is None too,
-        the last of the sorted classes.
+        the last of two classes. With more classes it must be said.
     false_accept_rate : float or "equal", default=0.01
-        The largest share of other samples to accept, or "equal" for the threshold at which the
-        shares of false accepts and false rejects are the same.
+        The share of new samples of others to accept: of others who were never seen when there
+        are at least 4 other classes, else of the same ones. Or "equal" for the threshold at which
+        the shares of false accepts and false rejects are the same.
     cv : int, splitter or iterable of splits, default=5
-        Folds for the held-out scores. An int never asks for more folds than there are positive
-        samples; a single positive sample stays in every training part, and then only the share
-        of false accepts can be known.
+        Folds for the held-out scores. An int holds out so many folds of other classes, or of their
+        samples when there are fewer than 4 of them; more, up to 50, where models without a fold
+        are unlike the model of all. Positives stay in these models; they are held out in folds of
+        their own, for the share of false rejects. A single positive is never held out.
 
     Attributes
     ----------
     projector_ : projector
-        The model, fitted on all samples.
+        The model, fitted on all samples; its `classes_` are all the labels.
     threshold_ : float
-        Scores of at least this are accepted: the lowest of the held-out scores that keeps the
-        wanted rate, or a number just above them all when none does.
+        Samples whose minus distance from the positive mean is at least this are accepted.
     error_rates_ : dict
         Held-out shares of "false_accepts" and, where positives were held out, "false_rejects".
-    classes_ : ndarray of shape (C,)
-        The labels, sorted.
+    promised_rate_ : float
+        The least false-accept rate that these samples can promise whatever the distribution of
+        scores is: 1 / (K + 1) for K other classes, 1 / (n + 1) for n samples of a single one.
+    classes_ : ndarray of shape (2,)
+        What `predict` gives, the accepted one last: the labels when there are two and the last of
+        them is the positive one, else False and True.
+
+    Warns
+    -----
+    RateWarning
+        When the asked rate is below `promised_rate_`, and is therefore extrapolated from the lower
+        half of the held-out distances; and when the models of the folds are unlike the final one.
+
+    Notes
+    -----
+    Distances of a fold are divided by the root mean square distance of the other samples from the
+    positive mean in the subspace of the model that scored, which follows from its scatters; the
+    threshold is found on that scale. The i-th closest of n independent impostors stands at
+    i / (n + 1). Samples of one class are not independent: they count for as many as they differ.
 
     Examples
     --------
@@ -62,15 +95,18 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
     >>> from tenfold import MCSDA, ClassSpecificVerifier
     >>> X, y = load_digits().images, load_digits().target
     >>> model = MCSDA(ranks=(5, 5))
-    >>> verifier = ClassSpecificVerifier(model, positive=6).fit(X[:900], y[:900])
-    >>> accepted = verifier.predict(X[900:])
-    >>> bool((accepted == (y[900:] == 6)).mean() > 0.98)
-    True
+    >>> verifier = ClassSpecificVerifier(model, positive=6, false_accept_rate=0.1)
+    >>> accepted = verifier.fit(X[:900], y[:900]).predict(X[900:])
+    >>> bool(accepted[y[900:] == 6].mean() > 0.95), bool(accepted[y[900:] != 6].mean() < 0.1)
+    (True, True)
+    >>> verifier.promised_rate_
+    0.1
     """
 
     projector_: ClassSpecificProjector
     threshold_: float
     error_rates_: dict[str, float]
+    promised_rate_: float
     classes_: Labels
     sample_shape_: Shape
     n_features_in_: int
@@ -111,21 +147,35 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
         model = self.model()
         described, X, labels, weight = model.first_batch(X, y, sample_weight)
         classes = check.present_labels(labels, weight)
-        label = classes[model.positive_in(classes)]
-        model.set_params(positive=label)  # in a fold without it, None would mean another class
-        is_positive = labels == label
-        counted = np.ones(len(labels)) if weight is None else weight
-        splits = self._splits(is_positive, counted > 0, X, labels)
-        folds = fold_models(model, described, X, labels, weight, splits)
-        scores = held_out(X, splits, [fold.scoring() for fold in islice(folds, len(splits))])
-        held = ~np.isnan(scores) & (counted > 0)
-        threshold, rates = self._threshold(scores[held], is_positive[held], counted[held])
-        whole = next(folds).set_params(positive=self.model().positive)
+        check.check_classes(classes, self)
+        positive = self.positive_among(classes)
+        model.set_params(positive=positive)  # in a fold without it, None would mean another class
+        used = np.ones(len(labels), bool) if weight is None else weight > 0
+        same = equal_samples(X)
+        plan = fold_plan(self.cv, X, labels, positive, used, same)
+        equal = self.false_accept_rate == "equal"
+        if not plan.impostors[0] or (equal and not plan.own):
+            missing = "the positive class" if plan.impostors[0] else "other classes"
+            raise ValueError(
+                f"no sample of {missing} was held out, so there is nothing to choose the threshold "
+                f"on; pass more samples or other folds (cv), or a number as false_accept_rate"
+            )
+        found = verified(model, described, X, labels, weight, plan)
+        impostors, own = _held_out(found, labels, positive, same, weight)
+        limit = self._limit(impostors, own)
+        n_classes = len(classes) - 1
+        promised = 1 / (1 + (n_classes if n_classes > 1 else kish(impostors.weight)))
+        self._warn(n_classes, promised, found.ratio)
+        whole = found.whole.projector_.set_params(positive=self.model().positive)
         for name in self.learned_attributes():
             delattr(self, name)
         self.__dict__.update(described)
-        self.projector_, self.threshold_, self.error_rates_ = whole, threshold, rates
-        self.classes_ = whole.classes_
+        self.projector_, self.promised_rate_ = whole, promised
+        self.threshold_ = -limit * found.whole.spread_ if limit > 0 else NOTHING
+        self.error_rates_ = {"false_accepts": _share(impostors.distances <= limit, impostors)}
+        if len(own.distances):
+            self.error_rates_["false_rejects"] = _share(own.distances > limit, own)
+        self.classes_ = classes if _is_last_of_two(positive, classes) else np.array([False, True])
         return self
 
     def check_parameters(self) -> None:
@@ -151,56 +201,57 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
         model = clone(self.projector)
         return model if self.positive is None else model.set_params(positive=self.positive)
 
-    def _splits(self, is_positive: Array, counts: Array, X: Any, y: Array) -> list[Split]:
-        """Folds in which every training part has positive and other samples that count."""
-        if not isinstance(self.cv, Integral):
-            return positions(check_cv(self.cv).split(X, y), len(y))
-        n_folds = parameters.check_number("cv", self.cv, 2, integer=True)
-        own, others = np.flatnonzero(is_positive & counts), np.flatnonzero(~is_positive & counts)
-        if len(others) < 2:
+    def positive_among(self, classes: Array) -> Any:
+        """The label of the class to verify, or an error that says how to name it."""
+        model = self.model()
+        if model.positive is None and len(classes) > 2:
             raise ValueError(
-                "there is 1 sample of other classes only, so none can be held out to choose the "
-                "threshold; pass more"
+                "Only binary classification is supported. The type of the target is multiclass; "
+                "pass positive, the class to verify, and y == positive is the target"
             )
-        if len(own) > 1:
-            used = np.concatenate([own, others])
-            folds = StratifiedKFold(
-                min(n_folds, len(own), len(others)), shuffle=True, random_state=0
-            )
-            return [(used[a], used[b]) for a, b in folds.split(used, is_positive[used])]
-        folds = KFold(min(n_folds, len(others)), shuffle=True, random_state=0)
-        return [(np.append(own, others[a]), others[b]) for a, b in folds.split(others)]
-
-    def _threshold(
-        self, scores: Array, is_positive: Array, weight: Array
-    ) -> tuple[float, dict[str, float]]:
-        """The lowest threshold that keeps the wanted rate on held-out scores.
-
-        Every held-out score is a candidate, and one just above them all, which accepts nothing.
-        """
-        others, own = weight * ~is_positive, weight * is_positive
-        equal = self.false_accept_rate == "equal"
-        if not others.any() or (equal and not own.any()):
-            missing = "the positive class" if others.any() else "other classes"
+        label = classes[model.positive_in(classes)]
+        if len(classes) == 2 and label != classes[1] and classes.dtype.kind in "biuf":
             raise ValueError(
-                f"no sample of {missing} was held out, so there is nothing to choose the threshold "
-                f"on; pass more samples or other folds (cv), or a number as false_accept_rate"
+                f"y has the labels {classes.tolist()}, and positive is the first of them, but "
+                "scikit-learn takes the second of two numbers as the positive one and would turn "
+                f"every curve round; pass y == {parameters.plain(label)!r} without positive, or "
+                "labels that are words"
             )
-        candidates = np.unique(scores)
-        candidates = np.append(candidates, np.nextafter(candidates[-1], np.inf))
-        order = np.argsort(scores)
-        below = np.searchsorted(scores[order], candidates)  # samples that each would reject
-        rejected, rejected_own = (np.append(0.0, np.cumsum(w[order]))[below] for w in (others, own))
-        false_accepts = 1 - rejected / others.sum()
-        if equal:
-            best = int(np.argmin(np.maximum(false_accepts, rejected_own / own.sum())))
-        else:
-            kept = false_accepts <= self.false_accept_rate + RATE_ROUNDING
-            best = int(np.argmax(kept))
-        rates = {"false_accepts": float(max(0.0, false_accepts[best]))}
-        if own.any():
-            rates["false_rejects"] = float(rejected_own[best] / own.sum())
-        return float(candidates[best]), rates
+        return label
+
+    def _limit(self, impostors: Impostors, own: Impostors) -> float:
+        """The distance up to which to accept, in units of the spread of everything else."""
+        if self.false_accept_rate == "equal":
+            return equal_threshold(impostors, own.distances, own.weight)
+        return threshold_at(impostors, float(self.false_accept_rate))
+
+    def _warn(self, n_classes: int, promised: float, ratio: float) -> None:
+        """Say so where the asked rate is more than the samples can promise."""
+        rate = self.false_accept_rate
+        if rate == "equal":
+            return
+        if 0 < rate < promised:
+            what = f"{n_classes} other classes" if n_classes > 1 else "the other samples"
+            how = (
+                "extrapolates from their scores"
+                if n_classes == 1 or n_classes >= FEWEST_CLASSES
+                else "is meant for new samples of these classes"
+            )
+            warnings.warn(
+                f"asked for a false-accept rate of {rate:g}, but {what} can promise "
+                f"{promised:.2g}, one over their number plus one; {ceil(1 / rate) - 1} would "
+                f"promise {rate:g}. The threshold {how}",
+                RateWarning,
+                stacklevel=3,
+            )
+        if ratio > ALIKE**2:
+            warnings.warn(
+                "models without some of the other samples are unlike the model of all: their "
+                f"distances differ by a factor of {ratio:.2f}, so held-out scores say little "
+                "about the false-accept rate; lower ranks or more shrinkage help",
+                RateWarning,
+                stacklevel=3,
+            )
 
     @property
     def members_(self) -> list[ClassSpecificProjector]:
@@ -209,7 +260,7 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
         return [self.projector_]
 
     def decision_function(self, X: Any) -> Array:
-        """Minus the distance to the positive mean in the subspace.
+        """By how much each sample is closer to the positive mean than the threshold asks.
 
         Parameters
         ----------
@@ -219,10 +270,11 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
         Returns
         -------
         ndarray of shape (n,)
-            The larger, the more like the positive class.
+            Minus the distance in the subspace, which `projector_.decision_function` gives, minus
+            `threshold_`. Samples are accepted where it is not negative.
         """
         check_is_fitted(self, "projector_")
-        return self.projector_.decision_function(X)
+        return self.projector_.decision_function(X) - self.threshold_
 
     def similarity(self, X: Any) -> Array:
         """The paper's similarity, one over the distance; infinite at the mean itself.
@@ -237,7 +289,8 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
         ndarray of shape (n,)
             Positive numbers.
         """
-        distance = -np.asarray(self.decision_function(X))
+        check_is_fitted(self, "projector_")
+        distance = -np.asarray(self.projector_.decision_function(X))
         infinite = np.full(distance.shape, np.inf)
         return np.asarray(np.divide(1.0, distance, out=infinite, where=distance > 0))
 
@@ -251,21 +304,28 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
 
         Returns
         -------
-        ndarray of bool of shape (n,)
-            True where the score reaches `threshold_`.
+        ndarray of shape (n,)
+            The last of `classes_` where the sample is accepted, else the first: booleans, or the
+            two labels.
         """
-        accepted: Array = self.decision_function(X) >= self.threshold_
-        return accepted
+        check_is_fitted(self, "projector_")
+        decide = partial(
+            decided,
+            scoring=self.projector_.scoring(),
+            threshold=self.threshold_,
+            classes=self.classes_,
+        )
+        return over_blocks(check.check_samples(self, X), decide)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Average precision of `decision_function` at finding the positive class.
+        """Average precision at finding the positive class.
 
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
         y : array-like of shape (n,)
-            Their labels.
+            Their labels as in `fit`, or whether they are of the positive class.
         sample_weight : array-like of shape (n,), default=None
             Sample weights.
 
@@ -275,10 +335,44 @@ class ClassSpecificVerifier(Savable, BaseEstimator):
             Between 0 and 1.
         """
         check_is_fitted(self, "projector_")
+        classes = self.projector_.classes_
+        if np.asarray(y).dtype == bool and classes.dtype != bool:
+            positive = self.projector_.positive_label_
+            y = np.where(y, positive, classes[classes != positive][0])
         return float(self.projector_.score(X, y, sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
+        tags.classifier_tags.multi_class = False
         tags.input_tags.three_d_array = True
         return tags
+
+
+def decided(X: Array, scoring: OfBlock, threshold: float, classes: Array) -> Array:
+    """For samples in memory the last of two classes where the score reaches the threshold."""
+    return np.asarray(classes[(scoring(X) >= threshold).astype(np.intp)])
+
+
+def _is_last_of_two(label: Any, classes: Array) -> bool:
+    return len(classes) == 2 and bool(label == classes[1])
+
+
+def _held_out(
+    found: Verification, labels: Array, positive: Any, same: Array, weight: Array | None
+) -> tuple[Impostors, Impostors]:
+    """Held-out samples of other classes, and those of the class itself; equal ones are one."""
+    held = ~np.isnan(found.distances)
+    rows = np.flatnonzero(held if weight is None else held & (weight > 0))
+    counts = np.ones(len(rows)) if weight is None else weight[rows]
+    first, counts = merged_equals([labels[rows], same[rows]], counts)
+    distances, labels = found.distances[rows[first]], labels[rows[first]]
+    own = labels == positive
+    groups = labels[~own] if found.by_class else None
+    return (
+        Impostors(distances[~own], counts[~own], groups),
+        Impostors(distances[own], counts[own], None),
+    )
+
+
+def _share(which: Array, of: Impostors) -> float:
+    return float(of.weight[which].sum() / of.weight.sum())

@@ -247,9 +247,10 @@ def _check_bank(bank: ClassSpecificClassifier) -> None:
 
 
 def _check_verifier(verifier: ClassSpecificVerifier) -> None:
-    _need(verifier, "projector_", "threshold_", "error_rates_")
+    _need(verifier, "projector_", "threshold_", "error_rates_", "promised_rate_")
     _need(verifier.projector_, "sample_shape_")
     _agree("projector_", verifier.projector_.sample_shape_, verifier.sample_shape_)
+    _agree("classes_", len(verifier.classes_), 2)
 
 
 def _need(model: Any, *names: str) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tenfold.decisions.classifier import ClassSpecificClassifier
+from tenfold.decisions.members import known_classes
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
 from tenfold.methods.base import TensorProjector
@@ -32,7 +33,8 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str], *, precision: str = "d
 
     - of a projector ``projected``, what `transform` gives, and of a class-specific one also
       ``scores`` of shape (n,), what `decision_function` gives;
-    - of a `ClassSpecificVerifier` ``scores`` and ``accepted``, booleans, of shape (n,);
+    - of a `ClassSpecificVerifier` ``scores``, minus the distances, and ``accepted``, booleans
+      that say which reach the threshold, of shape (n,);
     - of a `ClassSpecificClassifier` ``distances`` of shape (n, C) and ``label`` of shape (n,).
 
     The metadata of the graph say method, classes and sample shape, as JSON.
@@ -107,7 +109,7 @@ def _onnx() -> Any:
 
 def _told(estimator: Any) -> dict[str, Any]:
     """What the metadata say, beside the shape."""
-    told = {"tenfold": version("tenfold"), "classes": estimator.classes_.tolist()}
+    told = {"tenfold": version("tenfold"), "classes": known_classes(estimator).tolist()}
     alone = [] if isinstance(estimator, ClassSpecificClassifier) else estimator.members_
     for projector in alone:
         if isinstance(projector, ClassSpecificProjector):

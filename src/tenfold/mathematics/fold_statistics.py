@@ -1,8 +1,9 @@
 """Statistics of the training part of every fold, from one reading of the data.
 
-Folds share samples. Samples that are in the training parts of the same folds form an *atom*; the
-moments of the atoms are taken in one pass, and the moments of a training part are the sum of its
-atoms. K-fold splits have K atoms, time-ordered splits one more than folds.
+Folds share samples. Samples of one class that are in the training parts of the same folds form an
+*atom*; the moments of the atoms are taken in one pass, and the moments of a training part are the
+sum of its atoms. K-fold splits have K atoms per class, time-ordered splits one more than folds, and
+splits that hold out whole classes one.
 """
 
 from __future__ import annotations
@@ -58,12 +59,12 @@ def fold_statistics(
         One per split, and one for all samples.
     """
     parts = [np.sort(train) for train, _ in splits] + [np.arange(len(X))]
-    atoms = _atoms(parts, len(X))
+    atoms, of_class = _atoms(parts, codes_of(X, y, classes))
     once = all(len(np.unique(rows)) == len(rows) for rows in parts)  # no sample counts twice
-    if once and _sharing_pays(X, atoms, len(parts), len(classes), kind, work):
-        moments = _moments_of_atoms(X, y, weight, atoms, classes)
+    if once and _sharing_pays(X, len(of_class), len(parts), len(classes), kind, work):
+        moments = moments_of(X, atoms, weight, np.arange(len(of_class)))
         for rows in parts:
-            yield _together([moments[a] for a in np.unique(atoms[rows])]).present()
+            yield _together(moments, np.unique(atoms[rows]), of_class, classes).present()
         return
     for rows in parts:
         labels, own = (None if column is None else column[rows] for column in (y, weight))
@@ -72,24 +73,26 @@ def fold_statistics(
         yield statistics_of(X[rows], labels, own, present, kind, work)
 
 
-def _atoms(parts: list[Array], n: int) -> Array:
-    """For each sample the number of its atom."""
-    membership = np.zeros((n, len(parts)), dtype=bool)
+def _atoms(parts: list[Array], codes: Array) -> tuple[Array, Array]:
+    """For each sample the number of its atom, and for each atom the number of its class."""
+    membership = np.zeros((len(codes), len(parts)), dtype=bool)
     for fold, rows in enumerate(parts):
         membership[rows, fold] = True
-    packed = np.packbits(membership, axis=1)
-    return np.unique(packed, axis=0, return_inverse=True)[1].ravel()
+    packed = np.unique(np.packbits(membership, axis=1), axis=0, return_inverse=True)[1].ravel()
+    n_classes = int(codes.max(initial=0)) + 1
+    found, atoms = np.unique(packed * n_classes + codes, return_inverse=True)
+    return atoms.ravel(), found % n_classes
 
 
 def _sharing_pays(
-    samples: Any, atoms: Array, n_parts: int, n_classes: int, kind: str, work: Workload
+    samples: Any, n_tables: int, n_parts: int, n_classes: int, kind: str, work: Workload
 ) -> bool:
     """Whether moments of atoms fit into memory and cost less than statistics of every part.
 
     Sharing reads each sample once, where parts read it once each; but adding up tables of atoms
     takes `ADDING` times as long per table as reading takes per sample.
     """
-    n, shape, n_tables = len(samples), samples.shape[1:], (int(atoms.max()) + 1) * n_classes
+    n, shape = len(samples), samples.shape[1:]
     if kind == "samples" or 8 * n_tables * prod(shape) ** 2 > work.memory:
         return False
     if isinstance(samples, Source):
@@ -99,27 +102,17 @@ def _sharing_pays(
     return asked and sharing_costs <= not_sharing
 
 
-def _moments_of_atoms(
-    samples: Any, y: Array | None, weight: Array | None, atoms: Array, classes: Array
-) -> list[ClassMoments]:
-    n_atoms, n_classes = int(atoms.max()) + 1, len(classes)
-    codes = atoms * n_classes + codes_of(samples, y, classes)
-    both = moments_of(samples, codes, weight, np.arange(n_atoms * n_classes))
-    cuts = [slice(a * n_classes, (a + 1) * n_classes) for a in range(n_atoms)]
-    return [
-        ClassMoments(classes, both.counts[cut], both.means[cut], both.scatters[cut]) for cut in cuts
-    ]
-
-
-def _together(parts: list[ClassMoments]) -> ClassMoments:
-    """The sum of moments of the same classes, with one step for all instead of one for each."""
-    counts = np.stack([part.counts for part in parts])  # (A, C)
-    means = np.stack([part.means for part in parts])  # (A, C, I_1, ..., I_K)
-    together = np.stack([weighted_mean(means[:, c], n) for c, n in enumerate(counts.T)])
-    scatters = parts[0].scatters.copy()
-    for part in parts[1:]:
-        scatters += part.scatters
-    for c, n in enumerate(counts.T):
-        steps = (means[:, c] - together[c]).reshape(len(parts), -1)
-        scatters[c] += (steps.T * n) @ steps
-    return ClassMoments(parts[0].classes, counts.sum(axis=0), together, scatters)
+def _together(moments: ClassMoments, atoms: Array, of_class: Array, classes: Array) -> ClassMoments:
+    """The sum of some atoms by class, with one step for all of a class instead of one for each."""
+    counts, means = np.zeros(len(classes)), np.zeros((len(classes), *moments.shape))
+    scatters = np.zeros((len(classes), *moments.scatters.shape[1:]))
+    for c in np.unique(of_class[atoms]):
+        own = atoms[of_class[atoms] == c]
+        n = moments.counts[own]
+        counts[c], means[c] = n.sum(), weighted_mean(moments.means[own], n)
+        for atom in own:
+            scatters[c] += moments.scatters[atom]
+        if len(own) > 1:
+            steps = (moments.means[own] - means[c]).reshape(len(own), -1)
+            scatters[c] += (steps.T * n) @ steps
+    return ClassMoments(classes, counts, means, scatters)

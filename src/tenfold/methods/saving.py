@@ -203,12 +203,13 @@ def summary(estimator: Any) -> dict[str, Any]:
     """
     learned = estimator.members_ if is_learned(estimator) else []
     objectives = [float(member.objective_[-1]) for member in learned]
-    counts = getattr(estimator, "class_count_", learned[0].class_count_ if learned else None)
+    one = learned[0] if learned else estimator  # `classes_` of a verifier are its answers
+    counts = getattr(one, "class_count_", None)
     return {
         "method": type(estimator).__name__,
         "projector": type(getattr(estimator, "projector", estimator)).__name__,
         "sample_shape": list(estimator.sample_shape_),
-        "n_classes": len(estimator.classes_),
+        "n_classes": len(one.classes_),
         "ranks": [list(member.ranks_) for member in learned],
         "n_iter": [member.n_iter_ for member in learned],
         "converged": [member.converged_ for member in learned],

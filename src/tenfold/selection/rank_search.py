@@ -174,6 +174,8 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         samples = Samples(X, checked, labels if learned is None else learned, weight)
         splits = self._splits(checked, samples.labels, groups)
         classes, seen = check.present_labels(learned, weight), first.as_seen(checked)
+        if isinstance(self.estimator, ClassSpecificVerifier):
+            self.estimator.positive_among(classes)  # or an error that says how to name it
         work = joint_workload(learners, seen.shape[1:], classes)
         kind = first.statistics
         parts = fold_statistics(seen, learned, weight, classes, splits, kind, work)

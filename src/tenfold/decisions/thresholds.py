@@ -1,0 +1,158 @@
+"""Thresholds: from distances of held-out samples to a false-accept rate that new samples keep.
+
+Distances come in units of the root mean square distance of everything else (`out_class_spreads`),
+so that those of different folds can be put together. Here u are the distances of impostors.
+"""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import t as student
+
+from tenfold.mathematics.algebra import Array
+
+STRICTLY = 1 - 1e-9  # accepted means closer than the quantile
+EVERYTHING = 1e6  # times the largest distance: a rate of 1 accepts all of this
+FLOOR = 1e-6  # of the median distance: an impostor at the very mean has a logarithm, too
+
+
+class Impostors(NamedTuple):
+    """Held-out samples of other classes."""
+
+    distances: Array  # (n,)
+    weight: Array  # (n,), positive
+    groups: Array | None  # (n,) the class of each where whole classes were held out, else None
+
+    def shares(self) -> Array:
+        """What each counts: its weight, or its share of its class, so that classes are equal."""
+        if self.groups is None:
+            return np.asarray(self.weight / self.weight.sum())
+        _, code = np.unique(self.groups, return_inverse=True)
+        totals = np.bincount(code, self.weight)
+        return np.asarray(self.weight / totals[code] / len(totals))
+
+
+def threshold_at(impostors: Impostors, rate: float) -> float:
+    """The distance up to which to accept, so that new impostors are accepted at this rate.
+
+    Where at least one of as many independent impostors is expected below, it is their quantile,
+    at the place that is right on average for any distribution: the i-th of n scores stands at
+    i / (n + 1). Else it is an extrapolation of the lower half of their log distances.
+
+    Parameters
+    ----------
+    impostors : Impostors
+        Held-out samples of other classes.
+    rate : float
+        From 0, which rejects all, to 1, which accepts all.
+
+    Returns
+    -------
+    float
+        In the units of the distances.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.decisions.thresholds import Impostors, threshold_at
+    >>> some = Impostors(np.arange(1.0, 100.0), np.ones(99), None)
+    >>> [round(threshold_at(some, rate), 6) for rate in (0.0, 0.01, 0.5)]
+    [0.0, 1.0, 50.0]
+    """
+    u = impostors.distances
+    if rate <= 0 or not (u > 0).any():
+        return 0.0
+    v = np.log(np.maximum(u, FLOOR * np.median(u[u > 0])))
+    n = effective_number(impostors._replace(distances=v))
+    order = np.argsort(v, kind="stable")
+    v, shares = v[order], impostors.shares()[order]
+    if rate * (n + 1) < 1:
+        return float(np.exp(_lower_tail(v, shares, rate, n))) * STRICTLY
+    places = np.cumsum(shares) * n / (n + 1)
+    if rate > places[-1]:
+        return float(u.max()) * EVERYTHING
+    return float(np.exp(np.interp(np.log(rate), np.log(places), v))) * STRICTLY
+
+
+def _lower_tail(v: Array, shares: Array, rate: float, n: float) -> float:
+    """``median - t(1 - rate) s sqrt(1 + pi / (2 n))``, for sorted log distances v.
+
+    s is the root mean square of those below the median about it: the lower half alone says how
+    the tail falls, whatever makes the upper one long. Half of n are the degrees of freedom of t.
+    """
+    middle = float(np.interp(0.5, np.cumsum(shares) - shares / 2, v))
+    low = v <= middle
+    s = sqrt(float(np.average((middle - v[low]) ** 2, weights=shares[low])))
+    steps = float(student.ppf(1 - rate, max(n / 2, 1.0)))
+    return middle - steps * s * sqrt(1 + pi / (2 * n))
+
+
+def effective_number(impostors: Impostors) -> float:
+    """How many independent impostors the scores are worth, whatever the unit of the weights is.
+
+    Without groups Kish's number of the weights. The scores of K groups are mu + b_k + e_ki: their
+    means have the variance s_m^2 = var(b) + var(e) mean(1 / n_k), a sample of a new group has
+    s^2 = s_m^2 + var(e) (1 - mean(1 / n_k)), and the mean of all is known to s_m^2 / K = s^2 / n.
+    So groups whose samples score alike, such as frames of one video, count once.
+
+    Parameters
+    ----------
+    impostors : Impostors
+        With log distances.
+
+    Returns
+    -------
+    float
+        From the number of groups to that of samples.
+    """
+    v, weight, groups = impostors
+    if groups is None:
+        return kish(weight)
+    _, code = np.unique(groups, return_inverse=True)
+    totals = np.bincount(code, weight)
+    means = np.bincount(code, weight * v) / totals
+    sizes = totals**2 / np.bincount(code, weight**2)
+    most, freedom = float(sizes.sum()), float((sizes - 1).sum())
+    if len(means) < 2 or freedom < 1e-9:
+        return most
+    squares = np.bincount(code, weight * (v - means[code]) ** 2) / totals * sizes
+    of_means = float(means.var(ddof=1))
+    of_new = of_means + float(squares.sum()) / freedom * (1 - float(np.mean(1 / sizes)))
+    if of_means * most <= len(means) * of_new:
+        return most
+    return float(max(len(means) * of_new / of_means, len(means)))
+
+
+def kish(weight: Array) -> float:
+    """The number of samples that weights are worth: their squared sum over the sum of squares."""
+    return float(weight.sum() ** 2 / (weight**2).sum())
+
+
+def equal_threshold(impostors: Impostors, own: Array, weight: Array) -> float:
+    """The distance at which the worse of both held-out error rates is least.
+
+    Parameters
+    ----------
+    impostors : Impostors
+        Held-out samples of other classes.
+    own, weight : ndarrays of shape (m,)
+        Distances of held-out samples of the class itself, and their weights.
+
+    Returns
+    -------
+    float
+        One of the distances, or 0.
+    """
+    candidates = np.unique(np.concatenate([[0.0], impostors.distances, own]))
+    accepts = _shares_up_to(candidates, impostors.distances, impostors.weight)
+    rejects = 1 - _shares_up_to(candidates, own, weight)
+    return float(candidates[np.argmin(np.maximum(accepts, rejects))])
+
+
+def _shares_up_to(limits: Array, distances: Array, weight: Array) -> Array:
+    order = np.argsort(distances)
+    sums = np.append(0.0, np.cumsum(weight[order]))
+    return np.asarray(sums[np.searchsorted(distances[order], limits, side="right")] / sums[-1])

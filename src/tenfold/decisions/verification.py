@@ -1,0 +1,249 @@
+"""Held-out distances for a verifier: of impostors it has never met, and of its own class.
+
+The threshold rests on the many samples of other classes, not on the few of the positive one. So
+every positive sample stays in the training part when impostors are held out: the models of the
+folds are as good as that of all samples. Positives are held out in folds of their own, to estimate
+the share of false rejects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from hashlib import blake2b
+from itertools import chain, islice
+from math import exp
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import check_cv
+
+from tenfold.decisions.distances import OfBlock
+from tenfold.decisions.folds import fold_models, held_out, positions
+from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.alternation import Recipe, Solution
+from tenfold.mathematics.cost import Workload
+from tenfold.mathematics.criteria import Problem, out_class_spreads
+from tenfold.mathematics.fold_statistics import Split
+from tenfold.mathematics.moments import ClassStatistics
+from tenfold.mathematics.stores import Source
+from tenfold.methods.base import Described, Learner, Shape
+from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.validation import parameters
+
+FEWEST_CLASSES = 4  # other classes; fewer say nothing about new ones, so samples are held out
+MOST_FOLDS = 50  # when models that lack a fold are unlike the model of all samples
+ALIKE = 1.05  # the ratio of their spreads that is let pass
+
+
+class MeasuredProjector(Learner):
+    """A class-specific projector, and how far everything else is from its mean in its subspace."""
+
+    projector_: ClassSpecificProjector
+    spread_: float
+    solution_: Solution
+
+    def __init__(self, projector: Any):
+        self.projector = projector
+
+    @property
+    def statistics(self) -> str:  # type: ignore[override]
+        """Which statistics the projector asks for."""
+        return str(self.projector.statistics)
+
+    def as_seen(self, X: Any) -> Any:
+        """The batch as the projector sees it."""
+        return self.projector.as_seen(X)
+
+    def workload(self, shape: Shape, classes: Array) -> Workload:
+        """That of the projector."""
+        work: Workload = self.projector.workload(shape, classes)
+        return work
+
+    def problem(self, statistics: ClassStatistics) -> Problem:
+        """That of the projector."""
+        problem: Problem = self.projector.problem(statistics)
+        return problem
+
+    def recipe(self) -> Recipe:
+        """That of the projector."""
+        recipe: Recipe = self.projector.recipe()
+        return recipe
+
+    def learned(
+        self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
+    ) -> dict[str, Any]:
+        """The fitted projector, and the spread of all other samples."""
+        projector = clone(self.projector)
+        projector.keep(projector.learned(statistics, solution, models, described))
+        own = [W[models] for W in solution.projections]
+        positive = projector.positive_in(statistics.classes)
+        (spread,) = out_class_spreads(statistics, own, [positive])
+        return {"projector_": projector, "spread_": float(spread), "solution_": solution}
+
+    def learn(self, statistics: ClassStatistics, described: Described) -> dict[str, Any]:
+        """What is learned; moments that are to be kept are those of the projector."""
+        learned = super().learn(statistics, described)
+        if "moments_" in learned:
+            learned["projector_"].moments_ = learned.pop("moments_")
+        return learned
+
+    def warn_unless_converged(self, solution: Solution) -> None:
+        """Say nothing of the model of a fold; `verified` speaks of that of all samples."""
+
+    def measure(self) -> OfBlock:
+        """What gives distances of samples in memory, in units of the spread."""
+        return partial(distances_in, scoring=self.projector_.scoring(), unit=self.spread_)
+
+
+def distances_in(X: Array, scoring: OfBlock, unit: float) -> Array:
+    """Distances in a unit, from what gives minus the distances."""
+    return -scoring(X) / unit
+
+
+class Verification(NamedTuple):
+    """What the folds of a verifier say.
+
+    `distances` are those of samples that the scoring model has not seen, in units of the spread of
+    everything else, and NaN for samples that no fold holds out.
+    """
+
+    whole: MeasuredProjector  # fitted on all samples
+    distances: Array  # (n,)
+    by_class: bool  # whether impostors were held out with their whole class
+    ratio: float  # how much the spreads of the folds differ from that of all samples, 1 or more
+
+
+class FoldPlan(NamedTuple):
+    """Folds that hold out positives, and folds for the rest: each list is tried in turn."""
+
+    own: list[Split]
+    impostors: list[list[Split]]
+
+
+def verified(
+    model: ClassSpecificProjector,
+    described: Described,
+    X: Any,
+    labels: Array,
+    weight: Array | None,
+    plan: FoldPlan,
+) -> Verification:
+    """Distances of held-out samples, and the model of all samples, from two readings of them.
+
+    The next folds of impostors are tried when the spreads of the last ones were unlike that of all
+    samples, as happens where a few classes more or less change the subspace.
+
+    Parameters
+    ----------
+    model : ClassSpecificProjector
+        Not fitted, with the label of the positive class.
+    described : mapping
+        What is known of the samples, from `Learner.first_batch`.
+    X, labels, weight : arrays
+        The batch that came with it.
+    plan : FoldPlan
+        The folds.
+
+    Returns
+    -------
+    Verification
+        What they say.
+    """
+    everything = (np.arange(len(X)), np.arange(0))
+    splits = [everything, *plan.own, *chain(*plan.impostors)]
+    folds = fold_models(MeasuredProjector(model), described, X, labels, weight, splits)
+    whole = next(folds)
+    model.warn_unless_converged(whole.solution_)
+    own = [fold.measure() for fold in islice(folds, len(plan.own))]
+    for chosen in plan.impostors:
+        found = [(fold.spread_, fold.measure()) for fold in islice(folds, len(chosen))]
+        spreads = np.array([spread for spread, _ in found])
+        ratio = exp(np.abs(np.log(spreads / whole.spread_)).mean())
+        if ratio <= ALIKE:
+            break
+    works = [*own, *(measure for _, measure in found)]
+    distances = held_out(X, [*plan.own, *chosen], works)
+    by_class = not any(np.isin(labels[test], labels[train]).any() for train, test in chosen)
+    return Verification(whole, distances, by_class, ratio)
+
+
+# ── Folds ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def fold_plan(cv: Any, X: Any, labels: Array, positive: Any, used: Array, same: Array) -> FoldPlan:
+    """The folds of a verifier.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable of splits
+        An int holds out that many folds of other classes, or of their samples when there are fewer
+        than 4 of them. Of given folds the test parts are taken; positives of a training part are
+        joined by all others when impostors are scored.
+    X, labels : arrays of shapes (n, I_1, ..., I_K) and (n,)
+        The samples and their labels.
+    positive : label
+        The class to verify.
+    used : ndarray of bool of shape (n,)
+        Which samples have weight.
+    same : ndarray of shape (n,)
+        Equal numbers for samples that must stay together.
+
+    Returns
+    -------
+    FoldPlan
+        At least one fold of impostors.
+    """
+    is_own = labels == positive
+    own, others = np.flatnonzero(is_own & used), np.flatnonzero(~is_own & used)
+    if not isinstance(cv, Integral):
+        given = positions(check_cv(cv).split(X, labels), len(labels))
+        of_own = [(train, np.intersect1d(test, own)) for train, test in given]
+        rest = [(np.union1d(train, own), np.intersect1d(test, others)) for train, test in given]
+        return FoldPlan(_with_test(of_own), [_with_test(rest)])
+    n_folds = parameters.check_number("cv", cv, 2, integer=True)
+    by_class = len(np.unique(labels[others])) >= FEWEST_CLASSES
+    units = labels[others] if by_class else same[others]
+    n_units = len(np.unique(units))
+    if n_units < 2:
+        raise ValueError(
+            f"there is {n_units} sample of other classes only, so none can be held out to choose "
+            "the threshold; pass more"
+        )
+    sizes = sorted({min(n_folds, n_units), min(max(n_folds, MOST_FOLDS), n_units)})
+    of_rest = [_folds_of(others, units, size, own) for size in sizes]
+    n_own = min(n_folds, len(np.unique(same[own])))
+    return FoldPlan(_folds_of(own, same[own], n_own, others) if n_own > 1 else [], of_rest)
+
+
+def _folds_of(rows: Array, units: Array, n_folds: int, always: Array) -> list[Split]:
+    """Folds that hold out rows unit by unit; the training parts have those of `always`, too."""
+    _, first, code = np.unique(units, return_index=True, return_inverse=True)
+    in_order = np.argsort(np.argsort(first))[code.ravel()]  # as they come, not as they sort
+    fold = (np.random.default_rng(0).permutation(len(first)) % n_folds)[in_order]
+    return [
+        (np.sort(np.concatenate([always, rows[fold != f]])), rows[fold == f])
+        for f in range(n_folds)
+    ]
+
+
+def _with_test(splits: list[Split]) -> list[Split]:
+    return [(train, test) for train, test in splits if len(test)]
+
+
+def equal_samples(X: Any) -> Array:
+    """The same number for equal samples in memory; in a store every sample has its own."""
+    if isinstance(X, Source):
+        return np.arange(len(X))
+    first: dict[bytes, int] = {}
+    digests = (blake2b(x.tobytes(), digest_size=16).digest() for x in X)
+    return np.array([first.setdefault(key, i) for i, key in enumerate(digests)])
+
+
+def merged_equals(keys: Sequence[Array], weight: Array) -> tuple[Array, Array]:
+    """The first of the samples that are equal in all keys, and the sum of their weights."""
+    codes = np.stack([np.unique(key, return_inverse=True)[1].ravel() for key in keys], axis=1)
+    _, first, merged = np.unique(codes, axis=0, return_index=True, return_inverse=True)
+    return first, np.bincount(merged.ravel(), weight)

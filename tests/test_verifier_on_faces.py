@@ -1,0 +1,44 @@
+"""The verifier on ORL faces: impostors that no model has ever met."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from tenfold import CSDA, ClassSpecificVerifier, RateWarning
+from tenfold.datasets import load_orl
+
+pytestmark = pytest.mark.realdata
+
+
+@pytest.fixture(scope="module")
+def faces(data_root):
+    if not (data_root / "orl").is_dir():
+        pytest.skip(f"no ORL faces in {data_root}")
+    loaded = load_orl(data_root)
+    return np.asarray(loaded.X, dtype=float), np.asarray(loaded.y)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+@pytest.mark.parametrize("shrinkage", [0.0, "auto"])
+def test_one_false_accept_in_a_hundred_of_persons_never_seen(faces, n, shrinkage):
+    """Half of the 40 persons are enrolled with n images each, the others are impostors.
+
+    19 other persons promise 5 %, so every fit says that 1 % is an extrapolation; halves of 40
+    persons differ by much, so the mean is over 8 of them.
+    """
+    X, y = faces
+    given = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        known, unknown = np.array_split(rng.permutation(np.unique(y)), 2)
+        train = np.concatenate([rng.permutation(np.flatnonzero(y == one))[:n] for one in known])
+        for person in known[:3]:
+            model = ClassSpecificVerifier(CSDA(shrinkage=shrinkage), positive=person)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                model.fit(X[train], y[train])
+            assert any("19 other classes can promise 0.05" in str(one.message) for one in caught)
+            assert {one.category for one in caught} == {RateWarning}
+            given.append(np.mean(model.predict(X[np.isin(y, unknown)])))
+    assert 0.003 <= np.mean(given) <= 0.02
