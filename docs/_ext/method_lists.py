@@ -1,4 +1,4 @@
-"""What the pages say of all methods, read from the methods themselves: no page lists them by hand."""
+"""What the pages say of all methods, read from the methods: no page lists them by hand."""
 
 from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
 
