@@ -10,7 +10,9 @@ import numpy as np
 
 from paper.subspaces import solved, squared_lengths
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.criteria import mean_square
 from tenfold.mathematics.moments import ClassMoments
+from tenfold.mathematics.scatter import Scatter
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +55,7 @@ def subspace_bank(
 ) -> SubspaceBank:
     """Solve all classes and candidates as one stack.
 
-    Columns keep the scale of the ratio trace, a metric in which the minimised scatter is a sphere.
+    Columns keep the scale of the ratio trace, in which the minimised scatter is the identity.
 
     Method is "MDA", which is CMDA on "this class or not", or "MCSDA"; moments are of windows
     (n, 144, 10); ranks (R, 2) are the candidates. The ridge is relative to the mean eigenvalue:
@@ -64,9 +66,8 @@ def subspace_bank(
     positives = np.repeat(np.arange(n_classes), n_candidates)
     stack = np.tile(np.minimum(ranks, moments.shape), (n_classes, 1))
     found = _solved(method, moments, stack, positives, ridge, max_iter)
-    inside = moments.in_class(np.arange(n_classes)).along(1, found, positives)
-    squares = np.einsum("mir,mir->m", found[1], inside @ found[1])
-    spreads = np.sqrt(squares / moments.counts[positives])
+    inside = Scatter.stacked([moments.in_class(p) for p in positives.tolist()], {})
+    spreads = np.sqrt(mean_square(inside, found, moments.counts[positives]))
     grid = (n_classes, n_candidates)
     return SubspaceBank(
         [W.reshape(*grid, *W.shape[1:]) for W in found], moments.means, spreads.reshape(grid)

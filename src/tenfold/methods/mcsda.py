@@ -71,7 +71,7 @@ class MCSDA(ClassSpecificProjector):
     n_iter_ : int
         Rounds made.
     converged_ : bool
-        Whether the subspaces converged within `max_iter` rounds.
+        Whether the objective converged within `max_iter` rounds.
     moments_ : ClassMoments
         Kept by `partial_fit` and by ``statistics="moments"``.
 
@@ -80,8 +80,8 @@ class MCSDA(ClassSpecificProjector):
     **Departures from the paper.**
 
     - The printed stopping rule compares ``W(t) W(t-1)^T``, of rank r_k, with an identity of
-      size I_k: it is at least sqrt(I_k - r_k) and cannot fire. We measure how far projectors
-      moved.
+      size I_k: it is at least sqrt(I_k - r_k) and cannot fire. We watch the
+      objective.
     - Eq. 19 is a trace ratio, the complexity section solves a ratio trace. The ratio trace with
       orthonormal columns reproduces the printed tables and is the default; ``"trace_ratio"``
       never lowers the objective.
