@@ -10,6 +10,8 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 matplotlib.use("Agg")
 
+import method_lists
+
 import tenfold
 
 project = "tenfold"
@@ -30,7 +32,7 @@ extensions = [
     "sphinx_copybutton",
     "house",
 ]
-exclude_patterns = ["_build", "_ext", "README.md", "auto_examples/*.ipynb"]
+exclude_patterns = ["_build", "_ext", "README.md", "auto_examples/*.ipynb", "generated/methods.md"]
 templates_path = ["_templates"]
 nitpicky = True
 # What numpydoc writes into the bases of a class, and types of other libraries.
@@ -46,7 +48,10 @@ myst_heading_anchors = 3
 mathjax3_config = {"chtml": {"displayAlign": "left", "displayIndent": "1.5em"}}
 
 # ── API ─────────────────────────────────────────────────────────────────────────────────────────
-autosummary_generate = True
+# The list of the methods is written anew from ALL_METHODS; api/index.md includes it.
+(HERE / "generated").mkdir(exist_ok=True)
+(HERE / "generated" / "methods.md").write_text(method_lists.reference(), encoding="utf-8")
+autosummary_generate = ["api/index.md", "generated/methods.md"]
 autosummary_ignore_module_all = False
 autodoc_typehints = "none"  # the docstrings say types and shapes
 autodoc_member_order = "bysource"

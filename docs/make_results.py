@@ -21,7 +21,7 @@ HEAD = """\
 # Results
 
 Every table of the paper and its complexity section, computed by one command each on the data at
-hand, ours beside the printed figures. This page is written by `docs/make_results.py` from the
+hand, next to the printed figures. This page is written by `docs/make_results.py` from the
 files that the commands leave.
 
 The paper: D. T. Tran, M. Gabbouj, A. Iosifidis, *Multilinear Class-Specific Discriminant
@@ -35,17 +35,24 @@ SECTIONS = {
 The first table takes for every method the rank with the best mean on the test images, which is how
 the paper appears to report. The second chooses it on the training images alone.
 
+| in the tables | means |
+|---|---|
+| k | share of the images of each person that is used for training |
+| t | training time relative to MCSDA: ours, and the paper's |
+| -H | with a HOG image as a second channel |
+| MDA | the paper's name for `CMDA` |
+
 Two things had to be found out by experiment, because the paper does not say them.
 
 - **The scale of the HOG image.** The rows "-H" hardly differ from those without. That is so when
   the HOG image keeps the strength of the gradients, a tenth of that of the pixels. Scaled to
   [0, 1], it helps far more than the paper reports: see the rows "HOG in [0, 1]".
-- **What lambda is added to.** CSDA and MCSDA do not care. MDA does: with 0.01 added to the *sum*
+- **What lambda is added to.** CSDA and MCSDA hardly change. MDA does: with 0.01 added to the *sum*
   of its scatter it stays behind the printed row, see "MDA, lambda on the sum"; added to the scatter
   *per sample*, as here, it agrees.
 
-At k = 0.35 all rows lie above the paper's, MDA by more than three points. Ten images times 0.35 is
-three and a half; we take three or four per person. With three the same five splits give CSDA 94.4,
+At k = 0.35 all rows lie above the paper's, MDA by more than three points. 35 % of ten
+images are 3.5, which we round up or down at random. With three the same five splits give CSDA 94.4,
 MDA 82.8 and MDA-H 83.1 (paper 93.72, 81.41, 82.80), and with a plain random 35 % of all images
 92.2, 81.4 and 80.9: `paper/explain_table1.py`.
 """,

@@ -33,7 +33,7 @@ data = load_image_folder(folder)  # resize=(40, 30) would bring them all to one 
 print(data)
 
 # %%
-# Half of the images are for learning, the other half for judging.
+# Half of the images are for training, the other half for testing.
 
 train, test = data.select(slice(0, None, 2)), data.select(slice(1, None, 2))
 
@@ -67,7 +67,7 @@ for ridge in (1e-3, 1e-2, 1e-1, 1.0):
 RankGridDisplay.from_estimator(search)
 
 # %%
-# On the images it has not seen, beside two methods that take the 625 pixels as a vector:
+# On the test images, next to two methods that take the 625 pixels as a vector:
 
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import average_precision_score
@@ -105,9 +105,9 @@ print(f"accepted {accepted[is_face].sum()} of {is_face.sum()} faces")
 print(f"accepted {accepted[~is_face].sum()} of {(~is_face).sum()} other things")
 
 # %%
-# More other things get through than were asked for. Fifty of them cannot say much about a share of
-# 2 %, which is one of fifty. For a small share of false accepts, bring many negatives: they cost
-# little, since only their moments are kept.
+# The false-accept rate is higher than requested. Fifty negatives cannot say much about a rate of
+# 2 %, which is one of fifty. For a small false-accept rate, bring many negatives: they cost
+# little, since only their moments are stored.
 
 # %%
 from tenfold.plots import ScoresDisplay

@@ -80,7 +80,7 @@ RankGridDisplay.from_estimator(search)
 # %%
 # Is it any good?
 # ---------------
-# Beside it stand linear discriminant analysis on the last event alone, the same on the whole window
+# For comparison: linear discriminant analysis on the last event alone, the same on the whole window
 # as a vector, and guessing the most frequent label.
 
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -111,7 +111,7 @@ for name, predicted in predictions.items():
 # What was learned about time
 # ---------------------------
 # The column of the second projection weighs the ten events of a window. The features of the made-up
-# stream come and go slowly, so an average over recent events tells more than the last one.
+# stream come and go slowly, so an average over recent events says more than the last one.
 
 from tenfold.plots import ProjectionsDisplay
 

@@ -51,9 +51,9 @@ X_test, y_test = patches[:, ~left].reshape(-1, 5, 5, n_bands), labels[:, ~left].
 print(X_train.shape, X_test.shape)
 
 # %%
-# DATER with ranks (1, 1, 2) looks for one weighting of rows, one of columns and two of bands. It is
-# told nothing about smoothing over neighbours; it finds out. Beside it stands LDA on the pixel
-# alone, and on the patch as a vector of 750 numbers.
+# DATER with ranks (1, 1, 2) looks for one weighting of rows, one of columns and two of bands. It
+# does not know that averaging over neighbours helps; it learns that. For comparison, LDA on the
+# pixel alone, and on the patch as a vector of 750 numbers.
 
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.pipeline import make_pipeline

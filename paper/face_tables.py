@@ -165,8 +165,8 @@ def _time_tables(name: str, times: dict[str, Any]) -> list[Table]:
             [
                 f"{times['n']} training images, one BLAS thread, the fastest of several. "
                 "Literal is the paper's algorithm as printed: Algorithm 1 through the samples, and "
-                "CSDA by its I x I matrices. CSDA without the word is solved in the span of the "
-                "samples, with the same result."
+                'CSDA by its I x I matrices. Rows without "literal" use the fast solution: CSDA is '
+                "solved in the span of the samples, with the same result."
             ],
         )
     ]

@@ -55,7 +55,7 @@ def subspace_bank(
 ) -> SubspaceBank:
     """Solve all classes and candidates as one stack.
 
-    Columns keep the scale of the ratio trace, a metric in which the minimised scatter is a sphere.
+    Columns keep the scale of the ratio trace, in which the minimised scatter is the identity.
 
     Method is "MDA", which is CMDA on "this class or not", or "MCSDA"; moments are of windows
     (n, 144, 10); ranks (R, 2) are the candidates. The ridge is relative to the mean eigenvalue:

@@ -8,8 +8,8 @@ import shlex
 import subprocess
 import sys
 import types
-from itertools import takewhile
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
@@ -119,8 +119,8 @@ def public_names():
 
 
 def reference_names():
-    """Dotted names that the API reference lists."""
-    names, module = [], "tenfold"
+    """Dotted names that the API reference lists; Sphinx fills in the methods when it starts."""
+    names, module = [f"tenfold.{M.__name__}" for M in ALL_METHODS], "tenfold"
     for line in (DOCS / "api" / "index.md").read_text(encoding="utf-8").splitlines():
         if line.startswith(".. currentmodule::"):
             module = line.split()[-1]
@@ -136,6 +136,7 @@ def resolved(name):
 
 def test_the_api_reference_lists_every_public_name_once():
     listed = reference_names()
+    assert "{include} ../generated/methods.md" in (DOCS / "api" / "index.md").read_text("utf-8")
     assert len(listed) == len(set(listed))
     assert set(public_names()) - set(listed) == set()
     for name in listed:
@@ -143,9 +144,9 @@ def test_the_api_reference_lists_every_public_name_once():
 
 
 def test_every_method_stands_in_the_guide_and_in_the_table():
+    """By way of a directive that lists ALL_METHODS; test_contributing.py sees that it does."""
     for page in ("which_method.md", "user_guide/methods.md"):
-        text = (DOCS / page).read_text(encoding="utf-8")
-        assert [M.__name__ for M in ALL_METHODS if M.__name__ not in text] == []
+        assert "```{methods}\n```" in (DOCS / page).read_text(encoding="utf-8")
 
 
 # Opinions of numpydoc that are not ours. GL01, GL02, GL03: where quotes and blank lines stand, the
@@ -226,17 +227,45 @@ def tour():
 
 
 def test_the_tour_names_every_module_exactly_once():
-    modules = set()
-    for path in SOURCE.rglob("*.py"):
-        parts = path.relative_to(SOURCE).with_suffix("").parts
-        parts = takewhile(lambda part: part != "__init__", parts)
-        modules.add(".".join(parts))
-    modules -= {""}  # tenfold itself
-    modules = {module for module in modules if not module.endswith("__main__")}
+    """Folders stand in the table of the floors, which is read from the import contract."""
+    files = SOURCE.rglob("[!_]*.py")
+    modules = {".".join(path.relative_to(SOURCE).with_suffix("").parts) for path in files}
     named = tour()
     assert sorted(name for name in set(named) if named.count(name) > 1) == []
     assert modules - set(named) == set(), "add these to the tour in docs/architecture.md"
     assert set(named) - modules == set()
+
+
+def test_the_names_of_the_data_flow_exist():
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```\{dataflow\}\n(.*?)```", text, re.S)
+    names = re.findall(r"^->.*\| *(\S+)$", block, flags=re.M)
+    assert len(names) >= 5
+    for name in names:
+        resolve_name(f"tenfold.{name}")
+
+
+def included():
+    """(page, file, options) of all code that pages take from the source."""
+    found = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for file, options in re.findall(
+            r"^```\{literalinclude\} (\S+)\n(.*?)^```$", text, re.M | re.S
+        ):
+            pairs = re.findall(r"^:([\w-]+): *(.*)$", options, flags=re.M)
+            found.append((page, file, {k: v.strip("\"'") for k, v in pairs}))
+    return found
+
+
+@pytest.mark.parametrize(("page", "file", "options"), included())
+def test_the_code_that_a_page_includes_is_there(page, file, options):
+    """Without Sphinx: the file exists, and so do the lines at which the piece starts and ends."""
+    text = (page.parent / file).resolve().read_text(encoding="utf-8")
+    start = options.get("start-at", "")
+    assert start in text
+    assert options.get("end-at", "") in text[text.index(start) :]
+    assert f"def {options.get('pyobject', '').rpartition('.')[2]}" in text
 
 
 # ── Links ───────────────────────────────────────────────────────────────────────────────────────

@@ -4,6 +4,7 @@
 ``layers``    the import contract of pyproject.toml as a table
 ``tour``      modules with the first sentence of their docstrings
 ``dataflow``  a diagram whose names must exist
+``methods``   all methods as a table
 """
 
 import ast
@@ -13,6 +14,7 @@ import tomllib
 from pathlib import Path
 from pkgutil import resolve_name
 
+import method_lists
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.roles import XRefRole
@@ -60,22 +62,29 @@ class Layers(SphinxDirective):
     """The floors of the house; a module imports only from lines below its own."""
 
     def run(self):
-        rows = [("floor", ["what is in it"])]
+        rows = [("folder", "what is in it")]
         pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
         names = [name for line in floors(pyproject) for name in modules_of(line)]
-        rows += [(name, [first_sentence(name)]) for name in names if path_of(name).exists()]
+        rows += [(name, first_sentence(name)) for name in names if path_of(name).exists()]
         return [table(rows)]
 
 
-def table(rows):
-    """A table of two columns; the second holds one line per string."""
-    group = nodes.tgroup("", cols=2)
-    group += [nodes.colspec(colwidth=20), nodes.colspec(colwidth=80)]
+class Methods(SphinxDirective):
+    """All methods, with what their docstrings and defaults say."""
+
+    def run(self):
+        return [table([method_lists.COLUMNS, *method_lists.rows()], (10, 30, 20, 15, 15, 10))]
+
+
+def table(rows, widths=(20, 80)):
+    """A table; the first row is its head, and the first column holds names."""
+    group = nodes.tgroup("", *(nodes.colspec(colwidth=w) for w in widths), cols=len(widths))
     head, body = nodes.thead(), nodes.tbody()
-    for number, (title, lines) in enumerate(rows):
-        first = nodes.entry("", nodes.paragraph("", title))
-        block = nodes.line_block("", *(nodes.line("", line) for line in lines))
-        (body if number else head).append(nodes.row("", first, nodes.entry("", block)))
+    for number, (name, *cells) in enumerate(rows):
+        first = nodes.literal("", name) if number else nodes.Text(name)
+        entries = [nodes.entry("", nodes.paragraph("", "", first))]
+        entries += [nodes.entry("", nodes.paragraph("", cell)) for cell in cells]
+        (body if number else head).append(nodes.row("", *entries))
     group += [head, body]
     return nodes.table("", group)
 
@@ -204,6 +213,6 @@ def setup(app):
     app.add_role("name", Name())
     app.connect("doctree-read", link_public_names)
     app.connect("missing-reference", resolve_optional)
-    for name, directive in {"layers": Layers, "tour": Tour, "dataflow": Dataflow}.items():
-        app.add_directive(name, directive)
+    for directive in (Layers, Tour, Dataflow, Methods):
+        app.add_directive(directive.__name__.lower(), directive)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

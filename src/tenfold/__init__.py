@@ -4,53 +4,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tenfold.decisions.classifier import ClassSpecificClassifier
-    from tenfold.decisions.metrics import mean_average_precision
-    from tenfold.decisions.probabilistic import ProbabilisticLDA
-    from tenfold.decisions.verifier import ClassSpecificVerifier, RateWarning
-    from tenfold.files.loading import load
-    from tenfold.gathering.gather import gather_batches, gather_moments, write_blocks
-    from tenfold.mathematics.moments import ClassMoments
-    from tenfold.methods import CMDA, CSDA, DATER, DGTDA, GTDA, HODA, MCSDA, MPCA
-    from tenfold.selection.comparison import compare
-    from tenfold.selection.rank_search import RankSearchCV
+    from tenfold.decisions.classifier import ClassSpecificClassifier as ClassSpecificClassifier
+    from tenfold.decisions.metrics import mean_average_precision as mean_average_precision
+    from tenfold.decisions.probabilistic import ProbabilisticLDA as ProbabilisticLDA
+    from tenfold.decisions.verifier import ClassSpecificVerifier as ClassSpecificVerifier
+    from tenfold.decisions.verifier import RateWarning as RateWarning
+    from tenfold.files.loading import load as load
+    from tenfold.gathering.gather import gather_batches as gather_batches
+    from tenfold.gathering.gather import gather_moments as gather_moments
+    from tenfold.gathering.gather import write_blocks as write_blocks
+    from tenfold.mathematics.moments import ClassMoments as ClassMoments
+    from tenfold.methods import *  # noqa: F403 - the methods are listed there, and only there
+    from tenfold.selection.comparison import compare as compare
+    from tenfold.selection.rank_search import RankSearchCV as RankSearchCV
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "CMDA",
-    "CSDA",
-    "DATER",
-    "DGTDA",
-    "GTDA",
-    "HODA",
-    "MCSDA",
-    "MPCA",
-    "ClassMoments",
-    "ClassSpecificClassifier",
-    "ClassSpecificVerifier",
-    "ProbabilisticLDA",
-    "RankSearchCV",
-    "RateWarning",
-    "compare",
-    "gather_batches",
-    "gather_moments",
-    "load",
-    "mean_average_precision",
-    "write_blocks",
-]
-
 # A name is imported when it is first used. SciPy and scikit-learn take seconds to import, and
-# `tenfold --help` and shell completion need neither.
+# `tenfold --help` and shell completion need neither. Methods are public by being in ALL_METHODS.
 _HOMES = {
-    "CMDA": "tenfold.methods",
-    "CSDA": "tenfold.methods",
-    "DATER": "tenfold.methods",
-    "DGTDA": "tenfold.methods",
-    "GTDA": "tenfold.methods",
-    "HODA": "tenfold.methods",
-    "MCSDA": "tenfold.methods",
-    "MPCA": "tenfold.methods",
     "ClassMoments": "tenfold.mathematics.moments",
     "ClassSpecificClassifier": "tenfold.decisions.classifier",
     "ClassSpecificVerifier": "tenfold.decisions.verifier",
@@ -67,11 +39,19 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'tenfold' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
-    return value
+    if name in _HOMES:
+        value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+        return value
+    if name == "__all__":
+        return [*_methods(), *_HOMES]
+    if not name.startswith("_") and name in (methods := _methods()):
+        return methods[name]
+    raise AttributeError(f"module 'tenfold' has no attribute {name!r}")
+
+
+def _methods() -> dict[str, Any]:
+    return {method.__name__: method for method in import_module("tenfold.methods").ALL_METHODS}
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__getattr__("__all__")})

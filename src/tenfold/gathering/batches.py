@@ -31,7 +31,7 @@ class Batches:
     Parameters
     ----------
     batches : iterable of X, (X, y) or (X, y, sample_weight)
-        One is held at a time, so a buffer that is filled again and again will do.
+        One is held at a time, so they may all be views of one buffer that is filled anew.
 
     Examples
     --------

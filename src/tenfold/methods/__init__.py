@@ -1,15 +1,14 @@
 """The methods, one file each. `ALL_METHODS` is the only list of them."""
 
-from tenfold.methods.cmda import CMDA
-from tenfold.methods.csda import CSDA
-from tenfold.methods.dater import DATER
-from tenfold.methods.dgtda import DGTDA
-from tenfold.methods.gtda import GTDA
-from tenfold.methods.hoda import HODA
-from tenfold.methods.mcsda import MCSDA
-from tenfold.methods.mpca import MPCA
+from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.methods.cmda import CMDA as CMDA  # so type checkers see that the name is public
+from tenfold.methods.csda import CSDA as CSDA
+from tenfold.methods.dater import DATER as DATER
+from tenfold.methods.dgtda import DGTDA as DGTDA
+from tenfold.methods.gtda import GTDA as GTDA
+from tenfold.methods.hoda import HODA as HODA
+from tenfold.methods.mcsda import MCSDA as MCSDA
+from tenfold.methods.mpca import MPCA as MPCA
 
 ALL_METHODS = (MCSDA, CSDA, CMDA, DATER, DGTDA, GTDA, HODA, MPCA)
-CLASS_SPECIFIC_METHODS = (MCSDA, CSDA)
-
-__all__ = ["ALL_METHODS", "CLASS_SPECIFIC_METHODS", *(M.__name__ for M in ALL_METHODS)]
+CLASS_SPECIFIC_METHODS = tuple(M for M in ALL_METHODS if issubclass(M, ClassSpecificProjector))

@@ -26,7 +26,7 @@ from tenfold.validation import samples as check
 class ClassSpecificProjector(TensorProjector):
     """Base of the methods that learn one class against everything else.
 
-    Attributes beside those of every method: `mean_`, the mean of the positive class.
+    It adds one learned attribute to those of every method: `mean_`, the mean of the positive class.
     """
 
     positive: Any = None
@@ -93,7 +93,7 @@ class ClassSpecificProjector(TensorProjector):
     def decision_function(self, X: Any) -> Array:
         """Minus the distance to the positive mean in the subspace.
 
-        It ranks samples as the paper's similarity 1 / distance does, and is finite everywhere.
+        The order is that of the paper's similarity 1 / distance, without its division by zero.
 
         Parameters
         ----------

@@ -36,7 +36,7 @@ class CMDA(MultiClassProjector):
         Stop when the objective changes by no more than this share in a round, or has not risen
         for three rounds. With 0 all rounds are made.
     init : {"ones", "identity"}, default="identity"
-        What the first solution sees of the other modes: their sum, as in the paper, or all.
+        The starting projections: columns of ones, as in the paper, or the identity.
     statistics : {"auto", "moments", "samples"}, default="auto"
         Work from class moments, from the samples, or from whichever costs less.
     sample_shape : tuple of K ints or None, default=None
@@ -49,7 +49,7 @@ class CMDA(MultiClassProjector):
     projections_ : list of K ndarrays of shape (I_k, r_k)
         One projection per mode.
     ranks_ : tuple of K ints
-        The ranks that came.
+        The ranks used: fewer than asked for when a mode has fewer useful directions.
     classes_ : ndarray of shape (C,)
         The labels, sorted.
     sample_shape_ : tuple of K ints
@@ -59,7 +59,7 @@ class CMDA(MultiClassProjector):
     n_iter_ : int
         Rounds made.
     converged_ : bool
-        Whether the subspaces came to rest.
+        Whether the objective converged within `max_iter` rounds.
     moments_ : ClassMoments
         Kept by `partial_fit` and by ``statistics="moments"``.
 
@@ -68,8 +68,8 @@ class CMDA(MultiClassProjector):
     **Departures from the paper.** Eq. 8 as printed sums over all samples and is the total
     distance; the between-class distance of eq. 10 is what is maximised here, as eq. 12 says.
     The all-ones start shows the first mode only the sums over the others. With two classes its
-    between-class scatter then has rank one, and no mode can ever tell more than one direction
-    from nothing; so the start is the identity.
+    between-class scatter then has rank one, and no mode can ever find more than one useful
+    direction; so the start is the identity.
 
     References
     ----------

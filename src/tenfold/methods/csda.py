@@ -50,7 +50,7 @@ class CSDA(ClassSpecificProjector):
     projections_ : list of one ndarray of shape (I, d)
         The projection of vectorised samples.
     ranks_ : tuple of one int
-        The ranks that came.
+        The ranks used: fewer than asked for when a mode has fewer useful directions.
     classes_ : ndarray of shape (C,)
         The labels, sorted.
     mean_ : ndarray of shape (I_1, ..., I_K)
@@ -62,7 +62,7 @@ class CSDA(ClassSpecificProjector):
     n_iter_ : int
         Rounds made.
     converged_ : bool
-        Whether the subspaces came to rest.
+        Always True: there is only one mode.
     moments_ : ClassMoments
         Kept by `partial_fit` and by ``statistics="moments"``.
 
@@ -70,7 +70,7 @@ class CSDA(ClassSpecificProjector):
     -----
     **Departures from the paper.** The bound min(n_p - 1, D) on the dimension contradicts the 729
     dimensions that the paper reports for ORL; with a ridge there is none but the number of
-    samples, beyond which all directions are alike and `ranks_` says how many came.
+    samples, beyond which all directions are alike; `ranks_` says how many were used.
 
     References
     ----------

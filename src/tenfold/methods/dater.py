@@ -25,8 +25,8 @@ class DATER(MultiClassProjector):
     solver : {"ratio_trace", "trace_ratio", "trace_difference"}, default="ratio_trace"
         How the pair of scatters of a mode is solved.
     orthonormal : bool, default=False
-        Orthonormalise the columns of each projection. With False the ratio trace keeps its
-        scale, a metric in which the classes are spheres.
+        Orthonormalise the columns of each projection. With False the columns of the ratio trace
+        are scaled so that the classes have the same variance in every direction.
     ridge : float or ("absolute", float), default=0.1
         Added to the diagonal of the within-class scatter of every mode. A float is relative to
         the mean eigenvalue of the scatters of the mode, so the units of the data do not matter;
@@ -37,7 +37,7 @@ class DATER(MultiClassProjector):
         Stop when the objective changes by no more than this share in a round, or has not risen
         for three rounds. With 0 all rounds are made.
     init : {"ones", "identity"}, default="identity"
-        What the first solution sees of the other modes: their sum, or all of them.
+        The starting projections: columns of ones, or the identity.
     statistics : {"auto", "moments", "samples"}, default="auto"
         Work from class moments, from the samples, or from whichever costs less.
     sample_shape : tuple of K ints or None, default=None
@@ -50,7 +50,7 @@ class DATER(MultiClassProjector):
     projections_ : list of K ndarrays of shape (I_k, r_k)
         One projection per mode.
     ranks_ : tuple of K ints
-        The ranks that came.
+        The ranks used: fewer than asked for when a mode has fewer useful directions.
     classes_ : ndarray of shape (C,)
         The labels, sorted.
     sample_shape_ : tuple of K ints
@@ -60,7 +60,7 @@ class DATER(MultiClassProjector):
     n_iter_ : int
         Rounds made.
     converged_ : bool
-        Whether the subspaces came to rest.
+        Whether the objective converged within `max_iter` rounds.
     moments_ : ClassMoments
         Kept by `partial_fit` and by ``statistics="moments"``.
 

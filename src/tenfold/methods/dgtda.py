@@ -36,7 +36,7 @@ class DGTDA(MultiClassProjector):
     projections_ : list of K ndarrays of shape (I_k, r_k)
         One projection per mode.
     ranks_ : tuple of K ints
-        The ranks that came.
+        The ranks used: fewer than asked for when a mode has fewer useful directions.
     classes_ : ndarray of shape (C,)
         The labels, sorted.
     sample_shape_ : tuple of K ints
@@ -46,7 +46,7 @@ class DGTDA(MultiClassProjector):
     n_iter_ : int
         Rounds made.
     converged_ : bool
-        Whether the subspaces came to rest.
+        Always True: every mode is solved once.
     moments_ : ClassMoments
         Kept by `partial_fit` and by ``statistics="moments"``.
 

@@ -30,7 +30,7 @@ class GTDA(MultiClassProjector):
         Stop when the objective changes by no more than this share in a round, or has not risen
         for three rounds. With 0 all rounds are made.
     init : {"ones", "identity"}, default="identity"
-        What the first solution sees of the other modes: their sum, or all of them.
+        The starting projections: columns of ones, or the identity.
     statistics : {"auto", "moments", "samples"}, default="auto"
         Work from class moments, from the samples, or from whichever costs less.
     sample_shape : tuple of K ints or None, default=None
@@ -43,7 +43,7 @@ class GTDA(MultiClassProjector):
     projections_ : list of K ndarrays of shape (I_k, r_k)
         One projection per mode.
     ranks_ : tuple of K ints
-        The ranks that came.
+        The ranks used: fewer than asked for when a mode has fewer useful directions.
     classes_ : ndarray of shape (C,)
         The labels, sorted.
     sample_shape_ : tuple of K ints
@@ -53,7 +53,7 @@ class GTDA(MultiClassProjector):
     n_iter_ : int
         Rounds made.
     converged_ : bool
-        Whether the subspaces came to rest.
+        Whether the objective converged within `max_iter` rounds.
     moments_ : ClassMoments
         Kept by `partial_fit` and by ``statistics="moments"``.
 

@@ -31,7 +31,7 @@ class HODA(MultiClassProjector):
         Stop when the objective changes by no more than this share in a round, or has not risen
         for three rounds. With 0 all rounds are made.
     init : {"ones", "identity"}, default="identity"
-        What the first solution sees of the other modes: their sum, or all of them.
+        The starting projections: columns of ones, or the identity.
     statistics : {"auto", "moments", "samples"}, default="auto"
         Work from class moments, from the samples, or from whichever costs less.
     sample_shape : tuple of K ints or None, default=None
@@ -44,7 +44,7 @@ class HODA(MultiClassProjector):
     projections_ : list of K ndarrays of shape (I_k, r_k)
         One projection per mode.
     ranks_ : tuple of K ints
-        The ranks that came.
+        The ranks used: fewer than asked for when a mode has fewer useful directions.
     classes_ : ndarray of shape (C,)
         The labels, sorted.
     sample_shape_ : tuple of K ints
@@ -54,7 +54,7 @@ class HODA(MultiClassProjector):
     n_iter_ : int
         Rounds made.
     converged_ : bool
-        Whether the subspaces came to rest.
+        Whether the objective converged within `max_iter` rounds.
     moments_ : ClassMoments
         Kept by `partial_fit` and by ``statistics="moments"``.
 
@@ -64,8 +64,8 @@ class HODA(MultiClassProjector):
 
     Notes
     -----
-    A mode is solved to the end, by Newton's iteration on the ratio, before the next one is looked
-    at. Dividing by the total scatter in place of the within-class one gives the same subspaces.
+    Newton's iteration on the ratio solves a mode completely before the next mode is solved.
+    Dividing by the total scatter in place of the within-class one gives the same subspaces.
 
     Columns are eigenvectors of ``S_b^k - rho S_w^k``, rho being the ratio that is reached, the
     price of scatter within classes. The ridge moves nothing but rho. Without it a few directions in

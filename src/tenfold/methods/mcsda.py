@@ -27,9 +27,9 @@ class MCSDA(ClassSpecificProjector):
     solver : {"ratio_trace", "trace_ratio", "trace_difference"}, default="ratio_trace"
         How the pair of scatters of a mode is solved.
     orthonormal : bool, default=True
-        Orthonormalise the columns of each projection. With False the ratio trace keeps its
-        scale, a metric in which the positive class is a sphere. Faces want True, order books
-        False.
+        Orthonormalise the columns of each projection. With False the columns of the ratio trace
+        are scaled so that the positive class has the same variance in every direction. True did
+        better on faces, False on order books.
     ridge : float or ("absolute", float), default=1e-2
         Added to the diagonal of the in-class scatter of every mode. A float is relative to the
         mean eigenvalue of the scatter of all samples about M_p, per positive sample, so the
@@ -44,7 +44,7 @@ class MCSDA(ClassSpecificProjector):
         Stop when the objective changes by no more than this share in a round, or has not risen
         for three rounds. With 0 all rounds are made.
     init : {"ones", "identity"}, default="ones"
-        What the first solution sees of the other modes: their sum, as in the paper, or all.
+        The starting projections: columns of ones, as in the paper, or the identity.
     statistics : {"auto", "moments", "samples"}, default="auto"
         Work from class moments, from the samples, or from whichever costs less.
     sample_shape : tuple of K ints or None, default=None
@@ -60,7 +60,7 @@ class MCSDA(ClassSpecificProjector):
     projections_ : list of K ndarrays of shape (I_k, r_k)
         One projection per mode.
     ranks_ : tuple of K ints
-        The ranks that came.
+        The ranks used: fewer than asked for when a mode has fewer useful directions.
     classes_ : ndarray of shape (C,)
         The labels, sorted.
     mean_ : ndarray of shape (I_1, ..., I_K)
@@ -72,7 +72,7 @@ class MCSDA(ClassSpecificProjector):
     n_iter_ : int
         Rounds made.
     converged_ : bool
-        Whether the subspaces came to rest.
+        Whether the objective converged within `max_iter` rounds.
     moments_ : ClassMoments
         Kept by `partial_fit` and by ``statistics="moments"``.
 
@@ -81,8 +81,8 @@ class MCSDA(ClassSpecificProjector):
     **Departures from the paper.**
 
     - The printed stopping rule compares ``W(t) W(t-1)^T``, of rank r_k, with an identity of
-      size I_k: it is at least sqrt(I_k - r_k) and cannot fire. We measure how far projectors
-      moved.
+      size I_k: it is at least sqrt(I_k - r_k) and cannot fire. We watch the
+      objective.
     - Eq. 19 is a trace ratio, the complexity section solves a ratio trace. The ratio trace with
       orthonormal columns reproduces the printed tables and is the default; ``"trace_ratio"``
       never lowers the objective.

@@ -29,7 +29,7 @@ def write_report(
         A projector, `ClassSpecificVerifier` or `ClassSpecificClassifier`, or a search or
         pipeline over one.
     data : TensorDataset or (X, y)
-        The samples to judge a model by, best those it was not fitted on. `MPCA` and the
+        The samples to test a model on, best those it was not fitted on. `MPCA` and the
         multi-class projectors give no scores; of them the page shows what their subspace keeps.
     path : path
         The file to write, usually ``something.html``. It is replaced as a whole or not at all.

@@ -1,1 +1,1 @@
-"""Choosing ranks and other settings on folds."""
+"""Choosing on folds: ranks, other settings, and methods."""

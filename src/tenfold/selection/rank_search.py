@@ -46,16 +46,16 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     """Cross-validated search over ranks, ridges and shrinkages.
 
     It gives what `GridSearchCV` gives over the same candidates and folds. But the data are read
-    once: the statistics of each training part are sums of parts that folds share, and all
-    candidates of all classes are solved as one stack per fold.
+    once: each fold's training statistics are sums of statistics of pieces that the folds share,
+    and all candidates of all classes are solved as one stack per fold.
 
     Parameters
     ----------
     estimator : projector, ClassSpecificClassifier or ClassSpecificVerifier
         What is searched for; all its other parameters stay as they are.
     ranks : list
-        Candidates for `ranks`: tuples, ints, mappings of labels to ranks, or None. A tuple, range
-        or array of candidates will do too, except a tuple of numbers, which looks like one
+        Candidates for `ranks`: tuples, ints, mappings of labels to ranks, or None. May also be a
+        tuple, range or array of candidates, but not a tuple of numbers, which looks like one
         candidate.
     ridge : list or None, default=None
         Candidates for `ridge`; None keeps the estimator's.
@@ -95,7 +95,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     -----
     A class without a sample in the training part of a fold is unknown there, as it would be in
     `GridSearchCV`. A fold that cannot be scored is an error, never a NaN. Candidates that do not
-    come to rest in a fold raise no warning; the best one does when it is fitted.
+    converge in a fold raise no warning; the best one does when it is fitted.
 
     A verifier with a `scoring`, and a bank with a second `classifier`, need inner folds of their
     own; their candidates are fitted one by one. The statistics of a training part are taken from

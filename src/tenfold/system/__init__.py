@@ -1,1 +1,1 @@
-"""What the machine does for us: threads, progress, Dask, files that are written whole."""
+"""What the machine does: threads, progress, Dask, text tables, and the format of files."""

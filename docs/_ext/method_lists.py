@@ -1,0 +1,45 @@
+"""What the pages say of all methods, read from the methods: no page lists them by hand."""
+
+from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
+
+COLUMNS = ("method", "in a sentence", "labels", "solver", "modes", "columns")
+
+
+def rows():
+    """One row per method; the words are those of its docstring and of its defaults."""
+    return [
+        (M.__name__, sentence(M), labels(M), solver(M), modes(M), columns(M)) for M in ALL_METHODS
+    ]
+
+
+def sentence(method):
+    """The first sentence of the docstring, after the full name of the method."""
+    first = " ".join(method.__doc__.partition("\n\n")[0].split())
+    return first.partition(": ")[2] or first
+
+
+def labels(method):
+    if method in CLASS_SPECIFIC_METHODS:
+        return "one class against the rest"
+    return "all classes" if method.needs_labels else "none"
+
+
+def solver(method):
+    return method().solver_function().__name__.replace("_", " ")
+
+
+def modes(method):
+    if method.flattens:
+        return "one: samples as vectors"
+    return "alternating" if method().alternates else "each once"
+
+
+def columns(method):
+    return "orthonormal" if method().orthonormal else "scaled"
+
+
+def reference():
+    """The methods' part of the API reference, in MyST: Sphinx makes a page for each name."""
+    names = "\n".join(f"   {M.__name__}" for M in ALL_METHODS)
+    options = ".. currentmodule:: tenfold\n\n.. autosummary::\n   :toctree: ../generated\n"
+    return f"```{{eval-rst}}\n{options}\n{names}\n```\n"

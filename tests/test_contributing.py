@@ -1,0 +1,156 @@
+"""CONTRIBUTING's recipe for a new method, followed to the letter in a copy of the tree."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+
+# "`path`:", an empty line, and a block: the text names every file that it makes or changes.
+STEP = re.compile(r"`((?:src|tests)/[^`]+)`:\n\n```(python|diff)\n(.*?)^```$", re.M | re.S)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """A copy of the package in which the steps were done, and nothing else."""
+    folder = tmp_path_factory.mktemp("copy")
+    shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "tests").mkdir()
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    steps = STEP.findall(text)
+    assert [name for name, _, _ in steps] == [
+        "src/tenfold/methods/totallda.py",
+        "src/tenfold/methods/__init__.py",
+        "tests/test_totallda.py",
+    ]
+    for name, kind, block in steps:
+        if kind == "python":
+            assert not (folder / name).exists()
+            (folder / name).write_text(block, encoding="utf-8")
+        else:
+            (folder / name).write_text(patched((folder / name).read_text("utf-8"), block), "utf-8")
+    return folder
+
+
+def patched(text, diff):
+    """A text with the changes of a diff, whose old lines stand in it exactly once."""
+    lines = [(line[:1], line[1:]) for line in diff.splitlines()]
+    old = "".join(f"{line}\n" for sign, line in lines if sign != "+")
+    new = "".join(f"{line}\n" for sign, line in lines if sign != "-")
+    assert text.count(old) == 1, "the lines that CONTRIBUTING changes are no longer there"
+    return text.replace(old, new)
+
+
+def run(copy, *words):
+    """What Python prints, run with the copy in place of the package."""
+    environment = {**os.environ, "PYTHONPATH": f"{copy / 'src'}", "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run(
+        [sys.executable, *words], cwd=copy, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+START = """
+import numpy as np
+import tenfold
+from sklearn.datasets import load_digits
+from tenfold import TotalLDA
+
+assert tenfold.__file__.startswith(SOURCE), tenfold.__file__
+X, y = load_digits().images, load_digits().target
+model = TotalLDA(ranks=(4, 3)).fit(X, y)
+assert model.class_means_.shape == (10, 4, 3)
+"""
+
+
+def run_code(copy, code):
+    return run(copy, "-c", f"SOURCE = {str(copy / 'src')!r}\n{START}{code}")
+
+
+def test_the_oracle_of_the_recipe_agrees(copy):
+    words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(copy)]
+    assert "1 passed" in run(copy, *words, "tests/test_totallda.py")
+
+
+def test_the_example_of_the_new_method_runs(copy):
+    file = "src/tenfold/methods/totallda.py"
+    run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--doctest-modules", file)
+
+
+def test_the_new_method_learns_from_streams_and_is_searched(copy):
+    code = """
+from sklearn.neighbors import NearestCentroid
+from tenfold import ClassMoments, RankSearchCV
+
+parts = TotalLDA(ranks=(4, 3)).partial_fit(X[:700], y[:700]).partial_fit(X[700:], y[700:])
+moments = TotalLDA(ranks=(4, 3)).fit_moments(ClassMoments.from_batch(X, y))
+for other in (parts, moments):
+    np.testing.assert_allclose(other.class_means_, model.class_means_, atol=1e-6)
+
+def nearest_mean(model, X, y):
+    means = NearestCentroid().fit(model.class_means_.reshape(10, -1), model.classes_)
+    return means.score(model.transform(X), y)
+
+search = RankSearchCV(TotalLDA(), ranks=[(1, 1), (5, 5)], cv=3, scoring=nearest_mean).fit(X, y)
+assert search.best_params_ == {"ranks": (5, 5)}
+assert search.best_estimator_.class_means_.shape == (10, 5, 5)
+"""
+    run_code(copy, code)
+
+
+def test_the_new_method_is_saved_with_what_it_learned(copy):
+    pytest.importorskip("safetensors")
+    code = """
+model.save("model.safetensors")
+loaded = tenfold.load("model.safetensors")
+assert type(loaded) is TotalLDA
+assert (loaded.class_means_ == model.class_means_).all()
+assert (loaded.transform(X) == model.transform(X)).all()
+"""
+    run_code(copy, code)
+
+
+def test_the_new_method_is_exported(copy):
+    pytest.importorskip("onnxruntime")
+    code = """
+import onnxruntime
+from tenfold.files.onnx_export import to_onnx
+
+to_onnx(model, "model.onnx")
+(came,) = onnxruntime.InferenceSession("model.onnx").run(None, {"X": X.astype(np.float32)})
+np.testing.assert_allclose(came, model.transform(X), atol=1e-4)
+"""
+    run_code(copy, code)
+
+
+def test_the_new_method_is_on_the_command_line(copy):
+    pytest.importorskip("typer")
+    run_code(copy, 'np.savez("digits.npz", X=X[:300], y=y[:300])')
+    command = ["-c", "from tenfold.cli import main; main()"]
+    options = ["--method", "totallda", "--ranks", "3,3"]
+    run(copy, *command, "fit", "digits.npz", *options, "-o", "fitted.safetensors")
+    assert "TotalLDA" in run(copy, *command, "inspect", "fitted.safetensors")
+    assert "totallda" in run(copy, *command, "fit", "--help")
+    assert "TotalLDA" in run(copy, *command, "compare", "digits.npz", "--ranks", "3,3", "--cv", "2")
+
+
+@pytest.mark.skipif(not DOCS.is_dir(), reason="the pages are not part of an sdist")
+def test_the_new_method_is_in_the_lists_of_the_pages(copy):
+    code = f"""
+import sys
+sys.path.insert(0, {str(DOCS / "_ext")!r})
+import method_lists
+
+assert "TotalLDA" in tenfold.__all__
+assert "\\n   TotalLDA\\n" in method_lists.reference()
+(row,) = [row for row in method_lists.rows() if row[0] == "TotalLDA"]
+assert row[1] == "class means apart, all samples close."
+"""
+    run_code(copy, code)
