@@ -22,8 +22,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.linalg import blas
 
-from tenfold.mathematics.accumulate import ClassSums, check_same_kind, merged
+from tenfold.mathematics.accumulate import ClassSums, check_same_kind, check_squares, merged
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.scatter import SampleTerm, Scatter, TableTerm, Term
 
@@ -130,6 +131,7 @@ class ClassStatistics(ABC):
 
     @cached_property
     def _terms(self) -> dict[Any, Term]:
+        check_squares(self.counts, self.means, self.traces)
         return {}
 
     def _kept(self, name: Any, make: Callable[[], Term]) -> Scatter:
@@ -257,7 +259,8 @@ class ClassMoments(ClassStatistics):
         counts, means, both, steps = merged(a.counts, a.means, b.counts, b.means)
         scatters = a.scatters + b.scatters
         for c in np.flatnonzero(both):
-            scatters[c] += np.outer(both[c] * steps[c], steps[c])
+            step = np.sqrt(both[c]) * steps[c]
+            blas.dger(1.0, step, step, a=scatters[c].T, overwrite_a=1)  # in place
         return ClassMoments(classes, counts, means, scatters)
 
     def _spread_over(self, classes: Array) -> ClassMoments:

@@ -21,7 +21,7 @@ ADDING = 20  # samples that are read while one table is added to another
 SAMPLES_PER_TABLE = 4  # bytes of samples, if chunks are small, for each byte of their moments
 
 # Sums.
-SHIFT_ROWS = 64  # samples whose mean is the shift of their class
+SHIFT_ROWS = 64  # samples whose median is the shift of their class
 PROBE_ROWS = 512  # samples that at most decide whether products of a block may be float32
 
 # Who does what at once.
