@@ -453,11 +453,16 @@ def test_a_shift_is_left_when_heavier_blocks_come():
 def test_numbers_whose_squares_are_none_are_refused(scale, Method, statistics):
     X, y = data(n=60)
     method = Method(ranks=2, statistics=statistics)
-    with pytest.raises(ValueError, match="too (large|small) for float64|larger than a float64"):
+    refused = r"too (large|small) for float64|larger than a float64"
+    with pytest.raises(ValueError, match=refused):
         method.fit(scale * X, y)
-    with pytest.raises(ValueError, match="too (large|small) for float64|larger than a float64"):
+
+    def learn_row_by_row():
         for row in range(len(X)):
             method.partial_fit(scale * X[[row]], y[[row]], classes=np.unique(y))
+
+    with pytest.raises(ValueError, match=refused):
+        learn_row_by_row()
 
 
 def test_tiny_numbers_beside_others_are_welcome():

@@ -17,7 +17,7 @@ FARTHEST = 25.0  # squared length of a row, relative to the typical one, that fl
 SQUARES = (1e-28, 1e28)  # mean squares that float32 can hold, with room for sums
 WEIGHTS = (1e-8, 1e8)  # weights that float32 can hold beside them
 OUTWEIGHED = 1e3  # a shift holds until a block weighs so many times the one it was taken from
-SMALLEST, LARGEST = 1e-280, 1e290  # sums of squares that float64 can hold, with room for products
+SMALLEST, LARGEST = 1e-280, 1e280  # sums of squares that float64 can hold, with room for products
 NARROW = (np.dtype(np.float32), np.dtype(np.float16))
 
 
@@ -128,9 +128,7 @@ class ClassSums:
                 Z *= np.sqrt(w).astype(dtype)[:, None]
             add_gram(self.grams[c], Z)
 
-    def _float32_limit(
-        self, c: int, X: Array, rows: Array, weight: Array | None
-    ) -> float | None:
+    def _float32_limit(self, c: int, X: Array, rows: Array, weight: Array | None) -> float | None:
         """Up to which squared length rows of a class may be multiplied in float32; None for none.
 
         A stream may change, so every block is asked. A few of its rows tell what a typical one is
@@ -295,8 +293,9 @@ def check_squares(counts: Array, means: Array, traces: Array) -> None:
     level = np.abs(flat).max(initial=0.0)
     if not squares < LARGEST:
         raise ValueError(
-            "samples differ by numbers whose squares are too large for float64 (up to about "
-            f"1e145 together); divide them by a number such as {max(level, 1e150):.0e} first"
+            "samples differ by numbers whose squares, times their weights, are too large for "
+            f"float64 (up to about 1e140 together); the mean is {level:.0e} at most; divide "
+            "samples or weights by a large number first"
         )
     if 0 < squares < SMALLEST or (squares == 0 and 0 < level < SMALLEST**0.5):
         raise ValueError(
