@@ -265,3 +265,22 @@ def test_ranks_that_came_are_those_that_the_data_hold():
             estimator = fit(Method(ranks=(5, 4), statistics=statistics), X, y)
             assert estimator.ranks_ == (4, 4)
             assert estimator.transform(X).shape == (len(X), 16)
+
+
+@pytest.mark.parametrize("shape", [(30,), (5, 6), (30, 2)], ids=str)
+def test_ranks_of_mpca_are_the_same_on_every_path(shape):
+    """Six samples scatter in five directions; those of weight zero are not there."""
+    X = np.random.default_rng(14).normal(size=(9, *shape)) + 100
+    X[..., -1] = X[..., 0]  # one direction less in the last mode
+    weight = np.array([1.0] * 6 + [0.0] * 3)
+    paths = {
+        statistics: MPCA(ranks=shape, statistics=statistics).fit(X, sample_weight=weight)
+        for statistics in ("auto", "samples", "moments")
+    }
+    paths["fewer"] = MPCA(ranks=shape).fit(X[:6])
+    paths["batches"] = MPCA(ranks=shape)
+    for rows in (slice(0, 2), slice(2, 9)):
+        paths["batches"].partial_fit(X[rows], sample_weight=weight[rows])
+    ranks = {name: model.ranks_ for name, model in paths.items()}
+    expected = (5,) if len(shape) == 1 else (min(shape[0], 5 * (shape[1] - 1)), shape[1] - 1)
+    assert set(ranks.values()) == {expected}, ranks

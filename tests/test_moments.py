@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference import relative_error
-from tenfold import ClassMoments
+from tenfold import CMDA, CSDA, MCSDA, MPCA, ClassMoments
 from tenfold.mathematics import accumulate as sums_module
 from tenfold.mathematics.scatter import along_mode
 
@@ -364,3 +364,109 @@ def test_total_is_within_plus_between():
         both = [moments.total(), moments.within() + moments.between()]
         total, terms = along_mode(both, k, factors)
         np.testing.assert_allclose(total, terms, rtol=1e-12, atol=1e-11)
+
+
+# ── Outliers, weights and scales ────────────────────────────────────────────────────────────────
+
+
+def worst(found, X, y, weight=None):
+    """The largest error of a scatter, relative to what its two numbers scatter by."""
+    counts, means, scatters = by_hand_fast(X, y, weight)
+    spread = np.sqrt(np.diagonal(scatters, axis1=1, axis2=2))
+    off = np.abs(found.scatters - scatters) / (spread[:, :, None] * spread[:, None])
+    steps = (found.means - means).reshape(spread.shape) / spread * np.sqrt(counts)[:, None]
+    return float(off.max()), float(np.abs(steps).max())
+
+
+def by_hand_fast(X, y, weight=None):
+    """`by_hand` for many samples."""
+    weight = np.ones(len(X)) if weight is None else weight
+    flat = X.reshape(len(X), -1).astype(np.longdouble)
+    results = []
+    for c in np.unique(y[weight > 0]):
+        rows = (y == c) & (weight > 0)
+        w, Z = weight[rows].astype(np.longdouble)[:, None], flat[rows]
+        mean = (w * Z).sum(axis=0) / w.sum()
+        Z = Z - mean
+        results.append((w.sum(), mean.reshape(X.shape[1:]), (w * Z).T @ Z))
+    return [np.array(column, dtype=float) for column in zip(*results, strict=True)]
+
+
+@pytest.mark.parametrize("position", [0, 7, 1501])
+@pytest.mark.parametrize("factor", [1e3, 1e6, 1e19])
+def test_one_outlier_costs_the_other_samples_nothing(factor, position):
+    """Without the outlier's own part, moments are those of the others to float32's rounding."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 6, 5)).astype(np.float32)
+    y = np.zeros(len(X), dtype=int)
+    X[position] *= np.float32(factor)
+    assert max(worst(ClassMoments.from_batch(X, y), X, y)) < 1e-6
+    # Along directions in which the outlier has nothing, what is left is that of the others.
+    outlier = X[position].ravel().astype(float)
+    away = np.linalg.svd(outlier[None])[2][1:]
+    found = away @ ClassMoments.from_batch(X, y).scatters[0] @ away.T
+    rest = np.delete(X, position, axis=0)
+    (expected,) = by_hand_fast(rest, y[1:])[2]
+    expected = away @ expected @ away.T
+    rounding = 1e-5 + 1e-14 * np.square(outlier).sum() / len(X)
+    assert np.abs(found - expected).max() < rounding * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("weight", [1e-50, 1e-12, 1e12, 1e50])
+def test_a_common_factor_of_the_weights_is_one_of_the_scatters(weight):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(2000, 6, 5)).astype(np.float32)
+    y, w = np.arange(2000) % 2, rng.random(2000) + 0.5
+    assert max(worst(ClassMoments.from_batch(X, y, weight * w), X, y, weight * w)) < 1e-6
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("first", [100, 900])
+@pytest.mark.parametrize("in_blocks", [False, True])
+def test_rows_of_no_weight_to_speak_of_do_not_matter_wherever_they_are(kind, first, in_blocks):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(2000, 6, 5))
+    X[:first] += 1e6
+    X, y = X.astype(kind), np.zeros(2000, dtype=int)
+    weight = np.where(np.arange(2000) < first, 1e-20, 1.0)
+    whole = [(X, y, weight)]
+    blocks = [(X[i : i + 50], y[i : i + 50], weight[i : i + 50]) for i in range(0, 2000, 50)]
+    found = ClassMoments.from_blocks(blocks if in_blocks else whole)
+    assert max(worst(found, X, y, weight)) < (1e-6 if kind == np.float32 else 1e-10)
+
+
+def test_a_shift_is_left_when_heavier_blocks_come():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(400, 4)) + 10.0 ** np.repeat(np.arange(8)[::-1], 50)[:, None]
+    weight = 30.0 ** np.repeat(np.arange(8), 50)
+    y = np.zeros(400, dtype=int)
+    cuts = [slice(i, i + 50) for i in range(0, 400, 50)]
+    found = ClassMoments.from_blocks((X[cut], y[cut], weight[cut]) for cut in cuts)
+    assert max(worst(found, X, y, weight)) < 1e-12
+    upper = np.triu_indices(4)
+    np.testing.assert_array_equal(found.scatters[0][upper], found.scatters[0].T[upper])
+
+
+@pytest.mark.parametrize("statistics", ["moments", "samples", "auto"])
+@pytest.mark.parametrize("Method", [MCSDA, CMDA, MPCA, CSDA], ids=lambda M: M.__name__)
+@pytest.mark.parametrize("scale", [1e155, 1e-160, 1e-175])
+def test_numbers_whose_squares_are_none_are_refused(scale, Method, statistics):
+    X, y = data(n=60)
+    method = Method(ranks=2, statistics=statistics)
+    refused = r"too (large|small) for float64|larger than a float64"
+    with pytest.raises(ValueError, match=refused):
+        method.fit(scale * X, y)
+
+    def learn_row_by_row():
+        for row in range(len(X)):
+            method.partial_fit(scale * X[[row]], y[[row]], classes=np.unique(y))
+
+    with pytest.raises(ValueError, match=refused):
+        learn_row_by_row()
+
+
+def test_tiny_numbers_beside_others_are_welcome():
+    X, y = data(n=60)
+    X[:, 0] = 1e-170
+    MCSDA(ranks=2).fit(X, y)
+    MCSDA(ranks=2).fit(np.zeros_like(X), y)

@@ -190,3 +190,22 @@ def test_signs_are_fixed_by_the_largest_entry():
 
 def test_every_solver_that_users_may_name_is_tested_here():
     assert set(SOLVERS.values()) | {leading_eigenvectors} == set(ALL)
+
+
+@pytest.mark.parametrize("solver", SOLVERS.values(), ids=lambda solver: solver.__name__)
+@pytest.mark.parametrize("scale", [1.0, 1e279, 1e-279])
+def test_a_scatter_that_is_nearly_zero_gives_directions_at_any_scale(solver, scale):
+    rng = np.random.default_rng(4)
+    root = rng.normal(size=(40, 40))
+    A, B = root @ root.T, np.outer(root[0], root[0])
+    for small in (1e-16, 1e-30):
+        pair = [scale * S[None] / 2000 for S in (A, B + small * np.eye(40))]
+        W = orthonormalised(solver(*pair, 2))[0]
+        np.testing.assert_allclose(W.T @ W, np.eye(2), atol=1e-10)
+
+
+def test_directions_without_scatter_do_not_count():
+    A = np.diag([2.0, 0.0, 3.0, 1e-18])[None]
+    W = leading_eigenvectors(A, None, 4)[0]
+    assert W.any(axis=0).tolist() == [True, True, False, False]
+    assert leading_eigenvectors(0 * A, None, 4)[0].any(axis=0).tolist() == [True] + 3 * [False]

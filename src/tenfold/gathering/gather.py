@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.gathering.batches import Batches, Carrier, added_up
-from tenfold.gathering.checkpoint import Checkpoint, compared, fingerprint, some_samples
+from tenfold.gathering.batches import Carrier, Checked, checked, numbered
+from tenfold.gathering.checkpoint import Checkpoint, subject
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import Batch, ClassMoments
 from tenfold.mathematics.stores import Source, StoredSamples, part_of
@@ -28,6 +28,7 @@ from tenfold.validation.large_input import as_source, is_dask
 SAVED_BYTES = 2**30  # what is read at least between two writings of a checkpoint
 
 Folder = str | os.PathLike[str]
+Piece = tuple[int, Batch | ClassMoments]  # samples or batches, how many, and what they are or give
 
 
 def gather_moments(
@@ -50,8 +51,9 @@ def gather_moments(
         Non-negative weights.
     checkpoint : path or None, default=None
         A folder for the moments gathered so far. When they are there already, from a run over
-        the same samples that ended early, gathering goes on behind them. A handful of samples is
-        compared to tell whether they are the same; moments of others are refused.
+        the same samples that ended early, gathering goes on behind them, and ends with the moments
+        of a run that was never interrupted. All labels and weights and a handful of samples are
+        compared to tell whether they are the same, to the last bit; moments of others are refused.
     save_every : int or None, default=None
         Write the checkpoint after at least so many samples, and before an error that a block of
         a store raises. None means after a gigabyte, and with a Dask array after a fiftieth of it,
@@ -81,8 +83,11 @@ def gather_moments(
     source = X if isinstance(X, Source) else StoredSamples.of(X)
     if checkpoint is None:
         return source.moments(y, weight, classes)
-    saved = Checkpoint(checkpoint, _subject(source, y, weight), source)
-    return _gathered(source, y, weight, classes, saved, save_every)
+    step = save_every or _rows_between_saves(source, len(classes))
+    saved = Checkpoint(checkpoint, subject("samples", source, y, weight))
+    done, total = saved.load()
+    pieces = _pieces_of_source(source, y, weight, classes, done, step)
+    return _gathered(saved, done, total, pieces, step, classes)
 
 
 def gather_batches(
@@ -119,25 +124,23 @@ def gather_batches(
     0.93
     """
     parameters.check_number("save_every", save_every, 1, integer=True)
-    stream = Batches(batches)
+    unchecked = numbered(batches)
+    stream = checked(unchecked)
     if checkpoint is None:
-        return ClassMoments.from_blocks(stream.blocks())
+        return ClassMoments.from_blocks(chain.from_iterable(map(_blocks, stream)))
     first = list(islice(stream, 1))
-    saved = Checkpoint(checkpoint, _subject_of_stream(*first))
+    if not first:
+        raise ValueError("there are no batches to take moments of; pass at least one")
+    saved = Checkpoint(checkpoint, subject("batches", *first[0]))
     done, total = saved.load()
-    stream.pass_over(done)
+    for number in range(1, done):
+        if next(unchecked, None) is None:
+            raise ValueError(
+                f"the checkpoint holds the moments of {done} batches, but the stream has {number} "
+                "only; pass the stream it was gathered from, or delete the checkpoint"
+            )
     coming = chain(() if done else (first.pop(),), stream)
-    problem: BaseException | None = None
-    while problem is None:
-        added, moments, problem = added_up(islice(coming, save_every))
-        if moments is None:
-            break
-        done, total = done + added, moments if total is None else total + moments
-        saved.save(done, total)
-    if problem is not None:
-        raise problem
-    assert total is not None, "a stream that has a first batch has moments, or a problem"
-    return total
+    return _gathered(saved, done, total, map(_piece_of_batch, coming), save_every)
 
 
 def write_blocks(method: Callable[[Array], Array], X: Any, out: Any) -> Any:
@@ -186,63 +189,79 @@ def write_blocks(method: Callable[[Array], Array], X: Any, out: Any) -> Any:
 
 
 def _gathered(
-    source: Source, y: Any, weight: Any, classes: Array, saved: Checkpoint, save_every: int | None
+    saved: Checkpoint,
+    done: int,
+    total: ClassMoments | None,
+    pieces: Iterator[Piece],
+    step: int,
+    classes: Array | None = None,
 ) -> ClassMoments:
-    """Moments of all samples behind those that were saved, added to these."""
-    done, total = saved.load()
-    step = save_every or _rows_between_saves(source, len(classes))
-    with progress("gathering moments", len(source)) as bar:
-        bar.advance(done)
-        for rows in _spans(source, done, step):
-            own = part_of(y, rows), part_of(weight, rows)
-            added, part, problem = _moments_up_to_an_error(source[rows], *own, classes)
-            if part is not None:
-                total = part if total is None else total + part
-                saved.save(rows.start + added, total)
-            if problem is not None:
-                raise problem
-            bar.advance(added)
+    """Moments of all pieces added to those that were saved, saved whenever `step` more are done.
+
+    What came before a piece that cannot be had, or before an interrupt that comes instead of it,
+    is saved before that is raised. An interrupt while sums are changed leaves nothing to save.
+    """
+    problem: BaseException | None = None
+    added = step
+
+    def until_a_save() -> Iterator[Batch | ClassMoments]:
+        nonlocal added, problem
+        while added < step:
+            try:
+                count, piece = next(pieces)
+            except StopIteration:
+                return
+            except BaseException as error:  # noqa: BLE001 - it is raised when all is saved
+                problem = error
+                return
+            added += count
+            yield piece
+
+    while problem is None and added >= step:
+        added = 0
+        part = ClassMoments.from_blocks(until_a_save(), classes=classes, total=total)
+        if added:
+            done, total = done + added, part
+            saved.save(done, total)
+    if problem is not None:
+        raise problem
     assert total is not None, "there is at least one sample"
     return total
 
 
-def _moments_up_to_an_error(
-    source: Source, y: Any, weight: Any, classes: Array
-) -> tuple[int, ClassMoments | None, BaseException | None]:
-    """How many samples could be read, their moments, and what ended the reading."""
-    if not isinstance(source, StoredSamples):
-        return len(source), source.moments(y, weight, classes), None  # all or none: many at once
-    added, moments, problem = added_up(source.blocks(y, weight), classes)
-    return int(source.ends()[added - 1]) if added else 0, moments, problem
+def _pieces_of_source(
+    source: Source, y: Any, weight: Any, classes: Array, done: int, step: int
+) -> Iterator[Piece]:
+    """Blocks behind those that are done; of a Dask array, moments of what is saved at once."""
+    with progress("gathering moments", len(source)) as bar:
+        bar.advance(done)
+        rest, own = source[done:], [part_of(column, slice(done, None)) for column in (y, weight)]
+        if isinstance(rest, StoredSamples):
+            for block in rest.blocks(*own) if len(rest) else ():
+                yield len(block[0]), block
+                bar.advance(len(block[0]))
+            return
+        first = 0
+        for end in map(int, rest.ends()):
+            if end >= first + step or (end == len(rest) and end > first):
+                rows = slice(first, end)
+                columns = (part_of(column, rows) for column in own)
+                yield end - first, rest[rows].moments(*columns, classes)
+                bar.advance(end - first)
+                first = end
 
 
-def _spans(source: Source, done: int, step: int) -> Iterator[slice]:
-    """Slices of at least `step` samples that end where blocks end."""
-    first = done
-    for end in source.ends():
-        if end >= first + step or (end == len(source) and end > first):
-            yield slice(first, int(end))
-            first = int(end)
+def _blocks(batch: Checked) -> Iterator[Batch]:
+    """The blocks of a batch: itself if it is in memory."""
+    X, y, weight = batch
+    return X.blocks(y, weight) if isinstance(X, StoredSamples) else iter([batch])
 
 
-def _subject(source: Source, y: Any, weight: Any) -> dict[str, Any]:
-    """What can be known of all samples; single ones are compared by the checkpoint."""
-    about = {"kind": "samples", "shape": list(source.shape), "dtype": str(source.dtype)}
-    for name, column in (("labels", y), ("weights", weight)):
-        about[name] = None if column is None else fingerprint(column)
-    return about
-
-
-def _subject_of_stream(first: Batch | None = None) -> dict[str, Any]:
-    """What is known of a stream beforehand: its first batch."""
-    if first is None:
-        raise ValueError("there are no batches to take moments of; pass at least one")
-    X, y, weight = first
-    source = X if isinstance(X, Source) else StoredSamples.of(X)
-    about = _subject(source, y, weight)
-    about["samples"] = fingerprint(some_samples(source, compared(source)))
-    about.pop("kind")
-    return {"kind": "batches"} | {f"{key} of the first batch": about[key] for key in about}
+def _piece_of_batch(batch: Checked) -> Piece:
+    """One batch; moments of one in a store, so that half of it never gets into the sums."""
+    X, y, weight = batch
+    stored = isinstance(X, StoredSamples)
+    return 1, X.moments(y, weight, check.present_labels(y, None)) if stored else batch
 
 
 def _rows_between_saves(source: Source, n_classes: int) -> int:

@@ -13,17 +13,22 @@ from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.tuning import BLOCK_BYTES, PROBE_ROWS, SHIFT_ROWS
 
 WEAKEST = 1e-3  # the weakest direction of a mode, relative to the mean one, that float32 can hold
-SQUARES = (1e-30, 1e30)  # mean squares that float32 can hold, with room for sums and outliers
+FARTHEST = 25.0  # squared length of a row, relative to the typical one, that float32 can hold
+SQUARES = (1e-28, 1e28)  # mean squares that float32 can hold, with room for sums
+WEIGHTS = (1e-8, 1e8)  # weights that float32 can hold beside them
+OUTWEIGHED = 1e3  # a shift holds until a block weighs so many times the one it was taken from
+SMALLEST, LARGEST = 1e-280, 1e280  # sums of squares that float64 can hold, with room for products
 NARROW = (np.dtype(np.float32), np.dtype(np.float16))
 
 
 class ClassSums:
-    """Shifted sums of a stream; the shift of a class is the mean of its first rows.
+    """Shifted sums of a stream; the shift of a class is the median of its first or heaviest rows.
 
     With z = x - shift, ``S = sum w z z^T - s s^T / n`` and ``M = shift + s / n``, s = sum w z.
     The shift is a value of the samples' own precision, so z is exact to its last bit even when
     the data sit on a large offset. Products are in float64, or in float32 for blocks of float32
-    samples that lose nothing by it (`float32_suffices`); sums are in float64.
+    samples that lose nothing by it (`float32_suffices`); rows far beyond the typical one are
+    always multiplied in float64, and sums are in float64.
     """
 
     def __init__(self, classes: Array, shape: tuple[int, ...]):
@@ -33,7 +38,7 @@ class ClassSums:
         self.shifts = np.zeros((len(classes), size))
         self.sums = np.zeros((len(classes), size))
         self.grams = np.zeros((len(classes), size, size))  # upper triangles
-        self.seen = np.zeros(len(classes), dtype=bool)
+        self.anchors = np.zeros(len(classes))  # the weight of the block that the shift is from
         self.narrow = np.zeros(len(classes), dtype=bool)  # the shift is a float32 number
 
     def cover(self, classes: Array) -> None:
@@ -43,7 +48,7 @@ class ClassSums:
         if len(union) == len(self.classes):
             return
         at = np.searchsorted(union, self.classes)
-        for name in ("counts", "shifts", "sums", "grams", "seen", "narrow"):
+        for name in ("counts", "shifts", "sums", "grams", "anchors", "narrow"):
             old = getattr(self, name)
             wide = np.zeros((len(union), *old.shape[1:]), dtype=old.dtype)
             wide[at] = old
@@ -74,11 +79,37 @@ class ClassSums:
     def _add_class(self, c: int, X: Array, rows: Array, weight: Array | None) -> None:
         if not len(rows):
             return
-        if not self.seen[c]:
-            self.seen[c], self.narrow[c] = True, X.dtype in NARROW
-            first = gather(X, rows[:SHIFT_ROWS], np.float64).mean(axis=0)
-            self.shifts[c] = first.astype(np.float32) if self.narrow[c] else first
-        dtype = np.float32 if self._float32_suffices(c, X, rows) else np.float64
+        self._place_shift(c, X, rows, weight)
+        self._add_rows(c, X, rows, weight, self._float32_limit(c, X, rows, weight))
+
+    def _place_shift(self, c: int, X: Array, rows: Array, weight: Array | None) -> None:
+        """Take the shift from these rows, if they far outweigh those that it was taken from.
+
+        Then a shift lies within rows of a fair share of all weight, and what the sums about it
+        lose by cancellation is small beside the scatter that such rows have. It is a median, so
+        that no outlier draws it away from the others.
+        """
+        w = np.ones(len(rows)) if weight is None else weight[rows]
+        own = float(w.sum())
+        if own <= OUTWEIGHED * self.anchors[c]:
+            return
+        if weight is not None:
+            rows = np.sort(rows[np.argsort(-w, kind="stable")[:SHIFT_ROWS]])
+            rows = rows[weight[rows] >= w.max() / OUTWEIGHED]
+        shift = np.median(gather(X, rows[:SHIFT_ROWS], np.float64), axis=0)
+        self.anchors[c], self.narrow[c] = own, X.dtype in NARROW
+        shift = shift.astype(np.float32) if self.narrow[c] else shift
+        if n := self.counts[c]:  # the same sums about the new shift
+            add_gram(self.grams[c], self.sums[c : c + 1], -1 / n)
+            self.sums[c] -= n * (shift - self.shifts[c])
+            add_gram(self.grams[c], self.sums[c : c + 1], 1 / n)
+        self.shifts[c] = shift
+
+    def _add_rows(
+        self, c: int, X: Array, rows: Array, weight: Array | None, limit: float | None
+    ) -> None:
+        """Add rows of a class, in float32 those whose squared length is within the limit."""
+        dtype = np.float64 if limit is None else np.float32
         size = self.shifts.shape[1]
         blocks = list(row_blocks(len(rows), size * np.dtype(dtype).itemsize))
         memory = np.empty((max(b.stop - b.start for b in blocks), size), dtype)
@@ -86,36 +117,49 @@ class ClassSums:
             chosen = rows[block]
             Z = about(X, chosen, self.shifts[c].astype(dtype), memory)
             w = np.ones(len(chosen)) if weight is None else weight[chosen]
+            if limit is not None:
+                near = w * square_lengths(Z) <= limit  # False where the square is infinite
+                if not near.all():
+                    self._add_rows(c, X, chosen[~near], weight, None)
+                    Z, w = Z[near], w[near]
             self.counts[c] += w.sum()
             self.sums[c] += weighted_sum(w.astype(dtype), Z)
             if weight is not None:
                 Z *= np.sqrt(w).astype(dtype)[:, None]
             add_gram(self.grams[c], Z)
 
-    def _float32_suffices(self, c: int, X: Array, rows: Array) -> bool:
-        """Whether these rows of a class may be multiplied in float32, about its shift.
+    def _float32_limit(self, c: int, X: Array, rows: Array, weight: Array | None) -> float | None:
+        """Up to which squared length rows of a class may be multiplied in float32; None for none.
 
-        A stream may change, so every block is asked, by a few of its rows.
+        A stream may change, so every block is asked. A few of its rows tell what a typical one is
+        and whether it may; how long a row is, each is asked.
         """
         if X.dtype not in NARROW or not self.narrow[c] or len(rows) < PROBE_ROWS:
-            return False
+            return None
         probe = rows[:: max(16, -(-len(rows) // PROBE_ROWS))]
         Z = gather(X, probe, np.float64) - self.shifts[c]
-        return float32_suffices(Z.reshape(len(probe), *self.shape))
+        if weight is not None:
+            if not (WEIGHTS[0] <= weight[rows].min() and weight[rows].max() <= WEIGHTS[1]):
+                return None
+            Z *= np.sqrt(weight[probe])[:, None]
+        lengths = square_lengths(Z)
+        limit = FARTHEST * float(np.median(lengths))
+        near = Z[lengths <= limit]
+        return limit if float32_suffices(near.reshape(len(near), *self.shape)) else None
 
     def finish(self) -> tuple[Array, Array, Array]:
         """Counts (C,), means (C, I_1, ..., I_K) and scatters (C, I, I) of what was added."""
-        n = np.where(self.counts > 0, self.counts, 1.0)[:, None]
-        means = (self.shifts + self.sums / n).reshape(-1, *self.shape)
+        n = np.where(self.counts > 0, self.counts, 1.0)
+        means = (self.shifts + self.sums / n[:, None]).reshape(-1, *self.shape)
         squares = np.diagonal(self.grams, axis1=1, axis2=2)
         if not (np.isfinite(means).all() and np.isfinite(squares).all()):
             raise ValueError(
                 "moments are not finite: samples hold NaN, infinity, or numbers whose squares are "
                 "larger than a float64; repair, leave out or rescale these samples"
             )
-        for c, s in enumerate(self.sums):
-            self.grams[c] = symmetrised(self.grams[c])
-            self.grams[c] -= np.outer(s / n[c], s)
+        for c, gram in enumerate(self.grams):
+            add_gram(gram, self.sums[c : c + 1], -1 / n[c])
+            symmetrise(gram)
         return self.counts, means, self.grams
 
 
@@ -234,19 +278,55 @@ def weighted_sum(weights: Array, rows: Array) -> Array:
     return np.asarray(times(1.0, rows.T, weights))
 
 
-def add_gram(matrix: Array, rows: Array) -> None:
-    """Add ``rows.T @ rows`` to the upper triangle of a C-ordered float64 matrix, in place.
+def check_squares(counts: Array, means: Array, traces: Array) -> None:
+    """Refuse samples whose squares are too large or too small for float64 numbers.
+
+    Parameters
+    ----------
+    counts, means, traces : ndarrays of shape (C,), (C, I_1, ..., I_K) and (C,)
+        Of each class; ``tr(S_c)``.
+    """
+    here = counts > 0
+    flat = means[here].reshape(here.sum(), -1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = traces[here].sum() + counts[here] @ square_lengths(flat - flat[:1])
+    level = np.abs(flat).max(initial=0.0)
+    if not squares < LARGEST:
+        raise ValueError(
+            "samples differ by numbers whose squares, times their weights, are too large for "
+            f"float64 (up to about 1e140 together); the mean is {level:.0e} at most; divide "
+            "samples or weights by a large number first"
+        )
+    if 0 < squares < SMALLEST or (squares == 0 and 0 < level < SMALLEST**0.5):
+        raise ValueError(
+            "samples differ by numbers whose squares, times their weights, are too small for "
+            f"float64 (down to about 1e-140 together); the mean is {level:.0e} at most; multiply "
+            "samples or weights by a large number first"
+        )
+
+
+def square_lengths(rows: Array) -> Array:
+    """The squared length of each row."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.vecdot(rows, rows))
+
+
+def add_gram(matrix: Array, rows: Array, factor: float = 1.0) -> None:
+    """Add ``factor rows.T @ rows`` to the upper triangle of a C-ordered float64 matrix, in place.
 
     float32 rows are multiplied in float32 and added in float64.
     """
     if rows.dtype == np.float32:
-        matrix += blas.ssyrk(1.0, rows.T, lower=1).T
+        matrix += blas.ssyrk(factor, rows.T, lower=1).T
     else:
-        blas.dsyrk(1.0, rows.T, beta=1.0, c=matrix.T, lower=1, overwrite_c=1)
+        blas.dsyrk(factor, rows.T, beta=1.0, c=matrix.T, lower=1, overwrite_c=1)
 
 
-def symmetrised(upper: Array) -> Array:
-    """The symmetric matrix of an upper triangle; what is below the diagonal must be zero."""
-    both = upper + upper.T
-    np.fill_diagonal(both, upper.diagonal())
-    return both
+def symmetrise(matrix: Array, tile: int = 256) -> Array:
+    """Copy the upper triangle of a matrix to the lower one, in place and tile by tile."""
+    for start in range(0, len(matrix), tile):
+        own = slice(start, start + tile)
+        matrix[start + tile :, own] = matrix[own, start + tile :].T
+        corner = matrix[own, own]
+        corner[...] = np.triu(corner) + np.triu(corner, 1).T
+    return matrix

@@ -162,7 +162,11 @@ def _statistics_of_source(
     X: Source, y: Any, weight: Any, classes: Array, kind: str, work: Workload
 ) -> ClassStatistics:
     size, widest = prod(X.shape[1:]), max(X.shape[1:])
-    if kind == "moments" or (kind == "auto" and work.tables_fit(X.shape[1:], len(classes))):
+    if kind == "moments" or (
+        kind == "auto"
+        and work.tables_fit(X.shape[1:], len(classes))
+        and 8 * len(classes) * size**2 <= X.table_bytes()
+    ):
         return X.moments(y, weight, classes)
     if X.ndim == 2 and len(X) < size and 3 * 8 * len(X) * size <= work.memory:
         vectors = np.asarray(X.rows(np.array))

@@ -22,8 +22,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.linalg import blas
 
-from tenfold.mathematics.accumulate import ClassSums, check_same_kind, merged
+from tenfold.mathematics.accumulate import ClassSums, check_same_kind, check_squares, merged
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.scatter import SampleTerm, Scatter, TableTerm, Term
 
@@ -136,6 +137,7 @@ class ClassStatistics(ABC):
 
     @cached_property
     def _terms(self) -> dict[Any, Term]:
+        check_squares(self.counts, self.means, self.traces)
         return {}
 
     def _kept(self, name: Any, make: Callable[[], Term]) -> Scatter:
@@ -218,7 +220,13 @@ class ClassMoments(ClassStatistics):
         return cls.from_blocks([(X, y, sample_weight)], classes=classes)
 
     @classmethod
-    def from_blocks(cls, blocks: Iterable[Batch], *, classes: Array | None = None) -> ClassMoments:
+    def from_blocks(
+        cls,
+        blocks: Iterable[Batch | ClassMoments],
+        *,
+        classes: Array | None = None,
+        total: ClassMoments | None = None,
+    ) -> ClassMoments:
         """Moments of a stream of blocks, read once.
 
         Equals the sum of the moments of the blocks, without a table per block.
@@ -226,9 +234,12 @@ class ClassMoments(ClassStatistics):
         Parameters
         ----------
         blocks : iterable of (X, y, sample_weight)
-            As `from_batch` takes them; y and sample_weight may be None.
+            As `from_batch` takes them; y and sample_weight may be None. Moments of a block that
+            are there already may stand for it.
         classes : ndarray of shape (C,) or None
             All labels, sorted; None takes them as they come.
+        total : ClassMoments or None
+            Moments of earlier blocks, to which these are added.
 
         Returns
         -------
@@ -236,7 +247,11 @@ class ClassMoments(ClassStatistics):
             Of all blocks.
         """
         sums: ClassSums | None = None
-        for X, y, weight in blocks:
+        for block in blocks:
+            if isinstance(block, ClassMoments):
+                total = block if total is None else total + block
+                continue
+            X, y, weight = block
             X = X if hasattr(X, "dtype") else np.asarray(X, dtype=float)
             labels = np.zeros(len(X), dtype=np.intp) if y is None else np.asarray(y)
             weight = None if weight is None else np.asarray(weight)
@@ -247,9 +262,11 @@ class ClassMoments(ClassStatistics):
                 sums.cover(present)
             sums.add(X, labels, weight)
         if sums is None:
-            raise ValueError("there are no blocks to take moments of; pass at least one")
-        counts, means, scatters = sums.finish()
-        return cls(sums.classes, counts, means, scatters)
+            if total is None:
+                raise ValueError("there are no blocks to take moments of; pass at least one")
+            return total
+        own = cls(sums.classes, *sums.finish())
+        return own if total is None else total + own
 
     def __add__(self, other: ClassMoments) -> ClassMoments:
         if self.shape != other.shape:
@@ -263,7 +280,8 @@ class ClassMoments(ClassStatistics):
         counts, means, both, steps = merged(a.counts, a.means, b.counts, b.means)
         scatters = a.scatters + b.scatters
         for c in np.flatnonzero(both):
-            scatters[c] += np.outer(both[c] * steps[c], steps[c])
+            step = np.sqrt(both[c]) * steps[c]
+            blas.dger(1.0, step, step, a=scatters[c].T, overwrite_a=1)  # in place
         return ClassMoments(classes, counts, means, scatters)
 
     def _spread_over(self, classes: Array) -> ClassMoments:

@@ -26,7 +26,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from tenfold.mathematics.accumulate import add_gram, as_slice, row_blocks, symmetrised
+from tenfold.mathematics.accumulate import add_gram, as_slice, row_blocks, symmetrise
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.tuning import KEPT_BYTES, STACK_BYTES
 
@@ -406,7 +406,7 @@ class SampleTerm:
             matrix = np.zeros((prod(shape), prod(shape)))
             for Z in self.deviations(group):
                 add_gram(matrix, Z.reshape(len(Z), -1))
-            tables.append(pack_table(symmetrised(matrix), shape))
+            tables.append(pack_table(symmetrise(matrix), shape))
         return TableTerm(tuple(tables), shape)
 
 

@@ -54,10 +54,7 @@ def ratio_trace(maximise: Array, minimise: Array, rank: int | Array) -> Array:
     whitener = _whitener(minimise)  # V with V^T B V = I
     whitened = whitener.swapaxes(-1, -2) @ maximise @ whitener
     values, vectors = _leading(whitened, rank)
-    largest = values[..., :1]
-    tells = values > 10 * maximise.shape[-1] * np.finfo(float).eps * largest
-    tells[..., 0] = True  # with nothing to maximise one direction is left, any one
-    return with_fixed_signs(whitener @ (vectors * tells[..., None, :]))
+    return with_fixed_signs(whitener @ _that_tell(values, vectors))
 
 
 def trace_ratio(maximise: Array, minimise: Array, rank: int | Array) -> Array:
@@ -126,17 +123,20 @@ def trace_difference(maximise: Array, minimise: Array, rank: int | Array) -> Arr
     array([0., 1., 0.])
     """
     best = ratio_trace(maximise, minimise, 1)  # B-normalised, so that w^T A w = zeta
-    zeta = _traces(best, maximise)
-    return leading_eigenvectors(maximise - zeta[:, None, None] * minimise, minimise, rank)
+    zeta = _traces(best, maximise)[:, None, None]
+    unit = np.maximum(zeta, 1.0)  # zeta B alone may be larger than a float64, if B is nearly zero
+    return with_fixed_signs(_leading(maximise / unit - zeta / unit * minimise, rank)[1])
 
 
 def leading_eigenvectors(maximise: Array, minimise: Array | None, rank: int | Array) -> Array:
     """Eigenvectors of the largest eigenvalues of A, which maximise ``tr(W^T A W)``.
 
+    Directions in which A vanishes come as columns of zeros.
+
     Parameters
     ----------
     maximise : ndarray of shape (M, n, n)
-        A.
+        A, positive semi-definite.
     minimise : ndarray of shape (M, n, n) or None
         Not used; there so that all solvers have one signature.
     rank : int or ndarray of shape (M,)
@@ -156,7 +156,7 @@ def leading_eigenvectors(maximise: Array, minimise: Array | None, rank: int | Ar
            [1., 0.],
            [0., 1.]])
     """
-    return with_fixed_signs(_leading(maximise, rank)[1])
+    return with_fixed_signs(_that_tell(*_leading(maximise, rank)))
 
 
 SOLVERS: dict[str, Solver] = {
@@ -187,14 +187,27 @@ def _leading(matrix: Array, rank: int | Array) -> tuple[Array, Array]:
     return values * own, vectors * own[..., None, :]
 
 
+def _that_tell(values: Array, vectors: Array) -> Array:
+    """Eigenvectors (M, n, r) of a scatter, as zeros where their value is nothing but rounding.
+
+    With no scatter at all one direction is left, any one.
+    """
+    tells = values > 10 * vectors.shape[-2] * np.finfo(float).eps * values[..., :1]
+    tells[..., 0] = True
+    return np.asarray(vectors * tells[..., None, :])
+
+
 def _whitener(matrix: Array) -> Array:
     """V with ``V^T B V = I`` for each positive definite B of a stack."""
     try:
-        return inverse_of_lower(np.linalg.cholesky(matrix)).swapaxes(-1, -2)
-    except np.linalg.LinAlgError:  # definite in exact arithmetic only
-        values, vectors = np.linalg.eigh(matrix)
-        floor = values[..., -1:] * matrix.shape[-1] * np.finfo(float).eps
-        return np.asarray(vectors / np.sqrt(np.maximum(values, floor))[..., None, :])
+        inverse = inverse_of_lower(np.linalg.cholesky(matrix))
+        if np.isfinite(inverse).all():
+            return inverse.swapaxes(-1, -2)
+    except np.linalg.LinAlgError:
+        pass
+    values, vectors = np.linalg.eigh(matrix)  # it is definite in exact arithmetic only
+    floor = values[..., -1:] * matrix.shape[-1] * np.finfo(float).eps
+    return np.asarray(vectors / np.sqrt(np.maximum(values, floor))[..., None, :])
 
 
 def inverse_of_lower(L: Array) -> Array:

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import islice, product
-from math import prod
+from math import inf, prod
 from numbers import Integral
 from operator import add
 from pathlib import Path
@@ -52,6 +52,10 @@ class Source(ABC):
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    def table_bytes(self) -> float:
+        """How large moments may be where blocks are read; no limit but the user's, by default."""
+        return inf
 
     @abstractmethod
     def __getitem__(self, rows: slice | Array) -> Source:

@@ -22,11 +22,14 @@ ADDING = 20  # samples that are read while one table is added to another
 SAMPLES_PER_TABLE = 4  # bytes of samples, if chunks are small, for each byte of their moments
 
 # Sums.
-SHIFT_ROWS = 64  # samples whose mean is the shift of their class
+SHIFT_ROWS = 64  # samples whose median is the shift of their class
 PROBE_ROWS = 512  # samples that at most decide whether products of a block may be float32
 
 # Who does what at once.
 FEW = 4  # matrices of a stack for which one call each is faster than products for all
 SMALL = 256  # rows of a matrix up to which LAPACK gains nothing from threads
 FAN_IN = 4  # sums that one task of a cluster adds up
+WATCHED_SECONDS = 2.0  # between two looks at the workers of a cluster
+PAUSED_SECONDS = 120.0  # that all workers may lack memory before a computation is given up
+LOST_WORKERS = 100  # that a computation survives, or ten times as many as there were at its start
 PROBED_TOGETHER = 16  # blocks read at once when looking for one that cannot be read

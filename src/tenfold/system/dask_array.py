@@ -2,7 +2,8 @@
 
 Each block is worked on where it is. What blocks give is added up as a tree on the workers, so the
 client receives one sum and a worker holds a few. Everything goes through Dask's own scheduler: a
-worker that dies is Dask's to replace, and its progress bars and dashboards show what is done.
+worker that dies is Dask's to replace, and its progress bars and dashboards show what is done. A
+cluster that cannot do the work is given up after a stated number of tries, with a `ClusterError`.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import pairwise
-from math import isnan, prod
+from math import inf, isnan, prod
 from operator import add
+from time import monotonic
 from typing import Any, TypeVar
 
 import dask
@@ -35,11 +37,18 @@ from tenfold.mathematics.tuning import (
     BLOCK_BYTES,
     FAN_IN,
     LARGEST_JOINED,
+    LOST_WORKERS,
+    PAUSED_SECONDS,
     PROBED_TOGETHER,
     SAMPLES_PER_TABLE,
+    WATCHED_SECONDS,
 )
 
 T = TypeVar("T")
+
+
+class ClusterError(RuntimeError):
+    """A cluster that cannot do the work; the message says what happened to its workers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +107,13 @@ class DaskSamples(Source):
         """Where blocks end, as numbers of samples; the last is n."""
         return np.cumsum(self.array.chunks[0])
 
+    def table_bytes(self) -> float:
+        """What the smallest worker can hold: what one task adds up, and two to work with."""
+        client = _client()
+        workers = {} if client is None else _workers(client)
+        limits = [worker["memory_limit"] for worker in workers.values()]
+        return min((limit for limit in limits if limit), default=inf) / (FAN_IN + 2)
+
     def moments(self, y: Any, weight: Any, classes: Array) -> ClassMoments:
         """Class moments, in one pass."""
         table = 8 * len(classes) * prod(self.shape[1:]) ** 2
@@ -129,7 +145,7 @@ class DaskSamples(Source):
         ]
         try:
             return _computed(_tree(parts))
-        except NotFiniteError:
+        except (NotFiniteError, ClusterError):
             raise
         except Exception as error:
             self._name_unreadable(error)
@@ -149,8 +165,6 @@ class DaskSamples(Source):
 
     def _name_unreadable(self, error: Exception) -> None:
         """Raise an error that names the block which cannot be read, if there is one."""
-        if type(error).__module__.startswith("distributed"):
-            return  # no workers, or no connection to them: it is not about a block
         blocks, chunks = self.array.to_delayed().ravel(), self.array.chunks[0]
         lasts = self.start + np.cumsum(chunks)
         for start in range(0, len(blocks), PROBED_TOGETHER):
@@ -256,8 +270,76 @@ def _column_blocks(column: Any, chunks: tuple[int, ...]) -> Sequence[Any]:
 
 def _computed(value: Any) -> Any:
     """Compute with whatever scheduler the user has set up."""
+    client = _client()
     with warnings.catch_warnings():
         # Means and projections travel with the graph on purpose: data scattered ahead of it
         # would be lost with the worker that holds them.
         warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
-        return value.compute()
+        return value.compute() if client is None else _watched(client, value)
+
+
+# -- clusters ------------------------------------------------------------------------------------
+
+
+def _client() -> Any:
+    """The client of the cluster that Dask computes on; None when it computes in this process."""
+    client = getattr(dask.base.get_scheduler(), "__self__", None)
+    return client if type(client).__module__.startswith("distributed") else None
+
+
+def _workers(client: Any) -> dict[str, Any]:
+    """What is known here of the workers, by their addresses; nothing is asked of the cluster."""
+    return dict(client.scheduler_info(n_workers=-1)["workers"])
+
+
+def _watched(client: Any, value: Any) -> Any:
+    """Compute on a cluster, and give up when its workers cannot do it."""
+    try:
+        future = client.compute(value)
+        watch = _Watch(set(_workers(client)))
+        while True:
+            try:
+                return future.result(timeout=WATCHED_SECONDS)
+            except TimeoutError:
+                if future.done():
+                    raise  # it is the work's own
+                if reason := watch.reason_to_give_up(_workers(client)):
+                    future.cancel()
+                    raise ClusterError(f"{reason}; {ADVICE}") from None
+    except Exception as error:
+        if type(error).__module__.startswith("distributed"):
+            raise ClusterError(
+                f"the cluster did not finish ({type(error).__name__}: {error}): workers died "
+                "again and again over the same block, most often for lack of memory, or the "
+                f"cluster was closed or restarted meanwhile; {ADVICE}"
+            ) from error
+        raise
+
+
+ADVICE = (
+    "nothing was fitted; give the workers more memory, cut the array into smaller chunks, or use "
+    "statistics='samples', which sends no tables"
+)
+
+
+class _Watch:
+    """What has become of the workers since a computation began."""
+
+    def __init__(self, known: set[str]):
+        self.known, self.lost, self.since = known, 0, monotonic()
+        self.allowed = max(LOST_WORKERS, 10 * len(known))
+
+    def reason_to_give_up(self, workers: dict[str, Any]) -> str:
+        """Why there is no hope, in words; nothing while there is some."""
+        self.lost += len(self.known - set(workers))
+        self.known = set(workers)
+        if self.lost > self.allowed:
+            return f"{self.lost} workers of the cluster died while they worked on one sum"
+        if not workers or any(worker.get("status") != "paused" for worker in workers.values()):
+            self.since = monotonic()
+        if monotonic() - self.since > PAUSED_SECONDS:
+            return (
+                f"all {len(workers)} workers of the cluster were paused for lack of memory for "
+                f"{PAUSED_SECONDS:.0f} seconds"
+            )
+        return ""
