@@ -207,7 +207,7 @@ def test_the_normalised_bank_finds_movements_that_others_miss(data_root, record_
                     orthonormal=False, ridge=1e-3, shrinkage=0.0, max_iter=10, statistics="moments"
                 ),
                 normalise="own",
-            ),  # fmt: skip
+            ),
             ranks=[(40, 1), (50, 1), (60, 1), (50, 2)],
             cv=PredefinedSplit(np.where(held_out(train), 0, -1)),
             scoring="f1_macro",

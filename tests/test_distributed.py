@@ -445,9 +445,9 @@ def test_a_block_that_kills_its_workers_ends_in_words(data):
 
     X, y, _ = data
     lazy = da.from_array(X, chunks=(80, 6, 5)).map_blocks(deadly, dtype=float, meta=X[:0])
-    with small_cluster() as local, Client(local):
-        with pytest.raises(RuntimeError, match=r"KilledWorker.*lack of memory.*smaller chunks"):
-            quiet(MCSDA).fit(lazy, y)
+    killed = pytest.raises(RuntimeError, match=r"KilledWorker.*lack of memory.*smaller chunks")
+    with small_cluster() as local, Client(local), killed:
+        quiet(MCSDA).fit(lazy, y)
 
 
 @pytest.mark.cluster
@@ -458,9 +458,9 @@ def test_a_computation_without_hope_is_given_up(data, monkeypatch):
     monkeypatch.setattr(tenfold.system.dask_array._Watch, "reason_to_give_up", after(2))
     X, y, _ = data
     lazy = da.from_array(X, chunks=(80, 6, 5)).map_blocks(slow, dtype=float, meta=X[:0])
-    with small_cluster() as local, Client(local):
-        with pytest.raises(RuntimeError, match="no hope; nothing was fitted; give the workers mo"):
-            quiet(MCSDA).fit(lazy, y)
+    given_up = pytest.raises(RuntimeError, match="no hope; nothing was fitted; give the workers mo")
+    with small_cluster() as local, Client(local), given_up:
+        quiet(MCSDA).fit(lazy, y)
 
 
 def after(looks):

@@ -96,7 +96,7 @@ def _sharing_pays(
     if kind == "samples" or 8 * n_tables * prod(shape) ** 2 > work.memory:
         return False
     if isinstance(samples, Source):  # reading is dearer than any sum
-        return 8 * n_tables * prod(shape) ** 2 <= samples.table_bytes()
+        return bool(8 * n_tables * prod(shape) ** 2 <= samples.table_bytes())
     sharing_costs, not_sharing = n + ADDING * n_parts * n_tables, n * n_parts
     asked = kind == "moments" or work.moments_pay(n, shape, n_classes)
     return asked and sharing_costs <= not_sharing
