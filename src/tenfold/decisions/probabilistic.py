@@ -221,7 +221,7 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
     ) -> ClassMoments:
         """The moments of every class in every fold; class c in fold f has number c F + f."""
         n_folds = self._n_folds()
-        self.check_tables_fit(X, len(classes) * n_folds)
+        parameters.check_tables_fit(prod(X.shape[1:]), len(classes) * n_folds)
         numbers = codes_of(X, y, classes) * n_folds + self._folds(X)
         return moments_of(X, numbers, weight, np.arange(len(classes) * n_folds))
 

@@ -206,7 +206,7 @@ class Learner(Savable, BaseEstimator):
         self, X: Any, y: Array | None, weight: Array | None, classes: Array
     ) -> ClassMoments:
         """What `partial_fit` adds up."""
-        self.check_tables_fit(X, len(classes))
+        parameters.check_tables_fit(prod(X.shape[1:]), len(classes))
         return moments_of(self.as_seen(X), y, weight, classes)
 
     def learn_moments(
@@ -224,8 +224,7 @@ class Learner(Savable, BaseEstimator):
 
     def description(self) -> Described:
         """What is known of the samples that this estimator was fitted on."""
-        names = ("sample_shape_", "n_features_in_", "feature_names_in_")
-        return {name: getattr(self, name) for name in names if hasattr(self, name)}
+        return check.description_of(self)
 
     def warn_of_guesses(self, classes: Array) -> None:
         """Warn of parameters that were left open and that only the user can know."""
@@ -242,18 +241,6 @@ class Learner(Savable, BaseEstimator):
                 "with partial_fit, to keep them"
             )
         return self.moments_
-
-    def check_tables_fit(self, X: Any, n_classes: int) -> None:
-        """Refuse moments that take more than the memory budget."""
-        size, budget = prod(X.shape[1:]), parameters.memory_budget()
-        needed = 8 * n_classes * size**2
-        if needed > budget:
-            raise ValueError(
-                f"moments of {n_classes} classes of samples with {size} numbers need "
-                f"{needed / 2**30:.1f} GiB, more than the budget of {budget / 2**30:.3g} GiB, four "
-                "times scikit-learn's working_memory; make the samples smaller first (MPCA), use "
-                "fit with statistics='samples', or raise sklearn.set_config(working_memory=...)"
-            )
 
 
 class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):

@@ -54,9 +54,13 @@ def check_first_batch(
     X, y, weight = check_batch(seen, X, y, sample_weight, reset=True)
     if estimator.needs_labels:
         check_classes(present_labels(y, weight) if classes is None else np.unique(classes), seen)
+    return description_of(seen), X, y, weight
+
+
+def description_of(estimator: Any) -> dict[str, Any]:
+    """What an estimator knows of the samples that it was fitted on."""
     names = ("sample_shape_", "n_features_in_", "feature_names_in_")
-    described = {name: getattr(seen, name) for name in names if hasattr(seen, name)}
-    return described, X, y, weight
+    return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
 
 
 def check_batch(
