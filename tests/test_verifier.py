@@ -47,7 +47,9 @@ MODEL = MCSDA(ranks=2, tol=10.0)
 
 def verifier(**parameters):
     """Of class 1 against five others, which can promise one false accept in six."""
-    return ClassSpecificVerifier(MODEL, **{"positive": 1, "false_accept_rate": 0.2, **parameters})
+    return ClassSpecificVerifier(
+        clone(MODEL), **{"positive": 1, "false_accept_rate": 0.2, **parameters}
+    )
 
 
 def extrapolating(estimator, *batch):
