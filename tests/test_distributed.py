@@ -435,7 +435,7 @@ def deadly(block):
 
 
 def slow(block):
-    time.sleep(30)
+    time.sleep(5)
     return block
 
 

@@ -266,9 +266,13 @@ class ClassMoments(ClassStatistics):
                 raise ValueError("there are no blocks to take moments of; pass at least one")
             return total
         own = cls(sums.classes, *sums.finish())
-        return own if total is None else total + own
+        return own if total is None else total._plus(own, spend=True)
 
     def __add__(self, other: ClassMoments) -> ClassMoments:
+        return self._plus(other)
+
+    def _plus(self, other: ClassMoments, spend: bool = False) -> ClassMoments:
+        """The sum; with `spend`, in the memory of the other one, which is lost."""
         if self.shape != other.shape:
             raise ValueError(
                 f"moments of samples of shape {self.shape} and {other.shape} cannot be added; "
@@ -278,7 +282,7 @@ class ClassMoments(ClassStatistics):
         classes = np.union1d(self.classes, other.classes)
         a, b = self._spread_over(classes), other._spread_over(classes)
         counts, means, both, steps = merged(a.counts, a.means, b.counts, b.means)
-        scatters = a.scatters + b.scatters
+        scatters = np.add(a.scatters, b.scatters, out=b.scatters if spend else None)
         for c in np.flatnonzero(both):
             step = np.sqrt(both[c]) * steps[c]
             blas.dger(1.0, step, step, a=scatters[c].T, overwrite_a=1)  # in place

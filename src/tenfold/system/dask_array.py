@@ -301,8 +301,8 @@ def _watched(client: Any, value: Any) -> Any:
             try:
                 return future.result(timeout=WATCHED_SECONDS)
             except TimeoutError:
-                if future.done():
-                    raise  # it is the work's own
+                if future.done():  # it ended meanwhile, or the error is the work's own
+                    return future.result(timeout=WATCHED_SECONDS)
                 if reason := watch.reason_to_give_up(_workers(client)):
                     future.cancel()
                     raise ClusterError(f"{reason}; {ADVICE}") from None
