@@ -309,8 +309,7 @@ def test_windows_without_their_mean_are_not_seen_through_columns_of_ones(statist
         X[y == c, c] += np.sin(np.arange(8) + c)
     X -= X.mean(axis=2, keepdims=True)
     models = [
-        MCSDA((2, 3), init=init, statistics=statistics).fit(X, y)
-        for init in ("ones", "identity")
+        MCSDA((2, 3), init=init, statistics=statistics).fit(X, y) for init in ("ones", "identity")
     ]
     for W, V in zip(models[0].projections_, models[1].projections_, strict=True):
         np.testing.assert_allclose(W @ W.T, V @ V.T, atol=1e-10)

@@ -203,10 +203,11 @@ def test_the_normalised_bank_finds_movements_that_others_miss(data_root, record_
         train, test = fi2010_fold(k, data_root)
         search = RankSearchCV(
             ClassSpecificClassifier(
-                MCSDA(orthonormal=False, ridge=1e-3, shrinkage=0.0, max_iter=10,
-                      statistics="moments"),
+                MCSDA(
+                    orthonormal=False, ridge=1e-3, shrinkage=0.0, max_iter=10, statistics="moments"
+                ),
                 normalise="own",
-            ),  # fmt: skip
+            ),
             ranks=[(40, 1), (50, 1), (60, 1), (50, 2)],
             cv=PredefinedSplit(np.where(held_out(train), 0, -1)),
             scoring="f1_macro",

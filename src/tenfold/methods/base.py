@@ -245,15 +245,7 @@ class Learner(Savable, BaseEstimator):
 
     def check_tables_fit(self, X: Any, n_classes: int) -> None:
         """Refuse moments that take more than the memory budget."""
-        size, budget = prod(X.shape[1:]), parameters.memory_budget()
-        needed = 8 * n_classes * size**2
-        if needed > budget:
-            raise ValueError(
-                f"moments of {n_classes} classes of samples with {size} numbers need "
-                f"{needed / 2**30:.1f} GiB, more than the budget of {budget / 2**30:.3g} GiB, four "
-                "times scikit-learn's working_memory; make the samples smaller first (MPCA), use "
-                "fit with statistics='samples', or raise sklearn.set_config(working_memory=...)"
-            )
+        parameters.check_tables_fit(prod(X.shape[1:]), n_classes)
 
 
 class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):

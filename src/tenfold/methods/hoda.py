@@ -60,7 +60,8 @@ class HODA(MultiClassProjector):
 
     See Also
     --------
-    CMDA : The same with the ratio trace as its default; its "trace_ratio" with this ridge is this method.
+    CMDA : The same with the ratio trace as its default; with its "trace_ratio" and this ridge it is
+        this method.
 
     Notes
     -----

@@ -192,3 +192,15 @@ def check_number(name: str, value: Any, least: float, integer: bool = False) -> 
 def memory_budget() -> int:
     """Bytes that tables may take: four times scikit-learn's `working_memory`, 4 GiB by default."""
     return 4 * int(get_config()["working_memory"] * 2**20)
+
+
+def check_tables_fit(size: int, n_classes: int) -> None:
+    """Refuse moments of so many classes, of samples of so many numbers, beyond the budget."""
+    needed, budget = 8 * n_classes * size**2, memory_budget()
+    if needed > budget:
+        raise ValueError(
+            f"moments of {n_classes} classes of samples with {size} numbers need "
+            f"{needed / 2**30:.1f} GiB, more than the budget of {budget / 2**30:.3g} GiB, four "
+            "times scikit-learn's working_memory; make the samples smaller first (MPCA), use "
+            "fit with statistics='samples', or raise sklearn.set_config(working_memory=...)"
+        )
