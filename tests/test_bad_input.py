@@ -238,8 +238,7 @@ def test_ranks_that_do_not_fit(Method, ranks, parts):
 
 
 def test_one_float_is_no_rank():
-    parts = "ranks is 2.0", "expected an int", "None chooses"
-    refuses(CMDA(ranks=2.0), lambda e: e.fit(X, y), *parts)
+    refuses(CMDA(ranks=2.0), lambda e: e.fit(X, y), "rank 2.0 does not fit", "integer from 1 to 4")
     refuses(MPCA(ranks=2.0), lambda e: e.fit(X), "rank 2.0 does not fit")
 
 

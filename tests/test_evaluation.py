@@ -50,7 +50,7 @@ def test_an_evaluation_holds_scikit_learns_figures():
     bank = ClassSpecificClassifier(MODEL).fit(X[:60], Y[:60])
     new, labels = X[60:], Y[60:]
     found = evaluate(bank, new, labels)
-    scores = -bank.distances(new)
+    scores = bank.decision_function(new)
     expected = [average_precision_score(labels == c, scores[:, c]) for c in range(3)]
     assert found.average_precision == pytest.approx(np.mean(expected))
     assert found.classes[1].roc_auc == pytest.approx(roc_auc_score(labels == 1, scores[:, 1]))

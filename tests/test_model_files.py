@@ -88,6 +88,7 @@ ESTIMATORS = [
     ClassSpecificClassifier(CSDA(ranks=4, statistics="moments"), normalise=False),
     ClassSpecificVerifier(MCSDA(ranks=2, positive=1), false_accept_rate=0.5),
     ClassSpecificVerifier(CSDA(ranks=4), positive=1, false_accept_rate="equal"),
+    tenfold.ProbabilisticLDA(),
 ]
 
 
@@ -396,7 +397,7 @@ def test_a_newer_major_version_asks_for_an_upgrade(small):
 
 def test_a_parameter_that_an_older_file_lacks_takes_its_default(small):
     rewrite(small, lambda header, _: header["model"]["parameters"].pop("shrinkage"))
-    assert tenfold.load(small).shrinkage == 0.0
+    assert tenfold.load(small).shrinkage == 0.5
 
 
 # ── Damaged, foreign and hostile files ──────────────────────────────────────────────────────────

@@ -208,7 +208,7 @@ def test_a_class_without_samples_has_no_curve(bank):
 @pytest.mark.parametrize("around", ["alone", "pipeline", "search"])
 def test_two_classes_of_a_bank_are_judged_each_by_its_own_model(around):
     two = LABELS < 2
-    bank = ClassSpecificClassifier(MCSDA(ranks=(4, 3), tol=1.0))
+    bank = ClassSpecificClassifier(MCSDA(ranks=(4, 3), tol=1.0), normalise=False)
     model = {
         "alone": bank,
         "pipeline": make_pipeline(bank),
@@ -220,9 +220,10 @@ def test_two_classes_of_a_bank_are_judged_each_by_its_own_model(around):
         np.testing.assert_allclose(drawn.scores, -distances[:, c], rtol=1e-9)
 
 
-def test_two_classes_of_a_second_classifier_have_opposite_scores():
+@pytest.mark.parametrize("second", [None, LogisticRegression()], ids=["competing", "second"])
+def test_two_classes_that_compete_have_opposite_scores(second):
     two = LABELS < 2
-    bank = ClassSpecificClassifier(MCSDA(ranks=(4, 3), tol=1.0), classifier=LogisticRegression())
+    bank = ClassSpecificClassifier(MCSDA(ranks=(4, 3), tol=1.0), classifier=second)
     bank.fit(X[two], LABELS[two])
     first = ScoresDisplay.from_estimator(bank, X[two], LABELS[two], positive=0)
     second = ScoresDisplay.from_estimator(bank, X[two], LABELS[two], positive=1)

@@ -43,7 +43,7 @@ def class_scores(estimator: Any, X: Any, y: Any) -> list[ClassScores]:
     model, prepare = unwrap(estimator)
     _check_scores(model)
     y = np.asarray(y)
-    scores = in_blocks(lambda block: _scores(model, prepare(block)), X)
+    scores = in_blocks(lambda block: scores_of(model, prepare(block)), X)
     if answer_of(model) == "class":
         return [ClassScores(c, scores[:, i], y == c, None) for i, c in enumerate(model.classes_)]
     label = label_of(model.members_[0])
@@ -65,15 +65,14 @@ def scores_and_decisions(model: Any, X: Any) -> dict[str, Array]:
     -------
     dict of str to ndarray of shape (n,)
         ``score``, minus the distance from the mean of the class, and ``accepted`` of a verifier
-        where it reaches the threshold; of a bank ``decision`` and one score per class,
-        minus the distance from its mean.
+        where it reaches the threshold; of a bank ``decision`` and one score per class.
     """
     _check_scores(model)
     if answer_of(model) == "class":
-        distances = in_blocks(model.distances, X)
-        columns = {"decision": decisions_of(model, X, -distances)}
-        scores = {f"score {c}": -distances[:, k] for k, c in enumerate(model.classes_.tolist())}
-        return columns | scores
+        scores = in_blocks(lambda block: scores_of(model, block), X)
+        columns = {"decision": decisions_of(model, X, scores)}
+        each = {f"score {c}": scores[:, k] for k, c in enumerate(model.classes_.tolist())}
+        return columns | each
     columns = {"score": in_blocks(partial(_similarity, model), X)}
     if answer_of(model) == "acceptance":
         columns["accepted"] = columns["score"] >= model.threshold_
@@ -95,15 +94,17 @@ def _check_scores(model: Any) -> None:
         )
 
 
-def _scores(model: Any, X: Any) -> Array:
+def scores_of(model: Any, X: Any) -> Array:
     """Scores of some samples; of a bank one column per class.
 
-    `decision_function` of a bank of two classes gives their difference, as scikit-learn wants it,
-    but a class is measured by its own model, whatever the number of classes.
+    Those of `decision_function`, which for two classes gives one number for both; where a bank has
+    none, or its classes do not compete, minus the distance of each class.
     """
     if answer_of(model) != "class":
         return _similarity(model, X)
-    if not hasattr(model.classifier, "decision_function"):
+    if model.normalise is False and model.classifier is None:
+        return -np.asarray(model.distances(X))
+    if not hasattr(model, "decision_function"):
         return -np.asarray(model.distances(X))
     scores = np.asarray(model.decision_function(X))
     return np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores

@@ -114,8 +114,7 @@ class Learner(Savable, BaseEstimator):
         work = self.workload(X.shape[1:], classes)
         statistics = statistics_of(X, y, weight, classes, self.statistics, work)
         learned = self.learn(statistics, described)
-        small = 8 * len(classes) * prod(X.shape[1:]) ** 2 <= KEPT_MOMENTS
-        if small and self.statistics == "auto":
+        if self.statistics == "auto" and 8 * len(classes) * prod(X.shape[1:]) ** 2 <= KEPT_MOMENTS:
             there = isinstance(statistics, ClassMoments)
             learned["moments_"] = statistics if there else moments_of(X, y, weight, classes)
         return self.keep(learned)
@@ -314,9 +313,8 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
     def settings(self, statistics: ClassStatistics) -> dict[str, Any]:
         """Ranks and ridge of its problem; shares of scatter become ranks here."""
         ranks, shares = self._ranks_and_shares(statistics.full_shape, statistics.classes)
-        found = ranks_of_shares(statistics, shares)
-        ranks = tuple(found.get(mode, rank) for mode, rank in enumerate(ranks))
-        return {"ranks": ranks, "ridge": parameters.check_ridge(self.ridge)}
+        found = dict(enumerate(ranks)) | ranks_of_shares(statistics, shares)
+        return {"ranks": tuple(found.values()), "ridge": parameters.check_ridge(self.ridge)}
 
     def recipe(self) -> Recipe:
         """How its problem is solved."""
@@ -398,8 +396,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
                 f"set_output asks for {container}, whose rows are flat, but output is 'tensor'; "
                 "use output='flat', or set_output(transform='default')"
             )
-        own, centre = self.projections_, self.centre()
-        work = partial(projected, projections=own, centre=centre, flat=flat)
+        work = partial(projected, projections=self.projections_, centre=self.centre(), flat=flat)
         return over_blocks(check.check_samples(self, X), work)
 
     def inverse_transform(self, X: Any) -> Array:

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tenfold.decisions.classifier import ClassSpecificClassifier
 from tenfold.decisions.members import answer_of
 from tenfold.decisions.metrics import class_metrics
-from tenfold.decisions.scores import ClassScores
+from tenfold.decisions.scores import ClassScores, scores_of
 from tenfold.mathematics.algebra import Array
 from tenfold.selection.automatic_ranks import class_mean_distances, search_ranks, stratified_folds
 from tenfold.system.progress import progress
@@ -224,7 +224,7 @@ def _distances(model: Any, X: Array, y: Array, train: Array, test: Array) -> tup
     """The classes, and the distance of every test sample from the mean of each."""
     answer = answer_of(model)
     if answer == "class":
-        return model.classes_, model.distances(X[test])
+        return model.classes_, -scores_of(model, X[test])
     if answer == "score":
         return np.array([model.positive]), -model.decision_function(X[test])[:, None]
     return class_mean_distances(model, X[train], y[train], X[test])
