@@ -202,11 +202,12 @@ def summary(estimator: Any) -> dict[str, Any]:
         Method, shape, number of classes, rounds, convergence, last objective, class counts.
     """
     learned = estimator.members_ if is_learned(estimator) else []
+    projector = getattr(estimator, "projector", estimator)
     objectives = [float(member.objective_[-1]) for member in learned]
     counts = getattr(estimator, "class_count_", learned[0].class_count_ if learned else None)
     return {
         "method": type(estimator).__name__,
-        "projector": type(getattr(estimator, "projector", estimator)).__name__,
+        "projector": None if projector is None else type(projector).__name__,
         "sample_shape": list(estimator.sample_shape_),
         "n_classes": len(estimator.classes_),
         "ranks": [list(member.ranks_) for member in learned],
