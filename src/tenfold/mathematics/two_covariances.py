@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -124,6 +124,31 @@ class PooledMoments:
         return (axes * scale) @ rows.T, phi
 
 
+class KnownClasses(NamedTuple):
+    """What a model knows of C classes, in d coordinates."""
+
+    means: Array  # (C, d)
+    counts: Array  # (C,), the sums of the sample weights
+    enrolled: Array  # (C,), 1 for classes that had no part in finding the coordinates, else 0
+
+    def placed(self, at: Array, n_classes: int) -> KnownClasses:
+        """The same classes at other places among more; the others have no samples yet."""
+        means, counts = np.zeros((n_classes, self.means.shape[1])), np.zeros(n_classes)
+        enrolled = np.ones(n_classes)
+        means[at], counts[at], enrolled[at] = self
+        return KnownClasses(means, counts, enrolled)
+
+    def with_samples(self, Z: Array, codes: Array, weights: Array | None) -> KnownClasses:
+        """With samples (n, d) of classes added to their means."""
+        w = np.ones(len(Z)) if weights is None else weights
+        counts = self.counts + np.bincount(codes, weights=w, minlength=len(self.counts))
+        means = self.means.copy()
+        for c in np.unique(codes[w > 0]):
+            own = codes == c
+            means[c] += w[own] @ (Z[own] - means[c]) / counts[c]
+        return KnownClasses(means, counts, self.enrolled)
+
+
 @dataclass(frozen=True, eq=False)
 class ClassLikelihood:
     """What samples of a class, and of someone else, look like in d coordinates.
@@ -160,65 +185,65 @@ class ClassLikelihood:
         one = np.ones_like(phi)
         return cls(phi, one, one, one)
 
-    def factor(self, n: float) -> Array:
+    def factor(self, n: Any, spread: Array | None = None) -> Array:
         """What a class mean of n samples is multiplied by."""
-        below = self.between + self.spread / n
-        return np.divide(self.between, below, out=np.zeros_like(below), where=self.between > 0)
+        spread = self.spread if spread is None else spread
+        top = n * self.between
+        below = top + spread
+        return np.asarray(np.divide(top, below, out=np.zeros_like(below), where=below > 0))
 
-    def variance(self, n: float) -> Array:
+    def variance(self, n: Any, spread: Array | None = None) -> Array:
         """The variance of a new sample of a class with n samples.
 
         A sum, not a difference: exact however large the variance of the class means is.
         """
-        return np.asarray(self.within + self.factor(n) * self.spread / n)
+        spread = self.spread if spread is None else spread
+        below = n * self.between + spread
+        unsure = np.divide(spread, below, out=np.zeros_like(below), where=below > 0)
+        return np.asarray(self.within + self.between * unsure)
 
-    def scores(self, X: Array, means: Array, counts: Array, enrolled: Array) -> Array:
-        """Log likelihood ratios (n, C) of "this class" against "someone else".
+    def expected(self, known: KnownClasses) -> tuple[Array, Array, Array]:
+        """Mean and variance (C, d) of new samples of classes, and variance (d,) of strangers.
+
+        The means of classes that were enrolled miss the true ones by noise alone.
+        """
+        n, late = known.counts[:, None], known.enrolled[:, None] > 0
+        spread = np.where(late, self.within, self.spread)
+        a, v = known.means * self.factor(n, spread), self.variance(n, spread)
+        stranger = self.between + self.within
+        if not np.all(self.noise == 1):  # equal noise in all coordinates, as large as all together
+            v = np.exp(np.mean(np.log(v / self.noise), axis=1, keepdims=True)) + np.zeros_like(v)
+            stranger = stranger / self.noise
+        return a, v, stranger
+
+    def scores(self, X: Array, known: KnownClasses) -> Array:
+        """Log likelihood ratios of "this class" against "someone else".
 
         Parameters
         ----------
         X : ndarray of shape (n, d)
             Samples in these coordinates.
-        means, counts : ndarrays of shape (C, d) and (C,)
-            The classes in these coordinates.
-        enrolled : ndarray of bools of shape (C,)
-            Classes that had no part in finding the coordinates: their means miss the true ones by
-            noise alone.
+        known : KnownClasses
+            C classes in these coordinates. A class without samples scores minus infinity.
 
         Returns
         -------
         ndarray of shape (n, C)
             Divided by the temperature.
         """
-        result = np.empty((len(X), len(means)))
-        for n, late in {(float(n), bool(e)) for n, e in zip(counts, enrolled, strict=True)}:
-            own = self if not late else self._enrolling()
-            chosen = (counts == n) & (enrolled == late)
-            result[:, chosen] = own._scores(X, means[chosen], n)
-        return result / self.temperature
-
-    def _enrolling(self) -> ClassLikelihood:
-        return ClassLikelihood(
-            self.between, self.within, self.within, self.noise, self.gain, self.tails
-        )
-
-    def _scores(self, X: Array, means: Array, n: float) -> Array:
-        a, v = means * self.factor(n), self.variance(n)
-        stranger = self.between + self.within
-        if not np.all(self.noise == 1):  # equal noise in all coordinates, as large as all together
-            v = np.full_like(v, np.exp(np.mean(np.log(v / self.noise))))
-            stranger = stranger / self.noise
+        a, v, stranger = self.expected(known)
         size, overlap = (a**2 / v).sum(axis=1), X @ (a / v).T
-        squares = (X**2 / v).sum(axis=1)[:, None] - 2 * overlap + size
+        squares = X**2 @ (1 / v).T - 2 * overlap + size
         more = 1 + self.gain * size
         squares = np.maximum(squares - self.gain * (overlap - size) ** 2 / more, 0.0)
         of_stranger = (X**2 / stranger).sum(axis=1)[:, None]
-        constant = 0.5 * np.log(stranger / v).sum() - 0.5 * np.log(more)
+        constant = 0.5 * np.log(stranger / v).sum(axis=1) - 0.5 * np.log(more)
+        constant = np.where(known.counts > 0, constant, -np.inf)
         if self.tails == 0:
-            return np.asarray(constant - 0.5 * (squares - of_stranger))
+            return np.asarray(constant - 0.5 * (squares - of_stranger)) / self.temperature
         power = 0.5 * (1 / self.tails + X.shape[1])
         heavier = np.log1p(squares * self.tails) - np.log1p(of_stranger * self.tails)
-        return np.asarray(constant - power * heavier)
+        return np.asarray(constant - power * heavier) / self.temperature
 
 
 def log_posteriors(scores: Array, log_priors: Array | float = 0.0) -> Array:
@@ -244,10 +269,10 @@ def coordinates(X: Array, steps: Any, mean: Array, directions: Array) -> Array:
 
 
 def of_scores(
-    X: Array, coordinates: Any, likelihood: ClassLikelihood, finish: Any, **classes: Array
+    X: Array, coordinates: Any, likelihood: ClassLikelihood, known: KnownClasses, finish: Any
 ) -> Array:
     """What `finish` makes of the scores of samples in memory."""
-    return np.asarray(finish(likelihood.scores(coordinates(X), **classes)))
+    return np.asarray(finish(likelihood.scores(coordinates(X), known)))
 
 
 def preference(scores: Array) -> Array:
