@@ -343,9 +343,9 @@ def mean_average_precision(model: Any, X: Any, y: Any, sample_weight: Any = None
     >>> from tenfold import MCSDA, ClassSpecificClassifier, RankSearchCV, mean_average_precision
     >>> X, y = load_digits().images[:600], load_digits().target[:600]
     >>> bank = ClassSpecificClassifier(MCSDA())
-    >>> search = RankSearchCV(bank, [(2, 2), (5, 5)], cv=3, scoring=mean_average_precision)
+    >>> search = RankSearchCV(bank, [(1, 1), (4, 4)], cv=3, scoring=mean_average_precision)
     >>> search.fit(X, y).best_params_
-    {'projector__ranks': (5, 5)}
+    {'projector__ranks': (4, 4)}
     """
     gaussian = isinstance(unwrap(model)[0], ProbabilisticLDA)
     scores = np.asarray((model.predict_log_proba if gaussian else model.decision_function)(X))

@@ -123,7 +123,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     >>> model = MCSDA(positive=3)
     >>> search = RankSearchCV(model, ranks=[(r, r) for r in range(2, 8)], cv=3).fit(X, y)
     >>> search.best_params_
-    {'ranks': (6, 6)}
+    {'ranks': (5, 5)}
     """
 
     def __init__(
