@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from math import prod
 from typing import Any, Self
@@ -29,6 +29,7 @@ from tenfold.mathematics.subspace import projected, projected_moments, span
 from tenfold.mathematics.tuning import KEPT_MOMENTS
 from tenfold.mathematics.two_covariances import (
     ClassLikelihood,
+    KnownClasses,
     best_class,
     coordinates,
     log_posteriors,
@@ -39,6 +40,8 @@ from tenfold.methods.base import Described, Learner, Shape, TensorProjector
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 from tenfold.validation.parameters import memory_budget
+
+LIKELIHOOD = [field.name for field in fields(ClassLikelihood)]
 
 
 class ProbabilisticLDA(ClassifierMixin, Learner):
@@ -192,7 +195,6 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
         """
         described, X, labels, weight = self.first_batch(X, y, sample_weight)
         classes = check.present_labels(labels, weight)
-        self._log_priors(classes)  # or an error
         if self.statistics == "moments" or self._tables_are_smaller(X, len(classes)):
             moments = self.moments_of_batch(X, labels, weight, classes)
             kept = {"moments_": moments} if self.statistics == "moments" else {}
@@ -289,21 +291,21 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
         X, labels, weight = check.check_batch(self, X, y, sample_weight)
         assert labels is not None
         check_same_kind(labels, self.classes_)
-        weight = np.ones(len(labels)) if weight is None else weight
-        Z = np.asarray(over_blocks(X, self.coordinates()))
         came = check.present_labels(labels, weight)
         classes = np.union1d(self.classes_, came)
-        at, new = np.searchsorted(classes, self.classes_), np.searchsorted(classes, came)
-        counts, means = np.zeros(len(classes)), np.zeros((len(classes), Z.shape[1]))
-        enrolled = np.ones(len(classes))
-        counts[at], means[at], enrolled[at] = self.class_count_, self.class_means_, self.enrolled_
-        for c, label in zip(new, came, strict=True):
-            own = (labels == label) & (weight > 0)
-            n = weight[own].sum()
-            step = weight[own] @ (Z[own] - means[c]) / (counts[c] + n)
-            counts[c], means[c] = counts[c] + n, means[c] + step
-        self.classes_, self.class_count_ = classes, counts
-        self.class_means_, self.enrolled_ = means, enrolled
+        self._log_priors(classes)  # or an error
+        at = np.searchsorted(classes, self.classes_)
+        learned: dict[str, Any] = {"classes_": classes}
+        if hasattr(self, "moments_"):  # so that partial_fit goes on with all of them
+            n_folds = self._n_folds()
+            numbers = (at[:, None] * n_folds + np.arange(n_folds)).ravel()
+            so_far = replace(self._moments_so_far(), classes=numbers)
+            learned["moments_"] = so_far + self.moments_of_batch(X, labels, weight, classes)
+        Z = np.asarray(over_blocks(X, self.coordinates()))
+        known = KnownClasses(self.class_means_, self.class_count_, self.enrolled_)
+        known = known.placed(at, len(classes)).with_samples(Z, codes_of(X, labels, classes), weight)
+        learned |= {"class_means_": known.means, "class_count_": known.counts}
+        self.__dict__.update(learned, enrolled_=known.enrolled)
         return self
 
     # -- using ------------------------------------------------------------------------------------
@@ -381,15 +383,7 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
 
     def likelihood(self) -> ClassLikelihood:
         """What samples of a class, and of someone else, look like in the coordinates."""
-        return ClassLikelihood(
-            self.between_,
-            self.spread_,
-            self.within_,
-            self.noise_,
-            self.gain_,
-            self.tails_,
-            self.temperature_,
-        )
+        return ClassLikelihood(**{k: getattr(self, f"{k}_") for k in LIKELIHOOD})
 
     def coordinates(self) -> Any:
         """What gives the coordinates of samples in memory, and can be sent to other processes."""
@@ -405,9 +399,7 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
             of_scores,
             coordinates=self.coordinates(),
             likelihood=self.likelihood(),
-            means=self.class_means_,
-            counts=self.class_count_,
-            enrolled=self.enrolled_ > 0,
+            known=KnownClasses(self.class_means_, self.class_count_, self.enrolled_),
             finish=finish,
         )
         return over_blocks(X, work)
@@ -421,6 +413,17 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
 
     def _n_folds(self) -> int:
         return N_FOLDS if self.shrinkage == "auto" else 1
+
+    def _moments_so_far(self) -> ClassMoments:
+        """What is to be added to, with as many folds as `shrinkage` needs now."""
+        moments, n_folds = super()._moments_so_far(), self._n_folds()
+        kept = len(moments.counts) // len(self.classes_)
+        if kept < n_folds:
+            raise ValueError(
+                f"shrinkage is {self.shrinkage!r}, which needs moments of {n_folds} folds, but "
+                "this model began with a number and kept none; start with a fresh estimator"
+            )
+        return moments if kept == n_folds else moments.merged(kept)
 
     def _folds(self, X: Any) -> Array:
         """The fold of each sample."""
@@ -448,6 +451,7 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
         usual: float = USUAL,
     ) -> dict[str, Any]:
         """The learned attributes, from moments in the coordinates of a basis about an origin."""
+        self._log_priors(classes)  # or an error
         whole = moments.without(None)
         whole.check_scatter()
         choice = chosen(moments) if self.shrinkage == "auto" and moments.n_folds > 1 else None
@@ -473,14 +477,8 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
             "directions_": lifted,
             "class_means_": whole.centred @ directions,
             "enrolled_": np.zeros(len(classes)),
-            "between_": likelihood.between,
-            "spread_": likelihood.spread,
-            "within_": likelihood.within,
-            "noise_": likelihood.noise,
             "shrinkage_": float(shrinkage),
-            "gain_": float(likelihood.gain),
-            "tails_": float(likelihood.tails),
-            "temperature_": float(likelihood.temperature),
+            **{f"{name}_": getattr(likelihood, name) for name in LIKELIHOOD},
         }
 
     def _log_priors(self, classes: Array) -> Array:

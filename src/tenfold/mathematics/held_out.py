@@ -17,14 +17,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
 
+from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassMoments
-from tenfold.mathematics.two_covariances import ClassLikelihood, PooledMoments, log_posteriors
+from tenfold.mathematics.two_covariances import (
+    ClassLikelihood,
+    KnownClasses,
+    PooledMoments,
+    log_posteriors,
+)
 
 N_FOLDS = 5
 SHRINKAGES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.45, 0.6, 0.75, 0.9)
@@ -32,16 +39,27 @@ GAINS = (0.0, 0.03, 0.1, 0.3)
 TAILS = (0.0, 1.0, 10.0)  # one over degrees of freedom, times the number of coordinates
 MOST_TAILS = 0.1
 HOTTEST = 50.0  # held-out samples make us less sure than the model is, never surer
+_ODD = np.uint64(0x9E3779B97F4A7C15)
 USUAL = 0.3  # the shrinkage, where the folds do not say
 
 
 def content_folds(X: Array, n_folds: int = N_FOLDS) -> Array:
-    """The fold of each sample (n, ...), by what is in it: samples that are equal share a fold."""
-    flat = X.reshape(len(X), -1)
-    weights = 1.5 + np.cos(0.7548776662466927 * np.arange(1, flat.shape[1] + 1) ** 2)
-    mantissa = np.frexp(np.asarray(flat @ weights, dtype=np.float64))[0]
-    fold: Array = np.floor(np.mod(mantissa * 1e6, 1.0) * n_folds)
-    return fold.astype(np.intp)
+    """The fold of each sample (n, ...), by what is in it: samples that are equal share a fold.
+
+    The bits of the numbers are added up as integers, with odd weights. So the fold depends neither
+    on the precision in which the numbers came nor on how they lie, and numbers far from zero are
+    told apart like others.
+    """
+    folds = np.empty(len(X), dtype=np.intp)
+    n_numbers = prod(X.shape[1:])
+    weights = np.arange(n_numbers, dtype=np.uint64) * _ODD + np.uint64(1) | np.uint64(1)
+    for rows in row_blocks(len(X), 8 * n_numbers):
+        flat = np.ascontiguousarray(X[rows], dtype=np.float64).reshape(-1, n_numbers) + 0.0
+        bits = flat.view(np.uint64)  # + 0.0, since -0.0 equals 0.0
+        bits ^= bits >> np.uint64(32)
+        mixed = (bits @ weights) * _ODD >> np.uint64(32)
+        folds[rows] = mixed * np.uint64(n_folds) >> np.uint64(32)
+    return folds
 
 
 class Points(NamedTuple):
@@ -209,8 +227,7 @@ class _HeldOut(NamedTuple):
     """Held-out points of one fold, and the classes without it, in the coordinates found there."""
 
     points: Points
-    means: Array
-    counts: Array
+    known: KnownClasses
 
 
 def chosen(moments: FoldMoments) -> Choice | None:
@@ -269,7 +286,7 @@ def _seen_held_out(
         of_means += (p * m**2).sum(axis=0)
         n_held += float(p.sum())
         n_inverse += float((p[known, 0] / part.counts[known]).sum())
-        views.append(_HeldOut(points, m, part.counts))
+        views.append(_HeldOut(points, KnownClasses(m, part.counts, np.zeros(len(m)))))
     return _honest(total / n_held, cross / n_held, of_means / n_held, n_inverse / n_held), views
 
 
@@ -286,7 +303,7 @@ def _honest(total: Array, cross: Array, of_means: Array, inverse: float) -> Clas
 def _tried(shrinkage: float, likelihood: ClassLikelihood, views: list[_HeldOut]) -> Choice:
     """The log loss of held-out points at its best temperature, and the preference for the usual."""
     likelihood = replace(likelihood, temperature=1.0)
-    scores = np.concatenate([_scores_of_known(likelihood, view) for view in views])
+    scores = np.concatenate([likelihood.scores(v.points.X, v.known) for v in views])
     codes = np.concatenate([v.points.codes for v in views])
     weights = np.concatenate([v.points.weights for v in views])
     temperature, loss = best_temperature(scores, codes, weights)
@@ -318,14 +335,3 @@ def best_temperature(scores: Array, codes: Array, weights: Array) -> tuple[float
         best = float(brentq(slope, low, high, xtol=1e-12))
     posteriors = log_posteriors(scores / np.exp(best))
     return float(np.exp(best)), float(-(weights @ posteriors[rows, codes]) / weights.sum())
-
-
-def _scores_of_known(likelihood: ClassLikelihood, view: _HeldOut) -> Array:
-    """Scores with minus infinity for classes that were not there without the fold."""
-    known = view.counts > 0
-    scores = np.full((len(view.points.X), len(known)), -np.inf)
-    none_late = np.zeros(int(known.sum()), dtype=bool)
-    scores[:, known] = likelihood.scores(
-        view.points.X, view.means[known], view.counts[known], none_late
-    )
-    return scores

@@ -24,9 +24,9 @@ References: S. Ioffe, "Probabilistic linear discriminant analysis", ECCV 2006; S
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -124,6 +124,31 @@ class PooledMoments:
         return (axes * scale) @ rows.T, phi
 
 
+class KnownClasses(NamedTuple):
+    """What a model knows of C classes, in d coordinates."""
+
+    means: Array  # (C, d)
+    counts: Array  # (C,), the sums of the sample weights
+    enrolled: Array  # (C,), 1 for classes that had no part in finding the coordinates, else 0
+
+    def placed(self, at: Array, n_classes: int) -> KnownClasses:
+        """The same classes at other places among more; the others have no samples yet."""
+        means, counts = np.zeros((n_classes, self.means.shape[1])), np.zeros(n_classes)
+        enrolled = np.ones(n_classes)
+        means[at], counts[at], enrolled[at] = self
+        return KnownClasses(means, counts, enrolled)
+
+    def with_samples(self, Z: Array, codes: Array, weights: Array | None) -> KnownClasses:
+        """With samples (n, d) of classes added to their means."""
+        w = np.ones(len(Z)) if weights is None else weights
+        counts = self.counts + np.bincount(codes, weights=w, minlength=len(self.counts))
+        means = self.means.copy()
+        for c in np.unique(codes[w > 0]):
+            own = codes == c
+            means[c] += w[own] @ (Z[own] - means[c]) / counts[c]
+        return KnownClasses(means, counts, self.enrolled)
+
+
 @dataclass(frozen=True, eq=False)
 class ClassLikelihood:
     """What samples of a class, and of someone else, look like in d coordinates.
@@ -172,35 +197,32 @@ class ClassLikelihood:
         """
         return np.asarray(self.within + self.factor(n) * self.spread / n)
 
-    def scores(self, X: Array, means: Array, counts: Array, enrolled: Array) -> Array:
-        """Log likelihood ratios (n, C) of "this class" against "someone else".
+    def scores(self, X: Array, known: KnownClasses) -> Array:
+        """Log likelihood ratios of "this class" against "someone else".
 
         Parameters
         ----------
         X : ndarray of shape (n, d)
             Samples in these coordinates.
-        means, counts : ndarrays of shape (C, d) and (C,)
-            The classes in these coordinates.
-        enrolled : ndarray of bools of shape (C,)
-            Classes that had no part in finding the coordinates: their means miss the true ones by
-            noise alone.
+        known : KnownClasses
+            C classes in these coordinates. The means of those that were enrolled miss the true
+            ones by noise alone. A class without samples scores minus infinity.
 
         Returns
         -------
         ndarray of shape (n, C)
             Divided by the temperature.
         """
-        result = np.empty((len(X), len(means)))
-        for n, late in {(float(n), bool(e)) for n, e in zip(counts, enrolled, strict=True)}:
-            own = self if not late else self._enrolling()
-            chosen = (counts == n) & (enrolled == late)
-            result[:, chosen] = own._scores(X, means[chosen], n)
+        result = np.full((len(X), len(known.means)), -np.inf)
+        for n, late in np.unique(np.stack([known.counts, known.enrolled > 0]), axis=1).T:
+            own = self._enrolling() if late else self
+            chosen = (known.counts == n) & ((known.enrolled > 0) == late)
+            if n > 0:
+                result[:, chosen] = own._scores(X, known.means[chosen], float(n))
         return result / self.temperature
 
     def _enrolling(self) -> ClassLikelihood:
-        return ClassLikelihood(
-            self.between, self.within, self.within, self.noise, self.gain, self.tails
-        )
+        return replace(self, spread=self.within)
 
     def _scores(self, X: Array, means: Array, n: float) -> Array:
         a, v = means * self.factor(n), self.variance(n)
@@ -244,10 +266,10 @@ def coordinates(X: Array, steps: Any, mean: Array, directions: Array) -> Array:
 
 
 def of_scores(
-    X: Array, coordinates: Any, likelihood: ClassLikelihood, finish: Any, **classes: Array
+    X: Array, coordinates: Any, likelihood: ClassLikelihood, known: KnownClasses, finish: Any
 ) -> Array:
     """What `finish` makes of the scores of samples in memory."""
-    return np.asarray(finish(likelihood.scores(coordinates(X), **classes)))
+    return np.asarray(finish(likelihood.scores(coordinates(X), known)))
 
 
 def preference(scores: Array) -> Array:

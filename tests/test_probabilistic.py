@@ -1,0 +1,527 @@
+"""Laws of ProbabilisticLDA: the joint Gaussian written out, streams, enrolment, bad input."""
+
+import gc
+import pickle
+import tracemalloc
+import weakref
+
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.linalg
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import log_softmax, softmax
+from scipy.stats import multivariate_normal, ortho_group
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
+
+from tenfold import MCSDA, MPCA, ProbabilisticLDA, gather_moments
+from tenfold.mathematics.held_out import N_FOLDS, content_folds
+
+DIGITS = load_digits().images, load_digits().target
+LEARNED = ("mean_", "class_count_", "between_", "spread_", "within_", "noise_")
+CHOSEN = ("shrinkage_", "gain_", "tails_", "temperature_")
+
+
+def drawn(counts, shape=(3, 2), seed=0, apart=2.0):
+    """Samples of Gaussian classes with so many samples each, shuffled."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat(np.arange(len(counts)), counts))
+    size = int(np.prod(shape))
+    X = apart * rng.normal(size=(len(counts), size))[y]
+    X += rng.normal(size=(len(y), size)) @ rng.normal(size=(size, size))
+    return X.reshape(len(y), *shape), y
+
+
+def covariances(X, y, shrinkage):
+    """The covariances of noise and of class means that the docstrings state, written out."""
+    flat, (classes, n) = X.reshape(len(X), -1), np.unique(y, return_counts=True)
+    N, C, size = len(y), len(n), flat.shape[1]
+    means = np.stack([flat[y == c].mean(axis=0) for c in classes])
+    about = flat - means[np.searchsorted(classes, y)]
+    S_w = about.T @ about / (N - C)
+    S_w = (1 - shrinkage) * S_w + shrinkage * np.trace(S_w) / size * np.eye(size)
+    mean = flat.mean(axis=0)
+    between = ((means - mean).T * n) @ (means - mean) / (C - 1)
+    typical = (N - (n**2).sum() / N) / (C - 1)
+    phi, U = scipy.linalg.eigh((between - S_w) / typical, S_w)
+    lifted = S_w @ U  # S_b: between less noise, nothing where that is negative
+    return mean, S_w, (lifted * phi.clip(0)) @ lifted.T
+
+
+def joint_ratio(enrolment, probe, mean, S_w, S_b):
+    """Log density of all samples drawn together over that of the probe drawn on its own."""
+    k = len(enrolment)
+    joint = np.kron(np.ones((k + 1, k + 1)), S_b) + np.kron(np.eye(k + 1), S_w)
+    size = k * len(mean)
+    together = multivariate_normal(np.tile(mean, k + 1), joint)
+    alone = multivariate_normal(np.tile(mean, k), joint[:size, :size])
+    stranger = multivariate_normal(mean, S_b + S_w)
+    flat = enrolment.reshape(-1)
+    all_of_them = together.logpdf(np.concatenate([flat, probe.ravel()]))
+    return all_of_them - alone.logpdf(flat) - stranger.logpdf(probe.ravel())
+
+
+def scores(model, X):
+    """One column per class, also for two classes."""
+    found = model._of_scores(X, np.asarray)
+    assert found.shape == (len(X), len(model.classes_))
+    return found
+
+
+def assert_same_model(came, expected, X, tolerance=1e-9):
+    for name in (*LEARNED, *CHOSEN):
+        one, other = getattr(came, name), getattr(expected, name)
+        scale = max(1.0, float(np.abs(other).max()))
+        assert_allclose(one, other, rtol=tolerance, atol=tolerance * scale, err_msg=name)
+    assert_array_equal(came.classes_, expected.classes_)
+    assert_allclose(scores(came, X), scores(expected, X), rtol=tolerance, atol=100 * tolerance)
+
+
+# ── The formula ─────────────────────────────────────────────────────────────────────────────────
+
+CASES = [
+    pytest.param([3, 5, 4, 9], (3, 2), 0.2, id="more samples than numbers"),
+    pytest.param([8, 9, 7], (3, 2), 0.0, id="no shrinkage"),
+    pytest.param([3, 2, 4, 1], (5, 6), 0.3, id="fewer samples than numbers, one with one sample"),
+    pytest.param([3, 2, 4, 1], (5, 6), 0.01, id="hardly any shrinkage"),
+    pytest.param([4, 6], (2, 3), 0.1, id="two classes"),
+    pytest.param([6, 5, 7], (2, 2), 1.0, id="all shrinkage"),
+]
+
+
+@pytest.mark.parametrize(("counts", "shape", "shrinkage"), CASES)
+def test_scores_are_the_ratio_of_the_joint_gaussian(counts, shape, shrinkage):
+    X, y = drawn(counts, shape)
+    probes, _ = drawn([2, 2, 1], shape, seed=5)
+    model = ProbabilisticLDA(shrinkage=shrinkage).fit(X, y)
+    found, stated = scores(model, probes), covariances(X, y, shrinkage)
+    for c in range(len(counts)):
+        expected = [joint_ratio(X[y == c], probe, *stated) for probe in probes]
+        assert_allclose(found[:, c], expected, rtol=1e-8, atol=1e-8)
+    if len(counts) > 2:
+        assert_array_equal(model.decision_function(probes), found)
+    else:
+        assert_array_equal(model.decision_function(probes), found[:, 1] - found[:, 0])
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["a known label", "a new label"])
+def test_enrolled_samples_count_as_the_formula_says(known):
+    X, y = drawn([5, 4, 6], (4, 4))
+    later, _ = drawn([3], (4, 4), seed=7)
+    model = ProbabilisticLDA(shrinkage=0.4).fit(X, y)
+    stated = covariances(X, y, 0.4)
+    label = 1 if known else 9
+    before = scores(model, X)
+    assert model.enrol(later[:1], [label]).enrol(later[1:], [label, label]) is model
+    found, c = scores(model, X), 1 if known else 3
+    enrolment = np.concatenate([X[y == 1], later]) if known else later
+    expected = [joint_ratio(enrolment, x, *stated) for x in X]
+    assert_allclose(found[:, c], expected, rtol=1e-8, atol=1e-8)
+    others = [k for k in range(3) if k != c]
+    assert_array_equal(found[:, others], before[:, others])
+    assert model.class_count_[c] == len(enrolment)
+    assert model.classes_.tolist() == ([0, 1, 2] if known else [0, 1, 2, 9])
+
+
+def test_enrolled_classes_are_found_by_the_model_of_held_out_samples():
+    X, y = DIGITS
+    first, later = (y < 6) & (np.arange(len(y)) < 900), (y >= 6) & (np.arange(len(y)) < 900)
+    model = ProbabilisticLDA().fit(X[first], y[first]).enrol(X[later], y[later])
+    assert model.enrolled_.tolist() == [0] * 6 + [1] * 4
+    assert model.score(X[900:], y[900:]) > 0.75
+
+
+@pytest.mark.parametrize("shrinkage", [0.0, 0.3])
+def test_with_means_from_anywhere_it_is_linear_discriminant_analysis(shrinkage):
+    """As S_b grows the scores become those of LDA over 1 + 1/n, plus the same for all classes."""
+    X, y = drawn([30, 30, 30], (5,))
+    flat = X.reshape(len(X), -1)
+    model = ProbabilisticLDA(shrinkage=shrinkage).fit(X, y)
+    model.between_ = np.full_like(model.between_, 1e12)
+    # scikit-learn's covariance is over N, ours over N - C; its shrinkage target is the same
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=shrinkage or None).fit(flat, y)
+    same = lda.decision_function(flat) * (len(y) - 3) / len(y) / (1 + 1 / 30)
+    assert_array_equal(model.predict(X), lda.predict(flat))
+    assert_allclose(model.predict_log_proba(X), log_softmax(same, axis=1), atol=1e-6)
+
+
+def test_the_factor_of_a_mean_grows_with_its_samples():
+    likelihood = ProbabilisticLDA(shrinkage=0.2).fit(*drawn([5, 6, 7])).likelihood()
+    few, many = likelihood.factor(1.0), likelihood.factor(100.0)
+    assert ((few <= many) & (many <= 1)).all()
+    assert (likelihood.variance(1.0) >= likelihood.variance(100.0)).all()
+
+
+# ── Probabilities ───────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("shrinkage", ["auto", 0.2])
+def test_probabilities_are_scores_and_priors(shrinkage):
+    X, y = drawn([12, 15, 11])
+    priors = {1: 0.5, 0: 0.2, 2: 0.3}
+    model = ProbabilisticLDA(shrinkage=shrinkage, priors=priors).fit(X, y)
+    expected = softmax(scores(model, X) + np.log([0.2, 0.5, 0.3]), axis=1)
+    found = model.predict_proba(X)
+    assert_allclose(found, expected, atol=1e-12)
+    assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
+    assert_array_equal(model.predict(X), model.classes_[found.argmax(axis=1)])
+    assert_allclose(np.exp(model.predict_log_proba(X)), found)
+    alike = ProbabilisticLDA(shrinkage=shrinkage, priors=[0.2, 0.5, 0.3]).fit(X, y)
+    assert_array_equal(alike.predict_proba(X), found)
+
+
+def test_a_class_of_prior_zero_is_never_predicted():
+    X, y = drawn([12, 15, 11])
+    model = ProbabilisticLDA(priors=[0.5, 0.5, 0.0]).fit(X, y)
+    assert (model.predict_proba(X)[:, 2] == 0).all()
+    assert set(model.predict(X)) == {0, 1}
+
+
+def test_log_probabilities_keep_samples_in_order_where_a_class_is_certain():
+    X, y = drawn([9, 9, 9], apart=15.0)
+    model = ProbabilisticLDA(shrinkage=0.2).fit(X, y)
+    S, log_p = scores(model, X), model.predict_log_proba(X)
+    assert (model.predict_proba(X).max(axis=1) == 1).any()  # in floating point
+    best = S.argmax(axis=1)
+    others = [np.delete(s, b) - s[b] for s, b in zip(S, best, strict=True)]
+    expected = [-np.log1p(np.exp(o).sum()) for o in others]
+    found = log_p[np.arange(len(X)), best]
+    assert_allclose(found, expected, rtol=1e-9, atol=0)
+    certain = model.predict_proba(X).max(axis=1) == 1
+    assert len(np.unique(found[certain])) > 0.8 * certain.sum()
+
+
+@pytest.mark.parametrize("shrinkage", ["auto", 0.3])
+def test_two_classes_follow_scikit_learn(shrinkage):
+    X, y = drawn([14, 9])
+    model = ProbabilisticLDA(shrinkage=shrinkage).fit(X, np.array(["no", "yes"])[y])
+    difference = model.decision_function(X)
+    assert difference.shape == (23,)
+    assert_array_equal(model.predict(X), np.where(difference > 0, "yes", "no"))
+    odds = model.predict_log_proba(X)
+    assert_allclose(odds[:, 1] - odds[:, 0], difference, atol=1e-10)
+
+
+def test_it_is_calibrated_where_it_chose_by_held_out_samples():
+    X, y = DIGITS
+    p = ProbabilisticLDA().fit(X[:900], y[:900]).predict_proba(X[900:])
+    sure, right = p.max(axis=1), p.argmax(axis=1) == y[900:]
+    groups = np.minimum((10 * sure).astype(int), 9)
+    error = sum(abs((sure - right)[groups == g].sum()) for g in range(10)) / len(right)
+    assert error < 0.05
+
+
+# ── One model, however the samples come ─────────────────────────────────────────────────────────
+
+FORMS = ["sorted", "stream", "backwards", "one by one", "dask", "memory map", "float32", "weights"]
+
+
+def learned_from(form, model, X, y, folder):
+    rng = np.random.default_rng(3)
+    if form == "sorted":
+        order = np.argsort(y, kind="stable")
+        return model.fit(X[order], y[order])
+    if form in ("stream", "backwards"):
+        parts = np.split(np.arange(len(X)), sorted(rng.integers(1, len(X), 4)))
+        for part in parts[:: -1 if form == "backwards" else 1]:
+            model.partial_fit(X[part], y[part], classes=np.unique(y))
+        return model
+    if form == "one by one":
+        for i in rng.permutation(len(X)):
+            model.partial_fit(X[i : i + 1], y[i : i + 1], classes=np.unique(y))
+        return model
+    if form == "dask":
+        return model.fit(da.from_array(X, chunks=(7, *X.shape[1:])), y)
+    if form == "memory map":
+        np.save(folder / "samples.npy", X)
+        return model.fit(np.load(folder / "samples.npy", mmap_mode="r"), y)
+    if form == "float32":
+        return model.fit(X.astype(np.float32), y)
+    kept, times = np.unique(rng.integers(0, len(X), len(X)), return_counts=True)
+    again = clone(model).fit(X[np.repeat(kept, times)], y[np.repeat(kept, times)])
+    model.fit(X[kept], y[kept], sample_weight=times.astype(float))
+    assert_same_model(model, again, X)
+    zero = np.ones(len(X) + 5)
+    zero[len(X) :] = 0
+    extra = np.concatenate([X, 99 + X[:5]])
+    return model.fit(extra, np.concatenate([y, y[:5]]), sample_weight=zero)
+
+
+@pytest.mark.parametrize("shrinkage", ["auto", 0.2])
+@pytest.mark.parametrize("projector", [None, MPCA(ranks=(2, 2))], ids=["all numbers", "MPCA"])
+@pytest.mark.parametrize("form", FORMS)
+def test_any_form_of_the_samples_gives_the_same_model(form, projector, shrinkage, tmp_path):
+    X, y = drawn([14, 9, 12, 7])
+    X = np.round(X, 2).astype(np.float32).astype(float)
+    model = ProbabilisticLDA(projector, shrinkage=shrinkage)
+    expected = clone(model).fit(X, y)
+    rounding = form == "float32" and projector is not None  # projected samples are float32
+    came = learned_from(form, clone(model), X, y, tmp_path)
+    assert_same_model(came, expected, X, 1e-4 if rounding else 1e-8)
+
+
+@pytest.mark.parametrize(("counts", "shape"), [([5, 6, 4], (6, 7)), ([20, 9, 30], (2, 3))])
+def test_streams_of_few_and_of_many_samples(counts, shape):
+    X, y = drawn(counts, shape)
+    streamed = ProbabilisticLDA().partial_fit(X[:4], y[:4], classes=[0, 1, 2])
+    assert_same_model(
+        streamed.partial_fit(X[4:], y[4:]), ProbabilisticLDA().fit(X, y), X, tolerance=1e-7
+    )
+
+
+def test_turning_a_mode_changes_nothing():
+    X, y = drawn([9, 8, 7], (4, 5))
+    Q = ortho_group.rvs(5, random_state=0)
+    straight, turned = (ProbabilisticLDA(shrinkage=0.3).fit(Z, y) for Z in (X, X @ Q))
+    assert_allclose(scores(turned, X @ Q), scores(straight, X), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("factor", "offset"), [(1e-100, 0), (1e80, 0), (1, 1e6), (2.0**-40, 2.0**30)]
+)
+def test_scale_and_place_of_the_samples_do_not_matter(factor, offset):
+    X, y = drawn([9, 8, 7], (4, 5))
+    plain = ProbabilisticLDA(shrinkage=0.3).fit(X, y)
+    moved = factor * X + factor * offset
+    model = ProbabilisticLDA(shrinkage=0.3).fit(moved, y)
+    tolerance = 1e-9 if not offset else 1e-15 * offset * 100
+    assert_allclose(scores(model, moved), scores(plain, X), rtol=tolerance, atol=tolerance)
+    chosen = ProbabilisticLDA().fit(moved, y)
+    assert np.isfinite(chosen.predict_log_proba(moved)).all()
+    assert chosen.score(moved, y) > 0.8
+
+
+@pytest.mark.parametrize("change", [lambda X: X, lambda X: X > 8, lambda X: X + 1e9])
+def test_folds_by_content_are_about_equal(change):
+    X = np.asarray(change(DIGITS[0]), dtype=float)
+    folds = content_folds(X)
+    counts = np.bincount(folds, minlength=N_FOLDS)
+    assert counts.min() > 0.8 * counts.mean()
+    assert_array_equal(content_folds(X[::-1])[::-1], folds)
+    assert_array_equal(content_folds(np.asfortranarray(X)), folds)
+
+
+def test_minus_zero_is_zero_to_the_folds():
+    assert_array_equal(content_folds(np.zeros((3, 4))), content_folds(-np.zeros((3, 4))))
+
+
+@pytest.mark.parametrize("shrinkage", ["auto", 0.3])
+def test_in_a_subspace_it_sees_the_projected_samples(shrinkage):
+    X, y = drawn([12, 9, 14], (4, 5))
+    mpca = MPCA(ranks=(3, 2)).fit(X)
+    inside = ProbabilisticLDA(MPCA(ranks=(3, 2)), shrinkage=0.3).fit(X, y)
+    outside = ProbabilisticLDA(shrinkage=0.3).fit(mpca.transform(X), y)
+    assert_allclose(scores(inside, X), scores(outside, mpca.transform(X)), rtol=1e-9, atol=1e-9)
+    assert inside.members_[0].ranks_ == (3, 2)
+    whole = ProbabilisticLDA(MPCA(ranks=(4, 5)), shrinkage=shrinkage).fit(X, y)
+    straight = ProbabilisticLDA(shrinkage=shrinkage).fit(X, y)
+    assert_allclose(scores(whole, X), scores(straight, X), rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("projector", [None, MPCA(ranks=(3, 2))], ids=["all numbers", "MPCA"])
+def test_moments_are_as_good_as_samples(projector):
+    X, y = drawn([12, 9, 14], (4, 5))
+    moments = gather_moments(X, y)
+    model = ProbabilisticLDA(projector, shrinkage=0.3)
+    assert_same_model(clone(model).fit_moments(moments), clone(model).fit(X, y), X, 1e-8)
+    chosen = ProbabilisticLDA(projector).fit_moments(moments)
+    assert 0 < chosen.shrinkage_ < 1
+    assert chosen.temperature_ == 1
+    assert chosen.score(X, y) > 0.8
+
+
+# ── Streams and enrolment go on ─────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("shrinkage", ["auto", 0.2])
+def test_partial_fit_after_enrolment_knows_all_samples(shrinkage):
+    X, y = drawn([14, 9, 12, 11])
+    labels = np.array(["b", "a", "d", "c"])[y]
+    first = (y != 3) & (np.arange(len(y)) < 36)  # "c", between the others, comes later
+    model = ProbabilisticLDA(shrinkage=shrinkage).partial_fit(X[first], labels[first])
+    second = y == 3
+    model.enrol(X[second], labels[second])
+    rest = ~first & ~second
+    model.partial_fit(X[rest], labels[rest])
+    assert_same_model(model, ProbabilisticLDA(shrinkage=shrinkage).fit(X, labels), X, 1e-8)
+    assert (model.enrolled_ == 0).all()
+
+
+def test_folds_may_be_left_but_not_made_up():
+    X, y = drawn([14, 9, 12])
+    model = ProbabilisticLDA().partial_fit(X[:20], y[:20])
+    model.set_params(shrinkage=0.2).partial_fit(X[20:], y[20:])
+    assert_same_model(model, ProbabilisticLDA(shrinkage=0.2).fit(X, y), X, 1e-8)
+    with pytest.raises(ValueError, match=r"needs moments of 5 folds.*fresh"):
+        model.set_params(shrinkage="auto").partial_fit(X[:5], y[:5])
+
+
+def test_a_class_that_is_announced_and_has_not_come_is_never_taken():
+    X, y = drawn([14, 9, 12])
+    model = ProbabilisticLDA().partial_fit(X, y, classes=[0, 1, 2, 3])
+    assert (model.predict_proba(X)[:, 3] == 0).all()
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+    expected = ProbabilisticLDA().fit(X, y).predict_proba(X)
+    assert_allclose(model.predict_proba(X)[:, :3], expected, atol=1e-10)
+
+
+def test_before_there_are_two_of_a_class_it_gathers():
+    X, y = drawn([14, 9, 12])
+    firsts = [np.flatnonzero(y == c)[0] for c in range(3)]
+    model = ProbabilisticLDA().partial_fit(X[firsts], y[firsts])
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    rest = np.setdiff1d(np.arange(len(y)), firsts)
+    assert_same_model(
+        model.partial_fit(X[rest], y[rest]), ProbabilisticLDA().fit(X, y), X, tolerance=1e-8
+    )
+
+
+# ── Memory ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_few_large_samples_never_make_a_table_of_their_numbers():
+    X, y = drawn([6, 6, 6], (1,))
+    X = np.random.default_rng(0).normal(size=(18, 60, 50)) + y[:, None, None]
+    tracemalloc.start()
+    try:
+        model = ProbabilisticLDA().fit(X, y)
+        model.predict(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * 3000**2 / 4  # one 3000 x 3000 table takes 72 MB
+
+
+def test_a_fitted_model_is_small_and_holds_no_samples():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2000, 40, 30)), np.arange(2000) % 5
+    model = ProbabilisticLDA(shrinkage=0.3).fit(X, y)
+    assert not hasattr(model, "moments_")
+    assert len(pickle.dumps(model)) < 100_000
+    alive = weakref.ref(X)
+    del X
+    gc.collect()
+    assert alive() is None
+
+
+# ── Manners ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("projector", [None, MPCA(ranks=(2, 2))], ids=["all numbers", "MPCA"])
+def test_pickles_clones_and_parameters(projector):
+    X, y = drawn([12, 9, 14])
+    model = ProbabilisticLDA(projector, shrinkage=0.2, priors=[0.2, 0.3, 0.5]).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.predict_log_proba(X), model.predict_log_proba(X))
+    copy = clone(model)
+    assert copy.get_params(deep=False).keys() == {"projector", "shrinkage", "priors"}
+    assert not hasattr(copy, "classes_")
+    if projector is not None:
+        assert copy.set_params(projector__ranks=(1, 2)).fit(X, y).projector_.ranks_ == (1, 2)
+        assert projector.get_params()["ranks"] == (2, 2)
+    assert cross_val_score(ProbabilisticLDA(projector), X, np.sort(y), cv=3).shape == (3,)
+
+
+def test_a_fit_that_fails_changes_nothing():
+    X, y = drawn([12, 9, 14])
+    model = ProbabilisticLDA().fit(X, y)
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match="1 class"):
+        model.fit(X, np.zeros(len(X)))
+    with pytest.raises(ValueError, match="shape"):
+        model.enrol(X[:, :2], y)
+    with pytest.raises(ValueError, match="NaN"):
+        model.enrol(np.full_like(X, np.nan), y)
+    with pytest.raises(ValueError, match="first call"):
+        model.partial_fit(X, y + 7)
+    assert pickle.dumps(model) == before
+
+
+# ── Bad input ───────────────────────────────────────────────────────────────────────────────────
+
+
+def refused(X, y, words, **parameters):
+    with pytest.raises(ValueError, match=words):
+        ProbabilisticLDA(**parameters).fit(X, y)
+
+
+@pytest.mark.parametrize("shrinkage", ["auto", 0.3])
+def test_what_cannot_be_learned_from_is_refused_in_words(shrinkage):
+    X, y = drawn([4, 4, 4])
+    refused(X, np.zeros(12), "1 class", shrinkage=shrinkage)
+    refused(X, np.arange(12), "two or more of some class", shrinkage=shrinkage)
+    refused(np.ones_like(X), y, "all samples are equal", shrinkage=shrinkage)
+    refused(0 * X, y, "all samples are equal", shrinkage=shrinkage)
+    moments = gather_moments(X, np.zeros(12, dtype=int))
+    with pytest.raises(ValueError, match="1 class"):
+        ProbabilisticLDA(shrinkage=shrinkage).fit_moments(moments)
+
+
+def test_parameters_that_are_wrong_are_refused_in_words():
+    X, y = drawn([4, 4, 4])
+    refused(X, y, "sum 0.9.*sum to 1", priors=[0.3, 0.3, 0.3])
+    refused(X, y, "0 or more", priors=[-0.5, 0.5, 1.0])
+    refused(X, y, "shape \\(2,\\).*3 classes", priors=[0.5, 0.5])
+    refused(X, y, "differ in 2, 7", priors={0: 0.4, 1: 0.4, 7: 0.2})
+    refused(X, y, "shrinkage is 2", shrinkage=2)
+    refused(X, y, "shrinkage is 'ledoit'", shrinkage="ledoit")
+    refused(X, y, "MPCA\\(\\)", projector=LinearDiscriminantAnalysis())
+    with pytest.raises(ValueError, match="sum to 1"):
+        ProbabilisticLDA(priors=[0.3, 0.3, 0.3]).partial_fit(X, y)
+
+
+def test_no_shrinkage_needs_noise_in_every_direction():
+    X, y = drawn([4, 4, 4], (5, 4))
+    refused(X, y, "shrinkage above 0, or 'auto'", shrinkage=0)
+    X, y = drawn([9, 9, 9])
+    X[:, 0, 0] = 3.0
+    refused(X, y, "shrinkage above 0, or 'auto'", shrinkage=0)
+
+
+@pytest.mark.parametrize("shrinkage", ["auto", 0.1])
+def test_constant_numbers_and_single_samples_are_served(shrinkage):
+    X, y = drawn([9, 9, 1, 9], (3, 3), apart=20.0)
+    X[:, 1] = 7.0
+    model = ProbabilisticLDA(shrinkage=shrinkage).fit(X, y)
+    assert np.isfinite(model.predict_log_proba(X)).all()
+    assert model.predict(X[y == 2]).tolist() == [2]
+    assert model.score(X, y) > 0.8
+
+
+@pytest.mark.parametrize("shrinkage", ["auto", 0.3])
+def test_classes_without_any_noise_are_told_apart(shrinkage):
+    y = np.repeat([0, 1, 2], 4)
+    X = np.eye(3)[y].reshape(12, 3, 1) + np.zeros((12, 3, 2))
+    model = ProbabilisticLDA(shrinkage=shrinkage).fit(X, y)
+    assert np.isfinite(model.predict_log_proba(X)).all()
+    assert_array_equal(model.predict(X), y)
+
+
+def test_enrolment_that_is_wrong_is_refused_in_words():
+    X, y = drawn([4, 4, 4])
+    model = ProbabilisticLDA(priors=[0.2, 0.3, 0.5]).fit(X, y)
+    with pytest.raises(ValueError, match="4 classes"):
+        model.enrol(X[:1], [3])
+    model.set_params(priors=[0.2, 0.3, 0.4, 0.1]).enrol(X[:1], [3])
+    with pytest.raises(ValueError, match="NaN"):
+        model.enrol(np.full((1, 3, 2), np.nan), [4])
+    with pytest.raises(ValueError, match="shape"):
+        model.enrol(X[:, :2], y)
+    with pytest.raises(ValueError, match=r"labels are text.*numbers"):
+        model.enrol(X[:1], ["new"])
+    with pytest.raises(ValueError, match="y"):
+        model.enrol(X[:1], None)
+    with pytest.raises(NotFittedError):
+        ProbabilisticLDA().enrol(X, y)
+    assert model.classes_.tolist() == [0, 1, 2, 3]
+
+
+def test_a_class_specific_projector_serves_too():
+    X, y = drawn([12, 9, 14])
+    model = ProbabilisticLDA(MCSDA(ranks=(2, 2), positive=1), shrinkage=0.2).fit(X, y)
+    assert model.score(X, y) > 0.5
