@@ -20,7 +20,15 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
 import tenfold
-from tenfold import CSDA, MCSDA, MPCA, ClassMoments, ClassSpecificClassifier, ClassSpecificVerifier
+from tenfold import (
+    CSDA,
+    MCSDA,
+    MPCA,
+    ClassMoments,
+    ClassSpecificClassifier,
+    ClassSpecificVerifier,
+    ProbabilisticLDA,
+)
 from tenfold.methods import ALL_METHODS
 from tenfold.methods.saving import Savable
 from tenfold.system.model_format import HEADER_LIMIT, ModelFileError, _checksum, read
@@ -74,7 +82,14 @@ def assert_same(came, saved):
 
 
 def outputs(model, X):
-    for name in ("transform", "decision_function", "predict", "distances", "similarity"):
+    for name in (
+        "transform",
+        "decision_function",
+        "predict",
+        "distances",
+        "similarity",
+        "predict_proba",
+    ):
         if hasattr(model, name):
             yield getattr(model, name)(X)
 
@@ -88,7 +103,9 @@ ESTIMATORS = [
     ClassSpecificClassifier(CSDA(ranks=4, statistics="moments"), normalise=False),
     ClassSpecificVerifier(MCSDA(ranks=2, positive=1), false_accept_rate=0.5),
     ClassSpecificVerifier(CSDA(ranks=4), positive=1, false_accept_rate="equal"),
-    tenfold.ProbabilisticLDA(),
+    ProbabilisticLDA(),
+    ProbabilisticLDA(MPCA(ranks=2), shrinkage=0.2),
+    ProbabilisticLDA(CSDA(ranks=4, statistics="moments")),
 ]
 
 
@@ -168,7 +185,16 @@ def test_the_memory_order_of_arrays_is_kept(path):
 # ── partial_fit goes on ─────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("make", [MPCA, MCSDA, lambda **kw: ClassSpecificClassifier(MCSDA(**kw))])
+@pytest.mark.parametrize(
+    "make",
+    [
+        MPCA,
+        MCSDA,
+        lambda **kw: ClassSpecificClassifier(MCSDA(**kw)),
+        lambda **kw: ProbabilisticLDA(),
+        lambda **kw: ProbabilisticLDA(MPCA(**kw), shrinkage=0.3),
+    ],
+)
 @pytest.mark.parametrize("first", [4, 300])
 def test_a_saved_stream_goes_on_as_if_never_saved(make, first, path):
     """With 4 samples there is nothing to solve yet for most, and only moments are saved."""
@@ -188,6 +214,13 @@ def test_without_moments_the_file_is_small_and_partial_fit_says_why_not(path):
     with_moments = through_file(MCSDA(ranks=4, statistics="moments").fit(X, Y), path)
     assert path.stat().st_size > 10 * 64 * 64 * 8
     assert_same(with_moments.moments_, ClassMoments.from_batch(X, Y))
+
+
+def test_a_saved_model_enrols_as_if_never_saved(path):
+    model = ProbabilisticLDA().fit(CUBES, CUBE_LABELS)
+    loaded = through_file(model, path)
+    assert_same(loaded.enrol(CUBES[:3], ["dora"] * 3), model.enrol(CUBES[:3], ["dora"] * 3))
+    assert_same(through_file(model, path), model)
 
 
 # ── What cannot be saved ────────────────────────────────────────────────────────────────────────

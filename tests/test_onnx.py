@@ -18,6 +18,7 @@ from tenfold import (
     MPCA,
     ClassSpecificClassifier,
     ClassSpecificVerifier,
+    ProbabilisticLDA,
     RankSearchCV,
 )
 from tenfold.files.onnx_export import to_onnx
@@ -239,3 +240,65 @@ def test_faces_are_told_apart_as_numpy_does(model, data_root, path):
     exact = verifier.projector_.decision_function(batch.astype(np.float64))
     np.testing.assert_allclose(came["scores"], exact, rtol=1e-5)
     np.testing.assert_array_equal(came["accepted"], verifier.predict(batch))
+
+
+# ── Gaussian classes ────────────────────────────────────────────────────────────────────────────
+
+GAUSSIAN = [
+    ProbabilisticLDA(),
+    ProbabilisticLDA(shrinkage=0.2),
+    ProbabilisticLDA(MPCA(ranks=(5, 4))),
+    ProbabilisticLDA(MCSDA(ranks=(5, 4), positive=3), shrinkage=0.2),
+    ProbabilisticLDA(CSDA(ranks=20), shrinkage=0.2),
+]
+
+
+def assert_same_probabilities(model, path, batch, precision="double", loose=1.0):
+    came = run(model, path, batch, precision)
+    expected = model._of_scores(batch, np.asarray)
+    scale = np.abs(expected[np.isfinite(expected)]).max()
+    tolerance = loose * (1e-6 if precision == "double" else 1e-5) * scale
+    np.testing.assert_allclose(came["scores"], expected, atol=tolerance)
+    probabilities = model.predict_proba(batch)
+    np.testing.assert_allclose(came["probabilities"], probabilities, atol=2 * tolerance + 1e-6)
+    two = np.sort(probabilities, axis=1)[:, -2:]
+    clear = two[:, 1] - two[:, 0] > 4 * tolerance
+    assert clear.mean() > 0.9
+    assert (came["label"][clear] == model.predict(batch)[clear]).all()
+
+
+@pytest.mark.parametrize("model", GAUSSIAN, ids=str)
+def test_scores_probabilities_and_labels_of_gaussian_classes(model, path, precision):
+    model = clone(model).fit(X[:900].astype(float), Y[:900])
+    assert_same_probabilities(model, path, X[900:], precision)
+
+
+@pytest.mark.parametrize("gain", [0.0, 0.1])
+@pytest.mark.parametrize("tails", [0.0, 0.05])
+def test_gain_and_tails_of_gaussian_classes(gain, tails, path, precision):
+    model = ProbabilisticLDA().fit(X[:900].astype(float), Y[:900])
+    model.gain_, model.tails_, model.temperature_ = gain, tails, 1.7
+    assert_same_probabilities(model, path, X[900:], precision)
+
+
+def test_gaussian_classes_that_came_later_or_never_with_priors(path):
+    labels = np.array([f"digit {d}" for d in range(10)])
+    priors = np.arange(1, 11) / 55
+    model = ProbabilisticLDA(priors=priors[:9] / priors[:9].sum())
+    known = Y[:900] < 8
+    samples = X[:900].astype(float)
+    model.partial_fit(samples[known], labels[Y[:900][known]], classes=labels[:9])
+    model.set_params(priors=priors).enrol(samples[Y[:900] == 9], labels[Y[:900][Y[:900] == 9]])
+    assert_same_probabilities(model, path, X[900:])
+    came = run(model, path, X[900:])
+    assert (came["probabilities"][:, 8] == 0).all()
+    assert set(came["label"]) <= set(labels) - {"digit 8"}
+
+
+def test_two_gaussian_classes_have_two_columns(path):
+    two = Y < 2
+    model = ProbabilisticLDA().fit(X[two].astype(float), Y[two])
+    came = run(model, path, X[two])
+    assert came["scores"].shape == came["probabilities"].shape == (two.sum(), 2)
+    difference = came["scores"][:, 1] - came["scores"][:, 0]
+    np.testing.assert_allclose(difference, model.decision_function(X[two]), rtol=1e-4, atol=1e-4)

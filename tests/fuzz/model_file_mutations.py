@@ -18,7 +18,15 @@ from pathlib import Path
 
 import numpy as np
 
-from tenfold import MCSDA, MPCA, ClassMoments, ClassSpecificClassifier, ClassSpecificVerifier, load
+from tenfold import (
+    MCSDA,
+    MPCA,
+    ClassMoments,
+    ClassSpecificClassifier,
+    ClassSpecificVerifier,
+    ProbabilisticLDA,
+    load,
+)
 from tenfold.system.model_format import ModelFileError, _checksum, read
 
 
@@ -187,6 +195,8 @@ def write_models(folder):
         MCSDA(ranks=(3, 2), positive="cleo").fit(X, y),
         ClassSpecificVerifier(MCSDA(ranks=2), positive="bob", false_accept_rate="equal").fit(X, y),
         ClassSpecificClassifier(MCSDA(ranks=2)).fit(X, y),
+        ProbabilisticLDA().partial_fit(X, y),
+        ProbabilisticLDA(MPCA(ranks=2), shrinkage=0.2, priors=[0.1, 0.2, 0.3, 0.4]).fit(X, y),
     ]
     paths = [folder / f"{i}.safetensors" for i in range(len(models))]
     for model, path in zip(models, paths, strict=True):
@@ -236,7 +246,11 @@ def names_the_file(message, path):
 
 def use(model, X):
     """A forged model may be useless, but it must say so as any model would."""
-    names = [name for name in ("transform", "predict", "decision_function") if hasattr(model, name)]
+    names = [
+        name
+        for name in ("transform", "predict", "decision_function", "predict_proba")
+        if hasattr(model, name)
+    ]
     for name in names:
         with suppress(ValueError):
             getattr(model, name)(X)

@@ -8,11 +8,12 @@ from typing import Any, Literal, NamedTuple
 from sklearn.utils.validation import check_is_fitted
 
 from tenfold.decisions.classifier import ClassSpecificClassifier
+from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.methods.base import TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
 
-Answer = Literal["class", "acceptance", "score", "projection"]
+Answer = Literal["class", "probability", "acceptance", "score", "projection"]
 
 
 class Member(NamedTuple):
@@ -27,13 +28,14 @@ def answer_of(model: Any) -> Answer:
 
     Parameters
     ----------
-    model : projector, verifier or bank
+    model : projector, verifier, bank or ProbabilisticLDA
         Fitted or not.
 
     Returns
     -------
-    {"class", "acceptance", "score", "projection"}
-        A bank names a class and scores all of them. A verifier accepts or rejects, and scores. A
+    {"class", "probability", "acceptance", "score", "projection"}
+        A bank names a class and scores all of them. `ProbabilisticLDA` names a class and gives
+        the probability of each. A verifier accepts or rejects, and scores. A
         class-specific projector scores. Any other projector only projects.
 
     Examples
@@ -45,6 +47,8 @@ def answer_of(model: Any) -> Answer:
     """
     if isinstance(model, ClassSpecificClassifier):
         return "class"
+    if isinstance(model, ProbabilisticLDA):
+        return "probability"
     if isinstance(model, ClassSpecificVerifier):
         return "acceptance"
     if isinstance(model, ClassSpecificProjector):
@@ -53,7 +57,8 @@ def answer_of(model: Any) -> Answer:
         return "projection"
     raise TypeError(
         f"{type(model).__name__} has no projections; pass a fitted projector, "
-        "ClassSpecificClassifier, ClassSpecificVerifier, or a search or pipeline over one"
+        "ClassSpecificClassifier, ClassSpecificVerifier, ProbabilisticLDA, or a search or pipeline "
+        "over one"
     )
 
 
@@ -79,9 +84,13 @@ def _applied(steps: list[Callable[[Any], Any]], X: Any) -> Any:
 
 
 def members_of(estimator: Any) -> list[Member]:
-    """The projectors of an estimator with their classes: one per class for a bank, else one."""
+    """The projectors of an estimator with their classes: one per class for a bank, else one.
+
+    `ProbabilisticLDA` has none where it works on all numbers of a sample.
+    """
     model, _ = unwrap(estimator)
-    answer_of(model)  # refuses what has no projectors
+    if answer_of(model) == "probability":  # or an error about what has no projectors
+        return [Member(None, projector) for projector in model.members_]
     return [Member(label_of(projector), projector) for projector in model.members_]
 
 

@@ -293,7 +293,7 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
         check_same_kind(labels, self.classes_)
         came = check.present_labels(labels, weight)
         classes = np.union1d(self.classes_, came)
-        self._log_priors(classes)  # or an error
+        parameters.check_priors(self.priors, classes)
         at = np.searchsorted(classes, self.classes_)
         learned: dict[str, Any] = {"classes_": classes}
         if hasattr(self, "moments_"):  # so that partial_fit goes on with all of them
@@ -302,8 +302,8 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
             so_far = replace(self._moments_so_far(), classes=numbers)
             learned["moments_"] = so_far + self.moments_of_batch(X, labels, weight, classes)
         Z = np.asarray(over_blocks(X, self.coordinates()))
-        known = KnownClasses(self.class_means_, self.class_count_, self.enrolled_)
-        known = known.placed(at, len(classes)).with_samples(Z, codes_of(X, labels, classes), weight)
+        known = self.known_classes().placed(at, len(classes))
+        known = known.with_samples(Z, codes_of(X, labels, classes), weight)
         learned |= {"class_means_": known.means, "class_count_": known.counts}
         self.__dict__.update(learned, enrolled_=known.enrolled)
         return self
@@ -345,9 +345,8 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
         ndarray of shape (n,)
             Labels.
         """
-        check_is_fitted(self, "directions_")
-        priors = self._log_priors(self.classes_)
-        return self._of_scores(X, partial(best_class, log_priors=priors, classes=self.classes_))
+        finish = partial(best_class, log_priors=self.log_priors(), classes=self.classes_)
+        return self._of_scores(X, finish)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of `predict_proba`, to full precision where a class is nearly certain.
@@ -362,9 +361,7 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
         ndarray of shape (n, C)
             At most 0.
         """
-        check_is_fitted(self, "directions_")
-        priors = self._log_priors(self.classes_)
-        return self._of_scores(X, partial(log_posteriors, log_priors=priors))
+        return self._of_scores(X, partial(log_posteriors, log_priors=self.log_priors()))
 
     def predict_proba(self, X: Any) -> Array:
         """The probability of every class, if the sample belongs to one of them.
@@ -381,9 +378,19 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
         """
         return np.exp(self.predict_log_proba(X))
 
+    def log_priors(self) -> Array:
+        """Logarithms of the prior probabilities of the classes."""
+        check_is_fitted(self, "directions_")
+        with np.errstate(divide="ignore"):
+            return np.log(parameters.check_priors(self.priors, self.classes_))
+
     def likelihood(self) -> ClassLikelihood:
         """What samples of a class, and of someone else, look like in the coordinates."""
         return ClassLikelihood(**{k: getattr(self, f"{k}_") for k in LIKELIHOOD})
+
+    def known_classes(self) -> KnownClasses:
+        """What is known of the classes, in the coordinates."""
+        return KnownClasses(self.class_means_, self.class_count_, self.enrolled_)
 
     def coordinates(self) -> Any:
         """What gives the coordinates of samples in memory, and can be sent to other processes."""
@@ -399,7 +406,7 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
             of_scores,
             coordinates=self.coordinates(),
             likelihood=self.likelihood(),
-            known=KnownClasses(self.class_means_, self.class_count_, self.enrolled_),
+            known=self.known_classes(),
             finish=finish,
         )
         return over_blocks(X, work)
@@ -451,7 +458,7 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
         usual: float = USUAL,
     ) -> dict[str, Any]:
         """The learned attributes, from moments in the coordinates of a basis about an origin."""
-        self._log_priors(classes)  # or an error
+        parameters.check_priors(self.priors, classes)
         whole = moments.without(None)
         whole.check_scatter()
         choice = chosen(moments) if self.shrinkage == "auto" and moments.n_folds > 1 else None
@@ -480,8 +487,3 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
             "shrinkage_": float(shrinkage),
             **{f"{name}_": getattr(likelihood, name) for name in LIKELIHOOD},
         }
-
-    def _log_priors(self, classes: Array) -> Array:
-        """Logarithms of the prior probabilities of the classes."""
-        with np.errstate(divide="ignore"):
-            return np.log(parameters.check_priors(self.priors, classes))

@@ -14,8 +14,10 @@ from typing import Any, get_origin, get_type_hints
 import numpy as np
 
 from tenfold.decisions.classifier import ClassSpecificClassifier
+from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.held_out import N_FOLDS
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.methods import ALL_METHODS
 from tenfold.methods.base import Labels, Shape, TensorProjector
@@ -30,8 +32,10 @@ def learned_kinds(method: type) -> dict[str, Any]:
     return {name: kind for name, kind in hints.items() if name.endswith("_") and name[0] != "_"}
 
 
-KNOWN = {M.__name__: M for M in (*ALL_METHODS, ClassSpecificClassifier, ClassSpecificVerifier)}
+DECISIONS = (ClassSpecificClassifier, ClassSpecificVerifier, ProbabilisticLDA)
+KNOWN = {M.__name__: M for M in (*ALL_METHODS, *DECISIONS)}
 LEARNED = {name: learned_kinds(method) for name, method in KNOWN.items()}
+OPTIONAL = {"moments_", "feature_names_in_"}
 CONTAINERS = {"list", "pairs", "array", "labels", "moments", "estimator"}
 
 
@@ -49,7 +53,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator
-        A fitted projector, `ClassSpecificClassifier` or `ClassSpecificVerifier`.
+        A fitted projector, `ClassSpecificClassifier`, `ClassSpecificVerifier` or
+        `ProbabilisticLDA`.
 
     Raises
     ------
@@ -190,7 +195,8 @@ def _check_kind(name: str, value: Any, kind: Any) -> None:
 def _check_learned(model: Any) -> None:
     """The learned attributes are all there, and their shapes agree."""
     _need(model, "sample_shape_", "n_features_in_", "classes_")
-    if not isinstance(getattr(model, "projector", model), TensorProjector):
+    gaussian, projector = isinstance(model, ProbabilisticLDA), getattr(model, "projector", model)
+    if not isinstance(projector, TensorProjector) and not (gaussian and projector is None):
         raise ValueError(f"its projector is {model.projector!r:.80}, not a projector")
     _agree("n_features_in_", model.n_features_in_, prod(model.sample_shape_))
     names = getattr(model, "feature_names_in_", None)
@@ -203,7 +209,9 @@ def _check_learned(model: Any) -> None:
         _check_moments(model)
     if isinstance(model, TensorProjector):
         _check_projector(model)
-    elif not hasattr(model, "moments_") or hasattr(model, "projectors_"):
+    elif gaussian and (hasattr(model, "directions_") or not hasattr(model, "moments_")):
+        _check_gaussian(model)
+    elif not gaussian and (hasattr(model, "projectors_") or not hasattr(model, "moments_")):
         _check_bank(model)
 
 
@@ -227,11 +235,16 @@ def _check_projector(model: TensorProjector) -> None:
 
 def _check_moments(model: Any) -> None:
     moments, size = model.moments_, model.n_features_in_
-    n = len(moments.classes)
-    _agree("moments_.classes", n, len(model.classes_))
+    n, n_classes = len(moments.classes), len(model.classes_)
+    if isinstance(model, ProbabilisticLDA):  # of every class in every fold
+        n_folds = N_FOLDS if n != n_classes else 1
+        _agree("moments_.classes", moments.classes.tolist(), [*range(n_folds * n_classes)])
+    else:
+        _agree("moments_.classes", n, n_classes)
     _agree("moments_.counts", moments.counts.shape, (n,))
     _agree("moments_.scatters", moments.scatters.shape, (n, size, size))
-    flat = getattr(model, "projector", model).flattens
+    flat = getattr(getattr(model, "projector", model), "flattens", False)
+    flat = flat and not isinstance(model, ProbabilisticLDA)  # its folds are of samples as they are
     _agree("moments_.means", moments.means.shape, (n, size) if flat else (n, *model.sample_shape_))
 
 
@@ -244,6 +257,29 @@ def _check_bank(bank: ClassSpecificClassifier) -> None:
     _agree("spreads_", bank.spreads_.shape, (n,))
     if not (bank.spreads_ > 0).all():
         raise ValueError("its spreads_ are not all positive")
+
+
+def _check_gaussian(model: ProbabilisticLDA) -> None:
+    _need(model, *(name for name in LEARNED["ProbabilisticLDA"] if name not in OPTIONAL))
+    inside, size = model.projector_, model.n_features_in_
+    if (inside is None) != (model.projector is None) or not (
+        inside is None or isinstance(inside, TensorProjector)
+    ):
+        raise ValueError(f"its projector_ is {inside!r:.80}, which is not what it learned")
+    if inside is not None:
+        _need(inside, "sample_shape_", "projections_")
+        _agree("projector_", inside.sample_shape_, model.sample_shape_)
+        size = prod(inside.ranks_)
+    n, d = len(model.classes_), model.directions_.shape[-1:]
+    shapes = {"mean_": (size,), "directions_": (size, *d), "class_means_": (n, *d)}
+    shapes |= {"class_count_": (n,), "enrolled_": (n,)}
+    shapes |= dict.fromkeys(("between_", "spread_", "within_", "noise_"), d)
+    for name, shape in shapes.items():
+        _agree(name, getattr(model, name).shape, shape)
+    least = (model.between_, model.spread_, model.class_count_, model.gain_, model.tails_)
+    above = (model.within_, model.noise_, model.temperature_)
+    if not all(np.all(v >= 0) for v in least) or not all(np.all(v > 0) for v in above):
+        raise ValueError("its variances, counts or temperature are not positive")
 
 
 def _check_verifier(verifier: ClassSpecificVerifier) -> None:

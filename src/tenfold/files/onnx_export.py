@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tenfold.decisions.classifier import ClassSpecificClassifier
 from tenfold.decisions.members import known_classes
+from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
 from tenfold.methods.base import TensorProjector
@@ -35,13 +36,15 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str], *, precision: str = "d
       ``scores`` of shape (n,), what `decision_function` gives;
     - of a `ClassSpecificVerifier` ``scores``, minus the distances, and ``accepted``, booleans
       that say which reach the threshold, of shape (n,);
-    - of a `ClassSpecificClassifier` ``distances`` of shape (n, C) and ``label`` of shape (n,).
+    - of a `ClassSpecificClassifier` ``distances`` of shape (n, C) and ``label`` of shape (n,);
+    - of a `ProbabilisticLDA` ``scores`` and ``probabilities`` of shape (n, C), and ``label``.
+      Scores have a column per class for two classes, too.
 
     The metadata of the graph say method, classes and sample shape, as JSON.
 
     Parameters
     ----------
-    estimator : projector, ClassSpecificVerifier or ClassSpecificClassifier
+    estimator : projector, ClassSpecificVerifier, ClassSpecificClassifier or ProbabilisticLDA
         The fitted model. It is not changed.
     path : path-like
         Where to, such as "s7.onnx"; written whole or not at all.
@@ -84,13 +87,17 @@ def _draw(graph: _Graph, estimator: Any) -> None:
     elif isinstance(estimator, ClassSpecificVerifier):
         check_is_fitted(estimator, "projector_")
         _verifier(graph, estimator)
+    elif isinstance(estimator, ProbabilisticLDA):
+        check_is_fitted(estimator, "directions_")
+        _gaussian(graph, estimator)
     elif isinstance(estimator, TensorProjector):
         check_is_fitted(estimator, "projections_")
         _projector(graph, estimator)
     else:
         raise TypeError(
             f"{type(estimator).__name__} has no ONNX form; expected a projector, "
-            "ClassSpecificVerifier or ClassSpecificClassifier (of a search its best_estimator_)"
+            "ClassSpecificVerifier, ClassSpecificClassifier or ProbabilisticLDA (of a search its "
+            "best_estimator_)"
         )
 
 
@@ -110,8 +117,8 @@ def _onnx() -> Any:
 def _told(estimator: Any) -> dict[str, Any]:
     """What the metadata say, beside the shape."""
     told = {"tenfold": version("tenfold"), "classes": known_classes(estimator).tolist()}
-    alone = [] if isinstance(estimator, ClassSpecificClassifier) else estimator.members_
-    for projector in alone:
+    all_classes = isinstance(estimator, ClassSpecificClassifier | ProbabilisticLDA)
+    for projector in [] if all_classes else estimator.members_:
         if isinstance(projector, ClassSpecificProjector):
             told["positive"] = np.asarray(projector.positive_label_).tolist()
     if isinstance(estimator, ClassSpecificVerifier):
@@ -119,7 +126,7 @@ def _told(estimator: Any) -> dict[str, Any]:
     return told
 
 
-# ── The three kinds of models ───────────────────────────────────────────────────────────────────
+# ── The four kinds of models ────────────────────────────────────────────────────────────────────
 
 
 def _projector(graph: _Graph, projector: TensorProjector) -> None:
@@ -150,12 +157,52 @@ def _bank(graph: _Graph, bank: ClassSpecificClassifier) -> None:
     if bank.normalise:
         spreads = bank.other_spreads_ if bank.normalise == "others" else bank.spreads_
         distances = graph.node("Div", [distances, graph.numbers(spreads)])
-    nearest = graph.node("ArgMin", [distances], axis=1, keepdims=0)  # the first of equals
-    classes = bank.classes_
-    classes = classes.astype(object) if classes.dtype.kind == "U" else classes
-    label = graph.node("Gather", [graph.constant(classes), nearest])
-    graph.output("distances", distances, (len(classes),))
-    graph.output("label", label, dtype=classes.dtype)
+    graph.output("distances", distances, (len(bank.classes_),))
+    graph.label(bank.classes_, graph.node("ArgMin", [distances], axis=1, keepdims=0))
+
+
+def _gaussian(graph: _Graph, model: ProbabilisticLDA) -> None:
+    """The scores of `ClassLikelihood`, and what follows from them."""
+    Y, inside = graph.samples, model.projector_
+    if inside is not None:
+        Y = graph.projected(inside, inside.centre())
+    Y = graph.about(graph.node("Flatten", [Y], axis=1), model.mean_)
+    Z = graph.node("MatMul", [Y, graph.numbers(model.directions_)])
+    scores = _log_ratios(graph, Z, model)
+    n_classes = len(model.classes_)
+    evidence = graph.node("Add", [scores, graph.numbers(model.log_priors())])
+    graph.output("scores", scores, (n_classes,))
+    graph.output("probabilities", graph.node("Softmax", [evidence], axis=1), (n_classes,))
+    graph.label(model.classes_, graph.node("ArgMax", [evidence], axis=1, keepdims=0))
+
+
+def _log_ratios(graph: _Graph, Z: str, model: ProbabilisticLDA) -> str:
+    likelihood, known = model.likelihood(), model.known_classes()
+    a, v, stranger = likelihood.expected(known)
+    size, gain, tails = (a**2 / v).sum(axis=1), likelihood.gain, likelihood.tails
+    more = 1 + gain * size
+    constant = 0.5 * (np.log(stranger / v).sum(axis=1) - np.log(more))
+    constant = np.where(known.counts > 0, constant, -np.inf) / likelihood.temperature
+    squared = graph.node("Mul", [Z, Z])
+    missed = graph.node("Sub", [graph.times(Z, (a / v).T), graph.numbers(size)])  # x.a - a.a
+    own = graph.node("Sub", [graph.times(squared, (1 / v).T), graph.numbers(size)])
+    own = graph.node("Sub", [own, graph.node("Mul", [missed, graph.numbers(2.0)])])
+    if gain > 0:
+        along = graph.node("Mul", [graph.node("Mul", [missed, missed]), graph.numbers(gain / more)])
+        own = graph.node("Sub", [own, along])
+    own = graph.node("Max", [own, graph.numbers(0.0)])
+    other = graph.times(squared, 1 / stranger[:, None])
+    power = 0.5
+    if tails > 0:
+        power = 0.5 * (1 / tails + len(stranger))
+        own, other = (
+            graph.node("Log", [graph.node("Add", [one, graph.numbers(1 / tails)])])
+            for one in (own, other)
+        )
+    ratio = graph.node(
+        "Mul", [graph.node("Sub", [other, own]), graph.numbers(power / likelihood.temperature)]
+    )
+    return graph.node("Add", [ratio, graph.numbers(constant)])
 
 
 # ── Building a graph ────────────────────────────────────────────────────────────────────────────
@@ -206,13 +253,7 @@ class _Graph:
 
     def projected(self, projector: TensorProjector, centre: Array | None) -> str:
         """Samples about a centre, projected (eq. 6), as (n, r_1, ..., r_K)."""
-        X = self.samples
-        if centre is not None:
-            near = centre.astype(self.dtype)
-            X = self.node("Sub", [X, self.numbers(near)])
-            # What a float32 mean lacks, so that data far from zero lose no digits.
-            if (near != centre).any():
-                X = self.node("Sub", [X, self.numbers(centre - near)])
+        X = self.samples if centre is None else self.about(self.samples, centre)
         if projector.flattens:
             X = self.node("Flatten", [X], axis=1)
         n_modes = len(projector.projections_)
@@ -221,6 +262,25 @@ class _Graph:
             X = self.node("Transpose", [X], perm=turn) if n_modes > 1 else X
             X = self.node("MatMul", [X, self.numbers(W)])
         return X
+
+    def about(self, X: str, centre: Array) -> str:
+        """Samples minus a centre."""
+        near = centre.astype(self.dtype)
+        X = self.node("Sub", [X, self.numbers(near)])
+        if (near == centre).all():
+            return X
+        # What a float32 mean lacks, so that data far from zero lose no digits.
+        return self.node("Sub", [X, self.numbers(centre - near)])
+
+    def times(self, X: str, matrix: Array) -> str:
+        """Samples times a matrix."""
+        return self.node("MatMul", [X, self.numbers(matrix)])
+
+    def label(self, classes: Array, place: str) -> None:
+        """Let the labels with these places leave the graph; of equals the first was taken."""
+        classes = classes.astype(object) if classes.dtype.kind == "U" else classes
+        label = self.node("Gather", [self.constant(classes), place])
+        self.output("label", label, dtype=classes.dtype)
 
     def distance(self, projector: ClassSpecificProjector) -> str:
         """Distance to the positive mean in the subspace, as (n, 1)."""

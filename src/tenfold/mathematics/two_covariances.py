@@ -24,7 +24,7 @@ References: S. Ioffe, "Probabilistic linear discriminant analysis", ECCV 2006; S
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -185,17 +185,36 @@ class ClassLikelihood:
         one = np.ones_like(phi)
         return cls(phi, one, one, one)
 
-    def factor(self, n: float) -> Array:
+    def factor(self, n: Any, spread: Array | None = None) -> Array:
         """What a class mean of n samples is multiplied by."""
-        below = self.between + self.spread / n
-        return np.divide(self.between, below, out=np.zeros_like(below), where=self.between > 0)
+        spread = self.spread if spread is None else spread
+        top = n * self.between
+        below = top + spread
+        return np.asarray(np.divide(top, below, out=np.zeros_like(below), where=below > 0))
 
-    def variance(self, n: float) -> Array:
+    def variance(self, n: Any, spread: Array | None = None) -> Array:
         """The variance of a new sample of a class with n samples.
 
         A sum, not a difference: exact however large the variance of the class means is.
         """
-        return np.asarray(self.within + self.factor(n) * self.spread / n)
+        spread = self.spread if spread is None else spread
+        below = n * self.between + spread
+        unsure = np.divide(spread, below, out=np.zeros_like(below), where=below > 0)
+        return np.asarray(self.within + self.between * unsure)
+
+    def expected(self, known: KnownClasses) -> tuple[Array, Array, Array]:
+        """Mean and variance (C, d) of new samples of classes, and variance (d,) of strangers.
+
+        The means of classes that were enrolled miss the true ones by noise alone.
+        """
+        n, late = known.counts[:, None], known.enrolled[:, None] > 0
+        spread = np.where(late, self.within, self.spread)
+        a, v = known.means * self.factor(n, spread), self.variance(n, spread)
+        stranger = self.between + self.within
+        if not np.all(self.noise == 1):  # equal noise in all coordinates, as large as all together
+            v = np.exp(np.mean(np.log(v / self.noise), axis=1, keepdims=True)) + np.zeros_like(v)
+            stranger = stranger / self.noise
+        return a, v, stranger
 
     def scores(self, X: Array, known: KnownClasses) -> Array:
         """Log likelihood ratios of "this class" against "someone else".
@@ -205,42 +224,26 @@ class ClassLikelihood:
         X : ndarray of shape (n, d)
             Samples in these coordinates.
         known : KnownClasses
-            C classes in these coordinates. The means of those that were enrolled miss the true
-            ones by noise alone. A class without samples scores minus infinity.
+            C classes in these coordinates. A class without samples scores minus infinity.
 
         Returns
         -------
         ndarray of shape (n, C)
             Divided by the temperature.
         """
-        result = np.full((len(X), len(known.means)), -np.inf)
-        for n, late in np.unique(np.stack([known.counts, known.enrolled > 0]), axis=1).T:
-            own = self._enrolling() if late else self
-            chosen = (known.counts == n) & ((known.enrolled > 0) == late)
-            if n > 0:
-                result[:, chosen] = own._scores(X, known.means[chosen], float(n))
-        return result / self.temperature
-
-    def _enrolling(self) -> ClassLikelihood:
-        return replace(self, spread=self.within)
-
-    def _scores(self, X: Array, means: Array, n: float) -> Array:
-        a, v = means * self.factor(n), self.variance(n)
-        stranger = self.between + self.within
-        if not np.all(self.noise == 1):  # equal noise in all coordinates, as large as all together
-            v = np.full_like(v, np.exp(np.mean(np.log(v / self.noise))))
-            stranger = stranger / self.noise
+        a, v, stranger = self.expected(known)
         size, overlap = (a**2 / v).sum(axis=1), X @ (a / v).T
-        squares = (X**2 / v).sum(axis=1)[:, None] - 2 * overlap + size
+        squares = X**2 @ (1 / v).T - 2 * overlap + size
         more = 1 + self.gain * size
         squares = np.maximum(squares - self.gain * (overlap - size) ** 2 / more, 0.0)
         of_stranger = (X**2 / stranger).sum(axis=1)[:, None]
-        constant = 0.5 * np.log(stranger / v).sum() - 0.5 * np.log(more)
+        constant = 0.5 * np.log(stranger / v).sum(axis=1) - 0.5 * np.log(more)
+        constant = np.where(known.counts > 0, constant, -np.inf)
         if self.tails == 0:
-            return np.asarray(constant - 0.5 * (squares - of_stranger))
+            return np.asarray(constant - 0.5 * (squares - of_stranger)) / self.temperature
         power = 0.5 * (1 / self.tails + X.shape[1])
         heavier = np.log1p(squares * self.tails) - np.log1p(of_stranger * self.tails)
-        return np.asarray(constant - power * heavier)
+        return np.asarray(constant - power * heavier) / self.temperature
 
 
 def log_posteriors(scores: Array, log_priors: Array | float = 0.0) -> Array:

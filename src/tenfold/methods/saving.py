@@ -202,12 +202,13 @@ def summary(estimator: Any) -> dict[str, Any]:
         Method, shape, number of classes, rounds, convergence, last objective, class counts.
     """
     learned = estimator.members_ if is_learned(estimator) else []
+    projector = getattr(estimator, "projector", estimator)
     objectives = [float(member.objective_[-1]) for member in learned]
     one = learned[0] if learned else estimator  # `classes_` of a verifier are its answers
     counts = getattr(one, "class_count_", None)
     return {
         "method": type(estimator).__name__,
-        "projector": type(getattr(estimator, "projector", estimator)).__name__,
+        "projector": None if projector is None else type(projector).__name__,
         "sample_shape": list(estimator.sample_shape_),
         "n_classes": len(one.classes_),
         "ranks": [list(member.ranks_) for member in learned],
