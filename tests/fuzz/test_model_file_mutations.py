@@ -25,9 +25,10 @@ def test_a_damaged_file_gives_the_same_model_or_an_error(n, tmp_path):
     found = outcomes(n, "damaged", tmp_path)
     assert found["same"] + found["refused"] == n
     assert found["refused"] > 0.85 * n
-    # Only a file that says the same with other spacing may load.
-    allowed = {"slowest_seconds", "extra_megabytes", "same", "refused"}
+    # Only a file that says the same with other spacing may load, or with equal arrays exchanged.
+    allowed = {"slowest_seconds", "extra_megabytes", "same", "refused", "exchange_arrays"}
     assert found.keys() - allowed == {"write_the_same_differently"}
+    assert found.get("exchange_arrays", 0) < 0.01 * n
 
 
 @pytest.mark.parametrize("n", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])

@@ -80,7 +80,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     except RecursionError as error:
         raise ModelFileError(f"cannot load {path}: its model is nested too deep") from error
     except (ValueError, TypeError) as error:
-        raise ModelFileError(f"cannot load {path}: {error}") from error
+        raise ModelFileError(f"cannot load {path}: {error!s:.600}") from error
 
 
 class _Unpacker:
@@ -249,7 +249,13 @@ def _check_moments(model: Any) -> None:
 
 
 def _check_bank(bank: ClassSpecificClassifier) -> None:
-    _need(bank, "projectors_", "spreads_", "other_spreads_")
+    if bank.normalise is True:  # in files of format 1.0: what is called "own" today
+        bank.normalise = "own"
+    bank.check_parameters()
+    _need(bank, "projectors_", "spreads_")
+    if bank.normalise == "others":
+        _need(bank, "other_spreads_")
+        _agree("other_spreads_", bank.other_spreads_.shape, (len(bank.classes_),))
     n = len(bank.classes_)
     members = [m for m in bank.projectors_ if isinstance(m, ClassSpecificProjector)]
     fitted = [m for m in members if getattr(m, "sample_shape_", None) == bank.sample_shape_]
