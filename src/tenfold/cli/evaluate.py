@@ -25,8 +25,9 @@ def evaluate(
 ) -> Outcome:
     """Measure a model on labelled samples.
 
-    Average precision, area under the ROC curve, equal error rate and the confusion of decisions.
-    Use samples that the model was not fitted on; on the others figures are too good.
+    Average precision, area under the ROC curve, equal error rate and the confusion of decisions;
+    of plda, by its probabilities, also how far these are from what happens. Use samples that the
+    model was not fitted on; on the others figures are too good.
 
     Example: tenfold evaluate s7.safetensors faces
     """
@@ -56,7 +57,9 @@ def _shown(facts: dict[str, Any]) -> list[Table | str]:
     columns = ["class", "samples", "average precision", "ROC AUC", "equal error rate"]
     shown: list[Table | str] = [Table(f"{facts['samples']} samples; in %", columns, rows)]
     if "accuracy" in facts:
-        shown.append(f"accuracy {100 * facts['accuracy']:.1f} %")
+        error = facts.get("calibration_error")
+        held = "" if error is None else f"; expected calibration error {100 * error:.1f} %"
+        shown.append(f"accuracy {100 * facts['accuracy']:.1f} %{held}")
     if "threshold" in facts:
         shown.append(
             f"threshold {facts['threshold']:.4g}: {100 * facts['false_accept_rate']:.1f} % false "

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tenfold.cli.errors import BadInput
 from tenfold.cli.method_options import (
+    GAUSSIAN,
     MethodOptions,
+    fit_names,
     flat_parameters,
+    gaussian_of,
     method_named,
     method_names,
     mode_count,
@@ -31,14 +34,23 @@ def fit(
         Path, option("-o", "--output", metavar="FILE", text="The model, .safetensors.")
     ],
     method: Annotated[
-        str,
+        str | None,
         option(
             "--method",
             metavar="NAME",
-            text=", ".join(method_names()) + ".",
+            text=", ".join(fit_names()) + "; plda, or mcsda with --positive.",
+            autocompletion=fit_names,
+        ),
+    ] = None,
+    projector: Annotated[
+        str | None,
+        option(
+            "--projector",
+            metavar="NAME",
+            text="Subspace for plda to work in; mpca.",
             autocompletion=method_names,
         ),
-    ] = "mcsda",
+    ] = None,
     positive: Annotated[
         str | None, option("--positive", metavar="CLASS", text="The class to tell from the rest.")
     ] = None,
@@ -52,15 +64,24 @@ def fit(
 ) -> Outcome:
     """Learn a model and write it to a file.
 
-    With --positive a verifier, which accepts or rejects samples; without, a bank of one subspace
-    per class, which names the class. Methods except mcsda and csda learn a single subspace.
+    With --positive a verifier, which accepts or rejects samples. Without, Gaussian classes (plda),
+    which name the class and give probabilities; --method mcsda or csda makes a bank of one
+    subspace per class instead, and the other methods learn a single subspace.
 
     Example: tenfold fit faces --ranks 3,3 --positive s7 -o s7.safetensors
     """
     output_file(output, ".safetensors", inputs=(data,))
     require("a model file", "files", "safetensors")
     samples = data_options.load(data)
-    estimator = _estimator(method, method_options, samples, positive, false_accept_rate, cv)
+    name = (method or (GAUSSIAN if positive is None else "mcsda")).lower()
+    if positive is None and false_accept_rate is not None:
+        raise BadInput("--false-accept-rate sets the threshold of one class; add --positive CLASS")
+    if name == GAUSSIAN:
+        estimator = _gaussian(method_options, samples, positive, projector)
+    elif projector is not None:
+        raise BadInput(f"--projector is for --method plda; {name} is a projector itself")
+    else:
+        estimator = _estimator(name, method_options, samples, positive, false_accept_rate, cv)
     start = time.perf_counter()
     search = None
     if method_options.searches:
@@ -77,6 +98,21 @@ def fit(
         facts["search"] = {"measure": search.metric, "tried": tried}
     estimator.save(output)
     return Outcome({"model": output, **facts}, _shown(output, facts))
+
+
+def _gaussian(
+    options: MethodOptions, data: TensorDataset, positive: str | None, projector: str | None
+) -> Any:
+    """`ProbabilisticLDA`, not fitted."""
+    if positive is not None:
+        raise BadInput(
+            "plda knows all classes; leave out --positive, or choose --method mcsda or csda"
+        )
+    if data.y is None:
+        raise BadInput(
+            "plda needs labels; leave out --no-labels, or pass --labels; --method mpca needs none"
+        )
+    return gaussian_of(options, projector, data.sample_shape)
 
 
 def _estimator(
@@ -99,8 +135,6 @@ def _estimator(
     if data.y is None and (projector.needs_labels or options.searches):
         who = method.__name__ if projector.needs_labels else "--ranks auto, to compare ranks,"
         raise BadInput(f"{who} needs labels; leave out --no-labels, or pass --labels")
-    if positive is None and false_accept_rate is not None:
-        raise BadInput("--false-accept-rate sets the threshold of one class; add --positive CLASS")
     if method not in CLASS_SPECIFIC_METHODS:
         if positive is not None:
             raise BadInput(
@@ -122,15 +156,19 @@ def _facts(model: Any, data: TensorDataset, seconds: float) -> dict[str, Any]:
     ranks = sorted({member.ranks_ for member in members})
     facts = {
         "kind": type(model).__name__,
-        "method": type(members[0]).__name__,
+        "method": type((*members, model)[0]).__name__,
         "samples": len(data),
         "sample_shape": data.sample_shape,
         "classes": len(data.classes) if data.y is not None else None,
         "ranks": ranks[0] if len(ranks) == 1 else ranks,
-        "rounds": max(member.n_iter_ for member in members),
+        "rounds": max((member.n_iter_ for member in members), default=0),
         "converged": all(member.converged_ for member in members),
         "seconds": seconds,
     }
+    if answer_of(model) == "probability":
+        names = ("shrinkage_", "gain_", "tails_", "temperature_")
+        facts |= {"coordinates": len(model.between_)}
+        facts |= {name.rstrip("_"): getattr(model, name) for name in names}
     if answer_of(model) == "acceptance":
         facts |= {"positive": model.positive, "threshold": model.threshold_}
         facts |= {"held_out": model.error_rates_, "promised_rate": model.promised_rate_}
@@ -143,16 +181,30 @@ def _shown(output: Path, facts: dict[str, Any]) -> list[Table | str]:
         "ClassSpecificClassifier": (f"bank of {facts['classes']} {facts['method']} models", True),
     }.get(facts["kind"], (f"{facts['method']} subspace", False))
     each = facts["ranks"] if isinstance(facts["ranks"], list) else [facts["ranks"]]
+    if facts["kind"] == "ProbabilisticLDA":
+        inside = f" in a subspace of {facts['method']}" if facts["ranks"] else ""
+        what, then = f"Gaussian models of {facts['classes']} classes{inside}", True
+        each = [*each, (facts["coordinates"],)]
     lines: list[Table | str] = [
-        f"{what}: {times(facts['sample_shape'])} -> {' or '.join(map(times, each))}, "
+        f"{what}: {times(facts['sample_shape'])} -> {_joined(facts, each)}, "
         f"{facts['samples']} samples, {facts['seconds']:.1f} s"
     ]
     if "search" in facts:
         rows = [[times(one["ranks"]), percent(one["score"])] for one in facts["search"]["tried"]]
         lines.append(Table("", ["ranks", f"{facts['search']['measure']} (%)"], rows))
+    if "temperature" in facts:
+        lines.append(
+            f"shrinkage {facts['shrinkage']:.3g}, temperature {facts['temperature']:.3g}, by "
+            "held-out samples unless --shrinkage is a number"
+        )
     if "held_out" in facts:
         rates = {name.replace("_", " "): rate for name, rate in facts["held_out"].items()}
         shown = ", ".join(f"{100 * rate:.1f} % {name}" for name, rate in rates.items())
         lines.append(f"threshold {facts['threshold']:.4g}; on held-out samples {shown}")
     following = f"evaluate {output} DATA" if then else f"inspect {output}"
     return [*lines, f"wrote {output}; next: tenfold {following}"]
+
+
+def _joined(facts: dict[str, Any], each: list[Any]) -> str:
+    between = " -> " if facts["kind"] == "ProbabilisticLDA" else " or "
+    return between.join(map(times, each))

@@ -63,8 +63,10 @@ def _table(facts: dict[str, Any]) -> Table:
         ["samples", times(summary["sample_shape"])],
         ["ranks", ", ".join(map(times, ranks[:5]))],
         ["classes", _classes(facts["classes"])],
-        ["converged", f"{converged} in {max(summary['n_iter'])} rounds"],
+        ["converged", f"{converged} in {max(summary['n_iter'], default=0)} rounds"],
     ]
+    if not ranks:  # without a subspace
+        rows = [row for row in rows if row[0] not in ("ranks", "converged")]
     if facts["threshold"] is not None:
         rates = ", ".join(f"{k.replace('_', ' ')} {v:.3f}" for k, v in facts["error_rates"].items())
         rows.append(["threshold", f"{facts['threshold']:.6g} ({rates} held out)"])

@@ -12,6 +12,13 @@ from tenfold.cli.errors import BadInput
 from tenfold.cli.options import option
 from tenfold.cli.values import assignments, number_or, ridge_value, whole_numbers
 
+GAUSSIAN = "plda"
+
+
+def fit_names() -> list[str]:
+    """What can be fitted: `ProbabilisticLDA`, and every method."""
+    return [GAUSSIAN, *method_names()]
+
 
 def method_names() -> list[str]:
     """The names of all methods, read from the list of `tenfold.methods` without importing it."""
@@ -78,7 +85,27 @@ def method_named(name: str) -> Any:
     for method in ALL_METHODS:
         if method.__name__.lower() == name.lower():
             return method
-    raise BadInput(f"there is no method {name!r}; choose one of {', '.join(method_names())}")
+    raise BadInput(f"there is no method {name!r}; choose one of {', '.join(fit_names())}")
+
+
+def gaussian_of(options: MethodOptions, projector: str | None, shape: tuple[int, ...]) -> Any:
+    """`ProbabilisticLDA` as the options ask for it; ranks without a projector mean MPCA."""
+    from tenfold.decisions.probabilistic import ProbabilisticLDA
+
+    given = options.parameters()
+    own = {name: given.pop(name) for name in ("shrinkage", "priors") if name in given}
+    if projector is None and (options.ranks is not None or "sample_shape" in given):
+        projector = "mpca"
+    if projector is None and given:
+        raise BadInput(
+            f"plda has no parameter {next(iter(given))!r} to set; it has priors, shrinkage and, "
+            "with --projector NAME, those of the projector"
+        )
+    if projector is None:
+        return ProbabilisticLDA(**own)
+    method = method_named(projector)
+    n_modes = mode_count(given, shape)
+    return ProbabilisticLDA(projector_of(method, flat_parameters(method, given, n_modes)), **own)
 
 
 def projector_of(method: Any, parameters: dict[str, Any]) -> Any:

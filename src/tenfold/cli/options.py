@@ -158,7 +158,7 @@ def scoring_model(path: Path) -> Any:
     if answer_of(model) == "projection":
         raise BadInput(
             f"{path} holds a {type(model).__name__} subspace, which gives no scores; fit with "
-            "--method mcsda or csda, or use tenfold.load and transform in Python"
+            "--method plda, mcsda or csda, or use tenfold.load and transform in Python"
         )
     return model
 

@@ -36,7 +36,7 @@ def score(
 
     A model of one class (a verifier) gives one score per sample and whether it is accepted. A model
     of all classes (a bank) gives a score per class, minus the distance from its mean in units of
-    its spread, and the class with the highest.
+    its spread, and the class with the highest. plda gives a probability per class.
 
     Example: tenfold score s7.safetensors faces -o scores.csv
     """

@@ -62,6 +62,11 @@ def answer_of(model: Any) -> Answer:
     )
 
 
+def names_classes(model: Any) -> bool:
+    """Whether a model says of which class a sample is, and has a score for each of them."""
+    return answer_of(model) in ("class", "probability")
+
+
 def unwrap(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
     """The model inside a search or pipeline, and what is done to samples before they reach it."""
     steps = []

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import average_precision_score, confusion_matrix, roc_auc_score, roc_curve
 
-from tenfold.decisions.members import Answer, answer_of, known_classes, unwrap
+from tenfold.decisions.calibration import Reliability, reliability
+from tenfold.decisions.members import Answer, answer_of, known_classes, names_classes, unwrap
+from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.scores import ClassScores, class_scores, decisions_of, labels_like
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
@@ -86,14 +88,15 @@ class Evaluation:
 
     Parameters
     ----------
-    model : bank, verifier or class-specific projector
+    model : bank, ProbabilisticLDA, verifier or class-specific projector
         The model.
     y : ndarray of shape (n,)
         The labels, in the type of the model's classes.
     classes : list of ClassMetrics
-        One per class of a bank, else one.
+        One per class of a model that names classes, else one. Scores of `ProbabilisticLDA` are
+        logarithms of probabilities.
     decisions : ndarray of shape (n,) or None
-        What a bank decides; None for other models.
+        The classes that were named; None for models of one class.
     """
 
     model: Any
@@ -123,7 +126,7 @@ class Evaluation:
 
     @property
     def accuracy(self) -> float:
-        """Share of right decisions of a bank; a label that it does not know counts as wrong."""
+        """Share of right decisions; a label that the model does not know counts as wrong."""
         return float(np.mean(self.decisions == self.y))
 
     @cached_property
@@ -134,6 +137,13 @@ class Evaluation:
         if not known.any():
             self._refuse()
         return known
+
+    @cached_property
+    def reliability(self) -> Reliability:
+        """How sure `ProbabilisticLDA` was of samples of its classes, and how often it was right."""
+        sure = np.exp(np.max([one.scores for one in self.classes], axis=0))
+        right = np.asarray(self.decisions == self.y)
+        return reliability(sure[self.is_known], right[self.is_known])
 
     def as_dict(self) -> dict[str, Any]:
         """All figures by name: per class, their means, and the confusion of decisions."""
@@ -147,8 +157,10 @@ class Evaluation:
                 for one in self.classes
             ],
         }
-        if self.answer == "class":
+        if names_classes(self.model):
             facts |= {"accuracy": self.accuracy, "confusion": self._confusion()}
+            if self.answer == "probability":
+                facts["calibration_error"] = self.reliability.error
         elif self.answer == "acceptance":
             (one,) = self.classes
             facts |= {
@@ -193,7 +205,8 @@ def evaluate(estimator: Any, X: Any, y: Any) -> Evaluation:
     Parameters
     ----------
     estimator : fitted estimator
-        A class-specific projector, a verifier or a bank, or a search or pipeline over one.
+        A class-specific projector, a verifier, a bank or `ProbabilisticLDA`, or a search or
+        pipeline over one.
     X : array-like or store of shape (n, I_1, ..., I_K)
         The samples.
     y : array-like of shape (n,)
@@ -218,7 +231,7 @@ def evaluate(estimator: Any, X: Any, y: Any) -> Evaluation:
     y = labels_like(y, known_classes(model))
     found = class_scores(estimator, X, y)
     decisions = None
-    if answer_of(model) == "class":
+    if names_classes(model):
         scores = np.stack([one.scores for one in found], axis=1)
         decisions = decisions_of(model, X, scores, estimator.predict)
     return Evaluation(model, y, [class_metrics(one) for one in found], decisions)
@@ -305,7 +318,8 @@ def mean_average_precision(model: Any, X: Any, y: Any, sample_weight: Any = None
     """Average precision of the scores of every class at finding its class, averaged over classes.
 
     With ``ClassSpecificClassifier(normalise=False)`` the model of each class ranks all samples on
-    its own, as the paper evaluates face verification. Otherwise classes compete for a sample.
+    its own, as the paper evaluates face verification. Otherwise classes compete for a sample:
+    `ProbabilisticLDA` ranks samples by `predict_log_proba`, not by the ratio against a stranger.
 
     Parameters
     ----------
@@ -333,7 +347,9 @@ def mean_average_precision(model: Any, X: Any, y: Any, sample_weight: Any = None
     >>> search.fit(X, y).best_params_
     {'projector__ranks': (5, 5)}
     """
-    scores = np.asarray(model.decision_function(X))
+    gaussian = isinstance(unwrap(model)[0], ProbabilisticLDA)
+    scores = np.asarray((model.predict_log_proba if gaussian else model.decision_function)(X))
+    scores = np.maximum(scores, np.finfo(float).min)  # a class of probability 0 has a place, too
     scores = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
     y = check.check_labels(model, scores, y)
     check_same_kind(y, model.classes_)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tenfold.decisions.members import answer_of, label_of, unwrap
+from tenfold.decisions.members import answer_of, label_of, names_classes, unwrap
 from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array
 
@@ -29,7 +29,8 @@ def class_scores(estimator: Any, X: Any, y: Any) -> list[ClassScores]:
     Parameters
     ----------
     estimator : fitted estimator
-        A class-specific projector, a verifier or a bank, or a search or pipeline over one.
+        A class-specific projector, a verifier, a bank or `ProbabilisticLDA`, or a search or
+        pipeline over one.
     X : array-like or store of shape (n, I_1, ..., I_K)
         The samples; what does not fit into memory is read in blocks.
     y : array-like of shape (n,)
@@ -38,13 +39,14 @@ def class_scores(estimator: Any, X: Any, y: Any) -> list[ClassScores]:
     Returns
     -------
     list of ClassScores
-        One per class of a bank, else one.
+        One per class of a bank, else one. Those of `ProbabilisticLDA` are the logarithms of
+        probabilities, as the classes that it knows compete for a sample here.
     """
     model, prepare = unwrap(estimator)
     _check_scores(model)
     y = np.asarray(y)
     scores = in_blocks(lambda block: scores_of(model, prepare(block)), X)
-    if answer_of(model) == "class":
+    if names_classes(model):
         return [ClassScores(c, scores[:, i], y == c, None) for i, c in enumerate(model.classes_)]
     label = label_of(model.members_[0])
     threshold = model.threshold_ if answer_of(model) == "acceptance" else None
@@ -56,7 +58,7 @@ def scores_and_decisions(model: Any, X: Any) -> dict[str, Array]:
 
     Parameters
     ----------
-    model : bank, verifier or class-specific projector
+    model : bank, ProbabilisticLDA, verifier or class-specific projector
         Fitted.
     X : array-like or store of shape (n, I_1, ..., I_K)
         The samples.
@@ -65,9 +67,15 @@ def scores_and_decisions(model: Any, X: Any) -> dict[str, Array]:
     -------
     dict of str to ndarray of shape (n,)
         ``score``, minus the distance from the mean of the class, and ``accepted`` of a verifier
-        where it reaches the threshold; of a bank ``decision`` and one score per class.
+        where it reaches the threshold; of a bank ``decision`` and one score per class; of
+        `ProbabilisticLDA` ``decision`` and the probability of each class.
     """
     _check_scores(model)
+    if answer_of(model) == "probability":
+        logarithms = in_blocks(model.predict_log_proba, X)
+        columns = {"decision": decisions_of(model, X, logarithms)}
+        names = [f"probability {c}" for c in model.classes_.tolist()]
+        return columns | dict(zip(names, np.exp(logarithms).T, strict=True))
     if answer_of(model) == "class":
         scores = in_blocks(lambda block: scores_of(model, block), X)
         columns = {"decision": decisions_of(model, X, scores)}
@@ -81,7 +89,7 @@ def scores_and_decisions(model: Any, X: Any) -> dict[str, Array]:
 
 def decisions_of(bank: Any, X: Any, scores: Array, predict: Any = None) -> Array:
     """The class of every sample: that of the highest score, or what the second classifier says."""
-    if bank.classifier is None:
+    if getattr(bank, "classifier", None) is None:
         return np.asarray(bank.classes_[scores.argmax(axis=1)])
     return in_blocks(predict or bank.predict, X)
 
@@ -90,7 +98,8 @@ def _check_scores(model: Any) -> None:
     if answer_of(model) == "projection":
         raise TypeError(
             f"{type(model).__name__} gives no scores: it learns one subspace for all classes; "
-            "score with MCSDA, CSDA, ClassSpecificVerifier or ClassSpecificClassifier"
+            "score with MCSDA, CSDA, ClassSpecificVerifier, ClassSpecificClassifier or "
+            "ProbabilisticLDA"
         )
 
 
@@ -100,6 +109,9 @@ def scores_of(model: Any, X: Any) -> Array:
     Those of `decision_function`, which for two classes gives one number for both; where a bank has
     none, or its classes do not compete, minus the distance of each class.
     """
+    if answer_of(model) == "probability":
+        least = np.finfo(float).min  # metrics want numbers
+        return np.asarray(np.maximum(model.predict_log_proba(X), least))
     if answer_of(model) != "class":
         return _similarity(model, X)
     if model.normalise is False and model.classifier is None:

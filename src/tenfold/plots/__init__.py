@@ -11,6 +11,7 @@ from tenfold.plots.directions import DirectionsDisplay
 from tenfold.plots.objective import ObjectiveDisplay
 from tenfold.plots.projections import ProjectionsDisplay
 from tenfold.plots.rank_grid import RankGridDisplay
+from tenfold.plots.reliability import ReliabilityDisplay
 from tenfold.plots.scores import ScoresDisplay
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "PrecisionRecallDisplay",
     "ProjectionsDisplay",
     "RankGridDisplay",
+    "ReliabilityDisplay",
     "RocDisplay",
     "ScoresDisplay",
 ]

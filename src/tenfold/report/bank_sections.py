@@ -1,4 +1,4 @@
-"""Sections about a bank: one subspace per class."""
+"""Sections about a model that names classes, such as a bank of one subspace per class."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from tenfold.decisions.metrics import ClassMetrics
 from tenfold.mathematics.algebra import Array
+from tenfold.plots import ReliabilityDisplay
 from tenfold.report import one_class_sections as one_class
 from tenfold.report.content import Details, Gallery, Picture, Prose, Section, counted, short
 from tenfold.report.learned_sections import direction_pictures
@@ -38,9 +39,29 @@ def sections(subject: Subject) -> list[Section]:
         details.insert(0, Prose(f"The {len(shown)} classes with the lowest average precision."))
     return [
         Section("classes", "How well it tells them apart", blocks),
+        *([_calibration(subject)] if subject.answer == "probability" else []),
         Section("hardest", "The hardest samples", _hardest(subject)),
         Section("detail", "Class by class", details),
     ]
+
+
+def _calibration(subject: Subject) -> Section:
+    """Whether probabilities are what they say."""
+    found = subject.evaluation.reliability
+    display = ReliabilityDisplay(found)
+    text = (
+        "Of all samples to whose class the model gave a probability of about 0.8, about 80 % "
+        "should be named rightly. The expected calibration error, the mean gap between the two "
+        f"over samples, is {100 * found.error:.1f} %."
+    )
+    figure = subject.figures.figure(
+        lambda ax: display.plot(ax=ax),
+        (4.2, 3.7),
+        f"Share of right answers against the probability given, {len(found.counts)} bins; "
+        f"expected calibration error {100 * found.error:.1f} %.",
+        "How often it was right, by how sure it was. Below the dotted line it is too sure.",
+    )
+    return Section("calibration", "Whether its probabilities hold", [Prose(text), figure])
 
 
 def anchor(i: int, label: Any) -> str:
@@ -130,19 +151,21 @@ def _hardest(subject: Subject) -> list[Any]:
 
 
 def _details(subject: Subject, measured: ClassMetrics, where: str) -> Details:
-    (projector,) = (one.projector for one in subject.members if one.label == measured.label)
-    look = [
-        subject.pictures.picture(
-            projector.mean_.reshape(subject.sample_shape),
-            f"mean of class {measured.label}",
-            ["mean"],
-        ),
-        *direction_pictures(projector, 8),
-    ]
-    blocks: list[Any] = [Gallery("Its mean, and the directions it is measured along", look)]
+    blocks: list[Any] = [] if not subject.is_bank else [_look(subject, measured.label)]
     aside = counted(measured.n_positive, "sample")
     if measured.average_precision is not None:
         aside += f", AP {100 * measured.average_precision:.1f} %"
         blocks.insert(0, one_class.strip(measured))
         blocks += one_class.hardest(subject, measured, N_HARDEST_OF_A_CLASS)
     return Details(where, f"Class {measured.label}", aside, blocks)
+
+
+def _look(subject: Subject, label: Any) -> Gallery:
+    """The mean of a class, and the first directions of its own subspace."""
+    (projector,) = (one.projector for one in subject.members if one.label == label)
+    mean = projector.mean_.reshape(subject.sample_shape)
+    look = [
+        subject.pictures.picture(mean, f"mean of class {label}", ["mean"]),
+        *direction_pictures(projector, 8),
+    ]
+    return Gallery("Its mean, and the directions it is measured along", look)

@@ -15,7 +15,9 @@ N_DIRECTIONS = 12
 
 def sections(subject: Subject) -> list[Section]:
     """What the model looks at, and how it was learned."""
-    looks = [] if subject.is_bank else [_looks(subject)]
+    looks = [] if subject.is_bank or not subject.members else [_looks(subject)]
+    if subject.answer == "probability" and not subject.members:
+        looks = [_coordinates(subject)]
     learning: list[Any] = [_objective(subject)]
     if hasattr(subject.estimator, "cv_results_"):  # a search
         learning.append(_rank_grid(subject))
@@ -63,7 +65,29 @@ def _looks(subject: Subject) -> Section:
     )
 
 
+def _coordinates(subject: Subject) -> Section:
+    """The directions of Gaussian classes on all numbers of a sample."""
+    pictures = [
+        direction_picture(column.reshape(subject.sample_shape), f"coordinate {k}", [str(k)])
+        for k, column in enumerate(subject.model.directions_.T[:N_DIRECTIONS])
+    ]
+    mean = subject.model.mean_.reshape(subject.sample_shape)
+    pictures.insert(0, subject.pictures.picture(mean, "mean of all samples", ["mean"]))
+    text = (
+        "Each coordinate is the inner product of a sample about the mean with one direction. Along "
+        "them samples of a class vary alike, and the first tell classes apart best. Red counts "
+        "for, blue against; the sign of a whole direction means nothing."
+    )
+    blocks = [Prose(text), Gallery("The mean, and the first directions", pictures)]
+    return Section("directions", "What it looks at", blocks)
+
+
 def _objective(subject: Subject) -> Figure | Prose:
+    if not subject.members:
+        return Prose(
+            "All classes follow from one eigenproblem on all numbers of a sample, without "
+            "iteration."
+        )
     histories = [one.projector.objective_ for one in subject.members]
     rounds = max(map(len, histories))
     if rounds == 1:

@@ -43,7 +43,7 @@ def model_page(estimator: Any, data: TensorDataset, title: str | None = None) ->
     """
     subject = Subject(estimator, data)
     learned = learned_sections.sections(subject)  # first: it refuses what has no projections
-    if subject.is_bank:
+    if subject.names_classes:
         summary, headline = _bank_summary(subject)
         sections = bank_sections.sections(subject)
     elif subject.answer != "projection":
@@ -63,8 +63,8 @@ def model_page(estimator: Any, data: TensorDataset, title: str | None = None) ->
 
 
 def _name(subject: Subject) -> str:
-    label = subject.members[0].label
-    if subject.is_bank or label is None:
+    label = None if subject.names_classes else subject.members[0].label
+    if label is None:
         return subject.method
     return f"{subject.method} for class {label}"
 
@@ -76,9 +76,10 @@ def _bank_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
     precision = float(np.mean([j.average_precision for j in measured])) if measured else np.nan
     errors = float(np.mean([j.equal_error_rate for j in measured])) if measured else np.nan
     share = right / int(known.sum())
-    classes = counted(len(subject.members), "class", "classes")
+    classes = counted(len(subject.classes), "class", "classes")
+    learned = "one subspace for each" if subject.is_bank else "what samples look like in each"
     summary = (
-        f"{subject.method} learned one subspace for each of {classes} and names {right:,} of "
+        f"{subject.method} learned {learned} of {classes} and names {right:,} of "
         f"{counted(int(known.sum()), 'sample')} rightly ({100 * share:.1f} %); a sample of a "
         f"class is found with a mean average precision of {100 * precision:.1f} %."
     )
@@ -91,8 +92,11 @@ def _bank_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
         (f"{100 * share:.1f} %", "named rightly"),
         (f"{100 * precision:.1f} %", "mean average precision"),
         (f"{100 * errors:.1f} %", "mean equal error rate"),
-        (_reduction(subject)[0], _reduction(subject)[1]),
+        _reduction(subject),
     ]
+    if subject.answer == "probability":
+        error = subject.evaluation.reliability.error
+        headline.insert(3, (f"{100 * error:.1f} %", "expected calibration error"))
     return summary, headline
 
 
@@ -138,6 +142,9 @@ def _subspace_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _reduction(subject: Subject) -> tuple[str, str]:
+    if subject.answer == "probability":
+        sizes, numbers = times(subject.model.sample_shape_, "×"), len(subject.model.between_)
+        return f"{sizes} → {numbers}", "each sample, before and after"
     sizes = times([len(W) for W in subject.members[0].projector.projections_], "×")
     return f"{sizes} → {_ranks(subject)}", "each sample, before and after"
 
@@ -150,6 +157,16 @@ def _ranks(subject: Subject) -> str:
 
 
 def _model_facts(subject: Subject) -> list[tuple[str, str]]:
+    model = [
+        ("Model", " ".join(repr(subject.estimator).split())),
+        ("Sample shape", times(subject.model.sample_shape_, "×")),
+    ]
+    if subject.answer == "probability":
+        names = ("shrinkage_", "gain_", "tails_", "temperature_")
+        chosen = [(n.rstrip("_").title(), f"{getattr(subject.model, n):.3g}") for n in names]
+        model += [("Coordinates", f"{len(subject.model.between_)}"), *chosen]
+    if not subject.members:
+        return model
     projectors = [one.projector for one in subject.members]
     rounds = [p.n_iter_ for p in projectors]
     n_converged = sum(p.converged_ for p in projectors)
@@ -159,8 +176,7 @@ def _model_facts(subject: Subject) -> list[tuple[str, str]]:
     else:
         state = f"{n_converged} of {len(projectors)} converged"
     return [
-        ("Model", " ".join(repr(subject.estimator).split())),
-        ("Sample shape", times(projectors[0].sample_shape_, "×")),
+        *model,
         ("Ranks", _ranks(subject)),
         ("Rounds", f"{all_rounds}; {state}"),
     ]

@@ -11,7 +11,14 @@ import numpy as np
 
 from tenfold.datasets import TensorDataset
 from tenfold.datasets.locations import natural_key
-from tenfold.decisions.members import Answer, Member, answer_of, members_of, unwrap
+from tenfold.decisions.members import (
+    Answer,
+    Member,
+    answer_of,
+    members_of,
+    names_classes,
+    unwrap,
+)
 from tenfold.decisions.metrics import ClassMetrics, Evaluation, evaluate
 from tenfold.mathematics.algebra import Array
 from tenfold.report.figures import FigureSet
@@ -48,6 +55,11 @@ class Subject:
         """Whether there is one projector per class."""
         return self.answer == "class"
 
+    @property
+    def names_classes(self) -> bool:
+        """Whether the model says of which class a sample is."""
+        return names_classes(self.model)
+
     @cached_property
     def members(self) -> list[Member]:
         """The projectors, in the natural order of their classes."""
@@ -56,7 +68,8 @@ class Subject:
     @cached_property
     def method(self) -> str:
         """The name of the method."""
-        return type(self.members[0].projector).__name__
+        model = self.model if self.answer == "probability" else self.members[0].projector
+        return type(model).__name__
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -81,7 +94,7 @@ class Subject:
     @cached_property
     def sample_shape(self) -> tuple[int, ...]:
         """The shape in which a sample is drawn."""
-        shape = tuple(self.members[0].projector.sample_shape_)
+        shape = tuple(self.model.sample_shape_)
         return shape if prod(shape) == prod(self.data.sample_shape) else self.data.sample_shape
 
     @cached_property

@@ -22,6 +22,7 @@ Ranks = tuple[int, ...]
 
 METRICS = {
     "class": "accuracy",
+    "probability": "accuracy",
     "acceptance": "average precision",
     "score": "average precision",
     "projection": "accuracy of the nearest class mean",
@@ -68,7 +69,9 @@ def search_ranks(
         With the estimator fitted on all samples.
     """
     answer = answer_of(estimator)
-    projector = estimator.projector if answer in ("class", "acceptance") else estimator
+    projector = (
+        estimator.projector if answer in ("class", "probability", "acceptance") else estimator
+    )
     shape = (prod(X.shape[1:]),) if projector.flattens else tuple(X.shape[1:])
     candidates = rank_ladder(shape, X.shape[0])
     if answer == "projection":

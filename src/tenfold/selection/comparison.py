@@ -11,17 +11,23 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import RidgeClassifier
+from sklearn.neighbors import NearestCentroid
+from sklearn.svm import LinearSVC
 
 from tenfold.decisions.classifier import ClassSpecificClassifier
 from tenfold.decisions.members import answer_of
 from tenfold.decisions.metrics import class_metrics
 from tenfold.decisions.scores import ClassScores, scores_of
 from tenfold.mathematics.algebra import Array
+from tenfold.methods.base import Learner
 from tenfold.selection.automatic_ranks import class_mean_distances, search_ranks, stratified_folds
 from tenfold.system.progress import progress
 from tenfold.system.tables import Cell, Table, number, percent, times
 
+MOST_NUMBERS_OF_LDA = 2048  # it makes a table of all pairs of numbers, and solves with it
 INNER_FOLDS = 3  # of the rank search inside the training samples of a fold
 
 
@@ -30,7 +36,7 @@ class MethodFigures:
     """Figures of one method, or of one method on one fold."""
 
     method: str
-    ranks: tuple[int, ...]  # the most frequent ones
+    ranks: tuple[int, ...]  # the most frequent ones; none of what learns no subspace
     average_precision: float  # mean over classes and folds
     deviation: float  # of the average precision over folds
     roc_auc: float
@@ -80,15 +86,35 @@ class Comparison:
         precision = f"{100 * one.average_precision:.1f} ± {100 * one.deviation:.1f}"
         return [
             one.method,
-            times(one.ranks),
+            times(one.ranks) if one.ranks else "",
             Cell(precision, one.average_precision),
             percent(one.roc_auc),
             percent(one.accuracy),
             number(one.seconds, "{:.2f}"),
         ]
 
+    @property
+    def advice(self) -> str:
+        """One sentence that says which method to take.
+
+        Methods within half a point, or half of the deviation over folds, count as equals of the
+        best; of these the fastest is taken.
+        """
+        best = self.methods[0]
+        margin = max(0.005, best.deviation / 2)
+        equals = [m for m in self.methods if best.average_precision - m.average_precision <= margin]
+        taken = min(equals, key=lambda one: one.seconds)
+        precision = f"average precision {100 * taken.average_precision:.1f} %"
+        if taken is best:
+            return f"Take {best.method}: {precision}, the highest."
+        return (
+            f"Take {taken.method}: {precision}, as good as {best.method} "
+            f"({100 * best.average_precision:.1f} %) within the spread over folds, and fitted in "
+            f"{taken.seconds:.2g} s instead of {best.seconds:.2g} s."
+        )
+
     def __str__(self) -> str:
-        return str(self.table)
+        return f"{self.table}\n{self.advice}"
 
     def as_dict(self) -> dict[str, Any]:
         """All figures by name."""
@@ -109,13 +135,14 @@ def compare(
     """Compare methods by cross-validation, all of them on the same folds.
 
     A class is told from the rest by the distance from its mean: in its own subspace for
-    class-specific methods, else in the subspace of all classes. Figures are means over classes and
-    folds; accuracy is that of the nearest mean.
+    class-specific methods, else in the subspace of all classes. Accuracy is that of the nearest
+    mean. `ProbabilisticLDA` and classifiers of scikit-learn, which get flat samples, are measured
+    by their own scores and decisions. Figures are means over classes and folds.
 
     Parameters
     ----------
-    methods : sequence of projectors
-        Not fitted, such as ``[MCSDA((5, 5)), CMDA((5, 5))]``.
+    methods : sequence of projectors and classifiers
+        Not fitted, such as ``[ProbabilisticLDA(), MCSDA((5, 5)), *rivals(64)]``.
     X : array-like of shape (n, I_1, ..., I_K)
         The samples.
     y : array-like of shape (n,)
@@ -134,7 +161,7 @@ def compare(
     Returns
     -------
     Comparison
-        Its `methods` hold the figures, its `table` shows them.
+        Its `methods` hold the figures, its `table` shows them, its `advice` says which to take.
 
     Examples
     --------
@@ -152,6 +179,26 @@ def compare(
     figures.sort(key=lambda one: -one.average_precision)
     n_classes = len(np.unique(y))
     return Comparison(figures, len(X), n_classes, len(splits), tuple(X.shape[1:]), positive)
+
+
+def rivals(n_numbers: int) -> list[Any]:
+    """Classifiers of scikit-learn that see samples as vectors, at their usual settings.
+
+    Parameters
+    ----------
+    n_numbers : int
+        How many numbers a sample has.
+
+    Returns
+    -------
+    list of classifiers
+        The nearest mean, ridge regression, a linear support vector machine and, up to 2048
+        numbers, where it does not take minutes, linear discriminant analysis with shrinkage.
+    """
+    found = [NearestCentroid(), RidgeClassifier(), LinearSVC()]
+    if n_numbers <= MOST_NUMBERS_OF_LDA:
+        found.append(LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"))
+    return found
 
 
 def _figures(
@@ -189,42 +236,53 @@ def _figures_of_fold(
     method: Any, X: Array, y: Array, train: Array, test: Array, positive: Any, search: bool
 ) -> MethodFigures:
     model = clone(method)
-    if answer_of(model) == "score":
-        alone = positive is not None
-        model = model.set_params(positive=positive) if alone else ClassSpecificClassifier(model)
+    tenfold_own = isinstance(model, Learner)
+    alone = tenfold_own and answer_of(model) == "score"
+    if alone and positive is None:
+        model = ClassSpecificClassifier(model)
+    elif alone:
+        model.set_params(positive=positive)
+    samples = X if tenfold_own else X.reshape(len(X), -1)
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # `converged` says it once for all
-        if search:
+        if search and tenfold_own and getattr(model, "projector", model) is not None:
             inner = stratified_folds(y[train], INNER_FOLDS)
             model = search_ranks(model, X[train], y[train], inner, verbose=False).estimator
         else:
-            model.fit(X[train], y[train])
+            model.fit(samples[train], y[train])
     seconds = time.perf_counter() - start
-    classes, distances = _distances(model, X, y, train, test)
+    classes, scores = _scores(model, samples, y, train, test)
     measured = [
-        class_metrics(ClassScores(c, -distances[:, k], y[test] == c, None))
+        class_metrics(ClassScores(c, scores[:, k], y[test] == c, None))
         for k, c in enumerate(classes)
         if positive is None or c == positive
     ]
-    nearest = classes[distances.argmin(axis=1)]
+    named = classes[scores.argmax(axis=1)]
+    members = model.members_ if tenfold_own else []
     return MethodFigures(
         type(method).__name__,
-        Counter(member.ranks_ for member in model.members_).most_common(1)[0][0],
+        Counter(member.ranks_ for member in members).most_common(1)[0][0] if members else (),
         float(np.mean([one.average_precision for one in measured])),
         0.0,
         float(np.mean([one.roc_auc for one in measured])),
-        float(np.mean(nearest == y[test])) if positive is None else None,
-        all(member.converged_ for member in model.members_),
+        float(np.mean(named == y[test])) if positive is None else None,
+        all(member.converged_ for member in members),
         seconds,
     )
 
 
-def _distances(model: Any, X: Array, y: Array, train: Array, test: Array) -> tuple[Array, Array]:
-    """The classes, and the distance of every test sample from the mean of each."""
+def _scores(model: Any, X: Array, y: Array, train: Array, test: Array) -> tuple[Array, Array]:
+    """The classes, and the score of every test sample for each."""
+    if not isinstance(model, Learner):
+        scores = model.decision_function(X[test])
+        return model.classes_, np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
     answer = answer_of(model)
+    if answer == "probability":
+        return model.classes_, model.predict_log_proba(X[test])
     if answer == "class":
-        return model.classes_, -scores_of(model, X[test])
+        return model.classes_, scores_of(model, X[test])
     if answer == "score":
-        return np.array([model.positive]), -model.decision_function(X[test])[:, None]
-    return class_mean_distances(model, X[train], y[train], X[test])
+        return np.array([model.positive]), model.decision_function(X[test])[:, None]
+    classes, distances = class_mean_distances(model, X[train], y[train], X[test])
+    return classes, -distances
