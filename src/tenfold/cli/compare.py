@@ -88,5 +88,7 @@ def _explanation(label: Any) -> str:
         "ProbabilisticLDA and scikit-learn's classifiers have scores of their own.",
     ]
     if not alone:
-        lines.append("Accuracy: the class with the nearest mean.")
+        lines.append(
+            "Accuracy: the class with the nearest mean, or the highest score of its own kind."
+        )
     return "\n".join(lines)

@@ -167,7 +167,8 @@ def _facts(model: Any, data: TensorDataset, seconds: float) -> dict[str, Any]:
     }
     if answer_of(model) == "probability":
         names = ("shrinkage_", "gain_", "tails_", "temperature_")
-        facts |= {"coordinates": len(model.between_)}
+        facts["by_held_out_samples"] = model.shrinkage == "auto"
+        facts["coordinates"] = len(model.between_)
         facts |= {name.rstrip("_"): getattr(model, name) for name in names}
     if answer_of(model) == "acceptance":
         facts |= {"positive": model.positive, "threshold": model.threshold_}
@@ -192,10 +193,10 @@ def _shown(output: Path, facts: dict[str, Any]) -> list[Table | str]:
     if "search" in facts:
         rows = [[times(one["ranks"]), percent(one["score"])] for one in facts["search"]["tried"]]
         lines.append(Table("", ["ranks", f"{facts['search']['measure']} (%)"], rows))
-    if "temperature" in facts:
+    if facts.get("by_held_out_samples"):
         lines.append(
-            f"shrinkage {facts['shrinkage']:.3g}, temperature {facts['temperature']:.3g}, by "
-            "held-out samples unless --shrinkage is a number"
+            f"chosen on held-out samples: shrinkage {facts['shrinkage']:.3g}, temperature "
+            f"{facts['temperature']:.3g}"
         )
     if "held_out" in facts:
         rates = {name.replace("_", " "): rate for name, rate in facts["held_out"].items()}

@@ -22,6 +22,7 @@ from tenfold.decisions.members import answer_of
 from tenfold.decisions.metrics import class_metrics
 from tenfold.decisions.scores import ClassScores, scores_of
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.two_covariances import log_posteriors
 from tenfold.methods.base import Learner
 from tenfold.selection.automatic_ranks import class_mean_distances, search_ranks, stratified_folds
 from tenfold.system.progress import progress
@@ -245,7 +246,8 @@ def _figures_of_fold(
     samples = X if tenfold_own else X.reshape(len(X), -1)
     start = time.perf_counter()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # `converged` says it once for all
+        # `converged` says it once for all; what others warn of is not about our methods
+        warnings.simplefilter("ignore", ConvergenceWarning if tenfold_own else Warning)
         if search and tenfold_own and getattr(model, "projector", model) is not None:
             inner = stratified_folds(y[train], INNER_FOLDS)
             model = search_ranks(model, X[train], y[train], inner, verbose=False).estimator
@@ -276,7 +278,10 @@ def _scores(model: Any, X: Array, y: Array, train: Array, test: Array) -> tuple[
     """The classes, and the score of every test sample for each."""
     if not isinstance(model, Learner):
         scores = model.decision_function(X[test])
-        return model.classes_, np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
+        scores = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
+        # What has probabilities is ranked by them: its scores compare classes, not samples.
+        by_odds = hasattr(model, "predict_proba")
+        return model.classes_, log_posteriors(scores) if by_odds else scores
     answer = answer_of(model)
     if answer == "probability":
         return model.classes_, model.predict_log_proba(X[test])
