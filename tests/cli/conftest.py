@@ -84,6 +84,6 @@ def verifier(tenfold, faces) -> Path:
 @pytest.fixture
 def bank(tenfold, faces) -> Path:
     """A model file of all classes."""
-    run = tenfold("fit", "faces", "--ranks", "3,3", "-o", "bank.safetensors")
+    run = tenfold("fit", "faces", "--method", "mcsda", "--ranks", "3,3", "-o", "bank.safetensors")
     assert run.code == 0, run.err
     return Path("bank.safetensors")

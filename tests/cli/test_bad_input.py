@@ -193,7 +193,7 @@ CASES = {
     ),
     "no labels to evaluate": (nothing, (*EVALUATE, "--no-labels"), ["needs labels"]),
     "no labels to compare": (nothing, ("compare", "faces", "--no-labels"), ["needs labels"]),
-    "no labels to fit": (nothing, ("fit", "faces", "--no-labels", *FIT), ["MCSDA needs labels"]),
+    "no labels to fit": (nothing, ("fit", "faces", "--no-labels", *FIT), ["plda needs labels"]),
     "unknown method": (nothing, ("fit", "faces", "--method", "lda", *FIT), ["'lda'", "mcsda"]),
     "ranks that are words": (
         nothing,
@@ -213,7 +213,7 @@ CASES = {
     "a ridge that is a word": (nothing, ("fit", "faces", "--ridge", "much", *FIT), ["absolute:"]),
     "a negative ridge": (
         nothing,
-        ("fit", "faces", "--ridge", "-1", *FIT),
+        ("fit", "faces", "--method", "mcsda", "--ridge", "-1", *FIT),
         ["ridge is -1", "absolute"],
     ),
     "too much shrinkage": (nothing, ("fit", "faces", "--shrinkage", "2", *FIT), ["from 0 to 1"]),
@@ -235,7 +235,7 @@ CASES = {
     ),
     "a parameter that is not there": (
         nothing,
-        ("fit", "faces", "--set", "speed=9", *FIT),
+        ("fit", "faces", "--method", "mcsda", "--set", "speed=9", *FIT),
         ["'speed'", "max_iter"],
     ),
     "a parameter of no method": (nothing, ("compare", "faces", "--set", "speed=9"), ["'speed'"]),
@@ -299,7 +299,7 @@ CASES = {
     ),
     "a value that cannot be": (
         nothing,
-        ("fit", "faces", "--set", "init={[]:1}", *FIT),
+        ("fit", "faces", "--method", "mcsda", "--set", "init={[]:1}", *FIT),
         ["init is '{[]:1}'"],
     ),
     "a step of no rows": (nothing, ("fit", "faces", "--rows", "::0", *FIT), ["--rows is '::0'"]),
@@ -368,7 +368,7 @@ def test_a_subspace_gives_no_scores(tenfold, faces):
     run = tenfold("score", "mpca.safetensors", "faces")
     assert run.code == 2
     assert "MPCA" in run.err
-    assert "--method mcsda" in run.err
+    assert "--method plda" in run.err
 
 
 def test_grey_images_for_a_model_of_colour(tenfold, faces):
@@ -423,6 +423,6 @@ def test_work_that_cannot_be_done_is_no_bad_input(tenfold, npz, monkeypatch, err
         raise error
 
     monkeypatch.setattr("tenfold.decisions.classifier.ClassSpecificClassifier.fit", fail)
-    run = tenfold("fit", npz, *FIT)
+    run = tenfold("fit", npz, "--method", "mcsda", *FIT)
     assert run.code == code
     assert len(run.err.splitlines()) == 1

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -67,7 +68,9 @@ def test_mpca_keeps_a_share(tenfold, faces, pixels):
     run = tenfold("fit", faces, *words, "-o", "mpca.safetensors")
     assert run.code == 0, run.err
     assert library.load("mpca.safetensors").ranks_ == library.MPCA(0.9).fit(pixels / 255).ranks_
-    refused = tenfold("fit", faces, "--ranks", "0.9", "-o", "mcsda.safetensors")
+    refused = tenfold(
+        "fit", faces, "--method", "mcsda", "--ranks", "0.9", "-o", "mcsda.safetensors"
+    )
     assert refused.code == 2
     assert len(refused.err.splitlines()) == 1
 
@@ -135,7 +138,9 @@ def test_the_form_of_the_data_does_not_matter(tenfold, here, pixels, labels, fac
     }
     scores = {}
     for data, words in forms.items():
-        run = tenfold("fit", data, *words, "--ranks", "3,3", "-o", "bank.safetensors")
+        run = tenfold(
+            "fit", data, *words, "--method", "mcsda", "--ranks", "3,3", "-o", "bank.safetensors"
+        )
         assert run.code == 0, run.err
         scores[data] = library.load("bank.safetensors").distances(X)
     for data, found in scores.items():
@@ -161,12 +166,23 @@ def test_a_method_that_flattens_takes_ranks_per_mode(tenfold, npz):
 
 def test_every_class_may_have_ranks_of_its_own(tenfold, npz):
     own = "ranks={'s6': (2, 2), 's7': (3, 2), 's8': (2, 2)}"
-    run = tenfold("fit", npz, "--set", own, "-o", "m.safetensors")
+    run = tenfold("fit", npz, "--method", "mcsda", "--set", own, "-o", "m.safetensors")
     assert "8x6 -> 2x2 or 3x2, 24 samples" in run.out
 
 
 def test_rows_choose_samples(tenfold, faces, pixels, labels):
-    run = tenfold("fit", faces, "--rows", "::2", "--ranks", "3,3", "-o", "half.safetensors")
+    run = tenfold(
+        "fit",
+        faces,
+        "--method",
+        "mcsda",
+        "--rows",
+        "::2",
+        "--ranks",
+        "3,3",
+        "-o",
+        "half.safetensors",
+    )
     assert run.code == 0, run.err
     half = library.ClassSpecificClassifier(library.MCSDA((3, 3))).fit(
         pixels[::2] / 255, labels[::2]
@@ -313,7 +329,12 @@ def test_a_bank_of_two_classes_is_judged_as_one_of_many(tenfold, here, pixels, l
     two = labels != "s8"
     noisy = pixels[two] / 255 + np.random.default_rng(6).normal(0, 0.4, pixels[two].shape)
     np.savez("two.npz", X=noisy, y=labels[two])
-    assert tenfold("fit", "two.npz", "--rows", "::2", "-o", "two.safetensors").code == 0
+    assert (
+        tenfold(
+            "fit", "two.npz", "--method", "mcsda", "--rows", "::2", "-o", "two.safetensors"
+        ).code
+        == 0
+    )
     facts = strict_json(tenfold("evaluate", "two.safetensors", "two.npz", "--json").out)
     model = library.load("two.safetensors")
     expected = library.mean_average_precision(model, noisy, labels[two])
@@ -355,6 +376,57 @@ def test_an_evaluation_without_errors_says_so(tenfold, bank):
     assert "every decision is right" in tenfold("evaluate", bank, "faces").out
 
 
+def test_by_default_there_are_gaussian_classes(tenfold, faces):
+    run = tenfold("fit", faces, "--rows", "::2", "-o", "model.safetensors")
+    assert run.code == 0, run.err
+    assert run.out.startswith("Gaussian models of 3 classes: 8x6 -> 2")
+    model = library.load("model.safetensors")
+    assert isinstance(model, library.ProbabilisticLDA)
+    assert model.projector is None
+    words = ("model.safetensors", faces, "--rows", "1::2")
+    facts = strict_json(tenfold("evaluate", *words, "--json").out)
+    assert 0 <= facts["calibration_error"] <= 1
+    assert "expected calibration error" in tenfold("evaluate", *words).out
+    columns = strict_json(tenfold("score", *words, "--json").out)["columns"]
+    names = ["probability s6", "probability s7", "probability s8"]
+    assert list(columns) == ["sample", "label", "decision", *names]
+    np.testing.assert_allclose(np.sum([columns[name] for name in names], axis=0), 1)
+    assert tenfold("inspect", "model.safetensors").code == 0
+    assert tenfold("report", *words, "-o", "page.html").code == 0
+    assert "Whether its probabilities hold" in Path("page.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "projector"),
+    [
+        (("--ranks", "3,2"), "MPCA"),
+        (("--projector", "cmda", "--ranks", "3,2", "--shrinkage", "0.2"), "CMDA"),
+        (("--method", "PLDA", "--projector", "mpca", "--ranks", "auto", "--cv", "2"), "MPCA"),
+    ],
+)
+def test_gaussian_classes_in_a_subspace(tenfold, faces, words, projector):
+    run = tenfold("fit", faces, *words, "-o", "model.safetensors")
+    assert run.code == 0, run.err
+    model = library.load("model.safetensors")
+    assert type(model.projector).__name__ == projector
+    assert tenfold("inspect", "model.safetensors").code == 0
+    assert tenfold("report", "model.safetensors", faces, "-o", "page.html").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--method", "mcsda", "--projector", "mpca"), "--projector is for --method plda"),
+        (("--method", "plda", "--positive", "s7"), "leave out --positive"),
+        (("--ridge", "0.1"), "plda has no parameter 'ridge'"),
+    ],
+)
+def test_options_that_gaussian_classes_do_not_have(tenfold, faces, words, told):
+    run = tenfold("fit", faces, *words, "-o", "model.safetensors")
+    assert run.code == 2
+    assert told in run.err
+
+
 # ── compare ─────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -366,7 +438,9 @@ def test_compare_judges_all_methods_on_the_same_folds(tenfold, here, pixels, lab
     assert run.code == 0, run.err
     facts = strict_json(run.out)
     found = {one["method"]: one for one in facts["methods"]}
-    assert set(found) == {M.__name__ for M in ALL_METHODS}
+    rivals = {"RidgeClassifier", "LinearSVC", "NearestCentroid", "LinearDiscriminantAnalysis"}
+    assert set(found) == {M.__name__ for M in ALL_METHODS} | {"ProbabilisticLDA"} | rivals
+    assert facts["advice"].startswith("Take ")
     precisions = [one["average_precision"] for one in facts["methods"]]
     assert precisions == sorted(precisions, reverse=True)
     assert found["CSDA"]["ranks"] == [4]  # as many dimensions as 2 x 2

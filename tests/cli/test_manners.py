@@ -117,7 +117,9 @@ def test_a_reader_that_has_seen_enough_is_no_error(here, tenfold, bank):
 
 
 def test_progress_and_warnings_stay_out_of_the_output(tenfold, faces):
-    run = tenfold("fit", faces, "--set", "max_iter=1", "-o", "m.safetensors", "--json")
+    run = tenfold(
+        "fit", faces, "--method", "mcsda", "--set", "max_iter=1", "-o", "m.safetensors", "--json"
+    )
     json.loads(run.out)
     assert run.err.startswith("tenfold: warning: ")
     assert run.err.count("\n") == 1
@@ -136,7 +138,7 @@ def test_a_narrow_encoding_does_not_cost_the_work(here, words):
 
 def test_the_advice_is_more_rounds_than_there_were(tenfold, npz):
     words = ("--set", "max_iter=150", "--set", "tol=0", "--ranks", "3,3")
-    warned = tenfold("fit", npz, *words, "-o", "m.safetensors").err
+    warned = tenfold("fit", npz, "--method", "mcsda", *words, "-o", "m.safetensors").err
     assert "in round 150; raise max_iter" in warned
     compared = tenfold("compare", npz, *words, "--cv", "2").out
     assert "--set max_iter=300 allows more rounds" in compared

@@ -27,30 +27,34 @@ if TYPE_CHECKING:
     from tenfold.datasets import TensorDataset
 
 
+MethodName = Annotated[
+    str | None,
+    option(
+        "--method",
+        metavar="NAME",
+        text=", ".join(fit_names()) + "; plda, or mcsda with --positive.",
+        autocompletion=fit_names,
+    ),
+]
+ProjectorName = Annotated[
+    str | None,
+    option(
+        "--projector",
+        metavar="NAME",
+        text="Subspace for plda to work in; mpca.",
+        autocompletion=method_names,
+    ),
+]
+
+
 def fit(
     data: DataPath,
     *,
     output: Annotated[
         Path, option("-o", "--output", metavar="FILE", text="The model, .safetensors.")
     ],
-    method: Annotated[
-        str | None,
-        option(
-            "--method",
-            metavar="NAME",
-            text=", ".join(fit_names()) + "; plda, or mcsda with --positive.",
-            autocompletion=fit_names,
-        ),
-    ] = None,
-    projector: Annotated[
-        str | None,
-        option(
-            "--projector",
-            metavar="NAME",
-            text="Subspace for plda to work in; mpca.",
-            autocompletion=method_names,
-        ),
-    ] = None,
+    method: MethodName = None,
+    projector: ProjectorName = None,
     positive: Annotated[
         str | None, option("--positive", metavar="CLASS", text="The class to tell from the rest.")
     ] = None,

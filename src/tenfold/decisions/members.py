@@ -82,6 +82,14 @@ def unwrap(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
             return estimator, lambda X: _applied(steps, X)
 
 
+def innermost(estimator: Any) -> Any:
+    """What is inside searches and pipelines, whatever it is."""
+    while hasattr(estimator, "best_estimator_") or hasattr(estimator, "steps"):
+        found = getattr(estimator, "best_estimator_", None)
+        estimator = estimator.steps[-1][1] if found is None else found
+    return estimator
+
+
 def _applied(steps: list[Callable[[Any], Any]], X: Any) -> Any:
     for step in steps:
         X = step(X)

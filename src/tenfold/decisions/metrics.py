@@ -10,7 +10,14 @@ import numpy as np
 from sklearn.metrics import average_precision_score, confusion_matrix, roc_auc_score, roc_curve
 
 from tenfold.decisions.calibration import Reliability, reliability
-from tenfold.decisions.members import Answer, answer_of, known_classes, names_classes, unwrap
+from tenfold.decisions.members import (
+    Answer,
+    answer_of,
+    innermost,
+    known_classes,
+    names_classes,
+    unwrap,
+)
 from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.scores import ClassScores, class_scores, decisions_of, labels_like
 from tenfold.mathematics.accumulate import check_same_kind
@@ -347,7 +354,7 @@ def mean_average_precision(model: Any, X: Any, y: Any, sample_weight: Any = None
     >>> search.fit(X, y).best_params_
     {'projector__ranks': (4, 4)}
     """
-    gaussian = isinstance(unwrap(model)[0], ProbabilisticLDA)
+    gaussian = isinstance(innermost(model), ProbabilisticLDA)
     scores = np.asarray((model.predict_log_proba if gaussian else model.decision_function)(X))
     scores = np.maximum(scores, np.finfo(float).min)  # a class of probability 0 has a place, too
     scores = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
