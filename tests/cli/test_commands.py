@@ -245,7 +245,7 @@ def equal_error_rate(scores, is_positive):
 
 def test_an_evaluation_of_a_verifier_counts_right(tenfold, here, verifier, pixels, labels):
     rng = np.random.default_rng(3)
-    noisy = pixels / 255 + rng.normal(0, 0.25, pixels.shape)
+    noisy = pixels / 255 + rng.normal(0, 0.6, pixels.shape)
     np.savez("noisy.npz", X=noisy, y=labels)
     facts = strict_json(tenfold("evaluate", verifier, "noisy.npz", "--json").out)
     model = library.load(verifier)
