@@ -87,7 +87,7 @@ def test_searched_ranks_are_the_best_of_those_tried(tenfold, faces, words, measu
         tenfold("fit", faces, "--ranks", "auto", "-o", "m.safetensors", "--json", *words).out
     )
     tried = facts["search"]["tried"]
-    best = max(tried, key=lambda one: one["score"])
+    best = max(tried, key=lambda one: (one["score"], np.prod(one["ranks"])))  # of ties the largest
     assert len(tried) > 3
     assert facts["search"]["measure"] == measure
     assert facts["ranks"] == best["ranks"]
@@ -314,7 +314,7 @@ def test_a_label_the_model_does_not_know_counts_as_wrong(tenfold, here, bank, pi
 
 
 def test_a_wanted_figure_that_is_not_reached_is_an_exit_code(tenfold, verifier, pixels, labels):
-    noisy = pixels / 255 + np.random.default_rng(3).normal(0, 0.25, pixels.shape)
+    noisy = pixels / 255 + np.random.default_rng(3).normal(0, 1.0, pixels.shape)
     np.savez("noisy.npz", X=noisy, y=labels)
     assert tenfold("evaluate", verifier, "noisy.npz", "--at-least", "0.1").code == 0
     missed = tenfold("evaluate", verifier, "noisy.npz", "--at-least", "1")
@@ -429,7 +429,7 @@ def test_options_that_gaussian_classes_do_not_have(tenfold, faces, words, told):
 
 def test_compare_judges_all_methods_on_the_same_folds(tenfold, here, pixels, labels):
     rng = np.random.default_rng(5)
-    X = pixels / 255 + rng.normal(0, 0.2, pixels.shape)
+    X = pixels / 255 + rng.normal(0, 0.4, pixels.shape)
     np.savez("noisy.npz", X=X, y=labels)
     run = tenfold("compare", "noisy.npz", "--ranks", "2,2", "--cv", "4", "--seed", "3", "--json")
     assert run.code == 0, run.err
@@ -444,9 +444,10 @@ def test_compare_judges_all_methods_on_the_same_folds(tenfold, here, pixels, lab
 
     each = {"MCSDA": [], "CMDA": []}
     for train, test in StratifiedKFold(4, shuffle=True, random_state=3).split(X, labels):
-        for c in np.unique(labels):
-            own = library.MCSDA((2, 2), positive=c, max_iter=20).fit(X[train], labels[train])
-            each["MCSDA"].append(own.score(X[test], labels[test]))
+        bank = library.ClassSpecificClassifier(library.MCSDA((2, 2))).fit(X[train], labels[train])
+        scores = bank.decision_function(X[test])  # classes compete for a sample
+        for k, c in enumerate(bank.classes_):
+            each["MCSDA"].append(average_precision_score(labels[test] == c, scores[:, k]))
         shared = library.CMDA((2, 2)).fit(X[train], labels[train])
         for c in np.unique(labels):
             mean = shared.transform(X[train][labels[train] == c]).mean(axis=0)
