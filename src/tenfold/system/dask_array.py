@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import pairwise
 from math import inf, isnan, prod
 from operator import add
+from threading import Thread
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -293,20 +295,25 @@ def _workers(client: Any) -> dict[str, Any]:
 
 
 def _watched(client: Any, value: Any) -> Any:
-    """Compute on a cluster, and give up when its workers cannot do it."""
+    """Compute on a cluster, and give up when its workers cannot do it.
+
+    Workers may die of sending a sum as well as of making it, so they are watched until it is here.
+    """
+    future = client.compute(value)
+    here: Future[Any] = Future()
+    Thread(target=_fetch, args=(future, here), name="tenfold-fetch", daemon=True).start()
+    watch = _Watch(set(_workers(client)))
     try:
-        future = client.compute(value)
-        watch = _Watch(set(_workers(client)))
-        while True:
-            try:
-                return future.result(timeout=WATCHED_SECONDS)
-            except TimeoutError:
-                if future.done():  # it ended meanwhile, or the error is the work's own
-                    return future.result(timeout=WATCHED_SECONDS)
-                if reason := watch.reason_to_give_up(_workers(client)):
-                    future.cancel()
-                    raise ClusterError(f"{reason}; {ADVICE}") from None
+        while not here.done():
+            wait([here], timeout=WATCHED_SECONDS)
+            reason = "" if here.done() else watch.reason_to_give_up(_workers(client))
+            if future.cancelled() and not here.done():
+                reason = "the cluster was closed or restarted meanwhile"
+            if reason:
+                raise ClusterError(f"{reason}; {ADVICE}")
+        return here.result()
     except Exception as error:
+        future.cancel()
         if type(error).__module__.startswith("distributed"):
             raise ClusterError(
                 f"the cluster did not finish ({type(error).__name__}: {error}): workers died "
@@ -314,6 +321,13 @@ def _watched(client: Any, value: Any) -> Any:
                 f"cluster was closed or restarted meanwhile; {ADVICE}"
             ) from error
         raise
+
+
+def _fetch(future: Any, here: Future[Any]) -> None:
+    try:
+        here.set_result(future.result())
+    except BaseException as error:  # noqa: BLE001 - whoever waits for it raises it
+        here.set_exception(error)
 
 
 ADVICE = (
