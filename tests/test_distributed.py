@@ -480,9 +480,12 @@ def test_a_watch_gives_up_when_workers_are_lost_or_paused(monkeypatch):
     paused, running = {"status": "paused"}, {"status": "running"}
     assert watch.reason_to_give_up({"a": paused, "b": running}) == ""
     time.sleep(0.1)
-    assert "all 2 workers of the cluster were pa" in watch.reason_to_give_up(
-        {"a": paused, "b": paused}
-    )
+    reason = watch.reason_to_give_up({"a": paused, "b": paused})
+    assert "all 2 workers of the cluster were paused" in reason
+    assert r"all workers of the cluster died (2 in turn)" in watch.reason_to_give_up({})
+    empty = tenfold.system.dask_array._Watch(set())
+    time.sleep(0.1)
+    assert empty.reason_to_give_up({}) == "", "a cluster may wait for its first worker"
 
 
 @pytest.mark.cluster

@@ -349,11 +349,11 @@ class _Watch:
         self.known = set(workers)
         if self.lost > self.allowed:
             return f"{self.lost} workers of the cluster died while they worked on one sum"
-        if not workers or any(worker.get("status") != "paused" for worker in workers.values()):
+        working = any(worker.get("status") != "paused" for worker in workers.values())
+        if working or not (workers or self.lost):  # a cluster may wait for its first worker
             self.since = monotonic()
         if monotonic() - self.since > PAUSED_SECONDS:
-            return (
-                f"all {len(workers)} workers of the cluster were paused for lack of memory for "
-                f"{PAUSED_SECONDS:.0f} seconds"
-            )
+            paused = f"all {len(workers)} workers of the cluster were paused for lack of memory"
+            gone = f"all workers of the cluster died ({self.lost} in turn), and none came back"
+            return f"{paused if workers else gone} for {PAUSED_SECONDS:.0f} seconds"
         return ""
