@@ -480,9 +480,12 @@ def test_a_watch_gives_up_when_workers_are_lost_or_paused(monkeypatch):
     paused, running = {"status": "paused"}, {"status": "running"}
     assert watch.reason_to_give_up({"a": paused, "b": running}) == ""
     time.sleep(0.1)
-    assert "all 2 workers of the cluster were pa" in watch.reason_to_give_up(
-        {"a": paused, "b": paused}
-    )
+    reason = watch.reason_to_give_up({"a": paused, "b": paused})
+    assert "all 2 workers of the cluster were paused" in reason
+    assert r"all workers of the cluster died (2 in turn)" in watch.reason_to_give_up({})
+    empty = tenfold.system.dask_array._Watch(set())
+    time.sleep(0.1)
+    assert empty.reason_to_give_up({}) == "", "a cluster may wait for its first worker"
 
 
 @pytest.mark.cluster
@@ -506,7 +509,8 @@ def test_tables_that_workers_cannot_hold_are_not_sent_to_them(data):
     X, y, _ = data
     lazy = da.from_array(X, chunks=(80, 6, 5))
     samples = DaskSamples.of(lazy)
-    assert samples.table_bytes() == float("inf")
+    with dask.config.set(scheduler="threads"):
+        assert samples.table_bytes() == float("inf")
     with small_cluster(memory_limit="600MB") as local, Client(local):
         assert samples.table_bytes() == 100e6
         work = Workload((2, 2), 3)
@@ -514,3 +518,15 @@ def test_tables_that_workers_cannot_hold_are_not_sent_to_them(data):
         found = statistics_of(wide, y, None, np.arange(3), "auto", work)
         assert isinstance(found, PassStatistics)  # 3 tables of 134 MB
         assert isinstance(statistics_of(samples, y, None, np.arange(3), "auto", work), ClassMoments)
+
+
+@pytest.mark.cluster
+def test_a_sum_may_take_longer_to_come_than_a_look_at_the_workers(data, monkeypatch):
+    from distributed import Client
+
+    monkeypatch.setattr(tenfold.system.dask_array, "WATCHED_SECONDS", 1e-3)
+    y = data[1]
+    with small_cluster() as local, Client(local):
+        lazy = da.ones((60, 40, 30), chunks=(30, 40, 30))
+        found = gather_moments(lazy, y[:60])  # 35 MB
+        assert found.counts.sum() == 60

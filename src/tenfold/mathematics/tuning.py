@@ -30,6 +30,6 @@ FEW = 4  # matrices of a stack for which one call each is faster than products f
 SMALL = 256  # rows of a matrix up to which LAPACK gains nothing from threads
 FAN_IN = 4  # sums that one task of a cluster adds up
 WATCHED_SECONDS = 2.0  # between two looks at the workers of a cluster
-PAUSED_SECONDS = 120.0  # that all workers may lack memory before a computation is given up
+PAUSED_SECONDS = 120.0  # that all workers may be paused or gone before a sum is given up
 LOST_WORKERS = 100  # that a computation survives, or ten times as many as there were at its start
 PROBED_TOGETHER = 16  # blocks read at once when looking for one that cannot be read

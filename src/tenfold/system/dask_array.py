@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import pairwise
 from math import inf, isnan, prod
 from operator import add
+from threading import Thread
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -293,20 +295,25 @@ def _workers(client: Any) -> dict[str, Any]:
 
 
 def _watched(client: Any, value: Any) -> Any:
-    """Compute on a cluster, and give up when its workers cannot do it."""
+    """Compute on a cluster, and give up when its workers cannot do it.
+
+    Workers may die of sending a sum as well as of making it, so they are watched until it is here.
+    """
+    future = client.compute(value)
+    here: Future[Any] = Future()
+    Thread(target=_fetch, args=(future, here), name="tenfold-fetch", daemon=True).start()
+    watch = _Watch(set(_workers(client)))
     try:
-        future = client.compute(value)
-        watch = _Watch(set(_workers(client)))
-        while True:
-            try:
-                return future.result(timeout=WATCHED_SECONDS)
-            except TimeoutError:
-                if future.done():  # it ended meanwhile, or the error is the work's own
-                    return future.result(timeout=WATCHED_SECONDS)
-                if reason := watch.reason_to_give_up(_workers(client)):
-                    future.cancel()
-                    raise ClusterError(f"{reason}; {ADVICE}") from None
+        while not here.done():
+            wait([here], timeout=WATCHED_SECONDS)
+            reason = "" if here.done() else watch.reason_to_give_up(_workers(client))
+            if future.cancelled() and not here.done():
+                reason = "the cluster was closed or restarted meanwhile"
+            if reason:
+                raise ClusterError(f"{reason}; {ADVICE}")
+        return here.result()
     except Exception as error:
+        future.cancel()
         if type(error).__module__.startswith("distributed"):
             raise ClusterError(
                 f"the cluster did not finish ({type(error).__name__}: {error}): workers died "
@@ -314,6 +321,13 @@ def _watched(client: Any, value: Any) -> Any:
                 f"cluster was closed or restarted meanwhile; {ADVICE}"
             ) from error
         raise
+
+
+def _fetch(future: Any, here: Future[Any]) -> None:
+    try:
+        here.set_result(future.result())
+    except BaseException as error:  # noqa: BLE001 - whoever waits for it raises it
+        here.set_exception(error)
 
 
 ADVICE = (
@@ -335,11 +349,11 @@ class _Watch:
         self.known = set(workers)
         if self.lost > self.allowed:
             return f"{self.lost} workers of the cluster died while they worked on one sum"
-        if not workers or any(worker.get("status") != "paused" for worker in workers.values()):
+        working = any(worker.get("status") != "paused" for worker in workers.values())
+        if working or not (workers or self.lost):  # a cluster may wait for its first worker
             self.since = monotonic()
         if monotonic() - self.since > PAUSED_SECONDS:
-            return (
-                f"all {len(workers)} workers of the cluster were paused for lack of memory for "
-                f"{PAUSED_SECONDS:.0f} seconds"
-            )
+            paused = f"all {len(workers)} workers of the cluster were paused for lack of memory"
+            gone = f"all workers of the cluster died ({self.lost} in turn), and none came back"
+            return f"{paused if workers else gone} for {PAUSED_SECONDS:.0f} seconds"
         return ""
