@@ -182,6 +182,7 @@ def test_every_class_may_have_ranks_of_its_own():
     ],
     ids=["time", "shuffled", "repeated", "predefined", "listed"],
 )
+@pytest.mark.filterwarnings("ignore::tenfold.RateWarning")  # few samples promise no small rate
 def test_any_folds_will_do(name, cv):
     ours, theirs = both_searches(name, X, y, cv, ranks=RANKS[:2])
     assert_same(ours, theirs)
@@ -189,6 +190,7 @@ def test_any_folds_will_do(name, cv):
 
 @pytest.mark.parametrize("name", ["MCSDA", "bank", "verifier"])
 @pytest.mark.parametrize("cv", [GroupKFold(3), LeaveOneGroupOut()], ids=["k", "one"])
+@pytest.mark.filterwarnings("ignore::tenfold.RateWarning")
 def test_groups_stay_together(name, cv):
     groups = np.arange(len(X)) % 4
     ours, theirs = both_searches(name, X, y, cv, groups=groups, ranks=RANKS[:2])

@@ -32,7 +32,7 @@ MethodName = Annotated[
     option(
         "--method",
         metavar="NAME",
-        text=", ".join(fit_names()) + "; plda, or mcsda with --positive.",
+        text=", ".join(fit_names()),
         autocompletion=fit_names,
     ),
 ]
@@ -68,9 +68,8 @@ def fit(
 ) -> Outcome:
     """Learn a model and write it to a file.
 
-    With --positive a verifier, which accepts or rejects samples. Without, Gaussian classes (plda),
-    which name the class and give probabilities; --method mcsda or csda makes a bank of one
-    subspace per class instead, and the other methods learn a single subspace.
+    By default Gaussian classes with probabilities (plda), or with --positive a verifier of one
+    class (mcsda). Without it mcsda and csda learn a subspace per class, the others one for all.
 
     Example: tenfold fit faces --ranks 3,3 --positive s7 -o s7.safetensors
     """

@@ -35,7 +35,7 @@ class MethodOptions:
         str | None, option("--ranks", metavar="R,S,..|auto", text="Per mode; auto searches.")
     ] = None
     ridge: Annotated[
-        str | None, option("--ridge", metavar="X|absolute:X", text="Relative to the data; 0.001.")
+        str | None, option("--ridge", metavar="X|absolute:X", text="Relative to the data.")
     ] = None
     shrinkage: Annotated[
         str | None, option("--shrinkage", metavar="X|auto", text="Towards all classes; 0 to 1.")

@@ -37,7 +37,8 @@ class DataOptions:
         option("--labels", metavar="NAME|FILE", text="Array, column or file of the labels."),
     ] = None
     no_labels: Annotated[
-        bool, option("--no-labels", metavar=None, text="The same as --read labelled=False.")
+        bool,
+        option("--no-labels", metavar=None, text="As --read labelled=False.", hidden=True),
     ] = False
     sample_shape: Annotated[
         str | None, option("--sample-shape", metavar="I,J,..", text="Fold flat rows to this shape.")
