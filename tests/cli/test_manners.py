@@ -141,7 +141,7 @@ def test_the_advice_is_more_rounds_than_there_were(tenfold, npz):
     warned = tenfold("fit", npz, "--method", "mcsda", *words, "-o", "m.safetensors").err
     assert "round 2; raise max_iter" in warned
     compared = tenfold("compare", npz, *words, "--cv", "2").out
-    assert "--set max_iter=4 allows more rounds" in compared
+    assert "--set max_iter=200 allows more rounds" in compared
 
 
 def test_the_home_directory_has_its_short_name(tenfold, npz, monkeypatch):
