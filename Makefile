@@ -17,7 +17,7 @@ ORDINARY := -m "not realdata and not slow and not browser and not big and not cl
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help setup setup-docs setup-neural demo test test-realdata test-slow test-cluster test-browser test-oldest \
-	lint types format docs test-docs tables hostile bench big dist constraints clean
+	lint types format docs test-docs tables hostile bench answers big dist constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -153,6 +153,9 @@ $(BENCH)/stamp: $(WANTED) benchmarks/requirements.txt
 
 bench: $(BENCH)/stamp ## tenfold beside its peers, 45 minutes; ARGS=--quick takes two
 	$(BENCH)/bin/python benchmarks/run.py $(ARGS)
+
+answers: $(VENV)/stamps/test ## how good the answers are, beside scikit-learn; rewrites docs/answers.md, 20 minutes
+	$(BIN)/python benchmarks/answers.py $${TENFOLD_DATA:-../shared/data} --page docs/answers.md $(ARGS)
 
 big: $(VENV)/stamps/test ## more data than memory, at full size
 	$(BIN)/python benchmarks/big.py $(ARGS)

@@ -259,7 +259,7 @@ def chosen(moments: FoldMoments) -> Choice | None:
             other = replace(choice.likelihood, gain=gain, tails=_tails(tails, choice.likelihood))
             tried = _tried(choice.shrinkage, other, views)
             choice = tried if tried.loss < choice.loss else choice
-    return choice
+    return _tried(choice.shrinkage, choice.likelihood, views, precision=1e-12)
 
 
 def _tails(relative: float, likelihood: ClassLikelihood) -> float:
@@ -300,13 +300,18 @@ def _honest(total: Array, cross: Array, of_means: Array, inverse: float) -> Clas
     return replace(seen, noise=left / np.exp(np.mean(np.log(left))))
 
 
-def _tried(shrinkage: float, likelihood: ClassLikelihood, views: list[_HeldOut]) -> Choice:
+def _tried(
+    shrinkage: float,
+    likelihood: ClassLikelihood,
+    views: list[_HeldOut],
+    precision: float = 1e-3,
+) -> Choice:
     """The log loss of held-out points at its best temperature, and the preference for the usual."""
     likelihood = replace(likelihood, temperature=1.0)
     scores = np.concatenate([likelihood.scores(v.points.X, v.known) for v in views])
     codes = np.concatenate([v.points.codes for v in views])
     weights = np.concatenate([v.points.weights for v in views])
-    temperature, loss = best_temperature(scores, codes, weights)
+    temperature, loss = best_temperature(scores, codes, weights, precision)
     logits = np.log(shrinkage / (1 - shrinkage)) - np.log(USUAL / (1 - USUAL))
     moderate = likelihood.tails == _tails(1.0, likelihood)
     preference = logits**2 / 4 + 2 * (likelihood.gain > 0) + 2 * (not moderate)
@@ -314,17 +319,21 @@ def _tried(shrinkage: float, likelihood: ClassLikelihood, views: list[_HeldOut])
     return Choice(shrinkage, likelihood, loss + preference / float(weights.sum()))
 
 
-def best_temperature(scores: Array, codes: Array, weights: Array) -> tuple[float, float]:
+def best_temperature(
+    scores: Array, codes: Array, weights: Array, precision: float
+) -> tuple[float, float]:
     """The temperature from 1 to `HOTTEST` with the least log loss, and that loss.
 
     The loss is convex in one over the temperature, so its slope has one root.
     """
     rows = np.arange(len(codes))
-    finite = np.where(np.isfinite(scores), scores, 0.0)
+    below = scores - scores.max(axis=1, keepdims=True)  # the best class of a sample has 0
+    finite = np.where(np.isfinite(below), below, 0.0)
 
     def slope(log_temperature: float) -> float:
-        p = np.exp(log_posteriors(scores / np.exp(log_temperature)))
-        return float(weights @ (finite[rows, codes] - (p * finite).sum(axis=1)))
+        odds = np.exp(below / np.exp(log_temperature))
+        mean = np.einsum("nc,nc->n", odds, finite) / odds.sum(axis=1)
+        return float(weights @ (finite[rows, codes] - mean))
 
     low, high = 0.0, float(np.log(HOTTEST))
     if slope(low) >= 0:
@@ -332,6 +341,6 @@ def best_temperature(scores: Array, codes: Array, weights: Array) -> tuple[float
     elif slope(high) <= 0:
         best = high
     else:
-        best = float(brentq(slope, low, high, xtol=1e-12))
+        best = float(brentq(slope, low, high, xtol=precision))
     posteriors = log_posteriors(scores / np.exp(best))
     return float(np.exp(best)), float(-(weights @ posteriors[rows, codes]) / weights.sum())

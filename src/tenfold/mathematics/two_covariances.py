@@ -106,6 +106,10 @@ class PooledMoments:
         few = len(variances) < self.size
         return few or bool(variances[0] <= len(variances) * np.finfo(float).eps * variances[-1])
 
+    @cached_property
+    def _means_along_axes(self) -> Array:
+        return np.asarray(self.centred[self.known] @ self._noise[1])
+
     def coordinates(self, shrinkage: float) -> tuple[Array, Array]:
         """Directions D (r, C - 1) with D^T S_w D = I and D^T S_b D = diag(phi), phi falling.
 
@@ -116,12 +120,12 @@ class PooledMoments:
         variances, axes, mean = self._noise
         scale = 1 / np.sqrt((1 - shrinkage) * variances + shrinkage * mean)
         n, known = self.counts[self.known], int(self.known.sum())
-        whitened = (self.centred[self.known] @ axes) * scale * np.sqrt(n)[:, None]
+        whitened = self._means_along_axes * scale * np.sqrt(n)[:, None]
         _, singular, rows = np.linalg.svd(whitened, full_matrices=False)
         singular, rows = singular[: known - 1], rows[: known - 1]
         typical = (n.sum() - (n**2).sum() / n.sum()) / (known - 1)  # n, if all were equal
         phi = np.maximum(singular**2 / (known - 1) - 1, 0.0) / typical
-        return (axes * scale) @ rows.T, phi
+        return axes @ (rows * scale).T, phi
 
 
 class KnownClasses(NamedTuple):
