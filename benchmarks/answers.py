@@ -105,14 +105,14 @@ def split(folder: Path, name: str, seed: int) -> tuple[np.ndarray, ...]:
 
 
 def scores_of(model: Any, X: np.ndarray) -> np.ndarray:
-    """One column per class; of scikit-learn's LDA its log posteriors, which rank better."""
+    """One column per class: log posteriors where there are some, which rank best, else scores."""
     if isinstance(model, NearestCentroid):
         distances = ((X[:, None] - model.centroids_) ** 2).sum(-1) if X.size < 1e7 else None
         if distances is None:
             squares = (X**2).sum(1)[:, None] + (model.centroids_**2).sum(1)
             distances = squares - 2 * X @ model.centroids_.T
         return -distances
-    if isinstance(model, LinearDiscriminantAnalysis):
+    if isinstance(model, LinearDiscriminantAnalysis | ProbabilisticLDA):
         return model.predict_log_proba(X)
     return model.decision_function(X)
 
@@ -143,9 +143,9 @@ def judged(make: Callable[[], Any], flat: bool, parts: tuple[np.ndarray, ...]) -
     figures = {"accuracy": 100 * right.mean(), "seconds": seconds}
     figures["mAP"] = 100 * mean_ap(scores_of(model, new), truth, model.classes_)
     if isinstance(model, ProbabilisticLDA):
-        logs = model.predict_log_proba(new)
-        figures["mAP, log posterior"] = 100 * mean_ap(logs, truth, model.classes_)
-        figures["calibration"] = calibration_error(np.exp(logs), right)
+        ratios = model.decision_function(new)
+        figures["mAP, decision_function"] = 100 * mean_ap(ratios, truth, model.classes_)
+        figures["calibration"] = calibration_error(model.predict_proba(new), right)
     return figures
 
 
@@ -169,11 +169,13 @@ def table(results: dict[str, dict[str, dict[str, float]]]) -> str:
             shown = [
                 f"**{v:.1f}**" if v == b else f"{v:.1f}" for v, b in zip(figures, best, strict=True)
             ]
-            cells.append(f"{shown[0]} / {shown[1]}, {by_row[row]['seconds']:.2g} s")
+            seconds = by_row[row]["seconds"]
+            spent = f"{seconds:.0f}" if seconds >= 10 else f"{seconds:.2g}"
+            cells.append(f"{shown[0]} / {shown[1]}, {spent} s")
         lines.append(f"| {title(name)} | " + " | ".join(cells) + " |")
     extra = [
-        f"{title(name)}: calibration error {f['calibration']:.3f}, mAP by log posterior "
-        f"{f['mAP, log posterior']:.1f}"
+        f"{title(name)}: calibration error {f['calibration']:.3f}, mAP of `decision_function` "
+        f"{f['mAP, decision_function']:.1f}"
         for name, by_row in results.items()
         if (f := by_row.get("ProbabilisticLDA"))
     ]
