@@ -91,6 +91,7 @@ def test_each_person_of_the_bank_is_the_person_fitted_alone(faces):
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
+@pytest.mark.filterwarnings("ignore::tenfold.RateWarning")  # ten classes promise no 1 %
 def test_the_search_gives_the_scores_of_a_grid_search(faces, estimator):
     X, y, *_ = split_of(faces, 0.5, 0)
     some = np.isin(y, np.unique(y)[:: 1 if isinstance(estimator, MCSDA) else 4]) | (y == "s7")
