@@ -14,6 +14,7 @@ KEPT_MOMENTS = 2**16  # moments that a fitted model keeps because they are small
 MEMORY_BUDGET = 4 * 2**30  # that tables may take, unless the user says otherwise
 
 # The cost model, in flops.
+EXPECTED_ROUNDS = 10  # of an alternation that stops when it has converged
 THIN = 16  # columns of a product that take as long as fewer
 READ = 16  # models that one reading of a table could answer
 TURN = 100  # while one number of a sample is centred and turned

@@ -27,7 +27,7 @@ from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.solvers import SOLVERS, STAYING_INSIDE, Solver
 from tenfold.mathematics.stores import over_blocks
 from tenfold.mathematics.subspace import projected, reconstructed
-from tenfold.mathematics.tuning import KEPT_MOMENTS
+from tenfold.mathematics.tuning import EXPECTED_ROUNDS, KEPT_MOMENTS
 from tenfold.methods.saving import Savable
 from tenfold.system.threads import threads_for
 from tenfold.validation import parameters
@@ -307,7 +307,8 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         """What will be asked of statistics of such samples, by which these are chosen."""
         ranks, _ = self._ranks_and_shares(shape, classes)
         outside = 0 if self.solver_function() in STAYING_INSIDE else max(ranks)
-        rounds = max(1, self.max_iter) if len(ranks) > 1 else 1
+        rounds = min(self.max_iter, EXPECTED_ROUNDS) if self.tol > 0 else self.max_iter
+        rounds = max(1, rounds) if len(ranks) > 1 else 1
         return Workload(ranks, rounds, outside=outside, memory=parameters.memory_budget())
 
     def settings(self, statistics: ClassStatistics) -> dict[str, Any]:
