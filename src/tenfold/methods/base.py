@@ -272,10 +272,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
     # -- what a method may say -------------------------------------------------------------------
 
     def default_ranks(self, shape: Shape, classes: Array) -> Shape:
-        """The square root of each size, rounded up: 7 x 6 for images of 40 x 30.
-
-        Modes of up to three entries, such as colours, stay whole.
-        """
+        """The square root of each size, rounded up; modes of up to three entries stay whole."""
         return tuple(max(ceil(sqrt(size)), min(size, 3)) for size in shape)
 
     def asked_ranks(self, classes: Array) -> Any:
