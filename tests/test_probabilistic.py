@@ -525,3 +525,13 @@ def test_a_class_specific_projector_serves_too():
     X, y = drawn([12, 9, 14])
     model = ProbabilisticLDA(MCSDA(ranks=(2, 2), positive=1), shrinkage=0.2).fit(X, y)
     assert model.score(X, y) > 0.5
+
+
+def test_partial_fit_goes_on_after_a_fit_of_few_numbers_whichever_statistics_it_made():
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 3
+    X = rng.normal(size=(400, 3)) + y[:, None]  # more samples than moments have numbers
+    for n in (20, 300):
+        grown = ProbabilisticLDA().fit(X[:n], y[:n]).partial_fit(X[n:], y[n:])
+        whole = ProbabilisticLDA().fit(X, y)
+        np.testing.assert_allclose(grown.predict_proba(X), whole.predict_proba(X), atol=1e-10)

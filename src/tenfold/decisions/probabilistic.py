@@ -195,9 +195,11 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
         """
         described, X, labels, weight = self.first_batch(X, y, sample_weight)
         classes = check.present_labels(labels, weight)
+        tables = 8 * len(classes) * self._n_folds() * prod(X.shape[1:]) ** 2
+        keeps = self.statistics == "moments" or tables <= KEPT_MOMENTS
         if self.statistics == "moments" or self._tables_are_smaller(X, len(classes)):
             moments = self.moments_of_batch(X, labels, weight, classes)
-            kept = {"moments_": moments} if self.statistics == "moments" else {}
+            kept = {"moments_": moments} if keeps else {}
             return self.keep(self.learn_moments(moments, classes, described) | kept)
         projector, Y = None, X
         if self.projector is not None:
@@ -214,7 +216,7 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
         codes, folds = codes_of(X, labels, classes), self._folds(X)
         folded = FoldMoments.of_samples(Z, codes, folds, weight, shape, Y.shape[1])
         learned = self._learned(folded, classes, described, projector, origin, basis)
-        if 8 * len(classes) * self._n_folds() * prod(X.shape[1:]) ** 2 <= KEPT_MOMENTS:
+        if keeps:
             learned["moments_"] = self.moments_of_batch(X, labels, weight, classes)
         return self.keep(learned)
 

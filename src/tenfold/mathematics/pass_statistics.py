@@ -207,7 +207,7 @@ def mode_scatters_of_block(
 def codes_of(X: Array, y: Array | None, classes: Array) -> Array:
     """The position of each sample's label among the classes.
 
-    A label that is not among them belongs to a sample of weight 0; any position will do.
+    A label that is not among them belongs to a sample of weight 0, whose position is not used.
     """
     if y is None:
         return np.zeros(len(X), dtype=np.intp)
