@@ -9,10 +9,11 @@ import reference
 from reference import problem, projector
 from tenfold import MCSDA
 from tenfold.mathematics import alternation
-from tenfold.mathematics.alternation import Recipe, subspace_distance
+from tenfold.mathematics.alternation import subspace_distance
 from tenfold.mathematics.criteria import Problem, class_specific
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.sample_statistics import SampleStatistics
+from tenfold.mathematics.solution import Recipe
 from tenfold.mathematics.solvers import SOLVERS, ratio_trace, trace_ratio
 from tenfold.system.threads import over_threads
 
@@ -272,7 +273,7 @@ def test_a_relative_ridge_is_a_share_of_the_mean_eigenvalue_per_positive_sample(
         for k, size in enumerate((5, 4)):
             A = reference.out_scatter(X, y, p, factors, k)
             B = reference.in_scatter(X, y, p, factors, k)
-            ridge = 0.01 * share * np.trace(A + B) / size
+            ridge = 0.01 * share * np.trace(reference.total_scatter(X, factors, k)) / size
             factors[k] = reference.ratio_trace(A, B + ridge * np.eye(size), 2)
     models = stack([[2, 2]], ridge=0.01, absolute=False)
     found = solve(ClassMoments.from_batch(X, y), models, max_iter=3, tol=0.0)

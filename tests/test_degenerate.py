@@ -208,8 +208,7 @@ def test_fewer_samples_than_numbers(Method, statistics):
     if Method is CSDA:
         flat = X.reshape(len(X), -1)
         share = (y == 2).mean()
-        about = flat - flat[y == 2].mean(axis=0)
-        ridge = 1e-3 * share * np.sum(about**2) / 72
+        ridge = 1e-3 * share * np.sum((flat - flat.mean(axis=0)) ** 2) / 72
         expected = reference.csda(flat, y, 2, 2, ridge=ridge)
         assert distance(estimator.projections_, [expected]) <= 1e-7
 

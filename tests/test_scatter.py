@@ -9,13 +9,12 @@ from tenfold.mathematics.cost import Workload, statistics_of
 from tenfold.mathematics.criteria import Problem, between_within, class_specific
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.sample_statistics import SampleStatistics, SpanStatistics
-from tenfold.mathematics.scatter import (
-    SampleTerm,
-    Scatter,
+from tenfold.mathematics.scatter import SampleTerm, Scatter, along_mode
+from tenfold.mathematics.table_term import (
     TableTerm,
-    along_mode,
     pack_projectors,
     pack_table,
+    packed_gram,
     unpack,
 )
 
@@ -343,3 +342,15 @@ def test_stacks_of_stacks_join_a_term_once():
     alone = banks[0].along_mode(0, [W[:3] for W in factors])
     np.testing.assert_allclose(A, np.tile(alone[0], (4, 1, 1)), rtol=1e-12)
     np.testing.assert_allclose(B, np.tile(alone[1], (4, 1, 1)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (5, 2), (4, 3, 2), (2, 5, 3)])
+def test_a_table_of_many_numbers_is_packed_without_the_matrix(shape, monkeypatch):
+    rng = np.random.default_rng(len(shape))
+    Z = rng.standard_normal((9, *shape)) * 10.0 ** rng.integers(-4, 5, shape[-1])
+    expected = packed_gram([Z], shape)
+    monkeypatch.setattr("tenfold.mathematics.table_term.WHOLE_TABLE", 0)
+    found = packed_gram([Z[:4], Z[4:]], shape)
+    sizes = np.sqrt(np.abs(expected).max())
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-13 * sizes)

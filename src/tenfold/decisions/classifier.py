@@ -25,10 +25,10 @@ from tenfold.decisions.distances import (
 )
 from tenfold.decisions.folds import fold_models, held_out, stratified_splits
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.alternation import Recipe, Solution
 from tenfold.mathematics.cost import Workload
 from tenfold.mathematics.criteria import Problem, in_class_spreads, out_class_spreads
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
+from tenfold.mathematics.solution import Recipe, Solution
 from tenfold.mathematics.stores import over_blocks
 from tenfold.methods.base import Described, Learner, Shape
 from tenfold.methods.class_specific import ClassSpecificProjector
@@ -167,15 +167,18 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         members = self.of_classes(statistics.classes)
         for member, m in zip(members, models, strict=True):
             member.keep(member.learned(statistics, solution, np.array([m]), described))
-        own = [W[models] for W in solution.projections]
-        spreads = in_class_spreads(statistics, own, self.projector.shrinkage_in(statistics))
+        others = out_class_spreads(statistics, solution.kept[models], np.arange(len(members)))
         return {
             **described,
             "classes_": statistics.classes,
             "class_count_": statistics.counts,
             "projectors_": members,
-            "spreads_": spreads,
-            "other_spreads_": out_class_spreads(statistics, own, range(len(members))),
+            "spreads_": in_class_spreads(
+                statistics,
+                solution.suppressed[models],
+                lambda: [W[models] for W in solution.projections],
+            ),
+            "other_spreads_": others,
         }
 
     def keep(self, learned: Mapping[str, Any]) -> Self:

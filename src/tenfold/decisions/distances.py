@@ -47,9 +47,9 @@ class Subspaces:
     def stacked(cls, projections: list[list[Array]], means: list[Array]) -> Subspaces:
         """From the K projections (I_k, r_k) and the mean of each model."""
         stacks = [_stacked(per_model) for per_model in zip(*projections, strict=True)]
-        order = tuple(shrinking_order(stacks))
-        ordered = [np.ascontiguousarray(stacks[k].swapaxes(1, 2)) for k in order]
-        centres = np.stack(means).reshape(len(means), *(W.shape[1] for W in stacks))
+        order = tuple(shrinking_order([W.swapaxes(1, 2) for W in stacks]))
+        ordered = [stacks[k] for k in order]
+        centres = np.stack(means).reshape(len(means), *(W.shape[2] for W in stacks))
         origin = centres.mean(axis=0)
         about = (centres - origin).transpose(0, *(k + 1 for k in order))
         return cls(order, ordered, origin, _project_each(about[..., None], ordered))
@@ -109,11 +109,11 @@ def _project_each(Y: Array, stacks: Sequence[Array], skip: int = 0) -> Array:
 
 
 def _stacked(projections: Sequence[Array]) -> Array:
-    """Projections of M models, padded with columns of zeros, (M, I_k, r_k)."""
+    """``W^T`` of M models, padded with rows of zeros, (M, r_k, I_k)."""
     widest = max(W.shape[1] for W in projections)
-    stack = np.zeros((len(projections), len(projections[0]), widest))
+    stack = np.zeros((len(projections), widest, len(projections[0])))
     for padded, W in zip(stack, projections, strict=True):
-        padded[:, : W.shape[1]] = W
+        padded[: W.shape[1]] = W.T
     return stack
 
 

@@ -23,11 +23,11 @@ from sklearn.model_selection import check_cv
 from tenfold.decisions.distances import OfBlock
 from tenfold.decisions.folds import fold_models, held_out, positions
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.alternation import Recipe, Solution
 from tenfold.mathematics.cost import Workload
 from tenfold.mathematics.criteria import Problem, out_class_spreads
 from tenfold.mathematics.fold_statistics import Split
 from tenfold.mathematics.moments import ClassStatistics
+from tenfold.mathematics.solution import Recipe, Solution
 from tenfold.mathematics.stores import Source
 from tenfold.methods.base import Described, Learner, Shape
 from tenfold.methods.class_specific import ClassSpecificProjector
@@ -78,9 +78,8 @@ class MeasuredProjector(Learner):
         """The fitted projector, and the spread of all other samples."""
         projector = clone(self.projector)
         projector.keep(projector.learned(statistics, solution, models, described))
-        own = [W[models] for W in solution.projections]
-        positive = projector.positive_in(statistics.classes)
-        (spread,) = out_class_spreads(statistics, own, [positive])
+        positive = np.array([projector.positive_in(statistics.classes)])
+        (spread,) = out_class_spreads(statistics, solution.kept[models], positive)
         return {"projector_": projector, "spread_": float(spread), "solution_": solution}
 
     def learn(self, statistics: ClassStatistics, described: Described) -> dict[str, Any]:

@@ -2,115 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from math import ceil
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.criteria import Problem, trace
-from tenfold.mathematics.solvers import Solver, orthonormalised, ratio_trace, with_fixed_signs
+from tenfold.mathematics.criteria import Problem, trace, with_ridge
+from tenfold.mathematics.shared_core import solve_shared
+from tenfold.mathematics.solution import Recipe, Share, Solution, in_order, padded
+from tenfold.mathematics.solvers import orthonormalised, ratio_trace, with_fixed_signs
 from tenfold.mathematics.tuning import CACHE_BYTES
-
-T = TypeVar("T")
-Share = Callable[[Callable[[Array], T], list[Array]], list[T]]  # work on some models at a time
 
 PATIENCE = 3  # the ratio trace may go round in circles once it is near the top
 NOTHING = 1e-10  # of the scatter: what may be left of it by rounding
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """How a problem is solved.
-
-    Parameters
-    ----------
-    solver : callable
-        One of `tenfold.mathematics.solvers`.
-    orthonormal : bool
-        Whether columns are orthonormalised after each solution.
-    init : {"ones", "identity"}
-        The projections that the first solutions see: columns of ones, as the paper has it, or
-        no projection at all.
-    direct : bool
-        Solve every mode once, as the start shows it, without waiting for the others.
-    max_iter : int
-        Rounds at most.
-    tol : float
-        A model has converged when its objective changed by at most this share of it in one
-        round, or has reached no new height in `PATIENCE` rounds. With 0 all rounds are made.
-    """
-
-    solver: Solver = ratio_trace
-    orthonormal: bool = True
-    init: str = "ones"
-    direct: bool = False
-    max_iter: int = 100
-    tol: float = 1e-3
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """What `solve` found.
-
-    Parameters
-    ----------
-    projections : list of K ndarrays of shape (M, I_k, max r_k)
-        One projection per mode and model; columns beyond a model's rank are zero.
-    objective : ndarray of shape (M, rounds)
-        The objective after each round; a model that has converged keeps its last value.
-    n_iter : ndarray of shape (M,)
-        Rounds made for each model.
-    converged : ndarray of shape (M,)
-        Whether its subspaces converged.
-    """
-
-    projections: list[Array]
-    objective: Array
-    n_iter: Array
-    converged: Array
-
-    def columns(self, model: int) -> list[Array]:
-        """The projections (I_k, r_k) of one model, without the padding."""
-        filled = [int(W[model].any(axis=0).sum()) for W in self.projections]
-        return [W[model, :, :rank] for W, rank in zip(self.projections, filled, strict=True)]
-
-    @classmethod
-    def stacked(cls, parts: list[Solution], order: Array) -> Solution:
-        """One stack of the models of several; `order` holds the number of each in that stack."""
-        widths = np.max([[W.shape[2] for W in part.projections] for part in parts], axis=0)
-        rounds = max(part.objective.shape[1] for part in parts)
-        back = np.argsort(order)
-
-        def joined(arrays: list[Array]) -> Array:
-            return np.concatenate(arrays)[back]
-
-        def lengthened(objective: Array) -> Array:
-            return np.pad(objective, ((0, 0), (0, rounds - objective.shape[1])), "edge")
-
-        return cls(
-            [
-                joined([padded(p.projections[k], width) for p in parts])
-                for k, width in enumerate(widths)
-            ],
-            joined([lengthened(part.objective) for part in parts]),
-            joined([part.n_iter for part in parts]),
-            joined([part.converged for part in parts]),
-        )
-
-
-def in_order(work: Callable[[Array], T], parts: list[Array]) -> list[T]:
-    """Work on some models after the others; `system.threads` shares them out."""
-    return [work(part) for part in parts]
-
-
-def solve(problem: Problem, recipe: Recipe, share: Share[Solution] = in_order) -> Solution:
+def solve(problem: Problem, recipe: Recipe, share: Share[Any] = in_order) -> Solution:
     """Maximise a criterion over one projection per mode, one mode at a time.
 
     Models do not depend on each other, so a stack is cut into stacks whose matrices stay in the
-    cache, and each of these is solved from the first round to the last.
+    cache, and each of these is solved from the first round to the last. Models of vectors that
+    differ by few columns are solved by `shared_core` instead.
 
     Parameters
     ----------
@@ -126,8 +39,24 @@ def solve(problem: Problem, recipe: Recipe, share: Share[Solution] = in_order) -
     Solution
         Projections and the history of the objective.
     """
+    if recipe.solver is ratio_trace:
+        shared = solve_shared(problem, recipe.orthonormal, share)
+        if shared is not None:
+            models, solution = shared
+            others = np.setdiff1d(np.arange(len(problem)), models)
+            if not len(others):
+                return solution
+            rest = _solve_stack(problem.cut(others), recipe, share)
+            return Solution.stacked([solution, rest], np.concatenate([models, others]))
+    return _solve_stack(problem, recipe, share)
+
+
+def _solve_stack(problem: Problem, recipe: Recipe, share: Share[Solution]) -> Solution:
+    """`solve` for models that share nothing that could be solved once."""
     in_cache = CACHE_BYTES // (8 * max(problem.shape) ** 2)
     step = min(max(ceil(len(problem) / 4), in_cache // 4, 1), max(in_cache, 16))  # for threads
+    if problem.largest_table() > CACHE_BYTES:
+        step = max(step, ceil(len(problem) / 2))  # reading a table takes longer than a model
     if problem.is_answered_by_passes():
         step = len(problem)  # a pass answers all models
     order = np.lexsort((*-problem.ranks.T,))  # one width, and the longest work first
@@ -151,18 +80,21 @@ def _alternate(problem: Problem, recipe: Recipe) -> Solution:
     max_iter = 1 if once else recipe.max_iter
     active, moving = np.arange(n_models), problem
     objective, n_iter = np.zeros((n_models, max_iter)), np.zeros(n_models, dtype=int)
+    kept, suppressed = np.zeros((2, n_models))
     converged = np.full(n_models, once)
     for t in range(max_iter):
         for k, width in enumerate(problem.ranks.max(axis=0)):
             seen = start if recipe.direct else [W[active] for W in factors]
-            A, B = moving.along_mode(k, seen)
-            W = padded(recipe.solver(A, B, moving.ranks[:, k]), int(width))
+            A, B, ridge = moving.pair(k, seen)
+            found = recipe.solver(A, with_ridge(B, ridge), moving.ranks[:, k])
+            W = padded(found, int(width))
             W = orthonormalised(W) if recipe.orthonormal else W
             if t == 0:
                 factors[k] = W
             else:
                 factors[k][active] = W
-        objective[active, t:] = moving.objective(W, A, B)[:, None]
+        kept[active], suppressed[active], reached = moving.reached(W, A, B, ridge)
+        objective[active, t:] = reached[:, None]
         n_iter[active] = t + 1
         if recipe.tol > 0 and not once:
             converged[active] = _has_converged(objective[active, : t + 1], recipe.tol)
@@ -172,9 +104,13 @@ def _alternate(problem: Problem, recipe: Recipe) -> Solution:
             active = active[~converged[active]]
             moving = problem.cut(active)
     if recipe.direct:
-        objective[:, 0] = problem.objective(factors[-1], *problem.along_mode(n_modes - 1, factors))
+        last = problem.pair(n_modes - 1, factors)
+        kept, suppressed, objective[:, 0] = problem.reached(factors[-1], *last)
+    if problem.basis is not None:
+        factors = [problem.basis.lifted(factors[0])]
     signed = [with_fixed_signs(W) for W in factors]
-    return Solution(signed, objective[:, : n_iter.max()], n_iter, converged)
+    rounds = objective[:, : n_iter.max()]
+    return Solution(signed, rounds, n_iter, converged, kept, suppressed)
 
 
 def _has_converged(objective: Array, tol: float) -> Array:
@@ -186,11 +122,6 @@ def _has_converged(objective: Array, tol: float) -> Array:
     little = change <= tol * np.abs(objective[:, -1])
     stale = rounds - 1 - objective.argmax(axis=1) >= PATIENCE
     return np.asarray(little | stale)
-
-
-def padded(W: Array, width: int) -> Array:
-    """Columns of zeros added to a stack (M, I_k, r) until it has `width` of them."""
-    return W if W.shape[2] == width else np.pad(W, ((0, 0), (0, 0), (0, width - W.shape[2])))
 
 
 def subspace_distance(first: Array, second: Array) -> Array:

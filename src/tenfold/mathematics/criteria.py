@@ -7,9 +7,8 @@ subspace. A `Problem` holds the pairs of a stack of models, with the ranks and t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,15 @@ from scipy.linalg import eigvalsh
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.scatter import Factors, Scatter, Term, along_mode, is_shared
+from tenfold.mathematics.scatter import (
+    Scatter,
+    Term,
+    along_mode,
+    answers_along,
+    is_shared,
+)
+from tenfold.mathematics.span import Span
+from tenfold.mathematics.table_term import Factors, TableTerm
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,21 +35,23 @@ class Problem:
     ----------
     shape : tuple of K ints
         The shape (I_1, ..., I_K) of a sample.
-    full_shape : tuple of K ints
-        The shape before an exact change of basis, if there was one.
+    basis : Span or None
+        The basis in which samples of one mode are given, if it was changed.
     maximise : Scatter
         The scatter to keep.
     minimise : Scatter or None
         The scatter to suppress; None when only the first counts.
+    unit : Scatter or None
+        The scatter whose mean eigenvalue, per sample of the minimised one, is the unit of a
+        relative ridge: that of all samples about their mean. None means the sum of both.
     ranks : ndarray of shape (M, K)
         The rank of each mode for each model.
     ridge : ndarray of shape (M,)
         Added to the diagonal of the minimised scatter of every mode.
     absolute : ndarray of shape (M,)
-        Whether that is the paper's absolute lambda. Otherwise it is relative to the mean
-        eigenvalue of both scatters, per sample of the minimised one.
+        Whether that is the paper's absolute lambda. Otherwise it is relative to `unit`.
     balance : ndarray of shape (M,)
-        How many samples `minimise` sums over for each one that both sum over. It makes a
+        How many samples `minimise` sums over for each one that `unit` sums over. It makes a
         relative ridge mean the same whatever the sizes of the classes are.
     joined : dict
         The joined terms of stacks over the same statistics: S_I is a term of S_O too, and the
@@ -50,9 +59,10 @@ class Problem:
     """
 
     shape: tuple[int, ...]
-    full_shape: tuple[int, ...]
+    basis: Span | None
     maximise: Scatter
     minimise: Scatter | None
+    unit: Scatter | None
     ranks: Array
     ridge: Array
     absolute: Array
@@ -68,14 +78,16 @@ class Problem:
         *,
         ranks: Sequence[int],
         ridge: tuple[float, bool] = (0.0, False),
+        unit: Scatter | None = None,
         balance: float = 1.0,
     ) -> Problem:
         """The problem of one model; the ridge comes with whether it is absolute."""
         return cls(
             statistics.shape,
-            statistics.full_shape,
+            statistics.basis,
             maximise,
             minimise,
+            unit,
             np.minimum(ranks, statistics.shape)[None],
             np.array([ridge[0]]),
             np.array([ridge[1]]),
@@ -93,11 +105,13 @@ class Problem:
         if len(problems) == 1:
             return problems[0]
         minimised = [p.minimise for p in problems if p.minimise is not None]
+        units = [p.unit for p in problems if p.unit is not None]
         joined = problems[0].joined
         return replace(
             problems[0],
             maximise=Scatter.stacked([p.maximise for p in problems], joined),
             minimise=Scatter.stacked(minimised, joined) if minimised else None,
+            unit=Scatter.stacked(units, joined) if units else None,
             ranks=np.concatenate([p.ranks for p in problems]),
             ridge=np.concatenate([p.ridge for p in problems]),
             absolute=np.concatenate([p.absolute for p in problems]),
@@ -112,6 +126,7 @@ class Problem:
             self,
             maximise=self.maximise.of_models(models),
             minimise=None if self.minimise is None else self.minimise.of_models(models),
+            unit=None if self.unit is None else self.unit.of_models(models),
             ranks=self.ranks[models],
             ridge=self.ridge[models],
             absolute=self.absolute[models],
@@ -128,29 +143,59 @@ class Problem:
         """All terms of the scatters."""
         return [term for scatter in self.scatters for _, term in scatter.terms]
 
+    def largest_table(self) -> int:
+        """Bytes of the largest table that models ask."""
+        tables = [term.tables for term in self.terms if isinstance(term, TableTerm)]
+        return max((table.nbytes for group in tables for table in group), default=0)
+
     def is_answered_by_passes(self) -> bool:
         """Whether each question costs a pass over samples that are not in memory."""
         return any(is_shared(term) for term in self.terms)
 
     def along_mode(self, mode: int, factors: Factors) -> tuple[Array, Array]:
         """The pair (A, B) along a mode, each (M, I_k, I_k); B has its ridge, and is never zero."""
-        A, *rest = along_mode(self.scatters, mode, factors)
-        if not rest:
-            return A, A
-        (B,) = rest
-        sizes = trace(A) + trace(B)
-        unit = self.balance * sizes / self.full_shape[mode]
+        A, B, ridge = self.pair(mode, factors)
+        return A, B if self.minimise is None else with_ridge(B, ridge)
+
+    def pair(self, mode: int, factors: Factors) -> tuple[Array, Array, Array]:
+        """A and B along a mode, each (M, I_k, I_k), and the ridge (M,) that B has to get."""
+        units = [] if self.unit is None else [self.unit]
+        answers = answers_along([*self.scatters, *units], mode, factors)
+        A = self.maximise.combined(answers)
+        if self.minimise is None:
+            return A, A, np.zeros(len(A))
+        B = self.minimise.combined(answers)
+        sizes = trace(A) + trace(B) if self.unit is None else self.unit.traces(answers)
+        return A, B, self.ridges(sizes, mode)
+
+    def reached(self, W: Array, A: Array, B: Array, ridge: Array) -> tuple[Array, Array, Array]:
+        """What W keeps of A and leaves of B, and the objective of each model, all (M,).
+
+        The objective is the kept scatter, over the suppressed one with its ridge if there is one.
+        """
+        kept = traces_in(W, A)
+        if self.minimise is None:
+            return kept, kept, kept
+        suppressed = traces_in(W, B)
+        return kept, suppressed, kept / (suppressed + ridge * (W**2).sum(axis=(1, 2)))
+
+    def ridges(self, sizes: Array, mode: int = 0) -> Array:
+        """The ridge of each model along a mode, where its unit has traces (M,) of this size."""
+        full_size = self.shape[mode] if self.basis is None else self.basis.full_size
+        unit = self.balance * sizes / full_size
         floor = np.finfo(float).eps * sizes
         floor = np.where(floor > 0, floor, 1.0)  # no scatter at all: every direction is as good
-        ridge = np.maximum(np.where(self.absolute, self.ridge, self.ridge * unit), floor)
-        return A, B + ridge[:, None, None] * np.eye(B.shape[1])
+        return np.maximum(np.where(self.absolute, self.ridge, self.ridge * unit), floor)
 
-    def objective(self, W: Array, A: Array, B: Array) -> Array:
-        """What each model reaches: the kept scatter, over the suppressed one if there is one."""
-        kept = np.einsum("mir,mir->m", W, A @ W)
-        if self.minimise is None:
-            return np.asarray(kept)
-        return np.asarray(kept / np.einsum("mir,mir->m", W, B @ W))
+
+def with_ridge(B: Array, ridge: Array) -> Array:
+    """Matrices (M, n, n) with a number (M,) added to the diagonal of each."""
+    return B + ridge[:, None, None] * np.eye(B.shape[1])
+
+
+def traces_in(W: Array, S: Array) -> Array:
+    """``tr(W^T S W)`` of each model: what the columns of W (M, n, r) see of S (M, n, n)."""
+    return np.asarray(np.einsum("mir,mir->m", W, S @ W))
 
 
 def trace(stack: Array) -> Array:
@@ -171,7 +216,8 @@ def class_specific(
     outside = about - inside  # S_O, eq. 17
     if shrinkage > 0:
         inside = inside * (1 - shrinkage) + statistics.within() * (shrinkage * share)
-    return Problem.of(statistics, outside, inside, balance=share, **settings)
+    unit = statistics.total()
+    return Problem.of(statistics, outside, inside, unit=unit, balance=share, **settings)
 
 
 def between_within(statistics: ClassStatistics, **settings: Any) -> Problem:
@@ -226,37 +272,47 @@ def ranks_of_shares(statistics: ClassStatistics, shares: dict[int, float]) -> di
 
 
 def in_class_spreads(
-    statistics: ClassStatistics, projections: Sequence[Array], shrinkage: Array
+    statistics: ClassStatistics, suppressed: Array, projections: Callable[[], Sequence[Array]]
 ) -> Array:
     """Root mean square distance of each class from its mean in its own subspace, (C,).
 
-    With shrinkage the mean square is mixed with that of all classes about their means, as the
-    in-class scatter was. A class that is a single point takes the latter alone.
+    Parameters
+    ----------
+    statistics : ClassStatistics
+        Of all samples.
+    suppressed : ndarray of shape (C,)
+        What the model of each class left of the scatter that it suppresses. With shrinkage that
+        is mixed with the scatter of all classes about their means, and so is the distance.
+    projections : callable
+        Gives the subspaces, K ndarrays of shape (C, I_k, r_k), if they are needed.
+
+    Returns
+    -------
+    ndarray of shape (C,)
+        Positive numbers. A class that is a single point takes the distance of all classes from
+        their means, in its subspace.
     """
-    square = partial(mean_square, projections=projections)
-    classes = range(len(statistics.classes))
-    each = Scatter.stacked([statistics.in_class(c) for c in classes], statistics.joined)
-    own = square(each, count=statistics.counts)
-    if not shrinkage.any() and (own > 1e-9 * own.max()).all():
-        return np.sqrt(own)
-    pooled = square(statistics.within(), count=statistics.count)
-    mixed = (1 - shrinkage) * own + shrinkage * pooled
-    point = mixed <= 1e-12 * pooled
-    return np.asarray(np.sqrt(np.where(point, np.where(pooled > 0, pooled, 1.0), mixed)))
+    squares = suppressed / np.maximum(statistics.counts, np.finfo(float).tiny)
+    if (squares > 1e-9 * squares.max()).all():
+        return np.sqrt(squares)
+    seen = projections()
+    if statistics.basis is not None:
+        seen = [statistics.basis.lowered(seen[0])]
+    pooled = mean_square(statistics.within(), seen, statistics.count)
+    point = squares <= 1e-12 * pooled
+    return np.asarray(np.sqrt(np.where(point, np.where(pooled > 0, pooled, 1.0), squares)))
 
 
-def out_class_spreads(
-    statistics: ClassStatistics, projections: Sequence[Array], positives: Sequence[int]
-) -> Array:
+def out_class_spreads(statistics: ClassStatistics, kept: Array, positives: Array) -> Array:
     """Root mean square distance of all other samples from a class mean in its subspace, (M,).
 
     Parameters
     ----------
     statistics : ClassStatistics
         Of all samples.
-    projections : sequence of K ndarrays of shape (M, I_k, r_k)
-        The subspaces of M models.
-    positives : sequence of M ints
+    kept : ndarray of shape (M,)
+        What each model kept of the scatter of all other samples about the mean of its class.
+    positives : ndarray of shape (M,)
         The class of each model.
 
     Returns
@@ -264,12 +320,8 @@ def out_class_spreads(
     ndarray of shape (M,)
         Positive numbers; 1 where all other samples lie on the class mean.
     """
-    outside = [
-        statistics.total() + statistics.displacement(p) - statistics.in_class(p) for p in positives
-    ]
-    others = statistics.count - statistics.counts[np.asarray(positives)]
-    stack = Scatter.stacked(outside, statistics.joined)
-    squares = mean_square(stack, projections, np.maximum(others, np.finfo(float).tiny))
+    others = statistics.count - statistics.counts[positives]
+    squares = kept / np.maximum(others, np.finfo(float).tiny)
     return np.asarray(np.sqrt(np.where(squares > 0, squares, 1.0)))
 
 

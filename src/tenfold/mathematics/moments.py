@@ -26,7 +26,9 @@ from scipy.linalg import blas
 
 from tenfold.mathematics.accumulate import ClassSums, check_same_kind, check_squares, merged
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.scatter import SampleTerm, Scatter, TableTerm, Term
+from tenfold.mathematics.scatter import SampleTerm, Scatter, Term
+from tenfold.mathematics.span import Span
+from tenfold.mathematics.table_term import TableTerm
 
 Batch = tuple[Array, Array | None, Array | None]  # samples, labels, weights
 
@@ -60,18 +62,19 @@ class ClassStatistics(ABC):
         return self.means.shape[1:]
 
     @property
+    def basis(self) -> Span | None:
+        """The basis in which the samples are given, if it was changed."""
+        return None
+
+    @property
     def full_shape(self) -> tuple[int, ...]:
         """The shape of a sample before any change of basis."""
-        return self.shape
+        return self.shape if self.basis is None else (self.basis.full_size,)
 
     @property
     def full_means(self) -> Array:
         """The mean sample of each class before any change of basis."""
         return self.means
-
-    def lift(self, projections: list[Array]) -> list[Array]:
-        """Projections of samples before any change of basis."""
-        return projections
 
     @property
     def count(self) -> float:

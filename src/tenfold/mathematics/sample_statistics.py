@@ -13,14 +13,14 @@ from math import prod, sqrt
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from scipy.linalg import qr
 
 from tenfold.mathematics.accumulate import gather, row_blocks
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.pass_statistics import codes_of
 from tenfold.mathematics.scatter import SampleTerm, Term
-from tenfold.mathematics.solvers import with_fixed_signs
+from tenfold.mathematics.span import Span
+from tenfold.mathematics.table_term import TableTerm
 
 if TYPE_CHECKING:
     from tenfold.mathematics.cost import Workload
@@ -113,9 +113,12 @@ class SampleStatistics(ClassStatistics):
         return term.tabulated() if self._total_is_a_table else term
 
     def _total(self) -> Term:
+        if self._total_is_a_table:  # class means are fewer than samples
+            within = self.within().terms[0][1]
+            assert isinstance(within, TableTerm)
+            return within.plus(self._means_about_mean().tabulated())
         everybody = np.zeros_like(self.codes)
-        term = SampleTerm(self.X, self.mean[None], everybody, [self._used()], self.weights)
-        return term.tabulated() if self._total_is_a_table else term
+        return SampleTerm(self.X, self.mean[None], everybody, [self._used()], self.weights)
 
     def _in_class(self, p: int) -> Term:
         term = SampleTerm(self.X, self.means, self.codes, [self._used(p)], self.weights)
@@ -151,14 +154,14 @@ class SpanStatistics(SampleStatistics):
 
     Parameters
     ----------
-    basis : ndarray of shape (I, d)
-        Orthonormal columns; `X` and `means` are coordinates in it, about `origin`.
-    origin : ndarray of shape (I,)
-        The mean of all samples.
+    span : Span
+        The basis; `X` and `means` are coordinates in it, about the mean of all samples.
+    given_means : ndarray of shape (C, I)
+        The mean sample of each class before the change of basis.
     """
 
-    basis: Array = field(default_factory=lambda: np.empty((0, 0)))
-    origin: Array = field(default_factory=lambda: np.empty(0))
+    span: Span | None = None
+    given_means: Array = field(default_factory=lambda: np.empty((0, 0)))
 
     @classmethod
     def from_vectors(
@@ -166,32 +169,24 @@ class SpanStatistics(SampleStatistics):
     ) -> Self:
         """Statistics of vectors (n, I), n < I, with some directions outside of their span."""
         plain = SampleStatistics.from_batch(X, y, weight, classes=classes)
-        centred = X - plain.mean
-        anything = np.eye(X.shape[1], max(0, min(outside, X.shape[1] - len(X))))
-        spanning = np.concatenate([centred.T, anything], axis=1)
-        basis = qr(spanning, mode="economic", overwrite_a=True, check_finite=False)[0]
-        coordinates = centred @ basis
-        means = (plain.means - plain.mean) @ basis
-        rest = (coordinates, plain.codes, weight, None, basis, plain.mean)
+        span, coordinates = Span.of(X - plain.mean, max(0, min(outside, X.shape[1] - len(X))))
+        means = span.lowered((plain.means - plain.mean).T).T
+        rest = (coordinates, plain.codes, weight, None, span, plain.means)
         return cls(plain.classes, plain.counts, means, *rest)
 
-    @cached_property
-    def _total_is_a_table(self) -> bool:
-        return True  # asked once, and no larger than the samples
-
     @property
-    def full_shape(self) -> tuple[int, ...]:
-        """The shape of a sample before the change of basis."""
-        return (len(self.basis),)
+    def basis(self) -> Span | None:
+        """The basis in which the samples are given."""
+        return self.span
 
     @property
     def full_means(self) -> Array:
         """The mean sample of each class before the change of basis."""
-        return np.asarray(self.origin + self.means @ self.basis.T)
+        return self.given_means
 
-    def lift(self, projections: list[Array]) -> list[Array]:
-        """Projections of samples before the change of basis."""
-        return [with_fixed_signs(self.basis @ projections[0])]
+    @cached_property
+    def _total_is_a_table(self) -> bool:
+        return True  # asked once, and no larger than the samples
 
 
 def _class_means(

@@ -9,28 +9,22 @@ A `Scatter` is a linear combination of *terms*. Two kinds of term answer from me
 holds A, `SampleTerm` holds the samples. Both take a *stack* of M models at once: ``factors[q]`` has
 shape (M, I_q, r_q), and columns of zeros pad models of lower rank. A term holds one scatter for
 each of its *groups*, such as the classes; ``groups`` says which of them each model asks for.
-
-The mode scatter depends on the other modes only through the symmetric ``P_q = W_q W_q^T``, and is
-symmetric itself. So of A, seen as I_1 x ... x I_K x I_1 x ... x I_K, only the part that is
-symmetric in every pair of modes matters: a *packed table* of L_k = I_k (I_k + 1) / 2 numbers per
-mode, 1 / 2^K of A.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import prod
 from typing import Any, Protocol, Self
 
 import numpy as np
 
-from tenfold.mathematics.accumulate import add_gram, as_slice, row_blocks, symmetrise
+from tenfold.mathematics.accumulate import as_slice, row_blocks
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.table_term import Factors, TableTerm, models_of_groups, packed_gram
 from tenfold.mathematics.tuning import KEPT_BYTES, STACK_BYTES
-
-Factors = Sequence[Array]  # one (M, I_q, r_q) stack per mode
 
 
 class Term(Protocol):
@@ -74,7 +68,8 @@ class Scatter:
     Examples
     --------
     >>> import numpy as np
-    >>> from tenfold.mathematics.scatter import Scatter, TableTerm
+    >>> from tenfold.mathematics.scatter import Scatter
+    >>> from tenfold.mathematics.table_term import TableTerm
     >>> term = TableTerm.from_matrices(np.eye(4)[None], (2, 2))
     >>> twice = Scatter.of(term) + Scatter.of(term)
     >>> along_mode([twice], 0, [np.eye(2)[None], np.eye(2)[None]])[0][0]
@@ -131,6 +126,20 @@ class Scatter:
             terms.append((each if (each != each[0]).any() else float(each[0]), joined[key]))
         return cls(tuple(terms), tuple(groups))
 
+    def combined(self, answers: dict[int, Array]) -> Array:
+        """The sum of what its terms answered, (M, I_k, I_k); see `answers_along`."""
+        total = np.zeros_like(answers[id(self.terms[0][1])])
+        for coefficient, term in self.terms:
+            answer = answers[id(term)]
+            is_one = np.ndim(coefficient) == 0 and coefficient == 1
+            total += answer if is_one else np.reshape(coefficient, (-1, 1, 1)) * answer
+        return total
+
+    def traces(self, answers: dict[int, Array]) -> Array:
+        """The traces of the same sum, (M,)."""
+        each = (c * np.trace(answers[id(term)], axis1=1, axis2=2) for c, term in self.terms)
+        return np.asarray(sum(each))
+
     def _lengthened(self, terms: tuple[tuple[Any, Term], ...]) -> list[tuple[Any, Term, Array]]:
         """(coefficient, term, groups) of every term, and zero times those that only others have."""
         own = [(*term, groups) for term, groups in zip(self.terms, self.groups, strict=True)]
@@ -155,19 +164,11 @@ def along_mode(scatters: Sequence[Scatter], mode: int, factors: Factors) -> list
     list of ndarrays of shape (M, I_k, I_k)
         One per scatter.
     """
-    answers = _answers(scatters, mode, factors)
-    results = []
-    for scatter in scatters:
-        total = np.zeros_like(answers[id(scatter.terms[0][1])])
-        for coefficient, term in scatter.terms:
-            answer = answers[id(term)]
-            is_one = np.ndim(coefficient) == 0 and coefficient == 1
-            total += answer if is_one else np.reshape(coefficient, (-1, 1, 1)) * answer
-        results.append(total)
-    return results
+    answers = answers_along(scatters, mode, factors)
+    return [scatter.combined(answers) for scatter in scatters]
 
 
-def _answers(scatters: Sequence[Scatter], mode: int, factors: Factors) -> dict[int, Array]:
+def answers_along(scatters: Sequence[Scatter], mode: int, factors: Factors) -> dict[int, Array]:
     """What each term answers, by its id; terms that share their samples are asked in one pass."""
     n_models = len(factors[0])
     asked: dict[int, tuple[Any, Array]] = {
@@ -188,111 +189,6 @@ def _answers(scatters: Sequence[Scatter], mode: int, factors: Factors) -> dict[i
         found = term.along_together(list(together.values()), mode, factors)
         answers |= zip(together, found, strict=True)
     return answers
-
-
-# ── Tables ──────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, eq=False)
-class TableTerm:
-    """Scatters held as packed tables: a question costs O(I^2), whatever the number of samples.
-
-    Parameters
-    ----------
-    tables : tuple of G ndarrays of shape (L_1, ..., L_K)
-        One packed table per group.
-    shape : tuple of K ints
-        The shape (I_1, ..., I_K) of a sample.
-    """
-
-    tables: tuple[Array, ...]
-    shape: tuple[int, ...]
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups."""
-        return len(self.tables)
-
-    @property
-    def by_group(self) -> bool:
-        """Whether there are several tables: each is read once for all models of its group."""
-        return len(self.tables) > 1
-
-    @classmethod
-    def from_matrices(cls, matrices: Array, shape: tuple[int, ...]) -> TableTerm:
-        """Pack symmetric matrices of shape (G, I, I)."""
-        return cls(tuple(pack_table(matrix, shape) for matrix in matrices), shape)
-
-    def joined(self, others: Sequence[TableTerm]) -> TableTerm:
-        """One term with the groups of this one and of others, in order."""
-        more = (table for other in others for table in other.tables)
-        return replace(self, tables=(*self.tables, *more)) if others else self
-
-    def along(self, mode: int, factors: Factors, groups: Array) -> Array:
-        """Mode-k scatters of M models, of shape (M, I_k, I_k)."""
-        packed = {q: pack_projectors(W) for q, W in enumerate(factors) if q != mode}
-        size = self.shape[mode]
-        result = np.empty((len(groups), size * (size + 1) // 2))
-        for group, models in models_of_groups(groups, len(self.tables)):
-            table = self.tables[group]
-            largest = max(packed, key=lambda q: table.shape[q], default=mode)
-            kept = table.size // (table.shape[largest] if packed else 1)
-            for block in row_blocks(len(models), 8 * kept):
-                chosen = models[block]
-                chunk = {q: p[chosen] for q, p in packed.items()}
-                result[chosen] = _contract(table, chunk, largest)
-        return unpack(result, size)
-
-
-def _contract(table: Array, packed: dict[int, Array], first: int) -> Array:
-    """Contract a table with every packed projector; (M, L_k) is left."""
-    if not packed:
-        return table[None]
-    if table.ndim == 2:
-        return packed[first] @ (table.T if first else table)
-    left = np.moveaxis(table, first, -1) @ packed[first].T  # (the other modes..., M)
-    axes = [q for q in range(table.ndim) if q != first]
-    for q, projectors in packed.items():
-        if q != first:
-            left = np.einsum("...lm,ml->...m", np.moveaxis(left, axes.index(q), -2), projectors)
-            axes.remove(q)
-    return left.T
-
-
-@lru_cache(maxsize=64)
-def _pairs(size: int) -> tuple[Array, Array, Array]:
-    """Flat positions of the upper triangle, their contraction weights, and the way back."""
-    rows, columns = np.triu_indices(size)
-    position = np.empty((size, size), dtype=np.intp)
-    position[rows, columns] = position[columns, rows] = np.arange(len(rows))
-    return rows * size + columns, np.where(rows == columns, 1.0, 2.0), position.ravel()
-
-
-def pack_table(matrix: Array, shape: tuple[int, ...]) -> Array:
-    """The part of an (I, I) scatter that mode scatters depend on, of shape (L_1, ..., L_K).
-
-    Entry ((i, i'), (j, j'), ...) is the mean over exchanging the two indices of each mode.
-    """
-    table = matrix.reshape(shape + shape)
-    for k in range(len(shape) - 1, -1, -1):  # axes: modes 0..k, modes 0..k again, packed modes
-        size = shape[k]
-        last = np.moveaxis(table, (k, 2 * k + 1), (-2, -1))
-        mean = (last + last.swapaxes(-1, -2)) / 2 if k else last
-        mean = mean.reshape(*mean.shape[:-2], size * size)
-        table = np.moveaxis(np.take(mean, _pairs(size)[0], axis=-1), -1, 2 * k)
-    return np.ascontiguousarray(table)
-
-
-def pack_projectors(W: Array) -> Array:
-    """``P = W W^T`` of a stack (M, I_q, r_q), packed for contraction: (M, L_q)."""
-    flat, weights, _ = _pairs(W.shape[1])
-    P = (W @ W.swapaxes(1, 2)).reshape(len(W), -1)
-    return np.take(P, flat, axis=1) * weights
-
-
-def unpack(packed: Array, size: int) -> Array:
-    """Symmetric matrices (M, I_k, I_k) from their packed form (M, L_k)."""
-    return np.take(packed, _pairs(size)[2], axis=1).reshape(len(packed), size, size)
 
 
 # ── Samples ─────────────────────────────────────────────────────────────────────────────────────
@@ -343,8 +239,8 @@ class SampleTerm:
         kept = self._kept(mode)
         few_models_each = len(groups) < 8 or len(groups) < 8 * len(np.unique(groups))
         if kept is not None and len(kept) > 1 and few_models_each:
-            everybody = len(groups) == len(kept) and bool((np.diff(groups) == 1).all())
-            return mode_scatters(kept if everybody else kept[groups], mode, factors)
+            in_order = bool((np.diff(groups) == 1).all())  # a view, then
+            return mode_scatters(kept[as_slice(groups) if in_order else groups], mode, factors)
         size = self.centres.shape[mode + 1]
         result = np.zeros((len(groups), size, size))
         for group, models in models_of_groups(groups, len(self.members)):
@@ -401,13 +297,9 @@ class SampleTerm:
     def tabulated(self) -> TableTerm:
         """The same scatters as packed tables."""
         shape = self.centres.shape[1:]
-        tables = []
-        for group in range(len(self.members)):
-            matrix = np.zeros((prod(shape), prod(shape)))
-            for Z in self.deviations(group):
-                add_gram(matrix, Z.reshape(len(Z), -1))
-            tables.append(pack_table(symmetrise(matrix), shape))
-        return TableTerm(tuple(tables), shape)
+        return TableTerm(
+            tuple(packed_gram(self.deviations(g), shape) for g in range(len(self.members))), shape
+        )
 
 
 def turned(Z: Array, mode: int) -> Array:
@@ -463,12 +355,3 @@ def _stacked_mode_product(Y: Array, W: Array, axis: int) -> Array:
     else:
         product = W.swapaxes(1, 2)[:, None] @ flat
     return product.reshape(len(W), *Y.shape[1:axis], W.shape[2], *Y.shape[axis + 1 :])
-
-
-def models_of_groups(groups: Array, n_groups: int) -> Iterator[tuple[int, Array]]:
-    """(group, positions of its models); with a single group every model belongs to it."""
-    if n_groups == 1:
-        yield 0, np.arange(len(groups))
-        return
-    for group in np.unique(groups):
-        yield int(group), np.flatnonzero(groups == group)

@@ -20,10 +20,11 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.alternation import Recipe, Solution, solve
+from tenfold.mathematics.alternation import solve
 from tenfold.mathematics.cost import Workload, moments_of, statistics_of
 from tenfold.mathematics.criteria import Problem, ranks_of_shares
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
+from tenfold.mathematics.solution import Recipe, Solution
 from tenfold.mathematics.solvers import SOLVERS, STAYING_INSIDE, Solver
 from tenfold.mathematics.stores import over_blocks
 from tenfold.mathematics.subspace import projected, reconstructed
@@ -335,7 +336,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
             **described,
             "classes_": statistics.classes,
             "class_count_": statistics.counts,
-            "projections_": statistics.lift(own),
+            "projections_": own,
             "ranks_": tuple(W.shape[1] for W in own),
             "objective_": solution.objective[m, : solution.n_iter[m]],
             "n_iter_": int(solution.n_iter[m]),

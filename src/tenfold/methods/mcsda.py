@@ -32,7 +32,7 @@ class MCSDA(ClassSpecificProjector):
         better on faces, False on order books.
     ridge : float or ("absolute", float), default=1e-2
         Added to the diagonal of the in-class scatter of every mode. A float is relative to the
-        mean eigenvalue of the scatter of all samples about M_p, per positive sample, so the
+        mean eigenvalue of the scatter of all samples, per positive sample, so the
         units of the data do not matter. ``("absolute", 0.01)`` is the paper's lambda.
     shrinkage : float or "auto", default=0.5
         Share of the pooled within-class covariance in that of the positive class, 0 for none, as

@@ -1,0 +1,76 @@
+"""A basis of the span of few samples: where their scatters live, in N instead of I dimensions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy.linalg import qr
+from scipy.linalg.lapack import dgeqrf, dtrcon, dtrtri
+
+from tenfold.mathematics.algebra import Array
+
+WORST = 1e-7  # reciprocal condition of a triangle below which its inverse is not used
+
+
+@dataclass(frozen=True, eq=False)
+class Span:
+    """An orthonormal basis ``Q = rows^T inverse``, which need not be formed.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (d, I)
+        What spans the space.
+    inverse : ndarray of shape (d, d) or None
+        Upper triangular; None where the rows are orthonormal already.
+    """
+
+    rows: Array
+    inverse: Array | None = None
+
+    @classmethod
+    def of(cls, centred: Array, outside: int = 0) -> tuple[Self, Array]:
+        """The span of n <= I centred rows, and the coordinates (n, d) of the rows.
+
+        The triangle R of a QR decomposition is made of all rows but the last, which is a sum of
+        the others; Q itself, more than half of the work, only where R has no good inverse.
+
+        Parameters
+        ----------
+        centred : ndarray of shape (n, I)
+            Samples about their mean.
+        outside : int
+            How many directions outside of the span are added.
+
+        Returns
+        -------
+        tuple of Span and ndarray of shape (n, d)
+            The span and the coordinates.
+        """
+        independent = centred[:-1]
+        if len(independent) and not outside:
+            packed = dgeqrf(independent.T, lwork=64 * len(independent))[0]
+            R = np.triu(packed[: len(independent)])
+            if dtrcon(R)[0] > WORST:
+                span = cls(independent, dtrtri(R)[0])
+                return span, np.concatenate([R.T, span.lowered(centred[-1:].T).T])
+        anything = np.eye(centred.shape[1], outside)
+        spanning = np.concatenate([centred.T, anything], axis=1)
+        Q = qr(spanning, mode="economic", overwrite_a=True, check_finite=False)[0]
+        return cls(np.ascontiguousarray(Q.T)), centred @ Q
+
+    @property
+    def full_size(self) -> int:
+        """I, the number of numbers of a sample."""
+        return int(self.rows.shape[1])
+
+    def lifted(self, W: Array) -> Array:
+        """Directions (..., d, r) of the span as directions (..., I, r) of all samples."""
+        inner = W if self.inverse is None else self.inverse @ W
+        return np.asarray(self.rows.T @ inner)
+
+    def lowered(self, W: Array) -> Array:
+        """The part (..., d, r) of directions (..., I, r) of all samples that is in the span."""
+        inner = self.rows @ W
+        return np.asarray(inner if self.inverse is None else self.inverse.T @ inner)
