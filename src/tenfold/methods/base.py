@@ -195,7 +195,7 @@ class Learner(Savable, BaseEstimator):
         fresh = replace(statistics)  # a copy: the terms of its scatters go when this is done
         problem = self.problem(fresh)
         small = isinstance(statistics, ClassMoments) or len(problem) > 1
-        solution = solve(problem, self.recipe(), threads_for(problem.shape, small))
+        solution = solve(problem, self.recipe(), threads_for(problem.shape, small, len(problem)))
         learned = self.learned(fresh, solution, np.arange(len(problem)), described)
         self.warn_unless_converged(solution)
         if self.statistics == "moments":
