@@ -9,11 +9,10 @@ import reference
 from reference import problem, projector
 from tenfold import MCSDA
 from tenfold.mathematics import alternation
-from tenfold.mathematics.alternation import subspace_distance
+from tenfold.mathematics.alternation import Recipe, subspace_distance
 from tenfold.mathematics.criteria import Problem, class_specific
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.sample_statistics import SampleStatistics
-from tenfold.mathematics.solution import Recipe
 from tenfold.mathematics.solvers import SOLVERS, ratio_trace, trace_ratio
 from tenfold.system.threads import over_threads
 

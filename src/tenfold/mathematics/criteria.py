@@ -15,8 +15,9 @@ import numpy as np
 from scipy.linalg import eigvalsh
 
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.moments import ClassStatistics
+from tenfold.mathematics.moments import ClassStatistics, TableTerm
 from tenfold.mathematics.scatter import (
+    Factors,
     Scatter,
     Term,
     along_mode,
@@ -24,7 +25,6 @@ from tenfold.mathematics.scatter import (
     is_shared,
 )
 from tenfold.mathematics.span import Span
-from tenfold.mathematics.table_term import Factors, TableTerm
 
 
 @dataclass(frozen=True, eq=False)

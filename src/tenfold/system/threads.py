@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController  # a dependency of scikit-learn
 
-from tenfold.mathematics.solution import Share, in_order
+from tenfold.mathematics.alternation import Share, in_order
 from tenfold.mathematics.tuning import FEW, SMALL
 
 P = TypeVar("P")
