@@ -218,10 +218,10 @@ class TableTerm:
         packed = {q: pack_projectors(W) for q, W in enumerate(factors) if q != mode}
         size = self.shape[mode]
         result = np.empty((len(groups), size * (size + 1) // 2))
+        sizes = self.tables[0].shape
+        largest = max(packed, key=lambda q: sizes[q], default=mode)
+        kept = self.tables[0].size // (sizes[largest] if packed else 1)
         for group, models in models_of_groups(groups, len(self.tables)):
-            table = self.tables[group]
-            largest = max(packed, key=lambda q: table.shape[q], default=mode)
-            kept = table.size // (table.shape[largest] if packed else 1)
             for block in row_blocks(len(models), 8 * kept):
                 chosen = models[block]
                 chunk = {q: p[chosen] for q, p in packed.items()}
@@ -246,10 +246,10 @@ class TableTerm:
         key = (group, first, projectors.tobytes())
         left = self._halfway.get(key)
         if left is None:
-            while len(self._halfway) >= KEPT_PRODUCTS:
-                self._halfway.pop(next(iter(self._halfway)), None)
-            table = self.tables[group]
-            self._halfway[key] = left = np.moveaxis(table, first, -1) @ projectors.T
+            if len(self._halfway) >= KEPT_PRODUCTS:
+                self._halfway.clear()
+            left = np.moveaxis(self.tables[group], first, -1) @ projectors.T
+            self._halfway[key] = left
         return left
 
 
@@ -406,12 +406,11 @@ class ClassMoments(ClassStatistics):
         columns = (self.classes, self.counts, self.means, self.scatters)
         starts = range(0, len(self.classes), each)
         parts = [ClassMoments(*(a[i : i + each] for a in columns)).pooled() for i in starts]
-        return ClassMoments(
-            np.arange(len(parts)),
-            np.concatenate([part.counts for part in parts]),
-            np.concatenate([part.means for part in parts]),
-            np.concatenate([part.scatters for part in parts]),
+        counts, means, scatters = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("counts", "means", "scatters")
         )
+        return ClassMoments(np.arange(len(parts)), counts, means, scatters)
 
     def pooled(self) -> ClassMoments:
         """The moments of all samples as one class, 0."""

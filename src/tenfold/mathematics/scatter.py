@@ -283,9 +283,7 @@ def pack_projectors(W: Array) -> Array:
 
 
 def contracted(left: Array, packed: dict[int, Array], first: int) -> Array:
-    """The rest of a contraction, (M, L_k): a table (L..., M) without its mode `first`, which was
-    contracted with its projectors already, is contracted with those of the other modes.
-    """
+    """A table (L..., M) whose mode `first` is contracted already, with the others: (M, L_k)."""
     axes = [q for q in range(left.ndim) if q != first]
     for q, projectors in packed.items():
         if q != first:
