@@ -218,9 +218,8 @@ class TableTerm:
         packed = {q: pack_projectors(W) for q, W in enumerate(factors) if q != mode}
         size = self.shape[mode]
         result = np.empty((len(groups), size * (size + 1) // 2))
-        sizes = self.tables[0].shape
-        largest = max(packed, key=lambda q: sizes[q], default=mode)
-        kept = self.tables[0].size // (sizes[largest] if packed else 1)
+        largest = max(packed, key=lambda q: self.shape[q], default=mode)
+        kept = self.tables[0].size // (self.tables[0].shape[largest] if packed else 1)
         for group, models in models_of_groups(groups, len(self.tables)):
             for block in row_blocks(len(models), 8 * kept):
                 chosen = models[block]
