@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from paper.tables import published
-from tenfold.plots.drawing import COLOURS, OTHERS, tidy
+from tenfold.plots.drawing import COLOURS, OTHERS, OWN, tidy
 from tenfold.report.content import Figure
 from tenfold.report.figures import FigureSet
 
@@ -26,8 +26,10 @@ def draw_gait(ax: Any, records: list[dict[str, Any]]) -> None:
     """Percent of sequences whose person comes first, per probe set."""
     places = range(len(PROBES))
     ax.plot(places, published("gait")["rank-1"], "--o", color=OTHERS, label="MPCA + LDA, published")
-    for centre, colour in zip(("plain", "recentred"), COLOURS, strict=False):
-        name = "ours" if centre == "plain" else "ours, recentred"
+    for centre, name, colour in (
+        ("plain", "ours, one sequence at a time", OWN),
+        ("recentred", "ours, recentred", COLOURS[2]),
+    ):
         ax.plot(places, chosen_rates(records, centre)["rates"], "-o", color=colour, label=name)
     ax.set_xticks(places, PROBES)
     ax.set(xlabel="probe set", ylabel="person comes first, percent", ylim=(0, 105))

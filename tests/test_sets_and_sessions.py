@@ -1,5 +1,6 @@
 """Laws of ProbabilisticLDA for groups that are held out together, sets and other sessions."""
 
+import dask.array as da
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -81,6 +82,17 @@ def test_the_score_of_a_set_is_the_mean_of_its_samples(model):
     each = model.decision_function(X[TEST][:5])
     assert names.tolist() == ["a", "b", "c"]
     assert_allclose(scores, [each[[1, 4]].mean(axis=0), each[[0, 2]].mean(axis=0), each[3]])
+
+
+def test_dask_arrays_and_stores_are_scored_and_recentred_like_arrays():
+    model = ProbabilisticLDA(shrinkage=0.3).fit(X[TRAIN], Y[TRAIN])
+    lazy, sets = da.from_array(X[TEST], chunks=(70, 8, 8)), np.arange(500) % 7
+    for ours, expected in zip(
+        model.set_scores(lazy, sets), model.set_scores(X[TEST], sets), strict=True
+    ):
+        assert_allclose(ours, expected)
+    found = model.recentred(lazy).predict_log_proba(X[TEST])
+    assert_allclose(found, model.recentred(X[TEST]).predict_log_proba(X[TEST]), atol=1e-8)
 
 
 def test_sets_of_two_classes_have_two_columns():

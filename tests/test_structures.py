@@ -197,6 +197,7 @@ def test_what_has_no_such_structure_is_refused_in_words():
     refused("modes 0 to 1; name those along which time", X, y, time_modes=2, **product)
     refused("modes 0 to 1", X, y, time_modes=-1, **product)
     refused("modes 0 to 1", X, y, time_modes="01", **product)
+    refused("modes 0 to 1", X, y, time_modes=0.5, **product)
     refused("one entry, which is no time", X[:, :, :, None], y, time_modes=2, **product)
     refused("'identity', which has no factors", X, y, time_modes=1)
     refused("after a projector", X, y, time_modes=1, projector=MPCA(), **product)
@@ -204,5 +205,6 @@ def test_what_has_no_such_structure_is_refused_in_words():
     refused("choose both or none", X, y, shrinkage=0.3, shrink_to="auto")
     refused("shrink_to is 'toeplitz'", X, y, shrink_to="toeplitz")
     refused("two or more of some class", X[:3], [0, 1, 2], **product)
+    assert ProbabilisticLDA(time_modes=None, **product).fit(X, y).shrink_to_ == "kronecker"
     flat = ProbabilisticLDA(shrink_to="auto").fit(X.reshape(15, -1), y)
     assert flat.shrink_to_ == "identity"

@@ -148,7 +148,7 @@ class GaussianScores(ClassifierMixin, Learner):
         >>> model.classes_[scores.argmax(axis=1)]
         array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
         """
-        scores = self._of_scores(X, np.asarray)
+        scores = np.asarray(self._of_scores(X, np.asarray))
         names, numbers = check_groups("sets", sets, len(scores))
         sums = np.zeros((len(names), scores.shape[1]))
         np.add.at(sums, numbers, scores)

@@ -115,8 +115,8 @@ def check_time_modes(model: Any, shape: Sequence[int]) -> tuple[int, ...]:
 
     Also refuses a product where samples have no two modes.
     """
-    asked = model.time_modes
-    modes = (asked,) if isinstance(asked, Integral) else tuple(asked)
+    asked = () if model.time_modes is None else model.time_modes
+    modes = tuple(asked) if isinstance(asked, Sequence | np.ndarray) else (asked,)
     if modes and model.shrink_to == "identity":
         raise ValueError(
             f"time_modes is {asked!r}, but shrink_to is 'identity', which has no factors; pass "
