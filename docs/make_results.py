@@ -106,12 +106,16 @@ The log loss is that of one half of every walk, predicted from the other. A samp
 are one of the `groups` of `fit`. Recentring needs no labels, but the probe set as a whole.
 
 How the protocols differ. The authors of MPCA chose their features by their success on the probe
-sets; everything here is chosen on the gallery. Without "recentred", one sequence is identified at
-a time, as they did. In the sets D to G some samples have the label 0: their persons are not in the
-gallery, so nobody can be right about them. The published figures count them as one sequence that
-is missed (40.3 % are 27 of 67), and so do the columns A to G and "mean". That half of each mode is
-used was fixed beforehand. That copies and recentring are worth trying was seen on these probe sets
-while the library was developed; which copies are used was not.
+sets; the rows marked (chosen) are chosen on the gallery. Without "recentred", one sequence is
+identified at a time, as they did. In the sets D to G some samples have the label 0: their persons
+are not in the gallery, so nobody can be right about them. The published figures count them as one sequence that
+is missed (40.3 % are 27 of 67), and so do the columns A to G and "mean".
+
+What was not chosen on the gallery. That copies and recentring are worth trying was seen on these
+probe sets while the library was developed, and so was half of each mode. With 0.3, 0.5 and 0.7 of
+each mode and copies a pixel aside (filled with zeros), the person came first for 50.3, 51.4 and
+50.6 %, recentred 62.4, 63.8 and 63.3 %; the gallery alone would take 0.7, by a hair (log loss
+1.49, 1.30, 1.29). A person more or less in each probe set moves the mean by two points.
 """,
     ),
     "small": (

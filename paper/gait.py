@@ -2,8 +2,9 @@
 
 A sample is half a step, 32 x 22 pixels x 10 instants. The gallery holds some ten half steps of each
 of 71 persons; seven probe sets show the same persons under other conditions. A sequence, all
-samples of one person in one probe set, is identified as a whole. All choices are made on the
-gallery: one half of every walk is predicted from the other.
+samples of one person in one probe set, is identified as a whole. Which copies of the
+training samples are used is chosen on the gallery: one half of every walk is predicted from the
+other. Half of each mode is fixed.
 """
 
 from __future__ import annotations
