@@ -108,8 +108,8 @@ are one of the `groups` of `fit`. Recentring needs no labels, but the probe set 
 How the protocols differ. The authors of MPCA chose their features by their success on the probe
 sets; the rows marked (chosen) are chosen on the gallery. Without "recentred", one sequence is
 identified at a time, as they did. In the sets D to G some samples have the label 0: their persons
-are not in the gallery, so nobody can be right about them. The published figures count them as one sequence that
-is missed (40.3 % are 27 of 67), and so do the columns A to G and "mean".
+are not in the gallery, so nobody can be right about them. The published figures count them as one
+sequence that is missed (40.3 % are 27 of 67), and so do the columns A to G and "mean".
 
 What was not chosen on the gallery. That copies and recentring are worth trying was seen on these
 probe sets while the library was developed, and so was half of each mode. With 0.3, 0.5 and 0.7 of
