@@ -135,8 +135,8 @@ test-docs: docs ## the site, and whether it says what is so
 	$(PYTEST) $(ARGS) tests/test_docs.py
 
 # In RUNS, one folder per table. A run that was interrupted goes on; all rows need torch.
-tables: $(VENV)/stamps/neural ## the paper's three tables, hours; ARGS=--quick takes minutes
-	@for name in orl pie fi2010; do \
+tables: $(VENV)/stamps/neural ## the paper's three tables and those of others, hours; ARGS=--quick takes minutes
+	@for name in orl pie fi2010 gait small; do \
 		$(BIN)/python -m paper $$name --data "$${TENFOLD_DATA:-../shared/data}" \
 			--out $(RUNS)/$$name $(ARGS) || exit 1; \
 	done

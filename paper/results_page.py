@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from paper.gait_picture import summary_of_gait
 from paper.tables import Table
 from tenfold.plots.drawing import COLOURS, OTHERS, OWN, tidy
 from tenfold.report.content import Facts, Figure, Page, Prose, Section, counted, short
@@ -76,6 +77,8 @@ def _summary_of(records: list[Record], n_tables: int) -> Summary:
         summary = _summary_of_books(records)
     elif {"method", "I", "N", "seconds"} <= names:
         summary = _summary_of_times(records)
+    elif {"row", "centre", "rank", "rates"} <= names:
+        summary = summary_of_gait(records)
     plain = f"{counted(len(records), 'figure')} in {counted(n_tables, 'table')}."
     return summary or (plain, [], [])
 

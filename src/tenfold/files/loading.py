@@ -17,7 +17,7 @@ from tenfold.decisions.classifier import ClassSpecificClassifier
 from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.held_out import N_FOLDS
+from tenfold.mathematics.fold_moments import N_FOLDS
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.methods import ALL_METHODS
 from tenfold.methods.base import Labels, Shape, TensorProjector
@@ -35,7 +35,7 @@ def learned_kinds(method: type) -> dict[str, Any]:
 DECISIONS = (ClassSpecificClassifier, ClassSpecificVerifier, ProbabilisticLDA)
 KNOWN = {M.__name__: M for M in (*ALL_METHODS, *DECISIONS)}
 LEARNED = {name: learned_kinds(method) for name, method in KNOWN.items()}
-OPTIONAL = {"moments_", "feature_names_in_"}
+OPTIONAL = {"moments_", "feature_names_in_", "shrink_to_"}  # not in files of older versions
 CONTAINERS = {"list", "pairs", "array", "labels", "moments", "estimator"}
 
 
