@@ -14,18 +14,20 @@ from paper.experiment import Experiment, run_experiment
 from paper.face_tables import face_experiment
 from paper.finished_cells import RunError
 from paper.order_book_tables import order_book_experiment
+from paper.published_tables import published_experiment
 from paper.tables import as_text
 from paper.training_times import complexity_experiment
 from tenfold.datasets.locations import data_directory
 
-NAMES = ("orl", "pie", "fi2010", "complexity")
+NAMES = ("orl", "pie", "fi2010", "fi2010_published", "complexity")
+BOOKS = {"fi2010": order_book_experiment, "fi2010_published": published_experiment}
 
 
 def experiment_named(name: str, data: str | None, *, seed: int, quick: bool) -> Experiment:
     """Table 1, 2 or 3 or the complexity section, as cells to compute."""
     if name == "complexity":
         return complexity_experiment(seed=seed, quick=quick)
-    make = order_book_experiment if name == "fi2010" else face_experiment
+    make = BOOKS.get(name, face_experiment)
     return make(name, str(data_directory(data, "the data sets")), seed=seed, quick=quick)
 
 
@@ -60,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Run an experiment of the paper, ours beside the printed figures. Every "
         "finished cell is written at once; after an interruption, the same command goes on.",
     )
-    parser.add_argument("name", choices=NAMES, help="table 1, 2, 3, or the complexity section")
+    parser.add_argument("name", choices=NAMES, help="a table, or the complexity section")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder of this run")
     parser.add_argument(
         "--data", metavar="DIR", help="where orl/, pie/, fi2010/ are; else TENFOLD_DATA"
