@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,20 @@ from paper.linear_rows import linear_discriminants
 from paper.neural_row import MISSING, OneLayerTABL
 from paper.order_book_data import LABELS, flattened, head_and_tail, number_of_folds
 from paper.order_book_settings import metrics_of, torch_version
-from tenfold import CSDA, MCSDA, ClassSpecificClassifier, ModeScaler, ProbabilisticLDA
+from tenfold import (
+    CSDA,
+    MCSDA,
+    ClassSpecificClassifier,
+    ModeScaler,
+    ProbabilisticLDA,
+    gather_moments,
+)
 from tenfold.datasets import FI2010Days, TensorDataset, load_fi2010_days
 from tenfold.datasets.fi2010_text import HORIZONS
 from tenfold.mathematics.accumulate import row_blocks
 
 EVENTS = 10  # in a block
+NARROW = 40  # prices and volumes of ten levels; the rest is derived from them
 Metrics = dict[str, list[float]]  # of each candidate: accuracy, precision, recall, F1
 
 
@@ -46,10 +55,17 @@ class PublishedSettings:
     horizons: tuple[int, ...] = (10, 50, 100)
     shrinkages: tuple[float, ...] = (1e-5, 1e-3, 1e-1)
     csda_ranks: tuple[int, ...] = (2, 5, 10)
+    wide_keeps: tuple[str | None, ...] = (None,)  # of more than 40 features
+    wide_csda_ranks: tuple[int, ...] = (5,)
     mcsda_ranks: tuple[tuple[int, int], ...] = ((2, 1), (4, 2), (7, 4))
     network_features: tuple[int, ...] = (40,)
+    network_horizons: tuple[int, ...] = (10,)
     epochs: int = 12
     torch: str | None = None
+
+    def keeps_of(self, n: int) -> tuple[str | None, ...]:
+        """What `ModeScaler` may keep of windows of n features."""
+        return self.keeps if n <= NARROW else self.wide_keeps
 
     def as_dict(self) -> dict[str, Any]:
         """The settings as JSON types."""
@@ -84,13 +100,13 @@ def published_cells(settings: PublishedSettings, data: str) -> list[Cell]:
     folds = (0, *settings.folds)
     for horizon in settings.horizons:
         for n in settings.features:
-            for keep in settings.keeps:
+            for keep in settings.keeps_of(n):
                 cells += [
                     Cell(closed_name(n, keep, horizon, fold), closed_cell,
                          (settings, data, n, keep, horizon, fold), (fold + 1) * n / 40)
                     for fold in folds
                 ]  # fmt: skip
-        for n in settings.network_features:
+        for n in settings.network_features if horizon in settings.network_horizons else ():
             for scaled in (False, True):
                 cells += [
                     Cell(network_name(scaled, n, horizon, fold), network_cell,
@@ -198,25 +214,36 @@ def closed_cell(
     """Test metrics of everything that follows from one pass over the scaled windows."""
     train, test = parts(data, n, horizon, fold)
     scaler = ModeScaler(keep=keep).fit(train.X)
-    model = ProbabilisticLDA().partial_fit(scaler.transform(train.X), train.y)
-    folded = model.moments_
-    moments = replace(folded.merged(len(folded.counts) // len(LABELS)), classes=LABELS)
-    del folded
-    guesses = {"PLDA": _predictor(model)}
-    vectors = flattened(moments)
-    for uniform in (True, False):
-        found = linear_discriminants(vectors, list(settings.shrinkages), uniform)
-        for shrinkage, lda in zip(settings.shrinkages, found, strict=True):
-            name = f"LDA, {'equal' if uniform else 'own'} priors, shrinkage {shrinkage:g}"
-            guesses[name] = _of_scores(lda.scores)
-    projectors = [CSDA(ranks=rank) for rank in settings.csda_ranks]
-    projectors += [MCSDA(ranks=ranks, max_iter=50, tol=0) for ranks in settings.mcsda_ranks]
+    scaled = scaler.transform(train.X)
+    guesses: dict[str, Callable[[np.ndarray], np.ndarray]] = {}
+    if fold == 0:  # where settings are chosen; ProbabilisticLDA at its defaults has none
+        moments = gather_moments(scaled, train.y)
+    else:
+        model = ProbabilisticLDA().partial_fit(scaled, train.y)
+        guesses["PLDA"] = _predictor(model)
+        n_folds = len(model.moments_.counts) // len(LABELS)
+        moments = replace(model.moments_.merged(n_folds), classes=LABELS)
+        del model.moments_
+    share = np.log(len(LABELS) * moments.counts / moments.counts.sum())
+    found = linear_discriminants(flattened(moments), list(settings.shrinkages), True)
+    for shrinkage, lda in zip(settings.shrinkages, found, strict=True):
+        own = replace(lda, intercepts=lda.intercepts + share)
+        guesses[f"LDA, equal priors, shrinkage {shrinkage:g}"] = _of_scores(lda.scores)
+        guesses[f"LDA, own priors, shrinkage {shrinkage:g}"] = _of_scores(own.scores)
+    csda_ranks = settings.csda_ranks if n <= NARROW else settings.wide_csda_ranks
+    projectors = [CSDA(ranks=rank) for rank in csda_ranks]
+    projectors += [MCSDA(ranks=ranks) for ranks in settings.mcsda_ranks]
     for projector in projectors:
         bank = ClassSpecificClassifier(projector).fit_moments(moments)
         guesses[f"{type(projector).__name__}, ranks {projector.ranks}"] = _predictor(bank)
+    return _judged(guesses, scaler, test)
+
+
+def _judged(guesses: dict[str, Any], scaler: ModeScaler, test: TensorDataset) -> Metrics:
+    """Metrics of all that guess labels of scaled windows, which are read once, in float64."""
     scaled = scaler.transform(test.X)
-    found = {name: [] for name in guesses}
-    for rows in row_blocks(len(test), 8 * 12 * n):
+    found: dict[str, list[np.ndarray]] = {name: [] for name in guesses}
+    for rows in row_blocks(len(test), 8 * prod(scaled.shape[1:])):
         block = np.asarray(scaled[rows], dtype=float)
         for name, guess in guesses.items():
             found[name].append(guess(block))

@@ -74,8 +74,12 @@ def published_records(settings: PublishedSettings, results: Results) -> list[Rec
     """One record per row, number of features and horizon: means over folds, and what was chosen."""
     records = []
     for row in rows_of(settings):
+        horizons = settings.network_horizons if row.network else settings.horizons
         for n in settings.network_features if row.network else settings.features:
-            records += [_record(settings, results, row, n, h) for h in settings.horizons]
+            keeps = tuple(keep for keep in row.keeps if keep in settings.keeps_of(n))
+            if keeps or row.network:
+                here = row._replace(keeps=keeps)
+                records += [_record(settings, results, here, n, h) for h in horizons]
     return records
 
 
@@ -106,8 +110,10 @@ def _of_fold(results: Results, row: Row, n: int, horizon: int, fold: int) -> dic
     before, here = (_candidates(results, row, n, horizon, one) for one in (fold - 1, fold))
     if "missing" in here:
         return here
+    if len(here) == 1:
+        return {"metrics": next(iter(here.values())), "chosen": None}
     chosen = max(here, key=lambda candidate: before[candidate][3])
-    return {"metrics": here[chosen], "chosen": chosen if len(here) > 1 else "nothing to choose"}
+    return {"metrics": here[chosen], "chosen": chosen}
 
 
 def _candidates(results: Results, row: Row, n: int, horizon: int, fold: int) -> dict[str, Any]:
@@ -152,7 +158,8 @@ def _beside(settings: PublishedSettings, records: list[Record]) -> Table:
     for record in records:
         lines.setdefault((record["row"], record["features"]), {})[record["horizon"]] = record
     for (name, n), found in lines.items():
-        rows.append([name, n, folds, *(_f1(found[h]) for h in settings.horizons)])
+        values = [_f1(found[h]) if h in found else None for h in settings.horizons]
+        rows.append([name, n, folds, *values])
     best = max(printed[name][0] for name in list(printed)[2:])
     notes = [
         "Mean of the F1 of the three classes, in percent; ours with its deviation over folds.",
@@ -237,7 +244,7 @@ def _choices(settings: PublishedSettings, records: list[Record]) -> Table:
     rows: list[list[Value]] = [
         [f"{r['row']}, {r['features']} features", r["horizon"], *r["chosen"]]
         for r in records
-        if r["chosen"][0] not in (None, "nothing to choose")
+        if r["chosen"][0] is not None
     ]
     columns = ["", "horizon", *(f"fold {fold}" for fold in settings.folds)]
     return Table("What was chosen on the last training day", columns, rows)
