@@ -57,11 +57,16 @@ class PublishedSettings:
     csda_ranks: tuple[int, ...] = (2, 5, 10)
     wide_keeps: tuple[str | None, ...] = (None,)  # of more than 40 features
     wide_csda_ranks: tuple[int, ...] = (5,)
+    wide_horizons: tuple[int, ...] = (10, 50, 100)
     mcsda_ranks: tuple[tuple[int, int], ...] = ((2, 1), (4, 2), (7, 4))
     network_features: tuple[int, ...] = (40,)
     network_horizons: tuple[int, ...] = (10,)
     epochs: int = 12
     torch: str | None = None
+
+    def horizons_of(self, n: int) -> tuple[int, ...]:
+        """The horizons of windows of n features."""
+        return self.horizons if n <= NARROW else self.wide_horizons
 
     def keeps_of(self, n: int) -> tuple[str | None, ...]:
         """What `ModeScaler` may keep of windows of n features."""
@@ -84,6 +89,7 @@ def published_settings(data: str, seed: int, quick: bool) -> PublishedSettings:
         folds=(1,),
         features=(40,),
         horizons=(10,),
+        wide_horizons=(10,),
         csda_ranks=(5,),
         mcsda_ranks=((4, 2),),
         epochs=2,
@@ -98,25 +104,28 @@ def published_cells(settings: PublishedSettings, data: str) -> list[Cell]:
     """Closed forms and networks of every fold, the clocks, and what the labels look at."""
     cells = [Cell("labels", label_cell, (data, settings.horizons), 2)]
     folds = (0, *settings.folds)
-    for horizon in settings.horizons:
-        for n in settings.features:
-            for keep in settings.keeps_of(n):
-                cells += [
-                    Cell(closed_name(n, keep, horizon, fold), closed_cell,
-                         (settings, data, n, keep, horizon, fold), (fold + 1) * n / 40)
-                    for fold in folds
-                ]  # fmt: skip
-        for n in settings.network_features if horizon in settings.network_horizons else ():
-            for scaled in (False, True):
-                cells += [
-                    Cell(network_name(scaled, n, horizon, fold), network_cell,
-                         (settings, data, scaled, n, horizon, fold), 4 * (fold + 1))
-                    for fold in folds
-                ]  # fmt: skip
+    cells += [
+        Cell(network_name(scaled, n, horizon, fold), network_cell,
+             (settings, data, scaled, n, horizon, fold), 4 * (fold + 1))
+        for n in settings.network_features
+        for horizon in settings.network_horizons
+        for scaled in (False, True)
+        for fold in folds
+    ]  # fmt: skip
+    cells += [
+        Cell(
+            later_name(horizon, fold), later_cell, (data, settings.features[0], horizon, fold), fold
+        )
+        for horizon in settings.horizons
+        for fold in settings.folds
+    ]
+    for n in settings.features:
         cells += [
-            Cell(later_name(horizon, fold), later_cell,
-                 (data, settings.features[0], horizon, fold), fold)
-            for fold in settings.folds
+            Cell(closed_name(n, keep, horizon, fold), closed_cell,
+                 (settings, data, n, keep, horizon, fold), (fold + 1) * n / 40)
+            for horizon in settings.horizons_of(n)
+            for keep in settings.keeps_of(n)
+            for fold in folds
         ]  # fmt: skip
     last = max(settings.folds)
     cells += [

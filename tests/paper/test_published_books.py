@@ -127,6 +127,8 @@ def test_the_run_stands_beside_the_published_figures(data, tmp_path, monkeypatch
         assert (row if isinstance(row, str) else row.name) in text
     assert "72.84" in text
     assert MISSING in text
+    page = " ".join((tmp_path / "run" / "index.html").read_text(encoding="utf-8").split())
+    assert "the best published figure is 72.8 % (C(TABL))" in page
     written = json.loads((tmp_path / "run" / "results.json").read_text(encoding="utf-8"))
     assert "clock | network" not in written["cells"]  # times are kept apart
     assert len(found.records) == len(rows_of(SMALL))

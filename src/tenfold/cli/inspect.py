@@ -17,7 +17,7 @@ def inspect(model: ModelPath) -> Outcome:
     from tenfold.decisions.members import known_classes
     from tenfold.system.model_format import read
 
-    estimator = load_model(model)
+    estimator = load_model(model, scalers=True)
     header, arrays = read(model)
     decides = hasattr(estimator, "threshold_")
     facts = {
