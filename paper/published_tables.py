@@ -215,7 +215,7 @@ def _clocks(settings: PublishedSettings, results: Results) -> Table:
         )  # fmt: skip
     columns = ["", "features", "windows", "training, s", "one epoch, s", "prediction, s", "GiB"]
     return Table(
-        f"Time and memory of one model, fold {max(settings.folds)}, one thread",
+        f"Time of one core and memory of one model, fold {max(settings.folds)}",
         columns,
         rows,
         [
