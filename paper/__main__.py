@@ -15,12 +15,14 @@ from paper.face_tables import face_experiment
 from paper.finished_cells import RunError
 from paper.gait import gait_experiment
 from paper.order_book_tables import order_book_experiment
+from paper.published_tables import published_experiment
 from paper.small_tensors import small_experiment
 from paper.tables import as_text
 from paper.training_times import complexity_experiment
 from tenfold.datasets.locations import data_directory
 
-NAMES = ("orl", "pie", "fi2010", "complexity", "gait", "small")
+NAMES = ("orl", "pie", "fi2010", "fi2010_published", "gait", "small", "complexity")
+BOOKS = {"fi2010": order_book_experiment, "fi2010_published": published_experiment}
 
 
 def experiment_named(name: str, data: str | None, *, seed: int, quick: bool) -> Experiment:
@@ -31,7 +33,7 @@ def experiment_named(name: str, data: str | None, *, seed: int, quick: bool) -> 
     if name in ("gait", "small"):
         of_others = gait_experiment if name == "gait" else small_experiment
         return of_others(place, seed=seed, quick=quick)
-    make = order_book_experiment if name == "fi2010" else face_experiment
+    make = BOOKS.get(name, face_experiment)
     return make(name, place, seed=seed, quick=quick)
 
 

@@ -142,13 +142,19 @@ def require(what: str, extra: str, *libraries: str) -> None:
         raise ImportError(f'{what} needs {missing[0]}; pip install "tenfold[{extra}]"')
 
 
-def load_model(path: Path) -> Any:
-    """The model of a file."""
+def load_model(path: Path, *, scalers: bool = False) -> Any:
+    """The model of a file; with `scalers` also a ModeScaler, which says nothing of samples."""
     from tenfold.files.loading import load
 
     if not path.exists():
         raise BadInput(f"{path} does not exist; expected a model that tenfold fit wrote")
-    return load(path)
+    model = load(path)
+    if type(model).__name__ == "ModeScaler" and not scalers:
+        raise BadInput(
+            f"{path} holds a ModeScaler, which scales samples and says nothing of them; name a "
+            "model that tenfold fit wrote, or use tenfold.load and transform in Python"
+        )
+    return model
 
 
 def scoring_model(path: Path) -> Any:

@@ -23,6 +23,7 @@ from tenfold.methods import ALL_METHODS
 from tenfold.methods.base import Labels, Shape, TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.methods.saving import unpacked_labels
+from tenfold.methods.scaling import ModeScaler
 from tenfold.system.model_format import FORMAT, ModelFileError, read
 
 
@@ -33,7 +34,7 @@ def learned_kinds(method: type) -> dict[str, Any]:
 
 
 DECISIONS = (ClassSpecificClassifier, ClassSpecificVerifier, ProbabilisticLDA)
-KNOWN = {M.__name__: M for M in (*ALL_METHODS, *DECISIONS)}
+KNOWN = {M.__name__: M for M in (*ALL_METHODS, *DECISIONS, ModeScaler)}
 LEARNED = {name: learned_kinds(method) for name, method in KNOWN.items()}
 OPTIONAL = {"moments_", "feature_names_in_", "shrink_to_"}  # not in files of older versions
 CONTAINERS = {"list", "pairs", "array", "labels", "moments", "estimator"}
@@ -53,8 +54,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator
-        A fitted projector, `ClassSpecificClassifier`, `ClassSpecificVerifier` or
-        `ProbabilisticLDA`.
+        A fitted projector, `ClassSpecificClassifier`, `ClassSpecificVerifier`,
+        `ProbabilisticLDA` or `ModeScaler`.
 
     Raises
     ------
@@ -194,14 +195,18 @@ def _check_kind(name: str, value: Any, kind: Any) -> None:
 
 def _check_learned(model: Any) -> None:
     """The learned attributes are all there, and their shapes agree."""
-    _need(model, "sample_shape_", "n_features_in_", "classes_")
-    gaussian, projector = isinstance(model, ProbabilisticLDA), getattr(model, "projector", model)
-    if not isinstance(projector, TensorProjector) and not (gaussian and projector is None):
-        raise ValueError(f"its projector is {model.projector!r:.80}, not a projector")
+    _need(model, "sample_shape_", "n_features_in_")
     _agree("n_features_in_", model.n_features_in_, prod(model.sample_shape_))
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
         _agree("feature_names_in_", len(names), model.n_features_in_)
+    if isinstance(model, ModeScaler):
+        _check_scaler(model)
+        return
+    _need(model, "classes_")
+    gaussian, projector = isinstance(model, ProbabilisticLDA), getattr(model, "projector", model)
+    if not isinstance(projector, TensorProjector) and not (gaussian and projector is None):
+        raise ValueError(f"its projector is {model.projector!r:.80}, not a projector")
     if isinstance(model, ClassSpecificVerifier):
         _check_verifier(model)
         return
@@ -286,6 +291,19 @@ def _check_gaussian(model: ProbabilisticLDA) -> None:
     above = (model.within_, model.noise_, model.temperature_)
     if not all(np.all(v >= 0) for v in least) or not all(np.all(v > 0) for v in above):
         raise ValueError("its variances, counts or temperature are not positive")
+
+
+def _check_scaler(scaler: ModeScaler) -> None:
+    _need(scaler, "mean_", "spread_", "mean_spread_", "n_samples_seen_")
+    scaler.check_parameters()
+    axes = scaler.scaling().axes
+    shape = tuple(1 if k + 1 in axes else size for k, size in enumerate(scaler.sample_shape_))
+    for name in ("mean_", "spread_", "mean_spread_"):
+        _agree(name, getattr(scaler, name).shape, shape)
+    if not (np.all(scaler.spread_ >= 0) and np.all(scaler.mean_spread_ >= 0)):
+        raise ValueError("its spreads are negative")
+    if not scaler.n_samples_seen_ > 0:
+        raise ValueError("its n_samples_seen_ is not positive")
 
 
 def _check_verifier(verifier: ClassSpecificVerifier) -> None:
