@@ -126,7 +126,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", help="rows with this in their name")
     parser.add_argument("--nystroem", metavar="SET", help="exact beside Nyström on this set")
-    parser.add_argument("--landmarks", default="300,500,800,0", help="0 for all")
+    parser.add_argument("--landmarks", default="300,250,200,0", help="0 for all")
     asked = parser.parse_args()
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("error")
