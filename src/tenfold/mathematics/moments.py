@@ -92,12 +92,6 @@ class ClassStatistics(ABC):
         """The mean sample of each class before any change of basis."""
         return self.means
 
-    def lower(self, projections: Sequence[Array]) -> list[Array]:
-        """Projections of samples as they came, in the basis of the statistics."""
-        if self.basis is None:
-            return list(projections)
-        return [self.basis.lowered(projections[0])]
-
     @property
     def count(self) -> float:
         """The sum of all sample weights, N."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tenfold.mathematics.alternation import solve
-from tenfold.mathematics.deflation import NOTHING, Block, deflated, total_square
+from tenfold.mathematics.deflation import NOTHING, Block, deflated, lowered, total_square
 from tenfold.mathematics.moments import ClassStatistics
 
 
@@ -30,7 +30,7 @@ def learned_blocks(method: Any, statistics: ClassStatistics, own: Block) -> dict
         return {}
     blocks, before = [own], total_square(statistics)
     for number in range(1, method.blocks):
-        statistics = deflated(statistics, statistics.lower(blocks[-1]))
+        statistics = deflated(statistics, lowered(statistics, blocks[-1]))
         if not total_square(statistics) > NOTHING * before:
             raise ValueError(
                 f"blocks is {method.blocks}, but after {number} of them, the last of ranks "

@@ -15,7 +15,7 @@ from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
 from tenfold.mathematics.criteria import Problem, automatic_shrinkage, class_specific
-from tenfold.mathematics.deflation import class_spreads, minus_distances
+from tenfold.mathematics.deflation import class_spreads, lowered, minus_distances
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.stores import OfBlock, over_blocks
 from tenfold.methods.base import Described, TensorProjector
@@ -125,7 +125,7 @@ class ClassSpecificProjector(TensorProjector):
     def spreads(self, statistics: ClassStatistics) -> tuple[float, float]:
         """Root mean square distance of the class, and of all else, from `mean_`, when fitted."""
         p = self.positive_in(statistics.classes)
-        own = [statistics.lower(block) for block in self.all_blocks]
+        own = [lowered(statistics, block) for block in self.all_blocks]
         return class_spreads(statistics, own, p, float(self.shrinkage_in(statistics)[p]))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

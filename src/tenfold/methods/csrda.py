@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution, solve
 from tenfold.mathematics.criteria import Problem, class_specific
-from tenfold.mathematics.deflation import class_spreads
+from tenfold.mathematics.deflation import class_spreads, lowered
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.scatter import along_mode
 from tenfold.methods.base import Described
@@ -156,7 +156,7 @@ class CSRDA(ClassSpecificProjector):
             if round_number:
                 problem = self.problem_about(statistics, shift)
                 found = solve(problem, self.recipe()).projections
-            shift, objective = self.best_reference(statistics, shift, statistics.lower(found))
+            shift, objective = self.best_reference(statistics, shift, lowered(statistics, found))
             history.append(objective)
             done = round_number > 0 and abs(objective - history[-2]) <= self.tol * abs(objective)
             if done and self.tol > 0:
@@ -233,7 +233,7 @@ class CSRDA(ClassSpecificProjector):
     def spreads(self, statistics: ClassStatistics) -> tuple[float, float]:
         """Root mean square distance of the class, and of all else, from the reference."""
         p = self.positive_in(statistics.classes)
-        own = [statistics.lower(self.projections_)]
+        own = [lowered(statistics, self.projections_)]
         share = float(self.shrinkage_in(statistics)[p])
         return class_spreads(statistics, own, p, share, self.shift_)
 

@@ -7,7 +7,7 @@ from typing import Any
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
 from tenfold.mathematics.criteria import Problem, total
-from tenfold.mathematics.deflation import share_left
+from tenfold.mathematics.deflation import lowered, share_left
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.solvers import Solver, leading_eigenvectors
 from tenfold.methods.base import Described, TensorProjector
@@ -129,7 +129,9 @@ class MPCA(TensorProjector):
         everything, captured = float(statistics.traces[0]), float(learned["objective_"][-1])
         share = captured / everything if everything > 0 else 1.0
         if self.blocks > 1:
-            share = 1 - share_left(statistics, [*map(statistics.lower, learned["blocks_"])])
+            share = 1 - share_left(
+                statistics, [lowered(statistics, block) for block in learned["blocks_"]]
+            )
         return learned | {"mean_": statistics.full_means[0], "captured_": share}
 
     def centre(self) -> Array | None:

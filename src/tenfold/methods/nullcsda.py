@@ -10,6 +10,7 @@ from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
 from tenfold.mathematics.cost import Workload
 from tenfold.mathematics.criteria import mean_square
+from tenfold.mathematics.deflation import lowered
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.null_space import null_space
 from tenfold.mathematics.solvers import Solver
@@ -137,7 +138,7 @@ class NullCSDA(ClassSpecificProjector):
         """The learned attributes, from the solution with this number in a stack."""
         learned = super().learned(statistics, solution, models, described)
         p = self.positive_in(statistics.classes)
-        W = statistics.lower([W[models] for W in solution.projections])
+        W = lowered(statistics, [W[models] for W in solution.projections])
         pair = self.problem(statistics)
         assert pair.minimise is not None
         outside, inside = pair.along_mode(0, W)

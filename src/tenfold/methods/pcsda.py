@@ -8,6 +8,7 @@ import numpy as np
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
+from tenfold.mathematics.deflation import lowered
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.methods.base import Described
 from tenfold.methods.class_specific import ClassSpecificProjector
@@ -131,7 +132,7 @@ class PCSDA(ClassSpecificProjector):
         learned = super().learned(statistics, solution, models, described)
         p = self.positive_in(statistics.classes)
         n_own, n_others = statistics.counts[p], statistics.count - statistics.counts[p]
-        (W,) = statistics.lower([solution.projections[0][models]])
+        (W,) = lowered(statistics, [solution.projections[0][models]])
         A, _ = self.problem(statistics).along_mode(0, [W])
         found = learned["projections_"][0]
         spread = np.einsum("ir,ij,jr->r", W[0], A[0], W[0])[: found.shape[1]] * n_own / n_others
