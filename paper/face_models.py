@@ -165,14 +165,14 @@ def _csda_scores(
     """Minus the squared distance to each person's mean, (C, R, n); dimensions are nested."""
     classes = np.unique(y)
     statistics = SpanStatistics.from_vectors(X.reshape(len(X), -1), y, None, classes)
-    Z = (X_test.reshape(len(X_test), -1) - statistics.origin) @ statistics.basis
+    flat = X_test.reshape(len(X_test), -1)
     n_persons, widest = len(classes), statistics.shape[0]
     scores = np.empty((n_persons, len(candidates), len(X_test)))
     for shrinkage in dict.fromkeys(candidate.shrinkage for candidate in candidates):
         (W,) = _solved(method, [Candidate(widest, shrinkage)], statistics, "ones", max_iter=1)
         mine = [r for r, candidate in enumerate(candidates) if candidate.shrinkage == shrinkage]
-        for person, mean in enumerate(statistics.means):
-            lengths = np.cumsum(((Z - mean) @ W[person]) ** 2, axis=1)  # for every dimension
+        for person, mean in enumerate(statistics.full_means):
+            lengths = np.cumsum(((flat - mean) @ W[person]) ** 2, axis=1)  # for every dimension
             for r in mine:
                 scores[person, r] = -lengths[:, min(candidates[r].rank, widest) - 1]
     return scores

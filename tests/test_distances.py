@@ -6,7 +6,7 @@ import pytest
 from tenfold import MCSDA, ClassSpecificClassifier
 from tenfold.decisions import distances
 from tenfold.decisions.distances import Subspaces
-from tenfold.mathematics.subspace import minus_distances
+from tenfold.mathematics.deflation import minus_distances
 
 
 def members(shape, n_models, offset, seed=0):
@@ -26,7 +26,7 @@ def test_all_subspaces_at_once_measure_what_each_measures_alone(shape, offset, m
     projections, means = members(shape, 6, offset)
     X = np.random.default_rng(1).normal(size=(90, *shape)) + offset
     together = Subspaces.stacked(projections, means).squared_distances(X)
-    alone = [minus_distances(X, W, mean) ** 2 for W, mean in zip(projections, means, strict=True)]
+    alone = [minus_distances(X, [W], mean) ** 2 for W, mean in zip(projections, means, strict=True)]
     # at an offset of 1e6 the samples themselves are known to 1e-10 only
     np.testing.assert_allclose(together, np.stack(alone, axis=1), atol=1e-11 + 1e-15 * offset)
 

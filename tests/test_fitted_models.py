@@ -170,8 +170,8 @@ def test_no_module_holds_estimators_or_samples_after_all_of_them_were_used():
 @pytest.mark.parametrize("Method", [MCSDA, CSDA])
 def test_stacked_problems_of_members_are_solved_as_each_alone(Method, statistics):
     X, y = data((6, 5), seed=2)
-    X = X.reshape(len(X), -1) if Method is CSDA else X
-    ranks = [2, 3] if Method is CSDA else [(2, 3), (4, 2)]
+    X = X.reshape(len(X), -1) if Method.flattens else X
+    ranks = [2, 3] if Method.flattens else [(2, 3), (4, 2)]
     members = [
         Method(ranks=own, positive=label, ridge=ridge, shrinkage=shrinkage)
         for own in ranks

@@ -28,6 +28,7 @@ from tenfold import (
     ClassMoments,
     ClassSpecificClassifier,
     ClassSpecificVerifier,
+    KernelCSDA,
     ModeScaler,
     ProbabilisticLDA,
 )
@@ -98,6 +99,7 @@ def outputs(model, X):
 
 ESTIMATORS = [
     *(M(ranks=2, statistics=kind) for M in ALL_METHODS for kind in ("auto", "moments")),
+    KernelCSDA(ranks=2),
     MCSDA(ranks=2, orthonormal=False, output="tensor", shrinkage="auto"),
     MCSDA(ranks=2, solver="trace_ratio", ridge=("absolute", 0.01)),
     CSDA(ranks=np.int64(3)),

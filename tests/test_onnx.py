@@ -18,6 +18,7 @@ from tenfold import (
     MPCA,
     ClassSpecificClassifier,
     ClassSpecificVerifier,
+    KernelCSDA,
     ProbabilisticLDA,
     RankSearchCV,
 )
@@ -91,11 +92,41 @@ def test_any_order_of_tensor_is_exported(shape, Method, precision, path):
     """Different sizes and ranks in every mode, so that no wrong order of modes goes unseen."""
     rng = np.random.default_rng(0)
     batch = rng.normal(size=(60, *shape)).astype(np.float32)
-    ranks = 3 if Method is CSDA else tuple(1 + k % (size - 1) for k, size in enumerate(shape))
+    ranks = 3 if Method.flattens else tuple(1 + k % (size - 1) for k, size in enumerate(shape))
     model = projector(Method, ranks=ranks, output="tensor", **FEW_ROUNDS)
     model.fit(batch, np.arange(60) % 3)
     came = run(model, path, batch, precision)
     assert_close(came["projected"], model.transform(batch.astype(np.float64)))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MCSDA(ranks=(2, 3), blocks=3, positive=3, **FEW_ROUNDS),
+        MPCA(ranks=(2, 3), blocks=2),
+        CSDA(ranks=5, blocks=2, positive=3),
+        KernelCSDA(5, n_landmarks=30, positive=3),
+        KernelCSDA(5, n_landmarks=30, kernel="poly", degree=2, positive=3),
+        KernelCSDA(5, kernel="linear", positive=3),
+    ],
+    ids=str,
+)
+def test_blocks_and_kernels_are_exported(model, path):
+    model = clone(model).fit(X[:200], Y[:200])
+    came, exact = run(model, path, X, "double"), X.astype(np.float64)
+    assert_close(came["projected"], model.transform(exact))
+    if hasattr(model, "decision_function"):
+        assert_same_distances(came["scores"], model.decision_function(exact), X, "double")
+
+
+def test_a_bank_of_kernels_has_one_kernel_and_others_are_refused(path):
+    bank = ClassSpecificClassifier(KernelCSDA(5, n_landmarks=30)).fit(X[:200], Y[:200])
+    came = run(bank, path, X, "double")
+    np.testing.assert_array_equal(came["label"], bank.predict(X.astype(np.float64)))
+    kinds = [node.op_type for node in onnx.load(path).graph.node]
+    assert kinds.count("Exp") == 1
+    with pytest.raises(ValueError, match="kernel='laplacian' has no ONNX form here"):
+        to_onnx(KernelCSDA(kernel="laplacian", positive=3).fit(X[:200], Y[:200]), path)
 
 
 @pytest.mark.parametrize("model", [MCSDA(ranks=(5, 4), **FEW_ROUNDS), CSDA(ranks=9)], ids=str)

@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import tenfold
 from reference import distance, problem
-from tenfold import CSDA, DGTDA, MCSDA, MPCA
+from tenfold import MCSDA, MPCA
 from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
 
 each_method = pytest.mark.parametrize("Method", ALL_METHODS, ids=lambda M: M.__name__)
@@ -31,8 +31,8 @@ FLAT = X.reshape(len(X), -1)
 
 def make(Method, **parameters):
     """A method that comes to rest quickly."""
-    rest = {} if Method in (CSDA, DGTDA) else {"tol": 10.0}
-    return Method(ranks=5 if Method is CSDA else 2, **rest, **parameters)
+    rest = {} if "tol" not in Method().get_params() else {"tol": 10.0}
+    return Method(ranks=5 if Method.flattens else 2, **rest, **parameters)
 
 
 # ── The common checks ───────────────────────────────────────────────────────────────────────────
@@ -253,6 +253,7 @@ def test_methods_share_their_parameters_and_the_order_of_them():
         "orthonormal",
         "ridge",
         "shrinkage",
+        "out_class",
         "max_iter",
         "tol",
         "init",
@@ -260,6 +261,7 @@ def test_methods_share_their_parameters_and_the_order_of_them():
         "sample_shape",
         "output",
         "positive",
+        "blocks",
     ]
     for Method in ALL_METHODS:
         signature = inspect.signature(Method).parameters

@@ -1,6 +1,7 @@
 """What the pages say of all methods, read from the methods: no page lists them by hand."""
 
-from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
+from tenfold.methods import ALL_METHODS, KERNEL_METHODS
+from tenfold.methods.class_specific import ClassSpecificProjector
 
 COLUMNS = ("method", "in a sentence", "labels", "solver", "modes", "columns")
 
@@ -8,7 +9,8 @@ COLUMNS = ("method", "in a sentence", "labels", "solver", "modes", "columns")
 def rows():
     """One row per method; the words are those of its docstring and of its defaults."""
     return [
-        (M.__name__, sentence(M), labels(M), solver(M), modes(M), columns(M)) for M in ALL_METHODS
+        (M.__name__, sentence(M), labels(M), solver(M), modes(M), columns(M))
+        for M in (*ALL_METHODS, *KERNEL_METHODS)
     ]
 
 
@@ -19,7 +21,7 @@ def sentence(method):
 
 
 def labels(method):
-    if method in CLASS_SPECIFIC_METHODS:
+    if issubclass(method, ClassSpecificProjector):
         return "one class against the rest"
     return "all classes" if method.needs_labels else "none"
 
@@ -40,6 +42,6 @@ def columns(method):
 
 def reference():
     """The methods' part of the API reference, in MyST: Sphinx makes a page for each name."""
-    names = "\n".join(f"   {M.__name__}" for M in ALL_METHODS)
+    names = "\n".join(f"   {M.__name__}" for M in (*ALL_METHODS, *KERNEL_METHODS))
     options = ".. currentmodule:: tenfold\n\n.. autosummary::\n   :toctree: ../generated\n"
     return f"```{{eval-rst}}\n{options}\n{names}\n```\n"

@@ -52,7 +52,8 @@ def __getattr__(name: str) -> Any:
 
 
 def _methods() -> dict[str, Any]:
-    return {method.__name__: method for method in import_module("tenfold.methods").ALL_METHODS}
+    methods = import_module("tenfold.methods")
+    return {m.__name__: m for m in (*methods.ALL_METHODS, *methods.KERNEL_METHODS)}
 
 
 def __dir__() -> list[str]:

@@ -68,8 +68,8 @@ def fit(
 ) -> Outcome:
     """Learn a model and write it to a file.
 
-    By default Gaussian classes with probabilities (plda), or with --positive a verifier of one
-    class (mcsda). Without it mcsda and csda learn a subspace per class, the others one for all.
+    Default: Gaussian classes (plda); with --positive a verifier (mcsda). Without
+    it mcsda to pcsda learn one per class.
 
     Example: tenfold fit faces --ranks 3,3 --positive s7 -o s7.safetensors
     """

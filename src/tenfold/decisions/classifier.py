@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from tenfold.decisions.distances import (
     OfBlock,
     Subspaces,
+    distances_by_each,
     distances_to_classes,
     finished,
     nearest,
@@ -37,6 +38,8 @@ from tenfold.validation import samples as check
 
 
 def _learns_from_parts(bank: ClassSpecificClassifier) -> bool:
+    if not getattr(bank.projector, "streams", True):
+        raise ValueError(f"{bank.projector!r} learns from all samples at once; use fit")
     if bank.classifier is None:
         return True
     raise ValueError("out-of-fold distances need all samples at once; use fit, or classifier=None")
@@ -49,7 +52,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
 
     Parameters
     ----------
-    projector : MCSDA or CSDA
+    projector : MCSDA, CSDA or another class-specific method
         The method, with its parameters; its `positive` is set to each class in turn. Its
         `ranks` may map every label to ranks of its own.
     normalise : {"others", "own", False}, default="others"
@@ -129,6 +132,16 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         """The batch as the projector sees it."""
         return self.projector.as_seen(X)
 
+    @property
+    def streams(self) -> bool:  # type: ignore[override]
+        """Whether the projector can learn from moments."""
+        return bool(self.projector.streams)
+
+    def prepared(self, described: Described, X: Any, weight: Array | None) -> tuple[Described, Any]:
+        """As the projector does it, once for all classes."""
+        prepared: tuple[Described, Any] = self.projector.prepared(described, X, weight)
+        return prepared
+
     def of_classes(self, classes: Array) -> list[ClassSpecificProjector]:
         """The projector of each class, not fitted."""
         bare = clone(self.projector)
@@ -167,17 +180,21 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         members = self.of_classes(statistics.classes)
         for member, m in zip(members, models, strict=True):
             member.keep(member.learned(statistics, solution, np.array([m]), described))
-        others = out_class_spreads(statistics, solution.kept[models], np.arange(len(members)))
-        return {
-            **described,
-            "classes_": statistics.classes,
-            "class_count_": statistics.counts,
-            "projectors_": members,
-            "spreads_": in_class_spreads(
+        if self.projector.is_one_solution:
+            others = out_class_spreads(statistics, solution.kept[models], np.arange(len(members)))
+            spreads = in_class_spreads(
                 statistics,
                 solution.suppressed[models],
                 lambda: [W[models] for W in solution.projections],
-            ),
+            )
+        else:
+            spreads, others = np.array([member.spreads(statistics) for member in members]).T
+        return {
+            **check.of_samples(described),
+            "classes_": statistics.classes,
+            "class_count_": statistics.counts,
+            "projectors_": members,
+            "spreads_": spreads,
             "other_spreads_": others,
         }
 
@@ -185,7 +202,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         """Replace all learned attributes, and stack the new subspaces: using changes nothing."""
         super().keep(learned)
         self.__dict__.pop("_stacked", None)
-        if "projectors_" in learned:
+        if "projectors_" in learned and self.projector.blocks == 1:
             self._subspaces()
         return self
 
@@ -269,7 +286,11 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         """What gives distances of samples in memory, and can be sent to other processes."""
         choice = {"others": "other_spreads_", "own": "spreads_"}
         spreads = getattr(self, choice[self.normalise]) if self.normalise else None
-        return partial(distances_to_classes, subspaces=self._subspaces(), spreads=spreads)
+        if self.projector.blocks > 1:
+            scorings = [member.scoring() for member in self.projectors_]
+            return partial(distances_by_each, scorings=scorings, spreads=spreads)
+        work = partial(distances_to_classes, subspaces=self._subspaces(), spreads=spreads)
+        return self.projectors_[0].on_samples(work)
 
     def _subspaces(self) -> Subspaces:
         """The subspaces of all classes, stacked once: for one sample that takes the most time."""

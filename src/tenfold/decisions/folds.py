@@ -48,7 +48,8 @@ def fold_models(
     Learner
         One per split, and one for all samples.
     """
-    classes, samples = check.present_labels(y, weight), learner.as_seen(X)
+    classes = check.present_labels(y, weight)
+    described, samples = learner.prepared(described, X, weight)
     work = learner.workload(samples.shape[1:], classes)
     kind = learner.statistics
     for statistics in fold_statistics(samples, y, weight, classes, splits, kind, work):

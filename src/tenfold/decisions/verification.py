@@ -53,9 +53,10 @@ class MeasuredProjector(Learner):
         """Which statistics the projector asks for."""
         return str(self.projector.statistics)
 
-    def as_seen(self, X: Any) -> Any:
-        """The batch as the projector sees it."""
-        return self.projector.as_seen(X)
+    def prepared(self, described: Described, X: Any, weight: Array | None) -> tuple[Described, Any]:
+        """As the projector does it."""
+        prepared: tuple[Described, Any] = self.projector.prepared(described, X, weight)
+        return prepared
 
     def workload(self, shape: Shape, classes: Array) -> Workload:
         """That of the projector."""
@@ -78,8 +79,11 @@ class MeasuredProjector(Learner):
         """The fitted projector, and the spread of all other samples."""
         projector = clone(self.projector)
         projector.keep(projector.learned(statistics, solution, models, described))
-        positive = np.array([projector.positive_in(statistics.classes)])
-        (spread,) = out_class_spreads(statistics, solution.kept[models], positive)
+        if projector.is_one_solution:
+            positive = np.array([projector.positive_in(statistics.classes)])
+            (spread,) = out_class_spreads(statistics, solution.kept[models], positive)
+        else:
+            _, spread = projector.spreads(statistics)
         return {"projector_": projector, "spread_": float(spread), "solution_": solution}
 
     def learn(self, statistics: ClassStatistics, described: Described) -> dict[str, Any]:

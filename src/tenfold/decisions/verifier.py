@@ -46,7 +46,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
 
     Parameters
     ----------
-    projector : MCSDA or CSDA
+    projector : MCSDA, CSDA or another class-specific method
         The method, with its parameters.
     positive : label or None, default=None
         The class to verify; None means the `positive` of the projector, and if that is None too,
@@ -169,7 +169,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         whole = found.whole.projector_.set_params(positive=self.model().positive)
         for name in self.learned_attributes():
             delattr(self, name)
-        self.__dict__.update(described)
+        self.__dict__.update(check.of_samples(described))
         self.projector_, self.promised_rate_ = whole, promised
         self.threshold_ = -limit * found.whole.spread_ if limit > 0 else NOTHING
         self.error_rates_ = {"false_accepts": _share(impostors.distances <= limit, impostors)}

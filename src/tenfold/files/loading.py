@@ -19,7 +19,7 @@ from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.fold_moments import N_FOLDS
 from tenfold.mathematics.moments import ClassMoments
-from tenfold.methods import ALL_METHODS
+from tenfold.methods import ALL_METHODS, KERNEL_METHODS
 from tenfold.methods.base import Labels, Shape, TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.methods.saving import unpacked_labels
@@ -34,7 +34,7 @@ def learned_kinds(method: type) -> dict[str, Any]:
 
 
 DECISIONS = (ClassSpecificClassifier, ClassSpecificVerifier, ProbabilisticLDA)
-KNOWN = {M.__name__: M for M in (*ALL_METHODS, *DECISIONS, ModeScaler)}
+KNOWN = {M.__name__: M for M in (*ALL_METHODS, *KERNEL_METHODS, *DECISIONS, ModeScaler)}
 LEARNED = {name: learned_kinds(method) for name, method in KNOWN.items()}
 OPTIONAL = {"moments_", "feature_names_in_", "shrink_to_"}  # not in files of older versions
 CONTAINERS = {"list", "pairs", "array", "labels", "moments", "estimator"}
@@ -224,18 +224,31 @@ def _check_projector(model: TensorProjector) -> None:
     if hasattr(model, "moments_") and not hasattr(model, "projections_"):
         return  # partial_fit still gathers
     _need(model, "projections_", "ranks_", "objective_", "n_iter_", "converged_")
-    shape = (model.n_features_in_,) if model.flattens else model.sample_shape_
+    shape = model.seen_shape()
     if not all(isinstance(W, np.ndarray) and W.dtype.kind == "f" for W in model.projections_):
         raise ValueError("its projections are not arrays of floats")
     shapes = tuple(W.shape for W in model.projections_)
     _agree("projections_", shapes, tuple(zip(shape, model.ranks_, strict=False)))
     _agree("ranks_", len(model.ranks_), len(shape))
+    if model.blocks > 1:
+        _check_blocks(model, shape)
     _agree("objective_", model.objective_.shape, (model.n_iter_,))
     if "mean_" in LEARNED[type(model).__name__]:
         _need(model, "mean_")
-        _agree("mean_", model.mean_.shape, model.sample_shape_)
+        kernel = type(model) in KERNEL_METHODS
+        _agree("mean_", model.mean_.shape, shape if kernel else model.sample_shape_)
     if isinstance(model, ClassSpecificProjector):
         model.positive_in(model.classes_)
+
+
+def _check_blocks(model: TensorProjector, shape: Shape) -> None:
+    _need(model, "blocks_")
+    _agree("blocks_", len(model.blocks_), model.blocks)
+    for block in model.blocks_:
+        good = isinstance(block, list) and all(
+            isinstance(W, np.ndarray) and W.dtype.kind == "f" and W.ndim == 2 for W in block
+        )
+        _agree("blocks_", tuple(len(W) for W in block) if good else None, shape)
 
 
 def _check_moments(model: Any) -> None:

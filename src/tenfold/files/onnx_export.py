@@ -207,7 +207,8 @@ def _projector(graph: Graph, projector: TensorProjector) -> None:
     Y = graph.projected(projector, projector.centre())
     if projector.output == "flat":
         Y = graph.node("Flatten", [Y], axis=1)
-    shape = projector.ranks_ if projector.output == "tensor" else (int(np.prod(projector.ranks_)),)
+    width = sum(int(np.prod([W.shape[1] for W in block])) for block in projector.all_blocks)
+    shape = projector.ranks_ if projector.output == "tensor" else (width,)
     graph.output("projected", Y, shape)
     if isinstance(projector, ClassSpecificProjector):
         graph.output("scores", graph.scores(projector))

@@ -10,6 +10,7 @@ import numpy as np
 from tenfold.mathematics.algebra import Array
 from tenfold.methods.base import TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.methods.kernelcsda import KernelCSDA
 
 OPSET, IR_VERSION = 18, 8  # of 2022: new enough for all we need, old enough for most runtimes
 
@@ -22,6 +23,7 @@ class Graph:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.outputs: list[Any] = []
+        self.kernels: dict[int, str] = {}
         self.samples = self.cast("X", dtype)
         self.shape: tuple[int, ...] = ()
 
@@ -66,16 +68,57 @@ class Graph:
         return int(self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     def projected(self, projector: TensorProjector, centre: Array | None) -> str:
-        """Samples about a centre, projected (eq. 6), as (n, r_1, ..., r_K)."""
-        X = self.samples if centre is None else self.about(self.samples, centre)
+        """Samples about a centre, projected (eq. 6), as (n, r_1, ..., r_K); blocks as (n, r)."""
+        X = self.samples
+        if isinstance(projector, KernelCSDA):
+            if id(projector.basis_) not in self.kernels:  # the members of a bank share it
+                self.kernels[id(projector.basis_)] = self.coordinates(projector)
+            X = self.kernels[id(projector.basis_)]
+        X = X if centre is None else self.about(X, centre)
         if projector.flattens:
             X = self.node("Flatten", [X], axis=1)
-        n_modes = len(projector.projections_)
-        turn = [0, *range(2, n_modes + 1), 1]  # first mode to the end; K turns are none
-        for W in projector.projections_:
-            X = self.node("Transpose", [X], perm=turn) if n_modes > 1 else X
+        *earlier, last = projector.all_blocks
+        found = []
+        for block in earlier:
+            found.append(self.node("Flatten", [self.multiplied(X, block)], axis=1))
+            Q = [np.linalg.qr(W)[0] for W in block]
+            seen = self.multiplied(self.multiplied(X, Q), [basis.T for basis in Q])
+            X = self.node("Sub", [X, seen])
+        Y = self.multiplied(X, last)
+        if not found:
+            return Y
+        return self.node("Concat", [*found, self.node("Flatten", [Y], axis=1)], axis=1)
+
+    def multiplied(self, X: str, matrices: list[Array]) -> str:
+        """Tensors multiplied by one matrix per mode."""
+        turn = [0, *range(2, len(matrices) + 1), 1]  # first mode to the end; K turns are none
+        for W in matrices:
+            X = self.node("Transpose", [X], perm=turn) if len(matrices) > 1 else X
             X = self.node("MatMul", [X, self.numbers(W)])
         return X
+
+    def coordinates(self, model: KernelCSDA) -> str:
+        """Coordinates of the samples in the space of a kernel."""
+        X, points = self.node("Flatten", [self.samples], axis=1), model.landmarks_
+        gamma = self.numbers(model.gamma_)
+        if model.kernel == "rbf":
+            origin = points.mean(axis=0)
+            X, points = self.about(X, origin), points - origin
+            axis = self.constant(np.array([1]))
+            squares = self.node("ReduceSumSquare", [X, axis], keepdims=1)
+            squares = self.node("Add", [squares, self.numbers((points**2).sum(axis=1))])
+            squares = self.node("Sub", [squares, self.times(X, 2 * points.T)])
+            K = self.node("Exp", [self.node("Neg", [self.node("Mul", [squares, gamma])])])
+        elif model.kernel in ("linear", "poly"):
+            K = self.times(X, points.T)
+            if model.kernel == "poly":
+                K = self.node("Add", [self.node("Mul", [K, gamma]), self.numbers(model.coef0)])
+                K = self.node("Pow", [K, self.numbers(model.degree)])
+        else:
+            raise ValueError(
+                f"kernel={model.kernel!r} has no ONNX form here; expected 'rbf', 'poly' or 'linear'"
+            )
+        return self.times(K, model.basis_)
 
     def about(self, X: str, centre: Array) -> str:
         """Samples minus a centre."""

@@ -207,15 +207,31 @@ def trace(stack: Array) -> Array:
 
 
 def class_specific(
-    statistics: ClassStatistics, positive: int, shrinkage: float, **settings: Any
+    statistics: ClassStatistics,
+    positive: int,
+    shrinkage: float,
+    *,
+    out_class: str = "samples",
+    shift: float = 0.0,
+    **settings: Any,
 ) -> Problem:
-    """Everything else far from the mean of class number `positive`, that class tight around it."""
+    """Everything else far from the mean of class number `positive`, that class tight around it.
+
+    With ``out_class="means"`` the mean of each other class stands for its samples. A `shift` t
+    measures both from M_p + t (M_p - M_o) instead, where M_o is the mean of the other samples.
+    """
     share = float(statistics.counts[positive] / statistics.count)
     inside = statistics.in_class(positive)  # S_I, eq. 18
-    about = statistics.total() + statistics.displacement(positive)  # all samples about M_p
+    apart = statistics.displacement(positive)
+    about = statistics.total() + apart  # all samples about M_p
     outside = about - inside  # S_O, eq. 17
+    if out_class == "means":
+        outside = statistics.between() + apart
     if shrinkage > 0:
         inside = inside * (1 - shrinkage) + statistics.within() * (shrinkage * share)
+    if shift > 0:
+        outside = outside + apart * (((1 + shift) ** 2 - 1) / (1 - share))
+        inside = inside + apart * (shift**2 * share / (1 - share) ** 2)
     balance = share * about_class_means(statistics)
     unit = statistics.total()
     return Problem.of(statistics, outside, inside, unit=unit, balance=balance, **settings)

@@ -142,6 +142,8 @@ def _common_and_own(problem: Problem) -> tuple[Array, Array | None, Array, Own] 
     (of_A, of_B) = common
     if len(of_A) != 1 or (of_A[0][0] != 1).any() or len(of_B) > 1 or not own:
         return None
+    if problem.unit is None or of_A[0][1] is not problem.unit.terms[0][1]:
+        return None  # the ridge is in units of what A shares, and that is not the total
     T, *S_w = (
         along_mode([Scatter.of(term)], 0, [np.eye(problem.shape[0])[None]])[0][0]
         for _, term in of_A + of_B

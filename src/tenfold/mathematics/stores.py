@@ -28,6 +28,7 @@ from tenfold.mathematics.moments import Batch, ClassMoments
 from tenfold.mathematics.tuning import BLOCK_BYTES, LARGEST_CHUNK
 
 T = TypeVar("T")  # what blocks give; it can be added
+OfBlock = Callable[[Array], Array]  # what is made of samples in memory
 BlockWork = Callable[[Array, Array | None, Array | None], T]  # samples, labels, weights
 
 

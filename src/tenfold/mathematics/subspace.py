@@ -64,13 +64,6 @@ def reconstructed(
     return samples.reshape(len(Y), *shape)
 
 
-def minus_distances(X: Array, projections: Sequence[Array], mean: Array) -> Array:
-    """Minus the distance of samples (n, I_1, ..., I_K) from a mean in a subspace, (n,)."""
-    Y = projected(X, projections, mean, flat=True)
-    squared = np.einsum("ij,ij->i", Y, Y, dtype=np.float64)  # squares of float32 may not fit it
-    return np.asarray(-np.sqrt(squared).astype(Y.dtype, copy=False))
-
-
 def span(Y: Array) -> tuple[Array, Array | None]:
     """The mean of samples, and an orthonormal basis of their span about it if they are few."""
     origin = Y.mean(axis=0)

@@ -16,21 +16,21 @@ from typing import Annotated, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Recipe, Solution, solve
 from tenfold.mathematics.cost import Workload, moments_of, statistics_of
 from tenfold.mathematics.criteria import Problem, ranks_of_shares
+from tenfold.mathematics.deflation import block_features, blocks_reconstructed
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.solvers import SOLVERS, STAYING_INSIDE, Solver
-from tenfold.mathematics.stores import over_blocks
-from tenfold.mathematics.subspace import projected, reconstructed
+from tenfold.mathematics.stores import OfBlock, over_blocks
 from tenfold.mathematics.tuning import EXPECTED_ROUNDS, KEPT_MOMENTS
+from tenfold.methods.blocks import learned_blocks
 from tenfold.methods.saving import Savable
 from tenfold.system.threads import threads_for
-from tenfold.validation import parameters
+from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
 
 Labels = Annotated[Array, "labels"]
@@ -47,6 +47,7 @@ class Learner(Savable, BaseEstimator):
     """
 
     needs_labels = True
+    streams = True  # whether moments of parts of the samples can be added
     statistics: str = "auto"
 
     sample_shape_: Shape
@@ -84,6 +85,10 @@ class Learner(Savable, BaseEstimator):
         """The batch as this method sees it: tensors, or vectors for one that flattens."""
         return X
 
+    def prepared(self, described: Described, X: Any, weight: Array | None) -> tuple[Described, Any]:
+        """What is known of the samples, and the batch as seen: a kernel learns its map here."""
+        return described, self.as_seen(X)
+
     def is_learnable(self, moments: ClassMoments) -> bool:
         """Whether the moments hold samples of all the classes that it needs."""
         return not self.needs_labels or int((moments.counts > 0).sum()) > 1
@@ -110,11 +115,12 @@ class Learner(Savable, BaseEstimator):
         """
         described, X, y, weight = self.first_batch(X, y, sample_weight)
         classes = check.present_labels(y, weight)
-        X = self.as_seen(X)
+        described, X = self.prepared(described, X, weight)
         work = self.workload(X.shape[1:], classes)
         statistics = statistics_of(X, y, weight, classes, self.statistics, work)
         learned = self.learn(statistics, described)
-        if self.statistics == "auto" and 8 * len(classes) * prod(X.shape[1:]) ** 2 <= KEPT_MOMENTS:
+        tables = 8 * len(classes) * prod(X.shape[1:]) ** 2
+        if self.streams and self.statistics == "auto" and tables <= KEPT_MOMENTS:
             there = isinstance(statistics, ClassMoments)
             learned["moments_"] = statistics if there else moments_of(X, y, weight, classes)
         return self.keep(learned)
@@ -151,7 +157,7 @@ class Learner(Savable, BaseEstimator):
         else:
             self.check_parameters()
             check.check_same_classes(classes, self.classes_)
-            described, known = self.description(), self.classes_
+            described, known = check.description_of(self), self.classes_
             X, y, weight = check.check_batch(self, X, y, sample_weight)
         check.check_known_labels(y, known)
         so_far = None if first else self._moments_so_far()
@@ -221,10 +227,6 @@ class Learner(Savable, BaseEstimator):
         self.__dict__.update(learned)
         return self
 
-    def description(self) -> Described:
-        """What is known of the samples that this estimator was fitted on."""
-        return check.description_of(self)
-
     def warn_of_guesses(self, classes: Array) -> None:
         """Warn of parameters that were left open and that only the user can know."""
 
@@ -233,13 +235,7 @@ class Learner(Savable, BaseEstimator):
         raise NotImplementedError
 
     def _moments_so_far(self) -> ClassMoments:
-        if not hasattr(self, "moments_"):
-            raise ValueError(
-                f"this {type(self).__name__} was fitted without keeping the moments of its "
-                "samples, so partial_fit cannot add to it; fit with statistics='moments', or start "
-                "with partial_fit, to keep them"
-            )
-        return self.moments_
+        return fitted.check_kept_moments(self)
 
 
 class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
@@ -262,12 +258,14 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
     init: str = "identity"
     sample_shape: Any = None
     output: str = "flat"
+    blocks: int = 1
 
     ranks_: Shape
     projections_: list[Array]
     objective_: Array
     n_iter_: int
     converged_: bool
+    blocks_: list[list[Array]]
 
     # -- what a method may say -------------------------------------------------------------------
 
@@ -287,6 +285,14 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         """What is subtracted before projecting: nothing, as in eq. 6."""
         return None
 
+    def seen_shape(self) -> Shape:
+        """The shape of a sample as it is projected."""
+        return (self.n_features_in_,) if self.flattens else self.sample_shape_
+
+    def on_samples(self, work: OfBlock) -> OfBlock:
+        """`work` on samples as they come, where it was made for samples as they are projected."""
+        return work
+
     # -- what a learner says ---------------------------------------------------------------------
 
     def check_parameters(self) -> None:
@@ -299,6 +305,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         parameters.check_flag("orthonormal", self.orthonormal)
         parameters.check_ridge(self.ridge)
         self.solver_function()
+        parameters.check_blocks(self.blocks, self.output)
 
     def workload(self, shape: Shape, classes: Array) -> Workload:
         """What will be asked of statistics of such samples, by which these are chosen."""
@@ -333,6 +340,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         own = solution.columns(m)
         return {
             **described,
+            **learned_blocks(self, statistics, own),
             "classes_": statistics.classes,
             "class_count_": statistics.counts,
             "projections_": own,
@@ -368,6 +376,11 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
     # -- using -----------------------------------------------------------------------------------
 
     @property
+    def all_blocks(self) -> list[list[Array]]:
+        """The projections of every block; most models have one."""
+        return self.blocks_ if self.blocks > 1 else [self.projections_]
+
+    @property
     def members_(self) -> list[TensorProjector]:
         """The fitted projectors of the model: this one."""
         check_is_fitted(self, "projections_")
@@ -387,15 +400,9 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
             The projected samples; float32 samples give float32. A Dask array gives a lazy one.
         """
         check_is_fitted(self, "projections_")
-        flat = self.output != "tensor"
-        container = _get_output_config("transform", self)["dense"]
-        if not flat and container != "default":
-            raise ValueError(
-                f"set_output asks for {container}, whose rows are flat, but output is 'tensor'; "
-                "use output='flat', or set_output(transform='default')"
-            )
-        work = partial(projected, projections=self.projections_, centre=self.centre(), flat=flat)
-        return over_blocks(check.check_samples(self, X), work)
+        flat = fitted.check_output(self) == "flat"
+        work = partial(block_features, blocks=self.all_blocks, centre=self.centre(), flat=flat)
+        return over_blocks(check.check_samples(self, X), self.on_samples(work))
 
     def inverse_transform(self, X: Any) -> Array:
         """Map projected samples back to the space of the samples, by least squares.
@@ -411,15 +418,15 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
             The samples of the subspace with these projections.
         """
         check_is_fitted(self, "projections_")
-        Y = check.check_projected(X, self.ranks_)
+        Y = check.check_projected(X, (self._n_features_out,) if self.blocks > 1 else self.ranks_)
         folded = self.sample_shape is not None and self.output == "flat"
         shape = (prod(self.sample_shape_),) if folded else self.sample_shape_
-        own, centre = self.projections_, self.centre()
-        return over_blocks(Y, partial(reconstructed, projections=own, centre=centre, shape=shape))
+        own, centre = self.all_blocks, self.centre()
+        return over_blocks(Y, partial(blocks_reconstructed, blocks=own, centre=centre, shape=shape))
 
     @property
     def _n_features_out(self) -> int:
-        return prod(self.ranks_)
+        return sum(prod(W.shape[1] for W in block) for block in self.all_blocks)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -15,9 +15,9 @@ from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
 from tenfold.mathematics.criteria import Problem, automatic_shrinkage, class_specific
+from tenfold.mathematics.deflation import class_spreads, lowered, minus_distances
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
-from tenfold.mathematics.stores import over_blocks
-from tenfold.mathematics.subspace import minus_distances
+from tenfold.mathematics.stores import OfBlock, over_blocks
 from tenfold.methods.base import Described, TensorProjector
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
@@ -31,6 +31,7 @@ class ClassSpecificProjector(TensorProjector):
 
     positive: Any = None
     shrinkage: Any = 0.5
+    out_class: str = "samples"
 
     mean_: Array
 
@@ -40,7 +41,8 @@ class ClassSpecificProjector(TensorProjector):
         """Everything else far from the positive mean, the positive class tight around it."""
         p = self.positive_in(statistics.classes)
         shrinkage = self.shrinkage_in(statistics)[p]
-        return class_specific(statistics, p, shrinkage, **self.settings(statistics))
+        settings = self.settings(statistics) | {"out_class": self.out_class}
+        return class_specific(statistics, p, shrinkage, **settings)
 
     def learned(
         self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
@@ -54,6 +56,7 @@ class ClassSpecificProjector(TensorProjector):
         """Refuse parameters that no data could make right."""
         super().check_parameters()
         parameters.check_shrinkage(self.shrinkage)
+        parameters.check_option("out_class", self.out_class, ("samples", "means"))
 
     def warn_of_guesses(self, classes: Array) -> None:
         """Say which class is the positive one, where nobody named one of several."""
@@ -109,9 +112,21 @@ class ClassSpecificProjector(TensorProjector):
         check_is_fitted(self, "projections_")
         return over_blocks(check.check_samples(self, X), self.scoring())
 
-    def scoring(self) -> Callable[[Array], Array]:
+    def scoring(self) -> OfBlock:
         """What gives scores of samples in memory, and can be sent to other processes."""
-        return partial(minus_distances, projections=self.projections_, mean=self.mean_)
+        work = partial(minus_distances, blocks=self.all_blocks, mean=self.mean_)
+        return self.on_samples(work)
+
+    @property
+    def is_one_solution(self) -> bool:
+        """Whether the solution of its problem is all there is, so that a bank can stack it."""
+        return self.blocks == 1 and self.out_class == "samples"
+
+    def spreads(self, statistics: ClassStatistics) -> tuple[float, float]:
+        """Root mean square distance of the class, and of all else, from `mean_`, when fitted."""
+        p = self.positive_in(statistics.classes)
+        own = [lowered(statistics, block) for block in self.all_blocks]
+        return class_spreads(statistics, own, p, float(self.shrinkage_in(statistics)[p]))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Average precision of `decision_function` at finding the positive class.

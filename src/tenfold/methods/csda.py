@@ -35,6 +35,9 @@ class CSDA(ClassSpecificProjector):
         Share of the pooled within-class covariance in that of the positive class, 0 for none, as
         in the paper. "auto" is the share with the least error for Gaussian samples. It is needed
         when positive samples are few.
+    out_class : {"samples", "means"}, default="samples"
+        What is to be far from M_p: all other samples (eq. 17), or the means of the other classes,
+        each as often as its class has samples.
     statistics : {"auto", "moments", "samples"}, default="auto"
         Work from class moments, from the samples, or from whichever costs less.
     sample_shape : tuple of K ints or None, default=None
@@ -44,6 +47,9 @@ class CSDA(ClassSpecificProjector):
     positive : label or None, default=None
         The class of interest; None means the last of the sorted classes, and says so if there are
         more than two.
+    blocks : int, default=1
+        Learn so many projections one after the other, each from what the last ones leave of the
+        samples; `transform` gives the features of all of them.
 
     Attributes
     ----------
@@ -100,17 +106,21 @@ class CSDA(ClassSpecificProjector):
         orthonormal: bool = False,
         ridge: Any = 1e-2,
         shrinkage: Any = 0.5,
+        out_class: str = "samples",
         statistics: str = "auto",
         sample_shape: Any = None,
         output: str = "flat",
         positive: Any = None,
+        blocks: int = 1,
     ):
         self.ranks = ranks
         self.solver = solver
         self.orthonormal = orthonormal
         self.ridge = ridge
         self.shrinkage = shrinkage
+        self.out_class = out_class
         self.statistics = statistics
         self.sample_shape = sample_shape
         self.output = output
         self.positive = positive
+        self.blocks = blocks

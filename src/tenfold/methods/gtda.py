@@ -37,6 +37,9 @@ class GTDA(MultiClassProjector):
         Fold flat rows of X into tensors of this shape.
     output : {"flat", "tensor"}, default="flat"
         Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
+    blocks : int, default=1
+        Learn so many projections one after the other, each from what the last ones leave of the
+        samples; `transform` gives the features of all of them.
 
     Attributes
     ----------
@@ -93,6 +96,7 @@ class GTDA(MultiClassProjector):
         statistics: str = "auto",
         sample_shape: Any = None,
         output: str = "flat",
+        blocks: int = 1,
     ):
         self.ranks = ranks
         self.ridge = ridge
@@ -102,3 +106,4 @@ class GTDA(MultiClassProjector):
         self.statistics = statistics
         self.sample_shape = sample_shape
         self.output = output
+        self.blocks = blocks

@@ -38,6 +38,9 @@ class HODA(MultiClassProjector):
         Fold flat rows of X into tensors of this shape.
     output : {"flat", "tensor"}, default="flat"
         Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
+    blocks : int, default=1
+        Learn so many projections one after the other, each from what the last ones leave of the
+        samples; `transform` gives the features of all of them.
 
     Attributes
     ----------
@@ -102,6 +105,7 @@ class HODA(MultiClassProjector):
         statistics: str = "auto",
         sample_shape: Any = None,
         output: str = "flat",
+        blocks: int = 1,
     ):
         self.ranks = ranks
         self.ridge = ridge
@@ -111,3 +115,4 @@ class HODA(MultiClassProjector):
         self.statistics = statistics
         self.sample_shape = sample_shape
         self.output = output
+        self.blocks = blocks

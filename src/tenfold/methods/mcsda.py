@@ -38,6 +38,9 @@ class MCSDA(ClassSpecificProjector):
         Share of the pooled within-class covariance in that of the positive class, 0 for none, as
         in the paper. "auto" is the share with the least error for Gaussian samples. It is needed
         when positive samples are few.
+    out_class : {"samples", "means"}, default="samples"
+        What is to be far from M_p: all other samples (eq. 17), or the means of the other classes,
+        each as often as its class has samples.
     max_iter : int, default=100
         Rounds at most.
     tol : float, default=1e-3
@@ -54,6 +57,9 @@ class MCSDA(ClassSpecificProjector):
     positive : label or None, default=None
         The class of interest; None means the last of the sorted classes, and says so if there are
         more than two.
+    blocks : int, default=1
+        Learn so many projections one after the other, each from what the last ones leave of the
+        samples; `transform` gives the features of all of them.
 
     Attributes
     ----------
@@ -117,6 +123,7 @@ class MCSDA(ClassSpecificProjector):
         orthonormal: bool = True,
         ridge: Any = 1e-2,
         shrinkage: Any = 0.5,
+        out_class: str = "samples",
         max_iter: int = 100,
         tol: float = 1e-3,
         init: str = "ones",
@@ -124,12 +131,14 @@ class MCSDA(ClassSpecificProjector):
         sample_shape: Any = None,
         output: str = "flat",
         positive: Any = None,
+        blocks: int = 1,
     ):
         self.ranks = ranks
         self.solver = solver
         self.orthonormal = orthonormal
         self.ridge = ridge
         self.shrinkage = shrinkage
+        self.out_class = out_class
         self.max_iter = max_iter
         self.tol = tol
         self.init = init
@@ -137,3 +146,4 @@ class MCSDA(ClassSpecificProjector):
         self.sample_shape = sample_shape
         self.output = output
         self.positive = positive
+        self.blocks = blocks

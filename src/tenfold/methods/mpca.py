@@ -7,6 +7,7 @@ from typing import Any
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
 from tenfold.mathematics.criteria import Problem, total
+from tenfold.mathematics.deflation import lowered, share_left
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.solvers import Solver, leading_eigenvectors
 from tenfold.methods.base import Described, TensorProjector
@@ -38,6 +39,9 @@ class MPCA(TensorProjector):
         Fold flat rows of X into tensors of this shape.
     output : {"flat", "tensor"}, default="flat"
         Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
+    blocks : int, default=1
+        Learn so many projections one after the other, each from what the last ones leave of the
+        samples; `transform` gives the features of all of them.
 
     Attributes
     ----------
@@ -93,6 +97,7 @@ class MPCA(TensorProjector):
         statistics: str = "auto",
         sample_shape: Any = None,
         output: str = "flat",
+        blocks: int = 1,
     ):
         self.ranks = ranks
         self.max_iter = max_iter
@@ -101,6 +106,7 @@ class MPCA(TensorProjector):
         self.statistics = statistics
         self.sample_shape = sample_shape
         self.output = output
+        self.blocks = blocks
 
     @property
     def alternates(self) -> bool:  # type: ignore[override]
@@ -122,6 +128,10 @@ class MPCA(TensorProjector):
         learned = super().learned(statistics, solution, models, described)
         everything, captured = float(statistics.traces[0]), float(learned["objective_"][-1])
         share = captured / everything if everything > 0 else 1.0
+        if self.blocks > 1:
+            share = 1 - share_left(
+                statistics, [lowered(statistics, block) for block in learned["blocks_"]]
+            )
         return learned | {"mean_": statistics.full_means[0], "captured_": share}
 
     def centre(self) -> Array | None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from tenfold.decisions.members import member_for
 from tenfold.mathematics.algebra import Array
+from tenfold.methods import KERNEL_METHODS
 from tenfold.plots.display import Display
 from tenfold.plots.drawing import axes_grid, show_tensor
 from tenfold.plots.projections import largest_positive
@@ -118,6 +119,11 @@ def leading_directions(projector: Any, n: int) -> tuple[Array, list[tuple[int, .
         Which columns, counted from 1.
     """
     W = projector.projections_
+    if type(projector) in KERNEL_METHODS:
+        raise ValueError(
+            f"{type(projector).__name__} has no directions to show: it looks at samples in the "
+            "space of a kernel; show its scores (ScoresDisplay), or use CSDA"
+        )
     within_reach = [min(n, P.shape[1]) for P in W]
     chosen = sorted(np.ndindex(*within_reach), key=lambda index: (sum(index), index))[:n]
     products = [

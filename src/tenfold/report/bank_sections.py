@@ -13,7 +13,7 @@ from tenfold.mathematics.algebra import Array
 from tenfold.plots import ReliabilityDisplay
 from tenfold.report import one_class_sections as one_class
 from tenfold.report.content import Details, Gallery, Picture, Prose, Section, counted, short
-from tenfold.report.learned_sections import direction_pictures
+from tenfold.report.learned_sections import direction_pictures, has_directions
 from tenfold.report.subject import Subject
 from tenfold.system.tables import Cell, Table, number, percent
 
@@ -151,7 +151,8 @@ def _hardest(subject: Subject) -> list[Any]:
 
 
 def _details(subject: Subject, measured: ClassMetrics, where: str) -> Details:
-    blocks: list[Any] = [] if not subject.is_bank else [_look(subject, measured.label)]
+    look = subject.is_bank and has_directions(subject)
+    blocks: list[Any] = [_look(subject, measured.label)] if look else []
     aside = counted(measured.n_positive, "sample")
     if measured.average_precision is not None:
         aside += f", AP {100 * measured.average_precision:.1f} %"

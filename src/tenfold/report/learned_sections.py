@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tenfold.methods import KERNEL_METHODS
 from tenfold.plots import ObjectiveDisplay, ProjectionsDisplay, RankGridDisplay
 from tenfold.plots.directions import leading_directions
 from tenfold.report.content import Figure, Gallery, Picture, Prose, Section
@@ -15,13 +16,19 @@ N_DIRECTIONS = 12
 
 def sections(subject: Subject) -> list[Section]:
     """What the model looks at, and how it was learned."""
-    looks = [] if subject.is_bank or not subject.members else [_looks(subject)]
+    looks = [] if subject.is_bank or not has_directions(subject) else [_looks(subject)]
     if subject.answer == "probability" and not subject.members:
         looks = [_coordinates(subject)]
     learning: list[Any] = [_objective(subject)]
     if hasattr(subject.estimator, "cv_results_"):  # a search
         learning.append(_rank_grid(subject))
     return [*looks, Section("learning", "How it was learned", learning)]
+
+
+def has_directions(subject: Subject) -> bool:
+    """Whether there are projectors with directions that can be shown; those of kernels cannot."""
+    kinds = [type(one.projector) for one in subject.members]
+    return bool(kinds) and not any(kind in KERNEL_METHODS for kind in kinds)
 
 
 def direction_pictures(projector: Any, n: int) -> list[Picture]:

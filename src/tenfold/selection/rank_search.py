@@ -177,7 +177,8 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         labels = None if y is None else np.asarray(y)
         samples = Samples(X, checked, labels if learned is None else learned, weight)
         splits = self._splits(checked, samples.labels, groups)
-        classes, seen = check.present_labels(learned, weight), first.as_seen(checked)
+        classes = check.present_labels(learned, weight)
+        described, seen = first.prepared(described, checked, weight)
         if isinstance(self.estimator, ClassSpecificVerifier):
             self.estimator.positive_among(classes)  # or an error that says how to name it
         work = joint_workload(learners, seen.shape[1:], classes)

@@ -186,6 +186,12 @@ def check_projector(projector: Any, base: type) -> None:
             f"projector is {projector!r}; expected a method such as MPCA() or CMDA(), or None for "
             "all numbers of a sample"
         )
+    if projector is not None and (projector.blocks != 1 or not projector.streams):
+        raise ValueError(
+            f"projector is {projector!r}; expected one block of projections of the samples "
+            "themselves; for features of several blocks, or of a kernel, put it before in a "
+            f"pipeline: make_pipeline({type(projector).__name__}(...), ProbabilisticLDA())"
+        )
 
 
 def check_priors(priors: Any, classes: Array) -> Array:
@@ -225,9 +231,30 @@ def check_number(name: str, value: Any, least: float, integer: bool = False) -> 
     return value
 
 
+def check_blocks(blocks: Any, output: str) -> None:
+    """A number of blocks of 1 or more, whose features are flat."""
+    check_number("blocks", blocks, 1, integer=True)
+    if blocks > 1 and output == "tensor":
+        raise ValueError(
+            f"blocks is {blocks} and output is 'tensor', but blocks may differ in their ranks, so "
+            "their features form no tensor; use output='flat'"
+        )
+
+
 def memory_budget() -> int:
     """Bytes that tables may take: four times scikit-learn's `working_memory`, 4 GiB by default."""
     return 4 * int(get_config()["working_memory"] * 2**20)
+
+
+def check_kernel_fits(n: int) -> None:
+    """The kernel of all pairs of n samples, and as much to solve with, fit into the budget."""
+    needed, budget = 3 * 8 * n**2, memory_budget()
+    if needed > budget:
+        raise ValueError(
+            f"the kernel of all pairs of {n} samples needs {needed / 2**30:.1f} GiB, more than the "
+            f"budget of {budget / 2**30:.3g} GiB, four times scikit-learn's working_memory; pass "
+            "n_landmarks, such as 1000, or raise sklearn.set_config(working_memory=...)"
+        )
 
 
 def check_tables_fit(size: int, n_tables: int) -> None:

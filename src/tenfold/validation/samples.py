@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from math import prod
@@ -23,6 +23,8 @@ from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.validation.large_input import as_source
 from tenfold.validation.parameters import plain
+
+DESCRIPTION = ("sample_shape_", "n_features_in_", "feature_names_in_")
 
 
 def check_first_batch(
@@ -59,8 +61,12 @@ def check_first_batch(
 
 def description_of(estimator: Any) -> dict[str, Any]:
     """What an estimator knows of the samples that it was fitted on."""
-    names = ("sample_shape_", "n_features_in_", "feature_names_in_")
-    return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+    return {name: getattr(estimator, name) for name in DESCRIPTION if hasattr(estimator, name)}
+
+
+def of_samples(described: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of the samples, without what a method learned of them before its statistics."""
+    return {name: value for name, value in described.items() if name in DESCRIPTION}
 
 
 def check_batch(

@@ -1,0 +1,203 @@
+"""Blocks of projections, each learned from what the earlier ones leave of the samples.
+
+A block with projections W_k sees of a sample its part in the tensor product of the spans of the
+W_k. Deflation takes that part away,
+
+    X  <-  X - X x_1 Q_1 Q_1^T ... x_K Q_K Q_K^T
+
+with Q_k an orthonormal basis of the span of W_k: an orthogonal projection P of the vectorised
+sample. It is linear, so the moments of what is left follow from moments: M_c <- P M_c and
+S_c <- P S_c P^T. No second pass over samples is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from math import prod
+
+import numpy as np
+
+from tenfold.mathematics.accumulate import row_blocks
+from tenfold.mathematics.algebra import Array, project
+from tenfold.mathematics.criteria import mean_square
+from tenfold.mathematics.moments import ClassMoments, ClassStatistics
+from tenfold.mathematics.sample_statistics import SampleStatistics
+from tenfold.mathematics.subspace import projected, reconstructed
+
+Block = list[Array]  # one projection (I_k, r_k) per mode
+NOTHING = 1e-12  # of the scatter: what may be left of it by rounding
+
+
+def lowered(statistics: ClassStatistics, projections: Sequence[Array]) -> Block:
+    """Projections of samples as they came, in the basis of the statistics."""
+    if statistics.basis is None:
+        return list(projections)
+    return [statistics.basis.lowered(projections[0])]
+
+
+def remainder(X: Array, block: Sequence[Array]) -> Array:
+    """What a block leaves of samples (n, I_1, ..., I_K).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.mathematics.deflation import remainder
+    >>> remainder(np.ones((1, 2, 2)), [np.eye(2)[:, :1], np.eye(2)[:, :1]])[0]
+    array([[0., 1.],
+           [1., 1.]])
+    """
+    Q = [np.linalg.qr(W)[0] for W in block]
+    return np.asarray(X - project(project(X, Q), [basis.T for basis in Q]))
+
+
+def deflated(statistics: ClassStatistics, block: Block) -> ClassStatistics:
+    """The statistics of what a block leaves of the samples.
+
+    Parameters
+    ----------
+    statistics : ClassMoments or SampleStatistics
+        Of the samples that the block was learned from.
+    block : list of K ndarrays of shape (I_k, r_k)
+        Its projections, in the basis of the statistics.
+
+    Returns
+    -------
+    ClassStatistics
+        Of the same kind.
+    """
+    means = remainder(statistics.means, block)
+    if isinstance(statistics, SampleStatistics):
+        X = np.empty(statistics.X.shape)
+        for rows in row_blocks(len(X), 2 * 8 * prod(X.shape[1:])):
+            X[rows] = remainder(statistics.X[rows].astype(float), block)
+        return replace(statistics, X=X, means=means)
+    if not isinstance(statistics, ClassMoments):
+        raise ValueError(
+            "blocks need moments, or samples in memory, but these samples are read in every round; "
+            "make them smaller first (MPCA), or raise sklearn.set_config(working_memory=...) so "
+            "that their moments fit"
+        )
+    scatters = np.empty_like(statistics.scatters)
+    for S, left in zip(statistics.scatters, scatters, strict=True):
+        half = remainder(S.reshape(-1, *statistics.shape), block).reshape(S.shape)
+        left[:] = remainder(half.T.reshape(-1, *statistics.shape), block).reshape(S.shape)
+    return replace(statistics, means=means, scatters=scatters)
+
+
+def share_left(statistics: ClassStatistics, blocks: Sequence[Block]) -> float:
+    """The share of the scatter of all samples about their mean that blocks leave."""
+    left = statistics
+    for block in blocks:
+        left = deflated(left, block)
+    before, after = total_square(statistics), total_square(left)
+    return after / before if after > NOTHING * before else 0.0
+
+
+def total_square(statistics: ClassStatistics) -> float:
+    """The sum of squared distances of all samples from their mean."""
+    whole = [np.eye(size)[None] for size in statistics.shape]
+    return float(mean_square(statistics.total(), whole, 1.0)[0])
+
+
+def block_features(
+    X: Array, blocks: Sequence[Block], centre: Array | None = None, flat: bool = True
+) -> Array:
+    """Features of all blocks, side by side; those of a single block may stay tensors.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, I_1, ..., I_K)
+        Samples with as many numbers as the projections take.
+    blocks : sequence of B lists of K ndarrays of shape (I_k, r_k)
+        The projections of every block.
+    centre : ndarray of shape (I_1, ..., I_K) or None
+        What is subtracted first.
+    flat : bool
+        Whether the features of a sample are a vector.
+
+    Returns
+    -------
+    ndarray of shape (n, sum of r_1 * ... * r_K over the blocks), or (n, r_1, ..., r_K)
+        In float32 or float64.
+    """
+    if len(blocks) == 1:
+        return projected(X, blocks[0], centre, flat)
+    sizes = [len(W) for W in blocks[0]]
+    X = X.reshape(len(X), *sizes)
+    widths = np.cumsum([0, *(prod(W.shape[1] for W in block) for block in blocks)])
+    Y = np.empty((len(X), widths[-1]), np.float32 if X.dtype == np.float32 else np.float64)
+    for rows in row_blocks(len(X), 3 * 8 * prod(sizes)):
+        left = X[rows].astype(float)
+        left = left if centre is None else left - centre.reshape(sizes)
+        for block, (first, last) in zip(blocks, pairwise(widths), strict=True):
+            Y[rows, first:last] = projected(left, block, flat=True)
+            left = remainder(left, block) if last < widths[-1] else left
+    return Y
+
+
+def blocks_reconstructed(
+    Y: Array, blocks: Sequence[Block], centre: Array | None, shape: tuple[int, ...]
+) -> Array:
+    """The samples (n, *shape) that have the features Y: what each block gives back, added up."""
+    if len(blocks) == 1:
+        return reconstructed(Y, blocks[0], centre, shape)
+    widths = np.cumsum([0, *(prod(W.shape[1] for W in block) for block in blocks)])
+    parts = zip(blocks, pairwise(widths), strict=True)
+    found = sum(reconstructed(Y[:, a:b], block, None, shape) for block, (a, b) in parts)
+    return np.asarray(found if centre is None else found + centre.astype(Y.dtype).reshape(shape))
+
+
+def minus_distances(X: Array, blocks: Sequence[Block], mean: Array) -> Array:
+    """Minus the distance of samples (n, I_1, ..., I_K) from a mean in a subspace, (n,)."""
+    Y = block_features(X, blocks, mean)
+    squared = np.einsum("ij,ij->i", Y, Y, dtype=np.float64)  # squares of float32 may not fit it
+    return np.asarray(-np.sqrt(squared).astype(Y.dtype, copy=False))
+
+
+def class_spreads(
+    statistics: ClassStatistics,
+    blocks: Sequence[Block],
+    positive: int,
+    shrinkage: float,
+    shift: float = 0.0,
+) -> tuple[float, float]:
+    """Root mean square distance of a class, and of all other samples, from where it is measured.
+
+    Parameters
+    ----------
+    statistics : ClassStatistics
+        Of all samples.
+    blocks : sequence of B lists of K ndarrays of shape (I_k, r_k)
+        The projections of the model, in the basis of the statistics.
+    positive : int
+        The number of the class.
+    shrinkage : float
+        Share of all classes about their means in the first number.
+    shift : float
+        Distances are from M_p + shift (M_p - M_o); M_o is the mean of the other samples.
+
+    Returns
+    -------
+    (float, float)
+        Positive numbers, as `in_class_spreads` and `out_class_spreads` give for one block.
+    """
+    p, n = positive, statistics.count
+    n_own = float(statistics.counts[p])
+    squares = np.zeros(3)  # of the class, of the others, of all about their class means
+    for block in blocks:
+        W = [V[None] for V in block]
+        apart, inside = statistics.displacement(p), statistics.in_class(p)
+        own, step, everything, within = (
+            float(mean_square(scatter, W, 1.0)[0])
+            for scatter in (inside, apart, statistics.total() + apart, statistics.within())
+        )
+        step *= n / (n - n_own) ** 2  # |W^T (M_p - M_o)|^2
+        others = (everything - own) / (n - n_own) + ((1 + shift) ** 2 - 1) * step
+        squares += [own / n_own + shift**2 * step, others, within / n]
+        statistics = deflated(statistics, block) if block is not blocks[-1] else statistics
+    mixed = (1 - shrinkage) * squares[0] + shrinkage * squares[2]
+    if mixed <= 1e-12 * squares[2]:
+        mixed = squares[2] if squares[2] > 0 else 1.0
+    return float(np.sqrt(mixed)), float(np.sqrt(squares[1] if squares[1] > 0 else 1.0))

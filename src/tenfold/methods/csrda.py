@@ -1,0 +1,246 @@
+"""Class-specific reference discriminant analysis."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.alternation import Solution, solve
+from tenfold.mathematics.criteria import Problem, class_specific
+from tenfold.mathematics.deflation import class_spreads, lowered
+from tenfold.mathematics.moments import ClassStatistics
+from tenfold.mathematics.scatter import along_mode
+from tenfold.methods.base import Described
+from tenfold.methods.class_specific import ClassSpecificProjector
+
+NO_STEP = 1e-12  # of the squares of the samples: what rounding makes of means that coincide
+
+
+class CSRDA(ClassSpecificProjector):
+    """Class-specific reference discriminant analysis: `CSDA` about a point that is learned, too.
+
+    `CSDA` measures all samples from the mean M_p of the positive class. Here the point that they
+    are measured from, the reference, is chosen with the projection, to maximise ::
+
+        J = sum_{j not in p} ||W^T (x_j - reference)||^2 / sum_{j in p} ||W^T (x_j - reference)||^2
+
+    It moves away from the other samples: reference = M_p + t (M_p - M_o), with M_o the mean of all
+    other samples. For given W the best t solves a quadratic equation. W and t are found in turn.
+
+    Parameters
+    ----------
+    ranks : int, float, tuple of one int or float, or None, default=None
+        Dimensions kept; a float such as 0.95 is the share of the total scatter to keep. None takes
+        the square root of the number of features, rounded up.
+    solver : {"ratio_trace", "trace_ratio", "trace_difference"}, default="ratio_trace"
+        How the pair of scatters is solved. "ratio_trace" puts the ratio trace in the place of J,
+        for the reference as well.
+    orthonormal : bool, default=False
+        Orthonormalise the columns. With False the columns of the ratio trace are scaled so that
+        the positive class has the same variance in every direction.
+    ridge : float or ("absolute", float), default=1e-2
+        Added to the diagonal of the in-class scatter, as in `CSDA`.
+    shrinkage : float or "auto", default=0.5
+        Share of the pooled within-class covariance in that of the positive class, as in `CSDA`.
+    out_class : {"samples", "means"}, default="samples"
+        What is to be far from the reference: all other samples, or the means of their classes.
+    max_iter : int, default=100
+        Rounds at most: a projection and a reference each.
+    tol : float, default=1e-6
+        Stop when J changes by no more than this share in a round. With 0 all rounds are made.
+    statistics : {"auto", "moments", "samples"}, default="auto"
+        Work from class moments, from the samples, or from whichever costs less.
+    sample_shape : tuple of K ints or None, default=None
+        Fold flat rows of X into tensors of this shape.
+    output : {"flat", "tensor"}, default="flat"
+        Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
+    positive : label or None, default=None
+        The class of interest; None means the last of the sorted classes, and says so if there are
+        more than two.
+
+    Attributes
+    ----------
+    projections_ : list of one ndarray of shape (I, d)
+        The projection of vectorised samples.
+    mean_ : ndarray of shape (I_1, ..., I_K)
+        The reference, from which `decision_function` measures.
+    shift_ : float
+        t: how far the reference lies behind the mean of the class, in units of the distance of
+        that mean from the mean of all other samples. 0 is `CSDA`.
+    ranks_ : tuple of one int
+        The ranks used: fewer than asked for when there are fewer useful directions.
+    classes_ : ndarray of shape (C,)
+        The labels, sorted.
+    sample_shape_ : tuple of K ints
+        The shape of a sample.
+    objective_ : ndarray of shape (n_rounds,)
+        J after each round, or the ratio trace per direction, with ridge and shrinkage in the
+        denominator. It never falls with ``ridge=0``, and little with a ridge.
+    n_iter_ : int
+        Rounds made.
+    converged_ : bool
+        Whether J converged within `max_iter` rounds.
+    moments_ : ClassMoments
+        Kept by `partial_fit` and by ``statistics="moments"``.
+
+    Notes
+    -----
+    **Departures from the paper.** It maps samples by a kernel, and finds the reference among all
+    points of the space. Outside of the line through M_p and M_o, J falls as the reference leaves
+    it, and what W does not see of the reference is of no account; so a number is enough, and
+    moments of the classes are. For kernels put scikit-learn's ``Nystroem`` before it. There are no
+    `blocks`: each would have a reference of its own.
+
+    References
+    ----------
+    A. Iosifidis, A. Tefas, I. Pitas, "Class-specific reference discriminant analysis with
+    application in human behavior analysis", IEEE Transactions on Human-Machine Systems, 2015.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from tenfold import CSRDA
+    >>> X, y = load_digits().images, load_digits().target
+    >>> model = CSRDA(ranks=16, positive=3).fit(X[:900], y[:900])
+    >>> model.shift_ > 0
+    True
+    """
+
+    flattens = True
+    is_one_solution = False
+
+    shift_: float
+
+    def __init__(
+        self,
+        ranks: Any = None,
+        *,
+        solver: str = "ratio_trace",
+        orthonormal: bool = False,
+        ridge: Any = 1e-2,
+        shrinkage: Any = 0.5,
+        out_class: str = "samples",
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        statistics: str = "auto",
+        sample_shape: Any = None,
+        output: str = "flat",
+        positive: Any = None,
+    ):
+        self.ranks = ranks
+        self.solver = solver
+        self.orthonormal = orthonormal
+        self.ridge = ridge
+        self.shrinkage = shrinkage
+        self.out_class = out_class
+        self.max_iter = max_iter
+        self.tol = tol
+        self.statistics = statistics
+        self.sample_shape = sample_shape
+        self.output = output
+        self.positive = positive
+
+    def learned(
+        self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
+    ) -> dict[str, Any]:
+        """The learned attributes: the solution about the class mean is the first projection."""
+        p = self.positive_in(statistics.classes)
+        shift, history, found, done = 0.0, [], [W[models] for W in solution.projections], False
+        for round_number in range(self.max_iter):
+            if round_number:
+                problem = self.problem_about(statistics, shift)
+                found = solve(problem, self.recipe()).projections
+            shift, objective = self.best_reference(statistics, shift, lowered(statistics, found))
+            history.append(objective)
+            done = round_number > 0 and abs(objective - history[-2]) <= self.tol * abs(objective)
+            if done and self.tol > 0:
+                break
+        rounds = len(history)
+        best = replace(
+            solution,
+            projections=found,
+            objective=np.array([history]),
+            n_iter=np.array([rounds]),
+            converged=np.array([done]),
+        )
+        if not done and self.tol > 0 and self.max_iter > 1:
+            warnings.warn(
+                f"the objective of CSRDA still changed by more than tol={self.tol:g} of it in "
+                f"round {rounds}; raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        learned = super().learned(statistics, best, np.zeros(1, dtype=int), described)
+        others = np.delete(np.arange(len(statistics.classes)), p)
+        apart = statistics.full_means[p] - np.average(
+            statistics.full_means[others], axis=0, weights=statistics.counts[others]
+        )
+        shape = described["sample_shape_"]
+        return {
+            **learned,
+            "mean_": learned["mean_"] + shift * apart.reshape(shape),
+            "shift_": shift,
+        }
+
+    def problem_about(self, statistics: ClassStatistics, shift: float) -> Problem:
+        """The problem of one round: everything is measured from a given reference."""
+        p = self.positive_in(statistics.classes)
+        settings = self.settings(statistics) | {"out_class": self.out_class, "shift": shift}
+        return class_specific(statistics, p, float(self.shrinkage_in(statistics)[p]), **settings)
+
+    def best_reference(
+        self, statistics: ClassStatistics, shift: float, W: list[Array]
+    ) -> tuple[float, float]:
+        """The best shift t for a projection, and the objective there.
+
+        With A and B the pair without its rank-one part D of the two means, both seen through W,
+
+            J(t) = tr(A + n_o (1 + t)^2 D) / tr(B + n_p t^2 D).
+
+        It has one maximum at t >= 0, the positive root of n_o n_p d t^2 + q t - n_o b with
+        q = n_o n_p d + n_p a - n_o b and the traces a, b, d. So has the ratio trace
+        tr((B + n_p t^2 D)^-1 (A + n_o (1 + t)^2 D)), with b = 1, d = tr(B^-1 D) and
+        a = tr(B^-1 A B^-1 D) / d.
+        """
+        p = self.positive_in(statistics.classes)
+        n_p, n = float(statistics.counts[p]), statistics.count
+        n_o = n - n_p
+        both = self.problem_about(statistics, shift).along_mode(0, W)
+        (apart,) = along_mode([statistics.displacement(p)], 0, W)
+        V = W[0][0][:, W[0][0].any(axis=0)]
+        A, B, D = (V.T @ S[0] @ V for S in (*both, apart * n / n_o**2))
+        A, B = A - n_o * (1 + shift) ** 2 * D, B - n_p * shift**2 * D
+        by_trace = self.solver != "ratio_trace"
+        if by_trace:
+            a, b, d = (max(float(np.trace(S)), 0.0) for S in (A, B, D))
+        else:
+            inverse = np.linalg.inv(B)
+            b, d = 1.0, max(float(np.trace(inverse @ D)), 0.0)
+            a = float(np.trace(inverse @ A @ inverse @ D)) / d if d > 0 else 0.0
+        d = d if d > NO_STEP * (a / n_o + b / n_p) else 0.0  # means that coincide give no direction
+        best = _positive_root(n_o * n_p * d, n_o * n_p * d + n_p * a - n_o * b, n_o * b)
+        A, B = A + n_o * (1 + best) ** 2 * D, B + n_p * best**2 * D
+        if by_trace:
+            return best, float(np.trace(A) / np.trace(B))
+        return best, float(np.trace(np.linalg.solve(B, A)) / len(B))
+
+    def spreads(self, statistics: ClassStatistics) -> tuple[float, float]:
+        """Root mean square distance of the class, and of all else, from the reference."""
+        p = self.positive_in(statistics.classes)
+        own = [lowered(statistics, self.projections_)]
+        share = float(self.shrinkage_in(statistics)[p])
+        return class_spreads(statistics, own, p, share, self.shift_)
+
+
+def _positive_root(square: float, linear: float, minus: float) -> float:
+    """Where square t^2 + linear t = minus, all but `linear` not negative; 0 where nothing is."""
+    root = sqrt(linear**2 + 4 * square * minus)
+    if square <= 0 or minus <= 0:
+        return 0.0
+    return 2 * minus / (linear + root) if linear > 0 else (root - linear) / (2 * square)

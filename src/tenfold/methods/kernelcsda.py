@@ -1,0 +1,310 @@
+"""Class-specific kernel discriminant analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.metrics.pairwise import KERNEL_PARAMS, pairwise_kernels
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+
+from tenfold.mathematics.accumulate import row_blocks
+from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.alternation import Solution
+from tenfold.mathematics.kernel_basis import KernelBasis
+from tenfold.mathematics.moments import ClassStatistics
+from tenfold.mathematics.stores import OfBlock, Source
+from tenfold.methods.base import Described, Learner, TensorProjector
+from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.validation import parameters
+
+SHIFTED = ("rbf", "laplacian")  # know differences only: an offset of all samples costs no digits
+
+
+def _takes_parts(model: KernelCSDA) -> bool:
+    raise ValueError(
+        "KernelCSDA learns from all samples at once: they span its space; use fit, or put a map "
+        "that is fitted already, such as sklearn.kernel_approximation.Nystroem, before CSDA"
+    )
+
+
+def _has_images(model: KernelCSDA) -> bool:
+    raise ValueError(
+        "a point of the space of a kernel need not be the image of any sample; use CSDA to "
+        "reconstruct"
+    )
+
+
+class KernelCSDA(ClassSpecificProjector):
+    """Class-specific kernel discriminant analysis: `CSDA` in the space of a kernel.
+
+    A kernel k(x, y) is an inner product in another space. The samples get coordinates there, in a
+    basis of the span of the training samples (`landmarks_`), and `CSDA` learns from these. A bank
+    and a verifier compute the kernel once for all of their models.
+
+    Parameters
+    ----------
+    ranks : int, float or None, default=None
+        Dimensions kept; a float such as 0.95 is the share of the total scatter to keep. None takes
+        the square root of the number of coordinates, rounded up.
+    kernel : str or callable, default="rbf"
+        A kernel of `sklearn.metrics.pairwise.pairwise_kernels`: "rbf", "poly", "linear",
+        "laplacian", "cosine", ...; a callable of two vectors; or "precomputed", and X holds the
+        kernels of samples with the training samples.
+    gamma : float or "scale", default="scale"
+        The factor of "rbf", "poly", "laplacian" and "sigmoid". "scale" is one over the mean
+        squared distance of the training samples from their mean, so that the units of the data do
+        not matter: two samples are e^-2 alike on average.
+    degree : float, default=3
+        Of "poly".
+    coef0 : float, default=1
+        Of "poly" and "sigmoid".
+    n_landmarks : int or None, default=None
+        None is exact: all training samples span the space. A number takes the span of so many of
+        them, drawn at random (Nyström), which costs so much less for many samples.
+    solver : {"ratio_trace", "trace_ratio", "trace_difference"}, default="ratio_trace"
+        How the pair of scatters is solved.
+    orthonormal : bool, default=False
+        Whether the columns are orthonormalised in the space of the kernel.
+    ridge : float or ("absolute", float), default=1e-2
+        As in `CSDA`, in the space of the kernel, whose mean eigenvalue is that of the coordinates.
+    shrinkage : float or "auto", default=0.5
+        As in `CSDA`, in the space of the kernel.
+    out_class : {"samples", "means"}, default="samples"
+        What is to be far from the positive mean: all other samples, or the means of their classes.
+    sample_shape : tuple of K ints or None, default=None
+        Fold flat rows of X into tensors of this shape; the kernel sees vectors all the same.
+    output : {"flat", "tensor"}, default="flat"
+        The same here: samples are vectors.
+    positive : label or None, default=None
+        The class of interest; None means the last of the sorted classes, and says so if there are
+        more than two.
+    random_state : int, RandomState or None, default=0
+        Draws the landmarks.
+
+    Attributes
+    ----------
+    landmarks_ : ndarray of shape (m, I)
+        The samples that span the space; of "precomputed" none.
+    basis_ : ndarray of shape (m, d)
+        ``k(x, landmarks_) @ basis_`` are the coordinates of x.
+    gamma_ : float
+        The factor used.
+    projections_ : list of one ndarray of shape (d, r)
+        The projection of these coordinates.
+    ranks_ : tuple of one int
+        The rank used: less than asked for when there are fewer useful directions.
+    mean_ : ndarray of shape (d,)
+        Coordinates of the mean of the positive class.
+    classes_ : ndarray of shape (C,)
+        The labels, sorted.
+    sample_shape_ : tuple of K ints
+        The shape of a sample.
+    objective_ : ndarray of shape (1,)
+        ``tr(W^T S_O W) / tr(W^T S_I W)``, with the ridge in its denominator.
+
+    Notes
+    -----
+    There is no `inverse_transform`: a point of the space of a kernel is not the image of a sample.
+    There is no `partial_fit`: the space is spanned by samples that must be there first. For a
+    stream, put a map that is fitted already before `CSDA`, such as scikit-learn's ``Nystroem``:
+    ``csda.partial_fit(nystroem.transform(X), y)``.
+
+    References
+    ----------
+    G. Goudelis, S. Zafeiriou, A. Tefas, I. Pitas, "Class-specific kernel-discriminant analysis
+    for face verification", IEEE Transactions on Information Forensics and Security, 2007.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from tenfold import KernelCSDA
+    >>> X, y = load_digits().images, load_digits().target
+    >>> model = KernelCSDA(ranks=16, positive=8, n_landmarks=200).fit(X[:900], y[:900])
+    >>> round(model.score(X[900:], y[900:]), 2)
+    0.99
+    """
+
+    flattens = True
+    streams = False
+    max_iter = 1
+
+    landmarks_: Array
+    basis_: Array
+    gamma_: float
+
+    def __init__(
+        self,
+        ranks: Any = None,
+        *,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: float = 3,
+        coef0: float = 1,
+        n_landmarks: int | None = None,
+        solver: str = "ratio_trace",
+        orthonormal: bool = False,
+        ridge: Any = 1e-2,
+        shrinkage: Any = 0.5,
+        out_class: str = "samples",
+        sample_shape: Any = None,
+        output: str = "flat",
+        positive: Any = None,
+        random_state: Any = 0,
+    ):
+        self.ranks = ranks
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_landmarks = n_landmarks
+        self.solver = solver
+        self.orthonormal = orthonormal
+        self.ridge = ridge
+        self.shrinkage = shrinkage
+        self.out_class = out_class
+        self.sample_shape = sample_shape
+        self.output = output
+        self.positive = positive
+        self.random_state = random_state
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that no data could make right."""
+        super().check_parameters()
+        known = sorted({*KERNEL_PARAMS, "precomputed"})
+        if not callable(self.kernel):
+            parameters.check_option("kernel", self.kernel, known)
+        if self.gamma != "scale":
+            parameters.check_number("gamma", self.gamma, np.finfo(float).tiny)
+        parameters.check_number("degree", self.degree, 0)
+        if self.n_landmarks is not None:
+            parameters.check_number("n_landmarks", self.n_landmarks, 1, integer=True)
+
+    # -- the change of basis ---------------------------------------------------------------------
+
+    def prepared(
+        self, described: Described, X: Any, weight: Array | None
+    ) -> tuple[Described, Array]:
+        """The basis, and the coordinates of the samples in it."""
+        rows = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
+        if exact := self.n_landmarks is None or self.n_landmarks >= len(rows):
+            parameters.check_kernel_fits(len(rows))
+        else:
+            drawn = check_random_state(self.random_state).permutation(len(rows))
+            rows = np.sort(rows[drawn[: self.n_landmarks]])
+        points = _vectors(X[rows])
+        if self.kernel == "precomputed":
+            _check_square(X)
+            points = points[:, rows]
+        gamma = self._gamma(points, None if weight is None else weight[rows])
+        K = self._kernel(gamma)(points, points)
+        basis = KernelBasis.of(K)
+        learned = {"gamma_": gamma, "landmarks_": points[basis.chosen], "basis_": basis.matrix}
+        if self.kernel == "precomputed":
+            whole = np.zeros((len(X), basis.matrix.shape[1]))
+            whole[rows[basis.chosen]] = basis.matrix
+            learned |= {"landmarks_": np.empty((0, len(X))), "basis_": whole}
+        if exact and len(rows) == len(X):
+            return {**described, **learned}, basis.coordinates
+        seen = self._coordinates(learned)
+        return {**described, **learned}, np.asarray(
+            X.rows(seen) if isinstance(X, Source) else seen(X)
+        )
+
+    def on_samples(self, work: OfBlock) -> OfBlock:
+        """`work` on samples as they come: it gets their coordinates."""
+        return partial(after, first=self._coordinates(vars(self)), then=work)
+
+    def _coordinates(self, learned: Any) -> OfBlock:
+        kernel = self._kernel(learned["gamma_"])
+        return partial(
+            coordinates, kernel=kernel, points=learned["landmarks_"], basis=learned["basis_"]
+        )
+
+    def _gamma(self, points: Array, weight: Array | None) -> float:
+        if self.gamma != "scale":
+            return float(self.gamma)
+        about = points - np.average(points, axis=0, weights=weight)
+        square = float(np.average((about**2).sum(axis=1), weights=weight))
+        return 1 / square if square > 0 else 1.0
+
+    def _kernel(self, gamma: float) -> Callable[[Array, Array], Array]:
+        if self.kernel == "precomputed":
+            return rows_of_kernel
+        if callable(self.kernel):
+            return partial(pairwise_kernels, metric=self.kernel)
+        settings = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
+        return partial(named_kernel, metric=self.kernel, settings=settings)
+
+    # -- what is learned -------------------------------------------------------------------------
+
+    def learned(
+        self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
+    ) -> dict[str, Any]:
+        """The learned attributes; signs do not depend on the basis, which is one of many."""
+        learned = TensorProjector.learned(self, statistics, solution, models, described)
+        (W,) = learned["projections_"]
+        mean = statistics.full_means[self.positive_in(statistics.classes)]
+        apart = (mean - np.average(statistics.full_means, axis=0, weights=statistics.counts)) @ W
+        return {
+            **learned,
+            "projections_": [W * np.where(apart > 0, -1.0, 1.0)],
+            "mean_": mean,
+        }
+
+    def seen_shape(self) -> tuple[int, ...]:
+        """The shape of a sample as it is projected: its coordinates."""
+        return (self.basis_.shape[1],)
+
+    inverse_transform = available_if(_has_images)(TensorProjector.inverse_transform)
+    partial_fit = available_if(_takes_parts)(Learner.partial_fit)
+    fit_moments = available_if(_takes_parts)(Learner.fit_moments)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+
+def named_kernel(X: Array, Y: Array, metric: str, settings: dict[str, Any]) -> Array:
+    """A kernel of scikit-learn for all pairs."""
+    if metric in SHIFTED:
+        origin = Y.mean(axis=0)
+        X, Y = X - origin, Y - origin
+    return np.asarray(pairwise_kernels(X, Y, metric=metric, filter_params=True, **settings))
+
+
+def rows_of_kernel(X: Array, Y: Array) -> Array:
+    """The kernels that came as samples."""
+    return X
+
+
+def coordinates(
+    X: Array, kernel: Callable[[Array, Array], Array], points: Array, basis: Array
+) -> Array:
+    """Coordinates (n, d) of samples in a basis of the span of some points, in their precision."""
+    found = np.empty((len(X), basis.shape[1]), np.float32 if X.dtype == np.float32 else float)
+    for rows in row_blocks(len(X), 8 * (len(basis) + X[:1].size)):
+        found[rows] = kernel(_vectors(X[rows]), points) @ basis
+    return found
+
+
+def after(X: Array, first: OfBlock, then: OfBlock) -> Array:
+    """What `then` makes of what `first` makes of samples."""
+    return np.asarray(then(first(X)))
+
+
+def _vectors(X: Any) -> Array:
+    X = np.asarray(X.rows(np.array)) if isinstance(X, Source) else X
+    return np.asarray(X.reshape(len(X), -1), dtype=float)
+
+
+def _check_square(X: Any) -> None:
+    if X.shape[1:] != (len(X),):
+        raise ValueError(
+            f"kernel is 'precomputed', but X has shape {X.shape}; fit needs the kernel of every "
+            "training sample with every other, (n, n)"
+        )

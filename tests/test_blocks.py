@@ -1,0 +1,200 @@
+"""Blocks: each is what the method learns from the samples without what the earlier ones see."""
+
+import warnings
+from functools import reduce
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import check_estimator
+
+import tenfold
+from reference import distance, problem
+from tenfold import (
+    CSDA,
+    MCSDA,
+    MPCA,
+    ClassSpecificClassifier,
+    ClassSpecificVerifier,
+    ProbabilisticLDA,
+    RankSearchCV,
+)
+from tenfold.methods import ALL_METHODS
+
+WITH_BLOCKS = [M for M in ALL_METHODS if "blocks" in M().get_params()]
+each_method = pytest.mark.parametrize("Method", WITH_BLOCKS, ids=lambda M: M.__name__)
+each_statistics = pytest.mark.parametrize("statistics", ["moments", "samples", "auto"])
+X, y = problem((5, 4), classes=4, per_class=9, seed=0)
+new = problem((5, 4), classes=4, per_class=9, seed=1)[0]
+
+
+def make(Method, **parameters):
+    rounds = {"max_iter": 4, "tol": 0.0} if "tol" in Method().get_params() else {}
+    return Method(ranks=3 if Method.flattens else (2, 2), **rounds, **parameters)
+
+
+def without(samples, projections):
+    """Samples less their part in the spans, by the Kronecker product of the projectors."""
+    projectors = [Q @ Q.T for Q in (np.linalg.qr(W)[0] for W in projections)]
+    flat = samples.reshape(len(samples), -1)
+    return (flat - flat @ reduce(np.kron, projectors)).reshape(samples.shape)
+
+
+def one_after_the_other(model, n_blocks, weight=None):
+    """What `blocks` gives, by fitting again and again."""
+    left, features, blocks = X, [], []
+    left_new = new - (X.mean(axis=0) if isinstance(model, MPCA) else 0)
+    for _ in range(n_blocks):
+        one = clone(model).set_params(blocks=1).fit(left, y, sample_weight=weight)
+        shape = (len(X), -1) if one.flattens else X.shape
+        blocks.append(one.projections_)
+        flat = left_new.reshape(shape)
+        features.append(
+            np.einsum("nij,ia,jb->nab", flat, *blocks[-1]).reshape(len(new), -1)
+            if flat.ndim == 3
+            else flat @ blocks[-1][0]
+        )
+        left = without(left.reshape(shape), blocks[-1]).reshape(X.shape)
+        left_new = without(flat, blocks[-1]).reshape(X.shape)
+    return blocks, np.concatenate(features, axis=1)
+
+
+@each_method
+@each_statistics
+def test_a_block_is_a_fit_to_what_the_earlier_ones_leave(Method, statistics):
+    model = make(Method, statistics=statistics, blocks=3).fit(X, y)
+    blocks, features = one_after_the_other(make(Method, statistics=statistics), 3)
+    assert len(model.blocks_) == 3
+    for own, expected in zip(model.blocks_, blocks, strict=True):
+        assert distance(own, expected) <= 1e-7
+    np.testing.assert_allclose(np.abs(model.transform(new)), np.abs(features), atol=1e-7)
+    assert model.transform(new).shape[1] == len(model.get_feature_names_out())
+
+
+@each_method
+def test_one_block_is_bit_for_bit_what_it_was(Method):
+    plain, one = make(Method).fit(X, y), make(Method, blocks=1).fit(X, y)
+    for V, W in zip(plain.projections_, one.projections_, strict=True):
+        np.testing.assert_array_equal(V, W)
+    assert not hasattr(one, "blocks_")
+    first = make(Method, blocks=2).fit(X, y)
+    for V, W in zip(plain.projections_, first.projections_, strict=True):
+        np.testing.assert_array_equal(V, W)
+
+
+@each_method
+def test_streams_weights_and_files_give_the_same_blocks(Method, tmp_path):
+    weight = np.random.default_rng(0).integers(0, 3, len(y))
+    whole = make(Method, blocks=2).fit(X, y, sample_weight=weight)
+    repeated = make(Method, blocks=2).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    stream = make(Method, blocks=2)
+    for rows in np.array_split(np.arange(len(X)), 3):
+        stream.partial_fit(X[rows], y[rows], classes=np.unique(y), sample_weight=weight[rows])
+    for other in (repeated, stream):
+        np.testing.assert_allclose(
+            np.abs(other.transform(new)), np.abs(whole.transform(new)), rtol=1e-6, atol=1e-7
+        )
+    whole.save(tmp_path / "blocks.safetensors")
+    loaded = tenfold.load(tmp_path / "blocks.safetensors")
+    np.testing.assert_array_equal(loaded.transform(new), whole.transform(new))
+
+
+@each_method
+def test_the_inverse_is_the_sum_of_what_the_blocks_give_back(Method):
+    model = make(Method, blocks=2).fit(X, y)
+    back = model.inverse_transform(model.transform(new))
+    if model.flattens:  # blocks of tensors need not be orthogonal to each other
+        np.testing.assert_allclose(model.transform(back), model.transform(new), atol=1e-8)
+    centre = X.mean(axis=0) if Method is MPCA else 0.0
+    shape = (len(new), -1) if model.flattens else X.shape
+    left = (new - centre).reshape(shape)
+    for block in model.blocks_:
+        left = without(left, block)
+    np.testing.assert_allclose(new - back, left.reshape(new.shape), atol=1e-8)
+
+
+@pytest.mark.parametrize("Method", [CSDA, MPCA], ids=lambda M: M.__name__)
+def test_the_common_checks_pass_with_two_blocks(Method):
+    results = check_estimator(Method(ranks=1, blocks=2), on_skip=None, on_fail=None)
+    failed = {r["check_name"]: str(r["exception"]) for r in results if r["status"] == "failed"}
+    # one number, or one sample, has no second direction, and the refusal says so
+    assert failed.keys() <= {"check_fit2d_1feature", "check_fit2d_1sample"}
+    assert all("nothing is left of the samples" in text for text in failed.values())
+
+
+def test_what_mpca_captures_is_what_its_blocks_do_not_leave():
+    for shape in ((5, 4), (20,)):
+        Z = X.reshape(-1, *shape)
+        model = MPCA(ranks=2, blocks=3).fit(Z)
+        about, back = Z - Z.mean(axis=0), model.inverse_transform(model.transform(Z))
+        share = 1 - np.sum((Z - back) ** 2) / np.sum(about**2)
+        assert model.captured_ == pytest.approx(share, rel=1e-10)
+        assert model.captured_ > MPCA(ranks=2).fit(Z).captured_
+
+
+@pytest.mark.parametrize("projector", [CSDA(2, blocks=2), MCSDA((2, 2), blocks=2)])
+def test_a_bank_measures_in_all_blocks(projector):
+    bank = ClassSpecificClassifier(projector).fit(X, y)
+    for c, member in enumerate(bank.projectors_):
+        alone = clone(projector).set_params(positive=c).fit(X, y)
+        expected = -alone.decision_function(new)
+        Y, centre = alone.transform(new), alone.transform(alone.mean_[None])
+        np.testing.assert_allclose(expected, np.linalg.norm(Y - centre, axis=1), rtol=1e-8)
+        np.testing.assert_allclose(-member.decision_function(new), expected, rtol=1e-7)
+        spread = np.sqrt(np.mean(alone.decision_function(X[y != c]) ** 2))
+        assert bank.other_spreads_[c] == pytest.approx(spread, rel=1e-7)
+        np.testing.assert_allclose(bank.distances(new)[:, c], expected / spread, rtol=1e-7)
+    plain = ClassSpecificClassifier(clone(projector).set_params(blocks=1, shrinkage=0.0))
+    own = [
+        np.sqrt(np.mean(m.decision_function(X[y == c]) ** 2))
+        for c, m in enumerate(plain.fit(X, y).projectors_)
+    ]
+    np.testing.assert_allclose(plain.spreads_, own, rtol=1e-8)
+    statistics = tenfold.ClassMoments.from_batch(X, y)
+    if not projector.flattens:
+        found = [member.spreads(statistics) for member in plain.projectors_]
+        np.testing.assert_allclose(found, np.stack([plain.spreads_, plain.other_spreads_]).T)
+
+
+def test_verifiers_and_searches_take_blocks():
+    model = MCSDA((2, 2), positive=1, blocks=2, tol=1.0)
+    verifier = ClassSpecificVerifier(model, false_accept_rate=0.5).fit(X, y)
+    assert len(verifier.projector_.blocks_) == 2
+    found = RankSearchCV(model, ranks=[(1, 1), (2, 2)], cv=3).fit(X, y)
+    assert len(found.best_estimator_.blocks_) == 2
+
+
+# ── Bad input ───────────────────────────────────────────────────────────────────────────────────
+
+
+@each_statistics
+def test_more_blocks_than_directions_are_refused(statistics):
+    with pytest.raises(ValueError, match=r"blocks is 4, but after 2 of them.*at most 2 blocks"):
+        MPCA(ranks=10, blocks=4, statistics=statistics).fit(X.reshape(len(X), -1))
+    with pytest.raises(ValueError, match=r"after 1 of them, the last of ranks \(5, 4\)"):
+        MCSDA(ranks=(5, 4), blocks=2, positive=1, ridge=0.1, statistics=statistics).fit(X, y)
+
+
+@pytest.mark.parametrize("blocks", [0, -1, 1.5, True, "2"])
+def test_a_number_of_blocks_is_a_whole_one(blocks):
+    with pytest.raises(ValueError, match=r"blocks is .*; expected an integer of 1 or more"):
+        MPCA(blocks=blocks).fit(X)
+
+
+def test_features_of_blocks_are_no_tensor_and_no_gaussian_projector():
+    with pytest.raises(ValueError, match="blocks is 2 and output is 'tensor'"):
+        MPCA(blocks=2, output="tensor").fit(X)
+    with pytest.raises(ValueError, match="put it before in a pipeline"):
+        ProbabilisticLDA(MPCA(ranks=2, blocks=2)).fit(X, y)
+
+
+def test_blocks_that_would_need_many_readings_are_refused(tmp_path, allow):
+    np.save(tmp_path / "X.npy", X)
+    stored = np.load(tmp_path / "X.npy", mmap_mode="r")
+    allow(8 * 20**2)  # one table of 20 x 20 numbers
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        make(MCSDA, positive=1).fit(stored, y)
+        with pytest.raises(ValueError, match=r"blocks need moments, or samples in memory"):
+            make(MCSDA, positive=1, blocks=2).fit(stored, y)

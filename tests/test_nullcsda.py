@@ -1,0 +1,112 @@
+"""Null-space CSDA against the null space that SciPy finds."""
+
+import numpy as np
+import pytest
+from scipy.linalg import eigh, null_space
+
+from reference import distance, problem
+from tenfold import CSDA, ClassSpecificClassifier, ClassSpecificVerifier, NullCSDA
+
+X, y = problem((6, 5), classes=4, per_class=9, seed=0)  # fewer samples of a class than numbers
+FLAT = X.reshape(len(X), -1)
+each_statistics = pytest.mark.parametrize("statistics", ["moments", "samples", "auto"])
+
+
+def scatters(Z, labels, positive, means=False):
+    """S_I and S_O, written as sums over samples."""
+    m_p = Z[labels == positive].mean(axis=0)
+    inside = sum(np.outer(x - m_p, x - m_p) for x in Z[labels == positive])
+    others = Z[labels != positive]
+    if means:
+        own = {c: Z[labels == c].mean(axis=0) for c in np.unique(labels)}
+        others = np.array([own[c] for c in labels[labels != positive]])
+    return inside, sum(np.outer(x - m_p, x - m_p) for x in others)
+
+
+def by_scipy(Z, labels, positive, rank, means=False):
+    inside, outside = scatters(Z, labels, positive, means)
+    N = null_space(inside, rcond=1e-10)
+    return N @ eigh(N.T @ outside @ N)[1][:, ::-1][:, :rank]
+
+
+@each_statistics
+@pytest.mark.parametrize("out_class", ["samples", "means"])
+@pytest.mark.parametrize("n", [len(X), 20])  # more and fewer samples than numbers
+def test_it_is_the_leading_directions_of_scipys_null_space(statistics, out_class, n):
+    rows = np.random.default_rng(0).permutation(len(X))[:n]
+    Z, labels = FLAT[rows], y[rows]
+    # the mean of a class twice over: three means span no more than three directions
+    rank = 3 if out_class == "means" else 4
+    model = NullCSDA(rank, positive=2, statistics=statistics, out_class=out_class)
+    found = model.fit(X[rows], labels)
+    expected = by_scipy(Z, labels, 2, rank, out_class == "means")
+    assert distance(found.projections_, [expected]) <= 1e-8
+    inside, outside = scatters(Z, labels, 2, out_class == "means")
+    W = found.projections_[0]
+    assert np.trace(W.T @ inside @ W) <= 1e-12 * np.trace(inside)
+    np.testing.assert_allclose(W.T @ W, np.eye(rank), atol=1e-12)
+    share = np.trace(W.T @ outside @ W) / np.trace(outside)
+    assert found.objective_ == pytest.approx([share], rel=1e-8)
+    scores = -np.linalg.norm((FLAT - Z[labels == 2].mean(axis=0)) @ expected, axis=1)
+    np.testing.assert_allclose(found.decision_function(X), scores, atol=1e-8)
+
+
+def test_it_is_the_limit_of_csda_without_ridge():
+    """As the ridge goes to zero, the null space outweighs every other direction."""
+    null = NullCSDA(4, positive=1).fit(X, y)
+    options = {"positive": 1, "shrinkage": 0.0, "orthonormal": True}
+    gaps = [
+        distance(null.projections_, CSDA(4, ridge=ridge, **options).fit(X, y).projections_)
+        for ridge in (1e-4, 1e-6, 1e-8)
+    ]
+    assert gaps[0] > 3 * gaps[1] > 9 * gaps[2]
+    assert gaps[2] < 1e-5
+
+
+def test_a_weight_is_the_same_as_having_a_sample_more_often():
+    weight = np.random.default_rng(1).integers(0, 4, len(y))
+    weighted = NullCSDA(3, positive=0).fit(X, y, sample_weight=weight)
+    repeated = NullCSDA(3, positive=0).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert distance(weighted.projections_, repeated.projections_) <= 1e-8
+
+
+def test_a_stream_gives_the_model_of_one_fit():
+    whole = NullCSDA(3, positive=0).fit(X, y)
+    stream = NullCSDA(3, positive=0)
+    for rows in np.array_split(np.arange(len(X)), 4):
+        stream.partial_fit(X[rows], y[rows], classes=np.unique(y))
+    assert distance(whole.projections_, stream.projections_) <= 1e-8
+
+
+def test_the_members_of_a_bank_are_the_models_alone():
+    bank = ClassSpecificClassifier(NullCSDA(3)).fit(X, y)
+    for label, member in zip(bank.classes_, bank.projectors_, strict=True):
+        alone = NullCSDA(3, positive=label).fit(X, y)
+        assert distance(member.projections_, alone.projections_) <= 1e-8
+    assert ClassSpecificVerifier(NullCSDA(3), positive=1, false_accept_rate=0.5).fit(X, y)
+
+
+def test_with_one_positive_sample_everything_is_null_space():
+    rows = np.r_[np.flatnonzero(y != 3), np.flatnonzero(y == 3)[:1]]
+    Z = FLAT[rows][:-1] - FLAT[rows][-1]
+    expected = eigh(Z.T @ Z)[1][:, ::-1][:, :4]
+    model = NullCSDA(4, positive=3).fit(X[rows], y[rows])
+    assert distance(model.projections_, [expected]) <= 1e-8
+
+
+def test_no_more_directions_come_than_the_null_space_has():
+    for statistics in ("moments", "samples"):
+        model = NullCSDA(30, positive=0, statistics=statistics).fit(X, y)
+        n = np.sum(y == 0)
+        assert model.ranks_ == (30 - (n - 1),)  # of all numbers, less what the class spans
+        rank = np.linalg.matrix_rank(scatters(FLAT, y, 0)[0])
+        assert model.ranks_ == (30 - rank,)
+
+
+def test_without_a_null_space_it_says_so_and_takes_the_least_directions():
+    Z, labels = problem((4, 3), classes=3, per_class=20, seed=2)
+    with pytest.warns(UserWarning, match=r"no null space: the 22 samples of class 2.*use CSDA"):
+        model = NullCSDA(3, positive=2).fit(Z, labels)
+    flat = Z.reshape(len(Z), -1)
+    expected = eigh(scatters(flat, labels, 2)[0])[1][:, :3]
+    assert distance(model.projections_, [expected]) <= 1e-8
