@@ -267,22 +267,33 @@ def test_parts_come_back_in_order(monkeypatch, workers):
 def test_a_relative_ridge_is_a_share_of_the_mean_eigenvalue_per_positive_sample():
     X, y = problem((5, 4), seed=7)
     p, share = 2, (y == 2).mean()
-    everything = ((X - X.mean(axis=0)) ** 2).sum()
-    between = sum(
-        (y == c).sum() * ((X[y == c].mean(axis=0) - X.mean(axis=0)) ** 2).sum()
-        for c in np.unique(y)
-    )
     factors = reference.ones((5, 4), (2, 2))
     for _ in range(3):
         for k, size in enumerate((5, 4)):
             A = reference.out_scatter(X, y, p, factors, k)
             B = reference.in_scatter(X, y, p, factors, k)
-            total = np.trace(reference.total_scatter(X, factors, k))
-            ridge = 0.01 * share * (1 + between / everything) * total / size
+            ridge = 0.01 * share * np.trace(A + B) / size
             factors[k] = reference.ratio_trace(A, B + ridge * np.eye(size), 2)
     models = stack([[2, 2]], ridge=0.01, absolute=False)
     found = solve(ClassMoments.from_batch(X, y), models, max_iter=3, tol=0.0)
     assert reference.distance(found.columns(0), factors) <= 1e-8
+
+
+def test_with_shrinkage_the_ridge_of_all_classes_is_in_units_of_samples_about_class_means():
+    X, y = problem((5, 4), seed=7)
+    p, share, whole = 2, (y == 2).mean(), reference.identities((5, 4), (5, 4))
+    means = np.stack([X[y == c].mean(axis=0) for c in y])  # of each sample's class
+    total, between = (((x - X.mean(axis=0)) ** 2).sum() for x in (X, means))
+    for k, size in enumerate((5, 4)):
+        models = stack(
+            [[2, 2], [2, 2]], positives=[2, 0], ridge=0.01, absolute=False, shrinkage=0.5
+        )
+        both = Problem.stacked([class_specific(ClassMoments.from_batch(X, y), **m) for m in models])
+        _, B = both.along_mode(k, [np.stack([W, W]) for W in whole])
+        inside = reference.in_scatter(X, y, p, whole, k) / 2
+        within = reference.within_scatter(X, y, whole, k) * share / 2
+        ridge = 0.01 * share * (1 + between / total) * total / size
+        np.testing.assert_allclose(B[0], inside + within + ridge * np.eye(size), rtol=1e-10)
 
 
 def test_without_a_ridge_a_singular_scatter_still_has_a_solution():

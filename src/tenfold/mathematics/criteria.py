@@ -232,17 +232,18 @@ def class_specific(
     if shift > 0:
         outside = outside + apart * (((1 + shift) ** 2 - 1) / (1 - share))
         inside = inside + apart * (shift**2 * share / (1 - share) ** 2)
-    balance = share * about_class_means(statistics)
-    unit = statistics.total()
-    return Problem.of(statistics, outside, inside, unit=unit, balance=balance, **settings)
+    if shrinkage == 0:
+        return Problem.of(statistics, outside, inside, unit=about, balance=share, **settings)
+    alike = {"unit": statistics.total(), "balance": share * about_class_means(statistics)}
+    return Problem.of(statistics, outside, inside, **alike, **settings)
 
 
 def about_class_means(statistics: ClassStatistics) -> float:
     """By how much samples scatter more about the mean of a class than about their own mean.
 
     About the mean of class c that is the trace of ``total + N (M_c - M)(M_c - M)^T``; on average
-    over the samples, ``total + between``. One number for all classes, so that they all have the
-    same ridge.
+    over the samples, ``total + between``. One number for all classes: models that share the
+    within scatter have the same ridge, too, and can be solved together.
     """
     steps = (statistics.means - statistics.mean).reshape(len(statistics.means), -1)
     between = float(statistics.counts @ np.vecdot(steps, steps))

@@ -105,7 +105,7 @@ def shared_cores(problem: Problem) -> list[SharedCore]:
     most, widest = int(problem.ranks.max()), max(G.shape[1] for G in own.columns)
     if 2 * (most + widest) + 5 * widest > len(T) // 2:
         return []
-    ridge = problem.ridges(np.full(len(problem), np.trace(T)))
+    ridge = problem.ridges(_unit_sizes(problem, T))
     relative = np.divide(ridge, in_B, out=np.full_like(ridge, np.inf), where=in_B > 0)
     _, first, group = np.unique(
         np.round(np.log(relative), 12), return_index=True, return_inverse=True
@@ -160,6 +160,18 @@ def _common_and_own(problem: Problem) -> tuple[Array, Array | None, Array, Own] 
         in_B.append(both[:, 1])
     within = of_B[0][0] if of_B else np.zeros(n_models)
     return T, S_w[0] if S_w else None, within, Own(columns, in_A, in_B)
+
+
+def _unit_sizes(problem: Problem, T: Array) -> Array:
+    """The trace of the unit of each model's ridge, T and perhaps columns of its own."""
+    assert problem.unit is not None
+    sizes = np.full(len(problem), np.trace(T))
+    columns = zip(problem.unit.terms[1:], problem.unit.groups[1:], strict=True)
+    for (coefficient, term), groups in columns:
+        assert isinstance(term, SampleTerm)
+        squares = [sum(float(np.vdot(Z, Z)) for Z in term.deviations(int(g))) for g in groups]
+        sizes += coefficient * np.array(squares)
+    return sizes
 
 
 def _independent(Z: Array) -> Array:
