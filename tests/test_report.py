@@ -244,7 +244,8 @@ def test_the_hardest_samples_are_the_mistakes_and_then_the_closest_calls(pages, 
     rest[np.arange(300), TEST.y] = -np.inf
     margin = own - rest.max(axis=1)
     assert ((margin < 0) == (taken != TEST.y)).all()
-    expected = [f"sample {i} of class {TEST.y[i]}" for i in np.argsort(margin)[:24]]
+    rows = TEST.row_numbers  # of the file, not of the selection
+    expected = [f"row {rows[i]} of class {TEST.y[i]}" for i in np.argsort(margin)[:24]]
     gallery = pages["bank"].split("Mistakes first")[1].split("</figure>")[0]
     assert [alt.split(",")[0] for alt in re.findall(r'alt="([^"]*)"', gallery)] == expected
     n_wrong = int((taken != TEST.y).sum())

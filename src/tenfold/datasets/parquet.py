@@ -24,6 +24,7 @@ def load_parquet(
     order: Order = "C",
     labels: Any = None,
     labelled: bool = True,
+    columns: Sequence[str] | None = None,
 ) -> TensorDataset:
     """Read a Parquet file with one sample per row and a column of labels.
 
@@ -44,6 +45,8 @@ def load_parquet(
         Labels that are not in this file: one per row, or a file that holds them.
     labelled : bool, default=True
         False gives no labels, and leaves `label_column` out where one is given.
+    columns : sequence of str or None, default=None
+        Names of the columns of numbers, in this order; None takes all but the labels.
 
     Returns
     -------
@@ -65,10 +68,11 @@ def load_parquet(
     inside = labelled and labels is None
     table = _read(source)
     names = list(table.column_names)
-    column, features = chosen_columns(source, label_column, names, len(names), inside)
+    column, features = chosen_columns(source, label_column, names, len(names), inside, columns)
     X = _numbers(source, table, features)
     given = labels if column is None or not inside else _labels(source, table, column)
-    return rows_dataset(source, X, given if labelled else None, sample_shape, order)
+    used = [names[i] for i in features]
+    return rows_dataset(source, X, given if labelled else None, sample_shape, order, used)
 
 
 def _read(source: Path) -> Any:

@@ -22,7 +22,7 @@ from tenfold.mathematics.moments import ClassMoments
 from tenfold.methods import ALL_METHODS
 from tenfold.methods.base import Labels, Shape, TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
-from tenfold.methods.saving import unpacked_labels
+from tenfold.methods.saving import unpacked_labels, unpacked_reading
 from tenfold.system.model_format import FORMAT, ModelFileError, read
 
 
@@ -74,9 +74,28 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     tenfold.load(path)
     MPCA(ranks=(4, 4))
     """
+    return load_with_reading(path)[0]
+
+
+def load_with_reading(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
+    """The estimator of a model file, and how the samples it was fitted on were read.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that `save` wrote.
+
+    Returns
+    -------
+    estimator
+        As from `load`.
+    reading : dict
+        Options of `tenfold.datasets.load`; empty where the file does not say.
+    """
     header, arrays = read(path)
     try:
-        return _Unpacker(header, arrays).estimator(header.get("model"))
+        reading = unpacked_reading(header.get("reading"))
+        return _Unpacker(header, arrays).estimator(header.get("model")), reading
     except RecursionError as error:
         raise ModelFileError(f"cannot load {path}: its model is nested too deep") from error
     except (ValueError, TypeError) as error:
