@@ -42,7 +42,8 @@ ProjectorName = Annotated[
     option(
         "--projector",
         metavar="NAME",
-        text="Subspace for plda to work in; mpca.",
+        text="Subspace for plda to work in; as --method NAME on labelled data.",
+        hidden=True,
         autocompletion=method_names,
     ),
 ]

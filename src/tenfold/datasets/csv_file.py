@@ -33,19 +33,17 @@ def load_csv(
 ) -> TensorDataset:
     r"""Read a CSV file with one flat sample per row and a column of labels.
 
-    A first column without a name, where R and pandas write row numbers, is left out.
+    A first column without a name, as R and pandas write row numbers, is left out.
 
     Parameters
     ----------
     path : path
         The file, UTF-8.
-    sample_shape : sequence of int or None, default=None
-        Shape to fold the rows into; None keeps vectors.
+    sample_shape, order
+        As in `load_npz`.
     label_column : str, int or None, default=None
         Name or position of the labels (-1 is the last column); None takes the column named y, gnd,
         label(s), target(s) or class(es).
-    order : {"C", "F"}, default="C"
-        Whether rows hold their sample row by row or column by column.
     delimiter : str or None, default=None
         What separates cells; None: a tab in .tsv files, else a comma.
     header : bool or None, default=None
@@ -76,10 +74,11 @@ def load_csv(
     names, rows = _read_rows(source, delimiter, header, by_name or bool(columns), label_column)
     width = len(names or rows[0].cells)
     column, features = chosen_columns(source, label_column, names, width, inside, columns)
-    used = None if names is None else [names[i].strip() for i in features]
     X = np.array([_numbers(source, row, features) for row in rows])
     given = [row.cells[column] for row in rows] if inside and column is not None else labels
-    return rows_dataset(source, X, given if labelled else None, sample_shape, order, used)
+    return rows_dataset(
+        source, X, given if labelled else None, sample_shape, order, names, features
+    )
 
 
 class _Row(NamedTuple):

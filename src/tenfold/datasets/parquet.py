@@ -71,8 +71,9 @@ def load_parquet(
     column, features = chosen_columns(source, label_column, names, len(names), inside, columns)
     X = _numbers(source, table, features)
     given = labels if column is None or not inside else _labels(source, table, column)
-    used = [names[i] for i in features]
-    return rows_dataset(source, X, given if labelled else None, sample_shape, order, used)
+    return rows_dataset(
+        source, X, given if labelled else None, sample_shape, order, names, features
+    )
 
 
 def _read(source: Path) -> Any:

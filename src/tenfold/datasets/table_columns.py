@@ -55,6 +55,7 @@ def rows_dataset(
     sample_shape: Sequence[int] | None,
     order: Order,
     names: list[str] | None = None,
+    features: Sequence[int] = (),
 ) -> TensorDataset:
     """Flat rows and their labels (values, a path, or None for none) as a data set."""
     y = None
@@ -66,7 +67,7 @@ def rows_dataset(
         y,
         name=source.stem,
         description=f"Rows of {source.name}.",
-        reading={} if names is None else {"columns": tuple(names)},
+        reading={} if names is None else {"columns": tuple(names[i].strip() for i in features)},
     )
 
 
