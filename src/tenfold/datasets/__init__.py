@@ -12,6 +12,7 @@ from tenfold.datasets.fi2010_days import FI2010_LABELS, FI2010Days, Fold
 from tenfold.datasets.hdf5 import load_hdf5
 from tenfold.datasets.images import load_image_folder
 from tenfold.datasets.matlab import load_mat
+from tenfold.datasets.netcdf import load_netcdf
 from tenfold.datasets.numpy_files import load_npy, load_npy_folder, load_npz
 from tenfold.datasets.orl import load_orl
 from tenfold.datasets.parquet import load_parquet
@@ -41,6 +42,7 @@ __all__ = [
     "load_hdf5",
     "load_image_folder",
     "load_mat",
+    "load_netcdf",
     "load_npy",
     "load_npy_folder",
     "load_npz",

@@ -18,6 +18,7 @@ from tenfold.datasets.label_files import read_labels
 from tenfold.datasets.locations import existing_path, inner_path
 from tenfold.datasets.matlab import load_mat
 from tenfold.datasets.named_arrays import check_count
+from tenfold.datasets.netcdf import load_netcdf
 from tenfold.datasets.numpy_files import load_npy, load_npy_folder, load_npz, npy_files
 from tenfold.datasets.parquet import load_parquet
 from tenfold.datasets.reading import how_it_was_read
@@ -35,12 +36,14 @@ _BY_SUFFIX: dict[str, Callable[..., TensorDataset]] = {
     ".h5": load_hdf5,
     ".hdf5": load_hdf5,
     ".hdf": load_hdf5,
+    ".nc": load_netcdf,
+    ".nc4": load_netcdf,
     ".parquet": load_parquet,
     ".tif": load_tiff,
     ".tiff": load_tiff,
 }
 _UNDERSTOOD = (
-    "a .npz, .npy, .mat, .csv, .tsv, .h5, .parquet or .tif file, a Zarr store, or a folder of "
+    "a .npz, .npy, .mat, .csv, .tsv, .h5, .nc, .parquet or .tif file, a Zarr store, or a folder of "
     "images (or .npy files) by class"
 )
 
@@ -56,7 +59,7 @@ def load(
     ``.npz``, ``.npy``            `load_npz`, `load_npy`
     ``.mat``                      `load_mat`
     ``.csv``, ``.tsv``            `load_csv`
-    ``.h5``, ``.hdf5``            `load_hdf5`
+    ``.h5``, ``.nc``              `load_hdf5`, `load_netcdf`
     ``.parquet``, ``.tif``        `load_parquet`, `load_tiff`
     Zarr store                    `load_zarr`
     folder of .npy files          `load_npy_folder`

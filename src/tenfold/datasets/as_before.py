@@ -19,7 +19,7 @@ from tenfold.datasets.reading import (
 from tenfold.datasets.tensor_dataset import TensorDataset
 
 FIXED = ("sample_shape", "resize", "grey", "background", "columns")  # no other value can be right
-UNSAID = ("columns", "label_key", "label_column", "header", "delimiter")  # nobody need know
+UNSAID = ("columns", "dims", "label_key", "label_column", "header", "delimiter")  # nobody need know
 LARGEST_RATIO = 50.0  # of the usual size of numbers; pixels of 0..255 and 0..1 differ by 255
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from tenfold.datasets.tensor_dataset import TensorDataset
 
 # What a sample is: a model can only be used on samples that were read in the same way.
-SAMPLE_OPTIONS = ("sample_shape", "order", "resize", "grey", "background", "scale", "columns")
+SAMPLE_OPTIONS = ("sample_shape", "order", "resize", "grey", "background", "scale")
+SAMPLE_OPTIONS += ("columns", "dims")
 # Where the samples and labels lie in a file: another file may need other values.
 PLACE_OPTIONS = ("key", "label_key", "label_column", "sample_axis", "header", "delimiter")
 

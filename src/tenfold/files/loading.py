@@ -35,7 +35,7 @@ def learned_kinds(method: type) -> dict[str, Any]:
 DECISIONS = (ClassSpecificClassifier, ClassSpecificVerifier, ProbabilisticLDA)
 KNOWN = {M.__name__: M for M in (*ALL_METHODS, *DECISIONS)}
 LEARNED = {name: learned_kinds(method) for name, method in KNOWN.items()}
-OPTIONAL = {"moments_", "feature_names_in_"}
+OPTIONAL = {"moments_", "feature_names_in_", "mode_names_", "mode_labels_"}
 CONTAINERS = {"list", "pairs", "array", "labels", "moments", "estimator"}
 
 
@@ -221,6 +221,8 @@ def _check_learned(model: Any) -> None:
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
         _agree("feature_names_in_", len(names), model.n_features_in_)
+    if hasattr(model, "mode_names_") or hasattr(model, "mode_labels_"):
+        _check_mode_names(model)
     if isinstance(model, ClassSpecificVerifier):
         _check_verifier(model)
         return
@@ -232,6 +234,23 @@ def _check_learned(model: Any) -> None:
         _check_gaussian(model)
     elif not gaussian and (hasattr(model, "projectors_") or not hasattr(model, "moments_")):
         _check_bank(model)
+
+
+def _check_mode_names(model: Any) -> None:
+    _need(model, "mode_names_", "mode_labels_")
+    sizes = [
+        size if v is None else np.shape(v)
+        for v, size in zip(model.mode_labels_, model.sample_shape_, strict=False)
+    ]
+    wanted = [
+        size if v is None else (size,)
+        for v, size in zip(model.mode_labels_, model.sample_shape_, strict=False)
+    ]
+    _agree("mode_labels_", sizes, wanted)
+    lengths = (len(model.mode_names_), len(model.mode_labels_))
+    _agree("mode_names_", lengths, (len(model.sample_shape_),) * 2)
+    if not all(isinstance(name, str) for name in model.mode_names_):
+        raise ValueError("its mode_names_ are not words")
 
 
 def _check_projector(model: TensorProjector) -> None:

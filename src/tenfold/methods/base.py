@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from math import ceil, prod, sqrt
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -33,6 +33,7 @@ from tenfold.methods.saving import Savable
 from tenfold.system.threads import threads_for
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
+from tenfold.validation.named_axes import labelled_like
 
 Labels = Annotated[Array, "labels"]
 Shape = tuple[int, ...]
@@ -385,7 +386,8 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         Returns
         -------
         array of shape (n, r_1 * ... * r_K), or (n, r_1, ..., r_K) with output="tensor"
-            The projected samples; float32 samples give float32. A Dask array gives a lazy one.
+            The projected samples; float32 samples give float32. A Dask array gives a lazy one, a
+            DataArray of xarray a DataArray with the same sample axis.
         """
         check_is_fitted(self, "projections_")
         flat = self.output != "tensor"
@@ -396,7 +398,8 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
                 "use output='flat', or set_output(transform='default')"
             )
         work = partial(projected, projections=self.projections_, centre=self.centre(), flat=flat)
-        return over_blocks(check.check_samples(self, X), work)
+        found: Array = over_blocks(check.check_samples(self, X), work)
+        return cast(Array, labelled_like(X, found, self, container))
 
     def inverse_transform(self, X: Any) -> Array:
         """Map projected samples back to the space of the samples, by least squares.

@@ -33,6 +33,9 @@ LABEL_BYTES = 64 * 2**20  # of one array of labels; a few declared bytes must no
 class Savable:
     """An estimator whose learned attributes can be saved: those that end with an underscore."""
 
+    mode_names_: tuple[str, ...]  # of samples with named axes, such as a DataArray
+    mode_labels_: list[Any]  # what the entries of each mode are called; None where they are not
+
     def learned_attributes(self) -> dict[str, Any]:
         """What was learned, by name."""
         return {k: v for k, v in vars(self).items() if k.endswith("_") and k[0] != "_"}

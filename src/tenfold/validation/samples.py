@@ -22,6 +22,7 @@ from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.validation.large_input import as_source
+from tenfold.validation.named_axes import named_samples, refuse_masked
 from tenfold.validation.parameters import plain
 
 
@@ -59,7 +60,7 @@ def check_first_batch(
 
 def description_of(estimator: Any) -> dict[str, Any]:
     """What an estimator knows of the samples that it was fitted on."""
-    names = ("sample_shape_", "n_features_in_", "feature_names_in_")
+    names = ("sample_shape_", "n_features_in_", "feature_names_in_", "mode_names_", "mode_labels_")
     return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
 
 
@@ -95,6 +96,8 @@ def check_samples(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     fitted_shape = None if reset else estimator.sample_shape_
     if _is_ready(estimator, X, fitted_shape):
         return X
+    named = named_samples(estimator, X, reset)
+    X = refuse_masked(X if named is None else named.values)
     source = None if type(X) is np.ndarray else as_source(X)
     X = _as_array(estimator, X, reset) if source is None else source
     shape = fitted_shape if fitted_shape is not None else _asked_shape(estimator)
@@ -106,6 +109,8 @@ def check_samples(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     if reset:
         estimator.sample_shape_ = X.shape[1:]
         estimator.n_features_in_ = prod(X.shape[1:])
+        if named is not None:
+            named.remember(estimator, X.shape[1:])
     return X
 
 
@@ -155,6 +160,7 @@ def _with_advice(complaint: str, single: bool) -> str:
         return f"{complaint.rstrip('.')}; for a single sample pass X[None]"
     advice = {
         "infinity": "every number must be finite; repair or drop those samples",
+        "contains NaN": "fill gaps with np.nan_to_num or the mean of the other samples",
         "could not convert": "every entry must be a number; encode or drop those that are none",
         "0 sample(s)": "pass at least one sample",
         "0 feature(s)": "pass samples that hold some numbers",
