@@ -12,7 +12,7 @@ import numpy as np
 from tenfold.datasets.locations import existing_path, reading
 from tenfold.datasets.named_arrays import Order
 from tenfold.datasets.sizes import check_memory
-from tenfold.datasets.table_columns import chosen_columns, rows_dataset
+from tenfold.datasets.table_columns import chosen_columns, label_position, rows_dataset
 from tenfold.datasets.tensor_dataset import TensorDataset
 
 
@@ -74,6 +74,15 @@ def load_parquet(
     return rows_dataset(
         source, X, given if labelled else None, sample_shape, order, names, features
     )
+
+
+def parquet_column(source: Path, name: str | None) -> list[Any]:
+    """The labels of a Parquet file: the column of this name, the only one, or one named so."""
+    table = _read(source)
+    names = list(table.column_names)
+    if name is None and len(names) == 1:
+        return _labels(source, table, 0)
+    return _labels(source, table, label_position(source, name, names, len(names)))
 
 
 def _read(source: Path) -> Any:
