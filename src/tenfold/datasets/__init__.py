@@ -19,7 +19,7 @@ from tenfold.datasets.parquet import load_parquet
 from tenfold.datasets.pie import PIE_STAND_INS, load_pie
 from tenfold.datasets.resizing import resize_images
 from tenfold.datasets.scikit_image import load_faces_subset, with_hog
-from tenfold.datasets.synthetic import SyntheticTensors, make_tensor_classes
+from tenfold.datasets.synthetic import SyntheticTensors, make_tensor_classes, make_trials
 from tenfold.datasets.tensor_dataset import TensorDataset
 from tenfold.datasets.tiff import load_tiff
 from tenfold.datasets.windows import SegmentedWindows
@@ -52,6 +52,7 @@ __all__ = [
     "load_tiff",
     "load_zarr",
     "make_tensor_classes",
+    "make_trials",
     "resize_images",
     "with_hog",
 ]

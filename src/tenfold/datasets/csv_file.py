@@ -39,11 +39,12 @@ def load_csv(
     ----------
     path : path
         The file, UTF-8.
-    sample_shape, order
-        As in `load_npz`.
+    sample_shape : sequence of int or None, default=None
+        Shape to fold the rows into; None keeps vectors.
     label_column : str, int or None, default=None
-        Name or position of the labels (-1 is the last column); None takes the column named y, gnd,
-        label(s), target(s) or class(es).
+        Name or position (-1: last) of the labels; None: the column named y, gnd, label or the like.
+    order : {"C", "F"}, default="C"
+        Whether rows hold their sample row by row or column by column.
     delimiter : str or None, default=None
         What separates cells; None: a tab in .tsv files, else a comma.
     header : bool or None, default=None
@@ -68,14 +69,13 @@ def load_csv(
     >>> load_csv(path, sample_shape=(2, 2)).X[0].tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
-    source = existing_path(path, "a CSV file")
-    inside = labelled and labels is None
-    by_name = isinstance(label_column, str) or (inside and label_column is None)
-    names, rows = _read_rows(source, delimiter, header, by_name or bool(columns), label_column)
-    width = len(names or rows[0].cells)
-    column, features = chosen_columns(source, label_column, names, width, inside, columns)
-    X = np.array([_numbers(source, row, features) for row in rows])
+    source, inside = existing_path(path, "a CSV file"), labelled and labels is None
+    by_name = isinstance(label_column, str) or (inside and label_column is None) or bool(columns)
+    names, rows = _read_rows(source, delimiter, header, by_name, label_column)
+    wide = len(names or rows[0].cells)
+    column, features = chosen_columns(source, label_column, names, wide, inside, columns)
     given = [row.cells[column] for row in rows] if inside and column is not None else labels
+    X = np.array([_numbers(source, row, features) for row in rows])
     return rows_dataset(
         source, X, given if labelled else None, sample_shape, order, names, features
     )

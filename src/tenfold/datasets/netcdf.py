@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.io import netcdf_file
@@ -68,14 +68,43 @@ def load_netcdf(
     -------
     TensorDataset
         Its ``mode_names`` are the names of the axes.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from scipy.io import netcdf_file
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "eeg.nc"
+    >>> with netcdf_file(path, "w") as file:
+    ...     for name, size in {"channel": 3, "trial": 4, "time": 5}.items():
+    ...         file.createDimension(name, size)
+    ...     file.createVariable("eeg", "d", ("channel", "trial", "time"))[:] = 0
+    ...     file.createVariable("label", "i", ("trial",))[:] = [0, 0, 1, 1]
+    >>> load_netcdf(path), load_netcdf(path).mode_names
+    (TensorDataset 'eeg': 4 samples of 3x5 (float64), 2 classes, ('channel', 'time'))
     """
     place, inner = inner_path(path)
     source = existing_path(place, "a netCDF file")
+    given = read_labels(labels, label_key) if labelled and labels is not None else None
+    names = _Names(key or inner, label_key, dims, labelled and labels is None)
+    return _loaded(source, names, given)
+
+
+class _Names(NamedTuple):
+    """What the user says of the variables of a file."""
+
+    key: str | None
+    label_key: str | None
+    dims: Sequence[str] | None
+    labels_inside: bool
+
+
+def _loaded(source: Path, names: _Names, given: np.ndarray | None) -> TensorDataset:
+    dims = names.dims
     damage = (*HDF5_DAMAGE, AssertionError, AttributeError)
     with reading(source, "netCDF file", *damage), _variables(source) as found:
-        name = _samples(source, found, key or inner)
-        inside = labelled and labels is None
-        label = _labels(source, found, name, label_key) if inside else None
+        name = _samples(source, found, names.key)
+        inside = names.labels_inside
+        label = _labels(source, found, name, names.label_key) if inside else None
         axes = found[name].dims
         sample = found[label].dims[0] if label else _sample_axis(source, axes, dims)
         modes = tuple(dims or (axis for axis in axes if axis != sample))
@@ -86,9 +115,8 @@ def load_netcdf(
             )
         X = _numbers(source, name, found[name])
         X = np.transpose(X, [axes.index(axis) for axis in (sample, *modes)])
-        y = as_labels(found[label].read()) if label else None
-        if labelled and labels is not None:
-            y = read_labels(labels, label_key)
+        y = as_labels(found[label].read()) if label else given
+        if y is not None:
             check_count(source, len(X), y)
     told = f"Variable {name} of {source.name}, samples along {sample}."
     facts = {"description": told, "mode_names": modes, "reading": {"dims": modes}}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.decisions.members import member_for
+from tenfold.decisions.members import member_for, mode_names_of
 
 
 def labelled_projections(estimator: Any, positive: Any = None) -> list[Any]:
@@ -41,8 +41,7 @@ def labelled_projections(estimator: Any, positive: Any = None) -> list[Any]:
     xarray = _xarray()
     projector = member_for(estimator, positive).projector
     matrices = projector.projections_
-    names = getattr(projector, "mode_names_", ())
-    labels = getattr(projector, "mode_labels_", [])
+    names, labels = mode_names_of(estimator)
     if len(names) != len(matrices):  # a method that flattens its samples
         names = tuple(f"mode {k + 1}" for k in range(len(matrices)))
         labels = [None] * len(matrices)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.decisions.members import member_for
+from tenfold.decisions.members import member_for, mode_names_of
 from tenfold.mathematics.algebra import Array
 from tenfold.plots.display import Display
 from tenfold.plots.drawing import SIGNED, axes_grid
@@ -89,11 +89,11 @@ class ProjectionsDisplay(Display):
         ProjectionsDisplay
             The display, drawn.
         """
-        projector = member_for(estimator, positive).projector
-        projections = projector.projections_
-        names = tuple(mode_names) or getattr(projector, "mode_names_", ())
+        projections = member_for(estimator, positive).projector.projections_
+        known, labels = mode_names_of(estimator)
+        names = tuple(mode_names) or known
         names = names if len(names) == len(projections) else ()
-        labels = getattr(projector, "mode_labels_", ()) if names else ()
+        labels = labels if names else []
         return cls(projections, names, labels).plot(ax=ax, **image)
 
     def _size(self, **image: Any) -> tuple[float, float]:
