@@ -28,7 +28,7 @@ def evaluate(
 
     Average precision, area under the ROC curve, equal error rate and the confusion of decisions;
     of plda, by its probabilities, also how far these are from what happens. Use samples that the
-    model was not fitted on; on the others figures are too good.
+    model was not fitted on: figures on training samples are too high.
 
     Example: tenfold evaluate s7.safetensors faces
     """

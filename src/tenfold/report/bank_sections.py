@@ -51,7 +51,7 @@ def _calibration(subject: Subject) -> Section:
     display = ReliabilityDisplay(found)
     text = (
         "Of all samples to whose class the model gave a probability of about 0.8, about 80 % "
-        "should be named rightly. The expected calibration error, the mean gap between the two "
+        "should be classified correctly. The expected calibration error, the mean gap between the two "
         f"over samples, is {100 * found.error:.1f} %."
     )
     figure = subject.figures.figure(
@@ -98,7 +98,7 @@ def _class_table(subject: Subject, anchors: dict[Any, str]) -> Table:
         )
     columns = ["Class", "Samples", "Right", "AP", "AUC", "EER"]
     caption = (
-        "Every class, in percent. Right: samples of the class named rightly. AP: average "
+        "Every class, in percent. Right: samples of the class classified correctly. AP: average "
         "precision. AUC: area under the ROC curve. EER: equal error rate."
     )
     return Table(caption, columns, rows)
