@@ -154,8 +154,8 @@ def _computed(cells: list[Cell], jobs: int) -> Iterator[tuple[Cell, dict[str, An
             yield future.result()
     except BrokenProcessPool as error:
         raise RunError(
-            "a worker process was killed, perhaps for lack of memory; the same command goes on with "
-            "what is finished, and --jobs 1 needs the least memory"
+            "a worker process was killed, perhaps for lack of memory; the same command goes on "
+            "with what is finished, and --jobs 1 needs the least memory"
         ) from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

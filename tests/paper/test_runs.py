@@ -145,5 +145,5 @@ def test_minus_one_means_every_core(tmp_path, monkeypatch):
 def test_a_killed_worker_says_that_the_same_command_goes_on(tmp_path):
     cells = [experiment.Cell(f"cell {i}", dies, (i,)) for i in range(3)]
     doomed = experiment.Experiment("toy", "Toy", {"n": 3}, cells, lambda results: ([], []))
-    with pytest.raises(RunError, match="worker process was killed.*the same command goes on"):
+    with pytest.raises(RunError, match=r"worker process was killed.*the same command goes on"):
         run_experiment(doomed, tmp_path, jobs=2)

@@ -51,8 +51,8 @@ def _calibration(subject: Subject) -> Section:
     display = ReliabilityDisplay(found)
     text = (
         "Of all samples to whose class the model gave a probability of about 0.8, about 80 % "
-        "should be classified correctly. The expected calibration error, the mean gap between the two "
-        f"over samples, is {100 * found.error:.1f} %."
+        "should be classified correctly. The expected calibration error, the mean gap between the "
+        f"two over samples, is {100 * found.error:.1f} %."
     )
     figure = subject.figures.figure(
         lambda ax: display.plot(ax=ax),
