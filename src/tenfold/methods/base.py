@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from math import ceil, prod, sqrt
-from typing import Annotated, Any, Self, cast
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -398,8 +398,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
                 "use output='flat', or set_output(transform='default')"
             )
         work = partial(projected, projections=self.projections_, centre=self.centre(), flat=flat)
-        found: Array = over_blocks(check.check_samples(self, X), work)
-        return cast(Array, labelled_like(X, found, self, container))
+        return labelled_like(X, over_blocks(check.check_samples(self, X), work), self, container)
 
     def inverse_transform(self, X: Any) -> Array:
         """Map projected samples back to the space of the samples, by least squares.

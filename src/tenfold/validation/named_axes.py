@@ -112,7 +112,7 @@ def _from_columns(X: Any, columns: Any, known: Any, known_labels: Any) -> NamedS
     return NamedSamples(values.reshape(-1, *shape), names, [_plain(np.array(v)) for v in levels])
 
 
-def labelled_like(X: Any, found: Any, projector: Any, container: str) -> Any:
+def labelled_like(X: Any, found: Any, projector: Any, container: str) -> Array:
     """Projected samples with the sample axis of a DataArray; others as they are.
 
     Parameters
@@ -125,17 +125,26 @@ def labelled_like(X: Any, found: Any, projector: Any, container: str) -> Any:
         Fitted.
     container : str
         What `set_output` asked for; "default" gives a DataArray.
+
+    Returns
+    -------
+    array-like
+        An array, a DataArray, or a table of pandas.
     """
+    result: Array = found
     if not is_data_array(X):
-        return found
+        return result
     modes = getattr(projector, "mode_names_", tuple(map(str, X.dims[1:])))
     (sample,) = [dim for dim in X.dims if str(dim) not in modes]
     kept = {name: coord for name, coord in X.coords.items() if coord.dims == (sample,)}
     if found.ndim == 2:
         names = projector.get_feature_names_out()
         labelled = type(X)(found, dims=(sample, "feature"), coords={**kept, "feature": names})
-        return labelled.to_pandas() if container == "pandas" else labelled
-    return type(X)(found, dims=(sample, *(f"{mode}_component" for mode in modes)), coords=kept)
+        result = labelled.to_pandas() if container == "pandas" else labelled
+    else:
+        dims = (sample, *(f"{mode}_component" for mode in modes))
+        result = type(X)(found, dims=dims, coords=kept)
+    return result
 
 
 def refuse_masked(X: Any) -> Any:
