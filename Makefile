@@ -73,7 +73,7 @@ $(VENV)/stamps/neural: $(VENV)/stamps/test
 
 setup: $(VENV)/stamps/test $(VENV)/stamps/lint ## everything to work on tenfold, but torch and Sphinx
 setup-docs: $(VENV)/stamps/docs ## Sphinx, for make docs
-setup-neural: $(VENV)/stamps/neural ## torch, for the N-BoF row of Table 3
+setup-neural: $(VENV)/stamps/neural ## torch, for the rows N-BoF and TABL of FI-2010
 
 # ── Use ─────────────────────────────────────────────────────────────────────────────────────────
 demo: $(VENV)/stamps/core ## one subspace per digit, in seconds
@@ -136,8 +136,8 @@ test-docs: docs ## the site, and whether it says what is so
 	$(PYTEST) $(ARGS) tests/test_docs.py
 
 # In RUNS, one folder per table. A run that was interrupted goes on; all rows need torch.
-tables: $(VENV)/stamps/neural ## the paper's three tables, hours; ARGS=--quick takes minutes
-	@for name in orl pie fi2010; do \
+tables: $(VENV)/stamps/neural ## the paper's three tables and those of others, hours; ARGS=--quick takes minutes
+	@for name in orl pie fi2010 fi2010_published gait small; do \
 		$(BIN)/python -m paper $$name --data "$${TENFOLD_DATA:-../shared/data}" \
 			--out $(RUNS)/$$name $(ARGS) || exit 1; \
 	done

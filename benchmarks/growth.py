@@ -105,6 +105,24 @@ SWEEPS = {
         Job("", bank, BANK),
         {c: {"n_classes": c, "n_ranks": 1} for c in (2, 4, 8, 16, 32, 64)},
     ),
+    "vector classes": Sweep(
+        "CSDA for every class, 800 samples of 50×40",
+        "classes",
+        Job(
+            "",
+            who.planted,
+            {
+                "tenfold": who.tenfold_vector_bank,
+                "class by class": who.literal_vector_bank,
+                "RidgeClassifier": who.ridge,
+            },
+            limits=("RidgeClassifier",),
+        ),
+        {
+            c: {"n": 800, "shape": (50, 40), "ranks": (16, 14), "n_classes": c}
+            for c in (40, 80, 160, 400)
+        },
+    ),
     "candidates": Sweep(
         "MCSDA at many pairs of ranks, 1280 samples of 24×20, 2 classes, 20 rounds",
         "pairs of ranks",

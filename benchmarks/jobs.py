@@ -130,6 +130,24 @@ JOBS = {
         {"tenfold": who.tenfold_csda},
         {"shape": (112, 92)},
     ),
+    "vector-bank": Job(
+        "A bank of CSDA: 120 classes, 840 samples of 50×40",
+        who.planted,
+        {
+            "tenfold": who.tenfold_vector_bank,
+            "class by class": who.literal_vector_bank,
+            "RidgeClassifier": who.ridge,
+        },
+        {"n": 840, "shape": (50, 40), "ranks": (16, 14), "n_classes": 120},
+        limits=("RidgeClassifier",),
+    ),
+    "tensor-bank": Job(
+        "A bank of MCSDA: 71 classes, 731 samples of 32×22×10 → 7×7×5",
+        who.planted,
+        {"tenfold": who.tenfold_tensor_bank, "RidgeClassifier": who.ridge},
+        {"n": 731, "shape": (32, 22, 10), "ranks": (7, 7, 5), "n_classes": 71},
+        limits=("RidgeClassifier",),
+    ),
     "scoring": Job(
         "Scoring 100 000 samples of 40×30 against 40 subspaces of 7×7",
         who.bank_and_samples,

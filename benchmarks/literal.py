@@ -91,3 +91,24 @@ def printed_scatter(Z: Array, W: Sequence[Array], mode: int) -> Array:
 def all_of_them(A: Array, rank: int, B: Array) -> Array:
     """What `leading` gives, by way of all eigenvectors."""
     return eigh(A, B)[1][:, ::-1][:, :rank]
+
+
+def csda_bank(X: Array, y: Array, rank: int, ridge: float, shrinkage: float = 0.5) -> list[Array]:
+    """CSDA of every class of vectors (n, I), n < I: one eigenproblem of n rows for each."""
+    mean = X.mean(axis=0)
+    basis, coordinates = qr((X - mean).T, mode="economic")
+    Z = coordinates.T
+    classes, codes = np.unique(y, return_inverse=True)
+    centres = np.stack([Z[codes == c].mean(axis=0) for c in range(len(classes))])
+    about = Z - centres[codes]
+    total, within = Z.T @ Z, about.T @ about
+    models = []
+    for c in range(len(classes)):
+        own, share = about[codes == c], (codes == c).mean()
+        inside = own.T @ own
+        outside = total + len(Z) * np.outer(centres[c], centres[c]) - inside
+        B = (1 - shrinkage) * inside + shrinkage * share * within + ridge * np.eye(len(total))
+        wanted = (len(total) - rank, len(total) - 1)
+        W = eigh(outside, B, subset_by_index=wanted)[1][:, ::-1]
+        models.append(basis @ W)
+    return models

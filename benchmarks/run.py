@@ -34,6 +34,8 @@ QUICK_SIZE = {
     "mcsda": {"n": 2000, "shape": (144, 10), "ranks": (60, 8), "n_classes": 3},
     "mpca-20000": {"n": 2000, "shape": (40, 30), "ranks": (7, 7)},
     "one-pass": {"n": 20_000, "shape": (144, 10), "ranks": (60, 8), "dtype": "float32"},
+    "vector-bank": {"n": 280, "shape": (24, 20), "ranks": (8, 8), "n_classes": 40},
+    "tensor-bank": {"n": 160, "shape": (12, 10, 6), "ranks": (4, 4, 3), "n_classes": 16},
     "scoring": {"n": 10_000},
 }
 SKIPPED_BY_QUICK = ("mpca-5000", "order-book")

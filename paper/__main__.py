@@ -13,20 +13,28 @@ from collections.abc import Sequence
 from paper.experiment import Experiment, run_experiment
 from paper.face_tables import face_experiment
 from paper.finished_cells import RunError
+from paper.gait import gait_experiment
 from paper.order_book_tables import order_book_experiment
+from paper.published_tables import published_experiment
+from paper.small_tensors import small_experiment
 from paper.tables import as_text
 from paper.training_times import complexity_experiment
 from tenfold.datasets.locations import data_directory
 
-NAMES = ("orl", "pie", "fi2010", "complexity")
+NAMES = ("orl", "pie", "fi2010", "fi2010_published", "gait", "small", "complexity")
+BOOKS = {"fi2010": order_book_experiment, "fi2010_published": published_experiment}
 
 
 def experiment_named(name: str, data: str | None, *, seed: int, quick: bool) -> Experiment:
-    """Table 1, 2 or 3 or the complexity section, as cells to compute."""
+    """Table 1, 2 or 3, the complexity section, or a table of others, as cells to compute."""
     if name == "complexity":
         return complexity_experiment(seed=seed, quick=quick)
-    make = order_book_experiment if name == "fi2010" else face_experiment
-    return make(name, str(data_directory(data, "the data sets")), seed=seed, quick=quick)
+    place = str(data_directory(data, "the data sets"))
+    if name in ("gait", "small"):
+        of_others = gait_experiment if name == "gait" else small_experiment
+        return of_others(place, seed=seed, quick=quick)
+    make = BOOKS.get(name, face_experiment)
+    return make(name, place, seed=seed, quick=quick)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -60,10 +68,14 @@ def _parser() -> argparse.ArgumentParser:
         description="Run an experiment of the paper, ours beside the printed figures. Every "
         "finished cell is written at once; after an interruption, the same command goes on.",
     )
-    parser.add_argument("name", choices=NAMES, help="table 1, 2, 3, or the complexity section")
+    parser.add_argument(
+        "name", choices=NAMES, help="table 1, 2, 3, the complexity section, or tables of others"
+    )
     parser.add_argument("--out", required=True, metavar="DIR", help="folder of this run")
     parser.add_argument(
-        "--data", metavar="DIR", help="where orl/, pie/, fi2010/ are; else TENFOLD_DATA"
+        "--data",
+        metavar="DIR",
+        help="where orl/, pie/, fi2010/, gait/, small/ are; else TENFOLD_DATA",
     )
     parser.add_argument("--quick", action="store_true", help="a small version with every row")
     parser.add_argument("--seed", type=int, default=0, help="of splits and starts; 0")

@@ -1,4 +1,4 @@
-"""N-BoF: a bag of features whose codebook is learned with the classifier. The home of PyTorch."""
+"""N-BoF, a bag of features whose codebook is learned, and TABL. The home of PyTorch."""
 
 from __future__ import annotations
 
@@ -128,3 +128,82 @@ def neural_bag_of_features(
 
 def _network(settings: BookSettings, part: Part, balance: float, seed: int) -> Network:
     return Network(part, settings.neural_codewords, settings.neural_windows, balance, seed)
+
+
+class OneLayerTABL:
+    """A(TABL): one bilinear layer that weighs the blocks of a window by attention.
+
+    ``W1 X`` has a row per class. A softmax over time of ``W1 X W``, with the diagonal of W fixed,
+    says how much each block counts; a learned number from 0 to 1 mixes that with ``W1 X`` as it
+    is, and ``W2`` adds up the blocks. Trained with Adam; all classes weigh the same. After Tran,
+    Iosifidis, Kanniainen and Gabbouj, IEEE TNNLS 2019.
+
+    Parameters
+    ----------
+    windows : array or store of shape (n, I, blocks)
+        The training windows.
+    y : ndarray of shape (n,)
+        Their labels.
+    seed : int
+        Decides the start and the order of the windows.
+    """
+
+    def __init__(self, windows: Any, y: np.ndarray, seed: int = 0):
+        import torch
+
+        torch.manual_seed(seed)
+        torch.set_num_threads(1)  # sums come out the same every time
+        self.windows, self.y = windows, np.searchsorted(LABELS, y)
+        self.rng = np.random.default_rng(seed)
+        _, size, blocks = windows.shape
+        first, second = torch.empty(len(LABELS), size), torch.empty(blocks, 1)
+        torch.nn.init.xavier_uniform_(first)
+        torch.nn.init.xavier_uniform_(second)
+        self.first, self.second = torch.nn.Parameter(first), torch.nn.Parameter(second)
+        self.offset = torch.nn.Parameter(torch.zeros(len(LABELS), 1))
+        self.attention = torch.nn.Parameter(torch.full((blocks, blocks), 1 / blocks))
+        self.mix = torch.nn.Parameter(torch.tensor(0.5))
+        share = np.bincount(self.y, minlength=len(LABELS)) / len(self.y)
+        weights = torch.tensor(1 / np.maximum(share, 1e-9) / len(LABELS), dtype=torch.float32)
+        self.loss = torch.nn.CrossEntropyLoss(weight=weights)
+        learned = [self.first, self.second, self.offset, self.attention, self.mix]
+        self.optimiser = torch.optim.Adam(learned, lr=1e-2)
+
+    def epoch(self) -> float:
+        """Train on all windows once; the mean loss."""
+        import torch
+
+        order, losses = self.rng.permutation(len(self.y)), []
+        for start in range(0, len(order), BATCH):
+            rows = np.sort(order[start : start + BATCH])
+            loss = self.loss(self._scores(self.windows[rows]), torch.from_numpy(self.y[rows]))
+            self.optimiser.zero_grad()
+            loss.backward()
+            self.optimiser.step()
+            with torch.no_grad():
+                self.mix.clamp_(0, 1)
+            losses.append(float(loss.detach()))
+        return float(np.mean(losses))
+
+    def predict(self, windows: Any) -> np.ndarray:
+        """The labels (n,)."""
+        import torch
+
+        with torch.no_grad():
+            parts = [
+                self._scores(windows[start : start + 2048]).argmax(dim=1).numpy()
+                for start in range(0, len(windows), 2048)
+            ]
+        return np.asarray(LABELS[np.concatenate(parts)])
+
+    def _scores(self, windows: np.ndarray) -> Any:
+        """Scores (n, C) of windows (n, I, blocks)."""
+        import torch
+
+        X = self.first @ torch.from_numpy(np.ascontiguousarray(windows, dtype=np.float32))
+        n_blocks = len(self.attention)
+        diagonal = torch.eye(n_blocks, dtype=torch.bool)
+        fixed = torch.where(diagonal, torch.tensor(1 / n_blocks), self.attention)
+        weights = torch.softmax(X @ fixed, dim=2)
+        mixed = self.mix * (X * weights) + (1 - self.mix) * X
+        return (mixed @ self.second + self.offset)[:, :, 0]

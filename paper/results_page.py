@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from paper.tables import Table
+from paper.gait_picture import summary_of_gait
+from paper.tables import Table, paper_table
 from tenfold.plots.drawing import COLOURS, OTHERS, OWN, tidy
 from tenfold.report.content import Facts, Figure, Page, Prose, Section, counted, short
 from tenfold.report.figures import FigureSet
@@ -74,8 +75,12 @@ def _summary_of(records: list[Record], n_tables: int) -> Summary:
         summary = _summary_of_faces(records)
     elif {"row", "variant", "metric", "mean", "paper"} <= names:
         summary = _summary_of_books(records)
+    elif {"row", "features", "horizon", "folds"} <= names:
+        summary = _summary_of_published(records)
     elif {"method", "I", "N", "seconds"} <= names:
         summary = _summary_of_times(records)
+    elif {"row", "centre", "rank", "rates"} <= names:
+        summary = summary_of_gait(records)
     plain = f"{counted(len(records), 'figure')} in {counted(n_tables, 'table')}."
     return summary or (plain, [], [])
 
@@ -166,6 +171,39 @@ def _draw_book(ax: Any, records: list[Record]) -> None:
     ax.invert_yaxis()
     ax.set(xlabel="F1")
     tidy(ax)
+
+
+def _summary_of_published(records: list[Record]) -> Summary | None:
+    """F1 of every row at the first horizon, with the best figure that others published."""
+    first = records[0]["horizon"]
+    here = [r for r in records if r["horizon"] == first and r["folds"]]
+    printed = paper_table("fi2010_published")
+    theirs = {name: printed[name][0] for name in list(printed)[2:]}
+    best = max(theirs, key=lambda name: theirs[name])
+    if not here:
+        return None
+    own = here[0]
+    folds = counted(len(own["folds"]), "fold")
+    summary = (
+        f"{own['row']} with {own['features']} features has a mean F1 of {own['f1']:.1f} % over "
+        f"{folds} at horizon {first}; the best published figure is {theirs[best]:.1f} % ({best})."
+    )
+    headline = [
+        (f"{own['f1']:.1f} %", f"F1 of {own['row']}, {own['features']} features"),
+        (f"{theirs[best]:.1f} %", f"F1 of {best}, published"),
+    ]
+    rows = [
+        {"row": r["row"], "variant": f"{r['features']} features", "mean": r["f1"],
+         "std": r["f1_std"], "paper": theirs[best]}
+        for r in here
+    ]  # fmt: skip
+    figure = FigureSet().figure(
+        lambda ax: _draw_book(ax, rows),
+        (5.6, 0.9 + 0.26 * len(rows)),
+        "F1 of every row: " + ", ".join(f"{_name(r)} {r['mean']:.1f}" for r in rows),
+        f"F1 in percent, with its deviation over folds. Rings: {best}, published.",
+    )
+    return summary, headline, [figure]
 
 
 def _summary_of_times(records: list[Record]) -> Summary | None:

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.alternation import solve
+from tenfold.mathematics.alternation import Recipe, in_order, solve
 from tenfold.mathematics.criteria import Problem, class_specific
 from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.solution import Recipe, in_order
 from tenfold.mathematics.solvers import ratio_trace
 from tenfold.system.threads import over_threads
 

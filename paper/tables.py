@@ -1,4 +1,4 @@
-"""Tables as data, as text, CSV and Markdown, and those that the paper prints."""
+"""Tables as data, as text, CSV and Markdown, and those that the paper and others print."""
 
 from __future__ import annotations
 
@@ -106,7 +106,12 @@ def as_markdown(table: Table) -> str:
     return "\n".join([f"### {table.title}", "", lines[0], rule, *lines[1:], *notes])
 
 
-_PRINTED = {"orl": "table1_orl_map", "pie": "table2_pie_map", "fi2010": "table3_fi2010"}
+_PRINTED = {
+    "orl": "table1_orl_map",
+    "pie": "table2_pie_map",
+    "fi2010": "table3_fi2010",
+    "fi2010_published": "published_fi2010_f1",
+}
 
 
 @cache
@@ -121,6 +126,21 @@ def paper_table(experiment: str) -> dict[str, Any]:
     """
     text = Path(__file__).with_name("paper_tables.json").read_text(encoding="utf-8")
     table: dict[str, Any] = json.loads(text)[_PRINTED[experiment]]
+    return table
+
+
+@cache
+def published(experiment: str) -> dict[str, Any]:
+    """What others published on the data of an experiment, as in ``other_tables.json``.
+
+    Examples
+    --------
+    >>> from paper.tables import published
+    >>> published("gait")["rank-1 mean"]
+    54.77
+    """
+    text = Path(__file__).with_name("other_tables.json").read_text(encoding="utf-8")
+    table: dict[str, Any] = json.loads(text)[experiment]
     return table
 
 

@@ -9,11 +9,10 @@ import reference
 from reference import problem, projector
 from tenfold import MCSDA
 from tenfold.mathematics import alternation
-from tenfold.mathematics.alternation import subspace_distance
+from tenfold.mathematics.alternation import Recipe, subspace_distance
 from tenfold.mathematics.criteria import Problem, class_specific
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.sample_statistics import SampleStatistics
-from tenfold.mathematics.solution import Recipe
 from tenfold.mathematics.solvers import SOLVERS, ratio_trace, trace_ratio
 from tenfold.system.threads import over_threads
 
@@ -268,12 +267,18 @@ def test_parts_come_back_in_order(monkeypatch, workers):
 def test_a_relative_ridge_is_a_share_of_the_mean_eigenvalue_per_positive_sample():
     X, y = problem((5, 4), seed=7)
     p, share = 2, (y == 2).mean()
+    everything = ((X - X.mean(axis=0)) ** 2).sum()
+    between = sum(
+        (y == c).sum() * ((X[y == c].mean(axis=0) - X.mean(axis=0)) ** 2).sum()
+        for c in np.unique(y)
+    )
     factors = reference.ones((5, 4), (2, 2))
     for _ in range(3):
         for k, size in enumerate((5, 4)):
             A = reference.out_scatter(X, y, p, factors, k)
             B = reference.in_scatter(X, y, p, factors, k)
-            ridge = 0.01 * share * np.trace(reference.total_scatter(X, factors, k)) / size
+            total = np.trace(reference.total_scatter(X, factors, k))
+            ridge = 0.01 * share * (1 + between / everything) * total / size
             factors[k] = reference.ratio_trace(A, B + ridge * np.eye(size), 2)
     models = stack([[2, 2]], ridge=0.01, absolute=False)
     found = solve(ClassMoments.from_batch(X, y), models, max_iter=3, tol=0.0)

@@ -47,6 +47,16 @@ def test_the_literal_mpca_finds_the_subspaces_of_tenfold(few_samples):
     assert disagreement(contestants.tenfold_mpca(few_samples), found) < 1e-9
 
 
+def test_a_bank_of_vectors_is_the_same_class_by_class():
+    import contestants
+    from measure import disagreement
+
+    given = contestants.planted(168, (15, 12), (5, 4), n_classes=24)
+    ours, literal = contestants.tenfold_vector_bank(given), contestants.literal_vector_bank(given)
+    assert ours.keys() == literal.keys()
+    assert disagreement(ours, literal) < 1e-7
+
+
 def test_a_grid_is_the_same_one_by_one(few_samples):
     import contestants
     from measure import disagreement

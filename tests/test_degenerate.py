@@ -208,7 +208,9 @@ def test_fewer_samples_than_numbers(Method, statistics):
     if Method is CSDA:
         flat = X.reshape(len(X), -1)
         share = (y == 2).mean()
-        ridge = 1e-3 * share * np.sum((flat - flat.mean(axis=0)) ** 2) / 72
+        means = np.stack([flat[y == c].mean(axis=0) for c in y])  # of each sample's class
+        sizes = np.sum((flat - flat.mean(axis=0)) ** 2) + np.sum((means - flat.mean(axis=0)) ** 2)
+        ridge = 1e-3 * share * sizes / 72
         expected = reference.csda(flat, y, 2, 2, ridge=ridge)
         assert distance(estimator.projections_, [expected]) <= 1e-7
 

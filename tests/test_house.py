@@ -160,7 +160,7 @@ def optional_packages() -> set[str]:
 # ── Machinery ───────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("failing", ["none", "orl", "pie", "fi2010"])
+@pytest.mark.parametrize("failing", ["none", "orl", "pie", "fi2010", "fi2010_published", "small"])
 def test_no_failure_of_the_tables_is_swallowed(tmp_path, failing):
     python = tmp_path / "bin" / "python"
     python.parent.mkdir()
@@ -172,7 +172,7 @@ def test_no_failure_of_the_tables_is_swallowed(tmp_path, failing):
     words = ["make", f"VENV={tmp_path}", "RUNS=here", "ARGS=--quick", "tables"]
     run = subprocess.run(words, cwd=ROOT, env={**os.environ, "TENFOLD_DATA": "there"})
     assert (run.returncode != 0) == (failing != "none")
-    names = ["orl", "pie", "fi2010"]
+    names = ["orl", "pie", "fi2010", "fi2010_published", "gait", "small"]
     asked = names[: names.index(failing) + 1] if failing in names else names
     assert (tmp_path / "asked").read_text().splitlines() == [
         f"-m paper {name} --data there --out here/{name} --quick" for name in asked

@@ -28,6 +28,7 @@ from tenfold import (
     ClassMoments,
     ClassSpecificClassifier,
     ClassSpecificVerifier,
+    ModeScaler,
     ProbabilisticLDA,
 )
 from tenfold.methods import ALL_METHODS
@@ -107,6 +108,9 @@ ESTIMATORS = [
     ProbabilisticLDA(),
     ProbabilisticLDA(MPCA(ranks=2), shrinkage=0.2),
     ProbabilisticLDA(CSDA(ranks=4, statistics="moments")),
+    ModeScaler(),
+    ModeScaler(0, keep="both", output="flat"),
+    ModeScaler((), per_sample=False),
 ]
 
 

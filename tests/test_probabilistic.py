@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 
 from tenfold import MCSDA, MPCA, ProbabilisticLDA, gather_moments
-from tenfold.mathematics.held_out import N_FOLDS, content_folds
+from tenfold.mathematics.fold_moments import N_FOLDS, content_folds
 
 DIGITS = load_digits().images, load_digits().target
 LEARNED = ("mean_", "class_count_", "between_", "spread_", "within_", "noise_")
@@ -419,7 +419,8 @@ def test_pickles_clones_and_parameters(projector):
     again = pickle.loads(pickle.dumps(model))
     assert_array_equal(again.predict_log_proba(X), model.predict_log_proba(X))
     copy = clone(model)
-    assert copy.get_params(deep=False).keys() == {"projector", "shrinkage", "priors"}
+    own = {"projector", "shrinkage", "shrink_to", "time_modes", "priors"}
+    assert copy.get_params(deep=False).keys() == own
     assert not hasattr(copy, "classes_")
     if projector is not None:
         assert copy.set_params(projector__ranks=(1, 2)).fit(X, y).projector_.ranks_ == (1, 2)

@@ -7,11 +7,12 @@ import reference
 from reference import problem, relative_error
 from tenfold.mathematics.cost import Workload, statistics_of
 from tenfold.mathematics.criteria import Problem, between_within, class_specific
-from tenfold.mathematics.moments import ClassMoments
+from tenfold.mathematics.moments import ClassMoments, TableTerm
 from tenfold.mathematics.sample_statistics import SampleStatistics, SpanStatistics
-from tenfold.mathematics.scatter import SampleTerm, Scatter, along_mode
-from tenfold.mathematics.table_term import (
-    TableTerm,
+from tenfold.mathematics.scatter import (
+    SampleTerm,
+    Scatter,
+    along_mode,
     pack_projectors,
     pack_table,
     packed_gram,
@@ -349,7 +350,7 @@ def test_a_table_of_many_numbers_is_packed_without_the_matrix(shape, monkeypatch
     rng = np.random.default_rng(len(shape))
     Z = rng.standard_normal((9, *shape)) * 10.0 ** rng.integers(-4, 5, shape[-1])
     expected = packed_gram([Z], shape)
-    monkeypatch.setattr("tenfold.mathematics.table_term.WHOLE_TABLE", 0)
+    monkeypatch.setattr("tenfold.mathematics.scatter.WHOLE_TABLE", 0)
     found = packed_gram([Z[:4], Z[4:]], shape)
     sizes = np.sqrt(np.abs(expected).max())
     assert found.shape == expected.shape

@@ -38,7 +38,9 @@ def oracle(X, y, p, rank, shrinkage, ridge, weight):
     within = sum(
         scatter(y == c, weight[y == c] @ X[y == c] / weight[y == c].sum()) for c in np.unique(y)
     )
-    unit = share * np.trace(scatter(y == y, mean)) / X.shape[1]
+    means = np.stack([weight[y == c] @ X[y == c] / weight[y == c].sum() for c in np.unique(y)])
+    between = weight @ ((means[y] - mean) ** 2).sum(axis=1)
+    unit = share * (np.trace(scatter(y == y, mean)) + between) / X.shape[1]
     B = (1 - shrinkage) * inside + shrinkage * share * within
     B = B + ridge * unit * np.eye(X.shape[1])
     return eigh(scatter(y != p, M_p), B)[1][:, ::-1][:, :rank]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tenfold.gathering.gather import write_blocks as write_blocks
     from tenfold.mathematics.moments import ClassMoments as ClassMoments
     from tenfold.methods import *  # noqa: F403 - the methods are listed there, and only there
+    from tenfold.methods.scaling import ModeScaler as ModeScaler
     from tenfold.selection.comparison import compare as compare
     from tenfold.selection.rank_search import RankSearchCV as RankSearchCV
 
@@ -26,6 +27,7 @@ _HOMES = {
     "ClassMoments": "tenfold.mathematics.moments",
     "ClassSpecificClassifier": "tenfold.decisions.classifier",
     "ClassSpecificVerifier": "tenfold.decisions.verifier",
+    "ModeScaler": "tenfold.methods.scaling",
     "ProbabilisticLDA": "tenfold.decisions.probabilistic",
     "RankSearchCV": "tenfold.selection.rank_search",
     "RateWarning": "tenfold.decisions.verifier",

@@ -10,7 +10,7 @@ import scipy.io
 import zarr
 from PIL import Image
 
-from tenfold import MPCA
+from tenfold import MPCA, ModeScaler
 from tenfold.datasets import load_image_folder
 
 FIT = ("-o", "model.safetensors")
@@ -426,3 +426,15 @@ def test_work_that_cannot_be_done_is_no_bad_input(tenfold, npz, monkeypatch, err
     run = tenfold("fit", npz, "--method", "mcsda", *FIT)
     assert run.code == code
     assert len(run.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ["score", "evaluate", "report"])
+def test_a_scaler_can_be_shown_but_says_nothing_of_samples(tenfold, npz, pixels, command):
+    ModeScaler().fit(pixels).save("scaler.safetensors")
+    shown = tenfold("inspect", "scaler.safetensors")
+    assert shown.code == 0
+    assert "ModeScaler()" in shown.out
+    output = ["-o", "page.html"] if command == "report" else []
+    run = tenfold(command, "scaler.safetensors", npz, *output)
+    assert run.code == 2
+    assert "holds a ModeScaler, which scales samples and says nothing of them" in run.err

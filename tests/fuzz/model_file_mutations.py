@@ -24,6 +24,7 @@ from tenfold import (
     ClassMoments,
     ClassSpecificClassifier,
     ClassSpecificVerifier,
+    ModeScaler,
     ProbabilisticLDA,
     load,
 )
@@ -197,6 +198,7 @@ def write_models(folder):
         ClassSpecificClassifier(MCSDA(ranks=2)).fit(X, y),
         ProbabilisticLDA().partial_fit(X, y),
         ProbabilisticLDA(MPCA(ranks=2), shrinkage=0.2, priors=[0.1, 0.2, 0.3, 0.4]).fit(X, y),
+        ModeScaler(keep="both").fit(X),
     ]
     paths = [folder / f"{i}.safetensors" for i in range(len(models))]
     for model, path in zip(models, paths, strict=True):

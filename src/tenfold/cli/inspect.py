@@ -14,12 +14,12 @@ def inspect(model: ModelPath) -> Outcome:
 
     Example: tenfold inspect s7.safetensors
     """
-    from tenfold.decisions.members import answer_of, known_classes
+    from tenfold.decisions.members import known_classes
     from tenfold.system.model_format import read
 
-    estimator, reading = load_model(model)
+    estimator, reading = load_model(model, scalers=True)
     header, arrays = read(model)
-    decides = answer_of(estimator) == "acceptance"
+    decides = hasattr(estimator, "threshold_")
     facts = {
         "model": model,
         "bytes": model.stat().st_size,

@@ -36,13 +36,19 @@ class StoredModel(NamedTuple):
     reading: dict[str, Any]  # how the samples that it was fitted on were read; may be empty
 
 
-def load_model(path: Path) -> StoredModel:
-    """The model of a file."""
+def load_model(path: Path, *, scalers: bool = False) -> StoredModel:
+    """The model of a file; with `scalers` also a ModeScaler, which says nothing of samples."""
     from tenfold.files.loading import load_with_reading
 
     if not path.exists():
         raise BadInput(f"{path} does not exist; expected a model that tenfold fit wrote")
-    return StoredModel(*load_with_reading(path))
+    model = StoredModel(*load_with_reading(path))
+    if type(model.estimator).__name__ == "ModeScaler" and not scalers:
+        raise BadInput(
+            f"{path} holds a ModeScaler, which scales samples and says nothing of them; name a "
+            "model that tenfold fit wrote, or use tenfold.load and transform in Python"
+        )
+    return model
 
 
 def scoring_model(path: Path) -> StoredModel:

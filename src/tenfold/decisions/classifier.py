@@ -25,10 +25,10 @@ from tenfold.decisions.distances import (
 )
 from tenfold.decisions.folds import fold_models, held_out, stratified_splits
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.alternation import Recipe, Solution
 from tenfold.mathematics.cost import Workload
 from tenfold.mathematics.criteria import Problem, in_class_spreads, out_class_spreads
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
-from tenfold.mathematics.solution import Recipe, Solution
 from tenfold.mathematics.stores import over_blocks
 from tenfold.methods.base import Described, Learner, Shape
 from tenfold.methods.class_specific import ClassSpecificProjector

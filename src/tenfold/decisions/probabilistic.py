@@ -2,49 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from math import prod
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from tenfold.decisions.gaussian_scores import LIKELIHOOD, GaussianScores
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.cost import Workload, moments_of
-from tenfold.mathematics.held_out import (
-    N_FOLDS,
-    USUAL,
-    FoldMoments,
-    chosen,
-    content_folds,
-    left_out,
-)
+from tenfold.mathematics.fold_moments import N_FOLDS, FoldMoments, content_folds, name_folds
+from tenfold.mathematics.held_out import USUAL, Choice, left_out
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.pass_statistics import codes_of
 from tenfold.mathematics.stores import Source, over_blocks
+from tenfold.mathematics.structures import IDENTITY, Space, Target, best_target, targets, whitening
 from tenfold.mathematics.subspace import projected, projected_moments, span
 from tenfold.mathematics.tuning import KEPT_MOMENTS
-from tenfold.mathematics.two_covariances import (
-    ClassLikelihood,
-    KnownClasses,
-    best_class,
-    coordinates,
-    log_posteriors,
-    of_scores,
-    preference,
-)
-from tenfold.methods.base import Described, Learner, Shape, TensorProjector
+from tenfold.mathematics.two_covariances import ClassLikelihood
+from tenfold.methods.base import Described, Shape, TensorProjector
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
+from tenfold.validation.groups import check_groups
 from tenfold.validation.parameters import memory_budget
 
-LIKELIHOOD = [field.name for field in fields(ClassLikelihood)]
 
-
-class ProbabilisticLDA(ClassifierMixin, Learner):
+class ProbabilisticLDA(GaussianScores):
     """Linear discriminant analysis that knows how little a few samples say.
 
     Samples of a class are normal about its mean, with a covariance that all classes share; class
@@ -58,11 +45,19 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
     projector : tenfold projector or None, default=None
         The subspace to work in, such as ``MPCA(ranks=0.95)``. None takes all numbers of a sample.
     shrinkage : float from 0 to 1 or "auto", default="auto"
-        Share of a multiple of the identity in the covariance of the samples. "auto" chooses it by
+        Share of `shrink_to` in the covariance of the samples. "auto" chooses it by
         the log loss on samples that are held out, and fits to these how far new samples follow
         the means of their classes, how heavy their tails are, and a temperature. All this costs
         no second reading, since the moments of folds add up. With a number the model is the
         two-covariance model to the letter.
+    shrink_to : {"identity", "kronecker", "auto"}, default="identity"
+        What the covariance is shrunk towards: a multiple of the identity, or a Kronecker product
+        with one factor per mode, which suits noise that neighbours along a mode share (genes,
+        channels, instants). "auto" takes the product where held-out samples prefer it. With a
+        projector the modes are those of the projected samples.
+    time_modes : int or tuple of ints, default=()
+        Modes along which the noise is stationary, so that its factor of the product has one
+        number per lag (a Toeplitz matrix). "auto" tries the product with and without.
     priors : array-like of shape (C,), mapping of labels to numbers or None, default=None
         The probabilities of the classes before a sample is seen; None means that all are equal.
 
@@ -89,6 +84,8 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
         What was used or chosen: the shrinkage, the variance of a factor on the class means, one
         over the degrees of freedom of Student's t (0 for a normal distribution), and what scores
         are divided by.
+    shrink_to_ : str
+        "identity", "kronecker" or "kronecker, stationary".
     sample_shape_ : tuple of K ints
         The shape of a sample.
     moments_ : ClassMoments
@@ -128,23 +125,22 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
 
-    projector_: Any
-    mean_: Array
-    directions_: Array
-    class_means_: Array
-    enrolled_: Array
-    between_: Array
-    spread_: Array
-    within_: Array
-    noise_: Array
     shrinkage_: float
-    gain_: float
-    tails_: float
-    temperature_: float
+    shrink_to_: str
 
-    def __init__(self, projector: Any = None, *, shrinkage: Any = "auto", priors: Any = None):
+    def __init__(
+        self,
+        projector: Any = None,
+        *,
+        shrinkage: Any = "auto",
+        shrink_to: str = "identity",
+        time_modes: Any = (),
+        priors: Any = None,
+    ):
         self.projector = projector
         self.shrinkage = shrinkage
+        self.shrink_to = shrink_to
+        self.time_modes = time_modes
         self.priors = priors
 
     # -- what the projector says ------------------------------------------------------------------
@@ -165,6 +161,12 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
             parameters.check_projector(self.projector, TensorProjector)
             self.projector.check_parameters()
         parameters.check_shrinkage(self.shrinkage)
+        parameters.check_option("shrink_to", self.shrink_to, ("identity", "kronecker", "auto"))
+        if self.shrink_to == "auto" and self.shrinkage != "auto":
+            raise ValueError(
+                f"shrink_to is 'auto' and shrinkage is {self.shrinkage!r}, but held-out samples "
+                "choose both or none; pass shrinkage='auto', or shrink_to='kronecker'"
+            )
 
     def workload(self, shape: Shape, classes: Array) -> Workload:
         """What the projector will ask."""
@@ -175,7 +177,7 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
 
     # -- fitting ----------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn from one batch.
 
         Parameters
@@ -187,6 +189,9 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
             Class labels.
         sample_weight : array-like of shape (n,), default=None
             Non-negative weights. A weight of 2 is the same as having the sample twice.
+        groups : array-like of shape (n,), default=None
+            Numbers or names of groups that are held out together, such as recordings, or a sample
+            and its shifted copies. None takes each sample as its own group.
 
         Returns
         -------
@@ -194,11 +199,12 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
             The fitted estimator.
         """
         described, X, labels, weight = self.first_batch(X, y, sample_weight)
+        folds = self._folds(X, groups)
         classes = check.present_labels(labels, weight)
         tables = 8 * len(classes) * self._n_folds() * prod(X.shape[1:]) ** 2
         keeps = self.statistics == "moments" or tables <= KEPT_MOMENTS
         if self.statistics == "moments" or self._tables_are_smaller(X, len(classes)):
-            moments = self.moments_of_batch(X, labels, weight, classes)
+            moments = self.moments_of_batch(X, labels, weight, classes, folds)
             kept = {"moments_": moments} if keeps else {}
             return self.keep(self.learn_moments(moments, classes, described) | kept)
         projector, Y = None, X
@@ -213,20 +219,26 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
         shape = (self._n_folds(), len(classes))
         origin, basis = span(Y[counted])
         Z = (Y - origin) if basis is None else (Y - origin) @ basis
-        codes, folds = codes_of(X, labels, classes), self._folds(X)
+        codes = codes_of(X, labels, classes)
         folded = FoldMoments.of_samples(Z, codes, folds, weight, shape, Y.shape[1])
         learned = self._learned(folded, classes, described, projector, origin, basis)
         if keeps:
-            learned["moments_"] = self.moments_of_batch(X, labels, weight, classes)
+            learned["moments_"] = self.moments_of_batch(X, labels, weight, classes, folds)
         return self.keep(learned)
 
     def moments_of_batch(
-        self, X: Any, y: Array | None, weight: Array | None, classes: Array
+        self,
+        X: Any,
+        y: Array | None,
+        weight: Array | None,
+        classes: Array,
+        folds: Array | None = None,
     ) -> ClassMoments:
         """The moments of every class in every fold; class c in fold f has number c F + f."""
         n_folds = self._n_folds()
         parameters.check_tables_fit(prod(X.shape[1:]), len(classes) * n_folds)
-        numbers = codes_of(X, y, classes) * n_folds + self._folds(X)
+        numbers = codes_of(X, y, classes) * n_folds
+        numbers += self._folds(X) if folds is None else folds
         return moments_of(X, numbers, weight, np.arange(len(classes) * n_folds))
 
     def learn_moments(
@@ -241,14 +253,17 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
             moments = projected_moments(moments, projector.projections_, projector.centre())
         folded = FoldMoments.of_tables(moments, (n_folds, n_classes))
         origin = np.zeros(folded.size)
-        usual = left_out(moments) if n_folds == 1 and self.shrinkage == "auto" else USUAL
+        if n_folds > 1 or self.shrinkage != "auto":
+            return self._learned(folded, classes, described, projector, origin, None)
+        usual = left_out(moments)
         return self._learned(folded, classes, described, projector, origin, None, usual)
 
     def fit_moments(self, moments: ClassMoments) -> Self:
         """Learn from moments that are gathered already; no samples are read.
 
         Such moments have no folds. So with ``shrinkage="auto"`` it is chosen by leaving classes
-        out, and nothing else is fitted to held-out samples; `partial_fit` does better.
+        out, ``shrink_to="auto"`` means the identity, and nothing else is fitted to held-out
+        samples; `partial_fit` does better.
 
         Parameters
         ----------
@@ -310,114 +325,6 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
         self.__dict__.update(learned, enrolled_=known.enrolled)
         return self
 
-    # -- using ------------------------------------------------------------------------------------
-
-    @property
-    def members_(self) -> list[TensorProjector]:
-        """The fitted projectors of the model: one, or none for all numbers of a sample."""
-        check_is_fitted(self, "directions_")
-        return [] if self.projector_ is None else [self.projector_]
-
-    def decision_function(self, X: Any) -> Array:
-        """Log likelihood ratio of "this class" against "someone else".
-
-        Parameters
-        ----------
-        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
-            The samples.
-
-        Returns
-        -------
-        ndarray of shape (n, C), or (n,) for two classes
-            Above 0 where the class explains the sample better than a class that nobody has
-            seen. For two classes the score of the second minus that of the first.
-        """
-        return self._of_scores(X, preference)
-
-    def predict(self, X: Any) -> Array:
-        """The most probable class of every sample.
-
-        Parameters
-        ----------
-        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
-            The samples.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Labels.
-        """
-        finish = partial(best_class, log_priors=self.log_priors(), classes=self.classes_)
-        return self._of_scores(X, finish)
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of `predict_proba`, to full precision where a class is nearly certain.
-
-        Parameters
-        ----------
-        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
-            The samples.
-
-        Returns
-        -------
-        ndarray of shape (n, C)
-            At most 0.
-        """
-        return self._of_scores(X, partial(log_posteriors, log_priors=self.log_priors()))
-
-    def predict_proba(self, X: Any) -> Array:
-        """The probability of every class, if the sample belongs to one of them.
-
-        Parameters
-        ----------
-        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
-            The samples.
-
-        Returns
-        -------
-        ndarray of shape (n, C)
-            Rows that sum to 1.
-        """
-        return np.exp(self.predict_log_proba(X))
-
-    def log_priors(self) -> Array:
-        """Logarithms of the prior probabilities of the classes."""
-        check_is_fitted(self, "directions_")
-        with np.errstate(divide="ignore"):
-            return np.log(parameters.check_priors(self.priors, self.classes_))
-
-    def likelihood(self) -> ClassLikelihood:
-        """What samples of a class, and of someone else, look like in the coordinates."""
-        return ClassLikelihood(**{k: getattr(self, f"{k}_") for k in LIKELIHOOD})
-
-    def known_classes(self) -> KnownClasses:
-        """What is known of the classes, in the coordinates."""
-        return KnownClasses(self.class_means_, self.class_count_, self.enrolled_)
-
-    def coordinates(self) -> Any:
-        """What gives the coordinates of samples in memory, and can be sent to other processes."""
-        steps = None
-        if self.projector_ is not None:
-            steps = (self.projector_.projections_, self.projector_.centre())
-        return partial(coordinates, steps=steps, mean=self.mean_, directions=self.directions_)
-
-    def _of_scores(self, X: Any, finish: Any) -> Array:
-        check_is_fitted(self, "directions_")
-        X = check.check_samples(self, X)
-        work = partial(
-            of_scores,
-            coordinates=self.coordinates(),
-            likelihood=self.likelihood(),
-            known=self.known_classes(),
-            finish=finish,
-        )
-        return over_blocks(X, work)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags
-
     # -- the steps --------------------------------------------------------------------------------
 
     def _n_folds(self) -> int:
@@ -434,8 +341,12 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
             )
         return moments if kept == n_folds else moments.merged(kept)
 
-    def _folds(self, X: Any) -> Array:
-        """The fold of each sample."""
+    def _folds(self, X: Any, groups: Any = None) -> Array:
+        """The fold of each sample: that of its group, or by its content."""
+        if groups is not None:
+            names, numbers = check_groups("groups", groups, len(X))
+            if self._n_folds() > 1:
+                return name_folds(names)[numbers]
         if self._n_folds() == 1:
             return np.zeros(len(X), dtype=np.intp)
         return np.asarray(over_blocks(X, content_folds))
@@ -463,7 +374,10 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
         parameters.check_priors(self.priors, classes)
         whole = moments.without(None)
         whole.check_scatter()
-        choice = chosen(moments) if self.shrinkage == "auto" and moments.n_folds > 1 else None
+        space = Space(described["sample_shape_"] if projector is None else projector.ranks_, basis)
+        target, choice = self._target(moments, space)
+        R = None if target == IDENTITY else whitening(whole, space, target)
+        changed = whole if R is None else moments.changed(R).without(None)
         if choice is None:
             shrinkage = usual if self.shrinkage == "auto" else float(self.shrinkage)
             if shrinkage == 0 and whole.is_singular():
@@ -471,11 +385,12 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
                     "shrinkage is 0, but samples of one class do not vary in every direction, so "
                     "their covariance cannot be inverted; pass a shrinkage above 0, or 'auto'"
                 )
-            directions, phi = whole.coordinates(shrinkage)
+            directions, phi = changed.coordinates(shrinkage)
             likelihood = ClassLikelihood.plain(phi)
         else:
             shrinkage, likelihood = choice.shrinkage, choice.likelihood
-            directions = whole.coordinates(shrinkage)[0][:, : len(likelihood.between)]
+            directions = changed.coordinates(shrinkage)[0][:, : len(likelihood.between)]
+        directions = directions if R is None else R.T @ directions
         lifted = directions if basis is None else basis @ directions
         return {
             **described,
@@ -487,5 +402,14 @@ class ProbabilisticLDA(ClassifierMixin, Learner):
             "class_means_": whole.centred @ directions,
             "enrolled_": np.zeros(len(classes)),
             "shrinkage_": float(shrinkage),
+            "shrink_to_": target.title,
             **{f"{name}_": getattr(likelihood, name) for name in LIKELIHOOD},
         }
+
+    def _target(self, moments: FoldMoments, space: Space) -> tuple[Target, Choice | None]:
+        """What the covariance is shrunk towards, and what the folds chose with it."""
+        modes = parameters.check_time_modes(self, space.shape)
+        candidates = targets(self.shrink_to, modes, space.shape)
+        if self.shrinkage != "auto" or moments.n_folds == 1:
+            return candidates[0], None
+        return best_target(moments, space, candidates)

@@ -23,11 +23,11 @@ from sklearn.model_selection import check_cv
 from tenfold.decisions.distances import OfBlock
 from tenfold.decisions.folds import fold_models, held_out, positions
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.alternation import Recipe, Solution
 from tenfold.mathematics.cost import Workload
 from tenfold.mathematics.criteria import Problem, out_class_spreads
 from tenfold.mathematics.fold_statistics import Split
 from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.solution import Recipe, Solution
 from tenfold.mathematics.stores import Source
 from tenfold.methods.base import Described, Learner, Shape
 from tenfold.methods.class_specific import ClassSpecificProjector

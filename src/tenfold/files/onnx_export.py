@@ -6,9 +6,9 @@ Its nodes are of the plainest kind, so that any runtime knows them.
 
 from __future__ import annotations
 
-import json
 import os
 from importlib.metadata import version
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,13 @@ from tenfold.decisions.classifier import ClassSpecificClassifier
 from tenfold.decisions.members import known_classes
 from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.verifier import ClassSpecificVerifier
-from tenfold.mathematics.algebra import Array
+from tenfold.files.onnx_graph import Graph
+from tenfold.mathematics.mode_scaling import Scaling
 from tenfold.methods.base import TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.methods.scaling import ModeScaler
 from tenfold.system.atomic_write import write_whole
 from tenfold.validation.parameters import check_option
-
-OPSET, IR_VERSION = 18, 8  # of 2022: new enough for all we need, old enough for most runtimes
 
 
 def to_onnx(estimator: Any, path: str | os.PathLike[str], *, precision: str = "double") -> None:
@@ -38,14 +38,16 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str], *, precision: str = "d
       that say which reach the threshold, of shape (n,);
     - of a `ClassSpecificClassifier` ``distances`` of shape (n, C) and ``label`` of shape (n,);
     - of a `ProbabilisticLDA` ``scores`` and ``probabilities`` of shape (n, C), and ``label``.
-      Scores have a column per class for two classes, too.
+      Scores have a column per class for two classes, too;
+    - of a `ModeScaler` ``scaled``, what `transform` gives;
+    - of a scikit-learn pipeline of scalers and one of the others, those of its last step.
 
     The metadata of the graph say method, classes and sample shape, as JSON.
 
     Parameters
     ----------
-    estimator : projector, ClassSpecificVerifier, ClassSpecificClassifier or ProbabilisticLDA
-        The fitted model. It is not changed.
+    estimator : projector, verifier, bank, ProbabilisticLDA, ModeScaler or pipeline of these
+        The fitted model. It is not changed. In a pipeline all steps but the last are scalers.
     path : path-like
         Where to, such as "s7.onnx"; written whole or not at all.
     precision : {"double", "single"}, default="double"
@@ -73,14 +75,38 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str], *, precision: str = "d
     """
     onnx = _onnx()
     kinds = {"double": np.float64, "single": np.float32}
-    graph = _Graph(onnx, kinds[check_option("precision", precision, list(kinds))])
-    _draw(graph, estimator)
-    model = graph.finished(type(estimator).__name__, estimator.sample_shape_, _told(estimator))
+    graph = Graph(onnx, kinds[check_option("precision", precision, list(kinds))])
+    scalers, last = _steps(estimator)
+    for scaler in scalers:
+        _scale(graph, scaler)
+    _draw(graph, last)
+    shape = (*scalers, last)[0].sample_shape_
+    model = graph.finished(type(last).__name__, shape, _told(last))
     onnx.checker.check_model(model, full_check=True)
     write_whole(path, model.SerializeToString())
 
 
-def _draw(graph: _Graph, estimator: Any) -> None:
+def _steps(estimator: Any) -> tuple[list[ModeScaler], Any]:
+    """The scalers of a pipeline and its last step; no scalers for what is no pipeline."""
+    named = getattr(estimator, "steps", [("", estimator)])
+    steps = [step for _, step in named if step is not None and step != "passthrough"]
+    for step in steps[:-1]:
+        if not isinstance(step, ModeScaler):
+            raise TypeError(
+                f"{type(step).__name__} is not part of tenfold or does not scale, so the pipeline "
+                "has no ONNX form here; expected ModeScaler before the last step; export the last "
+                "step alone, and feed it what comes before"
+            )
+        check_is_fitted(step, "mean_")
+    if not steps:
+        raise TypeError("the pipeline has no steps; pass a fitted model")
+    return steps[:-1], steps[-1]
+
+
+def _draw(graph: Graph, estimator: Any) -> None:
+    shape = getattr(estimator, "sample_shape_", None)
+    if shape is not None:  # a scaler before it may have given flat rows
+        graph.fold(shape)
     if isinstance(estimator, ClassSpecificClassifier):
         check_is_fitted(estimator, "projectors_")
         _bank(graph, estimator)
@@ -93,11 +119,15 @@ def _draw(graph: _Graph, estimator: Any) -> None:
     elif isinstance(estimator, TensorProjector):
         check_is_fitted(estimator, "projections_")
         _projector(graph, estimator)
+    elif isinstance(estimator, ModeScaler):
+        check_is_fitted(estimator, "mean_")
+        _scale(graph, estimator)
+        graph.output("scaled", graph.samples, graph.shape)
     else:
         raise TypeError(
             f"{type(estimator).__name__} has no ONNX form; expected a projector, "
-            "ClassSpecificVerifier, ClassSpecificClassifier or ProbabilisticLDA (of a search its "
-            "best_estimator_)"
+            "ClassSpecificVerifier, ClassSpecificClassifier, ProbabilisticLDA, ModeScaler or a "
+            "pipeline of these (of a search its best_estimator_)"
         )
 
 
@@ -116,7 +146,10 @@ def _onnx() -> Any:
 
 def _told(estimator: Any) -> dict[str, Any]:
     """What the metadata say, beside the shape."""
-    told = {"tenfold": version("tenfold"), "classes": known_classes(estimator).tolist()}
+    told: dict[str, Any] = {"tenfold": version("tenfold")}
+    if isinstance(estimator, ModeScaler):
+        return told
+    told["classes"] = known_classes(estimator).tolist()
     all_classes = isinstance(estimator, ClassSpecificClassifier | ProbabilisticLDA)
     for projector in [] if all_classes else estimator.members_:
         if isinstance(projector, ClassSpecificProjector):
@@ -126,10 +159,51 @@ def _told(estimator: Any) -> dict[str, Any]:
     return told
 
 
-# ── The four kinds of models ────────────────────────────────────────────────────────────────────
+# ── The kinds of models ─────────────────────────────────────────────────────────────────────────
 
 
-def _projector(graph: _Graph, projector: TensorProjector) -> None:
+def _scale(graph: Graph, scaler: ModeScaler) -> None:
+    """Replace the samples by scaled ones."""
+    graph.fold(scaler.sample_shape_)
+    scaling = scaler.scaling()
+    if scaling.per_sample:
+        graph.samples = _scaled_by_itself(graph, scaling)
+    else:
+        Y = graph.about(graph.samples, scaling.mean)
+        graph.samples = graph.node("Div", [Y, graph.numbers(scaling.total_spread)])
+    graph.shape = scaling.shape_after(scaler.sample_shape_)
+    if scaler.output == "flat":
+        graph.fold((prod(graph.shape),))
+
+
+def _scaled_by_itself(graph: Graph, scaling: Scaling) -> str:
+    X, zero, one = graph.samples, graph.numbers(0.0), graph.numbers(1.0)
+    axes = graph.constant(np.array(scaling.axes))
+    size = prod(graph.shape[axis - 1] for axis in scaling.axes)
+    mean = graph.node("ReduceMean", [X, axes], keepdims=1)
+    deviations = graph.node("Sub", [X, mean])
+    variance = graph.node("ReduceMean", [graph.node("Mul", [deviations] * 2), axes], keepdims=1)
+    rounding = size * np.finfo(graph.dtype).eps if size > 1 else np.inf
+    unsure = graph.node("Abs", [graph.node("Mul", [mean, graph.numbers(rounding)])])
+    varies = graph.node("Greater", [graph.node("Sqrt", [variance]), unsure])
+    deviations = graph.node("Where", [varies, deviations, zero])
+    variance = graph.node("Where", [varies, variance, zero])
+    typical = scaling.pseudocount * np.square(scaling.spread) / (size + scaling.pseudocount)
+    share = graph.numbers(size / (size + scaling.pseudocount))
+    square = graph.node("Add", [graph.node("Mul", [variance, share]), graph.numbers(typical)])
+    some = graph.node("Greater", [square, zero])
+    scale = graph.node("Where", [some, graph.node("Sqrt", [square]), one])
+    parts = [graph.node("Div", [deviations, scale])]
+    if scaling.keep in ("mean", "both"):
+        unit = np.where(scaling.mean_spread > 0, scaling.mean_spread, 1.0)
+        parts.append(graph.node("Div", [graph.about(mean, scaling.mean), graph.numbers(unit)]))
+    if scaling.keep in ("spread", "both"):
+        unit = np.where(scaling.spread > 0, scaling.spread, 1.0)
+        parts.append(graph.node("Log", [graph.node("Div", [scale, graph.numbers(unit)])]))
+    return parts[0] if len(parts) == 1 else graph.node("Concat", parts, axis=scaling.axes[0])
+
+
+def _projector(graph: Graph, projector: TensorProjector) -> None:
     Y = graph.projected(projector, projector.centre())
     if projector.output == "flat":
         Y = graph.node("Flatten", [Y], axis=1)
@@ -139,14 +213,14 @@ def _projector(graph: _Graph, projector: TensorProjector) -> None:
         graph.output("scores", graph.scores(projector))
 
 
-def _verifier(graph: _Graph, verifier: ClassSpecificVerifier) -> None:
+def _verifier(graph: Graph, verifier: ClassSpecificVerifier) -> None:
     scores = graph.scores(verifier.projector_)
     accepted = graph.node("GreaterOrEqual", [scores, graph.numbers(verifier.threshold_)])
     graph.output("scores", scores)
     graph.output("accepted", accepted, dtype=np.bool_)
 
 
-def _bank(graph: _Graph, bank: ClassSpecificClassifier) -> None:
+def _bank(graph: Graph, bank: ClassSpecificClassifier) -> None:
     if bank.classifier is not None:
         raise ValueError(
             f"classifier={bank.classifier!r} is not part of tenfold, so it has no ONNX form here; "
@@ -161,7 +235,7 @@ def _bank(graph: _Graph, bank: ClassSpecificClassifier) -> None:
     graph.label(bank.classes_, graph.node("ArgMin", [distances], axis=1, keepdims=0))
 
 
-def _gaussian(graph: _Graph, model: ProbabilisticLDA) -> None:
+def _gaussian(graph: Graph, model: ProbabilisticLDA) -> None:
     """The scores of `ClassLikelihood`, and what follows from them."""
     Y, inside = graph.samples, model.projector_
     if inside is not None:
@@ -176,7 +250,7 @@ def _gaussian(graph: _Graph, model: ProbabilisticLDA) -> None:
     graph.label(model.classes_, graph.node("ArgMax", [evidence], axis=1, keepdims=0))
 
 
-def _log_ratios(graph: _Graph, Z: str, model: ProbabilisticLDA) -> str:
+def _log_ratios(graph: Graph, Z: str, model: ProbabilisticLDA) -> str:
     likelihood, known = model.likelihood(), model.known_classes()
     a, v, stranger = likelihood.expected(known)
     size, gain, tails = (a**2 / v).sum(axis=1), likelihood.gain, likelihood.tails
@@ -203,104 +277,3 @@ def _log_ratios(graph: _Graph, Z: str, model: ProbabilisticLDA) -> str:
         "Mul", [graph.node("Sub", [other, own]), graph.numbers(power / likelihood.temperature)]
     )
     return graph.node("Add", [ratio, graph.numbers(constant)])
-
-
-# ── Building a graph ────────────────────────────────────────────────────────────────────────────
-
-
-class _Graph:
-    """Nodes, constants and outputs, by the names they get."""
-
-    def __init__(self, onnx: Any, dtype: type[np.floating]) -> None:
-        self.onnx, self.dtype = onnx, dtype
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-        self.outputs: list[Any] = []
-        self.samples = self.cast("X", dtype)
-
-    def node(self, kind: str, inputs: list[str], **attributes: Any) -> str:
-        """Add a node with one output; return the name of it."""
-        name = f"{kind}_{len(self.nodes)}"
-        self.nodes.append(self.onnx.helper.make_node(kind, inputs, [name], name, **attributes))
-        return name
-
-    def cast(self, source: str, dtype: Any) -> str:
-        """Add a cast, which does nothing where the dtype is the same."""
-        return self.node("Cast", [source], to=self._kind(dtype))
-
-    def constant(self, value: Any) -> str:
-        """Add an array; return its name."""
-        name = f"constant_{len(self.constants)}"
-        self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(value), name))
-        return name
-
-    def numbers(self, value: Any) -> str:
-        """Add an array in the precision of the graph."""
-        return self.constant(np.asarray(value, dtype=self.dtype))
-
-    def output(
-        self, name: str, source: str, shape: tuple[int, ...] = (), dtype: Any = np.float32
-    ) -> None:
-        """Let what a node gives leave the graph as (n, *shape)."""
-        kind = self._kind(dtype)
-        source = self.cast(source, dtype) if dtype is np.float32 else source
-        self.nodes.append(self.onnx.helper.make_node("Identity", [source], [name], name))
-        info = self.onnx.helper.make_tensor_value_info(name, kind, ["n", *shape])
-        self.outputs.append(info)
-
-    def _kind(self, dtype: Any) -> int:
-        return int(self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
-
-    def projected(self, projector: TensorProjector, centre: Array | None) -> str:
-        """Samples about a centre, projected (eq. 6), as (n, r_1, ..., r_K)."""
-        X = self.samples if centre is None else self.about(self.samples, centre)
-        if projector.flattens:
-            X = self.node("Flatten", [X], axis=1)
-        n_modes = len(projector.projections_)
-        turn = [0, *range(2, n_modes + 1), 1]  # first mode to the end; K turns are none
-        for W in projector.projections_:
-            X = self.node("Transpose", [X], perm=turn) if n_modes > 1 else X
-            X = self.node("MatMul", [X, self.numbers(W)])
-        return X
-
-    def about(self, X: str, centre: Array) -> str:
-        """Samples minus a centre."""
-        near = centre.astype(self.dtype)
-        X = self.node("Sub", [X, self.numbers(near)])
-        if (near == centre).all():
-            return X
-        # What a float32 mean lacks, so that data far from zero lose no digits.
-        return self.node("Sub", [X, self.numbers(centre - near)])
-
-    def times(self, X: str, matrix: Array) -> str:
-        """Samples times a matrix."""
-        return self.node("MatMul", [X, self.numbers(matrix)])
-
-    def label(self, classes: Array, place: str) -> None:
-        """Let the labels with these places leave the graph; of equals the first was taken."""
-        classes = classes.astype(object) if classes.dtype.kind == "U" else classes
-        label = self.node("Gather", [self.constant(classes), place])
-        self.output("label", label, dtype=classes.dtype)
-
-    def distance(self, projector: ClassSpecificProjector) -> str:
-        """Distance to the positive mean in the subspace, as (n, 1)."""
-        Y = self.node("Flatten", [self.projected(projector, projector.mean_)], axis=1)
-        squared = self.node("ReduceSumSquare", [Y, self.constant(np.array([1]))], keepdims=1)
-        return self.node("Sqrt", [squared])
-
-    def scores(self, projector: ClassSpecificProjector) -> str:
-        """Minus that distance, as (n,)."""
-        flat = self.node("Reshape", [self.distance(projector), self.constant(np.array([-1]))])
-        return self.node("Neg", [flat])
-
-    def finished(self, name: str, shape: tuple[int, ...], told: dict[str, Any]) -> Any:
-        """The model with its input and metadata."""
-        helper = self.onnx.helper
-        sample = helper.make_tensor_value_info("X", self.onnx.TensorProto.FLOAT, ["n", *shape])
-        graph = helper.make_graph(self.nodes, name, [sample], self.outputs, self.constants)
-        opset = helper.make_opsetid("", OPSET)
-        model = helper.make_model(graph, opset_imports=[opset], ir_version=IR_VERSION)
-        model.producer_name, model.producer_version = "tenfold", told["tenfold"]
-        told = {"method": name, "sample_shape": list(shape), **told}
-        helper.set_model_props(model, {key: json.dumps(value) for key, value in told.items()})
-        return model

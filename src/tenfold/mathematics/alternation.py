@@ -2,20 +2,116 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from math import ceil
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.criteria import Problem, trace, with_ridge
 from tenfold.mathematics.shared_core import solve_shared
-from tenfold.mathematics.solution import Recipe, Share, Solution, in_order, padded
-from tenfold.mathematics.solvers import orthonormalised, ratio_trace, with_fixed_signs
+from tenfold.mathematics.solvers import Solver, orthonormalised, ratio_trace, with_fixed_signs
 from tenfold.mathematics.tuning import CACHE_BYTES
+
+T = TypeVar("T")
+Share = Callable[[Callable[[Array], T], list[Array]], list[T]]  # work on some models at a time
 
 PATIENCE = 3  # the ratio trace may go round in circles once it is near the top
 NOTHING = 1e-10  # of the scatter: what may be left of it by rounding
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a problem is solved.
+
+    Parameters
+    ----------
+    solver : callable
+        One of `tenfold.mathematics.solvers`.
+    orthonormal : bool
+        Whether columns are orthonormalised after each solution.
+    init : {"ones", "identity"}
+        The projections that the first solutions see: columns of ones, as the paper has it, or
+        no projection at all.
+    direct : bool
+        Solve every mode once, as the start shows it, without waiting for the others.
+    max_iter : int
+        Rounds at most.
+    tol : float
+        A model has converged when its objective changed by at most this share of it in one
+        round, or has reached no new height in `PATIENCE` rounds. With 0 all rounds are made.
+    """
+
+    solver: Solver = ratio_trace
+    orthonormal: bool = True
+    init: str = "ones"
+    direct: bool = False
+    max_iter: int = 100
+    tol: float = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What `solve` found.
+
+    Parameters
+    ----------
+    projections : list of K ndarrays of shape (M, I_k, max r_k)
+        One projection per mode and model, for samples as they came, whatever basis they were
+        given in; columns beyond a model's rank are zero.
+    objective : ndarray of shape (M, rounds)
+        The objective after each round; a model that has converged keeps its last value.
+    n_iter : ndarray of shape (M,)
+        Rounds made for each model.
+    converged : ndarray of shape (M,)
+        Whether its subspaces converged.
+    kept, suppressed : ndarrays of shape (M,)
+        What the projections see of the scatter to keep, and of that to suppress without its ridge.
+    """
+
+    projections: list[Array]
+    objective: Array
+    n_iter: Array
+    converged: Array
+    kept: Array
+    suppressed: Array
+
+    def columns(self, model: int) -> list[Array]:
+        """The projections (I_k, r_k) of one model, without the padding."""
+        filled = [int(W[model].any(axis=0).sum()) for W in self.projections]
+        return [W[model, :, :rank] for W, rank in zip(self.projections, filled, strict=True)]
+
+    @classmethod
+    def stacked(cls, parts: list[Solution], order: Array) -> Solution:
+        """One stack of the models of several; `order` holds the number of each in that stack."""
+        widths = np.max([[W.shape[2] for W in part.projections] for part in parts], axis=0)
+        rounds = max(part.objective.shape[1] for part in parts)
+        back = np.argsort(order)
+
+        def joined(arrays: list[Array]) -> Array:
+            return np.concatenate(arrays)[back]
+
+        def lengthened(objective: Array) -> Array:
+            return np.pad(objective, ((0, 0), (0, rounds - objective.shape[1])), "edge")
+
+        return cls(
+            [
+                joined([padded(p.projections[k], width) for p in parts])
+                for k, width in enumerate(widths)
+            ],
+            joined([lengthened(part.objective) for part in parts]),
+            joined([part.n_iter for part in parts]),
+            joined([part.converged for part in parts]),
+            joined([part.kept for part in parts]),
+            joined([part.suppressed for part in parts]),
+        )
+
+
+def in_order(work: Callable[[Array], T], parts: list[Array]) -> list[T]:
+    """Work on some models after the others; `system.threads` shares them out."""
+    return [work(part) for part in parts]
 
 
 def solve(problem: Problem, recipe: Recipe, share: Share[Any] = in_order) -> Solution:
@@ -39,16 +135,18 @@ def solve(problem: Problem, recipe: Recipe, share: Share[Any] = in_order) -> Sol
     Solution
         Projections and the history of the objective.
     """
-    if recipe.solver is ratio_trace:
-        shared = solve_shared(problem, recipe.orthonormal, share)
-        if shared is not None:
-            models, solution = shared
-            others = np.setdiff1d(np.arange(len(problem)), models)
-            if not len(others):
-                return solution
-            rest = _solve_stack(problem.cut(others), recipe, share)
-            return Solution.stacked([solution, rest], np.concatenate([models, others]))
-    return _solve_stack(problem, recipe, share)
+    vectors = len(problem.shape) == 1 and recipe.solver is ratio_trace
+    shared = solve_shared(problem, recipe.orthonormal, share) if vectors else None
+    if shared is None:
+        return _solve_stack(problem, recipe, share)
+    models, W, kept, suppressed, objective = shared
+    once, yes = np.ones(len(models), dtype=int), np.ones(len(models), dtype=bool)
+    solution = Solution([W], objective[:, None], once, yes, kept, suppressed)
+    others = np.setdiff1d(np.arange(len(problem)), models)
+    if not len(others):
+        return solution
+    rest = _solve_stack(problem.cut(others), recipe, share)
+    return Solution.stacked([solution, rest], np.concatenate([models, others]))
 
 
 def _solve_stack(problem: Problem, recipe: Recipe, share: Share[Solution]) -> Solution:
@@ -122,6 +220,11 @@ def _has_converged(objective: Array, tol: float) -> Array:
     little = change <= tol * np.abs(objective[:, -1])
     stale = rounds - 1 - objective.argmax(axis=1) >= PATIENCE
     return np.asarray(little | stale)
+
+
+def padded(W: Array, width: int) -> Array:
+    """Columns of zeros added to a stack (M, I_k, r) until it has `width` of them."""
+    return W if W.shape[2] == width else np.pad(W, ((0, 0), (0, 0), (0, width - W.shape[2])))
 
 
 def subspace_distance(first: Array, second: Array) -> Array:

@@ -15,8 +15,9 @@ import numpy as np
 from scipy.linalg import eigvalsh
 
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.moments import ClassStatistics
+from tenfold.mathematics.moments import ClassStatistics, TableTerm
 from tenfold.mathematics.scatter import (
+    Factors,
     Scatter,
     Term,
     along_mode,
@@ -24,7 +25,6 @@ from tenfold.mathematics.scatter import (
     is_shared,
 )
 from tenfold.mathematics.span import Span
-from tenfold.mathematics.table_term import Factors, TableTerm
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +42,8 @@ class Problem:
     minimise : Scatter or None
         The scatter to suppress; None when only the first counts.
     unit : Scatter or None
-        The scatter whose mean eigenvalue, per sample of the minimised one, is the unit of a
-        relative ridge: that of all samples about their mean. None means the sum of both.
+        The scatter whose mean eigenvalue, times `balance`, is the unit of a relative ridge: that
+        of all samples about their mean. None means the sum of both.
     ranks : ndarray of shape (M, K)
         The rank of each mode for each model.
     ridge : ndarray of shape (M,)
@@ -51,8 +51,8 @@ class Problem:
     absolute : ndarray of shape (M,)
         Whether that is the paper's absolute lambda. Otherwise it is relative to `unit`.
     balance : ndarray of shape (M,)
-        How many samples `minimise` sums over for each one that `unit` sums over. It makes a
-        relative ridge mean the same whatever the sizes of the classes are.
+        How many samples `minimise` sums over for each one that `unit` sums over, so that a
+        relative ridge means the same whatever the sizes of the classes are.
     joined : dict
         The joined terms of stacks over the same statistics: S_I is a term of S_O too, and the
         banks of a search have the same classes.
@@ -216,8 +216,22 @@ def class_specific(
     outside = about - inside  # S_O, eq. 17
     if shrinkage > 0:
         inside = inside * (1 - shrinkage) + statistics.within() * (shrinkage * share)
+    balance = share * about_class_means(statistics)
     unit = statistics.total()
-    return Problem.of(statistics, outside, inside, unit=unit, balance=share, **settings)
+    return Problem.of(statistics, outside, inside, unit=unit, balance=balance, **settings)
+
+
+def about_class_means(statistics: ClassStatistics) -> float:
+    """By how much samples scatter more about the mean of a class than about their own mean.
+
+    About the mean of class c that is the trace of ``total + N (M_c - M)(M_c - M)^T``; on average
+    over the samples, ``total + between``. One number for all classes, so that they all have the
+    same ridge.
+    """
+    steps = (statistics.means - statistics.mean).reshape(len(statistics.means), -1)
+    between = float(statistics.counts @ np.vecdot(steps, steps))
+    total = between + float(statistics.traces.sum())
+    return 1 + between / total if total > 0 else 1.0
 
 
 def between_within(statistics: ClassStatistics, **settings: Any) -> Problem:

@@ -1,8 +1,6 @@
 """How Gaussian classes are fitted to samples that they have not seen, from moments alone.
 
-Samples are dealt to folds by their content, so that the folds do not depend on the order of the
-samples, on how a stream is cut, or on whether a sample is repeated or weighted. The moments of
-every class in every fold (count, mean, scatter) are all that is needed:
+The moments of every class in every fold (count, mean, scatter) are all that is needed:
 
 1. The coordinates of `two_covariances` are found without a fold, for several shrinkages.
 2. The held-out moments along them say how far new samples follow the means of their classes, and
@@ -14,17 +12,15 @@ every class in every fold (count, mean, scatter) are all that is needed:
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from itertools import pairwise
-from math import prod
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
 
-from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.fold_moments import N_FOLDS, HeldOutFold, Points
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.two_covariances import (
     ClassLikelihood,
@@ -33,162 +29,12 @@ from tenfold.mathematics.two_covariances import (
     log_posteriors,
 )
 
-N_FOLDS = 5
 SHRINKAGES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.45, 0.6, 0.75, 0.9)
 GAINS = (0.0, 0.03, 0.1, 0.3)
 TAILS = (0.0, 1.0, 10.0)  # one over degrees of freedom, times the number of coordinates
 MOST_TAILS = 0.1
 HOTTEST = 50.0  # held-out samples make us less sure than the model is, never surer
-_ODD = np.uint64(0x9E3779B97F4A7C15)
 USUAL = 0.3  # the shrinkage, where the folds do not say
-
-
-def content_folds(X: Array, n_folds: int = N_FOLDS) -> Array:
-    """The fold of each sample (n, ...), by what is in it: samples that are equal share a fold.
-
-    The bits of the numbers are added up as integers, with odd weights. So the fold depends neither
-    on the precision in which the numbers came nor on how they lie, and numbers far from zero are
-    told apart like others.
-    """
-    folds = np.empty(len(X), dtype=np.intp)
-    n_numbers = prod(X.shape[1:])
-    weights = np.arange(n_numbers, dtype=np.uint64) * _ODD + np.uint64(1) | np.uint64(1)
-    for rows in row_blocks(len(X), 8 * n_numbers):
-        flat = np.ascontiguousarray(X[rows], dtype=np.float64).reshape(-1, n_numbers) + 0.0
-        bits = flat.view(np.uint64)  # + 0.0, since -0.0 equals 0.0
-        bits ^= bits >> np.uint64(32)
-        mixed = (bits @ weights) * _ODD >> np.uint64(32)
-        folds[rows] = mixed * np.uint64(n_folds) >> np.uint64(32)
-    return folds
-
-
-class Points(NamedTuple):
-    """Points (m, d) of classes, with weights (m,)."""
-
-    X: Array
-    codes: Array
-    weights: Array
-
-
-@dataclass(frozen=True, eq=False)
-class FoldMoments:
-    """The moments of C classes in F folds, in r coordinates.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (F, C)
-        The sum of the sample weights.
-    means : ndarray of shape (F, C, r)
-        The mean samples.
-    within : ndarray of shape (F, r, r)
-        The scatters of the classes about these means, added up over the classes.
-    size : int
-        How many numbers a sample has.
-    points : callable
-        ``points(fold, D)`` gives `Points` with the means and scatters of the classes in a fold,
-        along the columns of D (r, d).
-    """
-
-    counts: Array
-    means: Array
-    within: Array
-    size: int
-    points: Callable[[int, Array], Points]
-
-    @classmethod
-    def of_samples(
-        cls,
-        Z: Array,
-        codes: Array,
-        folds: Array,
-        weights: Array | None,
-        shape: tuple[int, int],
-        size: int,
-    ) -> FoldMoments:
-        """From samples (n, r), the class and the fold of each; `shape` is (F, C)."""
-        n_folds, n_classes = shape
-        w = np.ones(len(Z)) if weights is None else weights
-        Z, codes, folds, w = (column[w > 0] for column in (Z, codes, folds, w))
-        cell = folds * n_classes + codes
-        counts = np.bincount(cell, weights=w, minlength=n_folds * n_classes)
-        order = np.argsort(cell, kind="stable")
-        starts = np.searchsorted(cell[order], np.arange(n_folds * n_classes + 1))
-        rows = [order[a:b] for a, b in pairwise(starts)]
-        means = np.zeros((n_folds * n_classes, Z.shape[1]))
-        for c in np.flatnonzero(counts):
-            means[c] = w[rows[c]] @ Z[rows[c]] / counts[c]
-        within = np.empty((n_folds, Z.shape[1], Z.shape[1]))
-        for f in range(n_folds):
-            own = np.flatnonzero(folds == f)
-            R = (Z[own] - means[cell[own]]) * np.sqrt(w[own])[:, None]
-            within[f] = R.T @ R
-
-        def points(f: int, D: Array) -> Points:
-            found = []
-            for c in range(n_classes):
-                own = rows[f * n_classes + c]
-                if len(own):
-                    Y, mean = Z[own] @ D, means[f * n_classes + c] @ D
-                    deviations = (Y - mean) * np.sqrt(w[own])[:, None]
-                    found.append(_points_of_class(mean, deviations, counts[f * n_classes + c], c))
-            return _joined(found, D.shape[1])
-
-        return cls(counts.reshape(shape), means.reshape(*shape, -1), within, size, points)
-
-    @classmethod
-    def of_tables(cls, moments: ClassMoments, shape: tuple[int, int]) -> FoldMoments:
-        """From class moments in which class number c F + f is class c in fold f."""
-        n_folds, n_classes = shape
-        size = moments.scatters.shape[-1]
-        counts = moments.counts.reshape(n_classes, n_folds).T
-        means = moments.means.reshape(n_classes, n_folds, size).swapaxes(0, 1)
-        scatters = moments.scatters.reshape(n_classes, n_folds, size, size)
-
-        def points(f: int, D: Array) -> Points:
-            found = []
-            for c in np.flatnonzero(counts[f]):
-                S = D.T @ scatters[c, f] @ D
-                values, vectors = np.linalg.eigh((S + S.T) / 2)
-                roots = np.sqrt(values.clip(0))[:, None] * vectors.T
-                found.append(_points_of_class(means[f, c] @ D, roots, counts[f, c], int(c)))
-            return _joined(found, D.shape[1])
-
-        return cls(counts, means, scatters.sum(axis=0), size, points)
-
-    @property
-    def n_folds(self) -> int:
-        """Number of folds."""
-        return len(self.counts)
-
-    def without(self, fold: int | None) -> PooledMoments:
-        """The moments of all samples, or of those outside of one fold."""
-        folds = [f for f in range(self.n_folds) if f != fold]
-        counts = self.counts[folds]  # (F', C)
-        n = counts.sum(axis=0)
-        share = counts / np.where(n > 0, n, 1.0)
-        means = np.einsum("fc,fcr->cr", share, self.means[folds])
-        steps = (self.means[folds] - means) * np.sqrt(counts)[..., None]
-        steps = steps.reshape(-1, means.shape[1])
-        within = self.within[folds].sum(axis=0) + steps.T @ steps
-        return PooledMoments(n, means, within, self.size)
-
-
-def _points_of_class(mean: Array, deviations: Array, count: float, code: int) -> Points:
-    """Points with the mean and the scatter ``deviations.T @ deviations`` of `count` samples."""
-    _, sizes, axes = np.linalg.svd(deviations, full_matrices=False)
-    kept = sizes > 1e-6 * max(float(sizes[:1].sum()), np.finfo(float).tiny)
-    rank = int(kept.sum())
-    if rank == 0:
-        return Points(mean[None], np.array([code]), np.array([count]))
-    steps = axes[kept] * sizes[kept][:, None] * np.sqrt(rank / count)
-    X = np.concatenate([mean + steps, mean - steps])
-    return Points(X, np.full(len(X), code), np.full(len(X), count / len(X)))
-
-
-def _joined(parts: list[Points], d: int) -> Points:
-    if not parts:
-        return Points(np.empty((0, d)), np.empty(0, dtype=np.intp), np.empty(0))
-    return Points(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def left_out(moments: ClassMoments) -> float:
@@ -230,25 +76,27 @@ class _HeldOut(NamedTuple):
     known: KnownClasses
 
 
-def chosen(moments: FoldMoments) -> Choice | None:
+def chosen(held_out: Sequence[HeldOutFold]) -> Choice | None:
     """The shrinkage and the likelihood with the least log loss on what was held out.
+
+    Each fold may be held out of moments in coordinates of its own.
 
     Where the folds do not tell choices apart, a few nats prefer a shrinkage of `USUAL`, no gain
     and moderate tails. None if no fold can be held out.
     """
-    trained = [(f, moments.without(f)) for f in range(moments.n_folds)]
+    trained = [(held, held.moments.without(held.fold)) for held in held_out]
     trained = [
-        (f, part)
-        for f, part in trained
+        (held, part)
+        for held, part in trained
         if part.degrees_of_freedom > 0
         and part.known.sum() > 1
-        and moments.counts[f][part.known].any()
+        and held.moments.counts[held.fold][part.known].any()
     ]
     if not trained:
         return None
     best: tuple[Choice, list[_HeldOut]] | None = None
     for shrinkage in SHRINKAGES:
-        likelihood, views = _seen_held_out(moments, trained, shrinkage)
+        likelihood, views = _seen_held_out(trained, shrinkage)
         tried = _tried(shrinkage, replace(likelihood, tails=_tails(1.0, likelihood)), views)
         if best is None or tried.loss < best[0].loss:
             best = tried, views
@@ -267,14 +115,14 @@ def _tails(relative: float, likelihood: ClassLikelihood) -> float:
 
 
 def _seen_held_out(
-    moments: FoldMoments, trained: list[tuple[int, PooledMoments]], shrinkage: float
+    trained: list[tuple[HeldOutFold, PooledMoments]], shrinkage: float
 ) -> tuple[ClassLikelihood, list[_HeldOut]]:
     """The likelihood that held-out moments show for a shrinkage, and the held-out points."""
-    found = [(f, part, part.coordinates(shrinkage)[0]) for f, part in trained]
+    found = [(held, part, part.coordinates(shrinkage)[0]) for held, part in trained]
     d = min(D.shape[1] for _, _, D in found)
     total, cross, of_means = np.zeros((3, d))
     n_held, n_inverse, views = 0.0, 0.0, []
-    for f, part, D in found:
+    for (moments, f), part, D in found:
         D, known = D[:, :d], part.known
         p = np.where(known, moments.counts[f], 0.0)[:, None]
         x, m = (moments.means[f] - part.mean) @ D, part.centred @ D

@@ -16,19 +16,35 @@ answered from the samples (`sample_statistics`) and by passes over a store (`pas
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.linalg import blas
 
-from tenfold.mathematics.accumulate import ClassSums, check_same_kind, check_squares, merged
+from tenfold.mathematics.accumulate import (
+    ClassSums,
+    check_same_kind,
+    check_squares,
+    merged,
+    row_blocks,
+)
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.scatter import SampleTerm, Scatter, Term
+from tenfold.mathematics.scatter import (
+    Factors,
+    SampleTerm,
+    Scatter,
+    Term,
+    contracted,
+    models_of_groups,
+    pack_projectors,
+    pack_table,
+    unpack,
+)
 from tenfold.mathematics.span import Span
-from tenfold.mathematics.table_term import TableTerm
+from tenfold.mathematics.tuning import KEPT_PRODUCTS
 
 Batch = tuple[Array, Array | None, Array | None]  # samples, labels, weights
 
@@ -159,6 +175,81 @@ class ClassStatistics(ABC):
             np.full_like(self.counts, self.count),
         )
         return SampleTerm(self.means, self.mean[None], everybody, [np.array([p])], weights)
+
+
+@dataclass(frozen=True, eq=False)
+class TableTerm:
+    """Scatters held as packed tables: a question costs O(I^2), whatever the number of samples.
+
+    Parameters
+    ----------
+    tables : tuple of G ndarrays of shape (L_1, ..., L_K)
+        One packed table per group.
+    shape : tuple of K ints
+        The shape (I_1, ..., I_K) of a sample.
+    """
+
+    tables: tuple[Array, ...]
+    shape: tuple[int, ...]
+    _halfway: dict[Any, Array] = field(default_factory=dict, init=False)  # see `_first_product`
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.tables)
+
+    @property
+    def by_group(self) -> bool:
+        """Whether there are several tables: each is read once for all models of its group."""
+        return len(self.tables) > 1
+
+    @classmethod
+    def from_matrices(cls, matrices: Array, shape: tuple[int, ...]) -> TableTerm:
+        """Pack symmetric matrices of shape (G, I, I)."""
+        return cls(tuple(pack_table(matrix, shape) for matrix in matrices), shape)
+
+    def joined(self, others: Sequence[TableTerm]) -> TableTerm:
+        """One term with the groups of this one and of others, in order."""
+        more = (table for other in others for table in other.tables)
+        return replace(self, tables=(*self.tables, *more)) if others else self
+
+    def along(self, mode: int, factors: Factors, groups: Array) -> Array:
+        """Mode-k scatters of M models, of shape (M, I_k, I_k)."""
+        packed = {q: pack_projectors(W) for q, W in enumerate(factors) if q != mode}
+        size = self.shape[mode]
+        result = np.empty((len(groups), size * (size + 1) // 2))
+        largest = max(packed, key=lambda q: self.shape[q], default=mode)
+        kept = self.tables[0].size // (self.tables[0].shape[largest] if packed else 1)
+        for group, models in models_of_groups(groups, len(self.tables)):
+            for block in row_blocks(len(models), 8 * kept):
+                chosen = models[block]
+                chunk = {q: p[chosen] for q, p in packed.items()}
+                result[chosen] = self._contracted(group, chunk, largest)
+        return unpack(result, size)
+
+    def _contracted(self, group: int, packed: dict[int, Array], first: int) -> Array:
+        """Contract a table with every packed projector, `first` first; (M, L_k) is left."""
+        table = self.tables[group]
+        if not packed:
+            return table[None]
+        if table.ndim == 2:
+            return packed[first] @ (table.T if first else table)
+        return contracted(self._first_product(group, packed[first], first), packed, first)
+
+    def _first_product(self, group: int, projectors: Array, first: int) -> Array:
+        """A table with one mode contracted, (the other modes..., M), which takes all the time.
+
+        The next mode that is asked for needs the same one if `first` did not change meanwhile,
+        which is so for one question of two or three. So the last ones are kept.
+        """
+        key = (group, first, projectors.tobytes())
+        left = self._halfway.get(key)
+        if left is None:
+            if len(self._halfway) >= KEPT_PRODUCTS:
+                self._halfway.clear()
+            left = np.moveaxis(self.tables[group], first, -1) @ projectors.T
+            self._halfway[key] = left
+        return left
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,12 +405,11 @@ class ClassMoments(ClassStatistics):
         columns = (self.classes, self.counts, self.means, self.scatters)
         starts = range(0, len(self.classes), each)
         parts = [ClassMoments(*(a[i : i + each] for a in columns)).pooled() for i in starts]
-        return ClassMoments(
-            np.arange(len(parts)),
-            np.concatenate([part.counts for part in parts]),
-            np.concatenate([part.means for part in parts]),
-            np.concatenate([part.scatters for part in parts]),
+        counts, means, scatters = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("counts", "means", "scatters")
         )
+        return ClassMoments(np.arange(len(parts)), counts, means, scatters)
 
     def pooled(self) -> ClassMoments:
         """The moments of all samples as one class, 0."""

@@ -17,9 +17,8 @@ import numpy as np
 from tenfold.mathematics.accumulate import merged
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.scatter import SampleTerm, is_identity
+from tenfold.mathematics.scatter import Factors, SampleTerm, is_identity
 from tenfold.mathematics.stores import Source
-from tenfold.mathematics.table_term import Factors
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,11 +16,10 @@ import numpy as np
 
 from tenfold.mathematics.accumulate import gather, row_blocks
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.moments import ClassStatistics
+from tenfold.mathematics.moments import ClassStatistics, TableTerm
 from tenfold.mathematics.pass_statistics import codes_of
-from tenfold.mathematics.scatter import SampleTerm, Term
+from tenfold.mathematics.scatter import SampleTerm, Term, packed_gram
 from tenfold.mathematics.span import Span
-from tenfold.mathematics.table_term import TableTerm
 
 if TYPE_CHECKING:
     from tenfold.mathematics.cost import Workload
@@ -110,19 +109,19 @@ class SampleStatistics(ClassStatistics):
 
     def _within(self) -> Term:
         term = SampleTerm(self.X, self.means, self.codes, [self._used()], self.weights)
-        return term.tabulated() if self._total_is_a_table else term
+        return tabulated(term) if self._total_is_a_table else term
 
     def _total(self) -> Term:
         if self._total_is_a_table:  # class means are fewer than samples
-            within = self.within().terms[0][1]
+            within, between = self.within().terms[0][1], tabulated(self._means_about_mean())
             assert isinstance(within, TableTerm)
-            return within.plus(self._means_about_mean().tabulated())
+            return TableTerm((within.tables[0] + between.tables[0],), self.shape)
         everybody = np.zeros_like(self.codes)
         return SampleTerm(self.X, self.mean[None], everybody, [self._used()], self.weights)
 
     def _in_class(self, p: int) -> Term:
         term = SampleTerm(self.X, self.means, self.codes, [self._used(p)], self.weights)
-        return term.tabulated() if self._classes_are_tables else term
+        return tabulated(term) if self._classes_are_tables else term
 
     @cached_property
     def _total_is_a_table(self) -> bool:
@@ -187,6 +186,13 @@ class SpanStatistics(SampleStatistics):
     @cached_property
     def _total_is_a_table(self) -> bool:
         return True  # asked once, and no larger than the samples
+
+
+def tabulated(term: SampleTerm) -> TableTerm:
+    """The scatters of a term as packed tables."""
+    shape = term.centres.shape[1:]
+    groups = range(term.n_groups)
+    return TableTerm(tuple(packed_gram(term.deviations(g), shape) for g in groups), shape)
 
 
 def _class_means(

@@ -22,8 +22,10 @@ whether they are good enough, and models for which they are not are solved witho
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
@@ -32,7 +34,6 @@ from scipy.special import ellipj, ellipk
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.scatter import SampleTerm, Scatter, along_mode
-from tenfold.mathematics.solution import Share, Solution
 from tenfold.mathematics.solvers import with_fixed_signs
 from tenfold.mathematics.span import Span
 
@@ -204,9 +205,16 @@ def _with_models(
 
 
 def solve_shared(
-    problem: Problem, orthonormal: bool, share: Share[None]
-) -> tuple[Array, Solution] | None:
-    """Solve the models that share a core: their numbers, sorted, and their solutions; or None."""
+    problem: Problem, orthonormal: bool, share: Callable[..., Any]
+) -> tuple[Array, Array, Array, Array, Array] | None:
+    """Solve the models that share a core, M of them; None where there are none.
+
+    Returns
+    -------
+    tuple of ndarrays of shape (M,), (M, I, r), (M,), (M,) and (M,)
+        Their numbers, sorted; their projections, for samples as they came; what these keep and
+        leave of the two scatters; and the objective.
+    """
     cores = shared_cores(problem)
     if not cores:
         return None
@@ -217,11 +225,8 @@ def solve_shared(
         work = partial(_solve_some, core=core, orthonormal=orthonormal, W=W, numbers=numbers)
         share(work, np.array_split(np.arange(len(core.models)), min(8, len(core.models))))
     exact = np.flatnonzero(numbers[3])
-    everybody = slice(None) if len(exact) == n_models else exact
     kept, suppressed, objective, _ = numbers[:, exact]
-    once, yes = np.ones(len(exact), dtype=int), np.ones(len(exact), dtype=bool)
-    found = Solution([W[everybody]], objective[:, None], once, yes, kept, suppressed)
-    return exact, found
+    return exact, W if len(exact) == n_models else W[exact], kept, suppressed, objective
 
 
 def _solve_some(part: Array, core: SharedCore, orthonormal: bool, W: Array, numbers: Array) -> None:

@@ -106,6 +106,11 @@ class PooledMoments:
         few = len(variances) < self.size
         return few or bool(variances[0] <= len(variances) * np.finfo(float).eps * variances[-1])
 
+    def deviations(self) -> Array:
+        """Rows (r, r) with the scatter of all samples about the means of their classes."""
+        variances, axes, _ = self._noise
+        return np.asarray(np.sqrt(variances * self.degrees_of_freedom)[:, None] * axes.T)
+
     @cached_property
     def _means_along_axes(self) -> Array:
         return np.asarray(self.centred[self.known] @ self._noise[1])

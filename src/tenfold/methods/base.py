@@ -20,11 +20,10 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.alternation import solve
+from tenfold.mathematics.alternation import Recipe, Solution, solve
 from tenfold.mathematics.cost import Workload, moments_of, statistics_of
 from tenfold.mathematics.criteria import Problem, ranks_of_shares
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
-from tenfold.mathematics.solution import Recipe, Solution
 from tenfold.mathematics.solvers import SOLVERS, STAYING_INSIDE, Solver
 from tenfold.mathematics.stores import over_blocks
 from tenfold.mathematics.subspace import projected, reconstructed
@@ -196,7 +195,7 @@ class Learner(Savable, BaseEstimator):
         fresh = replace(statistics)  # a copy: the terms of its scatters go when this is done
         problem = self.problem(fresh)
         small = isinstance(statistics, ClassMoments) or len(problem) > 1
-        solution = solve(problem, self.recipe(), threads_for(problem.shape, small))
+        solution = solve(problem, self.recipe(), threads_for(problem.shape, small, len(problem)))
         learned = self.learned(fresh, solution, np.arange(len(problem)), described)
         self.warn_unless_converged(solution)
         if self.statistics == "moments":

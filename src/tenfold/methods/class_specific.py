@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.alternation import Solution
 from tenfold.mathematics.criteria import Problem, automatic_shrinkage, class_specific
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
-from tenfold.mathematics.solution import Solution
 from tenfold.mathematics.stores import over_blocks
 from tenfold.mathematics.subspace import minus_distances
 from tenfold.methods.base import Described, TensorProjector

@@ -29,8 +29,8 @@ class CSDA(ClassSpecificProjector):
         positive class in each direction.
     ridge : float or ("absolute", float), default=1e-2
         Added to the diagonal of the in-class scatter. A float is relative to the mean eigenvalue
-        of the scatter of all samples, per positive sample, so the units of the data do
-        not matter; ``("absolute", 0.01)`` is the paper's lambda.
+        of the scatter of all samples about a class mean, per positive sample, so the units of the
+        data do not matter; ``("absolute", 0.01)`` is the paper's lambda.
     shrinkage : float or "auto", default=0.5
         Share of the pooled within-class covariance in that of the positive class, 0 for none, as
         in the paper. "auto" is the share with the least error for Gaussian samples. It is needed

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.alternation import Solution
 from tenfold.mathematics.criteria import Problem, total
 from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.solution import Solution
 from tenfold.mathematics.solvers import Solver, leading_eigenvectors
 from tenfold.methods.base import Described, TensorProjector
 

@@ -233,7 +233,7 @@ def summary(estimator: Any) -> dict[str, Any]:
     Parameters
     ----------
     estimator : estimator
-        A fitted projector, bank or verifier.
+        A fitted projector, bank, verifier or scaler.
 
     Returns
     -------
@@ -244,12 +244,12 @@ def summary(estimator: Any) -> dict[str, Any]:
     projector = getattr(estimator, "projector", estimator)
     objectives = [float(member.objective_[-1]) for member in learned]
     one = learned[0] if learned else estimator  # `classes_` of a verifier are its answers
-    counts = getattr(one, "class_count_", None)
+    classes, counts = getattr(one, "classes_", None), getattr(one, "class_count_", None)
     return {
         "method": type(estimator).__name__,
         "projector": None if projector is None else type(projector).__name__,
         "sample_shape": list(estimator.sample_shape_),
-        "n_classes": len(one.classes_),
+        "n_classes": None if classes is None else len(classes),
         "ranks": [list(member.ranks_) for member in learned],
         "n_iter": [member.n_iter_ for member in learned],
         "converged": [member.converged_ for member in learned],

@@ -174,7 +174,7 @@ def solved_together(
     for start in range(0, len(learners), per_stack):
         chunk = problems[start : start + per_stack]
         stack = Problem.stacked(chunk)
-        solution = solve(stack, recipe, threads_for(stack.shape, len(stack) > 1))
+        solution = solve(stack, recipe, threads_for(stack.shape, len(stack) > 1, len(stack)))
         starts = np.cumsum([0, *map(len, chunk)])
         for learner, first, last in zip(learners[start:], starts, starts[1:], strict=False):
             own = learner.learned(fresh, solution, np.arange(first, last), described)

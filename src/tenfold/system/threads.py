@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController  # a dependency of scikit-learn
 
-from tenfold.mathematics.solution import Share, in_order
-from tenfold.mathematics.tuning import SMALL
+from tenfold.mathematics.alternation import Share, in_order
+from tenfold.mathematics.tuning import FEW, SMALL
 
 P = TypeVar("P")
 T = TypeVar("T")
@@ -36,13 +36,15 @@ def over_threads(work: Callable[[P], T], parts: list[P]) -> list[T]:
             return list(pool.map(work, parts))
 
 
-def threads_for(shape: tuple[int, ...], of_stacks: bool) -> Share[Any]:
+def threads_for(shape: tuple[int, ...], of_stacks: bool, models: int = 1) -> Share[Any]:
     """Who uses the threads while models are solved: the models of a stack, or BLAS.
 
     LAPACK loses by threads on matrices of up to `SMALL` rows, even with nothing else to do;
-    products of whole samples gain by them.
+    products of whole samples gain by them. More models of vectors than threads keep all of these
+    busy whatever their size.
     """
-    return over_threads if of_stacks and max(shape) <= SMALL else in_order
+    small = max(shape) <= SMALL or (len(shape) == 1 and models >= FEW)
+    return over_threads if of_stacks and small else in_order
 
 
 _holders: list[Any] = []  # what restores the number of BLAS threads, and everybody who waits

@@ -206,7 +206,7 @@ def check_labels(estimator: Any, X: Array, y: Any) -> Array:
     given, y = y, column_or_1d(np.asarray(y) if hasattr(y, "dask") else y, warn=True)
     check_consistent_length(X, y)
     if isinstance(given, list | tuple) and y.dtype.kind == "U":
-        _check_kinds(np.array(given, dtype=object))  # NumPy makes text of None, NaN and numbers
+        check_kinds(np.array(given, dtype=object))  # NumPy makes text of None, NaN and numbers
     _check_label_values(y)
     return y
 
@@ -215,7 +215,7 @@ def _check_label_values(y: Array) -> None:
     if y.dtype.kind in "fM" and not np.isfinite(y).all():
         raise ValueError("Input y contains NaN or infinity; every sample needs a class label")
     if y.dtype == object:
-        _check_kinds(y)
+        check_kinds(y)
         if _kind(y[0]) == "numbers":
             raise ValueError(
                 "Unknown label type: y holds numbers as objects; expected an array of numbers or "
@@ -224,18 +224,18 @@ def _check_label_values(y: Array) -> None:
     check_classification_targets(y)
 
 
-def _check_kinds(y: Array) -> None:
-    """Labels that are objects are all text or all numbers, and none is missing."""
+def check_kinds(y: Array, name: str = "y") -> None:
+    """Labels or names that are objects are all text or all numbers, and none is missing."""
     kinds = {_kind(label) for label in y.ravel()}
     if "missing" in kinds:
         raise ValueError(
-            "Input y contains NaN or None; every sample needs a class label; drop the samples "
-            "without one, or give them a label of their own"
+            f"Input {name} contains NaN or None; every sample needs a class label; drop the "
+            "samples without one, or give them a label of their own"
         )
     if len(kinds) > 1:
         raise ValueError(
-            f"y mixes {' and '.join(sorted(kinds))}; expected labels of one kind; convert them, as "
-            "with y.astype(str)"
+            f"{name} mixes {' and '.join(sorted(kinds))}; expected labels of one kind; convert "
+            f"them, as with {name}.astype(str)"
         )
 
 

@@ -1,0 +1,56 @@
+"""The picture of the gait experiment: how often the right person comes first, probe by probe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paper.tables import published
+from tenfold.plots.drawing import COLOURS, OTHERS, OWN, tidy
+from tenfold.report.content import Figure
+from tenfold.report.figures import FigureSet
+
+PROBES = "ABCDEFG"
+Summary = tuple[str, list[tuple[str, str]], list[Figure]]
+
+
+def chosen_rates(records: list[dict[str, Any]], centre: str, rank: int = 1) -> dict[str, Any]:
+    """The record of what was chosen on the gallery, counted as the published figures are."""
+    return next(
+        r
+        for r in records
+        if r["chosen"] and r["everyone"] and r["centre"] == centre and r["rank"] == rank
+    )
+
+
+def draw_gait(ax: Any, records: list[dict[str, Any]]) -> None:
+    """Percent of sequences whose person comes first, per probe set."""
+    places = range(len(PROBES))
+    ax.plot(places, published("gait")["rank-1"], "--o", color=OTHERS, label="MPCA + LDA, published")
+    for centre, name, colour in (
+        ("plain", "ours, one sequence at a time", OWN),
+        ("recentred", "ours, recentred", COLOURS[2]),
+    ):
+        ax.plot(places, chosen_rates(records, centre)["rates"], "-o", color=colour, label=name)
+    ax.set_xticks(places, PROBES)
+    ax.set(xlabel="probe set", ylabel="person comes first, percent", ylim=(0, 105))
+    tidy(ax)
+    ax.legend(frameon=False, fontsize="small")
+
+
+def summary_of_gait(records: list[dict[str, Any]]) -> Summary:
+    """Summary, headline and picture for the page of a run."""
+    alone, moved = (chosen_rates(records, centre)["mean"] for centre in ("plain", "recentred"))
+    theirs = published("gait")["rank-1 mean"]
+    summary = (
+        f"The right person comes first for {alone:.1f} % of sequences, one sequence at a time, and "
+        f"for {moved:.1f} % when each probe set is centred about its own mean; published are "
+        f"{theirs:.1f} %."
+    )
+    headline = [(f"{alone:.1f} %", "one sequence at a time"), (f"{moved:.1f} %", "recentred")]
+    figure = FigureSet().figure(
+        lambda ax: draw_gait(ax, records),
+        (5.6, 3.6),
+        "Percent of sequences whose person comes first in seven probe sets, ours and published.",
+        "Percent of sequences whose person comes first. Dashed: published.",
+    )
+    return summary, headline, [figure]

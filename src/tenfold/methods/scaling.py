@@ -1,0 +1,376 @@
+"""Samples centred and scaled along modes: each by itself, or by what was fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from math import prod
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.mapped_store import MappedStore
+from tenfold.mathematics.mode_scaling import FibreMoments, Scaling
+from tenfold.mathematics.stores import Source, StoredSamples, over_blocks
+from tenfold.methods.base import Labels, Shape
+from tenfold.methods.saving import Savable
+from tenfold.validation import parameters
+from tenfold.validation import samples as check
+
+KEPT = {None: (), "mean": ("mean",), "spread": ("spread",), "both": ("mean", "spread")}
+
+
+class ModeScaler(TransformerMixin, Savable, BaseEstimator):
+    """Centre and scale samples along modes, each by itself or by the training samples.
+
+    A *fibre* is what a sample holds along `modes`: by default along the last one, such as the ten
+    values of one feature in a window of time. From each number the mean of its fibre is
+    subtracted, and the result is divided by the spread of the fibre. With ``per_sample=True``
+    every sample has its own means and spreads, so that slow drifts vanish and short movements
+    remain. With ``per_sample=False`` a fibre reaches through all training samples: this is
+    `sklearn.preprocessing.StandardScaler` for samples of any order.
+
+    ======================================================  ======================================
+    each feature of a window (feature, time), by itself     ``ModeScaler()``
+    each image (row, column), by itself                     ``ModeScaler(modes=(0, 1))``
+    each pixel, over the training images                    ``ModeScaler((), per_sample=False)``
+    each colour of (row, column, colour), over them all     ``ModeScaler((0, 1), per_sample=False)``
+    ======================================================  ======================================
+
+    Parameters
+    ----------
+    modes : int or tuple of ints, default=-1
+        The modes along which a fibre lies, from 0; negative numbers count from the last mode.
+        With ``per_sample=False`` it may be empty.
+    per_sample : bool, default=True
+        Whether every sample is centred and scaled by itself, or all by the training samples.
+    pseudocount : float, default=1.0
+        With ``per_sample=True``, the spread of a fibre is taken as if it held so many more
+        numbers, as far from its mean as is typical of the training samples. So a fibre that
+        hardly moves is not blown up to the size of the others, one that is constant gives zeros,
+        and the units of the data do not matter. 0 makes the spread of every fibre 1.
+    keep : {None, "mean", "spread", "both"}, default=None
+        With ``per_sample=True`` and one mode, adds to this mode a column with the mean that was
+        subtracted, in units of its spread over the training samples, a column with the logarithm
+        of what was divided by, relative to the typical spread, or both in this order.
+    sample_shape : tuple of K ints or None, default=None
+        Fold flat rows of X into tensors of this shape.
+    output : {"tensor", "flat"}, default="tensor"
+        Whether `transform` gives (n, J_1, ..., J_K) or (n, J_1 * ... * J_K).
+
+    Attributes
+    ----------
+    mean_ : ndarray with the shape of a sample, but 1 along `modes`
+        The mean of the fibres' means, over the training samples.
+    spread_ : ndarray of the same shape
+        The typical spread inside of a fibre: root of the mean variance.
+    mean_spread_ : ndarray of the same shape
+        The standard deviation of the fibres' means from sample to sample.
+    scale_ : ndarray of the same shape
+        The standard deviation over all training samples, which ``per_sample=False`` divides by;
+        1 where nothing varies.
+    n_samples_seen_ : float
+        Number of training samples, or the sum of their weights.
+    sample_shape_ : tuple of K ints
+        The shape of a sample.
+
+    Notes
+    -----
+    A fibre of m numbers with standard deviation s is divided by
+    ``sqrt((m s^2 + c t^2) / (m + c))``, where c is `pseudocount` and t the typical spread in
+    `spread_` at this place of the sample. Standard deviations are those of all numbers (ddof 0).
+
+    All sums are in float64, and float32 samples give float32. A Dask array gives a lazy one, and a
+    store (a memory map, a Zarr array, an HDF5 dataset, windows of a series) gives a store whose
+    samples are scaled as they are read: neither needs a scaled copy of the data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold import ModeScaler
+    >>> windows = np.array([[[1.0, 2.0, 3.0], [50.0, 50.0, 50.0]], [[11.0, 13.0, 15.0], [1, 2, 3]]])
+    >>> ModeScaler(pseudocount=0).fit_transform(windows).round(2)
+    array([[[-1.22,  0.  ,  1.22],
+            [ 0.  ,  0.  ,  0.  ]],
+    <BLANKLINE>
+           [[-1.22,  0.  ,  1.22],
+            [-1.22,  0.  ,  1.22]]])
+
+    Each pixel over the training images, where `StandardScaler` asks for two dimensions:
+
+    >>> from sklearn.datasets import load_digits
+    >>> images = load_digits().images
+    >>> scaled = ModeScaler((), per_sample=False).fit_transform(images)
+    >>> scaled.shape, float(np.abs(scaled.mean(axis=0)).max()) < 1e-12
+    ((1797, 8, 8), True)
+    """
+
+    needs_labels = False
+
+    sample_shape_: Shape
+    n_features_in_: int
+    feature_names_in_: Labels
+    mean_: Array
+    spread_: Array
+    mean_spread_: Array
+    n_samples_seen_: float
+
+    def __init__(
+        self,
+        modes: Any = -1,
+        *,
+        per_sample: bool = True,
+        pseudocount: float = 1.0,
+        keep: Any = None,
+        sample_shape: Any = None,
+        output: str = "tensor",
+    ):
+        self.modes = modes
+        self.per_sample = per_sample
+        self.pseudocount = pseudocount
+        self.keep = keep
+        self.sample_shape = sample_shape
+        self.output = output
+
+    # -- fitting ---------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the means and spreads of the training samples, in one pass.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples; with `sample_shape` also flat rows of shape (n, I).
+        y : None
+            Not looked at.
+        sample_weight : array-like of shape (n,), default=None
+            Non-negative weights. A weight of 2 is the same as having the sample twice.
+
+        Returns
+        -------
+        self
+            The fitted scaler.
+        """
+        self.check_parameters()
+        described, X, _, weight = check.check_first_batch(self, X, None, sample_weight)
+        return self._learn(described, self._moments(X, weight))
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Add a batch to what was learned: any cut of the data gives the scaler of one `fit`.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples of this batch.
+        y : None
+            Not looked at.
+        sample_weight : array-like of shape (n,), default=None
+            Non-negative weights.
+
+        Returns
+        -------
+        self
+            The updated scaler.
+        """
+        if not hasattr(self, "mean_"):
+            return self.fit(X, y, sample_weight)
+        self.check_parameters()
+        X, _, weight = check.check_batch(self, X, None, sample_weight)
+        n = self.n_samples_seen_
+        so_far = FibreMoments(n, self.mean_, n * self.mean_spread_**2, n * self.spread_**2)
+        return self._learn(check.description_of(self), so_far + self._moments(X, weight))
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that no data could make right."""
+        modes = self._asked_modes()
+        parameters.check_flag("per_sample", self.per_sample)
+        parameters.check_number("pseudocount", self.pseudocount, 0)
+        parameters.check_option("output", self.output, ["tensor", "flat"])
+        if self.keep is not None:
+            parameters.check_option("keep", self.keep, [word for word in KEPT if word])
+        if self.per_sample and not modes:
+            raise ValueError(
+                "modes is empty, so every number would be its own mean; name at least one mode, "
+                "or pass per_sample=False for the mean and spread of each number over the samples"
+            )
+        if self.keep is not None and not (self.per_sample and len(modes) == 1):
+            raise ValueError(
+                f"keep={self.keep!r} adds what was taken from each sample to the mode it was taken "
+                f"along, but modes is {self.modes!r} and per_sample is {self.per_sample}; pass one "
+                "mode and per_sample=True, or keep=None"
+            )
+
+    def _asked_modes(self) -> tuple[int, ...]:
+        modes = self.modes.tolist() if isinstance(self.modes, np.ndarray) else self.modes
+        modes = (modes,) if isinstance(modes, Integral) else modes
+        is_sequence = isinstance(modes, Sequence) and not isinstance(modes, str)
+        if not is_sequence or not all(
+            isinstance(mode, Integral) and not isinstance(mode, bool) for mode in modes
+        ):
+            raise ValueError(
+                f"modes is {self.modes!r}; expected the number of a mode, from 0, or a tuple of "
+                "such numbers"
+            )
+        return tuple(int(mode) for mode in modes)
+
+    def _axes(self, shape: Shape) -> tuple[int, ...]:
+        """The modes as axes of a batch of samples of this shape."""
+        order, modes = len(shape), self._asked_modes()
+        strange = [mode for mode in modes if not -order <= mode < order]
+        if strange:
+            raise ValueError(
+                f"modes is {self.modes!r}, but samples of shape {shape} have no mode {strange[0]}; "
+                f"their modes are 0 to {order - 1}, or -{order} to -1 counted from the last"
+            )
+        axes = tuple(sorted(mode % order + 1 for mode in modes))
+        if len(set(axes)) < len(axes):
+            raise ValueError(
+                f"modes is {self.modes!r}, which names a mode twice for samples of shape {shape}; "
+                "name each once"
+            )
+        return axes
+
+    def _moments(self, X: Any, weight: Array | None) -> FibreMoments:
+        axes = self._axes(tuple(X.shape[1:]))
+        if isinstance(X, Source):
+            return X.total(partial(_moments_of_block, axes=axes), None, weight)
+        return FibreMoments.of(X, weight, axes)
+
+    def _learn(self, described: dict[str, Any], moments: FibreMoments) -> Self:
+        spread, mean_spread = moments.spreads()
+        for name in self.learned_attributes():
+            delattr(self, name)
+        self.__dict__.update(
+            described,
+            mean_=moments.mean,
+            spread_=spread,
+            mean_spread_=mean_spread,
+            n_samples_seen_=moments.weight,
+        )
+        return self
+
+    # -- using -----------------------------------------------------------------------------------
+
+    @property
+    def members_(self) -> list[Any]:
+        """The projectors inside: none."""
+        check_is_fitted(self, "mean_")
+        return []
+
+    @property
+    def scale_(self) -> Array:
+        """The standard deviation over all training samples; 1 where nothing varies."""
+        return self.scaling().total_spread
+
+    def scaling(self) -> Scaling:
+        """What is done to samples, as a function of arrays."""
+        check_is_fitted(self, "mean_")
+        return Scaling(
+            self._axes(self.sample_shape_),
+            self.mean_,
+            self.spread_,
+            self.mean_spread_,
+            bool(self.per_sample),
+            float(self.pseudocount),
+            self.keep,
+        )
+
+    def transform(self, X: Any) -> Any:
+        """Centre and scale samples.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        array, store or Dask array of shape (n, J_1, ..., J_K), or flat with output="flat"
+            The scaled samples. J_k is I_k, and with `keep` 1 or 2 more for the mode of the fibres.
+        """
+        scaling = self.scaling()
+        container = _get_output_config("transform", self)["dense"]
+        tables = container != "default"
+        if tables and self.output == "tensor" and len(self.sample_shape_) > 1:
+            raise ValueError(
+                f"set_output asks for {container}, whose rows are flat, but output is 'tensor'; "
+                "use output='flat', or set_output(transform='default')"
+            )
+        work = partial(scaling, flat=self.output == "flat")
+        X = check.check_samples(self, X)
+        if isinstance(X, StoredSamples) and not tables:
+            return MappedStore(X, work)
+        return over_blocks(X, work)
+
+    def inverse_transform(self, X: Any) -> Array:
+        """The samples that `transform` scaled.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, J_1, ..., J_K) or (n, J_1 * ... * J_K)
+            Scaled samples.
+
+        Returns
+        -------
+        array of shape (n, I_1, ..., I_K), or flat rows when flat rows were fitted
+            The samples. Those that were scaled by themselves need ``keep="both"``.
+        """
+        scaling = self.scaling()
+        if self.per_sample and self.keep != "both":
+            raise ValueError(
+                "what was taken from each sample is not there any more, so samples cannot be "
+                "scaled back; fit with keep='both', or with per_sample=False"
+            )
+        shape = scaling.shape_after(self.sample_shape_)
+        Y = check.check_projected(X, shape)
+        folded = self.sample_shape is not None and self.output == "flat"
+        own = (prod(self.sample_shape_),) if folded else self.sample_shape_
+        return over_blocks(Y, partial(_unscaled, scaling=scaling, scaled_shape=shape, shape=own))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the scaled numbers, in the order of flat rows.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            The names of the numbers of a sample; None takes those of `fit`, or x0, x1, ...
+
+        Returns
+        -------
+        ndarray of str objects
+            The same names, with "mean0", "spread0", ... for what is kept of each fibre.
+        """
+        check_is_fitted(self, "mean_")
+        names = np.asarray(_check_feature_names_in(self, input_features), dtype=object)
+        names = names.reshape(self.sample_shape_)
+        kept = [
+            np.array([f"{word}{i}" for i in range(self.mean_.size)], dtype=object)
+            for word in KEPT[self.keep]
+        ]
+        columns = [names, *(column.reshape(self.mean_.shape) for column in kept)]
+        if kept:
+            (axis,) = self._axes(self.sample_shape_)
+            names = np.concatenate(columns, axis=axis - 1)
+        return np.asarray(names.ravel())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _moments_of_block(
+    X: Array, y: Array | None, weight: Array | None, axes: tuple[int, ...]
+) -> FibreMoments:
+    return FibreMoments.of(X, weight, axes)
+
+
+def _unscaled(X: Array, scaling: Scaling, scaled_shape: Shape, shape: Shape) -> Array:
+    samples = scaling.undo(X.reshape(len(X), *scaled_shape))
+    return samples.reshape(len(X), *shape)

@@ -1,0 +1,366 @@
+"""Laws of ModeScaler: samples centred and scaled along modes, by themselves or by the training."""
+
+from collections import Counter
+from itertools import pairwise
+
+import dask.array as da
+import joblib
+import numpy as np
+import onnxruntime
+import pandas as pd
+import pytest
+import zarr
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import zscore
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+import tenfold
+from tenfold import MPCA, ModeScaler, ProbabilisticLDA
+from tenfold.datasets import SegmentedWindows
+from tenfold.files.onnx_export import to_onnx
+from tenfold.mathematics.mapped_store import MappedStore
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(40, 3, 5)) * rng.lognormal(size=(40, 3, 1)) + np.array([[0], [5], [-100]])
+Y = np.arange(40) % 2
+SCALERS = [
+    ModeScaler(),
+    ModeScaler(0, pseudocount=0.3, keep="mean"),
+    ModeScaler(keep="spread"),
+    ModeScaler(keep="both", output="flat"),
+    ModeScaler((0, 1), pseudocount=0),
+    ModeScaler(per_sample=False),
+    ModeScaler((), per_sample=False),
+    ModeScaler((0, -1), per_sample=False, output="flat"),
+]
+each_scaler = pytest.mark.parametrize("scaler", SCALERS, ids=lambda s: " ".join(str(s).split()))
+
+
+def assert_same_scaler(one, other, tolerance=1e-13):
+    for name in ("mean_", "spread_", "mean_spread_", "scale_"):
+        a, b = getattr(one, name), getattr(other, name)
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance, err_msg=name)
+
+
+# ── What is computed ────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("modes", [0, 1, -1])
+def test_without_a_pseudocount_it_is_the_z_score_of_every_fibre(modes):
+    came = ModeScaler(modes, pseudocount=0).fit_transform(X)
+    np.testing.assert_allclose(came, zscore(X, axis=modes % 2 + 1), rtol=1e-11, atol=1e-11)
+
+
+def test_whole_samples_by_themselves():
+    flat = zscore(X.reshape(40, -1), axis=1).reshape(X.shape)
+    came = ModeScaler((0, 1), pseudocount=0).fit_transform(X)
+    np.testing.assert_allclose(came, flat, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_pixel_over_the_training_samples_is_the_scaler_of_scikit_learn(weighted):
+    weight = rng.integers(0, 3, size=40) if weighted else None
+    theirs = StandardScaler().fit(X.reshape(40, -1), sample_weight=weight)
+    ours = ModeScaler((), per_sample=False).fit(X, sample_weight=weight)
+    np.testing.assert_allclose(ours.mean_.ravel(), theirs.mean_, rtol=1e-12)
+    np.testing.assert_allclose(ours.scale_.ravel(), theirs.scale_, rtol=1e-12)
+    expected = theirs.transform(X.reshape(40, -1)).reshape(X.shape)
+    np.testing.assert_allclose(ours.transform(X), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_every_channel_over_the_training_samples():
+    channels = StandardScaler().fit(X.transpose(0, 2, 1).reshape(-1, 3))
+    ours = ModeScaler(1, per_sample=False).fit(X)
+    np.testing.assert_allclose(ours.mean_.ravel(), channels.mean_, rtol=1e-12)
+    np.testing.assert_allclose(ours.scale_.ravel(), channels.scale_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("pseudocount", [0.5, 1, 20])
+def test_the_pseudocount_stands_for_more_numbers_with_the_typical_spread(pseudocount):
+    """Written number by number, as the docstring says it."""
+    scaler = ModeScaler(pseudocount=pseudocount, keep="both").fit(X)
+    typical = np.sqrt(np.mean([[np.var(fibre) for fibre in sample] for sample in X], axis=0))
+    means = np.array([[np.mean(fibre) for fibre in sample] for sample in X])
+    for sample, scaled in zip(X, scaler.transform(X), strict=True):
+        for i, fibre in enumerate(sample):
+            square = (5 * np.var(fibre) + pseudocount * typical[i] ** 2) / (5 + pseudocount)
+            expected = [
+                *((fibre - fibre.mean()) / np.sqrt(square)),
+                (fibre.mean() - means[:, i].mean()) / means[:, i].std(),
+                np.log(np.sqrt(square) / typical[i]),
+            ]
+            np.testing.assert_allclose(scaled[i], expected, rtol=1e-10, atol=1e-12)
+
+
+@each_scaler
+def test_units_do_not_matter(scaler):
+    """Each feature in a unit of its own gives the same numbers, if it is scaled by itself."""
+    units = np.array([[1e-6], [3.0], [1e7]]) if scaler.modes in (-1, ()) else np.array([[1e5]])
+    units = units if scaler.modes != () else units * np.arange(1, 6)
+    one, other = scaler.fit_transform(X), scaler.fit_transform(X * units)
+    np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6, -1e9])
+def test_an_offset_is_taken_away_and_costs_no_more_than_its_digits(offset):
+    one = ModeScaler().fit_transform(X)
+    np.testing.assert_allclose(
+        ModeScaler().fit_transform(X + offset), one, atol=1e-13 * abs(offset) + 1e-12
+    )
+
+
+@each_scaler
+def test_the_way_back(scaler):
+    scaled = scaler.fit_transform(X)
+    if scaler.per_sample and scaler.keep != "both":
+        with pytest.raises(ValueError, match=r"not there any more.*keep='both'.*per_sample=False"):
+            scaler.inverse_transform(scaled)
+    else:
+        np.testing.assert_allclose(scaler.inverse_transform(scaled), X, rtol=1e-12, atol=1e-11)
+        with pytest.raises(ValueError, match="pass what transform returned"):
+            scaler.inverse_transform(np.ones((2, 7)))
+
+
+# ── However the samples come ────────────────────────────────────────────────────────────────────
+
+
+@given(st.lists(st.integers(0, 40), max_size=5), st.booleans())
+def test_the_scaler_does_not_depend_on_how_the_stream_is_cut(cuts, weighted):
+    weight = np.arange(40) % 3 + 0.5 if weighted else np.ones(40)
+    far = X + 1e4
+    whole, grown = ModeScaler().fit(far, sample_weight=weight), ModeScaler()
+    edges = [0, *sorted(cuts), 40]
+    for start, stop in pairwise(edges):
+        if stop > start:
+            grown.partial_fit(far[start:stop], sample_weight=weight[start:stop])
+    assert grown.n_samples_seen_ == pytest.approx(weight.sum())
+    assert_same_scaler(grown, whole, 1e-9)
+
+
+def test_a_weight_counts_samples():
+    weight = np.arange(40) % 3
+    repeated = np.repeat(X, weight, axis=0)
+    assert_same_scaler(ModeScaler().fit(X, sample_weight=weight), ModeScaler().fit(repeated))
+
+
+@each_scaler
+def test_dask_arrays_give_the_same_and_stay_lazy(scaler):
+    lazy = da.from_array(X, chunks=(7, 2, 5))
+    expected = scaler.fit_transform(X)
+    scaled = scaler.fit(lazy).transform(lazy)
+    assert isinstance(scaled, da.Array)
+    assert scaled.shape == expected.shape
+    np.testing.assert_allclose(scaled.compute(), expected, rtol=1e-9, atol=1e-11)
+    refused = lazy.map_blocks(lambda block: 1 / 0, dtype=float, meta=np.empty((0, 0, 0)))
+    assert scaler.transform(refused).shape == expected.shape  # nothing is computed yet
+
+
+@each_scaler
+def test_stores_give_stores_that_scale_as_they_are_read(scaler, tmp_path):
+    stored = zarr.create_array(tmp_path / "x.zarr", data=X, chunks=(7, 3, 5))
+    mapped = np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=float, shape=X.shape)
+    mapped[:] = X
+    expected = scaler.fit(X).transform(X)
+    for store in (stored, mapped):
+        scaled = scaler.fit(store).transform(store)
+        assert isinstance(scaled, MappedStore)
+        assert (scaled.shape, scaled.dtype, len(scaled)) == (expected.shape, expected.dtype, 40)
+        rows = (slice(3, 9), slice(0, 0), [5, 1], np.arange(40) > 30, 4, (slice(2), 1), (..., 0))
+        for key in rows:
+            np.testing.assert_allclose(scaled[key], expected[key], rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(np.asarray(scaled), expected, rtol=1e-9, atol=1e-11)
+
+
+def test_a_pipeline_over_windows_makes_no_scaled_copy(monkeypatch):
+    """The model asks for blocks; never for all windows at once."""
+    rows = np.cumsum(rng.normal(size=(300, 4)), axis=0)
+    windows = SegmentedWindows(rows, [(0, 200), (200, 300)], window=6)
+    labels = np.where(rows[windows.last_rows, 0] > rows[windows.last_rows - 3, 0], "up", "down")
+    expected = make_pipeline(ModeScaler(), ProbabilisticLDA()).fit(np.asarray(windows), labels)
+    monkeypatch.setattr("tenfold.mathematics.stores.BLOCK_BYTES", 10_000)
+    longest = []
+    read = MappedStore.__getitem__
+
+    def noted(store, key):
+        block = read(store, key)
+        longest.append(len(block))
+        return block
+
+    monkeypatch.setattr(MappedStore, "__getitem__", noted)
+    model = make_pipeline(ModeScaler(), ProbabilisticLDA()).fit(windows, labels)
+    assert longest
+    assert max(longest) < 100
+    assert (model.predict(windows) == expected.predict(np.asarray(windows))).mean() > 0.99
+    assert model.score(windows, labels) > 0.9
+
+
+def test_float32_samples_give_float32_with_sums_in_float64():
+    far = (X + 1e4).astype(np.float32)
+    scaler = ModeScaler(keep="both").fit(far)
+    assert scaler.mean_.dtype == np.float64
+    came = scaler.transform(far)
+    assert came.dtype == np.float32
+    exact = ModeScaler(keep="both").fit_transform(far.astype(float))
+    np.testing.assert_allclose(came, exact, rtol=1e-6, atol=1e-6)
+    assert ModeScaler().fit_transform(far.astype(int)).dtype == np.float64
+
+
+# ── Degenerate samples ──────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("value", [0.1, 1e6 / 3, -1e-5, 0.0])
+@pytest.mark.parametrize("pseudocount", [0, 1])
+def test_constant_fibres_give_zeros_and_no_noise_of_rounding(value, pseudocount):
+    odd = X.copy()
+    odd[3, 1] = value  # in one sample
+    odd[:, 2] = value  # in all of them
+    scaler = ModeScaler(pseudocount=pseudocount, keep="both").fit(odd)
+    came = scaler.transform(odd)
+    assert np.isfinite(came).all()
+    assert (came[3, 1, :5] == 0).all()
+    assert (came[:, 2, :5] == 0).all()
+    assert np.abs(came[:, 2]).max() <= 1e-15 * abs(value)
+    odd[0, 2] = [1, 2, 3, 4, 5]  # varied after all, and is not divided by nothing
+    np.testing.assert_allclose(
+        scaler.transform(odd)[0, 2, :5],
+        zscore(np.arange(5)) * np.sqrt((5 + pseudocount) / 5),
+        rtol=1e-12,
+    )
+
+
+@each_scaler
+def test_one_sample_is_enough(scaler):
+    came = scaler.fit_transform(X[:1])
+    assert np.isfinite(came).all()
+    if scaler.modes == ():
+        assert (came == 0).all()
+
+
+def test_a_mode_of_one_entry_gives_zeros():
+    scaled = ModeScaler(keep="mean").fit_transform(X[:, :, :1])
+    assert scaled.shape == (40, 3, 2)
+    assert (scaled[..., 0] == 0).all()
+    np.testing.assert_allclose(scaled[..., 1], zscore(X[:, :, 0], axis=0), atol=1e-10)
+
+
+BAD_PARAMETERS = [
+    ({"modes": 2}, r"modes is 2, but samples of shape \(3, 5\) have no mode 2; their modes are 0"),
+    ({"modes": (0, -3)}, r"have no mode -3.*-2 to -1 counted from the last"),
+    ({"modes": (1, -1)}, r"modes is \(1, -1\), which names a mode twice"),
+    ({"modes": "time"}, r"modes is 'time'; expected the number of a mode"),
+    ({"modes": 1.0}, r"modes is 1.0; expected the number of a mode"),
+    ({"modes": True}, r"modes is True; expected the number of a mode"),
+    ({"modes": ()}, r"modes is empty, so every number would be its own mean.*per_sample=False"),
+    ({"per_sample": "no"}, r"per_sample is 'no'; expected True or False"),
+    ({"pseudocount": -1}, r"pseudocount is -1; expected a number of 0 or more"),
+    ({"keep": "means"}, r"keep is 'means'; expected one of 'mean', 'spread', 'both'"),
+    ({"keep": "mean", "modes": (0, 1)}, r"keep='mean' adds.*pass one mode and per_sample=True"),
+    ({"keep": "mean", "per_sample": False}, r"keep='mean' adds.*per_sample is False"),
+    ({"output": "table"}, r"output is 'table'; expected one of 'tensor', 'flat'"),
+    ({"sample_shape": (3, 4)}, r"sample_shape is \(3, 4\)"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "message"), BAD_PARAMETERS)
+def test_parameters_that_fit_no_sample_are_refused(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        ModeScaler(**parameters).fit(X)
+
+
+BAD_SAMPLES = [
+    (X[:0], "pass at least one sample"),
+    (np.where(np.arange(5) == 2, np.nan, X), "contains NaN"),
+    (X[0, 0], "Expected 2D array"),
+    (1e160 * X, "too large for float64.*divide the samples by a large number"),
+]
+
+
+@pytest.mark.parametrize(("samples", "message"), BAD_SAMPLES)
+@pytest.mark.parametrize("scaler", [ModeScaler(), ModeScaler((), per_sample=False)])
+def test_samples_that_cannot_be_scaled_are_refused(samples, message, scaler):
+    with pytest.raises(ValueError, match=message):
+        scaler.fit(samples)
+
+
+def test_a_failed_fit_changes_nothing_and_shapes_must_agree():
+    scaler = ModeScaler().fit(X)
+    before = joblib.hash(vars(scaler))
+    for wrong in (X[:, :, :4], X.transpose(0, 2, 1), X * np.nan):
+        for method in (scaler.transform, scaler.partial_fit):
+            with pytest.raises(ValueError, match=r"fitted on \(3, 5\)|contains NaN"):
+                method(wrong)
+    assert joblib.hash(vars(scaler)) == before
+    with pytest.raises(ValueError, match=r"pass X\[None\]"):
+        scaler.transform(X[0])
+    with pytest.raises(NotFittedError):
+        ModeScaler().transform(X)
+
+
+# ── An estimator like every other ───────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("scaler", SCALERS[:1] + SCALERS[3:4] + SCALERS[6:7], ids=str)
+def test_the_common_checks_pass_and_there_are_many_of_them(scaler):
+    results = check_estimator(scaler, on_skip=None, on_fail=None)
+    status = Counter(result["status"] for result in results)
+    assert not [(r["check_name"], r["exception"]) for r in results if r["status"] == "failed"]
+    assert status["passed"] >= 40
+    skipped = {r["check_name"] for r in results if r["status"] == "skipped"}
+    assert skipped <= {"check_array_api_input"}
+
+
+def test_data_frames_come_out_with_the_names_that_came_in():
+    frame = pd.DataFrame(X.reshape(40, -1), columns=[f"{f}{t}" for f in "abc" for t in range(5)])
+    scaler = ModeScaler(keep="both", sample_shape=(3, 5), output="flat")
+    table = scaler.set_output(transform="pandas").fit_transform(frame)
+    names = [*(f"a{t}" for t in range(5)), "mean0", "spread0", "b0"]
+    assert table.columns.tolist()[:8] == names
+    expected = ModeScaler(keep="both").fit_transform(X).reshape(40, -1)
+    np.testing.assert_allclose(table.to_numpy(), expected, rtol=1e-12)
+    with pytest.raises(ValueError, match=r"set_output asks for pandas.*use output='flat'"):
+        ModeScaler().set_output(transform="pandas").fit_transform(X)
+    plain = ModeScaler().fit(X)
+    assert plain.get_feature_names_out().tolist() == [f"x{i}" for i in range(15)]
+
+
+@each_scaler
+def test_a_model_file_holds_all_of_it(scaler, tmp_path):
+    scaler.fit(X[:30]).save(tmp_path / "scaler.safetensors")
+    loaded = tenfold.load(tmp_path / "scaler.safetensors")
+    assert repr(loaded) == repr(scaler)
+    np.testing.assert_array_equal(loaded.transform(X), scaler.transform(X))
+    assert_same_scaler(loaded.partial_fit(X[30:]), ModeScaler(**scaler.get_params()).fit(X), 1e-11)
+
+
+@each_scaler
+@pytest.mark.parametrize("precision", ["double", "single"])
+def test_the_onnx_graph_gives_what_numpy_gives(scaler, precision, tmp_path):
+    batch, path = X.astype(np.float32), tmp_path / "scaler.onnx"
+    batch[4, 1] = 0.1
+    batch[:, 2] = 1 / 3
+    to_onnx(scaler.fit(batch), path, precision=precision)
+    (came,) = onnxruntime.InferenceSession(path).run(None, {"X": batch})
+    expected = scaler.transform(batch)
+    assert came.shape == expected.shape
+    tolerance = 1e-6 if precision == "double" else 1e-4
+    np.testing.assert_allclose(came, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("scaler", [SCALERS[0], SCALERS[3]], ids=str)
+def test_a_pipeline_of_scalers_and_a_model_has_an_onnx_form(scaler, tmp_path):
+    path, batch = tmp_path / "model.onnx", X.astype(np.float32)
+    after = scaler.fit(batch).scaling().shape_after((3, 5))
+    model = ProbabilisticLDA(MPCA((2, 2), sample_shape=after))
+    pipeline = make_pipeline(ModeScaler((), per_sample=False), scaler, model).fit(batch, Y)
+    to_onnx(pipeline, path)
+    session = onnxruntime.InferenceSession(path)
+    assert session.get_inputs()[0].shape[1:] == [3, 5]
+    _, probabilities, _ = session.run(None, {"X": batch})
+    np.testing.assert_allclose(probabilities, pipeline.predict_proba(batch), atol=1e-5)
+    foreign = make_pipeline(StandardScaler(), ModeScaler()).fit(batch.reshape(40, -1))
+    with pytest.raises(TypeError, match=r"StandardScaler.*expected ModeScaler before"):
+        to_onnx(foreign, path)
