@@ -80,10 +80,11 @@ demo: $(VENV)/stamps/core ## one subspace per digit, in seconds
 	@$(BIN)/python -m tenfold.demo
 
 # ── Check ───────────────────────────────────────────────────────────────────────────────────────
-test: $(VENV)/stamps/test ## the tests and doctests; ARGS="-k moments" narrows them
+test: $(VENV)/stamps/test ## the tests and doctests, about five minutes; ARGS="-k moments" narrows them
+	@echo "About five minutes on two cores"
 	$(PYTEST) $(ORDINARY) $(ARGS)
 
-test-realdata: $(VENV)/stamps/test ## the checks on ORL, PIE and FI-2010
+test-realdata: $(VENV)/stamps/test ## the checks on ORL, PIE and FI-2010, minutes
 	$(PYTEST) -m "realdata and not slow and not browser and not big" $(ARGS)
 
 test-slow: $(VENV)/stamps/test ## the tests that take more than ten seconds each

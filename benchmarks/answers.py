@@ -8,7 +8,7 @@
 Training samples are drawn at random, so many of each class; all others are test samples. Gait is
 trained on the gallery and tested on probe A. Nothing is chosen on test samples.
 
-accuracy    share of test samples that are named rightly, in percent
+accuracy    share of test samples that are classified correctly, in percent
 mAP         mean over the classes of the average precision of the score of that class, in percent
 calibration expected calibration error of the probabilities, ten bins, for those who give some
 seconds     to fit, one BLAS thread

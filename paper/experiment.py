@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -20,7 +21,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 import tenfold
-from paper.finished_cells import FinishedCells, only_run_in
+from paper.finished_cells import FinishedCells, RunError, only_run_in
 from paper.results_page import results_page
 from paper.tables import Table, as_csv, as_markdown
 from tenfold.report.page import as_html
@@ -151,6 +152,11 @@ def _computed(cells: list[Cell], jobs: int) -> Iterator[tuple[Cell, dict[str, An
     try:
         for future in as_completed([pool.submit(_timed, cell) for cell in cells]):
             yield future.result()
+    except BrokenProcessPool as error:
+        raise RunError(
+            "a worker process was killed, perhaps for lack of memory; the same command goes on "
+            "with what is finished, and --jobs 1 needs the least memory"
+        ) from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 

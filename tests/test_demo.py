@@ -9,8 +9,10 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
+from typer.testing import CliRunner
 
 from tenfold import demo
+from tenfold.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 
@@ -69,3 +71,20 @@ def test_without_the_extra_the_demo_says_what_is_missing(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     assert "tenfold[report]" in demo.write_page(tmp_path / demo.REPORT)[1]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_demo_ends_with_commands_that_work_as_typed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = demo.write_digits(Path(demo.DIGITS))
+    commands = re.findall(r"^  (\S*tenfold .*)$", said, flags=re.MULTILINE)
+    assert [line.split()[1] for line in commands] == [
+        "compare",
+        "fit",
+        "evaluate",
+        "score",
+        "report",
+    ]
+    for line in commands[1:]:  # compare takes long, and is tested elsewhere
+        run = CliRunner().invoke(app, line.split()[1:], catch_exceptions=False)
+        assert run.exit_code == 0, line
+    assert Path("demo.html").stat().st_size > 10_000

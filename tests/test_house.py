@@ -122,7 +122,7 @@ def test_every_edge_library_has_one_home():
     # data and written as scores.
     assert {package: home for package, home in homes.items() if len(home) != 1} == {
         "rich": ["tenfold.system.progress", "tenfold.cli.output"],
-        "pyarrow": ["tenfold.datasets.parquet", "tenfold.cli.score"],
+        "pyarrow": ["tenfold.datasets.parquet", "tenfold.cli.columns"],
     }
 
 

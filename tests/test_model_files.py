@@ -306,7 +306,7 @@ def test_the_header_tells_what_a_person_wants_to_know(path):
     bank = ClassSpecificClassifier(MCSDA(ranks=2, statistics="samples")).fit(X, Y, weight)
     bank.save(path)
     header, _ = read(path)
-    assert header["format"] == "1.0"
+    assert header["format"] == "1.1"
     assert header["versions"]["tenfold"] == tenfold.__version__
     assert header["versions"]["numpy"] == np.__version__
     assert header["labels"] == [{"dtype": "<i8", "values": list(range(9))}]

@@ -335,3 +335,19 @@ def test_drawing_without_matplotlib_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"tenfold\[plot\]"):
         RankGridDisplay([2, 3], [0.1, 0.2]).plot()
+
+
+def test_error_rates_are_counted_at_every_threshold():
+    from tenfold.plots import ErrorRatesDisplay
+
+    rng = np.random.default_rng(0)
+    is_positive = np.arange(50) % 3 == 0
+    scores = rng.normal(size=50).round(1) + is_positive
+    display = ErrorRatesDisplay(scores, is_positive, threshold=0.5).plot()
+    for at, accepts, rejects in zip(
+        display.thresholds_, display.false_accepts_, display.false_rejects_, strict=True
+    ):
+        assert accepts == pytest.approx(np.mean(scores[~is_positive] >= at))
+        assert rejects == pytest.approx(np.mean(scores[is_positive] < at))
+    with pytest.raises(ValueError, match="all samples are of one group"):
+        ErrorRatesDisplay(scores, np.ones(50)).plot()

@@ -225,7 +225,7 @@ def test_the_table_of_a_bank_holds_scikit_learns_numbers(pages, bank):
     right = accuracy_score(TEST.y, taken)
     summary = next(e for e in Outline(pages["bank"]).all("p") if e.get("class") == "summary")
     n_right = int((taken == TEST.y).sum())
-    expected = f"names {n_right} of 300 samples rightly ({100 * right:.1f} %)"
+    expected = f"classifies {n_right} of 300 samples correctly ({100 * right:.1f} %)"
     assert expected in summary["text"].replace("\xa0", " ")  # the space that may not break
 
 
@@ -244,7 +244,8 @@ def test_the_hardest_samples_are_the_mistakes_and_then_the_closest_calls(pages, 
     rest[np.arange(300), TEST.y] = -np.inf
     margin = own - rest.max(axis=1)
     assert ((margin < 0) == (taken != TEST.y)).all()
-    expected = [f"sample {i} of class {TEST.y[i]}" for i in np.argsort(margin)[:24]]
+    rows = TEST.row_numbers  # of the file, not of the selection
+    expected = [f"row {rows[i]} of class {TEST.y[i]}" for i in np.argsort(margin)[:24]]
     gallery = pages["bank"].split("Mistakes first")[1].split("</figure>")[0]
     assert [alt.split(",")[0] for alt in re.findall(r'alt="([^"]*)"', gallery)] == expected
     n_wrong = int((taken != TEST.y).sum())
@@ -268,7 +269,7 @@ def test_samples_of_unknown_classes_count_as_others(tmp_path):
     page = write_report(bank, TEST, tmp_path / "page.html").read_text()
     n_known = int((TEST.y < 5).sum())
     text = " ".join(Outline(page).all("header")[0]["text"].split())
-    assert f"of {n_known} samples rightly" in text
+    assert f"of {n_known} samples correctly" in text
     assert f"{300 - n_known} samples of classes that it does not know count as others" in text
     scores = bank.decision_function(TEST.X)
     ap = average_precision_score(TEST.y == 2, scores[:, 2])
@@ -280,7 +281,7 @@ def test_a_bank_with_a_second_classifier_is_measured_by_its_decisions(tmp_path, 
     bank = ClassSpecificClassifier(MCSDA(ranks=(4, 4), tol=1.0), classifier=second).fit(*TRAIN)
     page = write_report(bank, TEST, tmp_path / "page.html").read_text()
     right = int((bank.predict(TEST.X) == TEST.y).sum())
-    assert f"names {right} of 300 samples rightly" in " ".join(page.split())
+    assert f"classifies {right} of 300 samples correctly" in " ".join(page.split())
     scores = getattr(bank, "decision_function", lambda X: -bank.distances(X))(TEST.X)
     ap = average_precision_score(TEST.y == 2, scores[:, 2])
     assert rows_of(page, "Every class")[2][3] == f"{100 * ap:.1f}"

@@ -1,5 +1,7 @@
 """An experiment of a few short cells, to be killed; run as a script with a folder and jobs."""
 
+import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -28,6 +30,10 @@ def toy(pause=0.03):
         return records, [Table("Toy", ["cell", "value"], [list(r.values()) for r in records])]
 
     return Experiment("toy", "Toy", {"n": N_CELLS}, cells, summarise)
+
+
+def dies(i):
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def measured():

@@ -34,6 +34,7 @@ _HOMES = {
     "compare": "tenfold.selection.comparison",
     "gather_batches": "tenfold.gathering.gather",
     "gather_moments": "tenfold.gathering.gather",
+    "labelled_projections": "tenfold.files.labelled_arrays",
     "load": "tenfold.files.loading",
     "mean_average_precision": "tenfold.decisions.metrics",
     "write_blocks": "tenfold.gathering.gather",

@@ -7,6 +7,9 @@ CMDA has no positive class of its own, so it learns "this digit or another one",
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,11 +25,13 @@ from tenfold.decisions.metrics import mean_average_precision
 from tenfold.mathematics.algebra import Array
 from tenfold.methods import CMDA, CSDA, MCSDA
 from tenfold.report import write_report
+from tenfold.system.atomic_write import whole_file
 from tenfold.system.tables import Table, number
 
 SIDE = 5  # the rank of both modes; CSDA keeps SIDE**2 dimensions
 
 REPORT = "tenfold-demo.html"  # in the current folder
+DIGITS = "tenfold-demo.npz"
 
 
 @dataclass(frozen=True)
@@ -186,9 +191,33 @@ images the vector method CSDA is hard to beat; MCSDA learns 20 times fewer numbe
 
 NEXT = """\
 Where to go next
-  from tenfold import MCSDA       MCSDA(ranks=(5, 5), positive=3).fit(images, labels)
-  tenfold --help                  the same from the command line, on your own files
   docs/which_method.md            what every method does, and how to choose one"""
+
+
+def commands(data: Path) -> str:
+    """Commands to try on the digits, as they are typed here, one per line."""
+    beside = Path(sys.executable).parent / "tenfold"
+    tenfold = "tenfold" if shutil.which("tenfold") else os.path.relpath(beside)
+    model = "demo.safetensors"
+    lines = [
+        f"{tenfold} compare {data} --cv 3",
+        f"{tenfold} fit {data} --method csda --rows ::2 -o {model}",
+        f"{tenfold} evaluate {model} {data} --rows 1::2",
+        f"{tenfold} score {model} {data} --rows 100:104",
+        f"{tenfold} report {model} {data} --rows 1::2 -o demo.html",
+    ]
+    return "\n".join(f"  {line}" for line in lines)
+
+
+def write_digits(path: Path) -> str:
+    """Write the digits to a file, and say what to do with it."""
+    digits = load_digits_tensor()
+    try:
+        with whole_file(path) as file:
+            np.savez_compressed(file, X=digits.X, y=digits.y)
+    except OSError as error:
+        return f"No file of digits this time: {error}"
+    return f"The digits are in {path}; these commands work as they stand:\n{commands(path)}"
 
 
 def main() -> None:
@@ -198,7 +227,7 @@ def main() -> None:
     print(f"{n_learned} images of 8x8 to learn from, {n_held_out} held out.\n")
     print(indent(str(table(rows)), "  "))
     _, where = write_page(Path(REPORT))
-    print(f"\n{REMARK}\n\n{where}\n\n{NEXT}")
+    print(f"\n{REMARK}\n\n{where}\n\n{NEXT}\n\n{write_digits(Path(DIGITS))}")
 
 
 if __name__ == "__main__":

@@ -213,3 +213,8 @@ def test_the_400_orl_faces_take_less_than_5_mb_and_2_seconds(data_root, open_pag
     page = open_page(path)
     assert page.locator("#detail ~ details").count() == 40
     assert seconds_to_open(open_page, path) < 2
+    field = page.get_by_label("Find one of 40 classes")
+    field.fill("s17")
+    assert page.locator("#detail ~ details:visible").count() == 1
+    field.fill("")
+    assert page.locator("#detail ~ details:visible").count() == 40

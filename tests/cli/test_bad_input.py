@@ -10,7 +10,8 @@ import scipy.io
 import zarr
 from PIL import Image
 
-from tenfold import ModeScaler
+from tenfold import MPCA, ModeScaler
+from tenfold.datasets import load_image_folder
 
 FIT = ("-o", "model.safetensors")
 
@@ -98,7 +99,8 @@ def pickled_model():
 
 
 def subspace(tenfold):
-    assert tenfold("fit", "faces", "--method", "mpca", "-o", "mpca.safetensors").code == 0
+    words = ("--method", "mpca", "--no-labels", "-o", "mpca.safetensors")
+    assert tenfold("fit", "faces", *words).code == 0
 
 
 def nothing():
@@ -120,7 +122,7 @@ CASES = {
     "empty class": (empty_class, ("fit", "faces", *FIT), ["faces/s5"]),
     "images without classes": (
         loose_images,
-        ("score", "s7.safetensors", "loose"),
+        ("evaluate", "s7.safetensors", "loose"),
         ["loose", "labelled=False"],
     ),
     "several arrays": (
@@ -365,13 +367,14 @@ def test_a_subspace_gives_no_scores(tenfold, faces):
     run = tenfold("score", "mpca.safetensors", "faces")
     assert run.code == 2
     assert "MPCA" in run.err
-    assert "--method plda" in run.err
+    assert "tenfold transform" in run.err
 
 
 def test_grey_images_for_a_model_of_colour(tenfold, faces):
-    words = ("--read", "grey=no", "--ranks", "2,2,1", *FIT)
-    assert tenfold("fit", "faces", *words).code == 0
-    run = tenfold("evaluate", "model.safetensors", "faces")
+    """A model that was saved in Python does not know how its samples were read."""
+    data = load_image_folder(faces, grey=False)
+    MPCA((2, 2, 1)).fit(data.X).save("model.safetensors")
+    run = tenfold("transform", "model.safetensors", "faces", "-o", "features.npy")
     assert run.code == 2
     assert run.err.endswith("; pass --read grey=False\n")
 

@@ -8,7 +8,7 @@ import pytest
 import scipy.io
 import zarr
 
-from tenfold.cli.options import DataOptions
+from tenfold.cli.data_options import DataOptions
 from tenfold.datasets import any_path, load
 
 X = np.random.default_rng(0).random((4, 6))
@@ -104,3 +104,38 @@ def test_labels_of_a_folder_may_come_from_a_file(image_folder, tmp_path):
     (tmp_path / "labels.txt").write_text("\n".join("aabbc"))
     with pytest.raises(ValueError, match="has 6 samples, but there are 5 labels"):
         load(image_folder, labels=tmp_path / "labels.txt")
+
+
+@pytest.mark.parametrize(
+    "form", ["mat", "strings", "parquet", "column", "csv", "text", "npz", "h5"]
+)
+def test_labels_may_lie_in_a_file_of_any_form(tmp_path, form):
+    import h5py
+    import pandas
+    import scipy.io
+
+    from mat_files import mat5, string_variable, subsystem
+
+    X, who = np.zeros((4, 3, 2)), ["ann", "bo", "ann", "cy"]
+    np.save(tmp_path / "X.npy", X)
+    table = pandas.DataFrame({"id": range(4), "who": who})
+    if form == "mat":
+        scipy.io.savemat(tmp_path / "y.mat", {"gnd": np.array(who, dtype=object)[:, None]})
+    elif form == "strings":
+        mat5(tmp_path / "y.mat", string_variable(b"gnd", 1), subsystem(who))
+    elif form == "parquet":
+        table[["who"]].to_parquet(tmp_path / "y.parquet")
+    elif form == "column":
+        table.to_parquet(tmp_path / "y.parquet")
+    elif form == "csv":
+        table.rename(columns={"who": "label"}).to_csv(tmp_path / "y.csv", index=False)
+    elif form == "text":
+        (tmp_path / "y.txt").write_text("\n".join(["label", *who]) + "\n")
+    elif form == "npz":
+        np.savez(tmp_path / "y.npz", y=who)
+    else:
+        with h5py.File(tmp_path / "y.h5", "w") as file:
+            file["train/y"] = who
+    (labels,) = tmp_path.glob("y.*")
+    inner = {"column": "::who", "h5": "::/train/y"}.get(form, "")
+    assert load(tmp_path / "X.npy", labels=f"{labels}{inner}").y.tolist() == who

@@ -8,6 +8,15 @@ import numpy as np
 import pytest
 import scipy.io
 
+from mat_files import (
+    array,
+    element,
+    mat5,
+    object_table,
+    string_numbers,
+    string_variable,
+    subsystem,
+)
 from tenfold.datasets import load_mat
 
 X = np.random.default_rng(0).random((6, 12))
@@ -100,22 +109,6 @@ def test_compressed_chunks_that_are_not_there_are_counted(write):
 # ── Version 5 ───────────────────────────────────────────────────────────────────────────────────
 
 
-def element(kind, data):
-    return struct.pack("<II", kind, len(data)) + data + b"\0" * (-len(data) % 8)
-
-
-def array(name, dims, numbers, array_class=6):
-    flags = element(6, struct.pack("<II", array_class, 0))
-    shape = element(5, struct.pack(f"<{len(dims)}i", *dims))
-    return element(14, flags + shape + element(1, name) + numbers)
-
-
-def mat5(path, *arrays):
-    head = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<H", 0x0100) + b"IM"
-    path.write_bytes(head + b"".join(arrays))
-    return path
-
-
 GOOD = [
     array(b"X", X.shape, element(9, X.tobytes("F"))),
     array(b"y", (6, 1), element(2, bytes(Y.tolist()))),
@@ -190,3 +183,67 @@ def test_numbers_texts_cells_and_structures_are_those_of_scipy(tmp_path, compres
         assert ours.dtype == theirs[name].dtype
     labels = load_mat(path, key="f8", label_key="cells").y
     assert labels.tolist() == ["ann", "Zoë", "b", "", "x y", "日本"]
+
+
+# ── String arrays, which are objects ────────────────────────────────────────────────────────────
+
+WHO = ["ann", "Zoë", "b", "ann", "", "日本"]
+
+
+def test_labels_that_are_a_string_array_are_read(tmp_path):
+    others = ["one", "two"]
+    path = mat5(
+        tmp_path / "strings.mat",
+        string_variable(b"remark", 1),
+        GOOD[0],
+        string_variable(b"label", 2),
+        subsystem(others, WHO),
+    )
+    data = load_mat(path)
+    np.testing.assert_array_equal(data.X, X)
+    assert data.y.tolist() == WHO
+
+
+def test_a_compressed_file_with_string_labels_is_read(tmp_path):
+    arrays = (GOOD[0], string_variable(b"label", 1), subsystem(WHO))
+    path = mat5(tmp_path / "z.mat", *(element(15, zlib.compress(one)) for one in arrays))
+    # compressed elements are not filled up to 8 bytes
+    head = path.read_bytes()[:128]
+    packed = [zlib.compress(one) for one in arrays]
+    path.write_bytes(head + b"".join(struct.pack("<II", 15, len(p)) + p for p in packed))
+    assert load_mat(path).y.tolist() == WHO
+
+
+def test_string_labels_of_version_7_3_are_read(write):
+    def make(file):
+        del file["y"]
+        file["X"] = X.T
+        reference = h5py.special_dtype(ref=h5py.Reference)
+        table = np.frombuffer(object_table(1), dtype=np.uint8)
+        contents = [table[None], np.zeros(2, "u8"), string_numbers(WHO)[None]]
+        for i, content in enumerate(contents):
+            file[f"#refs#/{i}"] = content
+        cells = file.create_dataset("#subsystem#/MCOS", (1, 3), dtype=reference)
+        cells[0] = [file[f"#refs#/{i}"].ref for i in range(3)]
+        file["label"] = np.array([[0xDD000000, 2, 1, 1, 1, 1]], dtype=np.uint32)
+        file["label"].attrs["MATLAB_class"] = np.bytes_("string")
+        file["label"].attrs["MATLAB_object_decode"] = np.int32(3)
+
+    assert load_mat(write(make)).y.tolist() == WHO
+
+
+@pytest.mark.parametrize("number", [0, 3, 2**31])
+def test_a_string_that_is_not_there_is_passed_over(tmp_path, number):
+    path = mat5(tmp_path / "s.mat", string_variable(b"s", number), *GOOD, subsystem(WHO))
+    assert load_mat(path).y.tolist() == Y.tolist()
+
+
+def test_a_string_array_that_lies_about_its_size_is_passed_over(tmp_path):
+    whole = bytearray(subsystem(WHO))
+    numbers = string_numbers(WHO)
+    at = bytes(whole).index(numbers.tobytes())
+    for position, value in ((2, 2**40), (4, 2**62), (1, 99)):
+        broken = bytearray(whole)
+        broken[at + 8 * position : at + 8 * position + 8] = struct.pack("<Q", value)
+        path = mat5(tmp_path / "s.mat", string_variable(b"s", 1), *GOOD, bytes(broken))
+        assert load_mat(path).y.tolist() == Y.tolist()

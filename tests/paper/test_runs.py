@@ -13,7 +13,7 @@ import pytest
 from paper import experiment
 from paper.experiment import run_experiment
 from paper.finished_cells import RunError, only_run_in
-from toy_run import N_CELLS, toy
+from toy_run import N_CELLS, dies, toy
 
 ROOT = Path(__file__).parents[2]
 FILES = {"results.json", "results.csv", "tables.md", "index.html", "times.json"}
@@ -139,3 +139,11 @@ def test_minus_one_means_every_core(tmp_path, monkeypatch):
     )
     run_experiment(toy(pause=0.0), tmp_path, jobs=-1)
     assert asked == [os.cpu_count(), 1]  # then those that measure time
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no kill -9")
+def test_a_killed_worker_says_that_the_same_command_goes_on(tmp_path):
+    cells = [experiment.Cell(f"cell {i}", dies, (i,)) for i in range(3)]
+    doomed = experiment.Experiment("toy", "Toy", {"n": 3}, cells, lambda results: ([], []))
+    with pytest.raises(RunError, match=r"worker process was killed.*the same command goes on"):
+        run_experiment(doomed, tmp_path, jobs=2)

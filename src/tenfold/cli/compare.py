@@ -5,9 +5,16 @@ from __future__ import annotations
 from math import prod
 from typing import Annotated, Any
 
+from tenfold.cli.data_options import DataOptions, DataPath, labelled, typed
 from tenfold.cli.errors import BadInput
-from tenfold.cli.method_options import MethodOptions, mode_count, own_parameters, projector_of
-from tenfold.cli.options import DataOptions, DataPath, FoldCount, labelled, option
+from tenfold.cli.method_options import (
+    GAUSSIAN,
+    MethodOptions,
+    mode_count,
+    own_parameters,
+    projector_of,
+)
+from tenfold.cli.options import FoldCount, option
 from tenfold.cli.output import Outcome
 from tenfold.cli.values import label_named
 
@@ -25,7 +32,8 @@ def compare(
 ) -> Outcome:
     """Compare all methods by cross-validation, in one table, and say which to take.
 
-    Classifiers of scikit-learn at their defaults stand beside them. Parameters are passed to every
+    Every row of tenfold can be fitted with tenfold fit; the last line is the command. Classifiers
+    of scikit-learn at their defaults are rows of the same table. Parameters are passed to every
     method that accepts them. With --ranks auto the ranks are searched in the training samples of
     every fold, so no test sample takes part in the choice.
 
@@ -33,14 +41,15 @@ def compare(
     """
     import tenfold
     from tenfold.methods import ALL_METHODS
-    from tenfold.selection.comparison import rivals
+    from tenfold.selection.comparison import name_of, rivals
 
     samples = labelled(data_options.load(data), "compare")
     given = method_options.parameters()
     _check_known(given, ALL_METHODS)
     n_modes = mode_count(given, samples.sample_shape)
     methods = [projector_of(M, own_parameters(M, given, n_modes)) for M in ALL_METHODS]
-    rows = [tenfold.ProbabilisticLDA(), *methods, *rivals(prod(samples.sample_shape))]
+    ours = [tenfold.ProbabilisticLDA(), *map(_with_decisions, methods)]
+    rows = [*ours, *rivals(prod(samples.sample_shape))]
     label = None if positive is None else label_named(positive, samples.classes)
     found = tenfold.compare(
         rows,
@@ -51,22 +60,50 @@ def compare(
         cv=cv,
         random_state=seed,
     )
-    facts = {
-        "data": data,
-        "samples": found.n_samples,
-        "sample_shape": found.sample_shape,
-        "classes": found.n_classes,
-        "positive": label,
-        "folds": found.n_folds,
-        "seed": seed,
-        "methods": found.as_dict()["methods"],
-        "advice": found.advice,
-    }
-    shown = [found.table, found.advice, _explanation(label)]
+    names = {name_of(one): _method_name(one) for one in ours}
+    best = next(one for one in [found.taken, *found.methods] if one.method in names)
+    method = names[best.method]
+    words = [*data_options.words(), *method_options.words(method, n_modes), "--method", method]
+    if positive is not None and method in BANKS:
+        words += ["--positive", positive]
+    command = typed("tenfold", "fit", data, *words, "-o", "model.safetensors")
+    facts = {"data": data, **_facts(found), "seed": seed, "fit": command}
+    share = f"{100 * best.average_precision:.1f} %"
+    lead = "" if best is found.taken else f"The best of tenfold is {best.method}, {share}. "
+    shown = [found.table, _explanation(label), found.advice, f"{lead}Fit it: {command}"]
     if not all(one.converged for one in found.methods):
         rounds = max(100, 2 * max(method.max_iter for method in methods))
         shown.append(f"Some models did not converge; --set max_iter={rounds} allows more rounds.")
     return Outcome(facts, shown)
+
+
+def _facts(found: Any) -> dict[str, Any]:
+    return {
+        "samples": found.n_samples,
+        "sample_shape": found.sample_shape,
+        "classes": found.n_classes,
+        "positive": found.positive,
+        "folds": found.n_folds,
+        "methods": found.as_dict()["methods"],
+        "advice": found.advice,
+    }
+
+
+BANKS = ("mcsda", "csda")
+
+
+def _with_decisions(projector: Any) -> Any:
+    """A method as `tenfold fit` uses it: one subspace for all classes gets Gaussian classes."""
+    import tenfold
+
+    named = type(projector).__name__.lower()
+    return projector if named in BANKS else tenfold.ProbabilisticLDA(projector)
+
+
+def _method_name(model: Any) -> str:
+    """What ``--method`` calls it."""
+    inner = getattr(model, "projector", model)
+    return GAUSSIAN if inner is None else type(inner).__name__.lower()
 
 
 def _check_known(given: dict[str, Any], methods: tuple[Any, ...]) -> None:
@@ -80,15 +117,11 @@ def _check_known(given: dict[str, Any], methods: tuple[Any, ...]) -> None:
 
 def _explanation(label: Any) -> str:
     alone = label is not None
-    who, over = (f"class {label}", "folds") if alone else ("a class", "classes and folds")
+    who, over = (f"class {label}", "folds") if alone else ("each class", "classes and folds")
     lines = [
-        f"Average precision, ROC AUC: {who} against the rest by the distance from its mean, the "
-        f"mean over {over}.",
-        "MCSDA and CSDA learn a subspace per class, the other methods one for all classes; "
-        "ProbabilisticLDA and scikit-learn's classifiers have scores of their own.",
+        f"Average precision, ROC AUC: {who} against the rest, mean over {over}.",
+        "MCSDA, CSDA: one subspace per class, and the distance from the class mean in it.",
+        "ProbabilisticLDA(M): Gaussian classes in the one subspace that method M learns.",
+        "NearestCentroid, RidgeClassifier, LinearSVC, LinearDiscriminantAnalysis: scikit-learn.",
     ]
-    if not alone:
-        lines.append(
-            "Accuracy: the class with the nearest mean, or the highest score of its own kind."
-        )
     return "\n".join(lines)

@@ -33,4 +33,6 @@ def demo(
         "report": page,
     }
     head = f"{n_learned} handwritten digits of 8x8 to learn from, {n_held_out} held out.\n"
-    return Outcome(facts, [head, shown.table(rows), f"\n{shown.REMARK}\n\n{where}\n\n{shown.NEXT}"])
+    digits = shown.write_digits(output.with_suffix(".npz"))
+    end = f"\n{shown.REMARK}\n\n{where}\n\n{shown.NEXT}\n\n{digits}"
+    return Outcome(facts, [head, shown.table(rows), end])

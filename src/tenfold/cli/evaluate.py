@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from tenfold.cli.data_options import DataOptions, DataPath, labelled, warn_of_known_samples
 from tenfold.cli.errors import DONE, FAILED, BadInput
-from tenfold.cli.options import DataOptions, DataPath, ModelPath, labelled, option, scoring_model
+from tenfold.cli.options import ModelPath, option, scoring_model
 from tenfold.cli.output import Outcome
 from tenfold.system.tables import Table, number, percent
 
@@ -27,7 +28,7 @@ def evaluate(
 
     Average precision, area under the ROC curve, equal error rate and the confusion of decisions;
     of plda, by its probabilities, also how far these are from what happens. Use samples that the
-    model was not fitted on; on the others figures are too good.
+    model was not fitted on: figures on training samples are too high.
 
     Example: tenfold evaluate s7.safetensors faces
     """
@@ -35,9 +36,10 @@ def evaluate(
 
     if at_least is not None and not 0 <= at_least <= 1:
         raise BadInput(f"--at-least is {at_least:g}; expected a share from 0 to 1, such as 0.9")
-    estimator = scoring_model(model)
-    samples = labelled(data_options.load_for(estimator, data), "evaluate")
-    figures = metrics.evaluate(estimator, samples.X, samples.y).as_dict()
+    stored = scoring_model(model)
+    samples = labelled(data_options.load_for(stored, data), "evaluate")
+    figures = metrics.evaluate(stored.estimator, samples.X, samples.y).as_dict()
+    warn_of_known_samples(stored, samples)
     shown = _shown(figures)
     reached = at_least is None or figures["average_precision"] >= at_least
     if not reached:

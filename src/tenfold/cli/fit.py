@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from tenfold.cli.data_options import DataOptions, DataPath, remembered, typed
 from tenfold.cli.errors import BadInput
 from tenfold.cli.method_options import (
     GAUSSIAN,
@@ -18,7 +19,7 @@ from tenfold.cli.method_options import (
     mode_count,
     projector_of,
 )
-from tenfold.cli.options import DataOptions, DataPath, FoldCount, option, output_file, require
+from tenfold.cli.options import FoldCount, option, output_file, require
 from tenfold.cli.output import Outcome
 from tenfold.cli.values import label_named, number_or
 from tenfold.system.tables import Table, percent, times
@@ -41,7 +42,8 @@ ProjectorName = Annotated[
     option(
         "--projector",
         metavar="NAME",
-        text="Subspace for plda to work in; mpca.",
+        text="Subspace for plda to work in; as --method NAME on labelled data.",
+        hidden=True,
         autocompletion=method_names,
     ),
 ]
@@ -68,8 +70,8 @@ def fit(
 ) -> Outcome:
     """Learn a model and write it to a file.
 
-    Default: Gaussian classes (plda); with --positive a verifier (mcsda). Without
-    it mcsda to pcsda learn one per class.
+    plda, the default, gives probabilities. With --positive the model verifies one class (mcsda,
+    csda). Without, these learn a subspace per class, a bank; the others one for all.
 
     Example: tenfold fit faces --ranks 3,3 --positive s7 -o s7.safetensors
     """
@@ -86,21 +88,29 @@ def fit(
     else:
         estimator = _estimator(name, method_options, samples, positive, false_accept_rate, cv)
     start = time.perf_counter()
-    search = None
-    if method_options.searches:
-        from tenfold.selection.automatic_ranks import search_ranks, stratified_folds
+    estimator, search = _fitted(estimator, samples, method_options.searches, cv)
+    facts = _facts(estimator, samples, time.perf_counter() - start) | search
+    estimator.save(output, reading=remembered(samples))
+    following = f"evaluate {typed(output, data)}" if facts["scores"] else f"inspect {typed(output)}"
+    if facts["scores"] and data_options.rows == "::2":
+        following += " --rows 1::2"
+    hints = hints_for(facts, data_options.rows)
+    shown = [*_shown(facts), *hints, f"wrote {output}; next: tenfold {following}"]
+    return Outcome({"model": output, **facts, "hints": hints}, shown)
 
-        search = search_ranks(estimator, samples.X, samples.y, stratified_folds(samples.y, cv))
-        estimator = search.estimator
-    else:
-        estimator.fit(samples.X, samples.y)
-    facts = _facts(estimator, samples, time.perf_counter() - start)
-    if search is not None:
-        scored = zip(search.candidates, search.scores, strict=True)
-        tried = [{"ranks": ranks, "score": score} for ranks, score in scored]
-        facts["search"] = {"measure": search.metric, "tried": tried}
-    estimator.save(output)
-    return Outcome({"model": output, **facts}, _shown(output, facts))
+
+def _fitted(
+    estimator: Any, samples: TensorDataset, searches: bool, cv: int
+) -> tuple[Any, dict[str, Any]]:
+    """The estimator fitted, and what a search of its ranks found."""
+    if not searches:
+        return estimator.fit(samples.X, samples.y), {}
+    from tenfold.selection.automatic_ranks import search_ranks, stratified_folds
+
+    search = search_ranks(estimator, samples.X, samples.y, stratified_folds(samples.y, cv))
+    scored = zip(search.candidates, search.scores, strict=True)
+    tried = [{"ranks": ranks, "score": score} for ranks, score in scored]
+    return search.estimator, {"search": {"measure": search.metric, "tried": tried}}
 
 
 def _gaussian(
@@ -128,6 +138,7 @@ def _estimator(
 ) -> Any:
     """The estimator that the options ask for, not fitted."""
     from tenfold.decisions.classifier import ClassSpecificClassifier
+    from tenfold.decisions.probabilistic import ProbabilisticLDA
     from tenfold.decisions.verifier import ClassSpecificVerifier
     from tenfold.methods import CLASS_SPECIFIC_METHODS
 
@@ -144,7 +155,7 @@ def _estimator(
                 f"{method.__name__} learns one subspace for all classes; leave out --positive, or "
                 "choose --method mcsda or csda"
             )
-        return projector
+        return projector if data.y is None else ProbabilisticLDA(projector)
     if positive is None:
         return ClassSpecificClassifier(projector)
     rate = number_or("--false-accept-rate", false_accept_rate or "0.01", "equal")
@@ -167,6 +178,7 @@ def _facts(model: Any, data: TensorDataset, seconds: float) -> dict[str, Any]:
         "rounds": max((member.n_iter_ for member in members), default=0),
         "converged": all(member.converged_ for member in members),
         "seconds": seconds,
+        "scores": answer_of(model) != "projection",
     }
     if answer_of(model) == "probability":
         names = ("shrinkage_", "gain_", "tails_", "temperature_")
@@ -179,15 +191,15 @@ def _facts(model: Any, data: TensorDataset, seconds: float) -> dict[str, Any]:
     return facts
 
 
-def _shown(output: Path, facts: dict[str, Any]) -> list[Table | str]:
-    what, then = {
-        "ClassSpecificVerifier": (f"{facts['method']} verifier of {facts.get('positive')}", True),
-        "ClassSpecificClassifier": (f"bank of {facts['classes']} {facts['method']} models", True),
-    }.get(facts["kind"], (f"{facts['method']} subspace", False))
+def _shown(facts: dict[str, Any]) -> list[Table | str]:
+    what = {
+        "ClassSpecificVerifier": f"{facts['method']} verifier of {facts.get('positive')}",
+        "ClassSpecificClassifier": f"bank of {facts['classes']} {facts['method']} models",
+    }.get(facts["kind"], f"{facts['method']} subspace")
     each = facts["ranks"] if isinstance(facts["ranks"], list) else [facts["ranks"]]
     if facts["kind"] == "ProbabilisticLDA":
         inside = f" in a subspace of {facts['method']}" if facts["ranks"] else ""
-        what, then = f"Gaussian models of {facts['classes']} classes{inside}", True
+        what = f"Gaussian models of {facts['classes']} classes{inside}"
         each = [*each, (facts["coordinates"],)]
     lines: list[Table | str] = [
         f"{what}: {times(facts['sample_shape'])} -> {_joined(facts, each)}, "
@@ -205,8 +217,24 @@ def _shown(output: Path, facts: dict[str, Any]) -> list[Table | str]:
         rates = {name.replace("_", " "): rate for name, rate in facts["held_out"].items()}
         shown = ", ".join(f"{100 * rate:.1f} % {name}" for name, rate in rates.items())
         lines.append(f"threshold {facts['threshold']:.4g}; on held-out samples {shown}")
-    following = f"evaluate {output} DATA" if then else f"inspect {output}"
-    return [*lines, f"wrote {output}; next: tenfold {following}"]
+    return lines
+
+
+def hints_for(facts: dict[str, Any], rows: str | None) -> list[str]:
+    """Settings that are known to help and were not used, a sentence each."""
+    hints = []
+    if not facts["converged"]:
+        hints.append("hint: some subspaces did not converge; --set max_iter=200 allows more rounds")
+    if facts["kind"] == "ClassSpecificClassifier" and facts["method"] == "MCSDA":
+        hints.append(
+            "hint: --method csda or plda is usually more accurate than mcsda for many classes; see "
+            "tenfold compare"
+        )
+    if facts["scores"] and rows is None:
+        hints.append(
+            "hint: all samples were used; with --rows ::2 the other half can test the model"
+        )
+    return hints
 
 
 def _joined(facts: dict[str, Any], each: list[Any]) -> str:

@@ -17,7 +17,7 @@ def inspect(model: ModelPath) -> Outcome:
     from tenfold.decisions.members import known_classes
     from tenfold.system.model_format import read
 
-    estimator = load_model(model, scalers=True)
+    estimator, reading = load_model(model, scalers=True)
     header, arrays = read(model)
     decides = hasattr(estimator, "threshold_")
     facts = {
@@ -27,6 +27,7 @@ def inspect(model: ModelPath) -> Outcome:
         "checksum": header["checksum"],
         "versions": header["versions"],
         "summary": header["summary"],
+        "reading": reading,
         "estimator": " ".join(repr(estimator).split()),
         "parameters": _parameters(estimator),
         "classes": known_classes(estimator) if getattr(estimator, "needs_labels", True) else None,
@@ -55,6 +56,8 @@ def _classes(labels: Any) -> str:
 
 
 def _table(facts: dict[str, Any]) -> Table:
+    from tenfold.datasets.reading import SAMPLE_OPTIONS, in_words
+
     summary = facts["summary"]
     ranks = sorted({tuple(ranks) for ranks in summary["ranks"]})
     converged = f"{sum(summary['converged'])} of {len(summary['converged'])}"
@@ -67,6 +70,9 @@ def _table(facts: dict[str, Any]) -> Table:
     ]
     if not ranks:  # without a subspace
         rows = [row for row in rows if row[0] not in ("ranks", "converged")]
+    told = {name: value for name, value in facts["reading"].items() if name in SAMPLE_OPTIONS}
+    if told:
+        rows.append(["read with", in_words(told)])
     if facts["threshold"] is not None:
         rates = ", ".join(f"{k.replace('_', ' ')} {v:.3f}" for k, v in facts["error_rates"].items())
         rows.append(["threshold", f"{facts['threshold']:.6g} ({rates} held out)"])

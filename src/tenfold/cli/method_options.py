@@ -61,6 +61,24 @@ class MethodOptions:
             given["shrinkage"] = number_or("--shrinkage", self.shrinkage, "auto")
         return given
 
+    def words(self, method: str, n_modes: int) -> list[str]:
+        """Those of these options that a method has, as they are typed."""
+        if method == GAUSSIAN:
+            return []
+        known = method_named(method)().get_params()
+        ranks = None if self.ranks is None or "ranks" not in known else self.ranks
+        if ranks is not None and ranks.isdecimal() and method_named(method).flattens:
+            ranks = str(int(ranks) ** n_modes)  # as `own_parameters` has it
+        given = {"ranks": ranks, "ridge": self.ridge, "shrinkage": self.shrinkage}
+        words = [
+            word
+            for name, text in given.items()
+            if text is not None and name in known
+            for word in (f"--{name}", text)
+        ]
+        pairs = [pair for pair in self.settings or [] if pair.partition("=")[0] in known]
+        return words + [word for pair in pairs for word in ("--set", pair)]
+
 
 def ranks_value(text: str) -> Any:
     """Ranks per mode, one for all, or the share of the scatter that `MPCA` is to keep.

@@ -36,10 +36,20 @@ def print_outcome(outcome: Outcome, *, as_json: bool) -> None:
     """Write an outcome to standard output: JSON, rich tables on a terminal, or plain ones."""
     if hasattr(sys.stdout, "reconfigure"):  # a narrow encoding must not cost the finished work
         sys.stdout.reconfigure(errors="backslashreplace")
-    if as_json:
-        sys.stdout.write(as_json_text(outcome.facts) + "\n")
-        return
-    for piece in outcome.shown:
+    try:
+        if as_json:
+            sys.stdout.write(as_json_text(outcome.facts) + "\n")
+        else:
+            _print_pieces(outcome.shown)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # a full disk, behind > file
+        raise OSError(error.errno, error.strerror, "standard output") from error
+
+
+def _print_pieces(pieces: Sequence[Table | str]) -> None:
+    for piece in pieces:
         if isinstance(piece, Table) and sys.stdout.isatty():
             _print_rich(piece)
         else:

@@ -5,15 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from tenfold.cli.options import (
-    DataOptions,
-    DataPath,
-    ModelPath,
-    load_model,
-    option,
-    output_file,
-    require,
-)
+from tenfold.cli.data_options import DataOptions, DataPath
+from tenfold.cli.options import ModelPath, load_model, option, output_file, require
 from tenfold.cli.output import Outcome
 
 
@@ -30,11 +23,14 @@ def report(
 
     Example: tenfold report s7.safetensors faces -o report.html
     """
+    from tenfold.decisions.members import answer_of
     from tenfold.report import write_report
 
     output_file(output, ".html", ".htm", inputs=(model, data))
     require("the report", "report", "jinja2", "matplotlib", "PIL")
-    estimator = load_model(model)
-    write_report(estimator, data_options.load_for(estimator, data), output)
+    stored = load_model(model)
+    needs = answer_of(stored.estimator) != "projection"
+    samples = data_options.load_for(stored, data, labels_needed=needs)
+    write_report(stored.estimator, samples, output)
     facts = {"subject": model, "report": output, "bytes": output.stat().st_size}
     return Outcome(facts, [f"wrote {output}: {facts['bytes'] / 1e6:.1f} MB; open it in a browser"])

@@ -12,13 +12,14 @@ from tenfold.datasets.fi2010_days import FI2010_LABELS, FI2010Days, Fold
 from tenfold.datasets.hdf5 import load_hdf5
 from tenfold.datasets.images import load_image_folder
 from tenfold.datasets.matlab import load_mat
+from tenfold.datasets.netcdf import load_netcdf
 from tenfold.datasets.numpy_files import load_npy, load_npy_folder, load_npz
 from tenfold.datasets.orl import load_orl
 from tenfold.datasets.parquet import load_parquet
 from tenfold.datasets.pie import PIE_STAND_INS, load_pie
 from tenfold.datasets.resizing import resize_images
 from tenfold.datasets.scikit_image import load_faces_subset, with_hog
-from tenfold.datasets.synthetic import SyntheticTensors, make_tensor_classes
+from tenfold.datasets.synthetic import SyntheticTensors, make_tensor_classes, make_trials
 from tenfold.datasets.tensor_dataset import TensorDataset
 from tenfold.datasets.tiff import load_tiff
 from tenfold.datasets.windows import SegmentedWindows
@@ -41,6 +42,7 @@ __all__ = [
     "load_hdf5",
     "load_image_folder",
     "load_mat",
+    "load_netcdf",
     "load_npy",
     "load_npy_folder",
     "load_npz",
@@ -50,6 +52,7 @@ __all__ = [
     "load_tiff",
     "load_zarr",
     "make_tensor_classes",
+    "make_trials",
     "resize_images",
     "with_hog",
 ]

@@ -18,8 +18,10 @@ from tenfold.datasets.label_files import read_labels
 from tenfold.datasets.locations import existing_path, inner_path
 from tenfold.datasets.matlab import load_mat
 from tenfold.datasets.named_arrays import check_count
+from tenfold.datasets.netcdf import load_netcdf
 from tenfold.datasets.numpy_files import load_npy, load_npy_folder, load_npz, npy_files
 from tenfold.datasets.parquet import load_parquet
+from tenfold.datasets.reading import how_it_was_read
 from tenfold.datasets.tensor_dataset import TensorDataset
 from tenfold.datasets.tiff import load_tiff
 from tenfold.datasets.zarr_store import load_zarr
@@ -34,29 +36,31 @@ _BY_SUFFIX: dict[str, Callable[..., TensorDataset]] = {
     ".h5": load_hdf5,
     ".hdf5": load_hdf5,
     ".hdf": load_hdf5,
+    ".nc": load_netcdf,
+    ".nc4": load_netcdf,
     ".parquet": load_parquet,
     ".tif": load_tiff,
     ".tiff": load_tiff,
 }
 _UNDERSTOOD = (
-    "a .npz, .npy, .mat, .csv, .tsv, .h5, .parquet or .tif file, a Zarr store, or a folder of "
+    "a .npz, .npy, .mat, .csv, .tsv, .h5, .nc, .parquet or .tif file, a Zarr store, or a folder of "
     "images (or .npy files) by class"
 )
 
 
-def load(path: str | os.PathLike[str], *, labels: Any = None, **options: Any) -> TensorDataset:
+def load(
+    path: str | os.PathLike[str], *, labels: Any = None, scale: Any = None, **options: Any
+) -> TensorDataset:
     """Read a data set, by what the path is.
 
     ============================= ====================
     path                          read by
     ============================= ====================
-    ``.npz``                      `load_npz`
-    ``.npy``                      `load_npy`
+    ``.npz``, ``.npy``            `load_npz`, `load_npy`
     ``.mat``                      `load_mat`
     ``.csv``, ``.tsv``            `load_csv`
-    ``.h5``, ``.hdf5``            `load_hdf5`
-    ``.parquet``                  `load_parquet`
-    ``.tif``, ``.tiff``           `load_tiff`
+    ``.h5``, ``.nc``              `load_hdf5`, `load_netcdf`
+    ``.parquet``, ``.tif``        `load_parquet`, `load_tiff`
     Zarr store                    `load_zarr`
     folder of .npy files          `load_npy_folder`
     other folder                  `load_image_folder`
@@ -69,18 +73,19 @@ def load(path: str | os.PathLike[str], *, labels: Any = None, **options: Any) ->
     labels : array-like of shape (n,), path, str, int or None, default=None
         The labels, the file that holds them (text with one per line, .npy, .npz, .mat, .csv, .h5),
         or the name of the array or column in the data; None leaves it to the loader to find them.
+    scale : float or None, default=None
+        Divide all numbers by this, such as 255; what stays on disk is then read into memory.
     **options
         Keyword arguments of the loader in the table. One that is None counts as not given.
 
     Returns
     -------
     TensorDataset
-        The data.
+        The data. Its ``reading`` says how it was read.
 
     Examples
     --------
-    >>> import pathlib, tempfile
-    >>> import numpy as np
+    >>> import pathlib, tempfile, numpy as np
     >>> from tenfold.datasets import load
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "toy.npz"
     >>> np.savez(path, X=np.zeros((4, 3, 2)), y=[0, 0, 1, 1])
@@ -91,18 +96,43 @@ def load(path: str | os.PathLike[str], *, labels: Any = None, **options: Any) ->
     source = existing_path(place, _UNDERSTOOD)
     loader = _loader_for(source)
     known = list(inspect.signature(loader).parameters)[1:]
-    given = {name: value for name, value in options.items() if value is not None}
-    if inner is not None and given.setdefault("key", inner) != inner:
-        raise ValueError(
-            f"{source}: the path names {inner} and key names {given['key']}; give one of them"
-        )
+    given = _given(source, inner, options)
     beside = _place_labels(labels, given, known)
     _check_known(source, loader.__name__, given, known)
     data = loader(source, **given)
     if beside is not None:
         check_count(source, len(data), beside)
-        data = replace(data, y=beside)
-    return data
+    return replace(
+        data,
+        X=data.X if scale is None else _scaled(data.X, scale),
+        y=data.y if beside is None else beside,
+        reading=how_it_was_read(loader, given | {"scale": scale}, data.reading),
+    )
+
+
+def _given(source: Path, inner: str | None, options: dict[str, Any]) -> dict[str, Any]:
+    """The options that have a value, with the array that the path names as the key."""
+    given = {name: value for name, value in options.items() if value is not None}
+    if inner is not None and given.setdefault("key", inner) != inner:
+        raise ValueError(
+            f"{source}: the path names {inner} and key names {given['key']}; give one of them"
+        )
+    return given
+
+
+def _scaled(X: Any, scale: Any) -> np.ndarray:
+    good = isinstance(scale, int | float) and not isinstance(scale, bool)
+    if not good or not np.isfinite(scale) or scale <= 0:
+        raise ValueError(
+            f"scale is {scale!r}; expected a positive number to divide by, such as 255"
+        )
+    scaled: np.ndarray = np.asarray(X) / scale
+    return scaled
+
+
+def loader_of(path: str | os.PathLike[str]) -> Callable[..., TensorDataset]:
+    """The loader that `load` calls for a path."""
+    return _loader_for(existing_path(inner_path(path)[0], _UNDERSTOOD))
 
 
 def _check_known(source: Path, loader: str, given: dict[str, Any], known: list[str]) -> None:

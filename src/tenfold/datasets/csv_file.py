@@ -29,10 +29,11 @@ def load_csv(
     header: bool | None = None,
     labels: Any = None,
     labelled: bool = True,
+    columns: Sequence[str] | None = None,
 ) -> TensorDataset:
     r"""Read a CSV file with one flat sample per row and a column of labels.
 
-    A first column without a name, where R and pandas write row numbers, is left out.
+    A first column without a name, as R and pandas write row numbers, is left out.
 
     Parameters
     ----------
@@ -41,19 +42,19 @@ def load_csv(
     sample_shape : sequence of int or None, default=None
         Shape to fold the rows into; None keeps vectors.
     label_column : str, int or None, default=None
-        Name or position of the labels (-1 is the last column); None takes the column named y, gnd,
-        label(s), target(s) or class(es). Another column of such a name is refused as a feature.
+        Name or position (-1: last) of the labels; None: the column named y, gnd, label or the like.
     order : {"C", "F"}, default="C"
         Whether rows hold their sample row by row or column by column.
     delimiter : str or None, default=None
         What separates cells; None: a tab in .tsv files, else a comma.
     header : bool or None, default=None
-        Whether the first row holds names. None: if no cell of it is a number, or its numbers are 0,
-        1, 2, ..., as pandas names columns; in case of doubt this is asked.
+        Whether the first row holds names. None: if no cell is a number, or they are 0, 1, 2, ...
     labels : array-like of shape (n,), path or None, default=None
         Labels that are not in this file: one per row, or a file that holds them.
     labelled : bool, default=True
         False gives no labels, and leaves `label_column` out where one is given.
+    columns : sequence of str or None, default=None
+        Names of the columns of numbers, in this order; None takes all but the labels.
 
     Returns
     -------
@@ -65,19 +66,19 @@ def load_csv(
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "toy.csv"
     >>> _ = path.write_text("label,a,b,c,d\nup,1,2,3,4\ndown,5,6,7,8\n")
-    >>> data = load_csv(path, sample_shape=(2, 2))
-    >>> data.X[0].tolist(), data.y.tolist()
-    ([[1.0, 2.0], [3.0, 4.0]], ['up', 'down'])
+    >>> load_csv(path, sample_shape=(2, 2)).X[0].tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
     """
-    source = existing_path(path, "a CSV file")
-    inside = labelled and labels is None
-    by_name = isinstance(label_column, str) or (inside and label_column is None)
+    source, inside = existing_path(path, "a CSV file"), labelled and labels is None
+    by_name = isinstance(label_column, str) or (inside and label_column is None) or bool(columns)
     names, rows = _read_rows(source, delimiter, header, by_name, label_column)
-    width = len(names or rows[0].cells)
-    column, features = chosen_columns(source, label_column, names, width, inside)
-    X = np.array([_numbers(source, row, features) for row in rows])
+    wide = len(names or rows[0].cells)
+    column, features = chosen_columns(source, label_column, names, wide, inside, columns)
     given = [row.cells[column] for row in rows] if inside and column is not None else labels
-    return rows_dataset(source, X, given if labelled else None, sample_shape, order)
+    X = np.array([_numbers(source, row, features) for row in rows])
+    return rows_dataset(
+        source, X, given if labelled else None, sample_shape, order, names, features
+    )
 
 
 class _Row(NamedTuple):

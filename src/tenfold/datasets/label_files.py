@@ -28,7 +28,7 @@ def read_labels(labels: Any, label_key: str | None = None) -> np.ndarray:
     ----------
     labels : array-like of shape (n,) or path
         The labels; or a text file with one per line and maybe a header, .csv or .tsv with a column
-        of labels, .npy, .npz, .mat, or HDF5 (``file.h5::/path``).
+        of labels, .parquet, .npy, .npz, .mat, or HDF5 (``file.h5::/path``).
     label_key : str or None, default=None
         Name of the array or column in the file; None when only one can be meant.
 
@@ -49,7 +49,11 @@ def read_labels(labels: Any, label_key: str | None = None) -> np.ndarray:
         values = npz_arrays(source, [_chosen(source, npz_shapes(source), key)])
     elif suffix == ".mat":
         values = _from_mat(source, key)
-    elif suffix in (".h5", ".hdf5", ".hdf") or is_hdf5(source):
+    elif suffix == ".parquet":
+        from tenfold.datasets.parquet import parquet_column  # which reads labels itself
+
+        values = parquet_column(source, key)
+    elif suffix in (".h5", ".hdf5", ".hdf", ".nc") or is_hdf5(source):
         values = _from_hdf5(source, key)
     else:
         values = _from_text(source, key)

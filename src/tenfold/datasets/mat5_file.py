@@ -2,8 +2,9 @@
 
 SciPy's reader is compiled, trusts what a file says of itself, and ends the interpreter when a
 damaged one lies to it. This one is plain Python over bytes: every size is compared with the bytes
-that are there, so the worst that a file can do is a ValueError. Objects of MATLAB's classes
-(string, table, function handles) are passed over; their place is known, their contents are not.
+that are there, so the worst that a file can do is a ValueError. String arrays are objects and are
+read by `mat_strings`. Objects of other classes (tables, function handles) are passed over; their
+place is known, their contents are not.
 
 A file is a sequence of elements: a tag (type, number of bytes), then the bytes. An array is an
 element of type `MATRIX` that holds further ones: flags, dimensions, name, and the numbers.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -21,6 +22,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tenfold.datasets.mat5_elements import (
+    COMPRESSED,
+    Element,
+    elements_of,
+    next_element,
+    text_rows,
+)
+from tenfold.datasets.mat_strings import object_number, text_of_object
 from tenfold.datasets.mat_values import MatValue, filled_later
 from tenfold.datasets.sizes import LARGEST_RATIO, check_memory
 
@@ -29,7 +38,7 @@ DEEPEST = 32  # cells in cells in cells
 MOST_AXES = 32  # as NumPy had it for long
 PEEK = 8192  # bytes of a compressed array that are enough for its name and shape
 
-INT8, INT32, UINT32, MATRIX, COMPRESSED, UTF8 = 1, 5, 6, 14, 15, 16
+INT8, INT32, UINT32, MATRIX, UTF8 = 1, 5, 6, 14, 16
 NUMBERS = {
     1: "i1",
     2: "u1",
@@ -42,18 +51,9 @@ NUMBERS = {
     12: "i8",
     13: "u8",
 }
-TEXTS = {1: "latin-1", 2: "latin-1", 4: "utf-16", 16: "utf-8", 17: "utf-16", 18: "utf-32"}
 CELL, STRUCT, OBJECT, CHAR, SPARSE, OPAQUE = 1, 2, 3, 4, 5, 17
 NUMERIC = range(6, 16)
 COMPLEX, LOGICAL = 0x800, 0x200
-LONGEST_BLANK = 4096  # characters of a text that is stored without any
-
-
-class Element(NamedTuple):
-    """Type and bytes of one element."""
-
-    kind: int
-    data: memoryview
 
 
 class Variable(NamedTuple):
@@ -96,11 +96,42 @@ class Mat5File:
 
     def values(self) -> Iterator[tuple[str, MatValue]]:
         """Every variable, read as far as its shape asks for."""
+        strings: list[tuple[str, int]] = []
+        subsystem = None
         with self.source.open("rb") as file:
             for place in self._places(file):
                 header = self._header(self._bytes(file, place, PEEK), whole=False)
-                if header.name and header.kind != OPAQUE:
+                if header.kind == OPAQUE:
+                    strings += self._strings(header)
+                elif header.name:
                     yield header.name, self._value(file, place, header)
+                else:
+                    subsystem = place
+        if strings and subsystem is not None:
+            cells = self._subsystem(subsystem)
+            for name, number in strings:
+                yield name, text_of_object(cells, number)
+
+    def _strings(self, header: MatHeader) -> list[tuple[str, int]]:
+        """Name and object number of a variable that is a string array; nothing for others."""
+        words: list[str] = []
+        for element in header.rest:
+            if element.kind == MATRIX:
+                inner = self._header(element.data)
+                known = words[-1:] == ["string"] and inner.kind in NUMERIC
+                number = object_number(self._numbers(inner)) if known else None
+                return [] if number is None else [(words[0], number)]
+            words.append(bytes(element.data).decode("utf-8", "replace"))
+        return []
+
+    def _subsystem(self, place: Variable) -> Sequence[MatValue]:
+        """The cells in which objects lie: a small file in the last array, behind 8 bytes."""
+        data = memoryview(np.ascontiguousarray(self._numbers(self._again(place)).ravel("F")))
+        for element in elements_of(data.cast("B")[8:], self.byte_order, whole=False):
+            if element.kind == MATRIX:
+                found = self._opened(self._header(element.data), 0)
+                return next((one.children for one in found.fields.get("MCOS", ())), ())
+        return ()
 
     def _value(self, file: Any, place: Variable, header: MatHeader) -> MatValue:
         if header.kind in NUMERIC:  # the shape is known, and the numbers can wait
@@ -158,48 +189,23 @@ class Mat5File:
                 raise ValueError(f"the compressed array at byte {place.offset} has no end")
         return memoryview(data)
 
-    def _elements(self, data: memoryview, whole: bool = True) -> Iterator[Element]:
-        """The elements that follow each other; a cut one at the end is left out unless `whole`."""
-        at = 0
-        while at < len(data):
-            if len(data) - at < 8:
-                if whole:
-                    raise ValueError("an array ends inside the tag of an element")
-                return
-            kind, size = struct.unpack_from(f"{self.byte_order}II", data, at)
-            start, end = at + 8, at + 8 + size
-            if kind >> 16:  # a small element: size and type share the first half of the tag
-                kind, size, start = kind & 0xFFFF, kind >> 16, at + 4
-                end = start + size
-                if size > 4:
-                    raise ValueError(f"a small element declares {size} bytes; at most 4 fit")
-                at += 8
-            else:
-                at = end + (-size % 8 if kind != COMPRESSED else 0)
-            if end > len(data):
-                if whole:
-                    there = len(data) - start
-                    raise ValueError(f"an element declares {size} bytes; {there} are there")
-                return
-            yield Element(kind, data[start:end])
-
     def _header(self, data: memoryview, whole: bool = True) -> MatHeader:
         if not len(data):
             return MatHeader("", 6, (0, 0), 0, iter(()))  # MATLAB's [] inside cells
-        elements = self._elements(data, whole)
-        flags = _next(elements, "flags")
+        elements = elements_of(data, self.byte_order, whole)
+        flags = next_element(elements, "flags")
         if flags.kind not in (INT32, UINT32) or len(flags.data) != 8:
             raise ValueError("an array has no flags")
         (word, _) = struct.unpack(f"{self.byte_order}II", flags.data)
         if word & 0xFF == OPAQUE:
             return MatHeader("", OPAQUE, (), 0, elements)
-        dims = _next(elements, "dimensions")
+        dims = next_element(elements, "dimensions")
         if dims.kind not in (INT32, UINT32) or len(dims.data) % 4 or not dims.data:
             raise ValueError("an array has no dimensions")
         shape = np.frombuffer(dims.data, f"{self.byte_order}i4").tolist()
         if len(shape) > MOST_AXES or min(shape) < 0:
             raise ValueError(f"an array declares the shape {tuple(shape[:8])}")
-        name = _next(elements, "name")
+        name = next_element(elements, "name")
         if name.kind not in (INT8, 2, UTF8):
             raise ValueError(f"the name of an array is of type {name.kind}, not text")
         text = bytes(name.data).decode("utf-8", "strict")
@@ -213,7 +219,7 @@ class Mat5File:
             numbers = self._numbers(header)
             return MatValue("numbers", header.dims, lambda: numbers)
         if header.kind == CHAR:
-            texts = self._texts(header)
+            texts = text_rows(next_element(header.rest, "text"), header.dims, self.byte_order)
             return MatValue("text", texts.shape, lambda: texts)
         if header.kind == SPARSE and not header.flags & COMPLEX:
             return MatValue("sparse", header.dims, self._sparse(header))
@@ -222,20 +228,26 @@ class Mat5File:
             return MatValue("cells", header.dims, children=inside)
         if header.kind == STRUCT:
             return self._structure(header, depth)
+        if header.kind == OPAQUE:  # of the subsystem: it holds cells
+            for element in header.rest:
+                inner = self._header(element.data) if element.kind == MATRIX else None
+                if inner is not None and inner.kind == CELL:
+                    inside = self._inside(inner, prod(inner.dims), depth)
+                    return MatValue("object", inner.dims, children=inside)
         return MatValue("object", header.dims)
 
     def _inside(self, header: MatHeader, count: int, depth: int) -> list[MatValue]:
         found: list[MatValue] = []
         while len(found) < count:  # every one takes bytes, so a large count ends too soon
-            element = _next(header.rest, "cell")
+            element = next_element(header.rest, "cell")
             if element.kind != MATRIX:
                 raise ValueError(f"a cell holds an element of type {element.kind}, not an array")
             found.append(self._opened(self._header(element.data), depth + 1))
         return found
 
     def _structure(self, header: MatHeader, depth: int) -> MatValue:
-        width = _next(header.rest, "length of field names")
-        names = _next(header.rest, "field names")
+        width = next_element(header.rest, "length of field names")
+        names = next_element(header.rest, "field names")
         length = int.from_bytes(width.data, "little" if self.byte_order == "<" else "big")
         if width.kind not in (INT32, UINT32) or not 0 < length <= 4096 or len(names.data) % length:
             raise ValueError("a structure has no names of fields")
@@ -250,9 +262,9 @@ class Mat5File:
     def _numbers(self, header: MatHeader) -> np.ndarray:
         if not header.name and not prod(header.dims) and (header.flags == 0):
             return np.zeros(header.dims)
-        real = self._vector(_next(header.rest, "numbers"), prod(header.dims))
+        real = self._vector(next_element(header.rest, "numbers"), prod(header.dims))
         if header.flags & COMPLEX:
-            real = real + 1j * self._vector(_next(header.rest, "numbers"), prod(header.dims))
+            real = real + 1j * self._vector(next_element(header.rest, "numbers"), prod(header.dims))
         return real.reshape(header.dims, order="F")
 
     def _vector(self, element: Element, count: int | None) -> np.ndarray:
@@ -267,40 +279,15 @@ class Mat5File:
         vector: np.ndarray = np.frombuffer(element.data, dtype).astype(dtype.newbyteorder("="))
         return vector
 
-    def _texts(self, header: MatHeader) -> np.ndarray:
-        """Rows of characters, one text each."""
-        element = _next(header.rest, "text")
-        count = prod(header.dims)
-        if element.kind not in TEXTS:
-            raise ValueError(f"text is of type {element.kind}, which is none of MATLAB's")
-        coding = TEXTS[element.kind]
-        if coding in ("utf-16", "utf-32"):
-            coding += "-le" if self.byte_order == "<" else "-be"
-        text = bytes(element.data).decode(coding, "replace")
-        if not text and count <= LONGEST_BLANK:
-            text = " " * count
-        if len(text) != count:
-            raise ValueError(f"a text of {count} characters has {len(text)}")
-        if not count:
-            return np.array([""])
-        letters = np.array(list(text), dtype="U1").reshape(header.dims, order="F")
-        joined = ["".join(row) for row in letters.reshape(-1, header.dims[-1])]
-        return np.array(joined).reshape(header.dims[:-1])
-
     def _sparse(self, header: MatHeader) -> Callable[[], np.ndarray]:
         """A sparse matrix; it is filled with its zeros when it is asked for."""
         if len(header.dims) != 2:
             raise ValueError(f"a sparse matrix has {len(header.dims)} axes")
-        rows = self._vector(_next(header.rest, "rows"), None)
-        ends = self._vector(_next(header.rest, "columns"), None)
-        stored = _next(header.rest, "numbers")  # logical ones are bytes, whatever their tag says
+        rows = self._vector(next_element(header.rest, "rows"), None)
+        ends = self._vector(next_element(header.rest, "columns"), None)
+        stored = next_element(
+            header.rest, "numbers"
+        )  # logical ones are bytes, whatever their tag says
         logical = header.flags & LOGICAL and len(stored.data) == len(rows)
         data = self._vector(Element(2, stored.data) if logical else stored, None)
         return filled_later(header.dims, rows, ends, data)
-
-
-def _next(elements: Iterator[Element], what: str) -> Element:
-    found = next(elements, None)
-    if found is None:
-        raise ValueError(f"an array ends before its {what}")
-    return found

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tenfold.datasets.hdf5_file import check_dataset, is_dataset, read_dataset, references
+from tenfold.datasets.mat_strings import object_number, text_of_object
 from tenfold.datasets.mat_values import MatValue
 
 DEEPEST = 32
@@ -29,6 +30,7 @@ class Mat73File:
     def __init__(self, source: Path, file: Any) -> None:
         self.source = source
         self.file = file
+        self._cells_of_objects: Sequence[MatValue] | None = None
 
     def values(self) -> Iterator[tuple[str, MatValue]]:
         """Every variable; MATLAB's own tables begin with a #."""
@@ -47,6 +49,9 @@ class Mat73File:
             fields = {name: [self._value(item[name], depth + 1)] for name in names}
             return MatValue("structure", (1, 1), fields=fields)
         shape = item.shape or ()
+        if kind == "string" and "MATLAB_object_decode" in item.attrs:
+            number = object_number(read_dataset(self.source, item))
+            return text_of_object(self._subsystem(), number or 0)
         if "MATLAB_object_decode" in item.attrs or kind in ("string", "function_handle"):
             return MatValue("object", shape[::-1])
         if kind == "char":
@@ -64,6 +69,15 @@ class Mat73File:
             self._value(self.file[reference], depth + 1) for reference in item[()].T.ravel("F")
         ]
         return MatValue("cells", item.shape[::-1], children=inside)
+
+    def _subsystem(self) -> Sequence[MatValue]:
+        """The cells in which objects lie."""
+        if self._cells_of_objects is None:
+            self._cells_of_objects = ()  # an object inside finds nothing, and does not recurse
+            item = self.file.get("#subsystem#/MCOS")
+            if item is not None and is_dataset(item) and references(item):
+                self._cells_of_objects = self._cells(item, 1).children
+        return self._cells_of_objects
 
     def _texts(self, item: Any, empty: bool) -> np.ndarray:
         codes = np.zeros((1, 0)) if empty else read_dataset(self.source, item).T

@@ -97,6 +97,7 @@ def assemble(
         description=f"Array {choice.samples} of {source.name}.",
         sample_info={n: fact for n, fact in facts.items() if np.shape(fact) == (X.shape[0],)},
         notes=choice.notes,
+        reading={"sample_axis": choice.axis} if choice.axis else {},
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from tenfold.datasets.locations import existing_path, reading
 from tenfold.datasets.named_arrays import Order
 from tenfold.datasets.sizes import check_memory
-from tenfold.datasets.table_columns import chosen_columns, rows_dataset
+from tenfold.datasets.table_columns import chosen_columns, label_position, rows_dataset
 from tenfold.datasets.tensor_dataset import TensorDataset
 
 
@@ -24,6 +24,7 @@ def load_parquet(
     order: Order = "C",
     labels: Any = None,
     labelled: bool = True,
+    columns: Sequence[str] | None = None,
 ) -> TensorDataset:
     """Read a Parquet file with one sample per row and a column of labels.
 
@@ -44,6 +45,8 @@ def load_parquet(
         Labels that are not in this file: one per row, or a file that holds them.
     labelled : bool, default=True
         False gives no labels, and leaves `label_column` out where one is given.
+    columns : sequence of str or None, default=None
+        Names of the columns of numbers, in this order; None takes all but the labels.
 
     Returns
     -------
@@ -65,10 +68,21 @@ def load_parquet(
     inside = labelled and labels is None
     table = _read(source)
     names = list(table.column_names)
-    column, features = chosen_columns(source, label_column, names, len(names), inside)
+    column, features = chosen_columns(source, label_column, names, len(names), inside, columns)
     X = _numbers(source, table, features)
     given = labels if column is None or not inside else _labels(source, table, column)
-    return rows_dataset(source, X, given if labelled else None, sample_shape, order)
+    return rows_dataset(
+        source, X, given if labelled else None, sample_shape, order, names, features
+    )
+
+
+def parquet_column(source: Path, name: str | None) -> list[Any]:
+    """The labels of a Parquet file: the column of this name, the only one, or one named so."""
+    table = _read(source)
+    names = list(table.column_names)
+    if name is None and len(names) == 1:
+        return _labels(source, table, 0)
+    return _labels(source, table, label_position(source, name, names, len(names)))
 
 
 def _read(source: Path) -> Any:

@@ -1,4 +1,4 @@
-"""A synthetic set whose mode subspaces are known."""
+"""Synthetic sets: one whose mode subspaces are known, and one like recordings of the brain."""
 
 from __future__ import annotations
 
@@ -86,6 +86,63 @@ def make_tensor_classes(
         X += nuisance * reconstruct(cores, others)
     about = f"{n_classes} Gaussian classes that differ in mode subspaces of ranks {ranks}."
     return SyntheticTensors(X, y, None, "synthetic", about, subspaces=subspaces, means=means)
+
+
+def make_trials(
+    n_samples: int = 80,
+    *,
+    n_channels: int = 24,
+    n_times: int = 60,
+    n_classes: int = 4,
+    amplitude: float = 0.4,
+    random_state: int = 0,
+    subject: int = 0,
+) -> TensorDataset:
+    """Simulated recordings of channels over time, as of a brain that answers to a stimulus.
+
+    A trial is a response in noise. The response of a class is a pattern over channels times a wave
+    over time, of a strength that varies from trial to trial. The noise is alike in neighbouring
+    channels and changes slowly in time.
+
+    Parameters
+    ----------
+    n_samples : int, default=80
+        Number of trials; classes 0, 1, ... take turns.
+    n_channels, n_times : int, default=24, 60
+        Shape of a trial.
+    n_classes : int, default=4
+        Number of classes.
+    amplitude : float, default=0.4
+        Size of the response; the noise has a standard deviation of about 1.
+    random_state : int, default=0
+        Seed of the trials.
+    subject : int, default=0
+        Seed of the patterns and of the mixing of channels; trials to train and to test on share it.
+
+    Returns
+    -------
+    TensorDataset
+        X (n_samples, n_channels, n_times), modes "channel" and "time".
+
+    Examples
+    --------
+    >>> from tenfold.datasets import make_trials
+    >>> make_trials(80)
+    TensorDataset 'trials': 80 samples of 24x60 (float64), 4 classes
+    """
+    of_subject, rng = np.random.default_rng(subject), np.random.default_rng([random_state, subject])
+    mixing = of_subject.normal(size=(n_channels, n_channels)) / np.sqrt(n_channels)
+    patterns = of_subject.normal(size=(n_classes, n_channels))
+    time, peaks = np.linspace(0, 1, n_times), np.linspace(0.3, 0.7, n_classes)
+    waves = np.exp(-(((time - peaks[:, None]) / 0.12) ** 2))
+    y = np.arange(n_samples) % n_classes
+    noise = rng.normal(size=(n_samples, n_channels, n_times))
+    for t in range(1, n_times):
+        noise[..., t] = 0.9 * noise[..., t - 1] + np.sqrt(1 - 0.9**2) * noise[..., t]
+    strength = amplitude * rng.uniform(0.5, 1.5, (n_samples, 1, 1))
+    X = mixing @ noise + strength * patterns[y][:, :, None] * waves[y][:, None, :]
+    about = f"Simulated responses of {n_classes} kinds in {n_channels} channels over time."
+    return TensorDataset(X, y, None, "trials", about, ("channel", "time"))
 
 
 def _orthogonal_pairs(

@@ -23,15 +23,39 @@ def chosen_columns(
     header: list[str] | None,
     width: int,
     labels_inside: bool,
+    columns: Sequence[str] | None = None,
 ) -> tuple[int | None, list[int]]:
     """The column of labels, if one is looked for or named, and those of numbers."""
     asked = labels_inside or label_column is not None
     column = label_position(source, label_column, header, width) if asked else None
+    if columns is not None:
+        return column, named_positions(source, header, columns)
     return column, feature_positions(source, header, width, column)
 
 
+def named_positions(source: Path, header: list[str] | None, columns: Sequence[str]) -> list[int]:
+    """Where the columns of these names are, in the order of the names."""
+    names = [name.strip() for name in header or []]
+    wanted = [columns] if isinstance(columns, str) else list(columns)
+    absent = [str(name) for name in wanted if names.count(name) != 1]
+    if absent or not wanted:
+        shown = ", ".join(map(short, absent[:8])) + (", ..." if len(absent) > 8 else "")
+        there = ", ".join(map(short, names[:8])) + (", ..." if len(names) > 8 else "")
+        raise ValueError(
+            f"{source} has no column, or more than one, of these names: {shown}; it has "
+            f"{there or 'no names'}; rename its columns"
+        )
+    return [names.index(name) for name in wanted]
+
+
 def rows_dataset(
-    source: Path, X: np.ndarray, labels: Any, sample_shape: Sequence[int] | None, order: Order
+    source: Path,
+    X: np.ndarray,
+    labels: Any,
+    sample_shape: Sequence[int] | None,
+    order: Order,
+    names: list[str] | None = None,
+    features: Sequence[int] = (),
 ) -> TensorDataset:
     """Flat rows and their labels (values, a path, or None for none) as a data set."""
     y = None
@@ -43,6 +67,7 @@ def rows_dataset(
         y,
         name=source.stem,
         description=f"Rows of {source.name}.",
+        reading={} if names is None else {"columns": tuple(names[i].strip() for i in features)},
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,12 @@ class TensorDataset:
         Further facts per sample, such as the file or the stock.
     notes : tuple of str, default=()
         What the loader chose without being asked, in sentences; worth showing to a person.
+    rows : ndarray of shape (n,) or None, default=None
+        The row numbers of these samples in their file, where `select` took some of them; None means
+        0 to n - 1.
+    reading : mapping of str to values, default={}
+        How the samples were read, as options of `tenfold.datasets.load`. The command line stores
+        it with a model, and reads later samples in the same way.
 
     Examples
     --------
@@ -55,10 +61,13 @@ class TensorDataset:
     mode_names: tuple[str, ...] = ()
     sample_info: Mapping[str, np.ndarray] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    rows: np.ndarray | None = None
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n_samples = self.X.shape[0]
-        per_sample = {"labels": self.y, "groups": self.groups, **self.sample_info}
+        per_sample = {"labels": self.y, "groups": self.groups, "rows": self.rows}
+        per_sample |= self.sample_info
         for what, values in per_sample.items():
             if values is not None and np.shape(values) != (n_samples,):
                 raise ValueError(
@@ -95,6 +104,16 @@ class TensorDataset:
         """The distinct labels, sorted."""
         return np.unique(np.asarray([] if self.y is None else self.y))
 
+    @property
+    def row_numbers(self) -> np.ndarray:
+        """Row number of every sample in its file, counted from 0, shape (n,)."""
+        return np.arange(len(self)) if self.rows is None else self.rows
+
+    @property
+    def sample_names(self) -> np.ndarray:
+        """What to call every sample: its file, or its row number in the file; shape (n,)."""
+        return np.asarray(self.sample_info.get("file", self.row_numbers))
+
     def select(self, rows: np.ndarray | slice) -> TensorDataset:
         """Keep some samples.
 
@@ -106,7 +125,7 @@ class TensorDataset:
         Returns
         -------
         TensorDataset
-            The chosen samples with their labels, groups and facts.
+            The chosen samples with their labels, groups, facts and row numbers.
 
         Examples
         --------
@@ -116,13 +135,11 @@ class TensorDataset:
         TensorDataset 'digits': 360 samples of 8x8 (float64), 2 classes
         """
         lazily = getattr(self.X, "select", None)  # SegmentedWindows need not become an array
-        return TensorDataset(
-            self.X[rows] if lazily is None else lazily(rows),
-            None if self.y is None else self.y[rows],
-            None if self.groups is None else self.groups[rows],
-            self.name,
-            self.description,
-            self.mode_names,
-            {key: values[rows] for key, values in self.sample_info.items()},
-            self.notes,
+        return replace(
+            self,
+            X=self.X[rows] if lazily is None else lazily(rows),
+            y=None if self.y is None else self.y[rows],
+            groups=None if self.groups is None else self.groups[rows],
+            sample_info={key: values[rows] for key, values in self.sample_info.items()},
+            rows=self.row_numbers[rows],
         )

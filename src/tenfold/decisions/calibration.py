@@ -18,7 +18,7 @@ class Reliability(NamedTuple):
     """
 
     confidence: Array  # (B,), the mean probability of the class that was named
-    accuracy: Array  # (B,), the share of samples that were named rightly
+    accuracy: Array  # (B,), the share of samples that were classified correctly
     counts: Array  # (B,), samples
 
     @property

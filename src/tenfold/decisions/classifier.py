@@ -33,7 +33,7 @@ from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.stores import over_blocks
 from tenfold.methods.base import Described, Learner, Shape
 from tenfold.methods.class_specific import ClassSpecificProjector
-from tenfold.validation import parameters
+from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
 
 
@@ -190,7 +190,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         else:
             spreads, others = np.array([member.spreads(statistics) for member in members]).T
         return {
-            **check.of_samples(described),
+            **fitted.of_samples(described),
             "classes_": statistics.classes,
             "class_count_": statistics.counts,
             "projectors_": members,

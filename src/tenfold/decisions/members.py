@@ -119,6 +119,12 @@ def known_classes(model: Any) -> Any:
     return model.projector_.classes_ if answer_of(model) == "acceptance" else model.classes_
 
 
+def mode_names_of(estimator: Any) -> tuple[tuple[str, ...], list[Any]]:
+    """Names of the modes, and of the entries of each, that a model was fitted on; none: empty."""
+    model, _ = unwrap(estimator)
+    return getattr(model, "mode_names_", ()), getattr(model, "mode_labels_", [])
+
+
 def member_for(estimator: Any, positive: Any) -> Member:
     """The projector of one class; None takes the first."""
     members = members_of(estimator)

@@ -12,6 +12,7 @@ import numpy as np
 from tenfold.decisions.members import answer_of, label_of, names_classes, unwrap
 from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array
+from tenfold.validation.named_axes import is_data_array
 
 
 class ClassScores(NamedTuple):
@@ -131,7 +132,7 @@ def _similarity(model: Any, X: Any) -> Array:
 def in_blocks(function: Callable[[Any], Array], X: Any) -> Array:
     """``function(X)`` for samples that may be larger than memory, such as windows on disk."""
     shape = getattr(X, "shape", None)
-    if shape is None or hasattr(X, "iloc"):  # lists; data frames, which must keep their names
+    if shape is None or hasattr(X, "iloc") or is_data_array(X):  # lists; what must keep its names
         return function(X)
     blocks = row_blocks(shape[0], 8 * prod(shape[1:]))
     return np.concatenate([function(np.asarray(X[block])) for block in blocks])

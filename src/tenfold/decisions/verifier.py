@@ -28,7 +28,7 @@ from tenfold.mathematics.stores import over_blocks
 from tenfold.methods.base import Labels, Shape
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.methods.saving import Savable
-from tenfold.validation import parameters
+from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
 
 NOTHING = float(np.finfo(np.float32).tiny)  # a threshold above every score, which is 0 at most
@@ -169,7 +169,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         whole = found.whole.projector_.set_params(positive=self.model().positive)
         for name in self.learned_attributes():
             delattr(self, name)
-        self.__dict__.update(check.of_samples(described))
+        self.__dict__.update(fitted.of_samples(described))
         self.projector_, self.promised_rate_ = whole, promised
         self.threshold_ = -limit * found.whole.spread_ if limit > 0 else NOTHING
         self.error_rates_ = {"false_accepts": _share(impostors.distances <= limit, impostors)}

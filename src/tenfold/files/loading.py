@@ -8,35 +8,16 @@ from __future__ import annotations
 
 import os
 import warnings
-from math import prod
-from typing import Any, get_origin, get_type_hints
+from typing import Any
 
 import numpy as np
 
-from tenfold.decisions.classifier import ClassSpecificClassifier
-from tenfold.decisions.probabilistic import ProbabilisticLDA
-from tenfold.decisions.verifier import ClassSpecificVerifier
+from tenfold.files.learned_checks import KNOWN, LEARNED, check_kind, check_learned
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.fold_moments import N_FOLDS
 from tenfold.mathematics.moments import ClassMoments
-from tenfold.methods import ALL_METHODS, KERNEL_METHODS
-from tenfold.methods.base import Labels, Shape, TensorProjector
-from tenfold.methods.class_specific import ClassSpecificProjector
-from tenfold.methods.saving import unpacked_labels
-from tenfold.methods.scaling import ModeScaler
+from tenfold.methods.saving import unpacked_labels, unpacked_reading
 from tenfold.system.model_format import FORMAT, ModelFileError, read
 
-
-def learned_kinds(method: type) -> dict[str, Any]:
-    """The learned attributes that a class declares, with the types of its annotations."""
-    hints = get_type_hints(method, include_extras=True)
-    return {name: kind for name, kind in hints.items() if name.endswith("_") and name[0] != "_"}
-
-
-DECISIONS = (ClassSpecificClassifier, ClassSpecificVerifier, ProbabilisticLDA)
-KNOWN = {M.__name__: M for M in (*ALL_METHODS, *KERNEL_METHODS, *DECISIONS, ModeScaler)}
-LEARNED = {name: learned_kinds(method) for name, method in KNOWN.items()}
-OPTIONAL = {"moments_", "feature_names_in_", "shrink_to_"}  # not in files of older versions
 CONTAINERS = {"list", "pairs", "array", "labels", "moments", "estimator"}
 
 
@@ -75,9 +56,28 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     tenfold.load(path)
     MPCA(ranks=(4, 4))
     """
+    return load_with_reading(path)[0]
+
+
+def load_with_reading(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
+    """The estimator of a model file, and how the samples it was fitted on were read.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that `save` wrote.
+
+    Returns
+    -------
+    estimator
+        As from `load`.
+    reading : dict
+        Options of `tenfold.datasets.load`; empty where the file does not say.
+    """
     header, arrays = read(path)
     try:
-        return _Unpacker(header, arrays).estimator(header.get("model"))
+        reading = unpacked_reading(header.get("reading"))
+        return _Unpacker(header, arrays).estimator(header.get("model")), reading
     except RecursionError as error:
         raise ModelFileError(f"cannot load {path}: its model is nested too deep") from error
     except (ValueError, TypeError) as error:
@@ -110,10 +110,10 @@ class _Unpacker:
         kinds = LEARNED[packed["method"]]
         learned = self._table(packed, "learned", kinds)
         for name, value in learned.items():
-            _check_kind(name, value, kinds[name])
+            check_kind(name, value, kinds[name])
             setattr(estimator, name, value)
         if learned:
-            _check_learned(estimator)
+            check_learned(estimator)
         return estimator
 
     def _table(self, packed: dict[str, Any], kind: str, known: Any) -> dict[str, Any]:
@@ -175,163 +175,3 @@ def _expect(kind: type, value: Any) -> Any:
     if type(value) is not kind:
         raise ValueError(f"its header holds {value!r:.80} where a {kind.__name__} should be")
     return value
-
-
-# ── What was learned must fit together ──────────────────────────────────────────────────────────
-
-
-def _check_kind(name: str, value: Any, kind: Any) -> None:
-    if kind == Shape:
-        good = type(value) is tuple and all(type(v) is int and v >= 0 for v in value)
-    elif kind == Array:
-        good = isinstance(value, np.ndarray) and value.dtype.kind == "f"
-    elif kind == Labels:
-        good = isinstance(value, np.ndarray) and value.ndim == 1
-    else:
-        good = kind is Any or isinstance(value, get_origin(kind) or kind)
-    if not good:
-        raise ValueError(f"its {name} is {value!r:.80}, which is not what such a model has")
-
-
-def _check_learned(model: Any) -> None:
-    """The learned attributes are all there, and their shapes agree."""
-    _need(model, "sample_shape_", "n_features_in_")
-    _agree("n_features_in_", model.n_features_in_, prod(model.sample_shape_))
-    names = getattr(model, "feature_names_in_", None)
-    if names is not None:
-        _agree("feature_names_in_", len(names), model.n_features_in_)
-    if isinstance(model, ModeScaler):
-        _check_scaler(model)
-        return
-    _need(model, "classes_")
-    gaussian, projector = isinstance(model, ProbabilisticLDA), getattr(model, "projector", model)
-    if not isinstance(projector, TensorProjector) and not (gaussian and projector is None):
-        raise ValueError(f"its projector is {model.projector!r:.80}, not a projector")
-    if isinstance(model, ClassSpecificVerifier):
-        _check_verifier(model)
-        return
-    if hasattr(model, "moments_"):
-        _check_moments(model)
-    if isinstance(model, TensorProjector):
-        _check_projector(model)
-    elif gaussian and (hasattr(model, "directions_") or not hasattr(model, "moments_")):
-        _check_gaussian(model)
-    elif not gaussian and (hasattr(model, "projectors_") or not hasattr(model, "moments_")):
-        _check_bank(model)
-
-
-def _check_projector(model: TensorProjector) -> None:
-    if hasattr(model, "moments_") and not hasattr(model, "projections_"):
-        return  # partial_fit still gathers
-    _need(model, "projections_", "ranks_", "objective_", "n_iter_", "converged_")
-    shape = model.seen_shape()
-    if not all(isinstance(W, np.ndarray) and W.dtype.kind == "f" for W in model.projections_):
-        raise ValueError("its projections are not arrays of floats")
-    shapes = tuple(W.shape for W in model.projections_)
-    _agree("projections_", shapes, tuple(zip(shape, model.ranks_, strict=False)))
-    _agree("ranks_", len(model.ranks_), len(shape))
-    if model.blocks > 1:
-        _check_blocks(model, shape)
-    _agree("objective_", model.objective_.shape, (model.n_iter_,))
-    if "mean_" in LEARNED[type(model).__name__]:
-        _need(model, "mean_")
-        kernel = type(model) in KERNEL_METHODS
-        _agree("mean_", model.mean_.shape, shape if kernel else model.sample_shape_)
-    if isinstance(model, ClassSpecificProjector):
-        model.positive_in(model.classes_)
-
-
-def _check_blocks(model: TensorProjector, shape: Shape) -> None:
-    _need(model, "blocks_")
-    _agree("blocks_", len(model.blocks_), model.blocks)
-    for block in model.blocks_:
-        good = isinstance(block, list) and all(
-            isinstance(W, np.ndarray) and W.dtype.kind == "f" and W.ndim == 2 for W in block
-        )
-        _agree("blocks_", tuple(len(W) for W in block) if good else None, shape)
-
-
-def _check_moments(model: Any) -> None:
-    moments, size = model.moments_, model.n_features_in_
-    n, n_classes = len(moments.classes), len(model.classes_)
-    if isinstance(model, ProbabilisticLDA):  # of every class in every fold
-        n_folds = N_FOLDS if n != n_classes else 1
-        _agree("moments_.classes", moments.classes.tolist(), [*range(n_folds * n_classes)])
-    else:
-        _agree("moments_.classes", n, n_classes)
-    _agree("moments_.counts", moments.counts.shape, (n,))
-    _agree("moments_.scatters", moments.scatters.shape, (n, size, size))
-    flat = getattr(getattr(model, "projector", model), "flattens", False)
-    flat = flat and not isinstance(model, ProbabilisticLDA)  # its folds are of samples as they are
-    _agree("moments_.means", moments.means.shape, (n, size) if flat else (n, *model.sample_shape_))
-
-
-def _check_bank(bank: ClassSpecificClassifier) -> None:
-    if bank.normalise is True:  # in files of format 1.0: what is called "own" today
-        bank.normalise = "own"
-    bank.check_parameters()
-    _need(bank, "projectors_", "spreads_")
-    if bank.normalise == "others":
-        _need(bank, "other_spreads_")
-        _agree("other_spreads_", bank.other_spreads_.shape, (len(bank.classes_),))
-    n = len(bank.classes_)
-    members = [m for m in bank.projectors_ if isinstance(m, ClassSpecificProjector)]
-    fitted = [m for m in members if getattr(m, "sample_shape_", None) == bank.sample_shape_]
-    _agree("projectors_", (len(bank.projectors_), len(fitted)), (n, n))
-    _agree("spreads_", bank.spreads_.shape, (n,))
-    if not (bank.spreads_ > 0).all():
-        raise ValueError("its spreads_ are not all positive")
-
-
-def _check_gaussian(model: ProbabilisticLDA) -> None:
-    _need(model, *(name for name in LEARNED["ProbabilisticLDA"] if name not in OPTIONAL))
-    inside, size = model.projector_, model.n_features_in_
-    if (inside is None) != (model.projector is None) or not (
-        inside is None or isinstance(inside, TensorProjector)
-    ):
-        raise ValueError(f"its projector_ is {inside!r:.80}, which is not what it learned")
-    if inside is not None:
-        _need(inside, "sample_shape_", "projections_")
-        _agree("projector_", inside.sample_shape_, model.sample_shape_)
-        size = prod(inside.ranks_)
-    n, d = len(model.classes_), model.directions_.shape[-1:]
-    shapes = {"mean_": (size,), "directions_": (size, *d), "class_means_": (n, *d)}
-    shapes |= {"class_count_": (n,), "enrolled_": (n,)}
-    shapes |= dict.fromkeys(("between_", "spread_", "within_", "noise_"), d)
-    for name, shape in shapes.items():
-        _agree(name, getattr(model, name).shape, shape)
-    least = (model.between_, model.spread_, model.class_count_, model.gain_, model.tails_)
-    above = (model.within_, model.noise_, model.temperature_)
-    if not all(np.all(v >= 0) for v in least) or not all(np.all(v > 0) for v in above):
-        raise ValueError("its variances, counts or temperature are not positive")
-
-
-def _check_scaler(scaler: ModeScaler) -> None:
-    _need(scaler, "mean_", "spread_", "mean_spread_", "n_samples_seen_")
-    scaler.check_parameters()
-    axes = scaler.scaling().axes
-    shape = tuple(1 if k + 1 in axes else size for k, size in enumerate(scaler.sample_shape_))
-    for name in ("mean_", "spread_", "mean_spread_"):
-        _agree(name, getattr(scaler, name).shape, shape)
-    if not (np.all(scaler.spread_ >= 0) and np.all(scaler.mean_spread_ >= 0)):
-        raise ValueError("its spreads are negative")
-    if not scaler.n_samples_seen_ > 0:
-        raise ValueError("its n_samples_seen_ is not positive")
-
-
-def _check_verifier(verifier: ClassSpecificVerifier) -> None:
-    _need(verifier, "projector_", "threshold_", "error_rates_", "promised_rate_")
-    _need(verifier.projector_, "sample_shape_")
-    _agree("projector_", verifier.projector_.sample_shape_, verifier.sample_shape_)
-    _agree("classes_", len(verifier.classes_), 2)
-
-
-def _need(model: Any, *names: str) -> None:
-    missing = [name for name in names if not hasattr(model, name)]
-    if missing:
-        raise ValueError(f"its {type(model).__name__} lacks {', '.join(missing)}")
-
-
-def _agree(name: str, came: Any, expected: Any) -> None:
-    if came != expected:
-        raise ValueError(f"its {name} has {came}, but the rest of the model needs {expected}")

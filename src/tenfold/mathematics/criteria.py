@@ -234,8 +234,8 @@ def class_specific(
         inside = inside + apart * (shift**2 * share / (1 - share) ** 2)
     if shrinkage == 0:
         return Problem.of(statistics, outside, inside, unit=about, balance=share, **settings)
-    alike = {"unit": statistics.total(), "balance": share * about_class_means(statistics)}
-    return Problem.of(statistics, outside, inside, **alike, **settings)
+    unit, balance = statistics.total(), share * about_class_means(statistics)
+    return Problem.of(statistics, outside, inside, unit=unit, balance=balance, **settings)
 
 
 def about_class_means(statistics: ClassStatistics) -> float:
@@ -278,9 +278,9 @@ def automatic_shrinkage(statistics: ClassStatistics) -> Array:
     """
     own, cross, pooled = statistics.covariance_products
     free = np.maximum(statistics.counts - 1, 0.0)
-    all_free = max(statistics.count - int((statistics.counts > 0).sum()), np.finfo(float).tiny)
+    all_free = statistics.count - int((statistics.counts > 0).sum())
     scale = float(statistics.traces.sum())
-    if not scale > 0:
+    if not (scale > 0 and all_free > 0):  # single samples say nothing of their spread
         return np.ones(len(free))
     traces = statistics.traces / scale
     nu = np.where(free > 0, free, 1.0)

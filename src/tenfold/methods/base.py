@@ -32,6 +32,7 @@ from tenfold.methods.saving import Savable
 from tenfold.system.threads import threads_for
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
+from tenfold.validation.named_axes import labelled_like
 
 Labels = Annotated[Array, "labels"]
 Shape = tuple[int, ...]
@@ -157,7 +158,7 @@ class Learner(Savable, BaseEstimator):
         else:
             self.check_parameters()
             check.check_same_classes(classes, self.classes_)
-            described, known = check.description_of(self), self.classes_
+            described, known = fitted.description_of(self), self.classes_
             X, y, weight = check.check_batch(self, X, y, sample_weight)
         check.check_known_labels(y, known)
         so_far = None if first else self._moments_so_far()
@@ -203,9 +204,8 @@ class Learner(Savable, BaseEstimator):
         solution = solve(problem, self.recipe(), threads_for(problem.shape, small, len(problem)))
         learned = self.learned(fresh, solution, np.arange(len(problem)), described)
         self.warn_unless_converged(solution)
-        if self.statistics == "moments":
-            learned["moments_"] = statistics
-        return learned
+        kept = {"moments_": statistics} if self.statistics == "moments" else {}
+        return {**learned, **kept}
 
     def moments_of_batch(
         self, X: Any, y: Array | None, weight: Array | None, classes: Array
@@ -397,12 +397,14 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         Returns
         -------
         array of shape (n, r_1 * ... * r_K), or (n, r_1, ..., r_K) with output="tensor"
-            The projected samples; float32 samples give float32. A Dask array gives a lazy one.
+            The projected samples; float32 samples give float32. A Dask array gives a lazy one, a
+            DataArray of xarray a DataArray with the same sample axis.
         """
         check_is_fitted(self, "projections_")
-        flat = fitted.check_output(self) == "flat"
+        container, flat = fitted.check_output(self), self.output == "flat"
         work = partial(block_features, blocks=self.all_blocks, centre=self.centre(), flat=flat)
-        return over_blocks(check.check_samples(self, X), self.on_samples(work))
+        found = over_blocks(check.check_samples(self, X), self.on_samples(work))
+        return labelled_like(X, found, self, container)
 
     def inverse_transform(self, X: Any) -> Array:
         """Map projected samples back to the space of the samples, by least squares.

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import fields
 from math import isfinite
 from typing import Any
@@ -32,11 +33,16 @@ LABEL_BYTES = 64 * 2**20  # of one array of labels; a few declared bytes must no
 class Savable:
     """An estimator whose learned attributes can be saved: those that end with an underscore."""
 
+    mode_names_: tuple[str, ...]  # of samples with named axes, such as a DataArray
+    mode_labels_: list[Any]  # what the entries of each mode are called; None where they are not
+
     def learned_attributes(self) -> dict[str, Any]:
         """What was learned, by name."""
         return {k: v for k, v in vars(self).items() if k.endswith("_") and k[0] != "_"}
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(
+        self, path: str | os.PathLike[str], *, reading: Mapping[str, Any] | None = None
+    ) -> None:
         """Write the fitted estimator to one safetensors file, which `tenfold.load` reads.
 
         The file holds arrays and a JSON header, no pickle: loading it never runs code. It is
@@ -49,6 +55,9 @@ class Savable:
         ----------
         path : path-like
             Where to, such as "s7.safetensors"; an existing file is replaced.
+        reading : mapping or None, default=None
+            How the samples were read: ``data.reading`` of a `TensorDataset`. The commands `score`,
+            `evaluate`, `report` and `transform` then read other samples in the same way.
 
         Examples
         --------
@@ -68,6 +77,8 @@ class Savable:
         packer = Packer()
         model = packer.estimator(self, "")
         header = {"summary": summary(self), "labels": packer.labels, "model": model}
+        if reading:
+            header["reading"] = {name: _plain(name, value) for name, value in reading.items()}
         model_format.write(path, header, packer.arrays)
 
 
@@ -149,6 +160,34 @@ class Packer:
                 self.labels.append(packed)
             self._places[id(array)] = self.labels.index(packed)
         return {"labels": self._places[id(array)]}
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A word, a number or a list of them, as the entry `reading` holds them."""
+    if isinstance(value, tuple | list):
+        return [_plain(name, part) for part in value]
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float) and isfinite(value):
+        return value
+    raise ValueError(
+        f"reading[{name!r}] is {value!r:.80}; expected words, numbers or lists of them"
+    )
+
+
+def unpacked_reading(packed: Any) -> dict[str, Any]:
+    """How samples were read, from the form it has in a file; lists become tuples."""
+    if packed is None:
+        return {}
+    if not isinstance(packed, dict):
+        raise TypeError("its entry on how samples were read is not a table")
+    return {str(name): _unpacked(value) for name, value in packed.items()}
+
+
+def _unpacked(value: Any) -> Any:
+    if isinstance(value, dict):
+        raise TypeError("its entry on how samples were read holds a table")
+    return tuple(_unpacked(part) for part in value) if isinstance(value, list) else value
 
 
 def unpacked_labels(packed: Any) -> Array:

@@ -19,7 +19,7 @@ from tenfold.mathematics.mode_scaling import FibreMoments, Scaling
 from tenfold.mathematics.stores import Source, StoredSamples, over_blocks
 from tenfold.methods.base import Labels, Shape
 from tenfold.methods.saving import Savable
-from tenfold.validation import parameters
+from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
 
 KEPT = {None: (), "mean": ("mean",), "spread": ("spread",), "both": ("mean", "spread")}
@@ -183,7 +183,7 @@ class ModeScaler(TransformerMixin, Savable, BaseEstimator):
         X, _, weight = check.check_batch(self, X, None, sample_weight)
         n = self.n_samples_seen_
         so_far = FibreMoments(n, self.mean_, n * self.mean_spread_**2, n * self.spread_**2)
-        return self._learn(check.description_of(self), so_far + self._moments(X, weight))
+        return self._learn(fitted.description_of(self), so_far + self._moments(X, weight))
 
     def check_parameters(self) -> None:
         """Refuse parameters that no data could make right."""

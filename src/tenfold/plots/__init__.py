@@ -8,6 +8,7 @@ extra ``plot`` and is imported only when something is drawn.
 
 from tenfold.plots.curves import PrecisionRecallDisplay, RocDisplay
 from tenfold.plots.directions import DirectionsDisplay
+from tenfold.plots.error_rates import ErrorRatesDisplay
 from tenfold.plots.objective import ObjectiveDisplay
 from tenfold.plots.projections import ProjectionsDisplay
 from tenfold.plots.rank_grid import RankGridDisplay
@@ -16,6 +17,7 @@ from tenfold.plots.scores import ScoresDisplay
 
 __all__ = [
     "DirectionsDisplay",
+    "ErrorRatesDisplay",
     "ObjectiveDisplay",
     "PrecisionRecallDisplay",
     "ProjectionsDisplay",

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.decisions.members import member_for
+from tenfold.decisions.members import member_for, mode_names_of
 from tenfold.mathematics.algebra import Array
 from tenfold.plots.display import Display
 from tenfold.plots.drawing import SIGNED, axes_grid
+
+MOST_TICKS = 12  # names beside a heat map
 
 
 class ProjectionsDisplay(Display):
@@ -24,6 +26,8 @@ class ProjectionsDisplay(Display):
         One matrix per mode.
     mode_names : sequence of K str, default=()
         What each mode counts; modes are numbered when there are no names.
+    mode_labels : sequence of K arrays of shape (I_k,) or None, default=()
+        What the entries of each mode are called, such as channels.
 
     Attributes
     ----------
@@ -45,9 +49,15 @@ class ProjectionsDisplay(Display):
     ['row (8 to 4)', 'column (8 to 3)']
     """
 
-    def __init__(self, projections: Sequence[Array], mode_names: Sequence[str] = ()):
+    def __init__(
+        self,
+        projections: Sequence[Array],
+        mode_names: Sequence[str] = (),
+        mode_labels: Sequence[Any] = (),
+    ):
         self.projections = [largest_positive(np.asarray(W).T).T for W in projections]
         self.mode_names = tuple(mode_names)
+        self.mode_labels = list(mode_labels) or [None] * len(self.projections)
 
     @classmethod
     def from_estimator(
@@ -68,7 +78,7 @@ class ProjectionsDisplay(Display):
         positive : label or None, default=None
             Whose projector of a bank; None takes the first class.
         mode_names : sequence of K str, default=()
-            What each mode counts.
+            What each mode counts; by default the names of the samples that were fitted.
         ax : matplotlib Axes or None, default=None
             Where to draw; None makes a new figure.
         **image
@@ -80,8 +90,11 @@ class ProjectionsDisplay(Display):
             The display, drawn.
         """
         projections = member_for(estimator, positive).projector.projections_
-        names = tuple(mode_names) if len(mode_names) == len(projections) else ()
-        return cls(projections, names).plot(ax=ax, **image)
+        known, labels = mode_names_of(estimator)
+        names = tuple(mode_names) or known
+        names = names if len(names) == len(projections) else ()
+        labels = labels if names else []
+        return cls(projections, names, labels).plot(ax=ax, **image)
 
     def _size(self, **image: Any) -> tuple[float, float]:
         return 3.2 * len(self.projections), 3.4
@@ -97,6 +110,10 @@ class ProjectionsDisplay(Display):
             axes.set(title=f"{name} ({W.shape[0]} to {W.shape[1]})", xlabel="column", ylabel=name)
             for axis in (axes.xaxis, axes.yaxis):
                 axis.get_major_locator().set_params(integer=True)
+            if self.mode_labels[mode] is not None:
+                places = np.linspace(0, len(W) - 1, min(len(W), MOST_TICKS)).round().astype(int)
+                shown = [str(self.mode_labels[mode][i]) for i in places]
+                axes.set_yticks(places + 1, labels=shown)
 
 
 def largest_positive(rows: Array) -> Array:

@@ -51,8 +51,8 @@ def _calibration(subject: Subject) -> Section:
     display = ReliabilityDisplay(found)
     text = (
         "Of all samples to whose class the model gave a probability of about 0.8, about 80 % "
-        "should be named rightly. The expected calibration error, the mean gap between the two "
-        f"over samples, is {100 * found.error:.1f} %."
+        "should be classified correctly. The expected calibration error, the mean gap between the "
+        f"two over samples, is {100 * found.error:.1f} %."
     )
     figure = subject.figures.figure(
         lambda ax: display.plot(ax=ax),
@@ -98,7 +98,7 @@ def _class_table(subject: Subject, anchors: dict[Any, str]) -> Table:
         )
     columns = ["Class", "Samples", "Right", "AP", "AUC", "EER"]
     caption = (
-        "Every class, in percent. Right: samples of the class named rightly. AP: average "
+        "Every class, in percent. Right: samples of the class classified correctly. AP: average "
         "precision. AUC: area under the ROC curve. EER: equal error rate."
     )
     return Table(caption, columns, rows)
@@ -136,18 +136,45 @@ def _hardest(subject: Subject) -> list[Any]:
     n_wrong = int(wrong[known].sum())
     text = (
         f"{counted(n_wrong, 'sample')} {'is' if n_wrong == 1 else 'are'} taken for another class. "
-        "The margin is the score of the sample's own class minus the best score of the others."
+        + _explained(subject)
     )
     pictures: list[Picture] = []
     for i in order:
-        taken = f"taken for {subject.evaluation.decisions[i]}" if wrong[i] else "right, but close"
-        lines = [f"class {subject.y[i]}", taken, f"margin {short(margins[i], 2)}"]
+        close = "right, but close" if _is_close(subject, i) else "right"
+        taken = f"taken for {subject.evaluation.decisions[i]}" if wrong[i] else close
+        lines = [f"class {subject.y[i]}", taken, _lead(subject, i, margins[i])]
         description = f"{subject.name_of(i)} of class {subject.y[i]}, {taken}"
         pictures.append(
             subject.pictures.picture(subject.sample(i), description, lines, bool(wrong[i]))
         )
     caption = "Mistakes first, the worst before the others; then the closest calls"
     return [Prose(text), Gallery(caption, pictures)]
+
+
+def _explained(subject: Subject) -> str:
+    if subject.answer == "probability":
+        return "Below each: the probability given to its own class, and to the best other class."
+    return "Below each: how far the score of its own class is from the best score of the others."
+
+
+def _lead(subject: Subject, i: int, margin: float) -> str:
+    """How close a decision was, in words."""
+    if subject.answer == "probability":
+        own, other = (np.exp(v) for v in _own_and_best_other(subject, i))
+        return f"{100 * own:.0f} % against {100 * other:.0f} %"
+    return f"{'ahead' if margin >= 0 else 'behind'} by {short(abs(margin), 2)}"
+
+
+def _is_close(subject: Subject, i: int) -> bool:
+    """Whether another class was a serious candidate; of a bank the closest calls count as close."""
+    return subject.answer != "probability" or np.exp(_own_and_best_other(subject, i)[1]) > 0.1
+
+
+def _own_and_best_other(subject: Subject, i: int) -> tuple[float, float]:
+    scores = {bool(j.is_positive[i]): [] for j in subject.classes}
+    for j in subject.classes:
+        scores[bool(j.is_positive[i])].append(float(j.scores[i]))
+    return max(scores[True]), max(scores.get(False, [-np.inf]))
 
 
 def _details(subject: Subject, measured: ClassMetrics, where: str) -> Details:

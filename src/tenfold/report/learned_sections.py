@@ -61,7 +61,7 @@ def _looks(subject: Subject) -> Section:
     )
     figure = subject.figures.figure(
         lambda ax: display.plot(ax=ax),
-        (5.6, 3.2),
+        (7.4, 3.2),
         "Heat maps of the projection matrices, entries down and columns across.",
         "The columns of each mode's projection.",
     )
@@ -105,7 +105,7 @@ def _objective(subject: Subject) -> Figure | Prose:
     what = "each class" if subject.is_bank else "the model"
     return subject.figures.figure(
         lambda ax: ObjectiveDisplay.from_estimator(subject.model, ax=ax),
-        (5.6, 2.9),
+        (7.4, 2.9),
         f"Objective of {what} over {rounds} rounds; from {histories[0][0]:.4g} to "
         f"{histories[0][-1]:.4g}{' for the first' if subject.is_bank else ''}.",
         f"The objective of {what}, round by round.",
@@ -117,7 +117,7 @@ def _rank_grid(subject: Subject) -> Figure:
     tried = len(search.cv_results_["params"])
     return subject.figures.figure(
         lambda ax: RankGridDisplay.from_estimator(search, ax=ax),
-        (5.6, 3.6),
+        (7.4, 3.6),
         f"Cross-validated scores of {tried} candidates; the best has {100 * search.best_score_:.1f}"
         f" with {search.best_params_}.",
         "Cross-validated score of every choice of ranks.",

@@ -79,8 +79,8 @@ def _bank_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
     classes = counted(len(subject.classes), "class", "classes")
     learned = "one subspace for each" if subject.is_bank else "what samples look like in each"
     summary = (
-        f"{subject.method} learned {learned} of {classes} and names {right:,} of "
-        f"{counted(int(known.sum()), 'sample')} rightly ({100 * share:.1f} %); a sample of a "
+        f"{subject.method} learned {learned} of {classes} and classifies {right:,} of "
+        f"{counted(int(known.sum()), 'sample')} correctly ({100 * share:.1f} %); a sample of a "
         f"class is found with a mean average precision of {100 * precision:.1f} %."
     )
     unknown = len(known) - int(known.sum())
@@ -89,7 +89,7 @@ def _bank_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
             f" {counted(unknown, 'sample')} of classes that it does not know count as others."
         )
     headline = [
-        (f"{100 * share:.1f} %", "named rightly"),
+        (f"{100 * share:.1f} %", "classified correctly"),
         (f"{100 * precision:.1f} %", "mean average precision"),
         (f"{100 * errors:.1f} %", "mean equal error rate"),
         _reduction(subject),

@@ -7,12 +7,18 @@ from typing import Any
 from tenfold.decisions.metrics import ClassMetrics
 from tenfold.decisions.scores import ClassScores
 from tenfold.mathematics.algebra import Array
-from tenfold.plots import PrecisionRecallDisplay, RocDisplay, ScoresDisplay
+from tenfold.plots import (
+    ErrorRatesDisplay,
+    PrecisionRecallDisplay,
+    RocDisplay,
+    ScoresDisplay,
+)
 from tenfold.report.content import Figure, Gallery, Picture, Prose, Section, counted, short
 from tenfold.report.small_histograms import small_histogram
 from tenfold.report.subject import Subject
 
 N_HARDEST = 12
+WIDE = (7.4, 3.0)  # inches of a figure that fills the page
 
 
 def sections(subject: Subject) -> list[Section]:
@@ -20,7 +26,11 @@ def sections(subject: Subject) -> list[Section]:
     (measured,) = subject.classes
     if measured.average_precision is None:
         return []
-    blocks = [histogram(subject, measured), *curves(subject, [measured])]
+    blocks = [
+        histogram(subject, measured),
+        *curves(subject, [measured]),
+        _errors(subject, measured),
+    ]
     return [
         Section("scores", "How well it tells them apart", blocks),
         Section("hardest", "The hardest samples", hardest(subject, measured, N_HARDEST)),
@@ -33,7 +43,21 @@ def histogram(subject: Subject, measured: ClassMetrics) -> Figure:
         measured.scores, measured.is_positive, measured.threshold, f"class {measured.label}"
     )
     words = in_words(measured)
-    return subject.figures.figure(lambda ax: display.plot(ax=ax), (5.6, 3.2), *words)
+    return subject.figures.figure(lambda ax: display.plot(ax=ax), WIDE, *words)
+
+
+def _errors(subject: Subject, measured: ClassMetrics) -> Figure:
+    """False accepts and rejects at every threshold."""
+    display = ErrorRatesDisplay(measured.scores, measured.is_positive, measured.threshold)
+    accepts = 100 * measured.false_accepts / measured.n_others
+    rejects = 100 * measured.false_rejects / measured.n_positive
+    return subject.figures.figure(
+        lambda ax: display.plot(ax=ax),
+        WIDE,
+        f"At the threshold {short(measured.threshold)} there are {accepts:.1f} % false accepts and "
+        f"{rejects:.1f} % false rejects; a higher one makes the first fewer and the second more.",
+        "Both errors at every threshold. A higher threshold accepts fewer samples of either kind.",
+    )
 
 
 def strip(measured: ClassMetrics) -> Figure:

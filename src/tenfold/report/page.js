@@ -51,11 +51,33 @@ for (const heading of document.querySelectorAll("thead th")) {
   });
 }
 
+// Many classes: a field that finds them by name, in the list and in the table.
+const SEARCHED = 12;
+const detail = document.getElementById("detail");
+const classes = detail ? [...detail.parentElement.querySelectorAll(":scope > details")] : [];
+if (classes.length > SEARCHED) {
+  const label = document.createElement("label");
+  const field = document.createElement("input");
+  label.className = "find";
+  label.textContent = `Find one of ${classes.length} classes`;
+  field.type = "search";
+  label.append(field);
+  detail.after(label);
+  const named = (element) => element.textContent.trim().toLowerCase();
+  field.addEventListener("input", () => {
+    const wanted = field.value.trim().toLowerCase();
+    for (const one of classes) one.hidden = !named(one.querySelector("summary > span")).includes(wanted);
+    const shown = classes.filter((one) => !one.hidden).length;
+    document.getElementById("status").textContent = `${shown} of ${classes.length} classes.`;
+  });
+}
+
 // A link to a class opens it.
 const openTarget = () => {
   const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (target instanceof HTMLDetailsElement) {
     target.open = true;
+    target.hidden = false;
     target.querySelector("summary").focus();
     target.scrollIntoView();
   }

@@ -52,13 +52,16 @@ class SamplePictures:
         shape : sequence of K ints
             The shape of one sample as the model sees it.
         mode_names : sequence of K str, possibly empty
-            What the modes count; rows and columns, or no names and no negative number, make an
-            image.
+            What the modes count; rows and columns, or no names and no negative number, or two
+            values only (a silhouette), make an image.
         """
         some = np.asarray(X[:: max(1, X.shape[0] // 200)], dtype=float)
         low, high = (float(v) for v in np.percentile(some, [0.5, 99.5]))
         named = tuple(mode_names[:2]) == ("row", "column")
-        image = named or (not mode_names and some.min() >= 0)
+        two_values = len(np.unique(some[:50])) <= 2 and len(np.unique(some)) <= 2  # silhouettes
+        image = named or (not mode_names and some.min() >= 0) or two_values
+        if two_values:
+            low, high = float(some.min()), float(some.max())
         if len(shape) == 1:
             style = "line"
         elif image and len(shape) == 3 and shape[2] == 3:

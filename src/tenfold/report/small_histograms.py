@@ -11,7 +11,7 @@ from tenfold.mathematics.algebra import Array
 from tenfold.plots.scores import shared_histogram
 from tenfold.report.content import short
 
-WIDTH, HEIGHT, FLOOR = 420, 130, 108  # of the drawing, and where its bars stand
+WIDTH, HEIGHT, FLOOR = 640, 130, 108  # of the drawing, and where its bars stand
 N_BINS = 48
 
 

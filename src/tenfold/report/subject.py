@@ -115,5 +115,5 @@ class Subject:
 
     def name_of(self, i: int) -> str:
         """What to call sample i."""
-        files = self.data.sample_info.get("file")
-        return f"sample {i}" if files is None else str(files[i])
+        named = "file" in self.data.sample_info
+        return str(self.data.sample_names[i]) if named else f"row {self.data.row_numbers[i]}"

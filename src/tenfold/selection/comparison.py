@@ -95,8 +95,8 @@ class Comparison:
         ]
 
     @property
-    def advice(self) -> str:
-        """One sentence that says which method to take.
+    def taken(self) -> MethodFigures:
+        """The method to take.
 
         Methods within half a point, or half of the deviation over folds, count as equals of the
         best; of these the fastest is taken.
@@ -104,7 +104,12 @@ class Comparison:
         best = self.methods[0]
         margin = max(0.005, best.deviation / 2)
         equals = [m for m in self.methods if best.average_precision - m.average_precision <= margin]
-        taken = min(equals, key=lambda one: one.seconds)
+        return min(equals, key=lambda one: one.seconds)
+
+    @property
+    def advice(self) -> str:
+        """One sentence that says which method to take."""
+        best, taken = self.methods[0], self.taken
         precision = f"average precision {100 * taken.average_precision:.1f} %"
         if taken is best:
             return f"Take {best.method}: {precision}, the highest."
@@ -202,6 +207,20 @@ def rivals(n_numbers: int) -> list[Any]:
     return found
 
 
+def name_of(method: Any) -> str:
+    """What a method is called in the table.
+
+    Examples
+    --------
+    >>> from tenfold import MCSDA, MPCA, ProbabilisticLDA
+    >>> from tenfold.selection.comparison import name_of
+    >>> name_of(MCSDA()), name_of(ProbabilisticLDA(MPCA()))
+    ('MCSDA', 'ProbabilisticLDA(MPCA)')
+    """
+    name, inner = type(method).__name__, getattr(method, "projector", None)
+    return name if inner is None else f"{name}({type(inner).__name__})"
+
+
 def _figures(
     method: Any,
     X: Array,
@@ -214,9 +233,9 @@ def _figures(
     """Figures of one method, means over folds."""
     folds = []
     for train, test in splits:
-        bar.advance(0, type(method).__name__)
+        bar.advance(0, name_of(method))
         folds.append(_figures_of_fold(method, X, y, train, test, positive, search))
-        bar.advance(1, type(method).__name__)
+        bar.advance(1, name_of(method))
 
     def mean(name: str) -> float:
         return float(np.mean([getattr(one, name) for one in folds]))
@@ -263,7 +282,7 @@ def _figures_of_fold(
     named = classes[scores.argmax(axis=1)]
     members = model.members_ if tenfold_own else []
     return MethodFigures(
-        type(method).__name__,
+        name_of(method),
         Counter(member.ranks_ for member in members).most_common(1)[0][0] if members else (),
         float(np.mean([one.average_precision for one in measured])),
         0.0,

@@ -63,5 +63,10 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, goal)
+    except OSError as error:
+        if error.errno is None or error.filename not in (None, str(part)):
+            raise
+        # A full disk does not say which file it was about.
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         part.unlink(missing_ok=True)

@@ -10,6 +10,7 @@ table, then the numbers. Its metadata hold one entry, ``tenfold``, again JSON:
     labels      lists of class labels, each with its dtype
     arrays      dtype, shape and memory order of every array
     model       method, parameters and what was learned, as `tenfold.methods.saving` packs them
+    reading     since 1.1: how the samples were read from their file, as options of the loaders
 
 A newer minor version may add entries that an older reader can leave out without changing a
 prediction. Anything else is a new major version, which an older reader refuses.
@@ -35,7 +36,7 @@ import numpy as np
 from tenfold.mathematics.algebra import Array
 from tenfold.system.atomic_write import write_whole
 
-FORMAT = (1, 0)
+FORMAT = (1, 1)
 HEADER_LIMIT = 4 * 2**20  # bytes: room for a bank of two thousand classes
 NESTING_LIMIT = 200_000  # lists and objects in a header; more would take seconds to read
 DTYPES = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4")}
@@ -59,7 +60,7 @@ def write(
     path : path-like
         Where to; an existing file is replaced.
     header : mapping of str to JSON values
-        The entries `summary`, `labels` and `model`; the others are added here.
+        The entries `summary`, `labels`, `model` and `reading`; the others are added here.
     arrays : mapping of str to ndarrays of float64 or float32
         The numbers.
     """

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sklearn.utils._set_output import _get_output_config
 
 from tenfold.mathematics.moments import ClassMoments
 
+NAMES = ("feature_names_in_", "mode_names_", "mode_labels_")
+DESCRIPTION = ("sample_shape_", "n_features_in_", *NAMES)
+
+
+def description_of(estimator: Any) -> dict[str, Any]:
+    """What an estimator knows of the samples that it was fitted on."""
+    return {name: getattr(estimator, name) for name in DESCRIPTION if hasattr(estimator, name)}
+
+
+def of_samples(described: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of the samples, without what a method learned of them before its statistics."""
+    return {name: value for name, value in described.items() if name in DESCRIPTION}
+
 
 def check_output(estimator: Any) -> str:
-    """The parameter `output`: what `set_output` asks for must be able to hold it."""
-    container = _get_output_config("transform", estimator)["dense"]
+    """What `set_output` asks for; it must be able to hold what the parameter `output` says."""
+    container = str(_get_output_config("transform", estimator)["dense"])
     if estimator.output == "tensor" and container != "default":
         raise ValueError(
             f"set_output asks for {container}, whose rows are flat, but output is 'tensor'; "
             "use output='flat', or set_output(transform='default')"
         )
-    return str(estimator.output)
+    return container
 
 
 def check_kept_moments(estimator: Any) -> ClassMoments:

@@ -56,6 +56,7 @@ def check_ranks(ranks: Any, shape: Sequence[int], default: Sequence[int]) -> tup
         raise ValueError(
             f"ranks is {ranks!r}, {len(asked)} number(s), but the samples have {len(shape)} "
             f"mode(s) of sizes {tuple(shape)}; pass one rank per mode, or one int for all"
+            + (", or sample_shape=(I, J, ...) to fold flat rows" if len(shape) == 1 else "")
         )
     for mode, (rank, size) in enumerate(zip(asked, shape, strict=True)):
         is_whole = isinstance(rank, Integral) and not isinstance(rank, bool)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from math import prod
@@ -21,10 +21,10 @@ from sklearn.utils.validation import (
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassMoments
+from tenfold.validation.fitted import description_of
 from tenfold.validation.large_input import as_source
+from tenfold.validation.named_axes import named_samples, refuse_masked
 from tenfold.validation.parameters import plain
-
-DESCRIPTION = ("sample_shape_", "n_features_in_", "feature_names_in_")
 
 
 def check_first_batch(
@@ -59,16 +59,6 @@ def check_first_batch(
     return description_of(seen), X, y, weight
 
 
-def description_of(estimator: Any) -> dict[str, Any]:
-    """What an estimator knows of the samples that it was fitted on."""
-    return {name: getattr(estimator, name) for name in DESCRIPTION if hasattr(estimator, name)}
-
-
-def of_samples(described: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known of the samples, without what a method learned of them before its statistics."""
-    return {name: value for name, value in described.items() if name in DESCRIPTION}
-
-
 def check_batch(
     estimator: Any, X: Any, y: Any, sample_weight: Any, reset: bool = False
 ) -> tuple[Any, Array | None, Array | None]:
@@ -101,6 +91,8 @@ def check_samples(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     fitted_shape = None if reset else estimator.sample_shape_
     if _is_ready(estimator, X, fitted_shape):
         return X
+    named = named_samples(estimator, X, reset)
+    X = refuse_masked(X if named is None else named.values)
     source = None if type(X) is np.ndarray else as_source(X)
     X = _as_array(estimator, X, reset) if source is None else source
     shape = fitted_shape if fitted_shape is not None else _asked_shape(estimator)
@@ -112,6 +104,8 @@ def check_samples(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     if reset:
         estimator.sample_shape_ = X.shape[1:]
         estimator.n_features_in_ = prod(X.shape[1:])
+        if named is not None:
+            named.remember(estimator, X.shape[1:])
     return X
 
 
@@ -161,6 +155,7 @@ def _with_advice(complaint: str, single: bool) -> str:
         return f"{complaint.rstrip('.')}; for a single sample pass X[None]"
     advice = {
         "infinity": "every number must be finite; repair or drop those samples",
+        "contains NaN": "fill gaps with np.nan_to_num or the mean of the other samples",
         "could not convert": "every entry must be a number; encode or drop those that are none",
         "0 sample(s)": "pass at least one sample",
         "0 feature(s)": "pass samples that hold some numbers",

@@ -1,0 +1,73 @@
+"""How samples were read: what a model remembers of its data, as options of `load`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tenfold.datasets.tensor_dataset import TensorDataset
+
+# What a sample is: a model can only be used on samples that were read in the same way.
+SAMPLE_OPTIONS = ("sample_shape", "order", "resize", "grey", "background", "scale")
+SAMPLE_OPTIONS += ("columns", "dims")
+# Where the samples and labels lie in a file: another file may need other values.
+PLACE_OPTIONS = ("key", "label_key", "label_column", "sample_axis", "header", "delimiter")
+
+MOST_ROWS = 1000  # from which the usual size of the numbers is taken
+
+
+def how_it_was_read(
+    loader: Callable[..., Any], given: Mapping[str, Any], found: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The options that a later reading needs to give the same kind of samples.
+
+    Parameters
+    ----------
+    loader : callable
+        The loader; its default of ``order`` counts, since it differs from format to format.
+    given : mapping
+        The options it was called with.
+    found : mapping
+        What the loader found out itself, such as the axis that counts samples.
+
+    Returns
+    -------
+    dict
+        Options by name, plain values.
+    """
+    known = inspect.signature(loader).parameters
+    options = {name: value for name, value in {**found, **given}.items() if value is not None}
+    if "sample_shape" in options:
+        options.setdefault("order", known["order"].default)
+    else:
+        options.pop("order", None)
+    kept = (name for name in (*SAMPLE_OPTIONS, *PLACE_OPTIONS) if name in options)
+    return {name: _plain(options[name]) for name in kept} | {"loader": loader.__name__}
+
+
+def _plain(value: Any) -> Any:
+    """A value that a model file can hold."""
+    if isinstance(value, tuple | list):
+        return tuple(_plain(part) for part in value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def usual_size(data: TensorDataset) -> float:
+    """The root mean square of the numbers of the first thousand samples."""
+    some = np.asarray(data.X[:MOST_ROWS], dtype=float)
+    return float(np.sqrt(np.mean(some**2)))
+
+
+def in_words(options: Mapping[str, Any]) -> str:
+    """Options as a person would type them in Python; a long one is cut.
+
+    Examples
+    --------
+    >>> from tenfold.datasets.reading import in_words
+    >>> in_words({"sample_shape": (32, 32), "order": "F"})
+    "sample_shape=(32, 32), order='F'"
+    """
+    return ", ".join(f"{name}={value!r:.60}" for name, value in options.items())

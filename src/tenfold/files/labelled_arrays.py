@@ -1,0 +1,66 @@
+"""What was learned as labelled arrays: the only module that imports xarray."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tenfold.decisions.members import member_for, mode_names_of
+
+
+def labelled_projections(estimator: Any, positive: Any = None) -> list[Any]:
+    """The projections of a model as DataArrays of xarray, one per mode.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        A projector, a verifier, a bank, or a search or pipeline over one. If it was fitted on a
+        DataArray, or on a table with several levels of columns, names and entries of the modes are
+        those of the samples; else modes are called "mode 1", "mode 2", ...
+    positive : label or None, default=None
+        Whose projector of a bank; None takes the first class.
+
+    Returns
+    -------
+    list of K DataArrays of shape (I_k, r_k)
+        Axis 0 is the mode, axis 1 "component", counted from 0.
+
+    Examples
+    --------
+    >>> import numpy as np, xarray
+    >>> from tenfold import MPCA
+    >>> from tenfold.files.labelled_arrays import labelled_projections
+    >>> X = np.random.default_rng(0).normal(size=(20, 3, 5))
+    >>> trials = xarray.DataArray(X, dims=("trial", "channel", "time"),
+    ...                           coords={"channel": ["C3", "Cz", "C4"]})
+    >>> channel, time = labelled_projections(MPCA((2, 2)).fit(trials))
+    >>> channel.dims, channel.channel.values.tolist()
+    (('channel', 'component'), ['C3', 'Cz', 'C4'])
+    """
+    xarray = _xarray()
+    projector = member_for(estimator, positive).projector
+    matrices = projector.projections_
+    names, labels = mode_names_of(estimator)
+    if len(names) != len(matrices):  # a method that flattens its samples
+        names = tuple(f"mode {k + 1}" for k in range(len(matrices)))
+        labels = [None] * len(matrices)
+    return [
+        xarray.DataArray(
+            W,
+            dims=(name, "component"),
+            coords={"component": np.arange(W.shape[1])} | ({} if at is None else {name: at}),
+            name=f"projection of {name}",
+        )
+        for W, name, at in zip(matrices, names, labels, strict=True)
+    ]
+
+
+def _xarray() -> Any:
+    try:
+        import xarray
+    except ImportError as error:
+        raise ImportError(
+            'labelled arrays need xarray; install it with: pip install "tenfold[xarray]"'
+        ) from error
+    return xarray

@@ -1,0 +1,208 @@
+"""Whether what a model file says was learned fits together, as the method itself would leave it."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, get_origin, get_type_hints
+
+import numpy as np
+
+from tenfold.decisions.classifier import ClassSpecificClassifier
+from tenfold.decisions.probabilistic import ProbabilisticLDA
+from tenfold.decisions.verifier import ClassSpecificVerifier
+from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.fold_moments import N_FOLDS
+from tenfold.methods import ALL_METHODS, KERNEL_METHODS
+from tenfold.methods.base import Labels, Shape, TensorProjector
+from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.methods.scaling import ModeScaler
+
+
+def learned_kinds(method: type) -> dict[str, Any]:
+    """The learned attributes that a class declares, with the types of its annotations."""
+    hints = get_type_hints(method, include_extras=True)
+    return {name: kind for name, kind in hints.items() if name.endswith("_") and name[0] != "_"}
+
+
+DECISIONS = (ClassSpecificClassifier, ClassSpecificVerifier, ProbabilisticLDA)
+KNOWN = {M.__name__: M for M in (*ALL_METHODS, *KERNEL_METHODS, *DECISIONS, ModeScaler)}
+LEARNED = {name: learned_kinds(method) for name, method in KNOWN.items()}
+OPTIONAL = {"moments_", "feature_names_in_", "shrink_to_"}  # not in files of older versions
+OPTIONAL |= {"mode_names_", "mode_labels_"}  # of samples with named axes
+
+
+def check_kind(name: str, value: Any, kind: Any) -> None:
+    """Refuse a learned attribute that is not of the declared kind."""
+    if kind == Shape:
+        good = type(value) is tuple and all(type(v) is int and v >= 0 for v in value)
+    elif kind == Array:
+        good = isinstance(value, np.ndarray) and value.dtype.kind == "f"
+    elif kind == Labels:
+        good = isinstance(value, np.ndarray) and value.ndim == 1
+    else:
+        good = kind is Any or isinstance(value, get_origin(kind) or kind)
+    if not good:
+        raise ValueError(f"its {name} is {value!r:.80}, which is not what such a model has")
+
+
+def check_learned(model: Any) -> None:
+    """The learned attributes are all there, and their shapes agree."""
+    _need(model, "sample_shape_", "n_features_in_")
+    _agree("n_features_in_", model.n_features_in_, prod(model.sample_shape_))
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        _agree("feature_names_in_", len(names), model.n_features_in_)
+    if hasattr(model, "mode_names_") or hasattr(model, "mode_labels_"):
+        _check_mode_names(model)
+    if isinstance(model, ModeScaler):
+        _check_scaler(model)
+        return
+    _need(model, "classes_")
+    gaussian, projector = isinstance(model, ProbabilisticLDA), getattr(model, "projector", model)
+    if not isinstance(projector, TensorProjector) and not (gaussian and projector is None):
+        raise ValueError(f"its projector is {model.projector!r:.80}, not a projector")
+    if isinstance(model, ClassSpecificVerifier):
+        _check_verifier(model)
+        return
+    if hasattr(model, "moments_"):
+        _check_moments(model)
+    if isinstance(model, TensorProjector):
+        _check_projector(model)
+    elif gaussian and (hasattr(model, "directions_") or not hasattr(model, "moments_")):
+        _check_gaussian(model)
+    elif not gaussian and (hasattr(model, "projectors_") or not hasattr(model, "moments_")):
+        _check_bank(model)
+
+
+def _check_mode_names(model: Any) -> None:
+    _need(model, "mode_names_", "mode_labels_")
+    sizes = [
+        size if v is None else np.shape(v)
+        for v, size in zip(model.mode_labels_, model.sample_shape_, strict=False)
+    ]
+    wanted = [
+        size if v is None else (size,)
+        for v, size in zip(model.mode_labels_, model.sample_shape_, strict=False)
+    ]
+    _agree("mode_labels_", sizes, wanted)
+    lengths = (len(model.mode_names_), len(model.mode_labels_))
+    _agree("mode_names_", lengths, (len(model.sample_shape_),) * 2)
+    if not all(isinstance(name, str) for name in model.mode_names_):
+        raise ValueError("its mode_names_ are not words")
+
+
+def _check_projector(model: TensorProjector) -> None:
+    if hasattr(model, "moments_") and not hasattr(model, "projections_"):
+        return  # partial_fit still gathers
+    _need(model, "projections_", "ranks_", "objective_", "n_iter_", "converged_")
+    shape = model.seen_shape()
+    if not all(isinstance(W, np.ndarray) and W.dtype.kind == "f" for W in model.projections_):
+        raise ValueError("its projections are not arrays of floats")
+    shapes = tuple(W.shape for W in model.projections_)
+    _agree("projections_", shapes, tuple(zip(shape, model.ranks_, strict=False)))
+    _agree("ranks_", len(model.ranks_), len(shape))
+    if model.blocks > 1:
+        _check_blocks(model, shape)
+    _agree("objective_", model.objective_.shape, (model.n_iter_,))
+    if "mean_" in LEARNED[type(model).__name__]:
+        _need(model, "mean_")
+        kernel = type(model) in KERNEL_METHODS
+        _agree("mean_", model.mean_.shape, shape if kernel else model.sample_shape_)
+    if isinstance(model, ClassSpecificProjector):
+        model.positive_in(model.classes_)
+
+
+def _check_blocks(model: TensorProjector, shape: Shape) -> None:
+    _need(model, "blocks_")
+    _agree("blocks_", len(model.blocks_), model.blocks)
+    for block in model.blocks_:
+        good = isinstance(block, list) and all(
+            isinstance(W, np.ndarray) and W.dtype.kind == "f" and W.ndim == 2 for W in block
+        )
+        _agree("blocks_", tuple(len(W) for W in block) if good else None, shape)
+
+
+def _check_moments(model: Any) -> None:
+    moments, size = model.moments_, model.n_features_in_
+    n, n_classes = len(moments.classes), len(model.classes_)
+    if isinstance(model, ProbabilisticLDA):  # of every class in every fold
+        n_folds = N_FOLDS if n != n_classes else 1
+        _agree("moments_.classes", moments.classes.tolist(), [*range(n_folds * n_classes)])
+    else:
+        _agree("moments_.classes", n, n_classes)
+    _agree("moments_.counts", moments.counts.shape, (n,))
+    _agree("moments_.scatters", moments.scatters.shape, (n, size, size))
+    flat = getattr(getattr(model, "projector", model), "flattens", False)
+    flat = flat and not isinstance(model, ProbabilisticLDA)  # its folds are of samples as they are
+    _agree("moments_.means", moments.means.shape, (n, size) if flat else (n, *model.sample_shape_))
+
+
+def _check_bank(bank: ClassSpecificClassifier) -> None:
+    if bank.normalise is True:  # in files of format 1.0: what is called "own" today
+        bank.normalise = "own"
+    bank.check_parameters()
+    _need(bank, "projectors_", "spreads_")
+    if bank.normalise == "others":
+        _need(bank, "other_spreads_")
+        _agree("other_spreads_", bank.other_spreads_.shape, (len(bank.classes_),))
+    n = len(bank.classes_)
+    members = [m for m in bank.projectors_ if isinstance(m, ClassSpecificProjector)]
+    fitted = [m for m in members if getattr(m, "sample_shape_", None) == bank.sample_shape_]
+    _agree("projectors_", (len(bank.projectors_), len(fitted)), (n, n))
+    _agree("spreads_", bank.spreads_.shape, (n,))
+    if not (bank.spreads_ > 0).all():
+        raise ValueError("its spreads_ are not all positive")
+
+
+def _check_gaussian(model: ProbabilisticLDA) -> None:
+    _need(model, *(name for name in LEARNED["ProbabilisticLDA"] if name not in OPTIONAL))
+    inside, size = model.projector_, model.n_features_in_
+    if (inside is None) != (model.projector is None) or not (
+        inside is None or isinstance(inside, TensorProjector)
+    ):
+        raise ValueError(f"its projector_ is {inside!r:.80}, which is not what it learned")
+    if inside is not None:
+        _need(inside, "sample_shape_", "projections_")
+        _agree("projector_", inside.sample_shape_, model.sample_shape_)
+        size = prod(inside.ranks_)
+    n, d = len(model.classes_), model.directions_.shape[-1:]
+    shapes = {"mean_": (size,), "directions_": (size, *d), "class_means_": (n, *d)}
+    shapes |= {"class_count_": (n,), "enrolled_": (n,)}
+    shapes |= dict.fromkeys(("between_", "spread_", "within_", "noise_"), d)
+    for name, shape in shapes.items():
+        _agree(name, getattr(model, name).shape, shape)
+    least = (model.between_, model.spread_, model.class_count_, model.gain_, model.tails_)
+    above = (model.within_, model.noise_, model.temperature_)
+    if not all(np.all(v >= 0) for v in least) or not all(np.all(v > 0) for v in above):
+        raise ValueError("its variances, counts or temperature are not positive")
+
+
+def _check_scaler(scaler: ModeScaler) -> None:
+    _need(scaler, "mean_", "spread_", "mean_spread_", "n_samples_seen_")
+    scaler.check_parameters()
+    axes = scaler.scaling().axes
+    shape = tuple(1 if k + 1 in axes else size for k, size in enumerate(scaler.sample_shape_))
+    for name in ("mean_", "spread_", "mean_spread_"):
+        _agree(name, getattr(scaler, name).shape, shape)
+    if not (np.all(scaler.spread_ >= 0) and np.all(scaler.mean_spread_ >= 0)):
+        raise ValueError("its spreads are negative")
+    if not scaler.n_samples_seen_ > 0:
+        raise ValueError("its n_samples_seen_ is not positive")
+
+
+def _check_verifier(verifier: ClassSpecificVerifier) -> None:
+    _need(verifier, "projector_", "threshold_", "error_rates_", "promised_rate_")
+    _need(verifier.projector_, "sample_shape_")
+    _agree("projector_", verifier.projector_.sample_shape_, verifier.sample_shape_)
+    _agree("classes_", len(verifier.classes_), 2)
+
+
+def _need(model: Any, *names: str) -> None:
+    missing = [name for name in names if not hasattr(model, name)]
+    if missing:
+        raise ValueError(f"its {type(model).__name__} lacks {', '.join(missing)}")
+
+
+def _agree(name: str, came: Any, expected: Any) -> None:
+    if came != expected:
+        raise ValueError(f"its {name} has {came}, but the rest of the model needs {expected}")

@@ -1,0 +1,184 @@
+"""Samples whose axes have names: xarray's DataArrays, and tables with several levels of columns.
+
+Axis 0 counts samples when a model is fitted; the other axes are its modes. Later samples may have
+their axes, and the entries along them, in any order: names put them right. Nothing here imports
+xarray or pandas: who passes such an object has them.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tenfold.mathematics.algebra import Array
+
+PLAIN = "biufU"  # kinds of coordinates that a model file can hold; others become text
+
+
+class NamedSamples(NamedTuple):
+    """Samples as an array, and what their axes are called."""
+
+    values: Any  # (n, I_1, ..., I_K)
+    mode_names: tuple[str, ...]
+    mode_labels: list[Any]  # one array (I_k,) per mode, or None where entries have no names
+
+    def remember(self, estimator: Any, shape: tuple[int, ...]) -> None:
+        """Set the names on an estimator, unless it folds the samples to another shape."""
+        if shape == tuple(self.values.shape[1:]):
+            estimator.mode_names_ = self.mode_names
+            estimator.mode_labels_ = self.mode_labels
+
+
+def is_data_array(X: Any) -> bool:
+    """Whether X is a DataArray of xarray, or of its kind."""
+    return all(hasattr(X, name) for name in ("dims", "coords", "transpose", "sel"))
+
+
+def named_samples(estimator: Any, X: Any, reset: bool) -> NamedSamples | None:
+    """Samples with names, in the order of a fitted model; None for samples without names.
+
+    Parameters
+    ----------
+    estimator : estimator
+        If it is fitted and knows names, the samples are brought into their order.
+    X : anything
+        What the user passed.
+    reset : bool
+        Whether the model is about to be fitted; then it forgets the names of an earlier fit.
+
+    Returns
+    -------
+    NamedSamples or None
+        The samples in the order of the model's modes.
+    """
+    if reset:  # names of an earlier fit
+        for name in ("mode_names_", "mode_labels_"):
+            vars(estimator).pop(name, None)
+    known = getattr(estimator, "mode_names_", None)
+    if is_data_array(X):
+        if known is not None:
+            X = _in_order(X, known, estimator.mode_labels_)
+        names = tuple(map(str, X.dims[1:]))
+        return NamedSamples(X.data, names, [_labels(X, name) for name in X.dims[1:]])
+    columns = getattr(X, "columns", None)
+    if getattr(columns, "nlevels", 1) > 1:
+        return _from_columns(X, columns, known, getattr(estimator, "mode_labels_", None))
+    return None
+
+
+def _in_order(X: Any, names: tuple[str, ...], labels: list[Any]) -> Any:
+    """A DataArray with its sample axis first and its modes as the model has them."""
+    others = [dim for dim in X.dims if str(dim) not in names]
+    absent = [name for name in names if name not in X.dims]
+    if absent or len(others) != 1:
+        raise ValueError(
+            f"the axes of the samples are {tuple(map(str, X.dims))}, but this model was fitted on "
+            f"one axis of samples and {names}; rename the axes, or fit again"
+        )
+    X = X.transpose(*others, *names)
+    for name, known in zip(names, labels, strict=True):
+        here = _labels(X, name)
+        if known is None or here is None or np.array_equal(here, known):
+            continue
+        if not _same_entries(here, known):
+            raise ValueError(
+                f"the entries of axis {name!r} are {_few(here)}, but this model was fitted on "
+                f"{_few(known)}; pass the same ones, in any order, or drop that coordinate"
+            )
+        X = X.isel({name: _positions(here, known)})
+    return X
+
+
+def _from_columns(X: Any, columns: Any, known: Any, known_labels: Any) -> NamedSamples:
+    """A table whose columns are all pairs (triples, ...) of the entries of its levels."""
+    found = [list(dict.fromkeys(columns.get_level_values(k))) for k in range(columns.nlevels)]
+    levels = found if known_labels is None else [list(level) for level in known_labels]
+    shape = tuple(map(len, levels))
+    wanted = list(product(*levels))
+    positions = {pair: i for i, pair in enumerate(columns)}
+    if len(columns) != prod(shape) or any(pair not in positions for pair in wanted):
+        raise ValueError(
+            f"the table has {len(columns)} columns in {columns.nlevels} levels of sizes "
+            f"{tuple(map(len, found))}; expected a column for each of the {prod(shape)} "
+            "combinations; fill what lacks, or pass flat columns and sample_shape"
+        )
+    values = np.asarray(X.iloc[:, [positions[pair] for pair in wanted]])
+    names = known or tuple(
+        f"mode {k + 1}" if name is None else str(name) for k, name in enumerate(columns.names)
+    )
+    return NamedSamples(values.reshape(-1, *shape), names, [_plain(np.array(v)) for v in levels])
+
+
+def labelled_like(X: Any, found: Any, projector: Any, container: str) -> Array:
+    """Projected samples with the sample axis of a DataArray; others as they are.
+
+    Parameters
+    ----------
+    X : anything
+        What was projected.
+    found : array of shape (n, r) or (n, r_1, ..., r_K)
+        The projected samples.
+    projector : TensorProjector
+        Fitted.
+    container : str
+        What `set_output` asked for; "default" gives a DataArray.
+
+    Returns
+    -------
+    array-like
+        An array, a DataArray, or a table of pandas.
+    """
+    result: Array = found
+    if not is_data_array(X):
+        return result
+    modes = getattr(projector, "mode_names_", tuple(map(str, X.dims[1:])))
+    (sample,) = [dim for dim in X.dims if str(dim) not in modes]
+    kept = {name: coord for name, coord in X.coords.items() if coord.dims == (sample,)}
+    if found.ndim == 2:
+        names = projector.get_feature_names_out()
+        labelled = type(X)(found, dims=(sample, "feature"), coords={**kept, "feature": names})
+        result = labelled.to_pandas() if container == "pandas" else labelled
+    else:
+        dims = (sample, *(f"{mode}_component" for mode in modes))
+        result = type(X)(found, dims=dims, coords=kept)
+    return result
+
+
+def refuse_masked(X: Any) -> Any:
+    """X without its mask, or an error when the mask hides numbers."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    hidden = int(np.ma.getmaskarray(X).sum())
+    if hidden:
+        raise ValueError(
+            f"X is a masked array with {hidden} masked numbers, and every number must be known; "
+            "fill them, as with X.filled(0) or the mean of the others, or drop those samples"
+        )
+    return X.data
+
+
+def _labels(X: Any, name: Any) -> Array | None:
+    coordinate = X.coords.get(name)
+    return None if coordinate is None else _plain(np.asarray(coordinate))
+
+
+def _plain(labels: Array) -> Array:
+    return labels if labels.dtype.kind in PLAIN else labels.astype(str)
+
+
+def _same_entries(here: Array, known: Array) -> bool:
+    both = [here.tolist(), list(np.asarray(known).tolist())]
+    return all(len(set(one)) == len(one) for one in both) and set(both[0]) == set(both[1])
+
+
+def _positions(here: Array, known: Array) -> list[int]:
+    places = {entry: i for i, entry in enumerate(here.tolist())}
+    return [places[entry] for entry in np.asarray(known).tolist()]
+
+
+def _few(labels: Array) -> str:
+    shown = ", ".join(map(str, np.asarray(labels).tolist()[:6]))
+    return f"{shown}, ... ({len(labels)})" if len(labels) > 6 else shown

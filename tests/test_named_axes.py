@@ -1,0 +1,193 @@
+"""Samples whose axes have names: what comes in with names goes out with them."""
+
+import numpy as np
+import pandas
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.pipeline import make_pipeline
+
+import tenfold
+from tenfold.plots import ProjectionsDisplay
+
+CHANNELS = ["Fz", "C3", "Cz", "C4", "Pz"]
+TIMES = np.linspace(0, 0.7, 8)
+SUBJECTS = np.arange(500, 560)
+
+
+@pytest.fixture(scope="module")
+def samples():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = rng.normal(size=(60, 5, 8))
+    X[np.arange(60), y] += 1.0
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def trials(samples):
+    """The samples as xarray has them, with coordinates of every axis and the labels along."""
+    xarray = pytest.importorskip("xarray", reason="xarray comes with the extra of its name")
+    X, y = samples
+    coords = {"trial": SUBJECTS, "channel": CHANNELS, "time": TIMES, "who": ("trial", y)}
+    return xarray.DataArray(X, dims=("trial", "channel", "time"), coords=coords)
+
+
+@pytest.fixture(scope="module")
+def shuffled(trials):
+    """The same numbers with axes and channels in another order."""
+    return trials.transpose("time", "trial", "channel").isel(channel=[3, 0, 4, 1, 2])
+
+
+MODELS = {
+    "projector": tenfold.CMDA((2, 3)),
+    "flat projector": tenfold.CSDA(3, positive=1),
+    "gaussian": tenfold.ProbabilisticLDA(),
+    "gaussian in a subspace": tenfold.ProbabilisticLDA(tenfold.MPCA((3, 3))),
+    "bank": tenfold.ClassSpecificClassifier(tenfold.MCSDA((2, 2))),
+    "verifier": tenfold.ClassSpecificVerifier(
+        tenfold.MCSDA((2, 2)), positive=1, false_accept_rate="equal"
+    ),
+    "search": tenfold.RankSearchCV(
+        tenfold.MCSDA(positive=1), ranks=[(2, 2), (1, 2)], cv=2, verbose=False
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_names_decide_and_not_positions(kind, samples, trials, shuffled, tmp_path):
+    X, y = samples
+    model, plain = MODELS[kind].fit(trials, y), None
+    answer = "transform" if "projector" in kind else "decision_function"
+    first = np.asarray(getattr(model, answer)(trials))
+    np.testing.assert_allclose(np.asarray(getattr(model, answer)(shuffled)), first)
+    if kind != "search":
+        model.save(tmp_path / "m.safetensors")
+        loaded = tenfold.load(tmp_path / "m.safetensors")
+        np.testing.assert_array_equal(np.asarray(getattr(loaded, answer)(shuffled)), first)
+    plain = MODELS[kind].fit(X, y)
+    np.testing.assert_array_equal(np.asarray(getattr(plain, answer)(X)), first)
+    assert not hasattr(plain, "mode_names_")
+
+
+def test_projected_samples_keep_the_coordinates_of_samples(trials, samples):
+    model = tenfold.CMDA((2, 3)).fit(trials, samples[1])
+    projected = model.transform(trials)
+    assert projected.dims == ("trial", "feature")
+    assert projected.trial.values.tolist() == SUBJECTS.tolist()
+    assert projected.who.values.tolist() == samples[1].tolist()
+    assert projected.feature.values.tolist() == model.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(projected.values, model.transform(trials.values))
+    whole = tenfold.CMDA((2, 3), output="tensor").fit(trials, samples[1]).transform(trials)
+    assert whole.dims == ("trial", "channel_component", "time_component")
+
+
+def test_set_output_gives_a_table_with_the_samples_as_its_index(trials, samples):
+    model = tenfold.CMDA((2, 3)).set_output(transform="pandas").fit(trials, samples[1])
+    table = model.transform(trials)
+    assert table.index.tolist() == SUBJECTS.tolist()
+    assert table.columns.tolist() == [f"cmda{i}" for i in range(6)]
+
+
+def test_labelled_projections_have_the_names_of_the_samples(trials, samples):
+    model = tenfold.CMDA((2, 3)).fit(trials, samples[1])
+    channel, time = tenfold.labelled_projections(model)
+    assert (channel.dims, time.dims) == (("channel", "component"), ("time", "component"))
+    assert channel.channel.values.tolist() == CHANNELS
+    np.testing.assert_array_equal(time.time.values, TIMES)
+    np.testing.assert_array_equal(channel.values, model.projections_[0])
+    unnamed = tenfold.CMDA((2, 3)).fit(*samples)
+    assert tenfold.labelled_projections(unnamed)[0].dims == ("mode 1", "component")
+    flat = tenfold.CSDA(3, positive=1).fit(trials, samples[1])
+    assert tenfold.labelled_projections(flat)[0].shape == (40, 3)
+
+
+def test_a_pipeline_takes_a_data_array(trials, samples):
+    X, y = samples
+    pipeline = make_pipeline(tenfold.MPCA((2, 2)), LinearDiscriminantAnalysis())
+    assert pipeline.fit(trials, trials.who).score(trials, y) == pipeline.fit(X, y).score(X, y)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda A: A.rename(time="lag"), r"axes of the samples are .*'lag'.*\('channel', 'time'\)"),
+        (lambda A: A.isel(time=0), r"axes of the samples are \('trial', 'channel'\)"),
+        (
+            lambda A: A.assign_coords(channel=["Fz", "C3", "Cz", "C4", "Oz"]),
+            "entries of axis 'channel' are Fz, C3, Cz, C4, Oz, but this model was fitted on",
+        ),
+    ],
+)
+def test_other_axes_and_entries_are_refused(trials, samples, change, complaint):
+    model = tenfold.CMDA((2, 3)).fit(trials, samples[1])
+    with pytest.raises(ValueError, match=complaint):
+        model.transform(change(trials))
+
+
+# ── Tables ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def table(samples):
+    columns = pandas.MultiIndex.from_product([CHANNELS, TIMES], names=["channel", "time"])
+    return pandas.DataFrame(samples[0].reshape(60, -1), index=SUBJECTS, columns=columns)
+
+
+def test_levels_of_columns_are_the_modes(table, samples):
+    X, y = samples
+    model = tenfold.CMDA((2, 3)).fit(table, y)
+    assert model.sample_shape_ == (5, 8)
+    assert model.mode_names_ == ("channel", "time")
+    expected = tenfold.CMDA((2, 3)).fit(X, y).transform(X)
+    np.testing.assert_array_equal(model.transform(table), expected)
+    np.testing.assert_array_equal(model.transform(table[table.columns[::-1]]), expected)
+    with pytest.raises(ValueError, match="39 columns in 2 levels"):
+        model.transform(table.iloc[:, 1:])
+
+
+def test_the_error_of_flat_columns_names_sample_shape(table, samples):
+    flat = table.set_axis([f"p{i}" for i in range(40)], axis=1)
+    with pytest.raises(ValueError, match=r"or sample_shape=\(I, J, \.\.\.\) to fold flat rows"):
+        tenfold.CMDA((2, 3)).fit(flat, samples[1])
+    model = tenfold.CMDA((2, 3), sample_shape=(5, 8)).set_output(transform="pandas")
+    found = model.fit(flat, samples[1]).transform(flat)
+    assert found.index.tolist() == SUBJECTS.tolist()
+
+
+def test_a_column_transformer_projects_some_columns_and_passes_the_others(table, samples):
+    X, y = samples
+    names = [f"p{i}" for i in range(40)]
+    flat = table.set_axis(names, axis=1).assign(age=SUBJECTS)
+    mpca = tenfold.MPCA((2, 2), sample_shape=(5, 8))
+    transformer = ColumnTransformer(
+        [("eeg", mpca, names)], remainder="passthrough", verbose_feature_names_out=False
+    ).set_output(transform="pandas")
+    found = transformer.fit_transform(flat, y)
+    assert found.columns.tolist() == ["mpca0", "mpca1", "mpca2", "mpca3", "age"]
+    expected = tenfold.MPCA((2, 2)).fit_transform(X)
+    np.testing.assert_allclose(found.iloc[:, :4], expected)
+
+
+def test_plots_use_the_names_of_the_samples(table, samples):
+    display = ProjectionsDisplay.from_estimator(tenfold.CMDA((2, 3)).fit(table, samples[1]))
+    assert [ax.get_title() for ax in display.axes_] == ["channel (5 to 2)", "time (8 to 3)"]
+    assert [tick.get_text() for tick in display.axes_[0].get_yticklabels()] == CHANNELS
+
+
+# ── Gaps ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_masked_numbers_are_refused_with_the_remedy(samples):
+    masked = np.ma.masked_greater(samples[0], 2)
+    hidden = int((samples[0] > 2).sum())
+    with pytest.raises(ValueError, match=rf"{hidden} masked numbers.*X\.filled\(0\)"):
+        tenfold.MPCA().fit(masked)
+    whole = np.ma.masked_array(samples[0])
+    assert tenfold.MPCA((2, 2)).fit(whole).ranks_ == (2, 2)
+
+
+def test_gaps_are_refused_with_the_remedy(samples):
+    gaps = np.where(samples[0] > 2, np.nan, samples[0])
+    with pytest.raises(ValueError, match=r"(?s)contains NaN.*fill gaps with np\.nan_to_num"):
+        tenfold.MPCA().fit(gaps)
