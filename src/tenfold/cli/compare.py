@@ -40,7 +40,7 @@ def compare(
     Example: tenfold compare faces --ranks 3,3 --cv 3
     """
     import tenfold
-    from tenfold.methods import ALL_METHODS
+    from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
     from tenfold.selection.comparison import name_of, rivals
 
     samples = labelled(data_options.load(data), "compare")
@@ -64,7 +64,7 @@ def compare(
     best = next(one for one in [found.taken, *found.methods] if one.method in names)
     method = names[best.method]
     words = [*data_options.words(), *method_options.words(method, n_modes), "--method", method]
-    if positive is not None and method in BANKS:
+    if positive is not None and method in map(_lower_name, CLASS_SPECIFIC_METHODS):
         words += ["--positive", positive]
     command = typed("tenfold", "fit", data, *words, "-o", "model.safetensors")
     facts = {"data": data, **_facts(found), "seed": seed, "fit": command}
@@ -89,21 +89,23 @@ def _facts(found: Any) -> dict[str, Any]:
     }
 
 
-BANKS = ("mcsda", "csda")
-
-
 def _with_decisions(projector: Any) -> Any:
     """A method as `tenfold fit` uses it: one subspace for all classes gets Gaussian classes."""
     import tenfold
+    from tenfold.methods import CLASS_SPECIFIC_METHODS
 
-    named = type(projector).__name__.lower()
-    return projector if named in BANKS else tenfold.ProbabilisticLDA(projector)
+    one_class = type(projector) in CLASS_SPECIFIC_METHODS
+    return projector if one_class else tenfold.ProbabilisticLDA(projector)
 
 
 def _method_name(model: Any) -> str:
     """What ``--method`` calls it."""
     inner = getattr(model, "projector", model)
-    return GAUSSIAN if inner is None else type(inner).__name__.lower()
+    return GAUSSIAN if inner is None else _lower_name(type(inner))
+
+
+def _lower_name(method: type) -> str:
+    return method.__name__.lower()
 
 
 def _check_known(given: dict[str, Any], methods: tuple[Any, ...]) -> None:

@@ -234,7 +234,8 @@ def class_specific(
         inside = inside + apart * (shift**2 * share / (1 - share) ** 2)
     if shrinkage == 0:
         return Problem.of(statistics, outside, inside, unit=about, balance=share, **settings)
-    unit, balance = statistics.total(), share * about_class_means(statistics)
+    balance = share * about_class_means(statistics)
+    unit = statistics.total() + apart * 0.0  # the same terms as above: both can be stacked
     return Problem.of(statistics, outside, inside, unit=unit, balance=balance, **settings)
 
 

@@ -31,6 +31,7 @@ from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.tuning import KEPT_BYTES, STACK_BYTES, WHOLE_TABLE
 
 Factors = Sequence[Array]  # one (M, I_q, r_q) stack per mode
+Question = tuple[int, bytes]  # the id of a term, and the groups that models ask it for
 
 
 class Term(Protocol):
@@ -132,18 +133,26 @@ class Scatter:
             terms.append((each if (each != each[0]).any() else float(each[0]), joined[key]))
         return cls(tuple(terms), tuple(groups))
 
-    def combined(self, answers: dict[int, Array]) -> Array:
+    def questions(self) -> list[tuple[Any, Term, Array, Question]]:
+        """(coefficient, term, groups) of every term, and what tells its answer from others."""
+        return [
+            (c, term, groups, (id(term), groups.tobytes()))
+            for (c, term), groups in zip(self.terms, self.groups, strict=True)
+        ]
+
+    def combined(self, answers: dict[Question, Array]) -> Array:
         """The sum of what its terms answered, (M, I_k, I_k); see `answers_along`."""
-        total = np.zeros_like(answers[id(self.terms[0][1])])
-        for coefficient, term in self.terms:
-            answer = answers[id(term)]
+        questions = self.questions()
+        total = np.zeros_like(answers[questions[0][3]])
+        for coefficient, _, _, question in questions:
+            answer = answers[question]
             is_one = np.ndim(coefficient) == 0 and coefficient == 1
             total += answer if is_one else np.reshape(coefficient, (-1, 1, 1)) * answer
         return total
 
-    def traces(self, answers: dict[int, Array]) -> Array:
+    def traces(self, answers: dict[Question, Array]) -> Array:
         """The traces of the same sum, (M,)."""
-        each = (c * np.trace(answers[id(term)], axis1=1, axis2=2) for c, term in self.terms)
+        each = (c * np.trace(answers[q], axis1=1, axis2=2) for c, _, _, q in self.questions())
         return np.asarray(sum(each))
 
     def _lengthened(self, terms: tuple[tuple[Any, Term], ...]) -> list[tuple[Any, Term, Array]]:
@@ -174,15 +183,17 @@ def along_mode(scatters: Sequence[Scatter], mode: int, factors: Factors) -> list
     return [scatter.combined(answers) for scatter in scatters]
 
 
-def answers_along(scatters: Sequence[Scatter], mode: int, factors: Factors) -> dict[int, Array]:
-    """What each term answers, by its id; terms that share their samples are asked in one pass."""
+def answers_along(
+    scatters: Sequence[Scatter], mode: int, factors: Factors
+) -> dict[Question, Array]:
+    """What each term answers; terms that share their samples are asked in one pass."""
     n_models = len(factors[0])
-    asked: dict[int, tuple[Any, Array]] = {
-        id(term): (term, np.broadcast_to(groups, (n_models,)))
+    asked: dict[Question, tuple[Any, Array]] = {
+        question: (term, np.broadcast_to(groups, (n_models,)))
         for scatter in scatters
-        for (_, term), groups in zip(scatter.terms, scatter.groups, strict=True)
+        for _, term, groups, question in scatter.questions()
     }
-    answers: dict[int, Array] = {}
+    answers: dict[Question, Array] = {}
     for key, (term, groups) in asked.items():
         if key in answers:
             continue
