@@ -32,8 +32,9 @@ from tenfold import (
     ModeScaler,
     ProbabilisticLDA,
 )
+from tenfold.files.loading import mapping_of
 from tenfold.methods import ALL_METHODS
-from tenfold.methods.saving import Savable
+from tenfold.methods.saving import Savable, unpacked_labels
 from tenfold.system.model_format import HEADER_LIMIT, ModelFileError, _checksum, read
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -690,3 +691,15 @@ def test_convergence_is_told_when_a_model_was_fitted_not_when_it_is_loaded(path)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert tenfold.load(path).converged_ is False
+
+
+def test_keys_of_a_mapping_that_collide_are_refused_at_once():
+    modulus = 2**61 - 1  # of the hash of an int
+    with pytest.raises(ValueError, match="keys that collide"):
+        mapping_of([(k * modulus, (1, 1)) for k in range(40_000)])
+    assert mapping_of([(k, k) for k in range(1000)]) == {k: k for k in range(1000)}
+
+
+def test_labels_that_claim_to_be_long_take_no_memory():
+    with pytest.raises(TypeError, match="take more than"):
+        unpacked_labels({"dtype": "<U16777216", "values": ["a"] * 64})

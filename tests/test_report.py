@@ -463,3 +463,17 @@ def test_figures_keep_their_own_clip_paths():
         '<svg viewBox="0 0 9 9"><g id="f7-a" clip-path="url(#f7-c)"><use xlink:href="#f7-d"/>'
         "</g></svg>"
     )
+
+
+@pytest.mark.filterwarnings("ignore::tenfold.RateWarning")
+def test_a_class_may_be_called_like_a_formula(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat(["US$$", r"$\frac", "a$b$c_^", "d", "e"], 12)
+    codes = np.unique(y, return_inverse=True)[1]
+    X = rng.normal(size=(len(y), 5, 4)) + codes[:, None, None]
+    for model in (
+        ClassSpecificVerifier(MCSDA(ranks=2), positive="US$$").fit(X, y),
+        ClassSpecificClassifier(MCSDA(ranks=2)).fit(X, y),
+    ):
+        page = write_report(model, TensorDataset(X, y), tmp_path / "page.html")
+        assert "US$$" in page.read_text(encoding="utf-8")

@@ -1,10 +1,15 @@
 """Threads of this library, of BLAS and of other people together are never more than allowed."""
 
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
+import numpy as np
 import pytest
 
+from tenfold import MCSDA, ClassSpecificClassifier
 from tenfold.system import threads
 
 FAR_FROM_ONE = 3
@@ -49,3 +54,37 @@ def test_an_error_in_a_part_reaches_the_caller_and_frees_blas(controller):
     with pytest.raises(ZeroDivisionError):
         threads.over_threads(lambda part: 1 // part, [1, 0])
     assert threads._allowed(controller) == FAR_FROM_ONE
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_process_can_fit():
+    code = """
+import os
+import numpy as np
+from tenfold import MCSDA
+X, y = np.random.default_rng(0).normal(size=(60, 20, 16)), np.arange(60) % 2
+here = MCSDA(ranks=3).fit(X, y).projections_[0]
+child = os.fork()
+if child == 0:
+    there = MCSDA(ranks=3).fit(X, y).projections_[0]
+    os._exit(0 if (here == there).all() else 1)
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    run = subprocess.run([sys.executable, "-W", "ignore", "-c", code], timeout=120)
+    assert run.returncode == 0
+
+
+def test_fits_and_scores_in_eight_threads_are_those_of_one():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(90, 12, 9)), np.arange(90) % 3
+
+    def work(seed):
+        model = ClassSpecificClassifier(MCSDA(ranks=(2 + seed % 3, 2))).fit(X, y)
+        return [model.distances(X), *model.projectors_[0].projections_]
+
+    with threads._controller().limit(limits=1):  # sums of several BLAS threads round differently
+        alone = [work(seed) for seed in range(8)]
+        with ThreadPoolExecutor(8) as pool:
+            together = list(pool.map(work, range(8)))
+    for one, other in zip(alone, together, strict=True):
+        assert all((a == b).all() for a, b in zip(one, other, strict=True))

@@ -438,3 +438,23 @@ def test_a_scaler_can_be_shown_but_says_nothing_of_samples(tenfold, npz, pixels,
     run = tenfold(command, "scaler.safetensors", npz, *output)
     assert run.code == 2
     assert "holds a ModeScaler, which scales samples and says nothing of them" in run.err
+
+
+# ── Names that would move the cursor ────────────────────────────────────────────────────────────
+
+
+def test_control_characters_of_labels_and_names_are_shown_escaped(tenfold, here, pixels):
+    labels = np.repeat(["s\x1b[2Ja", "s\x1b[31mb", "c\u202ed"], len(pixels) // 3)
+    np.savez("odd.npz", X=pixels, y=labels)
+    runs = [
+        tenfold("fit", "odd.npz", "-o", "model.safetensors"),
+        tenfold("evaluate", "model.safetensors", "odd.npz"),
+        tenfold("score", "model.safetensors", "odd.npz"),
+        tenfold("inspect", "model.safetensors"),
+        tenfold("fit", "no\x1b[2Jfile.npz", "-o", "other.safetensors"),
+        tenfold("fit", "odd.npz", "--positive", "x\x1b[2J", "-o", "other.safetensors"),
+    ]
+    said = "".join(run.out + run.err for run in runs)
+    assert "\x1b" not in said
+    assert "\u202e" not in said
+    assert "\\x1b[2Ja" in said

@@ -15,6 +15,7 @@ import typer
 
 from tenfold.cli.errors import EXPECTED, complain, exit_code_of
 from tenfold.cli.output import Outcome, print_outcome
+from tenfold.system.tables import visible
 
 
 @dataclass(frozen=True)
@@ -120,4 +121,4 @@ class _Warner:
         text = " ".join(str(message).split())
         if text not in self.seen:
             self.seen.add(text)
-            sys.stderr.write(f"tenfold: warning: {text}\n")
+            sys.stderr.write(f"tenfold: warning: {visible(text)}\n")

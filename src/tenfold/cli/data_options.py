@@ -15,6 +15,7 @@ import typer
 from tenfold.cli.errors import BadInput
 from tenfold.cli.options import StoredModel, option
 from tenfold.cli.values import assignments, whole_numbers
+from tenfold.system.tables import visible
 
 if TYPE_CHECKING:
     from tenfold.datasets import TensorDataset
@@ -194,7 +195,7 @@ def _with_rows(data: TensorDataset, rows: range) -> dict[str, Any]:
 def _shown(data: TensorDataset) -> TensorDataset:
     """`data` again; what its loader chose without being asked goes to standard error."""
     for note in data.notes:
-        sys.stderr.write(f"tenfold: note: {note}\n")
+        sys.stderr.write(f"tenfold: note: {visible(note)}\n")
     return data
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import sys
 
+from tenfold.system.tables import visible
+
 # What may go wrong without a fault in tenfold; anything else shows its traceback.
 EXPECTED = (ValueError, OSError, ImportError, MemoryError, RuntimeError, KeyboardInterrupt)
 
@@ -30,7 +32,7 @@ def exit_code_of(error: BaseException) -> int:
 
 def complain(error: BaseException) -> None:
     """Write the message of an error to standard error, in one line."""
-    sys.stderr.write(f"tenfold: {one_line(error)}\n")
+    sys.stderr.write(f"tenfold: {visible(one_line(error))}\n")
 
 
 def one_line(error: BaseException) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from os import PathLike, fspath
 from typing import Any
 
-from tenfold.system.tables import Table
+from tenfold.system.tables import Table, visible
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def _print_pieces(pieces: Sequence[Table | str]) -> None:
         if isinstance(piece, Table) and sys.stdout.isatty():
             _print_rich(piece)
         else:
-            sys.stdout.write(f"{piece}\n")
+            sys.stdout.write(visible(str(piece), kept="\n") + "\n")
 
 
 def _print_rich(table: Table) -> None:
@@ -68,7 +68,7 @@ def _print_rich(table: Table) -> None:
         drawn.add_row(*(Text(cell.text) for cell in row))  # Text: a label like "[b]" is no markup
     console = Console()
     if table.title:
-        console.print(Text(table.title, style="bold"))
+        console.print(Text(visible(table.title), style="bold"))
     console.print(drawn)
 
 

@@ -149,7 +149,7 @@ class _Unpacker:
         return list(self.value(_expect(list, inside)))
 
     def _pairs(self, inside: Any) -> dict[Any, Any]:
-        return dict(self.value(_expect(list, inside)))
+        return mapping_of(self.value(_expect(list, inside)))
 
     def _array(self, inside: Any) -> Array:
         if _expect(str, inside) not in self.arrays:
@@ -169,6 +169,14 @@ class _Unpacker:
 
     def _estimator(self, inside: Any) -> Any:
         return self.estimator(inside)
+
+
+def mapping_of(pairs: list[Any]) -> dict[Any, Any]:
+    """A mapping from pairs of a file; keys made to collide would take minutes, and are refused."""
+    keys = [key for key, _ in pairs]
+    if len(keys) > len(set(map(hash, keys))) + 8:
+        raise ValueError(f"its header holds a mapping with {len(keys)} keys that collide")
+    return dict(pairs)
 
 
 def _expect(kind: type, value: Any) -> Any:

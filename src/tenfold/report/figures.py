@@ -27,6 +27,7 @@ _LOOKS = {
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
     "figure.constrained_layout.use": False,
+    "text.parse_math": False,  # a class may be called US$$
 }
 
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from tenfold.system.tables import visible
+
 
 class Bar(Protocol):
     """What a piece of work tells about itself."""
@@ -67,7 +69,7 @@ def progress(description: str, total: float, enabled: bool | None = None) -> Ite
         yield _Quiet()
         return
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
@@ -80,6 +82,6 @@ def progress(description: str, total: float, enabled: bool | None = None) -> Ite
         class Shown:
             def advance(self, steps: float = 1.0, note: str = "") -> None:
                 text = f"{description}: {note}" if note else description
-                display.update(task, advance=steps, description=text)
+                display.update(task, advance=steps, description=visible(text))
 
         yield Shown()

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
+from unicodedata import category
+
+UNSEEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")  # Unicode's control, format and private characters
 
 
 class Cell(NamedTuple):
@@ -45,8 +48,9 @@ class Table:
 
     @property
     def cells(self) -> list[list[Cell]]:
-        """The rows, every entry a Cell."""
-        return [[Cell(one) if isinstance(one, str) else one for one in row] for row in self.rows]
+        """The rows, every entry a Cell whose text can be shown anywhere."""
+        rows = [[Cell(one) if isinstance(one, str) else one for one in row] for row in self.rows]
+        return [[cell._replace(text=visible(cell.text)) for cell in row] for row in rows]
 
     @property
     def numeric(self) -> list[bool]:
@@ -58,7 +62,38 @@ class Table:
     def __str__(self) -> str:
         texts = [[cell.text for cell in row] for row in self.cells]
         lines = aligned([self.columns, *texts], self.numeric)
-        return "\n".join([self.title, *lines] if self.title else lines)
+        return "\n".join([visible(self.title), *lines] if self.title else lines)
+
+
+def visible(text: str, kept: str = "") -> str:
+    r"""A text whose control characters are escaped: no label or file name can move the cursor.
+
+    Parameters
+    ----------
+    text : str
+        Of anybody.
+    kept : str
+        Characters that stay as they are, such as line breaks.
+
+    Returns
+    -------
+    str
+        The same text if all of its characters can be seen.
+
+    Examples
+    --------
+    >>> from tenfold.system.tables import visible
+    >>> visible("s7\x1b[2J, Zoë")
+    's7\\x1b[2J, Zoë'
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        one.encode("unicode_escape").decode()
+        if category(one) in UNSEEN and one not in kept
+        else one
+        for one in text
+    )
 
 
 def aligned(rows: Sequence[Sequence[str]], numeric: Sequence[bool] | None = None) -> list[str]:
