@@ -207,6 +207,20 @@ class CSRDA(ClassSpecificProjector):
         q = n_o n_p d + n_p a - n_o b and the traces a, b, d. So has the ratio trace
         tr((B + n_p t^2 D)^-1 (A + n_o (1 + t)^2 D)), with b = 1, d = tr(B^-1 D) and
         a = tr(B^-1 A B^-1 D) / d.
+
+        Parameters
+        ----------
+        statistics : ClassStatistics
+            Of the samples.
+        shift : float
+            The present t.
+        W : list of one ndarray of shape (1, I, r)
+            The projection.
+
+        Returns
+        -------
+        tuple of two floats
+            The best t, and J(t).
         """
         p = self.positive_in(statistics.classes)
         n_p, n = float(statistics.counts[p]), statistics.count
