@@ -39,7 +39,7 @@ from tenfold.mathematics.span import Span
 
 FAR = 0.4  # of the smallest wanted value: where the tail may begin
 EXACT = 1e-8  # largest residual, in units of the value itself
-AIMED = 3e-8  # error of vectors in the tail, most of whose length is in the head
+AIMED = 3e-9  # error of vectors in the tail, most of whose length is in the head
 FEWEST = 4  # models for which a shared problem is solved
 
 
