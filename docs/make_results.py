@@ -118,8 +118,8 @@ last fifth of day 1 is held out. The network of one layer is trained here, on th
 in a horizon, whether a label says up or down follows for the most part, and at horizons 50 and 100
 almost entirely, from h blocks of which at least h - 1 are inside of the window: see the table "What
 the labels look at". So a longer horizon is easier, not harder. The published rows use the same
-files; how their windows and labels are aligned we could not check. The last column of that table shows what is left
-when a window gets a label of whose movement it has seen nothing.
+files; how their windows and labels are aligned we could not check. The last column of that table
+shows what is left when a window gets a label of whose movement it has seen nothing.
 
 ```{image} _static/fi2010_published.svg
 :alt: F1 at horizon 10 of the published methods and of ours
