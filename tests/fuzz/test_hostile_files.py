@@ -12,7 +12,7 @@ FORMATS = ["npy", "npz", "mat5", "mat73", "hdf5", "csv", "parquet", "images", "t
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux enforces RLIMIT_AS")
-@pytest.mark.parametrize("each", [150, pytest.param(3000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("each", [80, pytest.param(3000, marks=pytest.mark.slow)])
 def test_no_file_ends_the_process_hangs_it_or_leads_it_elsewhere(each):
     command = [sys.executable, SCRIPT, "--each", str(each), "--seed", "1", "--json"]
     run = subprocess.run(command, capture_output=True, text=True)

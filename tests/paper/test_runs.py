@@ -42,7 +42,7 @@ def finished_cells(folder):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no kill -9")
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.cluster)])
 def test_a_run_that_was_killed_three_times_ends_with_the_same_bytes(tmp_path, undisturbed, jobs):
     dice = random.Random(jobs)
     kills = 0
