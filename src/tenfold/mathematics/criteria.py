@@ -327,9 +327,7 @@ def in_class_spreads(
     squares = suppressed / np.maximum(statistics.counts, np.finfo(float).tiny)
     if (squares > 1e-9 * squares.max()).all():
         return np.sqrt(squares)
-    seen = projections()
-    if statistics.basis is not None:
-        seen = [statistics.basis.lowered(seen[0])]
+    seen = lowered(statistics, projections())
     pooled = mean_square(statistics.within(), seen, statistics.count)
     point = squares <= 1e-12 * pooled
     return np.asarray(np.sqrt(np.where(point, np.where(pooled > 0, pooled, 1.0), squares)))
@@ -355,6 +353,13 @@ def out_class_spreads(statistics: ClassStatistics, kept: Array, positives: Array
     others = statistics.count - statistics.counts[positives]
     squares = kept / np.maximum(others, np.finfo(float).tiny)
     return np.asarray(np.sqrt(np.where(squares > 0, squares, 1.0)))
+
+
+def lowered(statistics: ClassStatistics, projections: Sequence[Array]) -> list[Array]:
+    """Projections of samples as they came, in the basis of the statistics."""
+    if statistics.basis is None:
+        return list(projections)
+    return [statistics.basis.lowered(projections[0])]
 
 
 def mean_square(scatter: Scatter, projections: Sequence[Array], count: Array | float) -> Array:

@@ -30,13 +30,6 @@ Block = list[Array]  # one projection (I_k, r_k) per mode
 NOTHING = 1e-12  # of the scatter: what may be left of it by rounding
 
 
-def lowered(statistics: ClassStatistics, projections: Sequence[Array]) -> Block:
-    """Projections of samples as they came, in the basis of the statistics."""
-    if statistics.basis is None:
-        return list(projections)
-    return [statistics.basis.lowered(projections[0])]
-
-
 def remainder(X: Array, block: Sequence[Array]) -> Array:
     """What a block leaves of samples (n, I_1, ..., I_K).
 

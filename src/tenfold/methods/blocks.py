@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tenfold.mathematics.alternation import solve
-from tenfold.mathematics.deflation import NOTHING, Block, deflated, lowered, total_square
+from tenfold.mathematics.criteria import lowered
+from tenfold.mathematics.deflation import NOTHING, Block, deflated, total_square
 from tenfold.mathematics.moments import ClassStatistics
 
 

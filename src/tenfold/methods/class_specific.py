@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
-from tenfold.mathematics.criteria import Problem, automatic_shrinkage, class_specific
-from tenfold.mathematics.deflation import class_spreads, lowered, minus_distances
+from tenfold.mathematics.criteria import Problem, automatic_shrinkage, class_specific, lowered
+from tenfold.mathematics.deflation import class_spreads, minus_distances
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.stores import OfBlock, over_blocks
 from tenfold.methods.base import Described, TensorProjector

@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution, solve
-from tenfold.mathematics.criteria import Problem, class_specific
-from tenfold.mathematics.deflation import class_spreads, lowered
+from tenfold.mathematics.criteria import Problem, class_specific, lowered
+from tenfold.mathematics.deflation import class_spreads
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.scatter import along_mode
 from tenfold.methods.base import Described

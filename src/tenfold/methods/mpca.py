@@ -6,8 +6,8 @@ from typing import Any
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
-from tenfold.mathematics.criteria import Problem, total
-from tenfold.mathematics.deflation import lowered, share_left
+from tenfold.mathematics.criteria import Problem, lowered, total
+from tenfold.mathematics.deflation import share_left
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.solvers import Solver, leading_eigenvectors
 from tenfold.methods.base import Described, TensorProjector

@@ -9,8 +9,7 @@ from typing import Any
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
 from tenfold.mathematics.cost import Workload
-from tenfold.mathematics.criteria import mean_square
-from tenfold.mathematics.deflation import lowered
+from tenfold.mathematics.criteria import lowered, mean_square
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.null_space import null_space
 from tenfold.mathematics.solvers import Solver

@@ -8,7 +8,7 @@ import numpy as np
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
-from tenfold.mathematics.deflation import lowered
+from tenfold.mathematics.criteria import lowered
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.methods.base import Described
 from tenfold.methods.class_specific import ClassSpecificProjector
