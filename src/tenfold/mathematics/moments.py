@@ -32,6 +32,7 @@ from tenfold.mathematics.accumulate import (
     row_blocks,
 )
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.filed_moments import FiledMoments
 from tenfold.mathematics.moment_changes import ChangingMoments
 from tenfold.mathematics.scatter import (
     Factors,
@@ -254,7 +255,7 @@ class TableTerm:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassMoments(ChangingMoments, ClassStatistics):
+class ClassMoments(ChangingMoments, FiledMoments, ClassStatistics):
     """Count, mean and scatter of every class: exact, weighted, and mergeable with ``+``.
 
     Parameters
