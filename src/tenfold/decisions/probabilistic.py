@@ -14,7 +14,13 @@ from tenfold.decisions.gaussian_scores import LIKELIHOOD, GaussianScores
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.cost import Workload, moments_of
-from tenfold.mathematics.fold_moments import N_FOLDS, FoldMoments, content_folds, name_folds
+from tenfold.mathematics.fold_moments import (
+    N_FOLDS,
+    FoldMoments,
+    content_folds,
+    merged_folds,
+    name_folds,
+)
 from tenfold.mathematics.held_out import USUAL, Choice, left_out
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.pass_statistics import codes_of
@@ -24,6 +30,7 @@ from tenfold.mathematics.subspace import projected, projected_moments, span
 from tenfold.mathematics.tuning import KEPT_MOMENTS
 from tenfold.mathematics.two_covariances import ClassLikelihood
 from tenfold.methods.base import Described, Shape, TensorProjector
+from tenfold.methods.streams import check_added_labels
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
 from tenfold.validation.groups import check_groups
@@ -247,7 +254,7 @@ class ProbabilisticLDA(GaussianScores):
         n_classes, projector = len(classes), None
         n_folds = len(moments.counts) // n_classes
         if self.projector is not None:
-            together = replace(moments.merged(n_folds), classes=classes)
+            together = replace(merged_folds(moments, n_folds), classes=classes)
             projector = clone(self.projector).fit_moments(together)
             moments = projected_moments(moments, projector.projections_, projector.centre())
         folded = FoldMoments.of_tables(moments, (n_folds, n_classes))
@@ -282,7 +289,37 @@ class ProbabilisticLDA(GaussianScores):
     def is_learnable(self, moments: ClassMoments) -> bool:
         """Whether there are samples of two classes, and two of one of them."""
         counts = moments.counts.reshape(-1, self._n_folds()).sum(axis=1)
-        return bool((counts > 0).sum() > 1 and counts.sum() > (counts > 0).sum())
+        return bool((counts > 0).sum() > 1 and (counts > 1).any())
+
+    def revert(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Take a batch back: the model is as if these samples had never come.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            Samples that were added, by `partial_fit`, by `enrol`, or by a `fit` that stored
+            moments. They need not be a batch as it came, nor the last ones.
+        y : array-like of shape (n,)
+            Their labels.
+        sample_weight : array-like of shape (n,), default=None
+            The weights that they have now: where `decay` was used, those of then times the
+            factors since.
+        groups : array-like of shape (n,), default=None
+            Their groups, if they had some in `fit`.
+
+        Returns
+        -------
+        self
+            The updated estimator. A class of which all samples are taken back stays in `classes_`
+            with count 0, and is never predicted.
+        """
+        if groups is None:
+            return super().revert(X, y, sample_weight)
+        check_is_fitted(self, "sample_shape_")
+        X, labels, weight = check.check_batch(self, X, y, sample_weight)
+        check_added_labels(labels, self.classes_)
+        folds = self._folds(X, groups)
+        return self._without(self.moments_of_batch(X, labels, weight, self.classes_, folds))
 
     # -- enrolment --------------------------------------------------------------------------------
 
@@ -338,7 +375,7 @@ class ProbabilisticLDA(GaussianScores):
                 f"shrinkage is {self.shrinkage!r}, which needs moments of {n_folds} folds, but "
                 "this model began with a number and kept none; start with a fresh estimator"
             )
-        return moments if kept == n_folds else moments.merged(kept)
+        return moments if kept == n_folds else merged_folds(moments, kept)
 
     def _folds(self, X: Any, groups: Any = None) -> Array:
         """The fold of each sample: that of its group, or by its content."""

@@ -78,7 +78,7 @@ class Savable:
         model = packer.estimator(self, "")
         header = {"summary": summary(self), "labels": packer.labels, "model": model}
         if reading:
-            header["reading"] = {name: _plain(name, value) for name, value in reading.items()}
+            header["reading"] = plain_reading(reading)
         model_format.write(path, header, packer.arrays)
 
 
@@ -160,6 +160,11 @@ class Packer:
                 self.labels.append(packed)
             self._places[id(array)] = self.labels.index(packed)
         return {"labels": self._places[id(array)]}
+
+
+def plain_reading(reading: Mapping[str, Any]) -> dict[str, Any]:
+    """How samples were read, in the form it has in a file."""
+    return {name: _plain(name, value) for name, value in reading.items()}
 
 
 def _plain(name: str, value: Any) -> Any:
