@@ -315,7 +315,7 @@ class ProbabilisticLDA(GaussianScores):
         """
         if groups is None:
             return super().revert(X, y, sample_weight)
-        check_is_fitted(self, "sample_shape_")
+        fitted.check_fitted(self, "sample_shape_")
         X, labels, weight = check.check_batch(self, X, y, sample_weight)
         check_added_labels(labels, self.classes_)
         folds = self._folds(X, groups)

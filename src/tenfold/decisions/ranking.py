@@ -103,4 +103,5 @@ def _ranked(scores: Array, is_positive: Array, sample_weight: Array | None) -> R
 
 
 def _share(part: Array, whole: Array) -> Array:
-    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+    unknown = np.full(len(part), np.nan)
+    return np.asarray(np.divide(part, whole, out=unknown, where=whole > 0))

@@ -121,10 +121,8 @@ def _is_ready(estimator: Any, X: Any, fitted_shape: tuple[int, ...] | None) -> b
         and len(X) > 0
         and not hasattr(estimator, "feature_names_in_")
     )
-    if not is_plain:
-        return False
     with np.errstate(over="ignore", invalid="ignore"):  # then the slower checks decide
-        return isfinite(X.sum())
+        return is_plain and isfinite(X.sum())
 
 
 def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
