@@ -10,6 +10,7 @@ import random
 import re
 import resource
 import sys
+import tempfile
 import time
 import warnings
 from collections import Counter
@@ -151,6 +152,17 @@ def forge(path, dice):
 
 
 OPTIONAL = {"reading", "mode_names"}
+
+
+def forged_bytes(data, other, dice):
+    """As `forge`, of the bytes of a file; bytes that no model file has stay as they are."""
+    with tempfile.NamedTemporaryFile(suffix=".safetensors") as file:
+        file.write(data)
+        file.flush()
+        try:
+            return forge(file.name, dice)
+        except (ModelFileError, LookupError, TypeError, AttributeError):
+            return flip_bits(data, other, dice)
 
 
 def edited(value, dice):

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import has_fit_parameter
 
 from tenfold.decisions.distances import (
     OfBlock,
@@ -259,7 +259,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
     @property
     def members_(self) -> list[ClassSpecificProjector]:
         """The fitted projectors of the model, one per class."""
-        check_is_fitted(self, "projectors_")
+        fitted.check_fitted(self, "projectors_")
         return self.projectors_
 
     def distances(self, X: Any) -> Array:
@@ -279,7 +279,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
 
     def _from_distances(self, X: Any, finish: OfBlock) -> Array:
         """What follows from the distances of samples, block by block."""
-        check_is_fitted(self, "projectors_")
+        fitted.check_fitted(self, "projectors_")
         X = check.check_samples(self, X)
         return over_blocks(X, partial(finished, distances=self.measure(), finish=finish))
 
@@ -348,7 +348,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         ndarray of shape (n,)
             Labels.
         """
-        check_is_fitted(self, "projectors_")
+        fitted.check_fitted(self, "projectors_")
         second = getattr(self, "classifier_", None)
         decide = partial(nearest, classes=self.classes_) if second is None else second.predict
         return self._from_distances(X, decide)
@@ -367,7 +367,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         ndarray of shape (n, C)
             Probabilities.
         """
-        check_is_fitted(self, "classifier_")
+        fitted.check_fitted(self, "classifier_")
         return self._from_distances(X, self.classifier_.predict_proba)
 
     def __sklearn_tags__(self) -> Any:

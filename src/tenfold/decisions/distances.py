@@ -103,7 +103,11 @@ def project_by_all(block: Array, stacks: list[Array]) -> Array:
 def _project_each(Y: Array, stacks: Sequence[Array], skip: int = 0) -> Array:
     """Each model's own tensors (M, I_1, ..., I_K, n), all modes but the first `skip` projected."""
     for axis, W in enumerate(stacks, start=skip + 1):
-        product = W[:, None] @ Y.reshape(len(W), prod(Y.shape[1:axis]), W.shape[2], -1)
+        before, after = prod(Y.shape[1:axis]), prod(Y.shape[axis + 1 :])
+        if after == 1:  # the last mode of one sample: one product per model
+            product = Y.reshape(len(W), before, W.shape[2]) @ W.swapaxes(1, 2)
+        else:
+            product = W[:, None] @ Y.reshape(len(W), before, W.shape[2], after)
         Y = product.reshape(*Y.shape[:axis], W.shape[1], *Y.shape[axis + 1 :])
     return Y
 
@@ -147,8 +151,8 @@ def preference(distances: Array, compete: bool) -> Array:
     if distances.shape[1] == 2:
         return np.asarray(distances[:, 0] - distances[:, 1])
     if compete and distances.shape[1] > 2:
-        best = np.partition(distances, 1, axis=1)[:, :2]
-        return np.asarray(best.mean(axis=1, keepdims=True) - distances)
+        best = np.partition(distances, 1, axis=1)
+        return np.asarray((best[:, :1] + best[:, 1:2]) / 2 - distances)
     return -distances
 
 

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.stores import over_blocks
@@ -23,7 +22,7 @@ from tenfold.mathematics.two_covariances import (
     preference,
 )
 from tenfold.methods.base import Learner, TensorProjector
-from tenfold.validation import parameters
+from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
 from tenfold.validation.groups import check_groups
 
@@ -51,7 +50,7 @@ class GaussianScores(ClassifierMixin, Learner):
     @property
     def members_(self) -> list[TensorProjector]:
         """The fitted projectors of the model: one, or none for all numbers of a sample."""
-        check_is_fitted(self, "directions_")
+        fitted.check_fitted(self, "directions_")
         return [] if self.projector_ is None else [self.projector_]
 
     def decision_function(self, X: Any) -> Array:
@@ -173,7 +172,7 @@ class GaussianScores(ClassifierMixin, Learner):
             A copy that decides about samples of that session. The model itself stays as it is.
             `partial_fit` and `fit` of the copy forget the session.
         """
-        check_is_fitted(self, "directions_")
+        fitted.check_fitted(self, "directions_")
         X = check.check_samples(self, X)
         off = np.asarray(over_blocks(X, self.coordinates())).mean(axis=0)
         other, D = copy(self), self.directions_
@@ -182,7 +181,7 @@ class GaussianScores(ClassifierMixin, Learner):
 
     def log_priors(self) -> Array:
         """Logarithms of the prior probabilities of the classes."""
-        check_is_fitted(self, "directions_")
+        fitted.check_fitted(self, "directions_")
         with np.errstate(divide="ignore"):
             return np.log(parameters.check_priors(self.priors, self.classes_))
 
@@ -202,7 +201,7 @@ class GaussianScores(ClassifierMixin, Learner):
         return partial(coordinates, steps=steps, mean=self.mean_, directions=self.directions_)
 
     def _of_scores(self, X: Any, finish: Any) -> Array:
-        check_is_fitted(self, "directions_")
+        fitted.check_fitted(self, "directions_")
         X = check.check_samples(self, X)
         work = partial(
             of_scores,

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from tenfold.decisions.gaussian_scores import LIKELIHOOD, GaussianScores
 from tenfold.mathematics.accumulate import check_same_kind
@@ -32,7 +31,7 @@ from tenfold.mathematics.tuning import KEPT_MOMENTS
 from tenfold.mathematics.two_covariances import ClassLikelihood
 from tenfold.methods.base import Described, Shape, TensorProjector
 from tenfold.methods.streams import check_added_labels
-from tenfold.validation import parameters
+from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
 from tenfold.validation.groups import check_groups
 from tenfold.validation.parameters import memory_budget
@@ -316,7 +315,7 @@ class ProbabilisticLDA(GaussianScores):
         """
         if groups is None:
             return super().revert(X, y, sample_weight)
-        check_is_fitted(self, "sample_shape_")
+        fitted.check_fitted(self, "sample_shape_")
         X, labels, weight = check.check_batch(self, X, y, sample_weight)
         check_added_labels(labels, self.classes_)
         folds = self._folds(X, groups)
@@ -341,7 +340,7 @@ class ProbabilisticLDA(GaussianScores):
         self
             With more classes; covariances and coordinates stay as they are.
         """
-        check_is_fitted(self, "directions_")
+        fitted.check_fitted(self, "directions_")
         X, labels, weight = check.check_batch(self, X, y, sample_weight)
         assert labels is not None
         check_same_kind(labels, self.classes_)

@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.validation import check_is_fitted
 
 from tenfold.decisions.distances import OfBlock
 from tenfold.decisions.thresholds import Impostors, equal_threshold, kish, threshold_at
@@ -256,7 +255,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
     @property
     def members_(self) -> list[ClassSpecificProjector]:
         """The fitted projectors of the model: one."""
-        check_is_fitted(self, "projector_")
+        fitted.check_fitted(self, "projector_")
         return [self.projector_]
 
     def decision_function(self, X: Any) -> Array:
@@ -273,7 +272,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             Minus the distance in the subspace, which `projector_.decision_function` gives, minus
             `threshold_`. Samples are accepted where it is not negative.
         """
-        check_is_fitted(self, "projector_")
+        fitted.check_fitted(self, "projector_")
         return self.projector_.decision_function(X) - self.threshold_
 
     def similarity(self, X: Any) -> Array:
@@ -289,7 +288,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         ndarray of shape (n,)
             Positive numbers.
         """
-        check_is_fitted(self, "projector_")
+        fitted.check_fitted(self, "projector_")
         distance = -np.asarray(self.projector_.decision_function(X))
         infinite = np.full(distance.shape, np.inf)
         return np.asarray(np.divide(1.0, distance, out=infinite, where=distance > 0))
@@ -308,7 +307,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             The last of `classes_` where the sample is accepted, else the first: booleans, or the
             two labels.
         """
-        check_is_fitted(self, "projector_")
+        fitted.check_fitted(self, "projector_")
         decide = partial(
             decided,
             scoring=self.projector_.scoring(),
@@ -334,7 +333,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         float
             Between 0 and 1.
         """
-        check_is_fitted(self, "projector_")
+        fitted.check_fitted(self, "projector_")
         classes = self.projector_.classes_
         if np.asarray(y).dtype == bool and classes.dtype != bool:
             positive = self.projector_.positive_label_

@@ -16,7 +16,6 @@ from typing import Annotated, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Recipe, Solution, solve
@@ -375,7 +374,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
     @property
     def members_(self) -> list[TensorProjector]:
         """The fitted projectors of the model: this one."""
-        check_is_fitted(self, "projections_")
+        fitted.check_fitted(self, "projections_")
         return [self]
 
     def transform(self, X: Any) -> Array:
@@ -392,7 +391,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
             The projected samples; float32 samples give float32. A Dask array gives a lazy one, a
             DataArray of xarray a DataArray with the same sample axis.
         """
-        check_is_fitted(self, "projections_")
+        fitted.check_fitted(self, "projections_")
         container, flat = fitted.check_output(self), self.output == "flat"
         work = partial(block_features, blocks=self.all_blocks, centre=self.centre(), flat=flat)
         found = over_blocks(check.check_samples(self, X), self.on_samples(work))
@@ -411,7 +410,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         array of shape (n, I_1, ..., I_K), or flat rows when flat rows were fitted
             The samples of the subspace with these projections.
         """
-        check_is_fitted(self, "projections_")
+        fitted.check_fitted(self, "projections_")
         Y = check.check_projected(X, (self._n_features_out,) if self.blocks > 1 else self.ranks_)
         folded = self.sample_shape is not None and self.output == "flat"
         shape = (prod(self.sample_shape_),) if folded else self.sample_shape_

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import average_precision_score
-from sklearn.utils.validation import check_is_fitted
 
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
@@ -19,7 +18,7 @@ from tenfold.mathematics.deflation import class_spreads, minus_distances
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.stores import OfBlock, over_blocks
 from tenfold.methods.base import Described, TensorProjector
-from tenfold.validation import parameters
+from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
 
 
@@ -109,7 +108,7 @@ class ClassSpecificProjector(TensorProjector):
             The larger, the more like the positive class; 0 at its mean. A Dask array gives a
             lazy one.
         """
-        check_is_fitted(self, "projections_")
+        fitted.check_fitted(self, "projections_")
         return over_blocks(check.check_samples(self, X), self.scoring())
 
     def scoring(self) -> OfBlock:
@@ -159,5 +158,5 @@ class ClassSpecificProjector(TensorProjector):
     @property
     def positive_label_(self) -> Any:
         """The label of the positive class."""
-        check_is_fitted(self, "projections_")
+        fitted.check_fitted(self, "projections_")
         return self.classes_[self.positive_in(self.classes_)]

@@ -6,11 +6,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import check_is_fitted
 
 from tenfold.mathematics.moments import ClassMoments
 
 NAMES = ("feature_names_in_", "mode_names_", "mode_labels_")
 DESCRIPTION = ("sample_shape_", "n_features_in_", *NAMES)
+
+
+def check_fitted(estimator: Any, attribute: str) -> None:
+    """Refuse an estimator that lacks this learned attribute, as scikit-learn does it.
+
+    Scikit-learn makes all tags of an estimator first, which takes as long as scoring a sample.
+    """
+    if attribute not in vars(estimator):
+        check_is_fitted(estimator, attribute)
 
 
 def description_of(estimator: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from math import prod
+from math import isfinite, prod
 from numbers import Integral, Number
 from typing import Any
 
@@ -25,6 +25,8 @@ from tenfold.validation.fitted import description_of
 from tenfold.validation.large_input import as_source
 from tenfold.validation.named_axes import named_samples, refuse_masked
 from tenfold.validation.parameters import plain
+
+FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 def check_first_batch(
@@ -114,13 +116,13 @@ def _is_ready(estimator: Any, X: Any, fitted_shape: tuple[int, ...] | None) -> b
     is_plain = (
         fitted_shape is not None
         and type(X) is np.ndarray
-        and X.dtype in (np.float64, np.float32)
+        and X.dtype in FLOATS
         and X.shape[1:] == fitted_shape
         and len(X) > 0
         and not hasattr(estimator, "feature_names_in_")
     )
     with np.errstate(over="ignore", invalid="ignore"):  # then the slower checks decide
-        return is_plain and bool(np.isfinite(X.sum()))
+        return is_plain and isfinite(X.sum())
 
 
 def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
