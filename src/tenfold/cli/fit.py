@@ -199,7 +199,7 @@ def _facts(model: Any, data: Samples, seconds: float) -> dict[str, Any]:
     }
     if answer_of(model) == "probability":
         names = ("shrinkage_", "gain_", "tails_", "temperature_")
-        chosen = "classes" if isinstance(data, Gathered) else "samples"
+        chosen = "classes" if isinstance(data, Gathered) and data.folded is None else "samples"
         facts["by_held_out_samples"] = model.shrinkage == "auto" and chosen == "samples"
         facts["by_held_out_classes"] = model.shrinkage == "auto" and chosen == "classes"
         facts["coordinates"] = len(model.between_)
@@ -234,8 +234,8 @@ def _shown(facts: dict[str, Any]) -> list[Table | str]:
         )
     if facts.get("by_held_out_classes"):
         lines.append(
-            f"chosen by leaving out classes: shrinkage {facts['shrinkage']:.3g}; moments hold no "
-            "single samples to hold out"
+            f"chosen by leaving out classes: shrinkage {facts['shrinkage']:.3g}; moments that "
+            "tenfold moments --folds writes let samples be held out"
         )
     if "held_out" in facts:
         rates = {name.replace("_", " "): rate for name, rate in facts["held_out"].items()}

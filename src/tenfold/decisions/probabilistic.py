@@ -23,6 +23,7 @@ from tenfold.mathematics.fold_moments import (
 )
 from tenfold.mathematics.held_out import USUAL, Choice, left_out
 from tenfold.mathematics.moments import ClassMoments
+from tenfold.mathematics.moments_in_folds import MomentsInFolds
 from tenfold.mathematics.pass_statistics import codes_of
 from tenfold.mathematics.stores import Source, over_blocks
 from tenfold.mathematics.structures import IDENTITY, Space, Target, best_target, targets, whitening
@@ -264,24 +265,34 @@ class ProbabilisticLDA(GaussianScores):
         usual = left_out(moments)
         return self._learned(folded, classes, described, projector, origin, None, usual)
 
-    def fit_moments(self, moments: ClassMoments) -> Self:
+    def fit_moments(self, moments: ClassMoments | MomentsInFolds) -> Self:
         """Learn from moments that are gathered already; no samples are read.
 
-        Such moments have no folds. So with ``shrinkage="auto"`` it is chosen by leaving classes
-        out, ``shrink_to="auto"`` means the identity, and nothing else is fitted to held-out
-        samples; `partial_fit` does better.
+        From `MomentsInFolds` the model is that of all samples. `ClassMoments` have no folds. So
+        with ``shrinkage="auto"`` it is chosen by leaving classes out, ``shrink_to="auto"`` means
+        the identity, and nothing else is fitted to held-out samples.
 
         Parameters
         ----------
-        moments : ClassMoments
-            Of all samples, as `gather_moments`, `gather_batches` or ``+`` give them.
+        moments : ClassMoments or MomentsInFolds
+            Of all samples, as `gather_folds`, `gather_moments`, `gather_batches` or ``+`` give
+            them.
 
         Returns
         -------
         self
-            The fitted estimator.
+            The fitted estimator; with `moments_`, if it used folds.
         """
         self.check_parameters()
+        if isinstance(moments, MomentsInFolds):
+            if self._n_folds() == 1:
+                return self.fit_moments(moments.together())
+            described, together = check.check_moments(self, moments.together())
+            check.check_classes(together.classes, self)
+            cells = moments.present().cells
+            cells = replace(cells, means=cells.means.reshape(-1, *together.shape))
+            learned = self.learn_moments(cells, together.classes, described)
+            return self.keep({**learned, "moments_": cells})
         described, moments = check.check_moments(self, moments)
         check.check_classes(moments.classes, self)
         return self.keep(self.learn_moments(moments, moments.classes, described))
