@@ -183,7 +183,7 @@ JOBS = {
         {"n": 5000, "shape": (40, 30), "ranks": (7, 7)},
     ),
     "classifiers": Job(
-        "A classifier of 40 persons from 200 images of 40×30: ProbabilisticLDA and others at defaults",
+        "A classifier of 40 persons, 200 images of 40×30: ProbabilisticLDA and others",
         who.faces,
         {"tenfold": who.tenfold_classifier} | CLASSIFIERS,
         {"shape": (40, 30)},
