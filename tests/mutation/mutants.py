@@ -27,6 +27,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from types import CodeType, FunctionType
 
@@ -186,11 +187,10 @@ def in_child_loud(work):
 
 def chosen(lines_of, name, mutant, seconds):
     """The tests that touch a mutant: one case of each before the second, the quickest first."""
-    wanted = range(mutant.line, mutant.last_line + 1)
     touching = [
         (found[0], nodeid)
         for nodeid, found in lines_of.items()
-        if not set(wanted).isdisjoint(found[1].get(name, ()))
+        if any(line in mutant.touched for line in found[1].get(name, ()))
     ]
     cases, ordered = Counter(), []
     for taken, nodeid in sorted(touching):
@@ -272,29 +272,27 @@ def cold(path, tree, wanted):
         verdict = []
         sys.meta_path.insert(0, Finder(name, path, tree))
         tests = Tests(lambda tests: verdict.append(run_until_one_fails(tests, wanted)))
-        tests.collect(*(ROOT / nodeid for nodeid, _ in wanted[:200]))
+        tests.collect(*(ROOT / nodeid for nodeid, _ in wanted))
         return verdict[0] if verdict else "import"
 
     return in_child(work)
 
 
-def judged(mutants, lines_of, arguments, out):
-    """Yield each mutant with its verdict."""
-    plans = []
-    for path, mutant in mutants:
-        name = str(path.relative_to(SOURCE))
-        wanted = chosen(lines_of, name, mutant, arguments.seconds)
-        plans.append((path, mutant, wanted))
-    for path, mutant, wanted in plans:
-        if not mutant.inside:
-            verdict = cold(path, tree_of(path, mutant), wanted) if wanted else ""
-            out(path, mutant, wanted, verdict)
+def judge_all(mutants, lines_of, arguments, out):
+    """Give each mutant with its verdict to `out`: first those of code that runs at import."""
+
+    def judge(inside, run):
+        for path, mutant in mutants:
+            if mutant.inside == inside:
+                name = str(path.relative_to(SOURCE))
+                wanted = chosen(lines_of, name, mutant, arguments.seconds)
+                verdict = run(path, tree_of(path, mutant), wanted) if wanted else ""
+                out(path, mutant, wanted, verdict)
+
+    judge(False, cold)
 
     def use(tests):
-        for path, mutant, wanted in plans:
-            if mutant.inside:
-                verdict = warm(tests, path, tree_of(path, mutant), wanted) if wanted else ""
-                out(path, mutant, wanted, verdict)
+        judge(True, partial(warm, tests))
 
     Tests(use).collect(*test_files(), *files())
 
@@ -318,10 +316,10 @@ def sampled(arguments):
             for mutant in operators.mutants(path.read_text(encoding="utf-8"))
             if not arguments.only or arguments.only in f"{path.name}:{mutant.line}:"
         ]
-        if arguments.sample and len(own) > arguments.sample:
-            draw = random.Random(arguments.seed)
-            own = [own[n] for n in sorted(draw.sample(range(len(own)), arguments.sample))]
+        if 0 < arguments.sample < len(own):
+            own = random.Random(arguments.seed).sample(own, arguments.sample)
         mutants += own
+    random.Random(arguments.seed).shuffle(mutants)  # a run that is stopped is a smaller sample
     return mutants
 
 
@@ -363,7 +361,7 @@ def main():
         if sum(counts.values()) % 50 == 0:
             say(f"{sum(counts.values())} of {len(mutants)}")
 
-    judged(mutants, lines_of, arguments, out)
+    judge_all(mutants, lines_of, arguments, out)
     say(f"{time.monotonic() - start:.0f} seconds, seed {arguments.seed}")
     for room in sorted({room for room, _ in counts}):
         killed, survived = counts[room, True], counts[room, False]

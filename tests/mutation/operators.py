@@ -56,7 +56,7 @@ class Mutant:
     """One change of a module: where, of what kind, and the changed tree."""
 
     line: int
-    last_line: int
+    touched: range  # lines of which a test must touch one to see it
     kind: str
     before: str
     after: str
@@ -75,12 +75,16 @@ def mutants(source):
     nodes = list(ast.walk(tree))
     number = {id(node): n for n, node in enumerate(nodes)}
     found = []
-    for node, inside in _visited(tree, False):
+    for node, function in _visited(tree, None):
+        inside = function is not None and node not in ast.walk(function.args)
+        last = node.test.end_lineno if isinstance(node, ast.If) else node.end_lineno
+        touched = range(node.lineno, last + 1)
+        if not inside:  # it runs at import: its users are those of the function, or of the module
+            touched = range(function.lineno, function.end_lineno + 1) if function else range(10**6)
         for change, (kind, new) in enumerate(changes(node)):
-            before, after = ast.unparse(node), "" if new is None else ast.unparse(new)
-            last = node.test.end_lineno if isinstance(node, ast.If) else node.end_lineno
+            texts = ast.unparse(node), ast.unparse(new)
             found.append(
-                Mutant(node.lineno, last, kind, before, after, number[id(node)], change, inside)
+                Mutant(node.lineno, touched, kind, *texts, number[id(node)], change, inside)
             )
     return sorted(found, key=lambda m: (m.line, m.number, m.change))
 
@@ -99,37 +103,33 @@ def mutated(source, mutant):
     return ast.fix_missing_locations(tree)
 
 
-def _visited(node, inside):
-    """The nodes that may be changed, and whether they are inside a function."""
+def _visited(node, function):
+    """The nodes that may be changed, and the function that each is in."""
     if isinstance(node, ast.JoinedStr | ast.Import | ast.ImportFrom):
         return
     if isinstance(node, ast.Raise) or _is_warning(node):
-        yield node, inside
+        yield node, function
         return
     if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
         return
+    children = ast.iter_child_nodes(node)
     if isinstance(node, ast.FunctionDef):
         if node.name.endswith(("_flops", "_pay")) or node.name == "tables_fit":
             return
-        for default in (*node.args.defaults, *node.args.kw_defaults):
-            if default is not None:
-                yield from _visited(default, inside)
-        for child in node.body:
-            yield from _visited(child, True)
+        function = node if function is None else function
+        defaults = (*node.args.defaults, *node.args.kw_defaults)
+        children = [*(default for default in defaults if default is not None), *node.body]
+    elif isinstance(node, ast.ClassDef):
+        children = node.body
+    elif isinstance(node, ast.AnnAssign):
+        children = [node.value] if node.value is not None else []
+    elif _is_prose(node):
         return
-    if isinstance(node, ast.ClassDef):
-        for child in node.body:
-            yield from _visited(child, False)
-        return
-    if hasattr(node, "lineno") and not _is_prose(node):
-        yield node, inside
-    for field, value in ast.iter_fields(node):
-        if field == "annotation" or _is_prose(node):
-            continue
-        for child in value if isinstance(value, list) else [value]:
-            guard = isinstance(child, ast.keyword) and child.arg in GUARDS
-            if isinstance(child, ast.AST) and not guard:
-                yield from _visited(child, inside)
+    elif hasattr(node, "lineno"):
+        yield node, function
+    for child in children:
+        if not (isinstance(child, ast.keyword) and child.arg in GUARDS):
+            yield from _visited(child, function)
 
 
 def _is_prose(node):
