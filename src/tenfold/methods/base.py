@@ -167,10 +167,10 @@ class Learner(Streaming, Savable, BaseEstimator):
         first = not hasattr(self, "sample_shape_")
         if first:
             described, X, y, weight = self.first_batch(X, y, sample_weight, classes)
-            known = check.present_labels(y, weight) if classes is None else np.unique(classes)
+            known = check.announced_labels(y, weight, classes)
         else:
             self.check_parameters()
-            check.check_same_classes(classes, self.classes_)
+            check.check_same_classes(classes if self.needs_labels else None, self.classes_)
             described, known = fitted.description_of(self), self.classes_
             X, y, weight = check.check_batch(self, X, y, sample_weight)
         check.check_known_labels(y, known)

@@ -70,6 +70,8 @@ class CSRDA(ClassSpecificProjector):
         The projection of vectorised samples.
     mean_ : ndarray of shape (I_1, ..., I_K)
         The reference, from which `decision_function` measures.
+    positive_index_ : int
+        The position of the positive class among `classes_`.
     shift_ : float
         t: how far the reference lies behind the mean of the class, in units of the distance of
         that mean from the mean of all other samples. 0 is `CSDA`.

@@ -323,6 +323,11 @@ def present_labels(y: Array | None, weight: Array | None) -> Array:
     return np.unique(y if weight is None else y[weight > 0])
 
 
+def announced_labels(y: Array | None, weight: Array | None, classes: Any) -> Array:
+    """All labels that will come: those announced, or those there; without labels a single class."""
+    return present_labels(y, weight) if y is None or classes is None else np.unique(classes)
+
+
 def check_known_labels(y: Array | None, classes: Array) -> None:
     """Labels of a batch are among those announced."""
     labels = classes if y is None else np.unique(y)
