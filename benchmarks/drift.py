@@ -84,7 +84,13 @@ def streams(n: int, seed: int) -> dict[str, Stream]:
         seed=seed, n_features=20, n_drift_features=10, mag_change=0.01, noise_percentage=0.05
     )
     centres = synth.RandomRBFDrift(
-        seed, seed, n_classes=4, n_features=20, n_centroids=8, change_speed=0.01, n_drift_centroids=8
+        seed,
+        seed,
+        n_classes=4,
+        n_features=20,
+        n_centroids=8,
+        change_speed=0.01,
+        n_drift_centroids=8,
     )
     return {
         "turning trials": turning_trials(n, seed),

@@ -33,6 +33,7 @@ from tenfold.methods.base import Described, Shape, TensorProjector
 from tenfold.methods.streams import check_added_labels
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
+from tenfold.validation.adjustments import MISSING, accompanied
 from tenfold.validation.groups import check_groups
 from tenfold.validation.parameters import memory_budget
 
@@ -66,6 +67,9 @@ class ProbabilisticLDA(GaussianScores):
         number per lag (a Toeplitz matrix). "auto" tries the product with and without.
     priors : array-like of shape (C,), mapping of labels to numbers or None, default=None
         The probabilities of the classes before a sample is seen; None means that all are equal.
+    missing : {"error", "complete"}, default="error"
+        What to do with gaps, NaN or masked numbers in samples: refuse them, or complete each
+        sample from what is known of it. That of the projector does not count.
 
     Attributes
     ----------
@@ -142,12 +146,14 @@ class ProbabilisticLDA(GaussianScores):
         shrink_to: str = "identity",
         time_modes: Any = (),
         priors: Any = None,
+        missing: str = "error",
     ):
         self.projector = projector
         self.shrinkage = shrinkage
         self.shrink_to = shrink_to
         self.time_modes = time_modes
         self.priors = priors
+        self.missing = missing
 
     # -- what the projector says ------------------------------------------------------------------
 
@@ -166,6 +172,7 @@ class ProbabilisticLDA(GaussianScores):
         if self.projector is not None:
             parameters.check_projector(self.projector, TensorProjector)
             self.projector.check_parameters()
+        parameters.check_option("missing", self.missing, MISSING)
         parameters.check_shrinkage(self.shrinkage)
         parameters.check_option("shrink_to", self.shrink_to, ("identity", "kronecker", "auto"))
         if self.shrink_to == "auto" and self.shrinkage != "auto":
@@ -183,7 +190,15 @@ class ProbabilisticLDA(GaussianScores):
 
     # -- fitting ----------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        *,
+        covariates: Any = None,
+    ) -> Self:
         """Learn from one batch.
 
         Parameters
@@ -198,12 +213,16 @@ class ProbabilisticLDA(GaussianScores):
         groups : array-like of shape (n,), default=None
             Numbers or names of groups that are held out together, such as recordings, or a sample
             and its shifted copies. None takes each sample as its own group.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Numbers that samples depend on beside their class, such as age or site. Their effect
+            within classes is learned and removed; they are needed with every sample from then on.
 
         Returns
         -------
         self
             The fitted estimator.
         """
+        X = accompanied(X, covariates)
         described, X, labels, weight = self.first_batch(X, y, sample_weight)
         folds = self._folds(X, groups)
         classes = check.present_labels(labels, weight)
@@ -264,7 +283,7 @@ class ProbabilisticLDA(GaussianScores):
         usual = left_out(moments)
         return self._learned(folded, classes, described, projector, origin, None, usual)
 
-    def fit_moments(self, moments: ClassMoments) -> Self:
+    def fit_moments(self, moments: ClassMoments, covariates: int | None = None) -> Self:
         """Learn from moments that are gathered already; no samples are read.
 
         Such moments have no folds. So with ``shrinkage="auto"`` it is chosen by leaving classes
@@ -275,6 +294,8 @@ class ProbabilisticLDA(GaussianScores):
         ----------
         moments : ClassMoments
             Of all samples, as `gather_moments`, `gather_batches` or ``+`` give them.
+        covariates : int or None, default=None
+            If the moments are of flat rows (x, z), how many of their last numbers are covariates.
 
         Returns
         -------
@@ -282,7 +303,7 @@ class ProbabilisticLDA(GaussianScores):
             The fitted estimator.
         """
         self.check_parameters()
-        described, moments = check.check_moments(self, moments)
+        described, moments = check.check_moments(self, accompanied(moments, covariates))
         check.check_classes(moments.classes, self)
         return self.keep(self.learn_moments(moments, moments.classes, described))
 
@@ -323,7 +344,7 @@ class ProbabilisticLDA(GaussianScores):
 
     # -- enrolment --------------------------------------------------------------------------------
 
-    def enrol(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def enrol(self, X: Any, y: Any, sample_weight: Any = None, covariates: Any = None) -> Self:
         """Add classes that came later, or samples of known ones, without learning anew.
 
         Parameters
@@ -334,6 +355,8 @@ class ProbabilisticLDA(GaussianScores):
             Their labels: new ones, or known ones, to whose means the samples are added.
         sample_weight : array-like of shape (n,), default=None
             Non-negative weights.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -341,6 +364,7 @@ class ProbabilisticLDA(GaussianScores):
             With more classes; covariances and coordinates stay as they are.
         """
         fitted.check_fitted(self, "directions_")
+        X = accompanied(X, covariates)
         X, labels, weight = check.check_batch(self, X, y, sample_weight)
         assert labels is not None
         check_same_kind(labels, self.classes_)

@@ -15,6 +15,7 @@ from tenfold.mathematics.moment_changes import check_decay, decayed_weights
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.validation import fitted
 from tenfold.validation import samples as check
+from tenfold.validation.adjustments import accompanied
 from tenfold.validation.parameters import check_option
 
 FORGETTING = ("batch", "sample")
@@ -32,7 +33,7 @@ class Streaming:
     learn_moments: Any
     moments_of_batch: Any
 
-    def fit_moments(self, moments: ClassMoments) -> Self:
+    def fit_moments(self, moments: ClassMoments, covariates: int | None = None) -> Self:
         """Learn from moments that are gathered already; no samples are read.
 
         Parameters
@@ -40,6 +41,8 @@ class Streaming:
         moments : ClassMoments
             Of all samples, as `gather_moments`, `gather_batches`, `ClassMoments.load` or ``+``
             give them.
+        covariates : int or None, default=None
+            If the moments are of flat rows (x, z), how many of their last numbers are covariates.
 
         Returns
         -------
@@ -47,7 +50,7 @@ class Streaming:
             The fitted estimator, with `moments_`.
         """
         self.check_parameters()
-        described, moments = check.check_moments(self, moments)
+        described, moments = check.check_moments(self, accompanied(moments, covariates))
         moments = replace(moments, means=self.as_seen(moments.means))
         self.keep({**self.learn(moments, described), "moments_": moments})
         return self
