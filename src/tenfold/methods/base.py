@@ -339,7 +339,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         own = solution.columns(m)
         return {
             **described,
-            **learned_blocks(self, statistics, own),
+            **(learned_blocks(self, statistics, own) if self.blocks > 1 else {}),
             "classes_": statistics.classes,
             "class_count_": statistics.counts,
             "projections_": own,
@@ -359,7 +359,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
                 f"round {self.max_iter}; raise max_iter, or add shrinkage or ridge, without which "
                 "a scatter that is nearly singular takes very many rounds",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def as_seen(self, X: Any) -> Any:

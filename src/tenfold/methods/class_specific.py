@@ -66,7 +66,7 @@ class ClassSpecificProjector(TensorProjector):
                 f"{len(classes)} classes, for the positive one; pass positive={taken!r} or another "
                 "label, or learn all classes with ClassSpecificClassifier",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def asked_ranks(self, classes: Array) -> Any:

@@ -24,6 +24,7 @@ from tenfold.mathematics.moments import ClassMoments
 from tenfold.validation.fitted import description_of
 from tenfold.validation.large_input import as_source
 from tenfold.validation.named_axes import named_samples, refuse_masked
+from tenfold.validation.other_arrays import in_numpy
 from tenfold.validation.parameters import plain
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
@@ -202,7 +203,7 @@ def check_labels(estimator: Any, X: Array, y: Any) -> Array:
             f"{type(estimator).__name__} requires y to be passed, but the target y is None; "
             "pass one class label per sample"
         )
-    given, y = y, column_or_1d(np.asarray(y) if hasattr(y, "dask") else y, warn=True)
+    given, y = y, column_or_1d(y if type(y) is np.ndarray else in_numpy(y, "y"), warn=True)
     check_consistent_length(X, y)
     if isinstance(given, list | tuple) and y.dtype.kind == "U":
         check_kinds(np.array(given, dtype=object))  # NumPy makes text of None, NaN and numbers
@@ -252,13 +253,9 @@ def check_weights(X: Array, sample_weight: Any) -> Array | None:
     """Finite, non-negative weights with a positive sum, or None when all are 1."""
     if sample_weight is None:
         return None
-    weights = check_array(
-        sample_weight,
-        ensure_2d=False,
-        ensure_min_samples=0,
-        dtype=float,
-        input_name="sample_weight",
-    )
+    options = {"ensure_2d": False, "ensure_min_samples": 0, "dtype": float}
+    given = in_numpy(sample_weight, "sample_weight")
+    weights = check_array(given, input_name="sample_weight", **options)
     if weights.shape != (len(X),):
         raise ValueError(
             f"sample_weight has shape {weights.shape}, but there are {len(X)} samples; "
