@@ -339,7 +339,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         own = solution.columns(m)
         return {
             **described,
-            **learned_blocks(self, statistics, own),
+            **(learned_blocks(self, statistics, own) if self.blocks > 1 else {}),
             "classes_": statistics.classes,
             "class_count_": statistics.counts,
             "projections_": own,

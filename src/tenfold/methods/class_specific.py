@@ -27,8 +27,8 @@ class ClassSpecificProjector(TensorProjector):
     """Base of the methods that learn one class against everything else.
 
     It adds two learned attributes to those of every method: `mean_`, the mean of the positive
-    class, and `positive_index_`, its position among `classes_`. A later `set_params(positive=...)` is for
-    the next `fit` and changes neither.
+    class, and `positive_index_`, its position among `classes_`. A later
+    `set_params(positive=...)` is for the next `fit` and changes neither.
     """
 
     positive: Any = None
@@ -71,7 +71,7 @@ class ClassSpecificProjector(TensorProjector):
                 f"{len(classes)} classes, for the positive one; pass positive={taken!r} or another "
                 "label, or learn all classes with ClassSpecificClassifier",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def asked_ranks(self, classes: Array) -> Any:

@@ -181,7 +181,7 @@ class CSRDA(ClassSpecificProjector):
                 f"the objective of CSRDA still changed by more than tol={self.tol:g} of it in "
                 f"round {rounds}; raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         learned = super().learned(statistics, best, np.zeros(1, dtype=int), described)
         others = np.delete(np.arange(len(statistics.classes)), p)

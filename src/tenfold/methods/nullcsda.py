@@ -157,7 +157,7 @@ class NullCSDA(ClassSpecificProjector):
                 "which they vary least; use CSDA, which weighs all directions, or samples with "
                 "more numbers than the class has samples",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         whole = float(outside[0].trace())
         learned["objective_"] = learned["objective_"] * 0 + (kept / whole if whole > 0 else 0.0)

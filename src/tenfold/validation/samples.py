@@ -31,6 +31,7 @@ from tenfold.validation.fitted import description_of
 from tenfold.validation.labels import check_labels as check_labels
 from tenfold.validation.large_input import as_source
 from tenfold.validation.named_axes import named_samples
+from tenfold.validation.other_arrays import in_numpy
 from tenfold.validation.parameters import plain
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
@@ -217,13 +218,9 @@ def check_weights(X: Array, sample_weight: Any) -> Array | None:
     """Finite, non-negative weights with a positive sum, or None when all are 1."""
     if sample_weight is None:
         return None
-    weights = check_array(
-        sample_weight,
-        ensure_2d=False,
-        ensure_min_samples=0,
-        dtype=float,
-        input_name="sample_weight",
-    )
+    options = {"ensure_2d": False, "ensure_min_samples": 0, "dtype": float}
+    given = in_numpy(sample_weight, "sample_weight")
+    weights = check_array(given, input_name="sample_weight", **options)
     if weights.shape != (len(X),):
         raise ValueError(
             f"sample_weight has shape {weights.shape}, but there are {len(X)} samples; "
