@@ -55,7 +55,9 @@ def allows_gaps(estimator: Any) -> bool:
 
 def unmasked(estimator: Any, X: Any) -> Any:
     """X without a mask: with NaN where it was masked, or an error where gaps are not allowed."""
-    if isinstance(X, np.ma.MaskedArray) and allows_gaps(estimator):
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    if allows_gaps(estimator):
         return X.astype(X.dtype if X.dtype.kind == "f" else float).filled(np.nan)
     return refuse_masked(X, hasattr(estimator, "missing"))
 
