@@ -10,11 +10,14 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from tenfold.decisions.gaussian_scores import LIKELIHOOD, GaussianScores
-from tenfold.mathematics.accumulate import check_same_kind
+from tenfold.decisions.gaussian_scores import LIKELIHOOD
+from tenfold.decisions.gaussian_streams import GaussianStreams
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.cost import Workload, moments_of
-from tenfold.mathematics.fold_moments import N_FOLDS, FoldMoments, content_folds, name_folds
+from tenfold.mathematics.cost import Workload
+from tenfold.mathematics.fold_moments import (
+    FoldMoments,
+    merged_folds,
+)
 from tenfold.mathematics.held_out import USUAL, Choice, left_out
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.pass_statistics import codes_of
@@ -24,14 +27,13 @@ from tenfold.mathematics.subspace import projected, projected_moments, span
 from tenfold.mathematics.tuning import KEPT_MOMENTS
 from tenfold.mathematics.two_covariances import ClassLikelihood
 from tenfold.methods.base import Described, Shape, TensorProjector
-from tenfold.validation import fitted, parameters
+from tenfold.validation import parameters
 from tenfold.validation import samples as check
 from tenfold.validation.adjustments import MISSING, accompanied
-from tenfold.validation.groups import check_groups
 from tenfold.validation.parameters import memory_budget
 
 
-class ProbabilisticLDA(GaussianScores):
+class ProbabilisticLDA(GaussianStreams):
     """Linear discriminant analysis that knows how little a few samples say.
 
     Samples of a class are normal about its mean, with a covariance that all classes share; class
@@ -244,21 +246,6 @@ class ProbabilisticLDA(GaussianScores):
             learned["moments_"] = self.moments_of_batch(X, labels, weight, classes, folds)
         return self.keep(learned)
 
-    def moments_of_batch(
-        self,
-        X: Any,
-        y: Array | None,
-        weight: Array | None,
-        classes: Array,
-        folds: Array | None = None,
-    ) -> ClassMoments:
-        """The moments of every class in every fold; class c in fold f has number c F + f."""
-        n_folds = self._n_folds()
-        parameters.check_tables_fit(prod(X.shape[1:]), len(classes) * n_folds)
-        numbers = codes_of(X, y, classes) * n_folds
-        numbers += self._folds(X) if folds is None else folds
-        return moments_of(X, numbers, weight, np.arange(len(classes) * n_folds))
-
     def learn_moments(
         self, moments: ClassMoments, classes: Array, described: Described
     ) -> dict[str, Any]:
@@ -266,7 +253,7 @@ class ProbabilisticLDA(GaussianScores):
         n_classes, projector = len(classes), None
         n_folds = len(moments.counts) // n_classes
         if self.projector is not None:
-            together = replace(moments.merged(n_folds), classes=classes)
+            together = replace(merged_folds(moments, n_folds), classes=classes)
             projector = clone(self.projector).fit_moments(together)
             moments = projected_moments(moments, projector.projections_, projector.centre())
         folded = FoldMoments.of_tables(moments, (n_folds, n_classes))
@@ -300,79 +287,7 @@ class ProbabilisticLDA(GaussianScores):
         check.check_classes(moments.classes, self)
         return self.keep(self.learn_moments(moments, moments.classes, described))
 
-    def is_learnable(self, moments: ClassMoments) -> bool:
-        """Whether there are samples of two classes, and two of one of them."""
-        counts = moments.counts.reshape(-1, self._n_folds()).sum(axis=1)
-        return bool((counts > 0).sum() > 1 and counts.sum() > (counts > 0).sum())
-
-    # -- enrolment --------------------------------------------------------------------------------
-
-    def enrol(self, X: Any, y: Any, sample_weight: Any = None, covariates: Any = None) -> Self:
-        """Add classes that came later, or samples of known ones, without learning anew.
-
-        Parameters
-        ----------
-        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
-            Samples; one per class is enough.
-        y : array-like of shape (n,)
-            Their labels: new ones, or known ones, to whose means the samples are added.
-        sample_weight : array-like of shape (n,), default=None
-            Non-negative weights.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Those of the samples, if the model was fitted with covariates.
-
-        Returns
-        -------
-        self
-            With more classes; covariances and coordinates stay as they are.
-        """
-        fitted.check_fitted(self, "directions_")
-        X = accompanied(X, covariates)
-        X, labels, weight = check.check_batch(self, X, y, sample_weight)
-        assert labels is not None
-        check_same_kind(labels, self.classes_)
-        came = check.present_labels(labels, weight)
-        classes = np.union1d(self.classes_, came)
-        parameters.check_priors(self.priors, classes)
-        at = np.searchsorted(classes, self.classes_)
-        learned: dict[str, Any] = {"classes_": classes}
-        if hasattr(self, "moments_"):  # so that partial_fit goes on with all of them
-            n_folds = self._n_folds()
-            numbers = (at[:, None] * n_folds + np.arange(n_folds)).ravel()
-            so_far = replace(self._moments_so_far(), classes=numbers)
-            learned["moments_"] = so_far + self.moments_of_batch(X, labels, weight, classes)
-        Z = np.asarray(over_blocks(X, self.coordinates()))
-        known = self.known_classes().placed(at, len(classes))
-        known = known.with_samples(Z, codes_of(X, labels, classes), weight)
-        learned |= {"class_means_": known.means, "class_count_": known.counts}
-        self.__dict__.update(learned, enrolled_=known.enrolled)
-        return self
-
     # -- the steps --------------------------------------------------------------------------------
-
-    def _n_folds(self) -> int:
-        return N_FOLDS if self.shrinkage == "auto" else 1
-
-    def _moments_so_far(self) -> ClassMoments:
-        """What is to be added to, with as many folds as `shrinkage` needs now."""
-        moments, n_folds = super()._moments_so_far(), self._n_folds()
-        kept = len(moments.counts) // len(self.classes_)
-        if kept < n_folds:
-            raise ValueError(
-                f"shrinkage is {self.shrinkage!r}, which needs moments of {n_folds} folds, but "
-                "this model began with a number and kept none; start with a fresh estimator"
-            )
-        return moments if kept == n_folds else moments.merged(kept)
-
-    def _folds(self, X: Any, groups: Any = None) -> Array:
-        """The fold of each sample: that of its group, or by its content."""
-        if groups is not None:
-            names, numbers = check_groups("groups", groups, len(X))
-            if self._n_folds() > 1:
-                return name_folds(names)[numbers]
-        if self._n_folds() == 1:
-            return np.zeros(len(X), dtype=np.intp)
-        return np.asarray(over_blocks(X, content_folds))
 
     def _tables_are_smaller(self, X: Any, n_classes: int) -> bool:
         """Whether moments take less memory than the samples, or samples are not in memory."""

@@ -23,6 +23,7 @@ from tenfold.decisions.verification import (
     verified,
 )
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.on_device import STAGES
 from tenfold.mathematics.stores import over_blocks
 from tenfold.methods.base import Labels, Shape
 from tenfold.methods.class_specific import ClassSpecificProjector
@@ -30,6 +31,7 @@ from tenfold.methods.saving import Savable
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
 from tenfold.validation.adjustments import accompanied
+from tenfold.validation.other_arrays import in_numpy
 
 NOTHING = float(np.finfo(np.float32).tiny)  # a threshold above every score, which is 0 at most
 
@@ -102,6 +104,8 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
     >>> verifier.promised_rate_
     0.1
     """
+
+    learns_on_device = False  # equal samples are found by their bytes
 
     projector_: ClassSpecificProjector
     threshold_: float
@@ -254,7 +258,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
                 f"{promised:.2g}, one over their number plus one; {ceil(1 / rate) - 1} would "
                 f"promise {rate:g}. The threshold {how}",
                 RateWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         if ratio > ALIKE**2:
             warnings.warn(
@@ -262,7 +266,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
                 f"distances differ by a factor of {ratio:.2f}, so held-out scores say little "
                 "about the false-accept rate; lower ranks or more shrinkage help",
                 RateWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     @property
@@ -355,7 +359,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             Between 0 and 1.
         """
         fitted.check_fitted(self, "projector_")
-        classes = self.projector_.classes_
+        classes, y = self.projector_.classes_, in_numpy(y, "y")
         if np.asarray(y).dtype == bool and classes.dtype != bool:
             positive = self.projector_.positive_label_
             y = np.where(y, positive, classes[classes != positive][0])
@@ -372,6 +376,9 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
 def decided(X: Array, scoring: OfBlock, threshold: float, classes: Array) -> Array:
     """For samples in memory the last of two classes where the score reaches the threshold."""
     return np.asarray(classes[(scoring(X) >= threshold).astype(np.intp)])
+
+
+STAGES[decided] = "scoring"
 
 
 def _is_last_of_two(label: Any, classes: Array) -> bool:

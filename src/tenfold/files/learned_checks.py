@@ -130,6 +130,9 @@ def _check_projector(model: TensorProjector) -> None:
         _agree("mean_", model.mean_.shape, shape if kernel else model.sample_shape_)
     if isinstance(model, ClassSpecificProjector):
         model.positive_in(model.classes_)
+        _need(model, "positive_index_")
+        if not 0 <= model.positive_index_ < len(model.classes_):
+            raise ValueError("its positive_index_ is not the position of a class")
 
 
 def _check_blocks(model: TensorProjector, shape: Shape) -> None:

@@ -27,6 +27,7 @@ from tenfold.mathematics.tuning import EXPECTED_ROUNDS, KEPT_MOMENTS
 from tenfold.methods.blocks import learned_blocks
 from tenfold.methods.convergence import warn_of_late
 from tenfold.methods.saving import Savable
+from tenfold.methods.streams import Streaming, forgetting
 from tenfold.system.threads import threads_for
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
@@ -38,7 +39,7 @@ Shape = tuple[int, ...]
 Described = Mapping[str, Any]  # sample_shape_, n_features_in_ and, of a table, feature_names_in_
 
 
-class Learner(Savable, BaseEstimator):
+class Learner(Streaming, Savable, BaseEstimator):
     """Base of everything that is learned from class statistics.
 
     A subclass says which problem its parameters describe (`problem`), how it is solved (`recipe`)
@@ -132,7 +133,14 @@ class Learner(Savable, BaseEstimator):
         return self.keep(learned)
 
     def partial_fit(
-        self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        decay: float = 1.0,
+        decay_per: str = "batch",
     ) -> Self:
         """Add a batch to what was learned: any cut of the data gives the model of one `fit`.
 
@@ -147,6 +155,12 @@ class Learner(Savable, BaseEstimator):
             batch lacks some of them; a later call may repeat them.
         sample_weight : array-like of shape (n,), default=None
             Non-negative weights.
+        decay : float above 0 and up to 1, default=1.0
+            What the weights of all earlier samples are multiplied by: 1 forgets nothing. In the
+            long run some ``1 / (1 - decay)`` batches, or samples, count.
+        decay_per : {"batch", "sample"}, default="batch"
+            Whether to forget with every batch, or with every sample: then a sample that came k
+            samples ago has ``decay**k`` times its weight, however the stream is cut.
 
         Returns
         -------
@@ -160,39 +174,18 @@ class Learner(Savable, BaseEstimator):
         first = not hasattr(self, "sample_shape_")
         if first:
             described, X, y, weight = self.first_batch(X, y, sample_weight, classes)
-            known = check.present_labels(y, weight) if classes is None else np.unique(classes)
+            known = check.announced_labels(y, weight, classes)
         else:
             self.check_parameters()
-            check.check_same_classes(classes, self.classes_)
+            check.check_same_classes(classes if self.needs_labels else None, self.classes_)
             described, known = fitted.description_of(self), self.classes_
             X, y, weight = check.check_batch(self, X, y, sample_weight)
         check.check_known_labels(y, known)
         so_far = None if first else self._moments_so_far()
+        factor, weight = forgetting(decay, decay_per, len(X), weight)
         added = self.moments_of_batch(X, y, weight, known)
-        moments = added if so_far is None else so_far + added
-        learnable = self.is_learnable(moments)
-        learned = self.learn_moments(moments, known, described) if learnable else described
-        return self.keep({**learned, "classes_": known, "moments_": moments})
-
-    def fit_moments(self, moments: ClassMoments, covariates: int | None = None) -> Self:
-        """Learn from moments that are gathered already; no samples are read.
-
-        Parameters
-        ----------
-        moments : ClassMoments
-            Of all samples, as `gather_moments`, `gather_batches` or ``+`` give them.
-        covariates : int or None, default=None
-            If the moments are of flat rows (x, z), how many of their last numbers are covariates.
-
-        Returns
-        -------
-        self
-            The fitted estimator, with `moments_`.
-        """
-        self.check_parameters()
-        described, moments = check.check_moments(self, accompanied(moments, covariates))
-        moments = replace(moments, means=self.as_seen(moments.means))
-        return self.keep({**self.learn(moments, described), "moments_": moments})
+        moments = added if so_far is None else self._added(so_far, factor, added)
+        return self._keep_moments(moments, known, described)
 
     # -- the steps -------------------------------------------------------------------------------
 
@@ -240,9 +233,6 @@ class Learner(Savable, BaseEstimator):
     def warn_unless_converged(self, solution: Solution) -> None:
         """Warn of models that still moved in the last round."""
         raise NotImplementedError
-
-    def _moments_so_far(self) -> ClassMoments:
-        return fitted.check_kept_moments(self)
 
 
 class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
@@ -348,7 +338,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         own = solution.columns(m)
         return {
             **described,
-            **learned_blocks(self, statistics, own),
+            **(learned_blocks(self, statistics, own) if self.blocks > 1 else {}),
             "classes_": statistics.classes,
             "class_count_": statistics.counts,
             "projections_": own,

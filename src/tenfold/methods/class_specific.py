@@ -26,7 +26,9 @@ from tenfold.validation.adjustments import accompanied
 class ClassSpecificProjector(TensorProjector):
     """Base of the methods that learn one class against everything else.
 
-    It adds one learned attribute to those of every method: `mean_`, the mean of the positive class.
+    It adds two learned attributes to those of every method: `mean_`, the mean of the positive
+    class, and `positive_index_`, its position among `classes_`. A later
+    `set_params(positive=...)` is for the next `fit` and changes neither.
     """
 
     positive: Any = None
@@ -34,6 +36,7 @@ class ClassSpecificProjector(TensorProjector):
     out_class: str = "samples"
 
     mean_: Array
+    positive_index_: int
 
     # -- what is learned -------------------------------------------------------------------------
 
@@ -48,8 +51,9 @@ class ClassSpecificProjector(TensorProjector):
         self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
     ) -> dict[str, Any]:
         """The learned attributes, from the solution with this number in a stack."""
-        mean = statistics.full_means[self.positive_in(statistics.classes)]
-        own = {"mean_": mean.reshape(described["sample_shape_"])}
+        p = self.positive_in(statistics.classes)
+        mean = statistics.full_means[p].reshape(described["sample_shape_"])
+        own = {"mean_": mean, "positive_index_": p}
         return super().learned(statistics, solution, models, described) | own
 
     def check_parameters(self) -> None:
@@ -67,7 +71,7 @@ class ClassSpecificProjector(TensorProjector):
                 f"{len(classes)} classes, for the positive one; pass positive={taken!r} or another "
                 "label, or learn all classes with ClassSpecificClassifier",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def asked_ranks(self, classes: Array) -> Any:
@@ -162,6 +166,6 @@ class ClassSpecificProjector(TensorProjector):
 
     @property
     def positive_label_(self) -> Any:
-        """The label of the positive class."""
+        """The label of the class that was learned."""
         fitted.check_fitted(self, "projections_")
-        return self.classes_[self.positive_in(self.classes_)]
+        return self.classes_[self.positive_index_]

@@ -64,6 +64,8 @@ class CSDA(ClassSpecificProjector):
         The labels, sorted.
     mean_ : ndarray of shape (I_1, ..., I_K)
         Mean of the positive class.
+    positive_index_ : int
+        The position of the positive class among `classes_`.
     sample_shape_ : tuple of K ints
         The shape of a sample.
     objective_ : ndarray of shape (n_rounds,)

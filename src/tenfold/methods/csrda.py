@@ -73,6 +73,8 @@ class CSRDA(ClassSpecificProjector):
         The projection of vectorised samples.
     mean_ : ndarray of shape (I_1, ..., I_K)
         The reference, from which `decision_function` measures.
+    positive_index_ : int
+        The position of the positive class among `classes_`.
     shift_ : float
         t: how far the reference lies behind the mean of the class, in units of the distance of
         that mean from the mean of all other samples. 0 is `CSDA`.
@@ -179,7 +181,7 @@ class CSRDA(ClassSpecificProjector):
                 f"the objective of CSRDA still changed by more than tol={self.tol:g} of it in "
                 f"round {rounds}; raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         learned = super().learned(statistics, best, np.zeros(1, dtype=int), described)
         others = np.delete(np.arange(len(statistics.classes)), p)

@@ -102,6 +102,8 @@ class KernelCSDA(ClassSpecificProjector):
         The rank used: less than asked for when there are fewer useful directions.
     mean_ : ndarray of shape (d,)
         Coordinates of the mean of the positive class.
+    positive_index_ : int
+        The position of the positive class among `classes_`.
     classes_ : ndarray of shape (C,)
         The labels, sorted.
     sample_shape_ : tuple of K ints
@@ -252,12 +254,14 @@ class KernelCSDA(ClassSpecificProjector):
         """The learned attributes; signs do not depend on the basis, which is one of many."""
         learned = TensorProjector.learned(self, statistics, solution, models, described)
         (W,) = learned["projections_"]
-        mean = statistics.full_means[self.positive_in(statistics.classes)]
+        p = self.positive_in(statistics.classes)
+        mean = statistics.full_means[p]
         apart = (mean - np.average(statistics.full_means, axis=0, weights=statistics.counts)) @ W
         return {
             **learned,
             "projections_": [W * np.where(apart > 0, -1.0, 1.0)],
             "mean_": mean,
+            "positive_index_": p,
         }
 
     def seen_shape(self) -> tuple[int, ...]:
@@ -267,6 +271,7 @@ class KernelCSDA(ClassSpecificProjector):
     inverse_transform = available_if(_has_images)(TensorProjector.inverse_transform)
     partial_fit = available_if(_takes_parts)(Learner.partial_fit)
     fit_moments = available_if(_takes_parts)(Learner.fit_moments)
+    revert = available_if(_takes_parts)(Learner.revert)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

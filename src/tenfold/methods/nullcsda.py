@@ -61,6 +61,8 @@ class NullCSDA(ClassSpecificProjector):
         The labels, sorted.
     mean_ : ndarray of shape (I_1, ..., I_K)
         Mean of the positive class.
+    positive_index_ : int
+        The position of the positive class among `classes_`.
     sample_shape_ : tuple of K ints
         The shape of a sample.
     objective_ : ndarray of shape (1,)
@@ -155,7 +157,7 @@ class NullCSDA(ClassSpecificProjector):
                 "which they vary least; use CSDA, which weighs all directions, or samples with "
                 "more numbers than the class has samples",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         whole = float(outside[0].trace())
         learned["objective_"] = learned["objective_"] * 0 + (kept / whole if whole > 0 else 0.0)

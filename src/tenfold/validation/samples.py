@@ -31,6 +31,7 @@ from tenfold.validation.fitted import description_of
 from tenfold.validation.labels import check_labels as check_labels
 from tenfold.validation.large_input import as_source
 from tenfold.validation.named_axes import named_samples
+from tenfold.validation.other_arrays import in_numpy
 from tenfold.validation.parameters import plain
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
@@ -137,10 +138,8 @@ def _is_ready(estimator: Any, X: Any, fitted_shape: tuple[int, ...] | None) -> b
         and len(X) > 0
         and not hasattr(estimator, "feature_names_in_")
     )
-    if not is_plain:
-        return False
     with np.errstate(over="ignore", invalid="ignore"):  # then the slower checks decide
-        return isfinite(X.sum())
+        return is_plain and isfinite(X.sum())
 
 
 def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
@@ -221,13 +220,9 @@ def check_weights(X: Array, sample_weight: Any) -> Array | None:
     """Finite, non-negative weights with a positive sum, or None when all are 1."""
     if sample_weight is None:
         return None
-    weights = check_array(
-        sample_weight,
-        ensure_2d=False,
-        ensure_min_samples=0,
-        dtype=float,
-        input_name="sample_weight",
-    )
+    options = {"ensure_2d": False, "ensure_min_samples": 0, "dtype": float}
+    given = in_numpy(sample_weight, "sample_weight")
+    weights = check_array(given, input_name="sample_weight", **options)
     if weights.shape != (len(X),):
         raise ValueError(
             f"sample_weight has shape {weights.shape}, but there are {len(X)} samples; "
@@ -294,6 +289,11 @@ def present_labels(y: Array | None, weight: Array | None) -> Array:
     if y is None:
         return np.zeros(1, dtype=np.intp)
     return np.unique(y if weight is None else y[weight > 0])
+
+
+def announced_labels(y: Array | None, weight: Array | None, classes: Any) -> Array:
+    """All labels that will come: those announced, or those there; without labels a single class."""
+    return present_labels(y, weight) if y is None or classes is None else np.unique(classes)
 
 
 def check_known_labels(y: Array | None, classes: Array) -> None:
