@@ -184,6 +184,8 @@ def _with_advice(complaint: str, single: bool, can: bool) -> str:
         "0 feature(s)": "pass samples that hold some numbers",
         "features, but": "pass samples of the shape that was fitted, or fit again",
     }
+    if "contains NaN" in complaint and can:
+        complaint = complaint.splitlines()[0]  # the rest is about other libraries
     fitting = [text for words, text in advice.items() if words in complaint]
     return "; ".join([complaint.rstrip("."), *fitting])
 
