@@ -163,7 +163,7 @@ class Learner(Savable, BaseEstimator):
         check.check_known_labels(y, known)
         so_far = None if first else self._moments_so_far()
         added = self.moments_of_batch(X, y, weight, known)
-        moments = added if so_far is None else so_far + added
+        moments = added if so_far is None else so_far.plus(added, spend=True)
         learnable = self.is_learnable(moments)
         learned = self.learn_moments(moments, known, described) if learnable else described
         return self.keep({**learned, "classes_": known, "moments_": moments})
