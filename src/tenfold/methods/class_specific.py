@@ -26,9 +26,9 @@ from tenfold.validation import samples as check
 class ClassSpecificProjector(TensorProjector):
     """Base of the methods that learn one class against everything else.
 
-    It adds two learned attributes to those of every method: `mean_`, the mean of the positive class,
-    and `positive_index_`, its position among `classes_`. A later `set_params(positive=...)` is for
-    the next `fit` and changes neither.
+    It adds two learned attributes to those of every method: `mean_`, the mean of the positive
+    class, and `positive_index_`, its position among `classes_`. A later `set_params(positive=...)`
+    is for the next `fit` and changes neither.
     """
 
     positive: Any = None
