@@ -58,7 +58,11 @@ def files(rooms=ROOMS):
 
 def test_files():
     names = {f"test_{name}.py" for name in ELSEWHERE}
-    return [path for path in sorted((ROOT / "tests").glob("test_*.py")) if path.name not in names]
+    found = [
+        *sorted((ROOT / "tests").glob("test_*.py")),
+        *(ROOT / "tests/agreement").glob("test_*"),
+    ]
+    return [path for path in found if path.name not in names]
 
 
 def digest(*paths):
