@@ -2,6 +2,9 @@
 PYTHON ?= python3
 OLDEST_PYTHON ?= python3.11
 ARGS ?=
+FORMAT ?=
+CASES ?= 1000
+SEED ?= 1
 RUNS ?= runs$(if $(findstring --quick,$(ARGS)),-quick)
 
 VENV := .venv
@@ -17,7 +20,7 @@ ORDINARY := -m "not realdata and not slow and not browser and not big and not cl
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help setup setup-docs setup-neural demo test test-realdata test-slow test-cluster test-browser test-oldest \
-	lint types format docs test-docs tables hostile mutants soak bench answers big dist constraints clean
+	lint types format docs test-docs tables fuzz mutants soak bench answers big dist constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -93,8 +96,10 @@ test-slow: $(VENV)/stamps/test ## the tests that take more than ten seconds each
 test-browser: $(VENV)/stamps/browser ## the report in Chromium, which must be installed
 	$(PYTEST) -m browser $(ARGS) tests/browser
 
-hostile: $(VENV)/stamps/test ## damaged files of every format; ARGS="--each 20000" takes an hour
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/fuzz/hostile_files.py $(ARGS)
+# FORMAT is a name or several with commas between them; all formats when it is empty.
+fuzz: $(VENV)/stamps/test ## damaged files of every format; FORMAT=hdf5 CASES=20000 SEED=1, an hour for all formats
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz/hostile_files.py \
+		$(if $(FORMAT),--formats $(FORMAT)) --each $(CASES) --seed $(SEED) $(ARGS)
 
 # MUTANTS of each room, drawn with SEED; all of them take hours.
 MUTANTS ?= 600
