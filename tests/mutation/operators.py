@@ -3,16 +3,26 @@
 `mutants(source)` gives every one of them as a `Mutant`, in the order of the text. Left out is what
 no test should see:
 
-- text: docstrings, f-strings, the arguments of `raise` and of `warnings.warn`;
+- text: docstrings, f-strings, the arguments of `raise` and of `warnings.warn`, functions that
+  return a text;
 - types: annotations, `if TYPE_CHECKING`, the decorators of classes and functions;
 - `zip(..., strict=True)` and `stacklevel`, which guard against errors of ours;
-- functions whose name ends in `_flops` or `_pay`, or is `tables_fit`: the cost model chooses
-  between paths that give the same model.
+- speed and memory, which choose between paths that give the same model: expressions with a
+  constant of `mathematics.tuning`, the calls in `SIZES`, and the functions in `CHOICES`.
 """
 
 import ast
 import copy
 from dataclasses import dataclass
+from pathlib import Path
+
+ROOM = Path(__file__).parents[2] / "src" / "tenfold" / "mathematics"
+TUNING = {
+    target.id
+    for statement in ast.parse((ROOM / "tuning.py").read_text(encoding="utf-8")).body
+    if isinstance(statement, ast.Assign)
+    for target in statement.targets
+}
 
 COMPARED = {
     ast.Lt: (ast.LtE, ast.GtE),
@@ -49,6 +59,15 @@ TWINS = [
 OTHER_NAME = {a: b for pair in TWINS for a, b in (pair, pair[::-1])}
 SYMMETRIC = {"min", "max", "minimum", "maximum", "isinstance", "zip", "range", "print"}
 GUARDS = {"strict", "stacklevel"}
+SIZES = {"row_blocks", "Workload", "check_tables_fit", "check_kernel_fits", "memory_budget"}
+CHOICES = {
+    "tables_fit",
+    "workload",
+    "_tables_are_smaller",
+    "_is_ready",
+    "row_blocks",
+    "table_bytes",
+}
 
 
 @dataclass(frozen=True)
@@ -113,8 +132,12 @@ def _visited(node, function):
     if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
         return
     children = ast.iter_child_nodes(node)
+    if isinstance(node, ast.expr) and _is_size(node):
+        return
     if isinstance(node, ast.FunctionDef):
-        if node.name.endswith(("_flops", "_pay")) or node.name == "tables_fit":
+        if node.name in CHOICES or node.name.endswith(("_flops", "_pay")):
+            return
+        if node.returns is not None and ast.unparse(node.returns) == "str":
             return
         function = node if function is None else function
         defaults = (*node.args.defaults, *node.args.kw_defaults)
@@ -125,11 +148,18 @@ def _visited(node, function):
         children = [node.value] if node.value is not None else []
     elif _is_prose(node):
         return
-    elif hasattr(node, "lineno"):
+    elif hasattr(node, "lineno") and not (isinstance(node, ast.If) and _is_size(node.test)):
         yield node, function
     for child in children:
         if not (isinstance(child, ast.keyword) and child.arg in GUARDS):
             yield from _visited(child, function)
+
+
+def _is_size(node):
+    """Whether an expression depends on a number that is there for speed or memory alone."""
+    names = {getattr(part, "id", "") for part in ast.walk(node)}
+    called = isinstance(node, ast.Call) and _name(node.func) in SIZES
+    return called or (not isinstance(node, ast.Name) and bool(names & TUNING))
 
 
 def _is_prose(node):

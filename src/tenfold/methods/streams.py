@@ -92,6 +92,8 @@ class Streaming(FollowsX):
 
     def _added(self, so_far: ClassMoments, factor: float, batch: ClassMoments) -> ClassMoments:
         """The moments so far, of which some is forgotten, and those of a batch."""
+        if factor == 1:
+            return so_far.plus(batch, spend=True)
         moments = so_far.decay(factor) + batch
         if not self.is_learnable(moments) and self.is_learnable(so_far + batch):
             raise ValueError(
