@@ -5,6 +5,7 @@ ARGS ?=
 FORMAT ?=
 CASES ?= 1000
 SEED ?= 1
+KILLS ?= 100
 RUNS ?= runs$(if $(findstring --quick,$(ARGS)),-quick)
 
 VENV := .venv
@@ -20,7 +21,7 @@ ORDINARY := -m "not realdata and not slow and not browser and not big and not cl
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help setup setup-docs setup-neural demo test test-realdata test-slow test-cluster test-browser test-oldest \
-	lint types format docs test-docs tables fuzz bench answers big dist constraints clean
+	lint types format docs test-docs tables fuzz kills bench answers big dist constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -103,6 +104,9 @@ fuzz: $(VENV)/stamps/test ## damaged files of every format; FORMAT=hdf5 CASES=20
 
 test-cluster: $(VENV)/stamps/test ## the tests on two worker processes, some of which are killed
 	$(PYTEST) -n 0 -m cluster $(ARGS)
+
+kills: $(VENV)/stamps/test ## workers killed while models are fitted; KILLS=100 takes minutes
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kills.py --kills $(KILLS) --seed $(SEED) $(ARGS)
 
 lint: $(VENV)/stamps/lint types ## style, types, and who may import whom
 	$(BIN)/ruff check
