@@ -5,6 +5,7 @@ ARGS ?=
 FORMAT ?=
 CASES ?= 1000
 SEED ?= 1
+KILLS ?= 100
 RUNS ?= runs$(if $(findstring --quick,$(ARGS)),-quick)
 
 VENV := .venv
@@ -20,7 +21,7 @@ ORDINARY := -m "not realdata and not slow and not browser and not big and not cl
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help setup setup-docs setup-neural demo test test-realdata test-slow test-cluster test-browser test-oldest \
-	lint types format docs test-docs tables fuzz mutants soak bench answers big dist constraints clean
+	lint types format docs test-docs tables fuzz mutants soak kills bench answers big dist constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -113,6 +114,9 @@ soak: $(VENV)/stamps/test ## random fits against formulas in extended precision;
 
 test-cluster: $(VENV)/stamps/test ## the tests on two worker processes, some of which are killed
 	$(PYTEST) -n 0 -m cluster $(ARGS)
+
+kills: $(VENV)/stamps/test ## workers killed while models are fitted; KILLS=100 takes minutes
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kills.py --kills $(KILLS) --seed $(SEED) $(ARGS)
 
 lint: $(VENV)/stamps/lint types ## style, types, and who may import whom
 	$(BIN)/ruff check
