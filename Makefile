@@ -6,6 +6,7 @@ FORMAT ?=
 CASES ?= 1000
 SEED ?= 1
 KILLS ?= 100
+MUTANTS ?= 600
 RUNS ?= runs$(if $(findstring --quick,$(ARGS)),-quick)
 
 VENV := .venv
@@ -103,9 +104,6 @@ fuzz: $(VENV)/stamps/test ## damaged files of every format; FORMAT=hdf5 CASES=20
 		$(if $(FORMAT),--formats $(FORMAT)) --each $(CASES) --seed $(SEED) $(ARGS)
 
 # MUTANTS of each room, drawn with SEED; all of them take hours.
-MUTANTS ?= 600
-CASES ?= 10000
-SEED ?= 1
 mutants: $(VENV)/stamps/test ## small errors put into the code: which does no test see? an hour; MUTANTS=0 takes all
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/mutation/mutants.py --sample $(MUTANTS) --seed $(SEED) $(ARGS)
 
