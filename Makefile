@@ -16,7 +16,7 @@ ORDINARY := -m "not realdata and not slow and not browser and not big and not cl
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help setup setup-docs setup-neural demo test test-realdata test-slow test-cluster test-browser test-oldest \
+.PHONY: help setup setup-docs setup-neural demo test test-realdata test-slow test-cluster test-browser test-oldest test-torch test-dist \
 	lint types format docs test-docs tables hostile bench answers big dist constraints clean
 
 help: ## list the targets
@@ -93,6 +93,9 @@ test-slow: $(VENV)/stamps/test ## the tests that take more than ten seconds each
 test-browser: $(VENV)/stamps/browser ## the report in Chromium, which must be installed
 	$(PYTEST) -m browser $(ARGS) tests/browser
 
+test-torch: $(VENV)/stamps/neural ## tensors of PyTorch in and out; installs torch
+	$(PYTEST) -n 0 $(ARGS) tests/test_array_api.py
+
 hostile: $(VENV)/stamps/test ## damaged files of every format; ARGS="--each 20000" takes an hour
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/fuzz/hostile_files.py $(ARGS)
 
@@ -164,6 +167,9 @@ big: $(VENV)/stamps/test ## more data than memory, at full size
 dist: $(VENV)/stamps/dist ## wheel and sdist, in dist/
 	rm -rf dist
 	$(BIN)/python -m build
+
+test-dist: $(VENV)/stamps/dist ## the wheel: built, checked by twine, installed by pip, uv and pipx
+	$(BIN)/python tests/release/install_wheel.py --constraints constraints.txt
 
 # ── House-keeping ───────────────────────────────────────────────────────────────────────────────
 # Upgrades .venv to the newest versions allowed (torch stays: its builds differ between machines).
