@@ -1,10 +1,13 @@
 """Samples that are not in memory: stores, streams, checkpoints."""
 
+import io
 import json
 import subprocess
 import sys
 import textwrap
 import weakref
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import islice
 
@@ -482,6 +485,55 @@ def test_a_damaged_checkpoint_is_named(kept, data, tmp_path):
         path.write_bytes(path.read_bytes()[:kept])
     with pytest.raises(ValueError, match=r"moments.npz is not a checkpoint, or is damaged"):
         gather_moments(X, y, checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["classes", "counts", "means", "scatters"])
+@pytest.mark.parametrize("become", [b"", np.zeros(2), np.zeros((3, 6, 5), dtype="f4")])
+def test_a_checkpoint_whose_arrays_do_not_fit_is_named(name, become, data, tmp_path):
+    X, y, _ = data
+    gather_moments(X, y, checkpoint=tmp_path)
+    with np.load(tmp_path / FILE) as file:
+        arrays = {key: file[key] for key in file.files}
+    arrays.pop(name)
+    np.savez(tmp_path / FILE, **arrays)
+    with zipfile.ZipFile(tmp_path / FILE, "a") as archive:
+        stream = io.BytesIO()
+        np.save(stream, become)
+        archive.writestr(f"{name}.npy", become if isinstance(become, bytes) else stream.getvalue())
+    with pytest.raises(
+        ValueError, match=r"moments\.npz is not a checkpoint, or is damaged \(V.{,99}\)"
+    ):
+        gather_moments(X, y, checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize("byte", range(60, 20_000, 997))
+def test_a_flipped_byte_in_a_checkpoint_is_seen(byte, data, tmp_path):
+    X, y, _ = data
+    expected = gather_moments(X, y, checkpoint=tmp_path)
+    changed = bytearray((tmp_path / FILE).read_bytes())
+    changed[byte % len(changed)] ^= 64
+    (tmp_path / FILE).write_bytes(changed)
+    try:
+        again = gather_moments(X, y, checkpoint=tmp_path)
+    except ValueError as error:
+        assert "is not a checkpoint, or is damaged" in str(error)  # noqa: PT017
+    else:  # a date, or another byte that nobody reads
+        assert (again.scatters == expected.scatters).all()
+
+
+def test_two_runs_on_one_checkpoint_give_the_same_moments(data, tmp_path):
+    """Each writes whole files, so whichever comes last leaves moments of all that it names."""
+    X, y, _ = data
+    alone = gather_moments(X, y, checkpoint=tmp_path / "alone", save_every=16)
+    with ThreadPoolExecutor(4) as pool:
+        runs = [
+            pool.submit(gather_moments, X, y, checkpoint=tmp_path / "both", save_every=16)
+            for _ in range(8)
+        ]
+    for run in runs:
+        assert_same_moments(run.result(), alone)
+    assert [path.name for path in (tmp_path / "both").iterdir()] == [FILE]
+    assert_same_moments(gather_moments(X, y, checkpoint=tmp_path / "both", save_every=16), alone)
 
 
 def test_a_process_that_is_killed_leaves_what_it_saved(data, tmp_path):

@@ -98,6 +98,16 @@ def test_what_a_file_cannot_hold_is_refused_before_it_is_allocated(write, filter
         load_mat(path)
 
 
+def test_a_bare_reference_is_one_cell(write):
+    def make(file):
+        file["X"] = X.T
+        del file["y"]
+        file.create_dataset("y", data=file["X"].ref, dtype=h5py.ref_dtype)
+
+    with pytest.raises(ValueError, match=r"samples X \(6, 12\) it holds y \(1, 6, 12\)"):
+        load_mat(write(make))
+
+
 def test_compressed_chunks_that_are_not_there_are_counted(write):
     def make(file):
         file.create_dataset("X", (12, 6), dtype="f8", chunks=(4, 6), compression="gzip")[:4] = 1

@@ -76,6 +76,22 @@ def test_a_heap_at_which_the_library_would_wait_for_ever_is_refused(write):
         load(path)
 
 
+def test_a_heap_of_a_virtual_dataset_is_looked_at_before_it_is_opened(tmp_path):
+    """HDF5 1.14 would wait for ever when it opens the dataset, before it can be asked anything."""
+    path = tmp_path / "data.h5"
+    with h5py.File(path, "w") as file:
+        file["part"], file["y"] = X, Y
+        layout = h5py.VirtualLayout(X.shape, "f8")
+        layout[:] = h5py.VirtualSource(".", "part", X.shape)
+        file.create_virtual_dataset("X", layout)
+    data = bytearray(path.read_bytes())
+    at = data.find(b"GCOL") + 16
+    data[at : at + 16] = bytes(16)
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=r"data\.h5 .*heap of texts at byte \d+ has a gap or"):
+        load(path)
+
+
 # ── Parquet ─────────────────────────────────────────────────────────────────────────────────────
 
 

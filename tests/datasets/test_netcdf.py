@@ -1,5 +1,7 @@
 """netCDF files as xarray writes them: version 4 by hand with h5py, version 3 with SciPy."""
 
+import struct
+
 import h5py
 import numpy as np
 import pytest
@@ -77,6 +79,31 @@ def test_an_unknown_name_and_a_damaged_file_are_named(tmp_path):
     (tmp_path / "bad.nc").write_bytes(b"CDF\x01" + b"\xff" * 60)
     with pytest.raises(ValueError, match=r"bad\.nc is not a whole netCDF file"):
         load(tmp_path / "bad.nc")
+
+
+def test_a_name_of_two_gigabytes_is_refused_before_it_is_read(tmp_path):
+    data = version_3(tmp_path / "eeg.nc").read_bytes()
+    at = data.find(b"label") - 4
+    (tmp_path / "bad.nc").write_bytes(data[:at] + b"\x7f\xff\xff\xff" + data[at + 4 :])
+    said = r"bad\.nc is not a whole netCDF file: it declares 2147483647 bytes at byte \d+"
+    with pytest.raises(ValueError, match=said):
+        load(tmp_path / "bad.nc")
+
+
+def test_variables_that_lie_in_the_same_place_do_not_multiply(tmp_path):
+    """SciPy reads all of them; 200 of 32 KiB in one place would be 6.4 MB from 50 kB."""
+    path, size = tmp_path / "many.nc", 2**15
+    with netcdf_file(path, "w") as file:
+        file.createDimension("n", size)
+        for i in range(200):
+            file.createVariable(f"v{i}", "b", ("n",))[:] = 0
+    data = path.read_bytes()
+    first = len(data) - 200 * size
+    for i in range(1, 200):
+        data = data.replace(struct.pack(">i", first + i * size), struct.pack(">i", first))
+    path.write_bytes(data[: first + size])
+    with pytest.raises(ValueError, match=r"many\.nc is not a whole netCDF file: it declares"):
+        load(path)
 
 
 def test_a_file_that_xarray_wrote_is_read(tmp_path):

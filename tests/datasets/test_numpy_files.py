@@ -290,6 +290,17 @@ def test_what_an_archive_cannot_hold_is_refused_before_it_is_allocated(tmp_path)
             load_npz(path, labelled=False)
 
 
+def test_an_array_whose_name_was_damaged_is_not_passed_over(tmp_path):
+    """Only the contents of a zip archive have checksums; another vector would become the labels."""
+    path = tmp_path / "names.npz"
+    np.savez(path, X=np.zeros((6, 2, 2)), y=np.arange(6) % 2, pose=np.arange(6))
+    data = path.read_bytes()
+    at = data.rfind(b"y.npy")
+    path.write_bytes(data[:at] + b"y.np\0" + data[at + 5 :])
+    with pytest.raises(ValueError, match=r"names\.npz is not a whole .*File name in directory"):
+        load_npz(path)
+
+
 def test_characters_that_do_not_exist_are_refused(npz):
     labels = np.array(list("aabbcc"))
     labels.view(np.uint32)[3] = 0x7FFFFFFF

@@ -2,7 +2,9 @@
 
 import json
 import pickle
+import struct
 
+import numcodecs
 import numpy as np
 import pytest
 import zarr
@@ -175,3 +177,16 @@ def test_a_store_that_declares_more_than_it_holds_is_refused_at_once(tmp_path):
     zarr.create_array(other, shape=(2**40, 3), chunks=(2**40, 3), dtype="f8")
     with pytest.raises(ValueError, match=r"large\.zarr: a chunk needs 24 TiB"):
         load_zarr(other, labelled=False, missing_chunks="fill")
+
+
+@pytest.mark.parametrize("size", [-2, 2**31 - 1])
+def test_a_compressed_chunk_is_not_believed_about_its_size(tmp_path, size):
+    """Blosc takes the size from the chunk: a negative one is a SystemError of Python itself."""
+    group = zarr.open_group(tmp_path / "lie.zarr", mode="w", zarr_format=2)
+    group.create_array("X", data=np.ones((4, 3)), chunks=(4, 3), compressors=numcodecs.Blosc())
+    group.create_array("y", data=np.arange(4) % 2, chunks=(4,), compressors=numcodecs.Blosc())
+    chunk = tmp_path / "lie.zarr" / "y" / "0"
+    data = chunk.read_bytes()
+    chunk.write_bytes(data[:4] + struct.pack("<i", size) + data[8:])
+    with pytest.raises(ValueError, match=r"lie\.zarr is not a whole Zarr store"):
+        load_zarr(tmp_path / "lie.zarr")

@@ -2,178 +2,185 @@
 
     python tests/fuzz/hostile_files.py --each 20000 --seed 1
 
-Each load runs in a child process with 1 GB of memory and 5 seconds. It must give data or an error
-that names the file. It must not end the process, hang, open a file beside the one it was given, or
-run code. Prints one line per format, and exits with 1 if a law was broken. A broken case is kept
-in the folder given by --keep.
+Mutants are made of real files, and of earlier mutants that reached a line of a reader which none
+had reached before. Each is loaded in a child process with 1 GB of memory and 5 seconds of work (30
+on the clock). The words:
+
+    same      the data of an original
+    values    other numbers or labels in the same shape: the damage hit a value, and the format has
+              no checksum over it
+    layout    another shape, type or number of labels, as the damaged header says
+    refused   an error of tenfold, which names the file
+
+These are failures:
+
+    crash, hang, memory      the process ended, took 5 seconds of work or 1 GB
+    unclear, unnamed         another error than a ValueError, or one that does not name the file
+    silent                   other data although a checksum covers them
+    foreign, code            another file was opened, or code was run
+
+Prints one line per format, and exits with 1 after a failure. The files of failures are kept in the
+folder given by --keep.
 """
 
 import argparse
 import json
 import os
-import random
+import pickle
 import resource
 import shutil
 import signal
 import sys
 import tempfile
 import time
+import traceback
 import warnings
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
-
 sys.path.insert(0, str(Path(__file__).parent))
 
 import hostile_formats
+from watching import Lines, Watch
 
-from tenfold.mathematics.stores import BlockError, NotFiniteError, StoredSamples, is_stored
-
-SECONDS, MEMORY, BATCH = 5, 2**30, 100
-CLEAR = (ValueError, MemoryError, FileNotFoundError)
-BROKEN = ("crash", "hang", "unclear", "unnamed", "foreign", "code")
-NOTICED = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "pickle.find_class"}
+SECONDS, MEMORY, BATCH, POOL = 5, 2**30, 200, 400
+BROKEN = ("crash", "hang", "memory", "unclear", "unnamed", "silent", "foreign", "code")
+ALLOWED = ("same", "values", "layout", "refused")
 
 
-def outcome(form, target, known):
+def outcome(form, target, known, name, resealed):
     """One word for what became of a load; and the error, if there was one."""
     try:
-        data = form.load(target)
-        found = fingerprint(data)
-    except (
-        BlockError,
-        NotFiniteError,
-    ) as error:  # of a store that stays on disk; it names the samples
+        found = form.load(target)
+    except form.clear as error:
         return "refused", str(error)[:500]
-    except CLEAR as error:
+    except (ValueError, FileNotFoundError) as error:
         named = os.fspath(target) in str(error) and len(str(error)) < 2000
         return ("refused" if named else "unnamed"), f"{type(error).__name__}: {error}"[:500]
+    except MemoryError as error:
+        return "memory", str(error)[:500]
     except Exception as error:  # noqa: BLE001
         return "unclear", f"{type(error).__name__}: {error}"[:500]
-    return ("same" if found == known else "changed"), ""
+    held = [one for one in known.values() if one is not None]
+    if found in held:
+        return "same", ""
+    if form.sealed(name) and not resealed:
+        return "silent", "other data than any original has"
+    return ("values" if any(alike(found, one) for one in held) else "layout"), ""
 
 
-def fingerprint(data):
-    in_memory = isinstance(data.X, np.ndarray) or not is_stored(data.X)
-    X = np.asarray(data.X) if in_memory else StoredSamples.of(data.X).rows(np.array)
-    labels = None if data.y is None else np.asarray(data.y).tolist()
-    return X.shape, X.dtype.str, X.tobytes(), labels
+def alike(found, held):
+    """Whether two data sets differ in numbers and labels alone."""
+    labels = [None if one[3:] in ((None,), ()) else len(one[3]) for one in (found, held)]
+    return found[:2] == held[:2] and labels[0] == labels[1]
 
 
-class Watch:
-    """What a load does beside reading its own file."""
-
-    def __init__(self, folder):
-        self.folder, self.seen, self.on = os.fspath(folder), [], False
-        sys.addaudithook(self.notice)
-
-    def notice(self, event, arguments):
-        if not self.on:
-            return
-        if event in NOTICED:
-            self.seen.append(("code", f"{event} {arguments!r:.200}"))
-        elif event == "open" and isinstance(arguments[0], str | bytes):
-            path = os.fsdecode(arguments[0])
-            if not allowed(path, self.folder):
-                self.seen.append(("foreign", path))
-
-
-def allowed(path, folder):
-    """The file itself, what Python imports, and what it asks the system about itself."""
-    inside = os.path.realpath(path).startswith(os.path.realpath(folder))
-    libraries = any(part and path.startswith(part) for part in [*sys.path, sys.prefix])
-    shown = path == "<string>"  # Python 3.14, to show the line of a header that it warns of
-    return inside or libraries or shown or path.startswith(("/proc/", "/sys/", "/dev/", "/etc/"))
-
-
-def run_batch(form, folder, seeds, known, pipe):
+def run_batch(form, folder, seeds, known, lines, kept, pipe):
     """In the child: load one mutant after the other, and tell about each."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     os.dup2(sys.stderr.fileno(), 2)
-    watch = Watch(folder)
+    os.chdir(folder)  # names in a file may mean this folder or that of the file
+    watch = Watch(folder, [folder / name for name in hostile_formats.BAIT])
+    reached, pool = Lines(set(lines)), form.pool(folder)
     with os.fdopen(pipe, "w") as out:
         for seed in seeds:
-            target, original = form.mutant(folder, seed)
-            signal.setitimer(signal.ITIMER_REAL, SECONDS)
-            out.write(json.dumps(["start", seed, ""]) + "\n")
+            target, name, resealed = form.mutant(folder, seed, pool)
+            set_timers(SECONDS)
+            out.write(json.dumps(["start", seed, "", []]) + "\n")
             out.flush()
-            watch.seen, watch.on = [], True
-            word, said = outcome(form, target, known[original])
-            watch.on = False
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            if watch.seen:
-                word, said = watch.seen[0]
-            out.write(json.dumps([word, seed, said]) + "\n")
+            watch.begin()
+            with reached:
+                word, said = outcome(form, target, known, name, resealed)
+            word, said = watch.end() or (word, said)
+            set_timers(0)
+            if reached.new and len(pool) < POOL:
+                mark = hostile_formats.RESEALED if resealed else ""
+                keep(target, folder / "pool" / f"{seed}{mark}{target.suffix}")
+            if word in BROKEN and kept:
+                keep(target, Path(kept) / f"{form.name}-{word}-{seed}{target.suffix}")
+            out.write(json.dumps([word, seed, said, reached.new]) + "\n")
             out.flush()
     os._exit(0)
 
 
-def run_format(form, each, seed, keep):
-    """Counts of every outcome, and the broken cases."""
-    counts, broken = Counter(), []
+def set_timers(seconds):
+    """End the process after so many seconds of work, or six times as many on the clock."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_REAL, 6 * seconds)
+
+
+def keep(target, place):
+    place.parent.mkdir(parents=True, exist_ok=True)
+    (shutil.copytree if target.is_dir() else shutil.copy)(target, place)
+
+
+def run_format(form, each, seed, kept):
+    """Counts of every outcome, the broken cases, and how many lines and mutants were found."""
+    counts, broken, lines = Counter(), [], set()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         known = in_a_child(lambda: form.prepare(folder))
         todo = [seed * 10**9 + i for i in range(each)]
         while todo:
             batch, todo = todo[:BATCH], todo[BATCH:]
-            told, status = one_child(form, folder, batch, known)
-            done = {case: (word, said) for word, case, said in told if word != "start"}
-            started = [case for word, case, _ in told if word == "start"]
-            for case in batch[: len(started)]:
-                word, said = done.get(
-                    case, ("hang" if status == signal.SIGALRM else "crash", status)
-                )
+            told, status = one_child(form, folder, batch, known, lines, kept)
+            done = {case: (word, said) for word, case, said, _ in told if word != "start"}
+            started = [case for word, case, _, _ in told if word == "start"]
+            lines.update(place for *_, new in told for place in new)
+            for case in started:
+                ended = "hang" if status in (signal.SIGALRM, signal.SIGPROF) else "crash"
+                word, said = done.get(case, (ended, f"status {status}"))
                 counts[word] += 1
                 if word in BROKEN:
                     broken.append((word, case, said))
+                if kept and case not in done:  # the last mutant of the child that ended
+                    target = folder / f"mutant{form.suffix}"
+                    keep(target, Path(kept) / f"{form.name}-{word}-{case}{target.suffix}")
             todo = batch[len(started) :] + todo
             if not started:
                 raise RuntimeError(f"no load of {form.name} was started: {status}")
-        if keep and broken:
-            for word, case, _ in broken[:50]:
-                target, _ = form.mutant(folder, case)
-                place = Path(keep) / f"{form.name}-{word}-{case}{target.suffix}"
-                place.parent.mkdir(parents=True, exist_ok=True)
-                (shutil.copytree if target.is_dir() else shutil.copy)(target, place)
-    return counts, broken
+        found = {"lines": len(lines), "pool": len(form.pool(folder))}
+    return counts, broken, found
 
 
-def one_child(form, folder, batch, known):
+def one_child(form, folder, batch, known, lines, kept):
     """What a child tells of a batch, and the signal that ended it (0 for none)."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(read)
-        try:
-            run_batch(form, folder, batch, known, write)
+        try:  # no exception gets further than this
+            run_batch(form, folder, batch, known, lines, kept, write)
+        except BaseException:  # noqa: BLE001
+            sys.__stdout__.write(traceback.format_exc())
+            sys.__stdout__.flush()
         finally:
             os._exit(3)
     os.close(write)
-    with os.fdopen(read) as lines:
-        told = [json.loads(line) for line in lines if line.endswith("\n")]
+    with os.fdopen(read) as out:
+        told = [json.loads(line) for line in out if line.endswith("\n")]
     _, status = os.waitpid(child, 0)
     return told, os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 
 def in_a_child(work):
     """What `work` gives, so that no thread of a library lives on in the parent that forks."""
-    import pickle
-
     read, write = os.pipe()
-    if os.fork() == 0:
+    child = os.fork()
+    if child == 0:
         try:
             with os.fdopen(write, "wb") as out:
                 pickle.dump(work(), out)
-        finally:
             os._exit(0)
+        finally:
+            sys.excepthook(*sys.exc_info())
+            os._exit(1)
     os.close(write)
-    with os.fdopen(read, "rb") as lines:
-        result = pickle.load(lines)
-    os.wait()
+    with os.fdopen(read, "rb") as out:
+        result = pickle.load(out)
+    os.waitpid(child, 0)
     return result
 
 
@@ -182,23 +189,25 @@ def main():
     parser.add_argument("--each", type=int, default=1000, help="mutants per format")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--formats", default=",".join(hostile_formats.FORMATS))
-    parser.add_argument("--keep", help="folder for the files of broken cases")
+    parser.add_argument("--keep", help="folder for the files of failures")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    random.seed(given.seed)
     report, failed = {}, False
     for name in given.formats.split(","):
         form, start = hostile_formats.FORMATS[name], time.perf_counter()
-        counts, broken = run_format(form, given.each, given.seed, given.keep)
+        counts, broken, found = run_format(form, given.each, given.seed, given.keep)
         report[name] = dict(counts)
         failed |= bool(broken)
         if not given.json:
             shown = ", ".join(f"{n} {word}" for word, n in sorted(counts.items()))
-            sys.stdout.write(f"{name:9} {shown} in {time.perf_counter() - start:.0f} s\n")
+            more = f"{found['lines']} lines reached, {found['pool']} mutants bred from"
+            seconds = time.perf_counter() - start
+            sys.stdout.write(f"{name:10} {shown} in {seconds:.0f} s; {more}\n")
         for word, case, said in broken[:10]:
             sys.stderr.write(f"  {name} {word} at seed {case}: {said}\n")
         sys.stdout.flush()
+        sys.stderr.flush()
     if given.json:
         sys.stdout.write(json.dumps(report))
     sys.exit(int(failed))

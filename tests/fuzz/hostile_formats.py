@@ -2,17 +2,26 @@
 
 import random
 import shutil
+import warnings
 from dataclasses import dataclass
 
 import h5py
+import model_file_mutations as models
 import mutations as ways
 import numpy as np
+import pyarrow.parquet
 import scipy.io
+import zarr
 from PIL import Image
 
+from tenfold import ClassMoments
+from tenfold import load as load_model
 from tenfold.datasets import TensorDataset, load
 from tenfold.datasets.images import read_image
+from tenfold.gathering.checkpoint import FILE, Checkpoint
+from tenfold.mathematics.stores import BlockError, NotFiniteError, StoredSamples, is_stored
 
+Image.init()  # here, and not again in every child
 rng = np.random.default_rng(0)
 X = rng.normal(size=(6, 4, 3))
 FLAT = X.reshape(6, 12).tolist()
@@ -20,62 +29,92 @@ Y = np.array([1, 1, 2, 2, 3, 3])
 WORDS = np.array(["ann", "ann", "bo", "bo", "cy", "cy"])
 
 
-def fingerprint_of(data):
-    from hostile_files import fingerprint
+RESEALED = ".resealed"  # in the name of a mutant whose checksums were written anew
+BAIT = ("bait.h5", "bait.bin")  # beside the mutants, named in some of them, never to be opened
 
-    return fingerprint(data)
+
+def fingerprint(data):
+    """Shape, type, numbers and labels of a data set."""
+    in_memory = isinstance(data.X, np.ndarray) or not is_stored(data.X)
+    X = np.asarray(data.X) if in_memory else StoredSamples.of(data.X).rows(np.array)
+    labels = None if data.y is None else np.asarray(data.y).tolist()
+    return X.shape, X.dtype.str, X.tobytes(), labels
 
 
 @dataclass(frozen=True)
 class Format:
-    """One format: how files of it are made, damaged and loaded."""
+    """One format: how files of it are made, damaged and loaded.
+
+    Of an original that is `sealed`, every byte that matters is under a checksum: bytes that are
+    damaged without a new checksum must never give other data.
+    """
 
     name: str
     suffix: str
-    write: object  # folder -> None; files named 0, 1, ...
+    write: object  # folder -> None
     mutations: tuple
     options: dict
     reader: object = load
+    fingerprint: object = fingerprint
+    sealed: object = staticmethod(lambda name: False)  # of the name of an original
+    clear: tuple = ()  # errors that name samples, where the file stays open
 
     def load(self, path):
-        return self.reader(path, **self.options)
+        return self.fingerprint(self.reader(path, **self.options))
 
     def prepare(self, folder):
-        """Write the originals; what each of them holds."""
+        """Write originals and bait; what each original holds, None where it is refused."""
         (folder / "originals").mkdir()
+        (folder / "pool").mkdir()
+        with h5py.File(folder / BAIT[0], "w") as file:
+            file["X"], file["y"] = X, Y
+        (folder / BAIT[1]).write_bytes(X.tobytes())
         self.write(folder / "originals")
-        return [fingerprint_of(self.load(path)) for path in self.originals(folder)]
+        return {path.name: self._held(path) for path in self.originals(folder)}
+
+    def _held(self, path):
+        try:
+            return self.load(path)
+        except ValueError:
+            return None
 
     def originals(self, folder):
         return sorted((folder / "originals").iterdir())
 
-    def mutant(self, folder, seed):
-        """Write the mutant of this seed; its path, and which original it was."""
+    def pool(self, folder):
+        """Mutants that reached a line which none had reached before, oldest first."""
+        return sorted((folder / "pool").iterdir(), key=lambda path: int(path.name.split(".")[0]))
+
+    def mutant(self, folder, seed, pool):
+        """Write the mutant of this seed; its path, its original, and whether checksums are new."""
         dice = random.Random(seed)
         paths = self.originals(folder)
-        which = dice.randrange(len(paths))
+        base = dice.choice(pool) if pool and dice.random() < 0.4 else dice.choice(paths)
         target = folder / f"mutant{self.suffix}"
-        if paths[which].is_dir():
-            return self._damaged_folder(paths[which], target, dice), which
+        if base.is_dir():
+            return self._damaged_folder(base, target, dice), base.name, False
         other = dice.choice(paths).read_bytes()
-        data = dice.choice(self.mutations)(paths[which].read_bytes(), other, dice)
+        way = dice.choice(self.mutations)
+        data = base.read_bytes()
+        try:
+            data = way(data, other, dice)
+        except Exception:  # noqa: BLE001 - a mutant of a mutant need not have the form it expects
+            data = ways.flip_bits(data or b"\0", other, dice)
         target.write_bytes(data)
-        return target, which
+        return target, base.name, way in ways.RESEALING or RESEALED in base.name
 
     def _damaged_folder(self, original, target, dice):
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(original, target)
         files = sorted(path for path in target.rglob("*") if path.is_file())
         for _ in range(dice.choice([1, 1, 2])):
-            path = dice.choice(files)
+            path = dice.choice(files) if files else None
+            if path is None:
+                break
             if dice.random() < 0.15:
                 path.unlink(missing_ok=True)
             elif path.exists():
-                text = path.suffix in (".json", "") and path.name in (
-                    "zarr.json",
-                    ".zarray",
-                    ".zgroup",
-                )
+                text = path.name in ("zarr.json", ".zarray", ".zgroup", ".zmetadata")
                 way = ways.json_value if text and dice.random() < 0.8 else ways.anyhow
                 path.write_bytes(way(path.read_bytes(), b"other bytes, some", dice))
         return target
@@ -111,6 +150,22 @@ def write_mat73(folder):
             file.create_dataset("who", data=[cells], dtype=h5py.ref_dtype)
         with (folder / f"{i}.mat").open("r+b") as file:
             file.write(b"MATLAB 7.3 MAT-file".ljust(512))
+    write_links(folder, ".mat", X.reshape(6, 12).T)
+
+
+def write_links(folder, suffix, numbers):
+    """Files that lead elsewhere in the three ways that HDF5 knows."""
+    with h5py.File(folder / f"link{suffix}", "w") as file:
+        file["X"], file["y"] = h5py.ExternalLink(BAIT[0], "/X"), Y
+    with h5py.File(folder / f"outside{suffix}", "w") as file:
+        place = [(BAIT[1], 0, numbers.nbytes)]
+        file.create_dataset("X", numbers.shape, "f8", external=place)
+        file["y"] = Y
+    with h5py.File(folder / f"virtual{suffix}", "w") as file:
+        layout = h5py.VirtualLayout(numbers.shape, "f8")
+        layout[:] = h5py.VirtualSource(BAIT[0], "X", numbers.shape)
+        file.create_virtual_dataset("X", layout)
+        file["y"] = Y
 
 
 def write_hdf5(folder):
@@ -120,6 +175,57 @@ def write_hdf5(folder):
             file.create_dataset("train/X", data=X, **more)
             file["train/y"] = WORDS.tolist()
             file["also"] = h5py.SoftLink("/train/y")
+    write_links(folder, ".h5", X)
+
+
+def write_netcdf(folder):
+    """The classic formats, and HDF5 with named axes."""
+    for version in (1, 2):
+        with scipy.io.netcdf_file(folder / f"{version}.nc", "w", version=version) as file:
+            for name, size in {"channel": 4, "trial": 6, "time": 3}.items():
+                file.createDimension(name, size)
+            trials = X.transpose(1, 0, 2)
+            file.createVariable("eeg", "d", ("channel", "trial", "time"))[:] = trials
+            file.createVariable("label", "i", ("trial",))[:] = Y
+            file.variables["eeg"].units = "microvolt"
+    with h5py.File(folder / "4.nc", "w") as file:
+        for name, size in {"trial": 6, "channel": 4, "time": 3}.items():
+            file[name] = np.arange(size)
+            file[name].make_scale(name)
+        file["eeg"], file["label"] = X, WORDS.tolist()
+        file["eeg"].attrs["units"] = "microvolt"
+        for axis, name in enumerate(["trial", "channel", "time"]):
+            file["eeg"].dims[axis].attach_scale(file[name])
+        file["label"].dims[0].attach_scale(file["trial"])
+    write_links(folder, ".nc", X)
+
+
+def write_models(folder):
+    models.write_models(folder)
+
+
+def write_checkpoint(folder):
+    for i, labels in enumerate([Y, WORDS]):
+        Checkpoint(folder, {"shape": "(6, 4, 3)"}).save(6, ClassMoments.from_batch(X, labels))
+        (folder / FILE).rename(folder / f"{i}.npz")
+
+
+def load_checkpoint(path):
+    """A checkpoint by another name, in a folder of its own as the library expects it."""
+    place = path.parents["originals" in path.parts] / "mutant folder"
+    place.mkdir(exist_ok=True)
+    shutil.copy(path, place / FILE)
+    try:
+        done, moments = Checkpoint(place, {"shape": "(6, 4, 3)"}).load()
+    except ValueError as error:
+        raise ValueError(str(error).replace(str(place / FILE), str(path))) from error
+    return [done, moments]
+
+
+def use_model(model):
+    """What a forged model gives for samples it may not expect: something, or a ValueError."""
+    models.use(model, np.zeros((3, 5, 4)))
+    return models.fingerprint(model)
 
 
 def write_npy(folder):
@@ -142,9 +248,6 @@ def write_csv(folder):
 
 
 def write_parquet(folder):
-    import pyarrow
-    import pyarrow.parquet
-
     columns = {f"p{i}": np.array(FLAT)[:, i] for i in range(12)} | {"label": WORDS}
     for i, more in enumerate([{"compression": "none"}, {"compression": "snappy"}]):
         table = pyarrow.table(columns)
@@ -188,29 +291,77 @@ def write_tiff(folder):
 
 
 def write_zarr(folder):
-    import zarr
-
     kinds = [{"zarr_format": 2}, {"zarr_format": 3}, {"zarr_format": 3, "shards": (4, 4, 3)}]
     for i, kind in enumerate(kinds):
         group = zarr.open_group(folder / f"{i}.zarr", mode="w", zarr_format=kind["zarr_format"])
         shards = {"shards": kind["shards"]} if "shards" in kind else {}
         group.create_array("X", data=X, chunks=(2, 4, 3), **shards)
         group.create_array("y", data=Y)
+    checked = {"compressors": zarr.codecs.ZstdCodec(checksum=True)}
+    group = zarr.open_group(folder / "checked.zarr", mode="w")
+    group.create_array("X", data=X, chunks=(2, 4, 3), **checked)
+    group.create_array("y", data=Y, **checked)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Zarr 3 has not agreed on the consolidated metadata
+        zarr.consolidate_metadata(folder / "1.zarr")
+
+
+def npz_is_sealed(name):
+    return name.endswith(".npz")
 
 
 NUMBERS = (ways.anyhow, ways.anyhow, ways.write_a_number)
+HDF5 = (*NUMBERS, ways.name_the_bait)
+STAYS = {"clear": (BlockError, NotFiniteError)}  # samples that stay on disk
+MODEL = {"reader": load_model, "fingerprint": models.fingerprint}
 FORMATS = {
     form.name: form
     for form in [
-        Format("npy", ".npy", write_npy, (*NUMBERS, ways.npy_header), {"labels": Y}),
-        Format("npz", ".npz", write_npz, (*NUMBERS, ways.inside_npz, ways.inside_npz), {}),
+        Format("npy", ".npy", write_npy, (*NUMBERS, ways.npy_header), {"labels": Y}, **STAYS),
+        Format(
+            "npz",
+            ".npz",
+            write_npz,
+            (*NUMBERS, ways.inside_npz, ways.inside_npz),
+            {},
+            sealed=npz_is_sealed,
+        ),
         Format("mat5", ".mat", write_mat5, (*NUMBERS, ways.inside_mat5, ways.inside_mat5), {}),
-        Format("mat73", ".mat", write_mat73, NUMBERS, {}),
-        Format("hdf5", ".h5", write_hdf5, NUMBERS, {}),
+        Format("mat73", ".mat", write_mat73, HDF5, {}),
+        Format("hdf5", ".h5", write_hdf5, HDF5, {}),
+        Format("netcdf", ".nc", write_netcdf, HDF5, {}),
         Format("csv", ".csv", write_csv, (ways.anyhow, ways.csv_cell, ways.csv_cell), {}),
         Format("parquet", ".parquet", write_parquet, NUMBERS, {}),
         Format("images", ".png", write_images, (*NUMBERS, ways.png_chunk), {}, load_one_image),
         Format("tiff", ".tif", write_tiff, NUMBERS, {"labelled": False}),
-        Format("zarr", ".zarr", write_zarr, NUMBERS, {}),
+        Format("zarr", ".zarr", write_zarr, NUMBERS, {}, **STAYS),
+        Format(
+            "model",
+            ".safetensors",
+            write_models,
+            tuple(models.MUTATIONS),
+            {},
+            sealed=lambda name: True,
+            **MODEL,
+        ),
+        Format(
+            "forged",
+            ".safetensors",
+            write_models,
+            (models.forged_bytes,),
+            {},
+            load_model,
+            use_model,
+        ),
+        Format(
+            "checkpoint",
+            ".npz",
+            write_checkpoint,
+            (*NUMBERS, ways.inside_npz),
+            {},
+            load_checkpoint,
+            models.fingerprint,
+            sealed=npz_is_sealed,
+        ),
     ]
 }

@@ -234,3 +234,17 @@ def gunzipped(data, other, dice):
         return gzip.compress(anyhow(gzip.decompress(data), other, dice))
     except (OSError, EOFError, zlib.error):
         return anyhow(data, other, dice)
+
+
+def name_the_bait(data, other, dice):
+    """A name in the file, of an array, a link or a file, becomes another of the names there."""
+    names = list(re.finditer(rb"[A-Za-z#/][\w#/.]{0,14}(?=\0)", data))
+    if not names:
+        return anyhow(data, other, dice)
+    spot = dice.choice(names)
+    length = len(spot.group())
+    word = dice.choice([b"bait.h5", b"bait.bin", b"/X", b"X", b"/", b".", b"../bait.h5"])
+    return data[: spot.start()] + word[:length].ljust(length, b"\0") + data[spot.end() :]
+
+
+RESEALING = (inside_mat5, inside_npz, png_chunk)  # they write new checksums

@@ -1,18 +1,22 @@
 """A damaged file of any format gives data or an error that names it, and does nothing else."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).with_name("hostile_files.py")
-FORMATS = ["npy", "npz", "mat5", "mat73", "hdf5", "csv", "parquet", "images", "tiff", "zarr"]
+FOLDER = Path(__file__).parent
+SCRIPT = FOLDER / "hostile_files.py"
+FORMATS = ["npy", "npz", "mat5", "mat73", "hdf5", "netcdf", "csv", "parquet", "images", "tiff"]
+FORMATS += ["zarr", "model", "forged", "checkpoint"]
+linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory and tells")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux enforces RLIMIT_AS")
-@pytest.mark.parametrize("each", [80, pytest.param(3000, marks=pytest.mark.slow)])
+@linux
+@pytest.mark.parametrize("each", [50, pytest.param(3000, marks=pytest.mark.slow)])
 def test_no_file_ends_the_process_hangs_it_or_leads_it_elsewhere(each):
     command = [sys.executable, SCRIPT, "--each", str(each), "--seed", "1", "--json"]
     run = subprocess.run(command, capture_output=True, text=True)
@@ -20,6 +24,50 @@ def test_no_file_ends_the_process_hangs_it_or_leads_it_elsewhere(each):
     report = json.loads(run.stdout)
     assert list(report) == FORMATS
     for counts in report.values():
-        assert set(counts) <= {"same", "changed", "refused"}
+        assert set(counts) <= {"same", "values", "layout", "refused"}
         assert sum(counts.values()) == each
         assert counts["refused"] > each / 4
+    assert set(report["model"]) <= {"same", "refused"}  # a checksum covers all of it
+
+
+WATCHED = """
+import dataclasses, os, signal, subprocess, sys
+import h5py, numpy as np
+import hostile_files, hostile_formats, mutations
+from tenfold.datasets import TensorDataset
+
+readers = {
+    "foreign": lambda target: h5py.File(target.parent / "bait.h5"),  # opened by a library in C
+    "foreign too": lambda target: open("/usr/bin/env", "rb").close(),
+    "code": lambda target: subprocess.run(["true"]),
+    "hang": lambda target: os.kill(os.getpid(), signal.SIGPROF),
+    "crash": lambda target: os.kill(os.getpid(), signal.SIGSEGV),
+    "memory": lambda target: bytes(2**30),
+    "unclear": lambda target: [][0],
+    "unnamed": lambda target: int("a"),
+    "silent": lambda target: TensorDataset(np.zeros((2, 3)), None),
+}
+for word, read in readers.items():
+    def reader(target):
+        return read(target) if target.name.startswith("mutant") else hostile_formats.load(target)
+    form = hostile_formats.FORMATS["npz"]
+    form = dataclasses.replace(form, reader=reader, mutations=(mutations.flip_bits,))
+    counts, broken, _ = hostile_files.run_format(form, 3, 1, None)
+    print(word, dict(counts), len(broken))
+"""
+
+
+@linux
+def test_the_watchman_sees_every_kind_of_failure():
+    """Readers that do what none may do are found out, each by its word."""
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", WATCHED],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(FOLDER), *sys.path])},
+    )
+    found = run.stdout.splitlines()
+    assert len(found) == 9, run.stderr[-2000:]
+    for line in found:
+        word = line.split()[0]
+        assert line.endswith(f"{{'{word}': 3}} 3"), line

@@ -34,6 +34,7 @@ def is_hdf5(source: Path) -> bool:
 def opened(source: Path) -> Iterator[Any]:
     """An HDF5 file, if none of its links leads to another file."""
     h5py = _h5py()
+    check_heaps(source)  # virtual datasets lie in them, too: opening one would wait already
     with h5py.File(source, "r") as file:
         kinds = (h5py.h5l.TYPE_HARD, h5py.h5l.TYPE_SOFT)
         names = []
@@ -68,8 +69,6 @@ def datasets(file: Any) -> dict[str, Any]:
 def read_dataset(source: Path, stored: Any) -> np.ndarray:
     """The numbers or texts of a dataset, if they lie in this file."""
     check_dataset(source, stored)
-    if stored.dtype.kind == "O":  # texts of any length, which lie in heaps
-        check_heaps(source)
     if _h5py().check_string_dtype(stored.dtype) is not None:
         return np.asarray(stored.asstr("utf-8", "replace")[()])
     return np.asarray(stored[()])

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.datasets.locations import existing_path, natural_key, readable_name
+from tenfold.datasets.locations import existing_path, natural_key, readable_name, too_large
 from tenfold.datasets.resizing import resize_images
 from tenfold.datasets.sizes import check_memory
 from tenfold.datasets.tensor_dataset import TensorDataset
@@ -231,7 +231,7 @@ def opened_image(file: Path) -> Iterator[Any]:
             "as one of these"
         ) from error
     except MemoryError as error:
-        raise MemoryError(f"{file} needs more memory than there is: {error}") from error
+        raise too_large(file) from error
     except (*damaged, *also, *bomb) as error:  # which of them, depends on the format
         raise ValueError(f"cannot read {file} as an image: {error}") from error
 

@@ -8,7 +8,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tenfold.datasets.sizes import in_words, stored_bytes
+
 DATA_VARIABLE = "TENFOLD_DATA"
+SMALL_FILE = 2**20  # bytes; what is smaller is no reason to run out of memory
 LONGEST = 300  # characters of what a library says about a damaged file
 
 
@@ -88,12 +91,23 @@ def reading(source: Path, form: str, *damage: type[Exception]) -> Iterator[None]
     try:
         yield
     except MemoryError as error:
-        raise MemoryError(f"{source} needs more memory than there is: {error}") from error
+        raise too_large(source) from error
     except damage as error:
-        if isinstance(error, ValueError) and str(error).startswith(str(source)):
+        if isinstance(error, ValueError) and str(source) in str(error):
             raise  # a complaint of our own, which names the file already
         why = short(str(error), LONGEST)
         raise ValueError(f"{source} is not a whole {form}: {why}") from error
+
+
+def too_large(source: Path) -> Exception:
+    """What to raise when memory was not enough: a small file has no right to ask for so much."""
+    held = stored_bytes(source)
+    if held > SMALL_FILE:
+        return MemoryError(f"{source} needs more memory than there is; read it in parts")
+    return ValueError(
+        f"{source} declares more than fits into memory, but takes only {in_words(held)} on disk; "
+        "it is damaged, so write it again"
+    )
 
 
 def short(text: str, most: int = 40) -> str:

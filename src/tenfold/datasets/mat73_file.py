@@ -65,9 +65,8 @@ class Mat73File:
         if item.size > MOST_CELLS:
             raise ValueError(f"{item.name} declares {item.size} cells; at most {MOST_CELLS}")
         check_dataset(self.source, item)
-        inside = [
-            self._value(self.file[reference], depth + 1) for reference in item[()].T.ravel("F")
-        ]
+        references = np.asarray(item[()], dtype=object)  # a damaged file may hold a bare one
+        inside = [self._value(self.file[one], depth + 1) for one in references.T.ravel("F")]
         return MatValue("cells", item.shape[::-1], children=inside)
 
     def _subsystem(self) -> Sequence[MatValue]:

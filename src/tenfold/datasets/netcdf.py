@@ -21,6 +21,7 @@ from tenfold.datasets.label_files import read_labels
 from tenfold.datasets.label_values import as_labels
 from tenfold.datasets.locations import existing_path, inner_path, reading
 from tenfold.datasets.named_arrays import check_count, check_numbers, listing
+from tenfold.datasets.sizes import HonestReader
 from tenfold.datasets.tensor_dataset import TensorDataset
 
 
@@ -138,7 +139,7 @@ def _variables(source: Path) -> Iterator[dict[str, Variable]]:
                 for name, item in found.items()
             }
         return
-    with netcdf_file(source, mmap=False) as file:
+    with HonestReader(source) as raw, netcdf_file(raw, mmap=False) as file:
         yield {
             name: Variable(
                 tuple(item.dimensions), tuple(item.shape), dict(item._attributes), _copy(item)

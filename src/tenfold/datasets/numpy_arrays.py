@@ -49,6 +49,8 @@ def npz_shapes(source: Path) -> dict[str, tuple[int, ...]]:
     """Shapes of the arrays of a .npz file, from their headers alone."""
     with _numpy_file(source), zipfile.ZipFile(source) as archive:
         names = [name for name in archive.namelist() if name.endswith(".npy")]
+        for other in set(archive.namelist()) - set(names):
+            archive.open(other).close()  # a damaged name, which would hide an array, differs here
         return {name.removesuffix(".npy"): _stored_shape(source, archive, name) for name in names}
 
 

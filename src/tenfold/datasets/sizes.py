@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from math import prod
 from pathlib import Path
@@ -40,6 +41,37 @@ def check_declared(source: Path, what: str, declared: int, stored: int, compress
             f"{in_words(stored)} of it; the file is damaged or was never filled, so write it again"
         )
     check_memory(source, what, declared)
+
+
+class HonestReader(io.BufferedReader):
+    """A file for readers that believe its header: no byte that is not there, and few twice.
+
+    Parameters
+    ----------
+    source : Path
+        The file, which is opened here.
+    """
+
+    def __init__(self, source: Path) -> None:
+        super().__init__(io.FileIO(source))
+        self._left = 2 * source.stat().st_size + SMALL
+
+    def read(self, size: int | None = -1) -> bytes:
+        """`size` bytes, or a ValueError when the file has fewer or gave all of itself twice."""
+        there = os.fstat(self.fileno()).st_size - self.tell()
+        wanted = there if size is None else size
+        if not 0 <= wanted <= min(there, self._left):
+            raise ValueError(
+                f"it declares {wanted} bytes at byte {self.tell()}, where it holds {max(0, there)}"
+            )
+        self._left -= wanted
+        return super().read(wanted)
+
+
+def stored_bytes(source: Path) -> int:
+    """Bytes of a file, or of all files in a folder."""
+    files = [source] if source.is_file() else [one for one in source.rglob("*") if one.is_file()]
+    return sum(one.stat().st_size for one in files)
 
 
 def n_bytes(shape: tuple[int, ...], itemsize: int) -> int:

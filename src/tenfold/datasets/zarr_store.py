@@ -36,6 +36,7 @@ _DAMAGE = (
     ArithmeticError,
     NotImplementedError,
     AssertionError,
+    SystemError,  # of a compressor that was told a negative size
 )
 
 

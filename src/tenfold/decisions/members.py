@@ -115,7 +115,7 @@ def label_of(projector: Any) -> Any:
     """The class that a projector was learned for; None when it serves all classes."""
     if answer_of(projector) == "projection":
         return None
-    return projector.classes_[-1] if projector.positive is None else projector.positive
+    return projector.positive_label_
 
 
 def known_classes(model: Any) -> Any:

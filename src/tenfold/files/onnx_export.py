@@ -105,6 +105,7 @@ def _steps(estimator: Any) -> tuple[list[ModeScaler], Any]:
 
 
 def _draw(graph: Graph, estimator: Any) -> None:
+    _refuse_adjusted(estimator)
     shape = getattr(estimator, "sample_shape_", None)
     if shape is not None:  # a scaler before it may have given flat rows
         graph.fold(shape)
@@ -129,6 +130,21 @@ def _draw(graph: Graph, estimator: Any) -> None:
             f"{type(estimator).__name__} has no ONNX form; expected a projector, "
             "ClassSpecificVerifier, ClassSpecificClassifier, ProbabilisticLDA, ModeScaler or a "
             "pipeline of these (of a search its best_estimator_)"
+        )
+
+
+def _refuse_adjusted(estimator: Any) -> None:
+    """Refuse models that change samples in ways for which a graph has no input or no nodes."""
+    if hasattr(estimator, "covariate_slopes_"):
+        raise ValueError(
+            f"this {type(estimator).__name__} was fitted with covariates, and a graph takes "
+            "samples only; fit without covariates, on samples from which their effect is removed"
+        )
+    if getattr(estimator, "missing", "error") == "complete":
+        raise ValueError(
+            f"this {type(estimator).__name__} completes gaps (missing='complete'), and a graph "
+            "cannot; for samples without gaps export it after set_params(missing='error') of the "
+            "model, or of the projector inside it"
         )
 
 

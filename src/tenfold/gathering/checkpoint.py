@@ -6,11 +6,13 @@ import hashlib
 import json
 import os
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.stores import Source, StoredSamples
 from tenfold.system.atomic_write import whole_file
@@ -60,12 +62,12 @@ class Checkpoint:
             with open(path, "rb") as raw, np.load(raw) as file:
                 header = json.loads(str(file["header"]))
                 done, saved = int(header["done"]), dict(header["subject"])
-                arrays = [file[name] for name in ("classes", "counts", "means", "scatters")]
+                arrays = _fitting(file)
                 arrays[0] = arrays[0].astype(header["labels"])
         except Exception as error:  # whatever a damaged file makes of NumPy and zipfile
+            why = f"{type(error).__name__}: {error!s:.200}"
             raise ValueError(
-                f"{path} is not a checkpoint, or is damaged ({type(error).__name__}: {error}); "
-                "delete it to start anew"
+                f"{path} is not a checkpoint, or is damaged ({why}); delete it to start anew"
             ) from error
         differences = [
             f"{key} was {saved.get(key)} and is {self.subject.get(key)}"
@@ -93,6 +95,19 @@ class Checkpoint:
                 means=moments.means,
                 scatters=moments.scatters,
             )
+
+
+def _fitting(file: Any) -> list[Array]:
+    """Classes, counts, means and scatters of a file, if their shapes and types fit together."""
+    classes, counts, means, scatters = (
+        np.asarray(file[name]) for name in ("classes", "counts", "means", "scatters")
+    )
+    numbers = means.dtype == scatters.dtype == np.float64 and counts.dtype.kind in "iuf"
+    size = prod(means.shape[1:])
+    shapes = (classes.shape, counts.shape, scatters.shape)
+    if not numbers or shapes != (means.shape[:1], means.shape[:1], (len(means), size, size)):
+        raise ValueError("its arrays do not fit together")
+    return [classes, counts, means, scatters]
 
 
 def subject(kind: str, X: Any, y: Any, weight: Any) -> dict[str, str]:

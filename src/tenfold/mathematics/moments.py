@@ -32,6 +32,8 @@ from tenfold.mathematics.accumulate import (
     row_blocks,
 )
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.filed_moments import FiledMoments
+from tenfold.mathematics.moment_changes import ChangingMoments
 from tenfold.mathematics.scatter import (
     Factors,
     SampleTerm,
@@ -253,7 +255,7 @@ class TableTerm:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassMoments(ClassStatistics):
+class ClassMoments(ChangingMoments, FiledMoments, ClassStatistics):
     """Count, mean and scatter of every class: exact, weighted, and mergeable with ``+``.
 
     Parameters
@@ -360,12 +362,12 @@ class ClassMoments(ClassStatistics):
                 raise ValueError("there are no blocks to take moments of; pass at least one")
             return total
         own = cls(sums.classes, *sums.finish())
-        return own if total is None else total._plus(own, spend=True)
+        return own if total is None else total.plus(own, spend=True)
 
     def __add__(self, other: ClassMoments) -> ClassMoments:
-        return self._plus(other)
+        return self.plus(other)
 
-    def _plus(self, other: ClassMoments, spend: bool = False) -> ClassMoments:
+    def plus(self, other: ClassMoments, spend: bool = False) -> ClassMoments:
         """The sum; with `spend`, in the memory of the other one, which is lost."""
         if self.shape != other.shape:
             raise ValueError(
@@ -399,17 +401,6 @@ class ClassMoments(ClassStatistics):
             return self
         arrays = (self.classes, self.counts, self.means, self.scatters)
         return ClassMoments(*(array[here] for array in arrays))
-
-    def merged(self, each: int) -> ClassMoments:
-        """The moments of so many neighbouring classes together, numbered from 0."""
-        columns = (self.classes, self.counts, self.means, self.scatters)
-        starts = range(0, len(self.classes), each)
-        parts = [ClassMoments(*(a[i : i + each] for a in columns)).pooled() for i in starts]
-        counts, means, scatters = (
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("counts", "means", "scatters")
-        )
-        return ClassMoments(np.arange(len(parts)), counts, means, scatters)
 
     def pooled(self) -> ClassMoments:
         """The moments of all samples as one class, 0."""

@@ -36,6 +36,10 @@ class Savable(FollowsX):
 
     mode_names_: tuple[str, ...]  # of samples with named axes, such as a DataArray
     mode_labels_: list[Any]  # what the entries of each mode are called; None where they are not
+    completion_mean_: Array  # (I,), and (I, I): by these gaps in samples are completed
+    completion_precision_: Array
+    covariate_means_: Array  # (q,), and (q, I_1, ..., I_K): what one unit of each adds to samples
+    covariate_slopes_: Array
 
     def learned_attributes(self) -> dict[str, Any]:
         """What was learned, by name."""
@@ -79,7 +83,7 @@ class Savable(FollowsX):
         model = packer.estimator(estimator, "")
         header = {"summary": summary(estimator), "labels": packer.labels, "model": model}
         if reading:
-            header["reading"] = {name: _plain(name, value) for name, value in reading.items()}
+            header["reading"] = plain_reading(reading)
         model_format.write(path, header, packer.arrays)
 
 
@@ -162,6 +166,11 @@ class Packer:
                 self.labels.append(packed)
             self._places[id(array)] = self.labels.index(packed)
         return {"labels": self._places[id(array)]}
+
+
+def plain_reading(reading: Mapping[str, Any]) -> dict[str, Any]:
+    """How samples were read, in the form it has in a file."""
+    return {name: _plain(name, value) for name, value in reading.items()}
 
 
 def _plain(name: str, value: Any) -> Any:

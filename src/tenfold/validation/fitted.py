@@ -11,7 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from tenfold.mathematics.moments import ClassMoments
 
 NAMES = ("feature_names_in_", "mode_names_", "mode_labels_")
-DESCRIPTION = ("sample_shape_", "n_features_in_", *NAMES)
+COMPLETION = ("completion_mean_", "completion_precision_")  # of samples with gaps
+COVARIATES = ("covariate_means_", "covariate_slopes_")
+DESCRIPTION = ("sample_shape_", "n_features_in_", *NAMES, *COMPLETION, *COVARIATES)
 
 
 def check_fitted(estimator: Any, attribute: str) -> None:
@@ -49,8 +51,8 @@ def check_kept_moments(estimator: Any) -> ClassMoments:
     if not hasattr(estimator, "moments_"):
         raise ValueError(
             f"this {type(estimator).__name__} was fitted without keeping the moments of its "
-            "samples, so partial_fit cannot add to it; fit with statistics='moments', or start "
-            "with partial_fit, to keep them"
+            "samples, so partial_fit cannot add to it, nor revert take back; fit with "
+            "statistics='moments', or start with partial_fit, to keep them"
         )
     moments: ClassMoments = estimator.moments_
     return moments

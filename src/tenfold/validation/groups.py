@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tenfold.mathematics.algebra import Array
+from tenfold.validation.labels import check_kinds
 from tenfold.validation.other_arrays import in_numpy
-from tenfold.validation.samples import check_kinds
 
 
 def check_groups(name: str, groups: Any, n_samples: int) -> tuple[Array, Array]:
