@@ -21,7 +21,7 @@ ORDINARY := -m "not realdata and not slow and not browser and not big and not cl
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help setup setup-docs setup-neural demo test test-realdata test-slow test-cluster test-browser test-oldest \
+.PHONY: help setup setup-docs setup-neural demo test test-realdata test-slow test-cluster test-browser test-oldest test-torch test-dist \
 	lint types format docs test-docs tables fuzz mutants soak kills bench answers big dist constraints clean
 
 help: ## list the targets
@@ -97,6 +97,9 @@ test-slow: $(VENV)/stamps/test ## the tests that take more than ten seconds each
 
 test-browser: $(VENV)/stamps/browser ## the report in Chromium, which must be installed
 	$(PYTEST) -m browser $(ARGS) tests/browser
+
+test-torch: $(VENV)/stamps/neural ## tensors of PyTorch in and out; installs torch
+	$(PYTEST) -n 0 $(ARGS) tests/test_array_api.py
 
 # FORMAT is a name or several with commas between them; all formats when it is empty.
 fuzz: $(VENV)/stamps/test ## damaged files of every format; FORMAT=hdf5 CASES=20000 SEED=1, an hour for all formats
@@ -181,6 +184,9 @@ big: $(VENV)/stamps/test ## more data than memory, at full size
 dist: $(VENV)/stamps/dist ## wheel and sdist, in dist/
 	rm -rf dist
 	$(BIN)/python -m build
+
+test-dist: $(VENV)/stamps/dist ## the wheel: built, checked by twine, installed by pip, uv and pipx
+	$(BIN)/python tests/release/install_wheel.py --constraints constraints.txt
 
 # ── House-keeping ───────────────────────────────────────────────────────────────────────────────
 # Upgrades .venv to the newest versions allowed (torch stays: its builds differ between machines).
