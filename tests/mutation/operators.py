@@ -5,7 +5,8 @@ no test should see:
 
 - text: docstrings, f-strings, the arguments of `raise` and of `warnings.warn`, functions that
   return a text;
-- types: annotations, `if TYPE_CHECKING`, the decorators of classes and functions;
+- types: annotations, aliases such as `Array | None`, `if TYPE_CHECKING`, the decorators of classes
+  and functions;
 - `zip(..., strict=True)` and `stacklevel`, which guard against errors of ours;
 - speed and memory, which choose between paths that give the same model: expressions with a
   constant of `mathematics.tuning`, the calls in `SIZES`, and the functions in `CHOICES`.
@@ -130,6 +131,8 @@ def _visited(node, function):
         yield node, function
         return
     if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        return
+    if function is None and isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         return
     children = ast.iter_child_nodes(node)
     if isinstance(node, ast.expr) and _is_size(node):
