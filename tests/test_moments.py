@@ -470,13 +470,3 @@ def test_tiny_numbers_beside_others_are_welcome():
     X[:, 0] = 1e-170
     MCSDA(ranks=2).fit(X, y)
     MCSDA(ranks=2).fit(np.zeros_like(X), y)
-
-
-def test_adding_moments_changes_neither_of_them():
-    X, y = data(n=60)
-    parts = [ClassMoments.from_batch(X[rows], y[rows]) for rows in (slice(0, 25), slice(25, 60))]
-    before = [part.scatters.copy() for part in parts]
-    both = parts[0] + parts[1]
-    for part, scatters in zip(parts, before, strict=True):
-        np.testing.assert_array_equal(part.scatters, scatters)
-        assert not np.shares_memory(both.scatters, part.scatters)
