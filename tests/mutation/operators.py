@@ -8,6 +8,7 @@ no test should see:
 - types: annotations, aliases such as `Array | None`, `if TYPE_CHECKING`, the decorators of classes
   and functions;
 - `zip(..., strict=True)` and `stacklevel`, which guard against errors of ours;
+- the -1 of `reshape`: NumPy takes every negative number for the size that is left;
 - speed and memory, which choose between paths that give the same model: expressions with a
   constant of `mathematics.tuning`, the calls in `SIZES`, and the functions in `CHOICES`.
 """
@@ -153,8 +154,10 @@ def _visited(node, function):
         return
     elif hasattr(node, "lineno") and not (isinstance(node, ast.If) and _is_size(node.test)):
         yield node, function
+    folds = isinstance(node, ast.Call) and _name(node.func) == "reshape"
     for child in children:
-        if not (isinstance(child, ast.keyword) and child.arg in GUARDS):
+        guard = isinstance(child, ast.keyword) and child.arg in GUARDS
+        if not guard and not (folds and ast.unparse(child) == "-1"):
             yield from _visited(child, function)
 
 
