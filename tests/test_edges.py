@@ -18,6 +18,7 @@ from tenfold.decisions.scores import scores_and_decisions, scores_of
 from tenfold.decisions.thresholds import Impostors, effective_number, kish, threshold_at
 from tenfold.decisions.verification import fold_plan
 from tenfold.mathematics.deflation import class_spreads
+from tenfold.mathematics.held_out import USUAL, left_out
 from tenfold.mathematics.structures import IDENTITY, Target, targets
 
 X, y = problem((4, 3), classes=3, seed=50)
@@ -140,3 +141,15 @@ def test_a_kronecker_product_needs_two_modes_of_several_entries():
     assert targets("auto", (), (2, 5)) == [IDENTITY, Target("kronecker", ())]
     assert targets("auto", (1,), (2, 5))[1:] == [Target("kronecker", (1,)), Target("kronecker")]
     assert targets("kronecker", (1,), (5,)) == [Target("kronecker", (1,))]
+
+
+def test_moments_without_folds_leave_classes_out_to_choose_the_shrinkage():
+    rng = np.random.default_rng(3)
+    for n in (8, 400):  # few samples need more shrinkage
+        labels = np.arange(n) % 4
+        Z = rng.normal(size=(n, 6)) * np.linspace(0.2, 3, 6) + 5 * rng.normal(size=(4, 6))[labels]
+        moments = ClassMoments.from_batch(Z, labels)
+        model = ProbabilisticLDA(shrinkage="auto").fit_moments(moments)
+        assert model.shrinkage_ == left_out(moments) != USUAL
+    single = ClassMoments.from_batch(Z[:4], labels[:4])  # one sample of each says nothing
+    assert left_out(single) == USUAL

@@ -7,7 +7,7 @@ no test should see:
   return a text;
 - types: annotations, aliases such as `Array | None`, `if TYPE_CHECKING`, the decorators of classes
   and functions;
-- `zip(..., strict=True)` and `stacklevel`, which guard against errors of ours;
+- `zip(..., strict=True)` and `stacklevel`, which guard against errors of ours; `copy` and `optimize`;
 - the -1 of `reshape`: NumPy takes every negative number for the size that is left;
 - speed and memory, which choose between paths that give the same model: expressions with a
   constant of `mathematics.tuning`, the calls in `SIZES`, and the functions in `CHOICES`.
@@ -59,8 +59,8 @@ TWINS = [
     ("sum", "mean"),
 ]
 OTHER_NAME = {a: b for pair in TWINS for a, b in (pair, pair[::-1])}
-SYMMETRIC = {"min", "max", "minimum", "maximum", "isinstance", "zip", "range", "print"}
-GUARDS = {"strict", "stacklevel"}
+SYMMETRIC = {"min", "max", "minimum", "maximum", "vdot", "vecdot", "union1d", "intersect1d"}
+GUARDS = {"strict", "stacklevel", "copy", "optimize"}
 SIZES = {"row_blocks", "Workload", "check_tables_fit", "check_kernel_fits", "memory_budget"}
 CHOICES = {
     "tables_fit",
@@ -223,7 +223,9 @@ def changes(node):
         case ast.Continue():
             yield "removed", ast.Break()
         case ast.Call(args=[first, second, *rest]) if not (
-            {type(first), type(second)} & {ast.Starred} or _name(node.func) in SYMMETRIC
+            {type(first), type(second)} & {ast.Starred}
+            or _name(node.func) in SYMMETRIC
+            or ast.unparse(first) == ast.unparse(second)
         ):
             yield "arguments", ast.Call(node.func, [second, first, *rest], node.keywords)
         case ast.Slice():
