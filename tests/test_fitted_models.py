@@ -16,12 +16,13 @@ from sklearn.linear_model import LogisticRegression
 
 import tenfold
 from reference import problem
-from tenfold import CSDA, MCSDA, ClassSpecificClassifier, ClassSpecificVerifier
+from tenfold import CSDA, MCSDA, ClassSpecificClassifier, ClassSpecificVerifier, KernelCSDA
+from tenfold.decisions.members import label_of
 from tenfold.mathematics.alternation import solve
 from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.sample_statistics import SampleStatistics
-from tenfold.methods import ALL_METHODS
+from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
 
 SHAPE = (5, 4)
 ESTIMATORS = {
@@ -202,3 +203,19 @@ def test_a_problem_that_is_stacked_and_cut_is_what_it_was():
         for k in range(2):
             for A, B in zip(cut.along_mode(k, whole), own.along_mode(k, whole), strict=True):
                 np.testing.assert_allclose(A, B, rtol=1e-12)
+
+
+@pytest.mark.parametrize("Method", [*CLASS_SPECIFIC_METHODS, KernelCSDA], ids=lambda M: M.__name__)
+def test_a_parameter_set_after_a_fit_waits_for_the_next_one(Method):
+    X, y = data((6, 5), seed=3)
+    model = Method(positive=1).fit(X, y)
+    before = model.score(X, y), model.decision_function(X)
+    model.set_params(positive=0)
+    assert model.positive_label_ == 1
+    assert label_of(model) == 1
+    assert model.score(X, y) == before[0]
+    np.testing.assert_array_equal(model.decision_function(X), before[1])
+    assert model.fit(X, y).positive_label_ == 0
+    with pytest.raises(ValueError, match="not among the labels"):
+        model.set_params(positive="dog").fit(X, y)
+    assert model.positive_label_ == 0

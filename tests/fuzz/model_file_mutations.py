@@ -1,4 +1,4 @@
-"""Damages model files in every way we can think of, and loads them.
+"""Damages files of models or of moments in every way we can think of, and loads them.
 
 Run by test_model_file_mutations.py in a process of its own, so that peak memory is that of
 loading. Prints one line of JSON.
@@ -137,12 +137,21 @@ def forge(path, dice):
         span = [position, position + arrays[name].nbytes]
         table[name] = {"dtype": entry["dtype"], "shape": entry["shape"], "data_offsets": span}
         position = span[1]
-    part = dice.choice(["model", "labels", "summary", "model", "model"])
+    main = "model" if "model" in header else "moments"
+    part = dice.choice([main, "labels", "summary", main, main, *sorted(header.keys() & OPTIONAL)])
     header[part] = edited(header[part], dice)
+    if main == "moments" and dice.random() < 0.5:
+        header = json.loads(json.dumps(read(path)[0]))  # its own header, and other numbers
+        name = dice.choice(list(arrays))
+        number = dice.choice([0.0, -1.0, 1e308, -1e-300, 1e30, 3.0])
+        arrays[name].reshape(-1)[dice.randrange(arrays[name].size)] = number
     rows = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     header["checksum"] = _checksum(header, rows)
     table["__metadata__"] = {"tenfold": json.dumps(header)}
     return joined(json.dumps(table).encode(), b"".join(a.tobytes() for a in rows.values()))
+
+
+OPTIONAL = {"reading", "mode_names"}
 
 
 def forged_bytes(data, other, dice):
@@ -218,9 +227,31 @@ def write_models(folder):
     return paths, X
 
 
-def main(n, seed, forged, folder):
+def write_moments(folder):
+    """Files of moments, small, with labels of every kind."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 5, 4)), np.arange(40) % 4
+    reading = {"scale": 255, "sample_shape": (5, 4), "order": "F", "usual_size": 1.0}
+    saved = [
+        (ClassMoments.from_batch(X, np.array(["ann", "bob", "cleo", "dora"])[y]), {}),
+        (ClassMoments.from_batch(2 * X, y), {"reading": reading, "mode_names": ("row", "column")}),
+        (ClassMoments.from_batch(3 * X.reshape(40, 20), y / 2), {"reading": reading}),
+        (ClassMoments.from_batch(X[y < 2], y[y < 2] == 1, classes=np.array([False, True])), {}),
+        (ClassMoments.from_batch(X), {"mode_names": ("a", "b")}),
+    ]
+    paths = [folder / f"{i}.safetensors" for i in range(len(saved))]
+    for (moments, more), path in zip(saved, paths, strict=True):
+        moments.save(path, **more)
+    return paths, X
+
+
+KINDS = {"models": (write_models, load), "moments": (write_moments, ClassMoments.load)}
+
+
+def main(n, seed, forged, folder, kind):
     dice = random.Random(seed)
-    paths, X = write_models(folder)
+    write, load = KINDS[kind]
+    paths, X = write(folder)
     originals = [path.read_bytes() for path in paths]
     known = [fingerprint(load(path)) for path in paths]
     baseline = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -260,6 +291,11 @@ def names_the_file(message, path):
 
 def use(model, X):
     """A forged model may be useless, but it must say so as any model would."""
+    if isinstance(model, ClassMoments):
+        for method in (MPCA(ranks=2), ProbabilisticLDA()):
+            with suppress(ValueError):
+                method.fit_moments(model)
+        return
     names = [
         name
         for name in ("transform", "predict", "decision_function", "predict_proba")
@@ -272,4 +308,6 @@ def use(model, X):
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "forged", Path(sys.argv[4]))
+    main(
+        int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "forged", Path(sys.argv[4]), sys.argv[5]
+    )

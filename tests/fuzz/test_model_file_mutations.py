@@ -1,4 +1,4 @@
-"""A damaged model file gives the same model or an error, quickly, in little memory."""
+"""A damaged file of a model or of moments gives the same or an error, quickly, in little memory."""
 
 import json
 import subprocess
@@ -10,8 +10,8 @@ import pytest
 SCRIPT = Path(__file__).with_name("model_file_mutations.py")
 
 
-def outcomes(n, kind, folder):
-    command = [sys.executable, SCRIPT, str(n), "1", kind, folder]
+def outcomes(n, kind, folder, what="models"):
+    command = [sys.executable, SCRIPT, str(n), "1", kind, folder, what]
     run = subprocess.run(command, capture_output=True, text=True, timeout=600)  # none hangs
     assert run.returncode == 0, run.stderr[-3000:]
     report = json.loads(run.stdout)
@@ -37,3 +37,18 @@ def test_a_forged_file_with_the_right_checksum_does_no_harm(n, tmp_path):
     found = outcomes(n, "forged", tmp_path)
     assert found["loaded"] + found["refused"] == n
     assert found["refused"] > 0.5 * n
+
+
+def test_damaged_moments_are_the_same_or_an_error(tmp_path):
+    found = outcomes(2_000, "damaged", tmp_path, "moments")
+    assert found["same"] + found["refused"] == 2_000
+    assert found["refused"] > 0.85 * 2_000
+    allowed = {"slowest_seconds", "extra_megabytes", "same", "refused"}
+    assert found.keys() - allowed == {"write_the_same_differently"}
+
+
+def test_forged_moments_do_no_harm(tmp_path):
+    """They are refused, or are such as samples might have, or no model can be learned from them."""
+    found = outcomes(300, "forged", tmp_path, "moments")
+    assert found["loaded"] + found["refused"] == 300
+    assert found["refused"] > 0.4 * 300

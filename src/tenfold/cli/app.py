@@ -14,11 +14,12 @@ from tenfold.cli.evaluate import evaluate
 from tenfold.cli.export import export
 from tenfold.cli.fit import fit
 from tenfold.cli.inspect import inspect
+from tenfold.cli.moments import moments
 from tenfold.cli.report import report
 from tenfold.cli.score import score
 from tenfold.cli.transform import transform
 
-COMMANDS = (demo, compare, fit, evaluate, score, transform, report, inspect, export)
+COMMANDS = (demo, compare, fit, evaluate, score, transform, report, moments, inspect, export)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -43,12 +44,12 @@ def tenfold(
 ) -> None:
     """Tell one class from the rest when samples are images, matrices or tensors.
 
-    DATA is a folder of images (or .npy files) with a subfolder per class, a .npz, .npy, .mat, .h5,
-    .nc, .csv, .tsv, .parquet or .tif file, or a Zarr store; file.h5::/path names an array inside.
+    DATA is a folder of images (or .npy files) by class, a .npz, .npy, .mat, .h5, .nc, .csv, .tsv,
+    .parquet or .tif file, or a Zarr store; file.h5::/path names an array inside.
     Start with tenfold demo, then tenfold compare DATA.
 
-    Options are named as parameters of the library are. Where a message asks for name=value, pass
-    --name value; --read takes any name=value of a loader, --set any of a method.
+    Options are named as parameters. Where a message asks for name=value, pass --name value; --read
+    takes any name=value of a loader, --set any of a method.
     """
 
 

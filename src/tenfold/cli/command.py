@@ -108,6 +108,8 @@ def _taken(group: type, values: dict[str, Any]) -> Any:
 
 def _at_home(value: Any) -> Any:
     """A path with the home directory for ``~``, which shells leave alone in ``--output=~/x``."""
+    if isinstance(value, list):
+        return [_at_home(one) for one in value]
     return value.expanduser() if isinstance(value, Path) and value.parts[:1] == ("~",) else value
 
 

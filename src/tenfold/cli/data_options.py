@@ -25,6 +25,26 @@ DataPath = Annotated[
     typer.Argument(metavar="DATA", help="A folder of images by class, or a data file."),
 ]
 
+DataPaths = Annotated[
+    list[Path],
+    typer.Argument(metavar="DATA", help="A folder of images by class, or a data file."),
+]
+
+
+def one_path(paths: list[Path]) -> Path:
+    """The only one of some paths."""
+    if len(paths) > 1:
+        raise BadInput(
+            f"{len(paths)} data sets were named ({paths[0]}, {paths[1]}, ...); expected one; join "
+            "them first, or add their moments: tenfold moments, then tenfold fit --from-moments"
+        )
+    if paths[0].suffix == ".safetensors":
+        raise BadInput(
+            f"{paths[0]} is a file of a model or of moments, not of samples; for moments add "
+            "--from-moments"
+        )
+    return paths[0]
+
 
 @dataclass(frozen=True)
 class DataOptions:

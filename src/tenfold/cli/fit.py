@@ -6,8 +6,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tenfold.cli.data_options import DataOptions, DataPath, remembered, typed
+from tenfold.cli.data_options import DataOptions, DataPaths, one_path, remembered, typed
 from tenfold.cli.errors import BadInput
+from tenfold.cli.from_moments import Gathered
 from tenfold.cli.method_options import (
     GAUSSIAN,
     MethodOptions,
@@ -26,6 +27,8 @@ from tenfold.system.tables import Table, percent, times
 
 if TYPE_CHECKING:
     from tenfold.datasets import TensorDataset
+
+    Samples = TensorDataset | Gathered
 
 
 MethodName = Annotated[
@@ -50,7 +53,7 @@ ProjectorName = Annotated[
 
 
 def fit(
-    data: DataPath,
+    data: DataPaths,
     *,
     output: Annotated[
         Path, option("-o", "--output", metavar="FILE", text="The model, .safetensors.")
@@ -64,20 +67,28 @@ def fit(
         str | None,
         option("--false-accept-rate", metavar="X", text="For the threshold; 0.01, or equal."),
     ] = None,
+    from_moments: Annotated[
+        bool,
+        option("--from-moments", metavar=None, text="DATA are files of tenfold moments."),
+    ] = False,
     method_options: MethodOptions,
     data_options: DataOptions,
     cv: FoldCount = 5,
 ) -> Outcome:
     """Learn a model and write it to a file.
 
-    plda, the default, gives probabilities. With --positive the model verifies one class (mcsda,
-    csda). Without, these learn a subspace per class, a bank; the others one for all.
+    plda gives probabilities. mcsda and csda verify one class, --positive, or learn a bank: one
+    subspace per class.
 
     Example: tenfold fit faces --ranks 3,3 --positive s7 -o s7.safetensors
     """
-    output_file(output, ".safetensors", inputs=(data,))
+    output_file(output, ".safetensors", inputs=tuple(data))
     require("a model file", "files", "safetensors")
-    samples = data_options.load(data)
+    samples = (
+        Gathered.load(data, data_options, method_options, positive)
+        if from_moments
+        else data_options.load(one_path(data))
+    )
     name = (method or (GAUSSIAN if positive is None else "mcsda")).lower()
     if positive is None and false_accept_rate is not None:
         raise BadInput("--false-accept-rate sets the threshold of one class; add --positive CLASS")
@@ -90,19 +101,25 @@ def fit(
     start = time.perf_counter()
     estimator, search = _fitted(estimator, samples, method_options.searches, cv)
     facts = _facts(estimator, samples, time.perf_counter() - start) | search
-    estimator.save(output, reading=remembered(samples))
-    following = f"evaluate {typed(output, data)}" if facts["scores"] else f"inspect {typed(output)}"
-    if facts["scores"] and data_options.rows == "::2":
+    estimator.save(output, reading=samples.reading if from_moments else remembered(samples))
+    following = (
+        f"evaluate {typed(output, *data)}" if facts["scores"] else f"inspect {typed(output)}"
+    )
+    if facts["scores"] and from_moments:
+        following = f"evaluate {typed(output)} DATA"
+    elif facts["scores"] and data_options.rows == "::2":
         following += " --rows 1::2"
-    hints = hints_for(facts, data_options.rows)
+    hints = hints_for(facts, "moments" if from_moments else data_options.rows)
     shown = [*_shown(facts), *hints, f"wrote {output}; next: tenfold {following}"]
     return Outcome({"model": output, **facts, "hints": hints}, shown)
 
 
 def _fitted(
-    estimator: Any, samples: TensorDataset, searches: bool, cv: int
+    estimator: Any, samples: Samples, searches: bool, cv: int
 ) -> tuple[Any, dict[str, Any]]:
     """The estimator fitted, and what a search of its ranks found."""
+    if isinstance(samples, Gathered):
+        return samples.fit(estimator), {}
     if not searches:
         return estimator.fit(samples.X, samples.y), {}
     from tenfold.selection.automatic_ranks import search_ranks, stratified_folds
@@ -114,7 +131,7 @@ def _fitted(
 
 
 def _gaussian(
-    options: MethodOptions, data: TensorDataset, positive: str | None, projector: str | None
+    options: MethodOptions, data: Samples, positive: str | None, projector: str | None
 ) -> Any:
     """`ProbabilisticLDA`, not fitted."""
     if positive is not None:
@@ -131,7 +148,7 @@ def _gaussian(
 def _estimator(
     name: str,
     options: MethodOptions,
-    data: TensorDataset,
+    data: Samples,
     positive: str | None,
     false_accept_rate: str | None,
     cv: int,
@@ -163,7 +180,7 @@ def _estimator(
     return ClassSpecificVerifier(projector, positive=label, false_accept_rate=rate, cv=cv)
 
 
-def _facts(model: Any, data: TensorDataset, seconds: float) -> dict[str, Any]:
+def _facts(model: Any, data: Samples, seconds: float) -> dict[str, Any]:
     from tenfold.decisions.members import answer_of
 
     members = model.members_
@@ -182,7 +199,9 @@ def _facts(model: Any, data: TensorDataset, seconds: float) -> dict[str, Any]:
     }
     if answer_of(model) == "probability":
         names = ("shrinkage_", "gain_", "tails_", "temperature_")
-        facts["by_held_out_samples"] = model.shrinkage == "auto"
+        chosen = "classes" if isinstance(data, Gathered) else "samples"
+        facts["by_held_out_samples"] = model.shrinkage == "auto" and chosen == "samples"
+        facts["by_held_out_classes"] = model.shrinkage == "auto" and chosen == "classes"
         facts["coordinates"] = len(model.between_)
         facts |= {name.rstrip("_"): getattr(model, name) for name in names}
     if answer_of(model) == "acceptance":
@@ -212,6 +231,11 @@ def _shown(facts: dict[str, Any]) -> list[Table | str]:
         lines.append(
             f"chosen on held-out samples: shrinkage {facts['shrinkage']:.3g}, temperature "
             f"{facts['temperature']:.3g}"
+        )
+    if facts.get("by_held_out_classes"):
+        lines.append(
+            f"chosen by leaving out classes: shrinkage {facts['shrinkage']:.3g}; moments hold no "
+            "single samples to hold out"
         )
     if "held_out" in facts:
         rates = {name.replace("_", " "): rate for name, rate in facts["held_out"].items()}

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from tenfold.cli.options import ModelPath, load_model
+from tenfold.cli.options import ModelPath, holds_moments, load_model
 from tenfold.cli.output import Outcome
 from tenfold.system.tables import Table, times
 
 
 def inspect(model: ModelPath) -> Outcome:
-    """Show what a model file holds.
+    """Show what a file of a model or of moments holds.
 
     Example: tenfold inspect s7.safetensors
     """
     from tenfold.decisions.members import known_classes
     from tenfold.system.model_format import read
 
+    if model.exists() and holds_moments(read(model)[0]):
+        return _of_moments(model)
     estimator, reading = load_model(model, scalers=True)
     header, arrays = read(model)
     decides = hasattr(estimator, "threshold_")
@@ -37,6 +40,34 @@ def inspect(model: ModelPath) -> Outcome:
         "arrays": {name: array.shape for name, array in arrays.items()},
     }
     return Outcome(facts, [_table(facts)])
+
+
+def _of_moments(path: Path) -> Outcome:
+    """What a file of moments holds."""
+    from tenfold.datasets.reading import SAMPLE_OPTIONS, in_words
+    from tenfold.files.moment_files import load_moments
+
+    moments, reading, mode_names, header = load_moments(path)
+    facts = {
+        "moments": path,
+        "bytes": path.stat().st_size,
+        **{name: header[name] for name in ("format", "checksum", "versions", "summary")},
+        "reading": reading,
+        "mode_names": mode_names,
+        "classes": moments.classes,
+        "counts": moments.counts,
+    }
+    here = moments.present().counts.tolist() or [0]
+    rows = [
+        ["moments", f"of {moments.count:g} samples of {times(moments.shape)}"],
+        ["modes", ", ".join(mode_names)],
+        ["classes", _classes(moments.classes)],
+        ["samples in a class", f"{min(here):g} to {max(here):g}"],
+    ]
+    told = {name: value for name, value in reading.items() if name in SAMPLE_OPTIONS}
+    rows += [["read with", in_words(told)]] if told else []
+    rows.append(["format", f"{header['format']}, {str(header['checksum'])[:19]}..."])
+    return Outcome(facts, [Table("", ["", str(path)], [row for row in rows if row[1]])])
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:

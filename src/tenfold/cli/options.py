@@ -51,6 +51,11 @@ def load_model(path: Path, *, scalers: bool = False) -> StoredModel:
     return model
 
 
+def holds_moments(header: dict[str, Any]) -> bool:
+    """Whether a file is one of moments, and not of a model."""
+    return "moments" in header and "model" not in header
+
+
 def scoring_model(path: Path) -> StoredModel:
     """The model of a file, if it is of a kind that gives scores."""
     from tenfold.decisions.members import answer_of

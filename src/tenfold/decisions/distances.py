@@ -10,12 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array, shrinking_order
-from tenfold.mathematics.tuning import CACHE_NUMBERS, THREAD_BYTES
+from tenfold.mathematics.on_device import STAGES, Other, Place, twin_of
+from tenfold.mathematics.tuning import CACHE_NUMBERS, DEVICE_BYTES, THREAD_BYTES
 from tenfold.system.threads import over_threads
 
 OfBlock = Callable[[Array], Array]
@@ -103,7 +105,11 @@ def project_by_all(block: Array, stacks: list[Array]) -> Array:
 def _project_each(Y: Array, stacks: Sequence[Array], skip: int = 0) -> Array:
     """Each model's own tensors (M, I_1, ..., I_K, n), all modes but the first `skip` projected."""
     for axis, W in enumerate(stacks, start=skip + 1):
-        product = W[:, None] @ Y.reshape(len(W), prod(Y.shape[1:axis]), W.shape[2], -1)
+        before, after = prod(Y.shape[1:axis]), prod(Y.shape[axis + 1 :])
+        if after == 1:  # the last mode of one sample: one product per model
+            product = Y.reshape(len(W), before, W.shape[2]) @ W.swapaxes(1, 2)
+        else:
+            product = W[:, None] @ Y.reshape(len(W), before, W.shape[2], after)
         Y = product.reshape(*Y.shape[:axis], W.shape[1], *Y.shape[axis + 1 :])
     return Y
 
@@ -128,6 +134,39 @@ def distances_to_classes(X: Array, subspaces: Subspaces, spreads: Array | None) 
     return distances if spreads is None else distances / spreads.astype(distances.dtype)
 
 
+@twin_of(distances_to_classes)
+def distances_to_classes_on(
+    X: Other, place: Place, subspaces: Subspaces, spreads: Array | None
+) -> Other:
+    """The same on another device: products for all classes at once, some samples at a time."""
+    xp, dtype = place.xp, place.float_like(X)
+    origin = place.put(subspaces.origin)
+    stacks = [place.put(W, dtype) for W in subspaces.projections]
+    centres = place.put(subspaces.centres[..., 0], dtype)
+    units = 1.0 if spreads is None else place.put(spreads, dtype)
+    axes = (0, *(k + 1 for k in subspaces.order))
+    per_model = subspaces.origin.size * stacks[0].shape[1] // stacks[0].shape[2]
+    found = []
+    for rows in row_blocks(X.shape[0], 8 * per_model * centres.shape[0], DEVICE_BYTES):
+        block = xp.reshape(X[rows, ...], (-1, *subspaces.origin.shape))
+        block = xp.astype(xp.permute_dims(block - origin, axes), dtype)
+        Y = project_each_on(block, stacks, xp) - centres
+        flat = xp.reshape(Y, (Y.shape[0], Y.shape[1], -1))
+        found.append(xp.sqrt(xp.sum(flat * flat, axis=2)) / units)
+    return xp.concat(found, axis=0)
+
+
+def project_each_on(X: Other, stacks: Sequence[Other], xp: Any) -> Other:
+    """Samples (n, I_1, ..., I_K), modes in the order of the stacks, as (n, M, r_1, ..., r_K)."""
+    n, n_models = X.shape[0], stacks[0].shape[0]
+    Y = X[:, None, ...]
+    for axis, W in enumerate(stacks, start=2):
+        before, after = prod(Y.shape[2:axis]), prod(Y.shape[axis + 1 :])
+        product = xp.matmul(W[:, None, ...], xp.reshape(Y, (n, -1, before, W.shape[2], after)))
+        Y = xp.reshape(product, (n, n_models, *Y.shape[2:axis], W.shape[1], *Y.shape[axis + 1 :]))
+    return Y
+
+
 def distances_by_each(X: Array, scorings: Sequence[OfBlock], spreads: Array | None) -> Array:
     """The same, where each model gives minus its distances on its own."""
     distances = -np.stack([scoring(X) for scoring in scorings], axis=1)
@@ -139,6 +178,9 @@ def finished(X: Array, distances: OfBlock, finish: OfBlock) -> Array:
     return np.asarray(finish(distances(X)))
 
 
+STAGES[finished] = "distances"
+
+
 def preference(distances: Array, compete: bool) -> Array:
     """Scores (n, C), or (n,) for two classes, from distances (n, C).
 
@@ -147,8 +189,8 @@ def preference(distances: Array, compete: bool) -> Array:
     if distances.shape[1] == 2:
         return np.asarray(distances[:, 0] - distances[:, 1])
     if compete and distances.shape[1] > 2:
-        best = np.partition(distances, 1, axis=1)[:, :2]
-        return np.asarray(best.mean(axis=1, keepdims=True) - distances)
+        best = np.partition(distances, 1, axis=1)
+        return np.asarray((best[:, :1] + best[:, 1:2]) / 2 - distances)
     return -distances
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import average_precision_score, confusion_matrix, roc_auc_score, roc_curve
+from sklearn.metrics import confusion_matrix, roc_curve
 
 from tenfold.decisions.calibration import Reliability, reliability
 from tenfold.decisions.members import (
@@ -19,6 +19,7 @@ from tenfold.decisions.members import (
     unwrap,
 )
 from tenfold.decisions.probabilistic import ProbabilisticLDA
+from tenfold.decisions.ranking import average_precisions, roc_areas
 from tenfold.decisions.scores import ClassScores, class_scores, decisions_of, labels_like
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
@@ -261,14 +262,15 @@ def class_metrics(found: ClassScores) -> ClassMetrics:
     if not 0 < is_positive.sum() < len(scores):
         return ClassMetrics(label, scores, is_positive, threshold, False)
     rate, equal_at = equal_errors(scores, is_positive)
+    column, is_own = scores[:, None], is_positive[:, None]
     return ClassMetrics(
         label,
         scores,
         is_positive,
         equal_at if threshold is None else float(threshold),
         threshold is None,
-        float(average_precision_score(is_positive, scores)),
-        float(roc_auc_score(is_positive, scores)),
+        float(average_precisions(column, is_own)[0]),
+        float(roc_areas(column, is_own)[0]),
         rate,
     )
 
@@ -366,8 +368,6 @@ def mean_average_precision(model: Any, X: Any, y: Any, sample_weight: Any = None
             f"none of the labels {np.unique(y)[:5].tolist()} is a class of the model, so it has "
             "nothing to find; pass samples of its classes"
         )
-    found = [
-        average_precision_score(y == model.classes_[c], scores[:, c], sample_weight=sample_weight)
-        for c in present
-    ]
-    return float(np.mean(found))
+    is_own = y[:, None] == model.classes_[present]
+    weight = check.check_weights(scores, sample_weight)
+    return float(np.nanmean(average_precisions(scores[:, present], is_own, weight)))

@@ -76,6 +76,11 @@ def load_with_reading(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]
     """
     header, arrays = read(path)
     try:
+        if "moments" in header and "model" not in header:
+            raise ValueError(
+                "it holds moments, not a model; use ClassMoments.load and fit_moments, or tenfold "
+                "fit --from-moments"
+            )
         reading = unpacked_reading(header.get("reading"))
         return _Unpacker(header, arrays).estimator(header.get("model")), reading
     except RecursionError as error:

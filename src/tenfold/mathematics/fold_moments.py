@@ -51,6 +51,18 @@ def name_folds(names: Array, n_folds: int = N_FOLDS) -> Array:
     return content_folds(names[:, None], n_folds)
 
 
+def merged_folds(moments: ClassMoments, n_folds: int) -> ClassMoments:
+    """The moments of so many neighbouring classes together, numbered from 0."""
+    columns = (moments.classes, moments.counts, moments.means, moments.scatters)
+    starts = range(0, len(moments.classes), n_folds)
+    parts = [ClassMoments(*(a[i : i + n_folds] for a in columns)).pooled() for i in starts]
+    counts, means, scatters = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("counts", "means", "scatters")
+    )
+    return ClassMoments(np.arange(len(parts)), counts, means, scatters)
+
+
 class Points(NamedTuple):
     """Points (m, d) of classes, with weights (m,)."""
 

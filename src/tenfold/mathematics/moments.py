@@ -32,6 +32,8 @@ from tenfold.mathematics.accumulate import (
     row_blocks,
 )
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.filed_moments import FiledMoments
+from tenfold.mathematics.moment_changes import ChangingMoments
 from tenfold.mathematics.scatter import (
     Factors,
     SampleTerm,
@@ -253,7 +255,7 @@ class TableTerm:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassMoments(ClassStatistics):
+class ClassMoments(ChangingMoments, FiledMoments, ClassStatistics):
     """Count, mean and scatter of every class: exact, weighted, and mergeable with ``+``.
 
     Parameters
@@ -399,17 +401,6 @@ class ClassMoments(ClassStatistics):
             return self
         arrays = (self.classes, self.counts, self.means, self.scatters)
         return ClassMoments(*(array[here] for array in arrays))
-
-    def merged(self, each: int) -> ClassMoments:
-        """The moments of so many neighbouring classes together, numbered from 0."""
-        columns = (self.classes, self.counts, self.means, self.scatters)
-        starts = range(0, len(self.classes), each)
-        parts = [ClassMoments(*(a[i : i + each] for a in columns)).pooled() for i in starts]
-        counts, means, scatters = (
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("counts", "means", "scatters")
-        )
-        return ClassMoments(np.arange(len(parts)), counts, means, scatters)
 
     def pooled(self) -> ClassMoments:
         """The moments of all samples as one class, 0."""

@@ -15,6 +15,7 @@ from scipy.linalg import qr
 from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array, project, reconstruct
 from tenfold.mathematics.moments import ClassMoments
+from tenfold.mathematics.tuning import BLOCK_BYTES
 
 
 def projected(
@@ -38,17 +39,24 @@ def projected(
     ndarray of shape (n, r_1, ..., r_K) or (n, r_1 * ... * r_K)
         The projected samples.
     """
-    sizes, ranks = [len(W) for W in projections], [W.shape[1] for W in projections]
+    sizes = [len(W) for W in projections]
     X = X.reshape(len(X), *sizes)
     dtype = np.float32 if X.dtype == np.float32 else np.float64
     W = [P.astype(dtype, copy=False) for P in projections]
-    Y = np.empty((len(X), *ranks), dtype=dtype)
-    for block in row_blocks(len(X), 2 * np.dtype(dtype).itemsize * prod(sizes)):
-        rows = X[block]
+    centre = None if centre is None else centre.reshape(sizes)
+
+    def part(rows: Array) -> Array:
         if centre is not None:
-            rows = rows - centre.reshape(sizes)  # in the wider precision: offsets cost no digits
-        Y[block] = project(rows.astype(dtype, copy=False), W)
-    return Y.reshape(len(Y), prod(ranks)) if flat else Y
+            rows = rows - centre  # in the wider precision: offsets cost no digits
+        return project(rows.astype(dtype, copy=False), W)
+
+    if 16 * X.size <= BLOCK_BYTES:
+        Y = part(X)
+    else:
+        Y = np.empty((len(X), *(P.shape[1] for P in W)), dtype=dtype)
+        for rows in row_blocks(len(X), 2 * Y.itemsize * prod(sizes)):
+            Y[rows] = part(X[rows])
+    return Y.reshape(len(Y), prod(Y.shape[1:])) if flat else Y
 
 
 def reconstructed(

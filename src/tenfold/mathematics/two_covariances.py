@@ -64,8 +64,8 @@ class PooledMoments:
 
     @property
     def degrees_of_freedom(self) -> float:
-        """N - C."""
-        return float(self.counts.sum() - self.known.sum())
+        """N - C, where no class counts for less than nothing: a stream may have forgotten some."""
+        return float(np.maximum(self.counts - 1, 0.0).sum())
 
     @cached_property
     def mean(self) -> Array:

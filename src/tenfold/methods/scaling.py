@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.mapped_store import MappedStore
@@ -259,7 +259,7 @@ class ModeScaler(TransformerMixin, Savable, BaseEstimator):
     @property
     def members_(self) -> list[Any]:
         """The projectors inside: none."""
-        check_is_fitted(self, "mean_")
+        fitted.check_fitted(self, "mean_")
         return []
 
     @property
@@ -269,7 +269,7 @@ class ModeScaler(TransformerMixin, Savable, BaseEstimator):
 
     def scaling(self) -> Scaling:
         """What is done to samples, as a function of arrays."""
-        check_is_fitted(self, "mean_")
+        fitted.check_fitted(self, "mean_")
         return Scaling(
             self._axes(self.sample_shape_),
             self.mean_,
@@ -345,7 +345,7 @@ class ModeScaler(TransformerMixin, Savable, BaseEstimator):
         ndarray of str objects
             The same names, with "mean0", "spread0", ... for what is kept of each fibre.
         """
-        check_is_fitted(self, "mean_")
+        fitted.check_fitted(self, "mean_")
         names = np.asarray(_check_feature_names_in(self, input_features), dtype=object)
         names = names.reshape(self.sample_shape_)
         kept = [

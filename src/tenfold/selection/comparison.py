@@ -19,14 +19,15 @@ from sklearn.svm import LinearSVC
 
 from tenfold.decisions.classifier import ClassSpecificClassifier
 from tenfold.decisions.members import answer_of
-from tenfold.decisions.metrics import class_metrics
-from tenfold.decisions.scores import ClassScores, scores_of
+from tenfold.decisions.ranking import average_precisions, roc_areas
+from tenfold.decisions.scores import scores_of
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.two_covariances import log_posteriors
 from tenfold.methods.base import Learner
 from tenfold.selection.automatic_ranks import class_mean_distances, search_ranks, stratified_folds
 from tenfold.system.progress import progress
 from tenfold.system.tables import Cell, Table, number, percent, times
+from tenfold.validation.other_arrays import in_numpy
 
 MOST_NUMBERS_OF_LDA = 2048  # it makes a table of all pairs of numbers, and solves with it
 INNER_FOLDS = 3  # of the rank search inside the training samples of a fold
@@ -178,7 +179,7 @@ def compare(
     >>> [one.method for one in found.methods]
     ['MCSDA', 'CMDA']
     """
-    X, y = np.asarray(X), np.asarray(y)
+    X, y = np.asarray(in_numpy(X)), np.asarray(in_numpy(y, "y"))
     splits = list(stratified_folds(y, cv, random_state).split(X, y))
     with progress("comparing", len(methods) * len(splits), verbose) as bar:
         figures = [_figures(method, X, y, splits, positive, search, bar) for method in methods]
@@ -274,19 +275,16 @@ def _figures_of_fold(
             model.fit(samples[train], y[train])
     seconds = time.perf_counter() - start
     classes, scores = _scores(model, samples, y, train, test)
-    measured = [
-        class_metrics(ClassScores(c, scores[:, k], y[test] == c, None))
-        for k, c in enumerate(classes)
-        if positive is None or c == positive
-    ]
+    asked = np.ones(len(classes), dtype=bool) if positive is None else classes == positive
+    ranked = scores[:, asked], y[test][:, None] == classes[asked]
     named = classes[scores.argmax(axis=1)]
     members = model.members_ if tenfold_own else []
     return MethodFigures(
         name_of(method),
         Counter(member.ranks_ for member in members).most_common(1)[0][0] if members else (),
-        float(np.mean([one.average_precision for one in measured])),
+        float(np.mean(average_precisions(*ranked))),
         0.0,
-        float(np.mean([one.roc_auc for one in measured])),
+        float(np.mean(roc_areas(*ranked))),
         float(np.mean(named == y[test])) if positive is None else None,
         all(member.converged_ for member in members),
         seconds,

@@ -10,6 +10,7 @@ table, then the numbers. Its metadata hold one entry, ``tenfold``, again JSON:
     labels      lists of class labels, each with its dtype
     arrays      dtype, shape and memory order of every array
     model       method, parameters and what was learned, as `tenfold.methods.saving` packs them
+    moments     in a file of moments, in place of `model`: counts, means and scatters of classes
     reading     since 1.1: how the samples were read from their file, as options of the loaders
 
 A newer minor version may add entries that an older reader can leave out without changing a

@@ -6,11 +6,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import check_is_fitted
 
 from tenfold.mathematics.moments import ClassMoments
 
 NAMES = ("feature_names_in_", "mode_names_", "mode_labels_")
-DESCRIPTION = ("sample_shape_", "n_features_in_", *NAMES)
+COMPLETION = ("completion_mean_", "completion_precision_")  # of samples with gaps
+COVARIATES = ("covariate_means_", "covariate_slopes_")
+DESCRIPTION = ("sample_shape_", "n_features_in_", *NAMES, *COMPLETION, *COVARIATES)
+
+
+def check_fitted(estimator: Any, attribute: str) -> None:
+    """Refuse an estimator that lacks this learned attribute, as scikit-learn does it.
+
+    Scikit-learn makes all tags of an estimator first, which takes as long as scoring a sample.
+    """
+    if attribute not in vars(estimator):
+        check_is_fitted(estimator, attribute)
 
 
 def description_of(estimator: Any) -> dict[str, Any]:
@@ -39,8 +51,8 @@ def check_kept_moments(estimator: Any) -> ClassMoments:
     if not hasattr(estimator, "moments_"):
         raise ValueError(
             f"this {type(estimator).__name__} was fitted without keeping the moments of its "
-            "samples, so partial_fit cannot add to it; fit with statistics='moments', or start "
-            "with partial_fit, to keep them"
+            "samples, so partial_fit cannot add to it, nor revert take back; fit with "
+            "statistics='moments', or start with partial_fit, to keep them"
         )
     moments: ClassMoments = estimator.moments_
     return moments

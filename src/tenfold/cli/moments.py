@@ -1,0 +1,62 @@
+"""``tenfold moments``: counts, means and scatters of classes, to hand on without the samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from tenfold.cli.data_options import DataOptions, DataPath, remembered, typed
+from tenfold.cli.errors import BadInput
+from tenfold.cli.options import option, output_file, require
+from tenfold.cli.output import Outcome
+from tenfold.system.tables import times
+
+
+def moments(
+    data: DataPath,
+    *,
+    output: Annotated[
+        Path, option("-o", "--output", metavar="FILE", text="The moments, .safetensors.")
+    ],
+    minimum_count: Annotated[
+        int | None,
+        option("--minimum-count", metavar="K", text="Refuse classes with fewer samples."),
+    ] = None,
+    data_options: DataOptions,
+) -> Outcome:
+    """Write class moments, to fit from without samples.
+
+    Sites that may not share samples may share counts, means and scatters; the page "Several
+    sites" of the guide says what these reveal. tenfold fit --from-moments adds them up.
+
+    Example: tenfold moments faces -o site1.safetensors --minimum-count 5
+    """
+    output_file(output, ".safetensors", inputs=(data,))
+    require("a file of moments", "files", "safetensors")
+    if minimum_count is not None and minimum_count < 1:
+        raise BadInput(f"--minimum-count is {minimum_count}; expected a whole number from 1")
+    from tenfold.gathering.gather import gather_moments
+
+    samples = data_options.load(data)
+    found = gather_moments(samples.X, samples.y)
+    found.save(
+        output,
+        reading=remembered(samples),
+        mode_names=samples.mode_names,
+        minimum_count=minimum_count,
+    )
+    facts = {
+        "moments": output,
+        "samples": len(samples),
+        "sample_shape": samples.sample_shape,
+        "classes": None if samples.y is None else found.classes,
+        "counts": found.counts,
+        "minimum_count": minimum_count,
+    }
+    classes = "no labels" if samples.y is None else f"{len(found.classes)} classes"
+    least = f"{found.counts.min():g} samples or more in each class"
+    shown = [
+        f"moments of {len(samples)} samples of {times(samples.sample_shape)}, {classes}; {least}",
+        f"wrote {output}; next: tenfold fit --from-moments {typed(output)} OTHERS -o FILE",
+    ]
+    return Outcome(facts, shown)

@@ -1,0 +1,249 @@
+"""Moments as files: what a site can hand on in place of its samples.
+
+The format is that of model files, with the entry `moments` in place of `model`. Nothing in a file
+is trusted: a header is checked before anything is built from it, and moments must be such as
+samples have.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tenfold.datasets.as_before import LARGEST_RATIO
+from tenfold.datasets.reading import SAMPLE_OPTIONS, in_words
+from tenfold.mathematics.accumulate import check_same_kind
+from tenfold.mathematics.moments import ClassMoments
+from tenfold.methods.saving import Packer, plain_reading, unpacked_labels, unpacked_reading
+from tenfold.system import model_format
+from tenfold.system.model_format import ModelFileError
+from tenfold.validation.parameters import check_number, plain
+
+Path = str | os.PathLike[str]
+OF_ONE_FILE = ("name", "of", "rows")  # of a reading: which samples of which file, no property
+PARTS = ("classes", "counts", "means", "scatters")
+ROUNDING = 1e-9  # of the trace of a scatter
+
+
+class StoredMoments(NamedTuple):
+    """Moments from files, and what is known of their samples."""
+
+    moments: ClassMoments
+    reading: dict[str, Any]  # how the samples were read; may be empty
+    mode_names: tuple[str, ...]  # may be empty
+    header: dict[str, Any]  # of the first file
+
+
+def save_moments(
+    moments: ClassMoments,
+    path: Path,
+    reading: Mapping[str, Any] | None,
+    mode_names: Sequence[str],
+    minimum_count: int | None,
+) -> None:
+    """Write moments to a file; see `ClassMoments.save`."""
+    if minimum_count is not None:
+        check_minimum_count(moments, minimum_count)
+    if mode_names and len(mode_names) != len(moments.shape):
+        raise ValueError(
+            f"mode_names has {len(mode_names)} names {tuple(mode_names)}, but samples have shape "
+            f"{moments.shape}; pass one name per mode"
+        )
+    packer = Packer()
+    packed = packer.value(moments, "moments")["moments"]
+    summary = {
+        "sample_shape": list(moments.shape),
+        "n_classes": len(moments.classes),
+        "counts": moments.counts.tolist(),
+    }
+    header = {"summary": summary, "labels": packer.labels, "moments": packed}
+    header |= {"mode_names": [str(name) for name in mode_names]} if mode_names else {}
+    header |= {"reading": plain_reading(reading)} if reading else {}
+    model_format.write(path, header, packer.arrays)
+
+
+def check_minimum_count(moments: ClassMoments, minimum_count: int) -> None:
+    """Refuse moments of a class with few samples, which say much of each of them."""
+    check_number("minimum_count", minimum_count, 1, integer=True)
+    few = (moments.counts > 0) & (moments.counts < minimum_count)
+    if few.any():
+        shown = [
+            f"{plain(label)!r} has {count:g}"
+            for label, count in zip(moments.classes[few][:5], moments.counts[few], strict=False)
+        ]
+        more = f" and {few.sum() - 5} more" if few.sum() > 5 else ""
+        raise ValueError(
+            f"{few.sum()} of {len(few)} classes have fewer than minimum_count={minimum_count} "
+            f"samples ({', '.join(shown)}{more}), and nothing was written; leave these classes "
+            "out, give them one label together, or gather more samples"
+        )
+
+
+def load_moments(*paths: Path) -> StoredMoments:
+    """The moments of files, added, if all are of like samples; see `ClassMoments.load`.
+
+    Parameters
+    ----------
+    *paths : path-like
+        One file at least.
+
+    Returns
+    -------
+    StoredMoments
+        The sum; of the readings what all files agree in.
+    """
+    if not paths:
+        raise ValueError("there are no files of moments to load; name at least one")
+    files: dict[str, Path] = {}
+    for path in paths:
+        place = os.path.realpath(path)
+        if place in files:
+            raise ValueError(
+                f"{path} is named twice, so its samples would count twice; name each file once"
+            )
+        files[place] = path
+    total, whole = None, None
+    for path in paths:
+        one = _read(path)
+        if total is None or whole is None:
+            total, whole = one, one.moments
+            continue
+        _check_alike(paths[0], total, path, one)
+        total = total._replace(reading=_common(total, one), mode_names=_names(total, one))
+        whole = whole + one.moments
+        total = total._replace(moments=whole)
+    assert total is not None
+    return total
+
+
+def _read(path: Path) -> StoredMoments:
+    header, arrays = model_format.read(path)
+    try:
+        packed = header.get("moments")
+        if packed is None:
+            other = "a model" if "model" in header else "no moments"
+            raise ValueError(
+                f"it holds {other}; expected moments, which tenfold moments or ClassMoments.save "
+                "writes"
+            )
+        moments = _unpacked(packed, header, arrays)
+        names = header.get("mode_names", [])
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError("its names of modes are not words")
+        if names and len(names) != len(moments.shape):
+            raise ValueError(f"it has {len(names)} names for {len(moments.shape)} modes")
+        return StoredMoments(moments, _reading(header), tuple(names), header)
+    except RecursionError as error:
+        raise ModelFileError(f"cannot load {path}: its header is nested too deep") from error
+    except (ValueError, TypeError) as error:
+        raise ModelFileError(f"cannot load {path}: {error!s:.600}") from error
+
+
+def _reading(header: Mapping[str, Any]) -> dict[str, Any]:
+    reading = unpacked_reading(header.get("reading"))
+    usual = reading.get("usual_size", 0.0)
+    if isinstance(usual, bool) or not isinstance(usual, int | float) or not 0 <= usual < np.inf:
+        raise ValueError(f"its usual_size is {usual!r:.80}, which is no size")
+    return reading
+
+
+def _unpacked(packed: Any, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> ClassMoments:
+    """Moments from the form they have in a file; arrays that nobody asked for are refused."""
+    places = {name: {"array": f"moments.{name}"} for name in PARTS}
+    labels = header.get("labels")
+    as_words = isinstance(labels, list) and len(labels) == 1
+    if as_words:  # numbers with a point are an array
+        places["classes"] = {"labels": 0}
+    names = {place["array"] for place in places.values() if "array" in place}
+    if packed != places or set(arrays) != names or not (as_words or labels == []):
+        raise ValueError("its header and its arrays are not those of moments")
+    classes = unpacked_labels(labels[0]) if as_words else arrays["moments.classes"]
+    moments = ClassMoments(classes, *(arrays[f"moments.{name}"] for name in PARTS[1:]))
+    _check_moments(moments)
+    return moments
+
+
+def _check_moments(moments: ClassMoments) -> None:
+    """Whether samples could have such moments."""
+    n, size = len(moments.classes), prod(moments.means.shape[1:])
+    shapes = (moments.counts.shape, moments.means.shape[:1], moments.scatters.shape)
+    if shapes != ((n,), (n,), (n, size, size)) or moments.means.ndim < 2 or size == 0 or n == 0:
+        raise ValueError(f"its arrays do not fit together: {n} classes, and shapes {shapes}")
+    if any(a.dtype != np.float64 for a in (moments.counts, moments.means, moments.scatters)):
+        raise ValueError("its arrays are not of float64")
+    if not np.array_equal(np.unique(moments.classes), moments.classes):  # also if not of one axis
+        raise ValueError("its classes are not sorted, or some are there twice")
+    diagonals = np.diagonal(moments.scatters, axis1=1, axis2=2)
+    bounds = ROUNDING * np.abs(diagonals).sum(axis=1)
+    if (moments.counts < 0).any() or (diagonals.min(axis=1) < -bounds).any():
+        raise ValueError("its counts or variances are negative")
+    for scatter, bound in zip(moments.scatters, bounds, strict=True):
+        if np.abs(scatter - scatter.T).max() > bound or np.abs(scatter).max() > bound / ROUNDING:
+            raise ValueError("its scatters are not symmetric, or no scatters of samples")
+    empty = moments.counts == 0
+    if moments.means[empty].any() or moments.scatters[empty].any():
+        raise ValueError("a class without samples has a mean or a scatter")
+
+
+def _check_alike(first: Path, one: StoredMoments, second: Path, other: StoredMoments) -> None:
+    """Refuse to add moments of samples that differ in shape, order, units or kind of labels."""
+    a, b = one.moments, other.moments
+    if a.shape != b.shape:
+        turned = "transpose" if a.shape == b.shape[::-1] else "resize, crop or fold"
+        raise ValueError(
+            f"{first} is of samples of shape {a.shape}, but {second} of shape {b.shape}; {turned} "
+            "the samples of one site and gather its moments again"
+        )
+    if one.mode_names and other.mode_names and one.mode_names != other.mode_names:
+        raise ValueError(
+            f"the modes of {first} are {', '.join(one.mode_names)}, but those of {second} are "
+            f"{', '.join(other.mode_names)}; bring the axes of one site into the order of the "
+            "other and gather its moments again"
+        )
+    try:
+        check_same_kind(b.classes, a.classes)
+    except ValueError as error:
+        raise ValueError(f"{second} does not go with {first}: {error}") from error
+    _check_readings(first, one.reading, second, other.reading)
+
+
+def _check_readings(
+    first: Path, one: Mapping[str, Any], second: Path, other: Mapping[str, Any]
+) -> None:
+    if one and other:
+        for name in SAMPLE_OPTIONS:
+            if one.get(name) != other.get(name):
+                how = [
+                    in_words({name: r[name]}) if name in r else f"without {name}"
+                    for r in (one, other)
+                ]
+                raise ValueError(
+                    f"the samples of {first} were read {how[0]}, but those of {second} {how[1]}; "
+                    "gather the moments of one site again with the option of the other"
+                )
+    sizes = [reading.get("usual_size", 0.0) for reading in (one, other)]
+    if all(sizes) and not 1 / LARGEST_RATIO < sizes[0] / sizes[1] < LARGEST_RATIO:
+        raise ValueError(
+            f"the numbers of {first} are about {sizes[0]:.3g}, and those of {second} about "
+            f"{sizes[1]:.3g} (root mean squares), so their units differ; gather the moments of one "
+            "site again with scale=X, which divides its numbers by X"
+        )
+
+
+def _common(one: StoredMoments, other: StoredMoments) -> dict[str, Any]:
+    """What two readings agree in; their usual sizes are averaged."""
+    a, b = one.reading, other.reading
+    common = {k: v for k, v in a.items() if k in b and b[k] == v and k not in OF_ONE_FILE}
+    if a.get("usual_size") and b.get("usual_size"):
+        n = one.moments.count, other.moments.count
+        squares = n[0] * a["usual_size"] ** 2 + n[1] * b["usual_size"] ** 2
+        common["usual_size"] = float(np.sqrt(squares / max(sum(n), 1e-300)))
+    return common
+
+
+def _names(one: StoredMoments, other: StoredMoments) -> tuple[str, ...]:
+    return one.mode_names or other.mode_names

@@ -1,0 +1,132 @@
+"""Moments on the command line: several sites, one model."""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from tenfold import CMDA, CSDA, ClassMoments, ClassSpecificClassifier, ProbabilisticLDA, load
+from tenfold.methods import ALL_METHODS
+
+
+@pytest.fixture
+def sites(here, pixels, labels, tenfold):
+    """Moments of two sites: every second face, and the others."""
+    for name, rows in {"one": slice(0, None, 2), "two": slice(1, None, 2)}.items():
+        np.savez(here / f"{name}.npz", X=pixels[rows] / 255, y=labels[rows])
+        run = tenfold("moments", f"{name}.npz", "-o", f"{name}.safetensors")
+        assert run.code == 0, run.err
+        assert "next: tenfold fit --from-moments" in run.out
+    return "one.safetensors", "two.safetensors"
+
+
+def test_moments_of_a_file_are_those_of_its_samples(sites, pixels, labels):
+    found = ClassMoments.load(*sites)
+    expected = ClassMoments.from_batch(pixels / 255, labels)
+    assert found.classes.tolist() == ["s6", "s7", "s8"]
+    assert_allclose(found.scatters, expected.scatters, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [M.__name__.lower() for M in ALL_METHODS])
+def test_every_method_is_fitted_from_moments(tenfold, sites, name, npz):
+    words = (
+        ["--ranks", "5"] if name in ("csda", "csrda", "nullcsda", "pcsda") else ["--ranks", "2,2"]
+    )
+    run = tenfold("fit", "--from-moments", *sites, "--method", name, *words, "-o", "m.safetensors")
+    assert run.code == 0, run.err
+    run = tenfold("evaluate", "m.safetensors", npz)
+    assert run.code == 0, run.err
+
+
+def test_the_models_are_those_of_all_samples(tenfold, sites, pixels, labels):
+    X = pixels / 255
+    for words, expected in {
+        ("--method", "csda", "--ranks", "3"): ClassSpecificClassifier(CSDA(ranks=3)).fit(X, labels),
+        ("--shrinkage", "0.3"): ProbabilisticLDA(shrinkage=0.3).fit(X, labels),
+        ("--method", "cmda", "--ranks", "2,2"): ProbabilisticLDA(CMDA(ranks=(2, 2))).fit_moments(
+            ClassMoments.from_batch(X, labels)
+        ),
+    }.items():
+        run = tenfold("fit", "--from-moments", *sites, *words, "-o", "m.safetensors")
+        assert run.code == 0, run.err
+        found = load("m.safetensors")
+        scores = expected.decision_function(X)
+        atol = 1e-8 * np.abs(scores).max()
+        assert_allclose(found.decision_function(X), scores, atol=atol)
+
+
+def test_a_model_from_moments_reads_samples_as_the_sites_did(tenfold, here, pixels, labels):
+    for name, rows in {"one": slice(0, None, 2), "two": slice(1, None, 2)}.items():
+        flat = pixels[rows].reshape(len(pixels[rows]), -1)
+        np.savez(here / f"{name}.npz", X=flat, y=labels[rows])
+        how = ["--sample-shape", "8,6", "--read", "scale=255"]
+        assert tenfold("moments", f"{name}.npz", *how, "-o", f"{name}.safetensors").code == 0
+    words = ["one.safetensors", "two.safetensors", "-o", "m.safetensors"]
+    assert tenfold("fit", "--from-moments", *words).code == 0
+    run = tenfold("evaluate", "m.safetensors", "one.npz", "--json")
+    assert run.code == 0, run.err
+    assert "scale=255" in run.err  # read as the samples that the model was fitted on
+    run = tenfold("moments", "one.npz", "--sample-shape", "8,6", "-o", "other.safetensors")
+    run = tenfold(
+        "fit", "--from-moments", "two.safetensors", "other.safetensors", "-o", "x.safetensors"
+    )
+    assert run.code == 2
+    assert "read scale=255, but those of other.safetensors without scale" in run.err
+
+
+def test_unlabelled_moments_give_a_subspace(tenfold, here, npz):
+    assert tenfold("moments", npz, "--no-labels", "-o", "u.safetensors").code == 0
+    run = tenfold(
+        "fit", "--from-moments", "u.safetensors", "--method", "mpca", "-o", "m.safetensors"
+    )
+    assert run.code == 0, run.err
+    run = tenfold("fit", "--from-moments", "u.safetensors", "-o", "m.safetensors")
+    assert run.code == 2
+    assert "needs labels" in run.err
+
+
+def test_inspect_shows_moments(tenfold, sites):
+    run = tenfold("inspect", "one.safetensors")
+    assert run.code == 0
+    assert "of 12 samples of 8x6" in run.out
+    assert "4 to 4" in run.out
+    facts = json.loads(tenfold("inspect", "one.safetensors", "--json").out)
+    assert facts["classes"] == ["s6", "s7", "s8"]
+    assert facts["counts"] == [4, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["moments", "one.npz", "-o", "x.safetensors", "--minimum-count", "5"], "minimum_count=5"),
+        (["moments", "one.npz", "-o", "x.safetensors", "--minimum-count", "0"], "number from 1"),
+        (["moments", "one.npz", "-o", "x.npz"], "should end in .safetensors"),
+        (["fit", "--from-moments", "one.npz", "-o", "x.safetensors"], "not a safetensors file"),
+        (["fit", "--from-moments", "no.st", "-o", "x.safetensors"], "does not exist"),
+        (["fit", "one.safetensors", "-o", "x.safetensors"], "for moments add --from-moments"),
+        (["fit", "one.npz", "two.npz", "-o", "x.safetensors"], "2 data sets were named"),
+        (["evaluate", "one.safetensors", "one.npz"], "it holds moments, not a model"),
+    ],
+)
+def test_what_cannot_be_done_is_said(tenfold, sites, here, words, said):
+    run = tenfold(*words)
+    assert run.code == 2
+    assert said in run.err
+    assert not (here / "x.safetensors").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--ranks", "auto"], "name the ranks"),
+        (["--positive", "s7"], "leave out --positive for a bank"),
+        (["--rows", "::2"], "--rows says how samples are read"),
+        (["--sample-shape", "4,12"], "--sample-shape says how samples are read"),
+        (["one.safetensors"], "named twice"),
+    ],
+)
+def test_what_needs_samples_is_refused(tenfold, sites, words, said):
+    run = tenfold("fit", "--from-moments", *sites, *words, "-o", "x.safetensors")
+    assert run.code == 2
+    assert said in run.err

@@ -1,0 +1,274 @@
+"""Moments as files: two sites give the model of all samples, and what does not fit is refused."""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+import tenfold
+from tenfold import CSDA, MCSDA, MPCA, ClassMoments, ClassSpecificClassifier, ProbabilisticLDA
+from tenfold.mathematics.alternation import subspace_distance
+from tenfold.methods import ALL_METHODS
+from tenfold.system.model_format import ModelFileError, read, write
+
+
+def data(n=120, shape=(4, 3), seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.array(["ann", "bob", "cleo", "dora"])[rng.permutation(np.arange(n) % 4)]
+    centres = 3 * rng.normal(size=(4, *shape))
+    return rng.normal(size=(n, *shape)) + centres[np.unique(y, return_inverse=True)[1]], y
+
+
+def saved(path, X, y, **more):
+    ClassMoments.from_batch(X, y).save(path, **more)
+    return path
+
+
+@pytest.mark.parametrize("labels", ["words", "objects", "numbers", "points", "flags", None])
+def test_loaded_moments_are_the_saved_ones_to_the_bit(labels, tmp_path):
+    X, y = data()
+    numbers = np.unique(y, return_inverse=True)[1]
+    kinds = {"objects": y.astype(object), "numbers": numbers, "points": numbers / 2}
+    kinds |= {"words": y, "flags": numbers > 1, None: None}
+    moments = ClassMoments.from_batch(X, kinds[labels])
+    moments.save(tmp_path / "m.safetensors")
+    found = ClassMoments.load(tmp_path / "m.safetensors")
+    assert found.classes.dtype == moments.classes.dtype
+    for name in ("classes", "counts", "means", "scatters"):
+        assert_array_equal(getattr(found, name), getattr(moments, name))
+
+
+# ── Sites ───────────────────────────────────────────────────────────────────────────────────────
+
+GIVEN = {"auto": ProbabilisticLDA(), "0.2": ProbabilisticLDA(shrinkage=0.2)}
+MODELS = [*(M() for M in ALL_METHODS), *GIVEN.values()]
+MODELS += [ClassSpecificClassifier(MCSDA(ranks=2)), ClassSpecificClassifier(CSDA(ranks=2))]
+MODELS += [ProbabilisticLDA(MPCA(ranks=(3, 2)), shrinkage=0.1)]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_two_sites_give_the_model_of_all_samples(model, tmp_path):
+    """The sites know different classes; nobody sees the samples of the other."""
+    X, y = data()
+    first = (np.arange(len(y)) < 50) & (y != "dora")
+    paths = [
+        saved(tmp_path / f"{i}.safetensors", X[s], y[s]) for i, s in enumerate([first, ~first])
+    ]
+    found = clone(model).fit_moments(ClassMoments.load(*paths))
+    if model is GIVEN["auto"]:  # the samples themselves would be held out; moments have none
+        expected = clone(model).fit_moments(ClassMoments.from_batch(X, y))
+    else:
+        expected = clone(model).fit(X, y)
+    if model.needs_labels:
+        assert_array_equal(found.classes_, expected.classes_)
+    if hasattr(expected, "projections_"):
+        pairs = zip(found.projections_, expected.projections_, strict=True)
+        for ours, theirs in pairs:
+            assert subspace_distance(*(np.linalg.qr(W)[0] for W in (ours, theirs))) < 1e-7
+    for use in ("decision_function", "predict_log_proba", "distances"):
+        if hasattr(expected, use):
+            scores = getattr(expected, use)(X)
+            scale = np.abs(scores).max()
+            assert_allclose(getattr(found, use)(X), scores, atol=1e-8 * scale)
+
+
+def test_any_number_of_sites_in_any_order(tmp_path):
+    X, y = data()
+    cuts = [slice(0, 31), slice(31, 40), slice(40, 120)]
+    paths = [saved(tmp_path / f"{i}.safetensors", X[c], y[c]) for i, c in enumerate(cuts)]
+    whole = ClassMoments.from_batch(X, y)
+    for order in (paths, paths[::-1]):
+        found = ClassMoments.load(*order)
+        assert_array_equal(found.classes, whole.classes)
+        assert_allclose(found.scatters, whole.scatters, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"X": lambda X: X[:, :3]}, r"shape \(4, 3\), but .*b\.\w+ of shape \(3, 3\); resize"),
+        ({"X": lambda X: X.transpose(0, 2, 1)}, r"of shape \(3, 4\); transpose the samples"),
+        ({"y": lambda y: np.unique(y, return_inverse=True)[1]}, "labels are numbers .*astype"),
+        ({"mode_names": ("time", "channel")}, "modes of .* are channel, time, but .*order of the"),
+        ({"reading": {"scale": 1, "usual_size": 1.0}}, r"read scale=255, but .* scale=1; gather"),
+        ({"reading": {"usual_size": 1.0}}, r"read scale=255, but .* without scale; gather"),
+        ({"reading": {"scale": 255, "usual_size": 300.0}}, "units differ; .*scale=X"),
+    ],
+)
+def test_sites_whose_samples_are_not_alike_are_refused(change, complaint, tmp_path):
+    X, y = data()
+    told = {"reading": {"scale": 255, "usual_size": 1.0}, "mode_names": ("channel", "time")}
+    first = saved(tmp_path / "a.safetensors", X, y, **told)
+    X, y = change.pop("X", lambda X: X)(X), change.pop("y", lambda y: y)(y)
+    second = saved(tmp_path / "b.safetensors", X, y, **(told | change))
+    with pytest.raises(ValueError, match=complaint):
+        ClassMoments.load(first, second)
+
+
+def test_sites_that_do_not_say_how_they_read_are_added(tmp_path):
+    X, y = data()
+    first = saved(tmp_path / "a.safetensors", X, y, reading={"scale": 255}, mode_names=("a", "b"))
+    second = saved(tmp_path / "b.safetensors", X, y)
+    assert ClassMoments.load(first, second).count == 240
+    assert ClassMoments.load(second, first).count == 240
+
+
+def test_a_file_that_is_named_twice_is_refused(tmp_path):
+    path = saved(tmp_path / "a.safetensors", *data())
+    with pytest.raises(ValueError, match="named twice"):
+        ClassMoments.load(path, tmp_path / "." / "a.safetensors")
+    with pytest.raises(ValueError, match="no files"):
+        ClassMoments.load()
+
+
+# ── Few samples ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_classes_with_few_samples_are_not_written_on_request(tmp_path):
+    X, y = data()
+    keep = (y != "bob") | (np.cumsum(y == "bob") <= 4)
+    path = tmp_path / "a.safetensors"
+    with pytest.raises(ValueError, match=r"1 of 4 classes .*minimum_count=5 .*'bob' has 4.*leave"):
+        saved(path, X[keep], y[keep], minimum_count=5)
+    assert not path.exists()
+    saved(path, X[keep], y[keep], minimum_count=4)
+    for wrong in (0, -1, 2.5, "many"):
+        with pytest.raises(ValueError, match="minimum_count is"):
+            saved(path, X, y, minimum_count=wrong)
+
+
+def test_a_class_without_samples_is_not_a_small_one(tmp_path):
+    X, y = data()
+    own = y == "bob"
+    moments = ClassMoments.from_batch(X, y).revert(X[own], y[own])
+    moments.save(tmp_path / "a.safetensors", minimum_count=10)
+    found = ClassMoments.load(tmp_path / "a.safetensors")
+    assert found.counts.tolist() == [30, 0, 30, 30]
+
+
+# ── What the guide says that moments reveal ─────────────────────────────────────────────────────
+
+
+def test_a_class_of_one_sample_is_the_sample():
+    X, y = data()
+    assert_array_equal(ClassMoments.from_batch(X[:1], y[:1]).means[0], X[0])
+
+
+def test_two_samples_of_a_class_are_known_but_for_their_order():
+    X, _ = data()
+    moments = ClassMoments.from_batch(X[:2])
+    values, vectors = np.linalg.eigh(moments.scatters[0])
+    step = (np.sqrt(values[-1] / 2) * vectors[:, -1]).reshape(4, 3)
+    found = moments.means[0] + np.array([step, -step])
+    found = found if np.allclose(found[0], X[0], atol=1e-6) else found[::-1]
+    assert_allclose(found, X[:2], atol=1e-10)
+
+
+def test_two_releases_reveal_the_sample_between_them():
+    X, y = data()
+    difference = ClassMoments.from_batch(X, y) - ClassMoments.from_batch(X[1:], y[1:])
+    (only,) = np.flatnonzero(difference.counts)
+    assert_allclose(difference.means[only], X[0], atol=1e-9)
+
+
+def test_many_samples_with_the_same_moments_are_not_the_same():
+    """Turned among themselves, samples keep mean and scatter: more than their span is not known."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6, 12))
+    one = np.ones((6, 1)) / np.sqrt(6)
+    basis = np.linalg.qr(np.c_[one, rng.normal(size=(6, 5))])[0][:, 1:]  # turns that keep the mean
+    turn = np.linalg.qr(rng.normal(size=(5, 5)))[0]
+    other = (one @ one.T + basis @ turn @ basis.T) @ X
+    assert np.abs(other[:, None] - X).max(axis=2).min() > 0.5
+    a, b = ClassMoments.from_batch(X), ClassMoments.from_batch(other)
+    assert_allclose(a.means, b.means, atol=1e-12)
+    assert_allclose(a.scatters, b.scatters, atol=1e-12)
+
+
+# ── Bad files ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_models_and_moments_are_not_taken_for_each_other(tmp_path):
+    X, y = data()
+    moments = saved(tmp_path / "moments.safetensors", X, y)
+    MPCA().fit(X).save(tmp_path / "model.safetensors")
+    with pytest.raises(ModelFileError, match=r"moments, not a model; .*--from-moments"):
+        tenfold.load(moments)
+    with pytest.raises(ModelFileError, match="it holds a model; expected moments"):
+        ClassMoments.load(tmp_path / "model.safetensors")
+    with pytest.raises(FileNotFoundError):
+        ClassMoments.load(tmp_path / "nothing.safetensors")
+
+
+def negative_count(arrays):
+    arrays["moments.counts"][0] = -1
+
+
+def negative_variance(arrays):
+    arrays["moments.scatters"][0, 0, 0] = -5
+
+
+def lopsided(arrays):
+    arrays["moments.scatters"][0, 0, 1] += 5
+
+
+def too_correlated(arrays):
+    arrays["moments.scatters"][0, 0, 1] = arrays["moments.scatters"][0, 1, 0] = 1e9
+
+
+def other_size(arrays):
+    arrays["moments.scatters"] = arrays["moments.scatters"][:, 1:, 1:]
+
+
+def one_array_more(arrays):
+    arrays["moments.extra"] = np.zeros(3)
+
+
+def narrow(arrays):
+    arrays["moments.means"] = arrays["moments.means"].astype(np.float32)
+
+
+def mean_of_nobody(arrays):
+    arrays["moments.counts"][0] = 0
+
+
+FORGERIES = [negative_count, negative_variance, lopsided, too_correlated, other_size]
+FORGERIES += [one_array_more, narrow, mean_of_nobody]
+
+
+@pytest.mark.parametrize("forge", FORGERIES, ids=lambda f: f.__name__)
+def test_moments_that_no_samples_have_are_refused(forge, tmp_path):
+    """With the right checksum."""
+    path = saved(tmp_path / "a.safetensors", *data())
+    header, arrays = read(path)
+    forge(arrays)
+    kept = {name: header[name] for name in ("summary", "labels", "moments")}
+    write(path, kept, arrays)
+    with pytest.raises(ModelFileError, match=r"cannot load .*a\.safetensors: (its|it|a) "):
+        ClassMoments.load(path)
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("labels", [{"dtype": "<U4", "values": ["dora", "bob", "cleo", "ann"]}]),
+        ("labels", []),
+        ("moments", {"classes": {"labels": 0}}),
+        ("moments", 3),
+        ("mode_names", ["one"]),
+        ("mode_names", [1, 2]),
+        ("reading", {"usual_size": "large"}),
+        ("reading", [1]),
+    ],
+)
+def test_headers_that_do_not_fit_are_refused(part, value, tmp_path):
+    path = saved(tmp_path / "a.safetensors", *data())
+    header, arrays = read(path)
+    kept = {name: header[name] for name in ("summary", "labels", "moments")}
+    write(path, kept | {part: json.loads(json.dumps(value))}, arrays)
+    with pytest.raises(ModelFileError, match="cannot load"):
+        ClassMoments.load(path)
+    with pytest.raises(ValueError, match="one name per mode"):
+        ClassMoments.from_batch(*data()).save(path, mode_names=("a",))

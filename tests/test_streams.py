@@ -1,0 +1,389 @@
+"""Streams that change: forgetting, taking back, recentring."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from tenfold import (
+    CSDA,
+    MCSDA,
+    MPCA,
+    ClassMoments,
+    ClassSpecificClassifier,
+    KernelCSDA,
+    ProbabilisticLDA,
+)
+from tenfold.mathematics.alternation import subspace_distance
+from tenfold.methods import ALL_METHODS
+
+CLASSES = np.array(["a", "b", "c"])
+
+
+def data(n=90, shape=(4, 3), seed=0, offset=0.0):
+    rng = np.random.default_rng(seed)
+    codes = rng.permutation(np.arange(n) % 3)
+    centres = 2 * rng.normal(size=(3, *shape))
+    scales = rng.uniform(0.5, 2, size=shape)
+    return rng.normal(size=(n, *shape)) * scales + centres[codes] + offset, CLASSES[codes]
+
+
+def assert_same_moments(found, expected, tolerance=1e-8):
+    """Relative to the scatter of all samples, about their mean."""
+    assert_array_equal(found.classes, expected.classes)
+    assert_allclose(found.counts, expected.counts, rtol=1e-10, atol=1e-10)
+    assert_array_equal(found.counts == 0, expected.counts == 0)
+    scale = np.abs(expected.pooled().scatters).max()
+    assert np.abs(found.scatters - expected.scatters).max() <= tolerance * scale
+    spread = np.sqrt(scale / expected.count)
+    assert np.abs(found.means - expected.means).max() <= tolerance * max(spread, 1e-300)
+
+
+# ── Taking back ─────────────────────────────────────────────────────────────────────────────────
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    weighted=st.booleans(),
+    offset=st.sampled_from([0.0, 1e3, -1e6]),
+    n_batches=st.integers(2, 6),
+)
+def test_taking_back_any_batch_is_never_having_seen_it(seed, weighted, offset, n_batches):
+    """In any order, one or several, whatever the cut."""
+    rng = np.random.default_rng(seed)
+    X, y = data(seed=seed % 7, offset=offset)
+    weight = rng.uniform(0.1, 3, len(X)) if weighted else np.ones(len(X))
+    number = rng.integers(0, n_batches, len(X))
+    batches = [np.flatnonzero(number == b) for b in range(n_batches)]
+
+    def moments(rows):
+        return ClassMoments.from_batch(X[rows], y[rows], weight[rows], classes=CLASSES)
+
+    total = moments(batches[0])
+    for rows in batches[1:]:
+        total = total + moments(rows)
+    gone = rng.permutation(n_batches)[: rng.integers(1, n_batches)]
+    for b in gone:
+        total = total.revert(X[batches[b]], y[batches[b]], weight[batches[b]])
+    kept = np.flatnonzero(~np.isin(number, gone))
+    assert_same_moments(total, moments(kept))
+
+
+def test_part_of_a_batch_and_parts_of_two_can_be_taken_back():
+    X, y = data()
+    total = ClassMoments.from_batch(X[:50], y[:50]) + ClassMoments.from_batch(X[50:], y[50:])
+    found = total.revert(X[40:60], y[40:60])
+    rest = np.r_[0:40, 60:90]
+    assert_same_moments(found, ClassMoments.from_batch(X[rest], y[rest]))
+
+
+def test_all_but_one_sample_can_be_taken_back():
+    X, y = data()
+    only = np.flatnonzero(y == "b")
+    found = ClassMoments.from_batch(X, y).revert(X[only[1:]], y[only[1:]])
+    assert_allclose(found.means[1], X[only[0]], rtol=1e-12)
+    assert_array_equal(found.scatters[1], 0)  # not what rounding leaves
+    alone = ClassMoments.from_batch(X[:2]).revert(X[1:2])
+    assert_array_equal(alone.scatters, 0)
+
+
+def test_a_class_that_is_taken_back_whole_has_count_zero():
+    X, y = data()
+    weight = np.random.default_rng(0).uniform(0.1, 1, len(X))
+    moments = ClassMoments.from_batch(X[:33], y[:33], weight[:33])
+    moments = moments + ClassMoments.from_batch(X[33:], y[33:], weight[33:])
+    own = y == "b"
+    found = moments.revert(X[own], y[own], weight[own])
+    assert found.counts[1] == 0
+    assert not found.means[1].any()
+    assert not found.scatters[1].any()
+    expected = ClassMoments.from_batch(X[~own], y[~own], weight[~own])
+    assert_same_moments(found.present(), expected)
+
+
+@pytest.mark.parametrize("offset", [1e9, 1e12])
+def test_what_rounding_has_made_unknown_is_refused(offset):
+    X, y = data(offset=offset)
+    moments = ClassMoments.from_batch(X[:50], y[:50]) + ClassMoments.from_batch(X[50:], y[50:])
+    with pytest.raises(ValueError, match=r"cannot be taken back exactly.*subtract the common"):
+        moments.revert(X[:50], y[:50])
+
+
+def test_samples_that_drown_in_what_is_taken_are_refused():
+    X, y = data()
+    wild = 1e9 * X
+    moments = ClassMoments.from_batch(X, y) + ClassMoments.from_batch(wild, y)
+    with pytest.raises(ValueError, match=r"cannot be taken back exactly.*anew"):
+        moments.revert(wild, y)
+
+
+def test_what_was_never_added_is_refused():
+    X, y = data()
+    moments = ClassMoments.from_batch(X, y)
+    with pytest.raises(ValueError, match="60 of them are taken from 30"):
+        moments.revert(np.concatenate([X, X]), np.tile(y, 2))
+    with pytest.raises(ValueError, match="negative eigenvalue"):
+        moments.revert(X[:9] + 30, y[:9])
+    with pytest.raises(ValueError, match="class z cannot be taken back: there are none"):
+        moments.revert(X[:1], np.array(["z"]))
+    with pytest.raises(ValueError, match="all of them are taken, but those that are there differ"):
+        moments.revert(1.001 * X, y)
+    with pytest.raises(ValueError, match="labels are numbers"):
+        moments.revert(X[:1], np.array([1]))
+    with pytest.raises(ValueError, match=r"\(2, 3\) cannot be taken from those of shape \(4, 3\)"):
+        moments.revert(X[:, :2], y)
+
+
+def test_a_negative_eigenvalue_is_found_where_no_variance_is_negative():
+    """Every number of a sample varies less than before, and yet one direction varies negatively."""
+    t = np.linspace(-1, 1, 11)
+    moments = ClassMoments.from_batch(np.c_[t, t] + 1e-3 * np.c_[t**2, -(t**2)])
+    across = np.array([[0.5, -0.5], [-0.5, 0.5]])
+    left = np.diagonal(moments.scatters[0] - ClassMoments.from_batch(across).scatters[0])
+    assert (left > 0).all()
+    with pytest.raises(ValueError, match="negative eigenvalue"):
+        moments.revert(across)
+
+
+# ── Forgetting ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_decay_of_batches_is_the_weighted_sum_written_out():
+    X, y = data()
+    total, cuts = None, [0, 17, 40, 41, 90]
+    weight = np.empty(90)
+    for b, (i, j) in enumerate(pairwise(cuts)):
+        batch = ClassMoments.from_batch(X[i:j], y[i:j], classes=CLASSES)
+        total = batch if total is None else total.decay(0.7) + batch
+        weight[i:j] = 0.7 ** (3 - b)
+    assert_same_moments(total, ClassMoments.from_batch(X, y, weight), 1e-12)
+
+
+def test_a_class_that_is_not_heard_of_for_long_is_forgotten_at_last():
+    X, y = data()
+    moments, news = ClassMoments.from_batch(X, y), y != "b"
+    fresh = ClassMoments.from_batch(X[news], y[news])
+    for _ in range(30):
+        moments = moments.decay(1e-3) + fresh
+    assert 0 < moments.counts[1] < 1e-80  # what it was like is still known
+    assert_allclose(moments.means[1], X[~news].mean(axis=0), rtol=1e-12)
+    for _ in range(80):
+        moments = moments.decay(1e-3) + fresh
+    assert moments.counts[1] == 0
+    assert not moments.means[1].any()
+
+
+@pytest.mark.parametrize("factor", [0, -0.5, 1.01, np.nan, np.inf, True, "0.9", None])
+def test_factors_that_forget_nothing_known_are_refused(factor):
+    X, y = data()
+    with pytest.raises(ValueError, match=r"factor is .*above 0 and at most 1"):
+        ClassMoments.from_batch(X, y).decay(factor)
+    model = CSDA(positive="a").partial_fit(X, y)
+    with pytest.raises(ValueError, match=r"decay is .*above 0 and at most 1"):
+        model.partial_fit(X, y, decay=factor)
+    with pytest.raises(ValueError, match="decay_per"):
+        model.partial_fit(X, y, decay=0.9, decay_per="year")
+
+
+def test_a_decay_that_forgets_too_much_is_refused_and_changes_nothing():
+    X, y = data()
+    model = ProbabilisticLDA().partial_fit(X, y)
+    with pytest.raises(ValueError, match=r"leaves a weight of 1\.4 in all.*nearer to 1"):
+        model.partial_fit(X[:1], y[:1], sample_weight=[0.5], decay=0.01)
+    assert model.class_count_.tolist() == [30, 30, 30]
+
+
+# ── Recentring ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_recentred_moments_are_those_of_samples_that_were_moved():
+    X, y = data(offset=7.0)
+    centre = np.random.default_rng(3).normal(size=(4, 3))
+    moments = ClassMoments.from_batch(X, y)
+    expected = ClassMoments.from_batch(X - X.mean(axis=0), y)
+    assert_same_moments(moments.recentred(), expected, 1e-12)
+    expected = ClassMoments.from_batch(X - X.mean(axis=0) + centre, y)
+    assert_same_moments(moments.recentred(centre), expected, 1e-12)
+
+
+def test_sessions_with_other_shares_of_the_classes_meet_when_balanced():
+    X, y = data()
+    few = np.r_[np.flatnonzero(y == "a")[:4], np.flatnonzero(y != "a")]
+    means = np.array([X[y == c].mean(axis=0) for c in CLASSES])
+    session = ClassMoments.from_batch(X[few] + 100, y[few])
+    own = np.array([X[few][y[few] == c].mean(axis=0) for c in CLASSES])
+    assert_allclose(session.recentred(balanced=True).means, own - own.mean(axis=0), atol=1e-10)
+    assert_allclose(session.recentred().means, own - X[few].mean(axis=0), atol=1e-10)
+    whole = ClassMoments.from_batch(X, y).recentred(balanced=True)
+    assert_allclose(whole.means, means - means.mean(axis=0), atol=1e-10)
+
+
+def test_sessions_that_are_recentred_first_are_told_apart_no_more():
+    """Two days with a shift between them, as in EEG; scored on a third."""
+    X, y = data(n=300)
+    rng = np.random.default_rng(1)
+    days = [slice(0, 100), slice(100, 200), slice(200, 300)]
+    shifts = 20 * rng.normal(size=(3, 4, 3))
+    Z = np.concatenate([X[day] + shift for day, shift in zip(days, shifts, strict=True)])
+    plain, centred = (
+        [ClassMoments.from_batch(Z[day], y[day]) for day in days[:2]] for _ in range(2)
+    )
+    model = ProbabilisticLDA().fit_moments(centred[0].recentred() + centred[1].recentred())
+    raw = ProbabilisticLDA().fit_moments(plain[0] + plain[1])
+    third = Z[days[2]]
+    own = ProbabilisticLDA().fit_moments(
+        ClassMoments.from_batch(X[:100] - X[:100].mean(0), y[:100])
+        + ClassMoments.from_batch(X[100:200] - X[100:200].mean(0), y[100:200])
+    )
+    found = model.recentred(third).predict_log_proba(third)
+    expected = own.predict_log_proba(X[200:] - X[200:].mean(axis=0))
+    assert_allclose(found, expected, atol=1e-6)
+    score = (CLASSES[found.argmax(axis=1)] == y[200:]).mean()
+    assert score > raw.score(third, y[200:]) + 0.1
+
+
+def test_recentring_moments_of_nothing_or_to_nowhere():
+    X, y = data()
+    moments = ClassMoments.from_batch(X, y)
+    empty = moments.revert(X, y)
+    assert_array_equal(empty.recentred(np.ones((4, 3))).means, 0)
+    part = moments.revert(X[y == "a"], y[y == "a"]).recentred(np.ones((4, 3)))
+    assert_array_equal(part.means[0], 0)  # a class without samples has no mean
+    for centre in (np.ones(3), np.full((4, 3), np.nan)):
+        with pytest.raises(ValueError, match="centre has shape"):
+            moments.recentred(centre)
+
+
+# ── Estimators ──────────────────────────────────────────────────────────────────────────────────
+
+TOGETHER = [
+    ClassSpecificClassifier(MCSDA(ranks=2)),
+    ClassSpecificClassifier(CSDA(shrinkage="auto")),
+    ProbabilisticLDA(),
+    ProbabilisticLDA(shrinkage=0.2),
+    ProbabilisticLDA(MPCA(ranks=(3, 2))),
+]
+MODELS = [M() for M in ALL_METHODS] + TOGETHER
+each_model = pytest.mark.parametrize("model", MODELS, ids=repr)
+
+
+def classes_for(model):
+    """What to announce: MPCA sees no labels."""
+    return CLASSES if getattr(model, "needs_labels", True) else None
+
+
+def assert_same_model(found, expected, X):
+    assert_array_equal(found.classes_, expected.classes_)
+    if hasattr(expected, "projections_"):
+        for ours, theirs in zip(found.projections_, expected.projections_, strict=True):
+            q = [np.linalg.qr(W)[0] for W in (ours, theirs)]
+            assert subspace_distance(*q) < 1e-7  # an angle: the projectors agree to 1e-14
+    use = "distances" if hasattr(expected, "distances") else "predict_log_proba"
+    use = use if hasattr(expected, use) else "decision_function"
+    if hasattr(expected, use):
+        scale = np.abs(getattr(expected, use)(X)).max()
+        assert_allclose(getattr(found, use)(X), getattr(expected, use)(X), atol=1e-8 * scale)
+
+
+@each_model
+def test_an_estimator_without_a_batch_is_one_that_never_saw_it(model):
+    X, y = data()
+    weight = np.random.default_rng(2).uniform(0.5, 3, len(X))
+    batches = [slice(0, 40), slice(40, 55), slice(55, 90)]
+    found = clone(model)
+    for rows in batches:
+        found.partial_fit(X[rows], y[rows], classes_for(model), weight[rows])
+    for rows in (batches[1], slice(0, 12)):
+        found.revert(X[rows], y[rows], weight[rows])
+    rest = np.r_[12:40, 55:90]
+    expected = clone(model).partial_fit(X[rest], y[rest], classes_for(model), weight[rest])
+    assert_same_moments(found.moments_, expected.moments_)
+    assert_same_model(found, expected, X)
+
+
+@each_model
+@pytest.mark.parametrize("per", ["batch", "sample"])
+def test_an_estimator_that_forgets_is_one_of_weighted_samples(model, per):
+    X, y = data()
+    own = np.random.default_rng(2).uniform(0.5, 3, len(X))
+    cuts, found = [0, 40, 55, 90], clone(model)
+    ages = np.arange(89, -1, -1) if per == "sample" else np.repeat([2, 1, 0], [40, 15, 35])
+    factor = 0.99 if per == "sample" else 0.6
+    for i, j in pairwise(cuts):
+        known = classes_for(model)
+        found.partial_fit(X[i:j], y[i:j], known, own[i:j], decay=factor, decay_per=per)
+    expected = clone(model).partial_fit(X, y, classes_for(model), own * factor**ages)
+    assert_same_moments(found.moments_, expected.moments_, 1e-12)
+    assert_same_model(found, expected, X)
+
+
+def test_what_a_stream_forgot_is_taken_back_with_the_weight_it_has_now():
+    X, y = data()
+    found = ProbabilisticLDA().partial_fit(X[:40], y[:40], CLASSES)
+    found.partial_fit(X[40:], y[40:], decay=0.5)
+    found.revert(X[:15], y[:15], np.full(15, 0.5))
+    weight = np.where(np.arange(90) < 40, 0.5, 1.0)[15:]
+    assert_same_model(found, ProbabilisticLDA().partial_fit(X[15:], y[15:], CLASSES, weight), X)
+
+
+def test_a_class_that_is_taken_back_stays_known_and_is_never_predicted():
+    X, y = data()
+    own = y == "b"
+    model = ProbabilisticLDA().partial_fit(X, y).revert(X[own], y[own])
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    assert model.class_count_.tolist() == [30, 0, 30]
+    assert set(model.predict(X)) == {"a", "c"}
+    model.partial_fit(X[own], y[own])
+    assert model.score(X, y) > 0.8
+    bank = ClassSpecificClassifier(CSDA()).partial_fit(X, y).revert(X[own], y[own])
+    with pytest.raises(NotFittedError):
+        bank.predict(X)  # it waits for samples of b, as before they came
+    bank.partial_fit(X[own], y[own])
+    assert_same_model(bank, ClassSpecificClassifier(CSDA()).partial_fit(X, y), X)
+
+
+def test_samples_in_groups_are_taken_back_from_the_folds_of_their_groups():
+    X, y = data()
+    groups = np.arange(90) // 3
+    found = ProbabilisticLDA().fit(X, y, groups=groups)
+    assert hasattr(found, "moments_")
+    found.revert(X[:30], y[:30], groups=groups[:30])
+    expected = ProbabilisticLDA().fit(X[30:], y[30:], groups=groups[30:])
+    assert_allclose(found.predict_log_proba(X), expected.predict_log_proba(X), atol=1e-8)
+
+
+def test_a_failed_revert_changes_nothing():
+    X, y = data()
+    for model in (MCSDA(positive="a"), ClassSpecificClassifier(CSDA()), ProbabilisticLDA()):
+        model.partial_fit(X[:60], y[:60], CLASSES)
+        before = model.moments_
+        for bad, labels in ((X[60:] + 50, y[60:]), (X[:2], np.array(["z", "a"]))):
+            with pytest.raises(ValueError, match="taken back"):
+                model.revert(bad, labels)
+        assert model.moments_ is before
+        model.decision_function(X)
+
+
+def test_models_that_kept_no_moments_say_so():
+    X, y = data(shape=(9, 8))
+    with pytest.raises(ValueError, match=r"without keeping the moments.*statistics='moments'"):
+        CSDA(positive="a", statistics="samples").fit(X, y).revert(X[:3], y[:3])
+    with pytest.raises(NotFittedError):
+        CSDA(positive="a").revert(X[:3], y[:3])
+    assert not hasattr(KernelCSDA(), "revert")
+    CSDA(positive="a", statistics="moments").fit(X, y).revert(X[:3], y[:3])
+
+
+def test_a_window_that_slides_is_a_fit_of_the_window():
+    X, y = data(n=120)
+    model = ProbabilisticLDA().partial_fit(X[:40], y[:40], CLASSES)
+    for i in range(40, 120, 10):
+        model.partial_fit(X[i : i + 10], y[i : i + 10])
+        model.revert(X[i - 40 : i - 30], y[i - 40 : i - 30])
+    assert_same_model(model, ProbabilisticLDA().partial_fit(X[80:], y[80:], CLASSES), X)
