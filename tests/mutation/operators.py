@@ -7,7 +7,7 @@ no test should see:
   return a text;
 - types: annotations, aliases such as `Array | None`, `if TYPE_CHECKING`, the decorators of classes
   and functions;
-- `zip(..., strict=True)` and `stacklevel`, which guard against errors of ours; `copy` and `optimize`;
+- `zip(..., strict=True)`, `stacklevel`, which guard against errors of ours; `copy`, `optimize`;
 - the -1 of `reshape`: NumPy takes every negative number for the size that is left;
 - speed and memory, which choose between paths that give the same model: expressions with a
   constant of `mathematics.tuning`, the calls in `SIZES`, and the functions in `CHOICES`.
