@@ -8,9 +8,11 @@ import data
 import literal
 import numpy as np
 import numpy.typing as npt
+import peers
+from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
 
-from tenfold import CMDA, CSDA, MCSDA, MPCA, ClassSpecificClassifier
+from tenfold import CMDA, CSDA, HODA, MCSDA, MPCA, ClassSpecificClassifier, ProbabilisticLDA
 from tenfold.mathematics.cost import statistics_of
 from tenfold.selection.candidates import joint_workload, solved_together
 from tenfold.system.threads import over_threads
@@ -176,6 +178,37 @@ def ridge(given: Given) -> Answer:
     """scikit-learn's ridge regression of the labels: a classifier, but no subspaces."""
     flat_samples = given["X"].reshape(len(given["X"]), -1)
     return {"ridge": RidgeClassifier().fit(flat_samples, given["y"]).intercept_}
+
+
+class DirectHODA(HODA):
+    """Every mode once, as it sees the samples: what TULCA solves by default."""
+
+    alternates = False
+
+
+def tenfold_hoda(given: Given, method: Any = HODA) -> Answer:
+    model = method(given["ranks"], ridge=0.0, max_iter=ROUNDS, tol=0.0)
+    return subspaces(model.fit(given["X"], given["y"]).projections_)
+
+
+def literal_hoda(given: Given, alternate: bool = True) -> Answer:
+    ranks = given["ranks"]
+    return subspaces(literal.hoda(given["X"], given["y"], ranks, ROUNDS, alternate))
+
+
+def tulca(given: Given) -> Answer:
+    return subspaces(peers.tulca(given["X"], given["y"], given["ranks"]))
+
+
+def tenfold_classifier(given: Given) -> Answer:
+    ProbabilisticLDA().fit(given["X"], given["y"])
+    return {}
+
+
+def classifier(given: Given, estimator: Any) -> Answer:
+    """A classifier, or a covariance, of scikit-learn on flat samples."""
+    clone(estimator).fit(given["X"].reshape(len(given["X"]), -1), given["y"])
+    return {}
 
 
 def tenfold_scores(given: Given) -> Answer:

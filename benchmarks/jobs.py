@@ -13,6 +13,10 @@ from typing import Any
 import contestants as who
 import literal
 import peers
+from sklearn.covariance import LedoitWolf
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import RidgeClassifier
+from sklearn.svm import SVC
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,15 @@ MIDDLE = [3 * BOOK_RANKS.index((30, 5)) + 2]
 
 
 LITERAL = ("literal", "literal, tuned")
+# Each finds something else; what they are worth on new samples is on the page of answers.
+CLASSIFIERS = {
+    "LDA with shrinkage": partial(
+        who.classifier, estimator=LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    ),
+    "LedoitWolf alone": partial(who.classifier, estimator=LedoitWolf()),
+    "SVC": partial(who.classifier, estimator=SVC()),
+    "RidgeClassifier": partial(who.classifier, estimator=RidgeClassifier()),
+}
 
 
 def grids(ranks: list[tuple[int, ...]], shown: list[int]) -> dict[str, Any]:
@@ -147,6 +160,34 @@ JOBS = {
         {"tenfold": who.tenfold_tensor_bank, "RidgeClassifier": who.ridge},
         {"n": 731, "shape": (32, 22, 10), "ranks": (7, 7, 5), "n_classes": 71},
         limits=("RidgeClassifier",),
+    ),
+    "hoda": Job(
+        "HODA, 5000 samples of 40×30 in 10 classes → 7×7",
+        who.planted,
+        {
+            "tenfold": who.tenfold_hoda,
+            "from its paper, tuned": who.literal_hoda,
+            "X^T X alone": who.blocked_product,
+        },
+        {"n": 5000, "shape": (40, 30), "ranks": (7, 7)},
+        limits=("X^T X alone",),
+    ),
+    "tulca": Job(
+        "The trace ratio of each mode by itself, 5000 samples of 40×30 → 7×7",
+        who.planted,
+        {
+            "tenfold": partial(who.tenfold_hoda, method=who.DirectHODA),
+            "TULCA": who.tulca,
+            "from its paper, tuned": partial(who.literal_hoda, alternate=False),
+        },
+        {"n": 5000, "shape": (40, 30), "ranks": (7, 7)},
+    ),
+    "classifiers": Job(
+        "A classifier of 40 persons, 200 images of 40×30: ProbabilisticLDA and others",
+        who.faces,
+        {"tenfold": who.tenfold_classifier} | CLASSIFIERS,
+        {"shape": (40, 30)},
+        limits=tuple(CLASSIFIERS),
     ),
     "scoring": Job(
         "Scoring 100 000 samples of 40×30 against 40 subspaces of 7×7",

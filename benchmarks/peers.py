@@ -46,6 +46,17 @@ def hottbox_hooi(X: Array, ranks: Sequence[int], rounds: int) -> list[Array]:
     return [found.fmat[k] for k in range(1, X.ndim)]
 
 
+def tulca(X: Array, y: Array, ranks: Sequence[int]) -> list[Array]:
+    """Its defaults are tensor discriminant analysis; labels must be numbers from 0."""
+    from tulca import TULCA
+
+    model = TULCA(n_components=list(ranks), convergence_ratio=1e-14)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, np.unique(y, return_inverse=True)[1])
+    return list(model.get_projection_matrices())
+
+
 def sklearn_pca(X: Array, rank: int) -> list[Array]:
     from sklearn.decomposition import PCA
 

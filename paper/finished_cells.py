@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -72,7 +72,11 @@ class FinishedCells:
                 self.cells[record.pop("cell")] = record
         self._file: IO[bytes] = self.path.open("ab")
         if not lines:
-            self._append({"settings": self.settings, "hash": settings_hash(self.settings)})
+            try:
+                self._append({"settings": self.settings, "hash": settings_hash(self.settings)})
+            except OSError:
+                self.close()
+                raise
 
     def write(self, cell: str, result: Mapping[str, Any], seconds: float) -> None:
         """Record a finished cell; it is on the disk when this returns."""
@@ -81,8 +85,9 @@ class FinishedCells:
         self.cells[cell] = record
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        """Close the file; what a full disk did not take was reported when it was written."""
+        with suppress(OSError):
+            self._file.close()
 
     def __enter__(self) -> FinishedCells:
         return self
@@ -91,9 +96,12 @@ class FinishedCells:
         self.close()
 
     def _append(self, record: Mapping[str, Any]) -> None:
-        self._file.write(json.dumps(record).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        try:
+            self._file.write(json.dumps(record).encode() + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:  # a full disk does not say which file it was about
+            raise OSError(error.errno, error.strerror, str(self.path)) from error
 
     def _whole_lines(self) -> list[bytes]:
         """The lines that end in a newline; what comes after the last one is cut off."""

@@ -11,6 +11,13 @@ import numpy as np
 from scipy.linalg import eig, eigh, inv, qr
 from scipy.optimize import brentq
 
+# Common checks of scikit-learn that skip themselves unless SCIPY_ARRAY_API is set.
+ARRAY_API_CHECKS = {
+    "check_array_api_input",
+    "check_array_api_mixed_inputs",
+    "check_array_api_same_namespace",
+}
+
 # ── Tensors ─────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -47,6 +47,16 @@ def test_the_literal_mpca_finds_the_subspaces_of_tenfold(few_samples):
     assert disagreement(contestants.tenfold_mpca(few_samples), found) < 1e-9
 
 
+@pytest.mark.parametrize("alternate", [True, False])
+def test_hoda_from_its_paper_finds_the_subspaces_of_tenfold(few_samples, alternate):
+    import contestants
+    from measure import disagreement
+
+    method = contestants.HODA if alternate else contestants.DirectHODA
+    ours = contestants.tenfold_hoda(few_samples, method)
+    assert disagreement(ours, contestants.literal_hoda(few_samples, alternate)) < 1e-7
+
+
 def test_a_bank_of_vectors_is_the_same_class_by_class():
     import contestants
     from measure import disagreement

@@ -17,6 +17,7 @@ from tenfold import (
     MPCA,
     ClassSpecificClassifier,
     ClassSpecificVerifier,
+    NullCSDA,
     ProbabilisticLDA,
     RankSearchCV,
 )
@@ -198,3 +199,12 @@ def test_blocks_that_would_need_many_readings_are_refused(tmp_path, allow):
         make(MCSDA, positive=1).fit(stored, y)
         with pytest.raises(ValueError, match=r"blocks need moments, or samples in memory"):
             make(MCSDA, positive=1, blocks=2).fit(stored, y)
+
+
+@each_statistics
+def test_blocks_end_with_an_error_when_nothing_is_left_to_keep(statistics):
+    rows = np.concatenate([np.flatnonzero(y == 1)[:1], np.flatnonzero((y == 0) | (y == 2))])
+    model = NullCSDA(ranks=8, blocks=2, positive=1, out_class="means", statistics=statistics)
+    # a single sample has no scatter; the means of two other classes span two directions
+    with pytest.raises(ValueError, match=r"ranks \(2,\), nothing is left of the scatter"):
+        model.fit(X[rows], y[rows])

@@ -792,3 +792,29 @@ def test_auto_shrinkage_is_its_closed_form_put_in_by_hand(Method):
     assert distance(auto.projections_, by_hand.projections_) <= 1e-8
     plain = fitted(make(Method, positive=1), X, y)
     assert distance(auto.projections_, plain.projections_) > 1e-6
+
+
+@pytest.mark.parametrize("weight", [None, [2.0, 0.0, 0.0]])
+def test_automatic_shrinkage_is_not_chosen_by_rounding(weight):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(10, 12)), np.array([1] * 3 + [0] * 7)
+    w = np.ones(10)
+    if weight is None:  # the other class is a point, so that S and T are the same
+        X[3:], positive = X[3], 1
+    else:  # two samples at one point have no scatter
+        w[:3], positive = weight, 1
+    models = [
+        CSDA(ranks=2, positive=positive, shrinkage="auto", statistics=s).fit(X, y, w)
+        for s in ("auto", "moments", "samples")
+    ]
+    for other in models[1:]:
+        np.testing.assert_allclose(other.objective_, models[0].objective_, rtol=1e-8)
+
+
+def test_mpca_does_not_look_at_announced_classes():
+    X, y = problem((4, 3), classes=3, seed=11)
+    names = np.array(["ash", "beech", "cherry"])
+    whole = fitted(make(MPCA), X)
+    grown = make(MPCA).partial_fit(X[:20], names[y[:20]], names)
+    grown.partial_fit(X[20:], names[y[20:]], names)
+    assert distance(grown.projections_, whole.projections_) <= 1e-8

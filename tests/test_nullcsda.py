@@ -110,3 +110,13 @@ def test_without_a_null_space_it_says_so_and_takes_the_least_directions():
     flat = Z.reshape(len(Z), -1)
     expected = eigh(scatters(flat, labels, 2)[0])[1][:, :3]
     assert distance(model.projections_, [expected]) <= 1e-8
+
+
+@each_statistics
+def test_a_null_space_in_which_nothing_else_lies_has_one_direction(statistics):
+    rng = np.random.default_rng(4)
+    spanned = rng.normal(size=(5, 12))  # all other samples lie where the class varies
+    own = rng.normal(size=(9, 5)) @ spanned
+    Z = np.concatenate([own, own[:4] + rng.normal(size=(4, 5)) @ spanned])
+    model = NullCSDA(ranks=6, positive=1, statistics=statistics)
+    assert model.fit(Z, np.repeat([1, 0], [9, 4])).ranks_ == (1,)

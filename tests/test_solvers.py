@@ -209,3 +209,22 @@ def test_directions_without_scatter_do_not_count():
     W = leading_eigenvectors(A, None, 4)[0]
     assert W.any(axis=0).tolist() == [True, True, False, False]
     assert leading_eigenvectors(0 * A, None, 4)[0].any(axis=0).tolist() == [True] + 3 * [False]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_rounding_of_a_scatter_is_no_direction(seed):
+    rng = np.random.default_rng(seed)
+    Q = np.linalg.qr(rng.normal(size=(8, 8)))[0]
+    A = Q[:, :2] @ np.diag([3.0, 1.0]) @ Q[:, :2].T  # of rank 2, but for rounding
+    B = (Q * np.logspace(0, -7, 8)) @ Q.T  # in which that rounding is large
+    W = ratio_trace(((A + A.T) / 2)[None], ((B + B.T) / 2)[None], 6)[0]
+    assert W.any(axis=0).sum() == 2
+    np.testing.assert_allclose(projector(W[:, :2]), Q[:, :2] @ Q[:, :2].T, atol=1e-8)
+
+
+def test_features_in_very_different_units_are_all_directions():
+    A, B = pair(5, seed=3)
+    units = np.array([1.0, 1e-5, 1e5, 1e-9, 1e3])
+    plain = ratio_trace(A[None], B[None], 5)[0]
+    scaled = ratio_trace((A * np.outer(units, units))[None], (B * np.outer(units, units))[None], 5)
+    np.testing.assert_allclose(np.abs(scaled[0] * units[:, None]), np.abs(plain), rtol=1e-6)

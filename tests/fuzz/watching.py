@@ -53,7 +53,10 @@ class Watch:
         """The mutant itself, what Python imports, and what it asks the system about itself."""
         inside = os.path.realpath(path).startswith(os.path.join(self.folder, "mutant"))
         libraries = any(part and path.startswith(part) for part in [*sys.path, sys.prefix])
-        return inside or libraries or path.startswith(("/proc/", "/sys/", "/dev/", "/etc/"))
+        shown = path == "<string>"  # Python 3.14, to show the line of a header that it warns of
+        return (
+            inside or libraries or shown or path.startswith(("/proc/", "/sys/", "/dev/", "/etc/"))
+        )
 
 
 class Inotify:
@@ -77,7 +80,7 @@ class Lines:
     """Lines of the readers that no mutant has reached before."""
 
     def __init__(self, known):
-        self.known, self.new = known, []
+        self.known, self.new, self.left = known, [], {}
 
     def __enter__(self):
         self.new = []
@@ -88,12 +91,21 @@ class Lines:
         sys.settrace(None)
 
     def _enter(self, frame, event, argument):
-        name = frame.f_code.co_filename
-        return self._line if any(part in name for part in FOLLOWED) else None
+        code = frame.f_code
+        if code not in self.left:
+            followed = any(part in code.co_filename for part in FOLLOWED)
+            lines = {line for *_, line in code.co_lines()} if followed else set()
+            self.left[code] = {line for line in lines if _place(code, line) not in self.known}
+        return self._line if self.left[code] else None  # most functions have no news, and cost none
 
     def _line(self, frame, event, argument):
-        place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
-        if place not in self.known:
-            self.known.add(place)
-            self.new.append(place)
+        left = self.left[frame.f_code]
+        if frame.f_lineno in left:
+            left.remove(frame.f_lineno)
+            self.known.add(_place(frame.f_code, frame.f_lineno))
+            self.new.append(_place(frame.f_code, frame.f_lineno))
         return self._line
+
+
+def _place(code, line):
+    return f"{code.co_filename}:{line}"

@@ -10,6 +10,7 @@ from tenfold.system.tables import visible
 # What may go wrong without a fault in tenfold; anything else shows its traceback.
 EXPECTED = (ValueError, OSError, ImportError, MemoryError, RuntimeError, KeyboardInterrupt)
 
+DISK_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM)
 DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 
@@ -26,7 +27,7 @@ def exit_code_of(error: BaseException) -> int:
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
     if isinstance(error, OSError):
-        return FAILED if error.errno in (errno.ENOSPC, errno.EIO, errno.ENOMEM) else BAD_INPUT
+        return FAILED if error.errno in DISK_FAILS else BAD_INPUT
     return BAD_INPUT if isinstance(error, ValueError | ImportError) else FAILED
 
 

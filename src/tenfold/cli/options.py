@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from tenfold.cli.errors import BadInput
+from tenfold.cli.errors import DISK_FAILS, BadInput
 
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="What tenfold fit wrote.")]
 
@@ -99,6 +99,8 @@ def output_file(path: Path, *suffixes: str, inputs: tuple[Path, ...] = ()) -> Pa
         with tempfile.TemporaryFile(dir=path.resolve().parent):
             pass
     except OSError as error:
+        if error.errno in DISK_FAILS:  # no mistake of whoever typed the command
+            raise OSError(error.errno, error.strerror, str(path)) from error
         why = (error.strerror or str(error)).lower()
         raise BadInput(
             f"nothing can be written to the folder {path.absolute().parent} ({why}); choose "

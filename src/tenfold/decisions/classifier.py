@@ -15,6 +15,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
+from tenfold.decisions.accuracy import AccuracyScore
 from tenfold.decisions.distances import (
     OfBlock,
     Subspaces,
@@ -35,6 +36,7 @@ from tenfold.methods.base import Described, Learner, Shape
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
+from tenfold.validation.adjustments import accompanied
 
 
 def _learns_from_parts(bank: ClassSpecificClassifier) -> bool:
@@ -45,7 +47,7 @@ def _learns_from_parts(bank: ClassSpecificClassifier) -> bool:
     raise ValueError("out-of-fold distances need all samples at once; use fit, or classifier=None")
 
 
-class ClassSpecificClassifier(ClassifierMixin, Learner):
+class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
     """One class-specific subspace per class; the class whose mean is nearest in its own wins.
 
     All C models are solved together as one stack, from statistics that are made in one pass.
@@ -127,6 +129,11 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
     def statistics(self) -> str:  # type: ignore[override]
         """The `statistics` of the projector."""
         return str(self.projector.statistics)
+
+    @property
+    def missing(self) -> str:  # type: ignore[override]
+        """What the projector does with gaps."""
+        return str(self.projector.missing)
 
     def as_seen(self, X: Any) -> Any:
         """The batch as the projector sees it."""
@@ -216,7 +223,9 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
 
     # -- fitting ----------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, covariates: Any = None
+    ) -> Self:
         """Learn one subspace per class, and the second classifier if there is one.
 
         Parameters
@@ -228,6 +237,9 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
             Class labels.
         sample_weight : array-like of shape (n,), default=None
             Non-negative weights.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Numbers that samples depend on beside their class, such as age or site. Their effect
+            within classes is learned and removed; they are needed with every sample from then on.
 
         Returns
         -------
@@ -235,10 +247,11 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
             The fitted bank.
         """
         if self.classifier is None:
-            return super().fit(X, y, sample_weight)
+            return super().fit(X, y, sample_weight, covariates=covariates)
         second = clone(self.classifier)
         if sample_weight is not None and not has_fit_parameter(second, "sample_weight"):
             raise ValueError(f"classifier={second!r} takes no sample_weight; leave it out")
+        X = accompanied(X, covariates)
         described, X, labels, weight = self.first_batch(X, y, sample_weight)
         assert labels is not None
         splits = stratified_splits(self.cv, labels, weight)
@@ -262,20 +275,22 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         fitted.check_fitted(self, "projectors_")
         return self.projectors_
 
-    def distances(self, X: Any) -> Array:
+    def distances(self, X: Any, covariates: Any = None) -> Array:
         """Distance of every sample from every class mean, each in the subspace of that class.
 
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
         ndarray of shape (n, C)
             Divided by the spreads that `normalise` names.
         """
-        return self._from_distances(X, np.asarray)
+        return self._from_distances(accompanied(X, covariates), np.asarray)
 
     def _from_distances(self, X: Any, finish: OfBlock) -> Array:
         """What follows from the distances of samples, block by block."""
@@ -312,7 +327,7 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         return state
 
     @available_if(lambda s: s.classifier is None or hasattr(s.classifier, "decision_function"))
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Any, covariates: Any = None) -> Array:
         """How much more a sample is like one class than like the best others.
 
         Minus the distances; unless `normalise` is False, less the mean of the two largest of
@@ -324,6 +339,8 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -333,15 +350,19 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         """
         second = getattr(self, "classifier_", None)
         own = partial(preference, compete=self.normalise is not False)
-        return self._from_distances(X, own if second is None else second.decision_function)
+        return self._from_distances(
+            accompanied(X, covariates), own if second is None else second.decision_function
+        )
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, covariates: Any = None) -> Array:
         """The class of every sample.
 
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -351,16 +372,18 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
         fitted.check_fitted(self, "projectors_")
         second = getattr(self, "classifier_", None)
         decide = partial(nearest, classes=self.classes_) if second is None else second.predict
-        return self._from_distances(X, decide)
+        return self._from_distances(accompanied(X, covariates), decide)
 
     @available_if(lambda self: hasattr(self.classifier, "predict_proba"))
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any, covariates: Any = None) -> Array:
         """Class probabilities of `classifier`; there are none without it.
 
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -368,9 +391,10 @@ class ClassSpecificClassifier(ClassifierMixin, Learner):
             Probabilities.
         """
         fitted.check_fitted(self, "classifier_")
-        return self._from_distances(X, self.classifier_.predict_proba)
+        return self._from_distances(accompanied(X, covariates), self.classifier_.predict_proba)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = getattr(self.projector, "missing", "error") == "complete"
         return tags

@@ -10,12 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array, shrinking_order
-from tenfold.mathematics.tuning import CACHE_NUMBERS, THREAD_BYTES
+from tenfold.mathematics.on_device import STAGES, Other, Place, twin_of
+from tenfold.mathematics.tuning import CACHE_NUMBERS, DEVICE_BYTES, THREAD_BYTES
 from tenfold.system.threads import over_threads
 
 OfBlock = Callable[[Array], Array]
@@ -132,6 +134,39 @@ def distances_to_classes(X: Array, subspaces: Subspaces, spreads: Array | None) 
     return distances if spreads is None else distances / spreads.astype(distances.dtype)
 
 
+@twin_of(distances_to_classes)
+def distances_to_classes_on(
+    X: Other, place: Place, subspaces: Subspaces, spreads: Array | None
+) -> Other:
+    """The same on another device: products for all classes at once, some samples at a time."""
+    xp, dtype = place.xp, place.float_like(X)
+    origin = place.put(subspaces.origin)
+    stacks = [place.put(W, dtype) for W in subspaces.projections]
+    centres = place.put(subspaces.centres[..., 0], dtype)
+    units = 1.0 if spreads is None else place.put(spreads, dtype)
+    axes = (0, *(k + 1 for k in subspaces.order))
+    per_model = subspaces.origin.size * stacks[0].shape[1] // stacks[0].shape[2]
+    found = []
+    for rows in row_blocks(X.shape[0], 8 * per_model * centres.shape[0], DEVICE_BYTES):
+        block = xp.reshape(X[rows, ...], (-1, *subspaces.origin.shape))
+        block = xp.astype(xp.permute_dims(block - origin, axes), dtype)
+        Y = project_each_on(block, stacks, xp) - centres
+        flat = xp.reshape(Y, (Y.shape[0], Y.shape[1], -1))
+        found.append(xp.sqrt(xp.sum(flat * flat, axis=2)) / units)
+    return xp.concat(found, axis=0)
+
+
+def project_each_on(X: Other, stacks: Sequence[Other], xp: Any) -> Other:
+    """Samples (n, I_1, ..., I_K), modes in the order of the stacks, as (n, M, r_1, ..., r_K)."""
+    n, n_models = X.shape[0], stacks[0].shape[0]
+    Y = X[:, None, ...]
+    for axis, W in enumerate(stacks, start=2):
+        before, after = prod(Y.shape[2:axis]), prod(Y.shape[axis + 1 :])
+        product = xp.matmul(W[:, None, ...], xp.reshape(Y, (n, -1, before, W.shape[2], after)))
+        Y = xp.reshape(product, (n, n_models, *Y.shape[2:axis], W.shape[1], *Y.shape[axis + 1 :]))
+    return Y
+
+
 def distances_by_each(X: Array, scorings: Sequence[OfBlock], spreads: Array | None) -> Array:
     """The same, where each model gives minus its distances on its own."""
     distances = -np.stack([scoring(X) for scoring in scorings], axis=1)
@@ -141,6 +176,9 @@ def distances_by_each(X: Array, scorings: Sequence[OfBlock], spreads: Array | No
 def finished(X: Array, distances: OfBlock, finish: OfBlock) -> Array:
     """What `finish` makes of the distances of samples."""
     return np.asarray(finish(distances(X)))
+
+
+STAGES[finished] = "distances"
 
 
 def preference(distances: Array, compete: bool) -> Array:

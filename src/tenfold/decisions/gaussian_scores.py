@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from tenfold.decisions.accuracy import AccuracyScore
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.stores import over_blocks
 from tenfold.mathematics.two_covariances import (
@@ -24,12 +25,13 @@ from tenfold.mathematics.two_covariances import (
 from tenfold.methods.base import Learner, TensorProjector
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
+from tenfold.validation.adjustments import accompanied
 from tenfold.validation.groups import check_groups
 
 LIKELIHOOD = [field.name for field in fields(ClassLikelihood)]
 
 
-class GaussianScores(ClassifierMixin, Learner):
+class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
     """What a fitted model of Gaussian classes says of samples."""
 
     priors: Any
@@ -53,13 +55,15 @@ class GaussianScores(ClassifierMixin, Learner):
         fitted.check_fitted(self, "directions_")
         return [] if self.projector_ is None else [self.projector_]
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Any, covariates: Any = None) -> Array:
         """Log likelihood ratio of "this class" against "someone else".
 
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -67,15 +71,17 @@ class GaussianScores(ClassifierMixin, Learner):
             Above 0 where the class explains the sample better than a class that nobody has
             seen. For two classes the score of the second minus that of the first.
         """
-        return self._of_scores(X, preference)
+        return self._of_scores(accompanied(X, covariates), preference)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, covariates: Any = None) -> Array:
         """The most probable class of every sample.
 
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -83,39 +89,44 @@ class GaussianScores(ClassifierMixin, Learner):
             Labels.
         """
         finish = partial(best_class, log_priors=self.log_priors(), classes=self.classes_)
-        return self._of_scores(X, finish)
+        return self._of_scores(accompanied(X, covariates), finish)
 
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: Any, covariates: Any = None) -> Array:
         """Logarithms of `predict_proba`, to full precision where a class is nearly certain.
 
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
         ndarray of shape (n, C)
             At most 0.
         """
-        return self._of_scores(X, partial(log_posteriors, log_priors=self.log_priors()))
+        finish = partial(log_posteriors, log_priors=self.log_priors())
+        return self._of_scores(accompanied(X, covariates), finish)
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any, covariates: Any = None) -> Array:
         """The probability of every class, if the sample belongs to one of them.
 
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
         ndarray of shape (n, C)
             Rows that sum to 1.
         """
-        return np.exp(self.predict_log_proba(X))
+        return np.exp(self.predict_log_proba(X, covariates))
 
-    def set_scores(self, X: Any, sets: Any) -> tuple[Array, Array]:
+    def set_scores(self, X: Any, sets: Any, covariates: Any = None) -> tuple[Array, Array]:
         """Scores of sets of samples, where all samples of a set are of one unknown class.
 
         A set may be all images of one video, or all steps of one walk. Its score is the mean of
@@ -128,6 +139,8 @@ class GaussianScores(ClassifierMixin, Learner):
             The samples.
         sets : array-like of shape (n,)
             For each sample the name or number of its set.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -147,13 +160,13 @@ class GaussianScores(ClassifierMixin, Learner):
         >>> model.classes_[scores.argmax(axis=1)]
         array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
         """
-        scores = np.asarray(self._of_scores(X, np.asarray))
+        scores = np.asarray(self._of_scores(accompanied(X, covariates), np.asarray))
         names, numbers = check_groups("sets", sets, len(scores))
         sums = np.zeros((len(names), scores.shape[1]))
         np.add.at(sums, numbers, scores)
         return names, sums / np.bincount(numbers)[:, None]
 
-    def recentred(self, X: Any) -> Self:
+    def recentred(self, X: Any, covariates: Any = None) -> Self:
         """A copy of the model for samples of another session, whose mean takes the place of ours.
 
         Another camera, day or surface moves all samples alike. A set of samples of many classes
@@ -165,6 +178,8 @@ class GaussianScores(ClassifierMixin, Learner):
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             Samples of that session, of many classes; no labels are needed.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -173,7 +188,7 @@ class GaussianScores(ClassifierMixin, Learner):
             `partial_fit` and `fit` of the copy forget the session.
         """
         fitted.check_fitted(self, "directions_")
-        X = check.check_samples(self, X)
+        X = check.check_samples(self, accompanied(X, covariates))
         off = np.asarray(over_blocks(X, self.coordinates())).mean(axis=0)
         other, D = copy(self), self.directions_
         other.mean_ = self.mean_ + np.linalg.lstsq(D.T, off)[0]  # the shortest way there
@@ -215,4 +230,5 @@ class GaussianScores(ClassifierMixin, Learner):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = self.missing == "complete"
         return tags

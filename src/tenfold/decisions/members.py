@@ -12,6 +12,7 @@ from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.methods.base import TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.methods.following import host_model
 
 Answer = Literal["class", "probability", "acceptance", "score", "projection"]
 
@@ -68,7 +69,10 @@ def names_classes(model: Any) -> bool:
 
 
 def unwrap(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """The model inside a search or pipeline, and what is done to samples before they reach it."""
+    """The model inside a search or pipeline, and what is done to samples before they reach it.
+
+    Its learned arrays are NumPy's.
+    """
     steps = []
     while True:
         if hasattr(estimator, "best_estimator_"):
@@ -79,7 +83,7 @@ def unwrap(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
             estimator = estimator.steps[-1][1]
         else:
             check_is_fitted(estimator)
-            return estimator, lambda X: _applied(steps, X)
+            return host_model(estimator), lambda X: _applied(steps, X)
 
 
 def innermost(estimator: Any) -> Any:
@@ -87,7 +91,7 @@ def innermost(estimator: Any) -> Any:
     while hasattr(estimator, "best_estimator_") or hasattr(estimator, "steps"):
         found = getattr(estimator, "best_estimator_", None)
         estimator = estimator.steps[-1][1] if found is None else found
-    return estimator
+    return host_model(estimator)
 
 
 def _applied(steps: list[Callable[[Any], Any]], X: Any) -> Any:
@@ -111,7 +115,7 @@ def label_of(projector: Any) -> Any:
     """The class that a projector was learned for; None when it serves all classes."""
     if answer_of(projector) == "projection":
         return None
-    return projector.classes_[-1] if projector.positive is None else projector.positive
+    return projector.positive_label_
 
 
 def known_classes(model: Any) -> Any:

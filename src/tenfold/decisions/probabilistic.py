@@ -10,16 +10,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from tenfold.decisions.gaussian_scores import LIKELIHOOD, GaussianScores
-from tenfold.mathematics.accumulate import check_same_kind
+from tenfold.decisions.gaussian_scores import LIKELIHOOD
+from tenfold.decisions.gaussian_streams import GaussianStreams
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.cost import Workload, moments_of
+from tenfold.mathematics.cost import Workload
 from tenfold.mathematics.fold_moments import (
-    N_FOLDS,
     FoldMoments,
-    content_folds,
     merged_folds,
-    name_folds,
 )
 from tenfold.mathematics.held_out import USUAL, Choice, left_out
 from tenfold.mathematics.moments import ClassMoments
@@ -31,14 +28,13 @@ from tenfold.mathematics.subspace import projected, projected_moments, span
 from tenfold.mathematics.tuning import KEPT_MOMENTS
 from tenfold.mathematics.two_covariances import ClassLikelihood
 from tenfold.methods.base import Described, Shape, TensorProjector
-from tenfold.methods.streams import check_added_labels
-from tenfold.validation import fitted, parameters
+from tenfold.validation import parameters
 from tenfold.validation import samples as check
-from tenfold.validation.groups import check_groups
+from tenfold.validation.adjustments import MISSING, accompanied
 from tenfold.validation.parameters import memory_budget
 
 
-class ProbabilisticLDA(GaussianScores):
+class ProbabilisticLDA(GaussianStreams):
     """Linear discriminant analysis that knows how little a few samples say.
 
     Samples of a class are normal about its mean, with a covariance that all classes share; class
@@ -67,6 +63,9 @@ class ProbabilisticLDA(GaussianScores):
         number per lag (a Toeplitz matrix). "auto" tries the product with and without.
     priors : array-like of shape (C,), mapping of labels to numbers or None, default=None
         The probabilities of the classes before a sample is seen; None means that all are equal.
+    missing : {"error", "complete"}, default="error"
+        What to do with gaps, NaN or masked numbers in samples: refuse them, or complete each
+        sample from what is known of it. That of the projector does not count.
 
     Attributes
     ----------
@@ -143,12 +142,14 @@ class ProbabilisticLDA(GaussianScores):
         shrink_to: str = "identity",
         time_modes: Any = (),
         priors: Any = None,
+        missing: str = "error",
     ):
         self.projector = projector
         self.shrinkage = shrinkage
         self.shrink_to = shrink_to
         self.time_modes = time_modes
         self.priors = priors
+        self.missing = missing
 
     # -- what the projector says ------------------------------------------------------------------
 
@@ -167,6 +168,7 @@ class ProbabilisticLDA(GaussianScores):
         if self.projector is not None:
             parameters.check_projector(self.projector, TensorProjector)
             self.projector.check_parameters()
+        parameters.check_option("missing", self.missing, MISSING)
         parameters.check_shrinkage(self.shrinkage)
         parameters.check_option("shrink_to", self.shrink_to, ("identity", "kronecker", "auto"))
         if self.shrink_to == "auto" and self.shrinkage != "auto":
@@ -184,7 +186,15 @@ class ProbabilisticLDA(GaussianScores):
 
     # -- fitting ----------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        *,
+        covariates: Any = None,
+    ) -> Self:
         """Learn from one batch.
 
         Parameters
@@ -199,12 +209,16 @@ class ProbabilisticLDA(GaussianScores):
         groups : array-like of shape (n,), default=None
             Numbers or names of groups that are held out together, such as recordings, or a sample
             and its shifted copies. None takes each sample as its own group.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Numbers that samples depend on beside their class, such as age or site. Their effect
+            within classes is learned and removed; they are needed with every sample from then on.
 
         Returns
         -------
         self
             The fitted estimator.
         """
+        X = accompanied(X, covariates)
         described, X, labels, weight = self.first_batch(X, y, sample_weight)
         folds = self._folds(X, groups)
         classes = check.present_labels(labels, weight)
@@ -233,21 +247,6 @@ class ProbabilisticLDA(GaussianScores):
             learned["moments_"] = self.moments_of_batch(X, labels, weight, classes, folds)
         return self.keep(learned)
 
-    def moments_of_batch(
-        self,
-        X: Any,
-        y: Array | None,
-        weight: Array | None,
-        classes: Array,
-        folds: Array | None = None,
-    ) -> ClassMoments:
-        """The moments of every class in every fold; class c in fold f has number c F + f."""
-        n_folds = self._n_folds()
-        parameters.check_tables_fit(prod(X.shape[1:]), len(classes) * n_folds)
-        numbers = codes_of(X, y, classes) * n_folds
-        numbers += self._folds(X) if folds is None else folds
-        return moments_of(X, numbers, weight, np.arange(len(classes) * n_folds))
-
     def learn_moments(
         self, moments: ClassMoments, classes: Array, described: Described
     ) -> dict[str, Any]:
@@ -265,10 +264,13 @@ class ProbabilisticLDA(GaussianScores):
         usual = left_out(moments)
         return self._learned(folded, classes, described, projector, origin, None, usual)
 
-    def fit_moments(self, moments: ClassMoments | MomentsInFolds) -> Self:
+    def fit_moments(
+        self, moments: ClassMoments | MomentsInFolds, covariates: int | None = None
+    ) -> Self:
         """Learn from moments that are gathered already; no samples are read.
 
-        From `MomentsInFolds` the model is that of all samples. `ClassMoments` have no folds. So
+        From `MomentsInFolds`, without covariates, the model is that of all samples. `ClassMoments`
+        have no folds. So
         with ``shrinkage="auto"`` it is chosen by leaving classes out, ``shrink_to="auto"`` means
         the identity, and nothing else is fitted to held-out samples.
 
@@ -277,6 +279,8 @@ class ProbabilisticLDA(GaussianScores):
         moments : ClassMoments or MomentsInFolds
             Of all samples, as `gather_folds`, `gather_moments`, `gather_batches` or ``+`` give
             them.
+        covariates : int or None, default=None
+            If the moments are of flat rows (x, z), how many of their last numbers are covariates.
 
         Returns
         -------
@@ -284,119 +288,15 @@ class ProbabilisticLDA(GaussianScores):
             The fitted estimator; with `moments_`, if it used folds.
         """
         self.check_parameters()
+        if isinstance(moments, MomentsInFolds) and self._n_folds() > 1 and covariates is None:
+            return self._fit_folds(moments)
         if isinstance(moments, MomentsInFolds):
-            if self._n_folds() == 1:
-                return self.fit_moments(moments.together())
-            described, together = check.check_moments(self, moments.together())
-            check.check_classes(together.classes, self)
-            cells = moments.present().cells
-            cells = replace(cells, means=cells.means.reshape(-1, *together.shape))
-            learned = self.learn_moments(cells, together.classes, described)
-            return self.keep({**learned, "moments_": cells})
-        described, moments = check.check_moments(self, moments)
+            moments = moments.together()
+        described, moments = check.check_moments(self, accompanied(moments, covariates))
         check.check_classes(moments.classes, self)
         return self.keep(self.learn_moments(moments, moments.classes, described))
 
-    def is_learnable(self, moments: ClassMoments) -> bool:
-        """Whether there are samples of two classes, and two of one of them."""
-        counts = moments.counts.reshape(-1, self._n_folds()).sum(axis=1)
-        return bool((counts > 0).sum() > 1 and (counts > 1).any())
-
-    def revert(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Take a batch back: the model is as if these samples had never come.
-
-        Parameters
-        ----------
-        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
-            Samples that were added, by `partial_fit`, by `enrol`, or by a `fit` that stored
-            moments. They need not be a batch as it came, nor the last ones.
-        y : array-like of shape (n,)
-            Their labels.
-        sample_weight : array-like of shape (n,), default=None
-            The weights that they have now: where `decay` was used, those of then times the
-            factors since.
-        groups : array-like of shape (n,), default=None
-            Their groups, if they had some in `fit`.
-
-        Returns
-        -------
-        self
-            The updated estimator. A class of which all samples are taken back stays in `classes_`
-            with count 0, and is never predicted.
-        """
-        if groups is None:
-            return super().revert(X, y, sample_weight)
-        fitted.check_fitted(self, "sample_shape_")
-        X, labels, weight = check.check_batch(self, X, y, sample_weight)
-        check_added_labels(labels, self.classes_)
-        folds = self._folds(X, groups)
-        return self._without(self.moments_of_batch(X, labels, weight, self.classes_, folds))
-
-    # -- enrolment --------------------------------------------------------------------------------
-
-    def enrol(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Add classes that came later, or samples of known ones, without learning anew.
-
-        Parameters
-        ----------
-        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
-            Samples; one per class is enough.
-        y : array-like of shape (n,)
-            Their labels: new ones, or known ones, to whose means the samples are added.
-        sample_weight : array-like of shape (n,), default=None
-            Non-negative weights.
-
-        Returns
-        -------
-        self
-            With more classes; covariances and coordinates stay as they are.
-        """
-        fitted.check_fitted(self, "directions_")
-        X, labels, weight = check.check_batch(self, X, y, sample_weight)
-        assert labels is not None
-        check_same_kind(labels, self.classes_)
-        came = check.present_labels(labels, weight)
-        classes = np.union1d(self.classes_, came)
-        parameters.check_priors(self.priors, classes)
-        at = np.searchsorted(classes, self.classes_)
-        learned: dict[str, Any] = {"classes_": classes}
-        if hasattr(self, "moments_"):  # so that partial_fit goes on with all of them
-            n_folds = self._n_folds()
-            numbers = (at[:, None] * n_folds + np.arange(n_folds)).ravel()
-            so_far = replace(self._moments_so_far(), classes=numbers)
-            learned["moments_"] = so_far + self.moments_of_batch(X, labels, weight, classes)
-        Z = np.asarray(over_blocks(X, self.coordinates()))
-        known = self.known_classes().placed(at, len(classes))
-        known = known.with_samples(Z, codes_of(X, labels, classes), weight)
-        learned |= {"class_means_": known.means, "class_count_": known.counts}
-        self.__dict__.update(learned, enrolled_=known.enrolled)
-        return self
-
     # -- the steps --------------------------------------------------------------------------------
-
-    def _n_folds(self) -> int:
-        return N_FOLDS if self.shrinkage == "auto" else 1
-
-    def _moments_so_far(self) -> ClassMoments:
-        """What is to be added to, with as many folds as `shrinkage` needs now."""
-        moments, n_folds = super()._moments_so_far(), self._n_folds()
-        kept = len(moments.counts) // len(self.classes_)
-        if kept < n_folds:
-            raise ValueError(
-                f"shrinkage is {self.shrinkage!r}, which needs moments of {n_folds} folds, but "
-                "this model began with a number and kept none; start with a fresh estimator"
-            )
-        return moments if kept == n_folds else merged_folds(moments, kept)
-
-    def _folds(self, X: Any, groups: Any = None) -> Array:
-        """The fold of each sample: that of its group, or by its content."""
-        if groups is not None:
-            names, numbers = check_groups("groups", groups, len(X))
-            if self._n_folds() > 1:
-                return name_folds(names)[numbers]
-        if self._n_folds() == 1:
-            return np.zeros(len(X), dtype=np.intp)
-        return np.asarray(over_blocks(X, content_folds))
 
     def _tables_are_smaller(self, X: Any, n_classes: int) -> bool:
         """Whether moments take less memory than the samples, or samples are not in memory."""

@@ -23,12 +23,15 @@ from tenfold.decisions.verification import (
     verified,
 )
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.on_device import STAGES
 from tenfold.mathematics.stores import over_blocks
 from tenfold.methods.base import Labels, Shape
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.methods.saving import Savable
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
+from tenfold.validation.adjustments import accompanied
+from tenfold.validation.other_arrays import in_numpy
 
 NOTHING = float(np.finfo(np.float32).tiny)  # a threshold above every score, which is 0 at most
 
@@ -102,6 +105,8 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
     0.1
     """
 
+    learns_on_device = False  # equal samples are found by their bytes
+
     projector_: ClassSpecificProjector
     threshold_: float
     error_rates_: dict[str, float]
@@ -124,7 +129,9 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         self.false_accept_rate = false_accept_rate
         self.cv = cv
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, covariates: Any = None
+    ) -> Self:
         """Learn the subspace of the positive class and the threshold.
 
         Parameters
@@ -136,6 +143,9 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             Class labels, at least two.
         sample_weight : array-like of shape (n,), default=None
             Non-negative weights.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Numbers that samples depend on beside their class, such as age or site. Their effect
+            within classes is learned and removed; they are needed with every sample from then on.
 
         Returns
         -------
@@ -144,7 +154,9 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         """
         self.check_parameters()
         model = self.model()
-        described, X, labels, weight = model.first_batch(X, y, sample_weight)
+        described, X, labels, weight = model.first_batch(
+            accompanied(X, covariates), y, sample_weight
+        )
         classes = check.present_labels(labels, weight)
         check.check_classes(classes, self)
         positive = self.positive_among(classes)
@@ -195,6 +207,11 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
                 f"false_accept_rate is {rate!r}; expected a number from 0 to 1, or 'equal'"
             )
 
+    @property
+    def missing(self) -> str:
+        """What the projector does with gaps."""
+        return str(self.projector.missing)
+
     def model(self) -> Any:
         """The projector for the class to verify, not fitted."""
         model = clone(self.projector)
@@ -241,7 +258,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
                 f"{promised:.2g}, one over their number plus one; {ceil(1 / rate) - 1} would "
                 f"promise {rate:g}. The threshold {how}",
                 RateWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         if ratio > ALIKE**2:
             warnings.warn(
@@ -249,7 +266,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
                 f"distances differ by a factor of {ratio:.2f}, so held-out scores say little "
                 "about the false-accept rate; lower ranks or more shrinkage help",
                 RateWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     @property
@@ -258,13 +275,15 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         fitted.check_fitted(self, "projector_")
         return [self.projector_]
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Any, covariates: Any = None) -> Array:
         """By how much each sample is closer to the positive mean than the threshold asks.
 
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -273,15 +292,17 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             `threshold_`. Samples are accepted where it is not negative.
         """
         fitted.check_fitted(self, "projector_")
-        return self.projector_.decision_function(X) - self.threshold_
+        return self.projector_.decision_function(X, covariates) - self.threshold_
 
-    def similarity(self, X: Any) -> Array:
+    def similarity(self, X: Any, covariates: Any = None) -> Array:
         """The paper's similarity, one over the distance; infinite at the mean itself.
 
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -289,17 +310,19 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             Positive numbers.
         """
         fitted.check_fitted(self, "projector_")
-        distance = -np.asarray(self.projector_.decision_function(X))
+        distance = -np.asarray(self.projector_.decision_function(X, covariates))
         infinite = np.full(distance.shape, np.inf)
         return np.asarray(np.divide(1.0, distance, out=infinite, where=distance > 0))
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, covariates: Any = None) -> Array:
         """Whether each sample is accepted.
 
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -314,9 +337,9 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             threshold=self.threshold_,
             classes=self.classes_,
         )
-        return over_blocks(check.check_samples(self, X), decide)
+        return over_blocks(check.check_samples(self, accompanied(X, covariates)), decide)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, covariates: Any = None) -> float:
         """Average precision at finding the positive class.
 
         Parameters
@@ -327,6 +350,8 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             Their labels as in `fit`, or whether they are of the positive class.
         sample_weight : array-like of shape (n,), default=None
             Sample weights.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -334,22 +359,26 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             Between 0 and 1.
         """
         fitted.check_fitted(self, "projector_")
-        classes = self.projector_.classes_
+        classes, y = self.projector_.classes_, in_numpy(y, "y")
         if np.asarray(y).dtype == bool and classes.dtype != bool:
             positive = self.projector_.positive_label_
             y = np.where(y, positive, classes[classes != positive][0])
-        return float(self.projector_.score(X, y, sample_weight))
+        return float(self.projector_.score(X, y, sample_weight, covariates))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = getattr(self.projector, "missing", "error") == "complete"
         return tags
 
 
 def decided(X: Array, scoring: OfBlock, threshold: float, classes: Array) -> Array:
     """For samples in memory the last of two classes where the score reaches the threshold."""
     return np.asarray(classes[(scoring(X) >= threshold).astype(np.intp)])
+
+
+STAGES[decided] = "scoring"
 
 
 def _is_last_of_two(label: Any, classes: Array) -> bool:

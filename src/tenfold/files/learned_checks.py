@@ -16,6 +16,7 @@ from tenfold.methods import ALL_METHODS, KERNEL_METHODS
 from tenfold.methods.base import Labels, Shape, TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.methods.scaling import ModeScaler
+from tenfold.validation.fitted import COMPLETION, COVARIATES
 
 
 def learned_kinds(method: type) -> dict[str, Any]:
@@ -29,6 +30,7 @@ KNOWN = {M.__name__: M for M in (*ALL_METHODS, *KERNEL_METHODS, *DECISIONS, Mode
 LEARNED = {name: learned_kinds(method) for name, method in KNOWN.items()}
 OPTIONAL = {"moments_", "feature_names_in_", "shrink_to_"}  # not in files of older versions
 OPTIONAL |= {"mode_names_", "mode_labels_"}  # of samples with named axes
+OPTIONAL |= {*COMPLETION, *COVARIATES}  # of samples with gaps, and with covariates
 
 
 def check_kind(name: str, value: Any, kind: Any) -> None:
@@ -54,6 +56,7 @@ def check_learned(model: Any) -> None:
         _agree("feature_names_in_", len(names), model.n_features_in_)
     if hasattr(model, "mode_names_") or hasattr(model, "mode_labels_"):
         _check_mode_names(model)
+    _check_adjustments(model)
     if isinstance(model, ModeScaler):
         _check_scaler(model)
         return
@@ -91,6 +94,23 @@ def _check_mode_names(model: Any) -> None:
         raise ValueError("its mode_names_ are not words")
 
 
+def _check_adjustments(model: Any) -> None:
+    """By what gaps are completed and covariates removed, where a model does either."""
+    size = model.n_features_in_
+    if any(hasattr(model, name) for name in COMPLETION):
+        _need(model, *COMPLETION)
+        _agree("completion_mean_", model.completion_mean_.shape, (size,))
+        precision = model.completion_precision_
+        _agree("completion_precision_", precision.shape, (size, size))
+        if not (np.array_equal(precision, precision.T) and (np.diag(precision) > 0).all()):
+            raise ValueError("its completion_precision_ is not the inverse of a covariance")
+    if any(hasattr(model, name) for name in COVARIATES):
+        _need(model, *COVARIATES)
+        n = len(np.atleast_1d(model.covariate_means_))
+        _agree("covariate_means_", model.covariate_means_.shape, (n,))
+        _agree("covariate_slopes_", model.covariate_slopes_.shape, (n, *model.sample_shape_))
+
+
 def _check_projector(model: TensorProjector) -> None:
     if hasattr(model, "moments_") and not hasattr(model, "projections_"):
         return  # partial_fit still gathers
@@ -110,6 +130,9 @@ def _check_projector(model: TensorProjector) -> None:
         _agree("mean_", model.mean_.shape, shape if kernel else model.sample_shape_)
     if isinstance(model, ClassSpecificProjector):
         model.positive_in(model.classes_)
+        _need(model, "positive_index_")
+        if not 0 <= model.positive_index_ < len(model.classes_):
+            raise ValueError("its positive_index_ is not the position of a class")
 
 
 def _check_blocks(model: TensorProjector, shape: Shape) -> None:

@@ -22,6 +22,7 @@ from tenfold.files.onnx_graph import Graph
 from tenfold.mathematics.mode_scaling import Scaling
 from tenfold.methods.base import TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.methods.following import host_model
 from tenfold.methods.scaling import ModeScaler
 from tenfold.system.atomic_write import write_whole
 from tenfold.validation.parameters import check_option
@@ -89,7 +90,7 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str], *, precision: str = "d
 def _steps(estimator: Any) -> tuple[list[ModeScaler], Any]:
     """The scalers of a pipeline and its last step; no scalers for what is no pipeline."""
     named = getattr(estimator, "steps", [("", estimator)])
-    steps = [step for _, step in named if step is not None and step != "passthrough"]
+    steps = [host_model(step) for _, step in named if step is not None and step != "passthrough"]
     for step in steps[:-1]:
         if not isinstance(step, ModeScaler):
             raise TypeError(
@@ -104,6 +105,7 @@ def _steps(estimator: Any) -> tuple[list[ModeScaler], Any]:
 
 
 def _draw(graph: Graph, estimator: Any) -> None:
+    _refuse_adjusted(estimator)
     shape = getattr(estimator, "sample_shape_", None)
     if shape is not None:  # a scaler before it may have given flat rows
         graph.fold(shape)
@@ -128,6 +130,21 @@ def _draw(graph: Graph, estimator: Any) -> None:
             f"{type(estimator).__name__} has no ONNX form; expected a projector, "
             "ClassSpecificVerifier, ClassSpecificClassifier, ProbabilisticLDA, ModeScaler or a "
             "pipeline of these (of a search its best_estimator_)"
+        )
+
+
+def _refuse_adjusted(estimator: Any) -> None:
+    """Refuse models that change samples in ways for which a graph has no input or no nodes."""
+    if hasattr(estimator, "covariate_slopes_"):
+        raise ValueError(
+            f"this {type(estimator).__name__} was fitted with covariates, and a graph takes "
+            "samples only; fit without covariates, on samples from which their effect is removed"
+        )
+    if getattr(estimator, "missing", "error") == "complete":
+        raise ValueError(
+            f"this {type(estimator).__name__} completes gaps (missing='complete'), and a graph "
+            "cannot; for samples without gaps export it after set_params(missing='error') of the "
+            "model, or of the projector inside it"
         )
 
 

@@ -139,16 +139,18 @@ def statistics_of(
     ClassStatistics
         The statistics.
     """
-    if isinstance(X, Source):
+    if isinstance(X, Source) and not X.is_array:
         return _statistics_of_source(X, y, sample_weight, classes, kind, work)
-    if kind != "moments" and X.ndim == 2 and len(X) < X.shape[1]:
-        return SpanStatistics.from_vectors(X, y, sample_weight, classes, work.outside)
+    as_span = kind != "moments" and X.ndim == 2 and len(X) < X.shape[1]
     if kind == "moments" or (
-        kind == "auto" and work.moments_pay(len(X), X.shape[1:], len(classes))
+        kind == "auto" and not as_span and work.moments_pay(len(X), X.shape[1:], len(classes))
     ):
-        return ClassMoments.from_batch(X, y, sample_weight, classes=classes)
+        return moments_of(X, y, sample_weight, classes)
+    samples = X.rows(np.asarray) if isinstance(X, Source) else X
+    if as_span:
+        return SpanStatistics.from_vectors(samples, y, sample_weight, classes, work.outside)
     choice = None if kind == "samples" else work
-    return SampleStatistics.from_batch(X, y, sample_weight, classes=classes, work=choice)
+    return SampleStatistics.from_batch(samples, y, sample_weight, classes=classes, work=choice)
 
 
 def moments_of(X: Array | Source, y: Any, sample_weight: Any, classes: Array) -> ClassMoments:

@@ -286,9 +286,12 @@ def automatic_shrinkage(statistics: ClassStatistics) -> Array:
     traces = statistics.traces / scale
     nu = np.where(free > 0, free, 1.0)
     noise = (traces**2 + own) / nu**3 * np.maximum(1 - nu / all_free, 0.0)
-    distance = own / nu**2 - 2 * cross / (nu * all_free) + pooled / all_free**2
-    share = np.divide(noise, distance, out=np.ones_like(noise), where=distance > 0)
-    return np.where(free > 0, np.clip(share, 0.0, 1.0), 1.0)
+    both = own / nu**2 + pooled / all_free**2
+    distance = both - 2 * cross / (nu * all_free)
+    apart = distance > 1e-14 * both  # else S is T but for rounding: other classes are points
+    share = np.divide(noise, distance, out=np.ones_like(noise), where=apart)
+    least = np.finfo(float).tiny  # never quite 0, which has another ridge: rounding must not choose
+    return np.where(free > 0, np.clip(share, least, 1.0), 1.0)
 
 
 def ranks_of_shares(statistics: ClassStatistics, shares: dict[int, float]) -> dict[int, int]:

@@ -24,6 +24,7 @@ from tenfold.mathematics.algebra import Array, project
 from tenfold.mathematics.criteria import mean_square
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.sample_statistics import SampleStatistics
+from tenfold.mathematics.scatter import Scatter
 from tenfold.mathematics.subspace import projected, reconstructed
 
 Block = list[Array]  # one projection (I_k, r_k) per mode
@@ -90,8 +91,12 @@ def share_left(statistics: ClassStatistics, blocks: Sequence[Block]) -> float:
 
 def total_square(statistics: ClassStatistics) -> float:
     """The sum of squared distances of all samples from their mean."""
-    whole = [np.eye(size)[None] for size in statistics.shape]
-    return float(mean_square(statistics.total(), whole, 1.0)[0])
+    return whole_square(statistics.total(), statistics.shape)
+
+
+def whole_square(scatter: Scatter, shape: Sequence[int]) -> float:
+    """The sum of squares that a scatter holds, without any projection."""
+    return float(mean_square(scatter, [np.eye(size)[None] for size in shape], 1.0)[0])
 
 
 def block_features(

@@ -50,6 +50,8 @@ def null_space(maximise: Array, minimise: Array, rank: int | Array) -> Array:
     basis = vectors * inside[:, None, :]
     kept = basis.swapaxes(1, 2) @ maximise @ basis  # zero outside of the null space
     W = basis @ leading_eigenvectors(kept, None, rank)
+    least = 10 * n * np.finfo(float).eps * np.trace(maximise, axis1=1, axis2=2)
+    W = W * (np.einsum("mir,mir->mr", W, maximise @ W) > least[:, None])[:, None, :]
     nothing = np.flatnonzero(~W.any(axis=(1, 2)))  # no scatter to keep: one direction, any one
     W[nothing, :, 0] = vectors[nothing, :, inside[nothing].argmax(axis=1)]
     return np.asarray(W)

@@ -54,7 +54,12 @@ def ratio_trace(maximise: Array, minimise: Array, rank: int | Array) -> Array:
     whitener = _whitener(minimise)  # V with V^T B V = I
     whitened = whitener.swapaxes(-1, -2) @ maximise @ whitener
     values, vectors = _leading(whitened, rank)
-    return with_fixed_signs(whitener @ _that_tell(values, vectors))
+    W = whitener @ _that_tell(values, vectors)
+    spread = np.sqrt(np.maximum(np.diagonal(maximise, axis1=-2, axis2=-1), 0.0))
+    seen = (np.abs(W) * spread[..., None]).sum(axis=-2) ** 2  # as much as any A with this diagonal
+    tells = values > 10 * W.shape[-2] * np.finfo(float).eps * seen  # more than the rounding of A
+    tells[..., 0] = True
+    return with_fixed_signs(W * tells[..., None, :])
 
 
 def trace_ratio(maximise: Array, minimise: Array, rank: int | Array) -> Array:

@@ -45,6 +45,7 @@ class Source(ABC):
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    is_array = False  # whether it is in memory after all, if not in NumPy's
 
     @property
     def ndim(self) -> int:

@@ -2,6 +2,7 @@
 
 # Blocks and caches, in bytes or numbers.
 BLOCK_BYTES = 32 * 2**20  # temporaries of one block of samples: large enough for BLAS
+DEVICE_BYTES = 256 * 2**20  # the same on another device, where a call takes longer
 KEPT_BYTES = 64 * 2**20  # centred samples that are kept between rounds
 KEPT_PRODUCTS = 8  # of tables with projectors, that the next question may need again
 WHOLE_TABLE = 2048  # numbers of a sample up to which a table is packed from an I x I matrix

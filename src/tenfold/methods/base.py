@@ -6,7 +6,6 @@ problem that the parameters describe. An estimator is changed when all of it has
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -15,7 +14,6 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Recipe, Solution, solve
@@ -27,11 +25,13 @@ from tenfold.mathematics.solvers import SOLVERS, STAYING_INSIDE, Solver
 from tenfold.mathematics.stores import OfBlock, over_blocks
 from tenfold.mathematics.tuning import EXPECTED_ROUNDS, KEPT_MOMENTS
 from tenfold.methods.blocks import learned_blocks
+from tenfold.methods.convergence import warn_of_late
 from tenfold.methods.saving import Savable
 from tenfold.methods.streams import Streaming, forgetting
 from tenfold.system.threads import threads_for
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
+from tenfold.validation.adjustments import MISSING, accompanied, refuse_parts
 from tenfold.validation.named_axes import labelled_like
 
 Labels = Annotated[Array, "labels"]
@@ -50,6 +50,7 @@ class Learner(Streaming, Savable, BaseEstimator):
     needs_labels = True
     streams = True  # whether moments of parts of the samples can be added
     statistics: str = "auto"
+    missing: str = "error"
 
     sample_shape_: Shape
     n_features_in_: int
@@ -96,7 +97,9 @@ class Learner(Streaming, Savable, BaseEstimator):
 
     # -- fitting ---------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, covariates: Any = None
+    ) -> Self:
         """Learn from one batch.
 
         Parameters
@@ -108,13 +111,16 @@ class Learner(Streaming, Savable, BaseEstimator):
             Class labels; MPCA does not look at them.
         sample_weight : array-like of shape (n,), default=None
             Non-negative weights. A weight of 2 is the same as having the sample twice.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Numbers that samples depend on beside their class, such as age or site. Their effect
+            within classes is learned and removed; they are needed with every sample from then on.
 
         Returns
         -------
         self
             The fitted estimator.
         """
-        described, X, y, weight = self.first_batch(X, y, sample_weight)
+        described, X, y, weight = self.first_batch(accompanied(X, covariates), y, sample_weight)
         classes = check.present_labels(y, weight)
         described, X = self.prepared(described, X, weight)
         work = self.workload(X.shape[1:], classes)
@@ -164,13 +170,14 @@ class Learner(Streaming, Savable, BaseEstimator):
             that kept the moments of its samples, as it does with ``statistics="moments"`` and
             where they take no more than 64 KiB.
         """
+        refuse_parts(self)
         first = not hasattr(self, "sample_shape_")
         if first:
             described, X, y, weight = self.first_batch(X, y, sample_weight, classes)
-            known = check.present_labels(y, weight) if classes is None else np.unique(classes)
+            known = check.announced_labels(y, weight, classes)
         else:
             self.check_parameters()
-            check.check_same_classes(classes, self.classes_)
+            check.check_same_classes(classes if self.needs_labels else None, self.classes_)
             described, known = fitted.description_of(self), self.classes_
             X, y, weight = check.check_batch(self, X, y, sample_weight)
         check.check_known_labels(y, known)
@@ -198,8 +205,7 @@ class Learner(Streaming, Savable, BaseEstimator):
         solution = solve(problem, self.recipe(), threads_for(problem.shape, small, len(problem)))
         learned = self.learned(fresh, solution, np.arange(len(problem)), described)
         self.warn_unless_converged(solution)
-        kept = {"moments_": statistics} if self.statistics == "moments" else {}
-        return {**learned, **kept}
+        return learned | ({"moments_": statistics} if self.statistics == "moments" else {})
 
     def moments_of_batch(
         self, X: Any, y: Array | None, weight: Array | None, classes: Array
@@ -291,6 +297,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         parameters.check_number("max_iter", self.max_iter, self.fewest_rounds, integer=True)
         parameters.check_number("tol", self.tol, 0)
         parameters.check_option("statistics", self.statistics, ("auto", "moments", "samples"))
+        parameters.check_option("missing", self.missing, MISSING)
         parameters.check_option("output", self.output, ("flat", "tensor"))
         parameters.check_option("init", self.init, ("ones", "identity"))
         parameters.check_flag("orthonormal", self.orthonormal)
@@ -331,7 +338,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         own = solution.columns(m)
         return {
             **described,
-            **learned_blocks(self, statistics, own),
+            **(learned_blocks(self, statistics, own) if self.blocks > 1 else {}),
             "classes_": statistics.classes,
             "class_count_": statistics.counts,
             "projections_": own,
@@ -343,16 +350,8 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
 
     def warn_unless_converged(self, solution: Solution) -> None:
         """Warn of models that still moved in the last round."""
-        n, late = len(solution.converged), int((~solution.converged).sum())
-        if late and self.tol > 0:
-            who = type(self).__name__ if n == 1 else f"{late} of {n} {type(self).__name__} models"
-            warnings.warn(
-                f"the objective of {who} still changed by more than tol={self.tol:g} of it in "
-                f"round {self.max_iter}; raise max_iter, or add shrinkage or ridge, without which "
-                "a scatter that is nearly singular takes very many rounds",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        if not solution.converged.all():
+            warn_of_late(type(self).__name__, self.max_iter, self.tol, solution)
 
     def as_seen(self, X: Any) -> Any:
         """The batch as this method sees it: tensors, or vectors for one that flattens."""
@@ -377,13 +376,15 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         fitted.check_fitted(self, "projections_")
         return [self]
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Any, covariates: Any = None) -> Array:
         """Project samples onto the learned subspaces (eq. 6).
 
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -394,8 +395,27 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         fitted.check_fitted(self, "projections_")
         container, flat = fitted.check_output(self), self.output == "flat"
         work = partial(block_features, blocks=self.all_blocks, centre=self.centre(), flat=flat)
-        found = over_blocks(check.check_samples(self, X), self.on_samples(work))
+        found = over_blocks(
+            check.check_samples(self, accompanied(X, covariates)), self.on_samples(work)
+        )
         return labelled_like(X, found, self, container)
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Array:
+        """`fit`, then `transform` of the same samples.
+
+        Parameters
+        ----------
+        X, y : array-likes
+            As `fit` takes them.
+        **fit_params : dict
+            More that `fit` takes; `transform` gets the covariates, too.
+
+        Returns
+        -------
+        array of shape (n, r_1 * ... * r_K), or (n, r_1, ..., r_K) with output="tensor"
+            The projected samples.
+        """
+        return self.fit(X, y, **fit_params).transform(X, fit_params.get("covariates"))
 
     def inverse_transform(self, X: Any) -> Array:
         """Map projected samples back to the space of the samples, by least squares.
@@ -425,5 +445,6 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self.needs_labels
         tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = self.missing == "complete"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

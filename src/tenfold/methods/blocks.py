@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tenfold.mathematics.alternation import solve
-from tenfold.mathematics.criteria import lowered
-from tenfold.mathematics.deflation import NOTHING, Block, deflated, total_square
+from tenfold.mathematics.criteria import Problem, lowered
+from tenfold.mathematics.deflation import NOTHING, Block, deflated, total_square, whole_square
 from tenfold.mathematics.moments import ClassStatistics
 
 
@@ -29,14 +29,24 @@ def learned_blocks(method: Any, statistics: ClassStatistics, own: Block) -> dict
     """
     if method.blocks == 1:
         return {}
-    blocks, before = [own], total_square(statistics)
+    blocks, before, to_keep = [own], total_square(statistics), _to_keep(method.problem(statistics))
     for number in range(1, method.blocks):
         statistics = deflated(statistics, lowered(statistics, blocks[-1]))
+        problem, gone = method.problem(statistics), None
         if not total_square(statistics) > NOTHING * before:
+            gone = "samples"
+        elif not _to_keep(problem) > NOTHING * to_keep:
+            gone = "scatter that the method keeps"
+        if gone is not None:
             raise ValueError(
                 f"blocks is {method.blocks}, but after {number} of them, the last of ranks "
-                f"{tuple(W.shape[1] for W in blocks[-1])}, nothing is left of the samples; use at "
+                f"{tuple(W.shape[1] for W in blocks[-1])}, nothing is left of the {gone}; use at "
                 f"most {number} blocks, or lower ranks"
             )
-        blocks.append(solve(method.problem(statistics), method.recipe()).columns(0))
+        blocks.append(solve(problem, method.recipe()).columns(0))
     return {"blocks_": blocks}
+
+
+def _to_keep(problem: Problem) -> float:
+    """What there is of the scatter that a problem maximises."""
+    return whole_square(problem.maximise, problem.shape)

@@ -20,12 +20,15 @@ from tenfold.mathematics.stores import OfBlock, over_blocks
 from tenfold.methods.base import Described, TensorProjector
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
+from tenfold.validation.adjustments import accompanied
 
 
 class ClassSpecificProjector(TensorProjector):
     """Base of the methods that learn one class against everything else.
 
-    It adds one learned attribute to those of every method: `mean_`, the mean of the positive class.
+    It adds two learned attributes to those of every method: `mean_`, the mean of the positive
+    class, and `positive_index_`, its position among `classes_`. A later
+    `set_params(positive=...)` is for the next `fit` and changes neither.
     """
 
     positive: Any = None
@@ -33,6 +36,7 @@ class ClassSpecificProjector(TensorProjector):
     out_class: str = "samples"
 
     mean_: Array
+    positive_index_: int
 
     # -- what is learned -------------------------------------------------------------------------
 
@@ -47,8 +51,9 @@ class ClassSpecificProjector(TensorProjector):
         self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
     ) -> dict[str, Any]:
         """The learned attributes, from the solution with this number in a stack."""
-        mean = statistics.full_means[self.positive_in(statistics.classes)]
-        own = {"mean_": mean.reshape(described["sample_shape_"])}
+        p = self.positive_in(statistics.classes)
+        mean = statistics.full_means[p].reshape(described["sample_shape_"])
+        own = {"mean_": mean, "positive_index_": p}
         return super().learned(statistics, solution, models, described) | own
 
     def check_parameters(self) -> None:
@@ -66,7 +71,7 @@ class ClassSpecificProjector(TensorProjector):
                 f"{len(classes)} classes, for the positive one; pass positive={taken!r} or another "
                 "label, or learn all classes with ClassSpecificClassifier",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def asked_ranks(self, classes: Array) -> Any:
@@ -92,7 +97,7 @@ class ClassSpecificProjector(TensorProjector):
 
     # -- how it is used --------------------------------------------------------------------------
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Any, covariates: Any = None) -> Array:
         """Minus the distance to the positive mean in the subspace.
 
         The order is that of the paper's similarity 1 / distance, without its division by zero.
@@ -101,6 +106,8 @@ class ClassSpecificProjector(TensorProjector):
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -109,7 +116,7 @@ class ClassSpecificProjector(TensorProjector):
             lazy one.
         """
         fitted.check_fitted(self, "projections_")
-        return over_blocks(check.check_samples(self, X), self.scoring())
+        return over_blocks(check.check_samples(self, accompanied(X, covariates)), self.scoring())
 
     def scoring(self) -> OfBlock:
         """What gives scores of samples in memory, and can be sent to other processes."""
@@ -127,7 +134,7 @@ class ClassSpecificProjector(TensorProjector):
         own = [lowered(statistics, block) for block in self.all_blocks]
         return class_spreads(statistics, own, p, float(self.shrinkage_in(statistics)[p]))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, covariates: Any = None) -> float:
         """Average precision of `decision_function` at finding the positive class.
 
         Parameters
@@ -138,13 +145,15 @@ class ClassSpecificProjector(TensorProjector):
             Their labels.
         sample_weight : array-like of shape (n,), default=None
             Sample weights.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
         float
             Between 0 and 1.
         """
-        scores = np.asarray(self.decision_function(X))
+        scores = np.asarray(self.decision_function(X, covariates))
         labels, positive = check.check_labels(self, scores, y), self.positive_label_
         check_same_kind(labels, self.classes_)
         is_positive = labels == positive
@@ -157,6 +166,6 @@ class ClassSpecificProjector(TensorProjector):
 
     @property
     def positive_label_(self) -> Any:
-        """The label of the positive class."""
+        """The label of the class that was learned."""
         fitted.check_fitted(self, "projections_")
-        return self.classes_[self.positive_in(self.classes_)]
+        return self.classes_[self.positive_index_]

@@ -42,6 +42,9 @@ class CSDA(ClassSpecificProjector):
         Work from class moments, from the samples, or from whichever costs less.
     sample_shape : tuple of K ints or None, default=None
         Fold flat rows of X into tensors of this shape.
+    missing : {"error", "complete"}, default="error"
+        What to do with gaps, NaN or masked numbers in samples: refuse them, or complete each
+        sample from what is known of it.
     output : {"flat", "tensor"}, default="flat"
         Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
     positive : label or None, default=None
@@ -61,6 +64,8 @@ class CSDA(ClassSpecificProjector):
         The labels, sorted.
     mean_ : ndarray of shape (I_1, ..., I_K)
         Mean of the positive class.
+    positive_index_ : int
+        The position of the positive class among `classes_`.
     sample_shape_ : tuple of K ints
         The shape of a sample.
     objective_ : ndarray of shape (n_rounds,)
@@ -109,6 +114,7 @@ class CSDA(ClassSpecificProjector):
         out_class: str = "samples",
         statistics: str = "auto",
         sample_shape: Any = None,
+        missing: str = "error",
         output: str = "flat",
         positive: Any = None,
         blocks: int = 1,
@@ -121,6 +127,7 @@ class CSDA(ClassSpecificProjector):
         self.out_class = out_class
         self.statistics = statistics
         self.sample_shape = sample_shape
+        self.missing = missing
         self.output = output
         self.positive = positive
         self.blocks = blocks

@@ -58,6 +58,9 @@ class CSRDA(ClassSpecificProjector):
         Work from class moments, from the samples, or from whichever costs less.
     sample_shape : tuple of K ints or None, default=None
         Fold flat rows of X into tensors of this shape.
+    missing : {"error", "complete"}, default="error"
+        What to do with gaps, NaN or masked numbers in samples: refuse them, or complete each
+        sample from what is known of it.
     output : {"flat", "tensor"}, default="flat"
         Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
     positive : label or None, default=None
@@ -70,6 +73,8 @@ class CSRDA(ClassSpecificProjector):
         The projection of vectorised samples.
     mean_ : ndarray of shape (I_1, ..., I_K)
         The reference, from which `decision_function` measures.
+    positive_index_ : int
+        The position of the positive class among `classes_`.
     shift_ : float
         t: how far the reference lies behind the mean of the class, in units of the distance of
         that mean from the mean of all other samples. 0 is `CSDA`.
@@ -130,6 +135,7 @@ class CSRDA(ClassSpecificProjector):
         tol: float = 1e-6,
         statistics: str = "auto",
         sample_shape: Any = None,
+        missing: str = "error",
         output: str = "flat",
         positive: Any = None,
     ):
@@ -143,6 +149,7 @@ class CSRDA(ClassSpecificProjector):
         self.tol = tol
         self.statistics = statistics
         self.sample_shape = sample_shape
+        self.missing = missing
         self.output = output
         self.positive = positive
 
@@ -174,7 +181,7 @@ class CSRDA(ClassSpecificProjector):
                 f"the objective of CSRDA still changed by more than tol={self.tol:g} of it in "
                 f"round {rounds}; raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         learned = super().learned(statistics, best, np.zeros(1, dtype=int), described)
         others = np.delete(np.arange(len(statistics.classes)), p)

@@ -77,6 +77,9 @@ class KernelCSDA(ClassSpecificProjector):
         What is to be far from the positive mean: all other samples, or the means of their classes.
     sample_shape : tuple of K ints or None, default=None
         Fold flat rows of X into tensors of this shape; the kernel sees vectors all the same.
+    missing : {"error", "complete"}, default="error"
+        What to do with gaps, NaN or masked numbers in samples: refuse them, or complete each
+        sample from what is known of it.
     output : {"flat", "tensor"}, default="flat"
         The same here: samples are vectors.
     positive : label or None, default=None
@@ -99,6 +102,8 @@ class KernelCSDA(ClassSpecificProjector):
         The rank used: less than asked for when there are fewer useful directions.
     mean_ : ndarray of shape (d,)
         Coordinates of the mean of the positive class.
+    positive_index_ : int
+        The position of the positive class among `classes_`.
     classes_ : ndarray of shape (C,)
         The labels, sorted.
     sample_shape_ : tuple of K ints
@@ -151,6 +156,7 @@ class KernelCSDA(ClassSpecificProjector):
         shrinkage: Any = 0.5,
         out_class: str = "samples",
         sample_shape: Any = None,
+        missing: str = "error",
         output: str = "flat",
         positive: Any = None,
         random_state: Any = 0,
@@ -167,6 +173,7 @@ class KernelCSDA(ClassSpecificProjector):
         self.shrinkage = shrinkage
         self.out_class = out_class
         self.sample_shape = sample_shape
+        self.missing = missing
         self.output = output
         self.positive = positive
         self.random_state = random_state
@@ -247,12 +254,14 @@ class KernelCSDA(ClassSpecificProjector):
         """The learned attributes; signs do not depend on the basis, which is one of many."""
         learned = TensorProjector.learned(self, statistics, solution, models, described)
         (W,) = learned["projections_"]
-        mean = statistics.full_means[self.positive_in(statistics.classes)]
+        p = self.positive_in(statistics.classes)
+        mean = statistics.full_means[p]
         apart = (mean - np.average(statistics.full_means, axis=0, weights=statistics.counts)) @ W
         return {
             **learned,
             "projections_": [W * np.where(apart > 0, -1.0, 1.0)],
             "mean_": mean,
+            "positive_index_": p,
         }
 
     def seen_shape(self) -> tuple[int, ...]:

@@ -40,6 +40,9 @@ class NullCSDA(ClassSpecificProjector):
         Work from class moments, from the samples, or from whichever costs less.
     sample_shape : tuple of K ints or None, default=None
         Fold flat rows of X into tensors of this shape.
+    missing : {"error", "complete"}, default="error"
+        What to do with gaps, NaN or masked numbers in samples: refuse them, or complete each
+        sample from what is known of it.
     output : {"flat", "tensor"}, default="flat"
         Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
     positive : label or None, default=None
@@ -58,6 +61,8 @@ class NullCSDA(ClassSpecificProjector):
         The labels, sorted.
     mean_ : ndarray of shape (I_1, ..., I_K)
         Mean of the positive class.
+    positive_index_ : int
+        The position of the positive class among `classes_`.
     sample_shape_ : tuple of K ints
         The shape of a sample.
     objective_ : ndarray of shape (1,)
@@ -111,6 +116,7 @@ class NullCSDA(ClassSpecificProjector):
         out_class: str = "samples",
         statistics: str = "auto",
         sample_shape: Any = None,
+        missing: str = "error",
         output: str = "flat",
         positive: Any = None,
         blocks: int = 1,
@@ -119,6 +125,7 @@ class NullCSDA(ClassSpecificProjector):
         self.out_class = out_class
         self.statistics = statistics
         self.sample_shape = sample_shape
+        self.missing = missing
         self.output = output
         self.positive = positive
         self.blocks = blocks
@@ -150,7 +157,7 @@ class NullCSDA(ClassSpecificProjector):
                 "which they vary least; use CSDA, which weighs all directions, or samples with "
                 "more numbers than the class has samples",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         whole = float(outside[0].trace())
         learned["objective_"] = learned["objective_"] * 0 + (kept / whole if whole > 0 else 0.0)

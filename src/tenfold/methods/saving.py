@@ -24,17 +24,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassMoments
+from tenfold.methods.following import FollowsX, host_model
 from tenfold.system import model_format
 
 LABEL_KINDS = {"U": str, "i": int, "u": int, "b": bool}
 LABEL_BYTES = 64 * 2**20  # of one array of labels; a few declared bytes must not claim gigabytes
 
 
-class Savable:
+class Savable(FollowsX):
     """An estimator whose learned attributes can be saved: those that end with an underscore."""
 
     mode_names_: tuple[str, ...]  # of samples with named axes, such as a DataArray
     mode_labels_: list[Any]  # what the entries of each mode are called; None where they are not
+    completion_mean_: Array  # (I,), and (I, I): by these gaps in samples are completed
+    completion_precision_: Array
+    covariate_means_: Array  # (q,), and (q, I_1, ..., I_K): what one unit of each adds to samples
+    covariate_slopes_: Array
 
     def learned_attributes(self) -> dict[str, Any]:
         """What was learned, by name."""
@@ -74,9 +79,9 @@ class Savable:
         True
         """
         check_is_fitted(self, "sample_shape_")
-        packer = Packer()
-        model = packer.estimator(self, "")
-        header = {"summary": summary(self), "labels": packer.labels, "model": model}
+        packer, estimator = Packer(), host_model(self)
+        model = packer.estimator(estimator, "")
+        header = {"summary": summary(estimator), "labels": packer.labels, "model": model}
         if reading:
             header["reading"] = plain_reading(reading)
         model_format.write(path, header, packer.arrays)
@@ -103,6 +108,7 @@ class Packer:
 
     def estimator(self, estimator: Any, prefix: str) -> dict[str, Any]:
         """Method, parameters and learned attributes of a tenfold estimator."""
+        estimator = host_model(estimator)
         if type(estimator).__module__.partition(".")[0] != "tenfold":
             raise ValueError(
                 f"{type(estimator).__qualname__} is not part of tenfold, so load would not know "

@@ -27,6 +27,7 @@ from tenfold.methods.base import Learner
 from tenfold.selection.automatic_ranks import class_mean_distances, search_ranks, stratified_folds
 from tenfold.system.progress import progress
 from tenfold.system.tables import Cell, Table, number, percent, times
+from tenfold.validation.other_arrays import in_numpy
 
 MOST_NUMBERS_OF_LDA = 2048  # it makes a table of all pairs of numbers, and solves with it
 INNER_FOLDS = 3  # of the rank search inside the training samples of a fold
@@ -178,7 +179,7 @@ def compare(
     >>> [one.method for one in found.methods]
     ['MCSDA', 'CMDA']
     """
-    X, y = np.asarray(X), np.asarray(y)
+    X, y = np.asarray(in_numpy(X)), np.asarray(in_numpy(y, "y"))
     splits = list(stratified_folds(y, cv, random_state).split(X, y))
     with progress("comparing", len(methods) * len(splits), verbose) as bar:
         figures = [_figures(method, X, y, splits, positive, search, bar) for method in methods]

@@ -22,6 +22,7 @@ from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.fold_statistics import Split, fold_statistics
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.methods.base import Described, Learner, TensorProjector
+from tenfold.methods.following import FollowsX
 from tenfold.selection.candidates import (
     Candidate,
     Samples,
@@ -34,6 +35,7 @@ from tenfold.selection.candidates import (
     tried,
 )
 from tenfold.validation import samples as check
+from tenfold.validation.other_arrays import in_numpy
 
 
 def _best_has(name: str) -> Any:
@@ -43,7 +45,7 @@ def _best_has(name: str) -> Any:
     return available_if(present)
 
 
-class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
+class RankSearchCV(FollowsX, MetaEstimatorMixin, BaseEstimator):
     """Cross-validated search over ranks, ridges and shrinkages.
 
     It gives what `GridSearchCV` gives over the same candidates and folds. But the data are read
@@ -126,6 +128,8 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     {'ranks': (5, 5)}
     """
 
+    learns_on_device = False  # folds are cut from samples in memory
+
     def __init__(
         self,
         estimator: Any,
@@ -174,7 +178,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
             learner.check_parameters()
         first = learners[0]
         described, checked, learned, weight = first.first_batch(X, y, sample_weight)
-        labels = None if y is None else np.asarray(y)
+        labels = None if y is None else np.asarray(in_numpy(y, "y"))
         samples = Samples(X, checked, labels if learned is None else learned, weight)
         splits = self._splits(checked, samples.labels, groups)
         classes = check.present_labels(learned, weight)
@@ -312,7 +316,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     def score(self, X: Any, y: Any = None) -> float:
         """The score of the best estimator, as it was searched for."""
         check_is_fitted(self, "best_estimator_")
-        return float(self._scorer()(self.best_estimator_, X, y))
+        return float(self._scorer()(self.best_estimator_, X, in_numpy(y, "y")))
 
     def __sklearn_tags__(self) -> Any:
         tags, own = super().__sklearn_tags__(), get_tags(self.estimator)

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from tenfold.mathematics.algebra import Array
-from tenfold.validation.samples import check_kinds
+from tenfold.validation.labels import check_kinds
+from tenfold.validation.other_arrays import in_numpy
 
 
 def check_groups(name: str, groups: Any, n_samples: int) -> tuple[Array, Array]:
     """The groups, sorted, and for each sample the number of its group."""
-    groups = np.asarray(groups)
+    groups = np.asarray(in_numpy(groups, name))
     if groups.shape != (n_samples,):
         raise ValueError(
             f"{name} has shape {groups.shape}, but there are {n_samples} samples; pass one name or "

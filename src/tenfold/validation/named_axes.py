@@ -147,15 +147,16 @@ def labelled_like(X: Any, found: Any, projector: Any, container: str) -> Array:
     return result
 
 
-def refuse_masked(X: Any) -> Any:
-    """X without its mask, or an error when the mask hides numbers."""
+def refuse_masked(X: Any, can: bool = False) -> Any:
+    """X without its mask, or an error when it hides numbers; `can` says if they may be allowed."""
     if not isinstance(X, np.ma.MaskedArray):
         return X
     hidden = int(np.ma.getmaskarray(X).sum())
     if hidden:
         raise ValueError(
             f"X is a masked array with {hidden} masked numbers, and every number must be known; "
-            "fill them, as with X.filled(0) or the mean of the others, or drop those samples"
+            + ("pass missing='complete' to have them completed, " if can else "")
+            + "fill them, as with X.filled(0) or the mean of the others, or drop those samples"
         )
     return X.data
 

@@ -6,24 +6,32 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from math import isfinite, prod
-from numbers import Integral, Number
+from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     check_array,
-    check_consistent_length,
-    column_or_1d,
     validate_data,
 )
 
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassMoments
+from tenfold.validation.adjustments import (
+    adjusted,
+    allows_gaps,
+    joint_moments,
+    learned_adjustments,
+    parted,
+    unadjusted,
+    unmasked,
+)
 from tenfold.validation.fitted import description_of
+from tenfold.validation.labels import check_labels as check_labels
 from tenfold.validation.large_input import as_source
-from tenfold.validation.named_axes import named_samples, refuse_masked
+from tenfold.validation.named_axes import named_samples
+from tenfold.validation.other_arrays import in_numpy
 from tenfold.validation.parameters import plain
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
@@ -55,10 +63,12 @@ def check_first_batch(
         Attributes that a fitted estimator has, such as `sample_shape_`, and the checked batch.
     """
     seen = copy(estimator)
+    X, covariates = parted(X)
     X, y, weight = check_batch(seen, X, y, sample_weight, reset=True)
     if estimator.needs_labels:
         check_classes(present_labels(y, weight) if classes is None else np.unique(classes), seen)
-    return description_of(seen), X, y, weight
+    learned, X = learned_adjustments(estimator, X, y, weight, covariates)
+    return unadjusted(description_of(seen)) | learned, X, y, weight
 
 
 def check_batch(
@@ -73,7 +83,7 @@ def check_batch(
 
 
 def check_samples(estimator: Any, X: Any, *, reset: bool = False) -> Any:
-    """Samples as a finite numeric batch, neither copied nor cast.
+    """Samples as a finite numeric batch; gaps and covariates aside, neither copied nor cast.
 
     Parameters
     ----------
@@ -88,13 +98,20 @@ def check_samples(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     Returns
     -------
     ndarray or Source of shape (n, I_1, ..., I_K)
-        The batch, in its own dtype. A source is checked as its blocks are read.
+        The batch, in its own dtype. A source is checked as its blocks are read. With `reset` gaps
+        are still there, since how to complete them is not known yet.
     """
+    X, covariates = parted(X)
+    X = _checked(estimator, X, reset)
+    return X if reset else adjusted(estimator, X, covariates)
+
+
+def _checked(estimator: Any, X: Any, reset: bool) -> Any:
     fitted_shape = None if reset else estimator.sample_shape_
     if _is_ready(estimator, X, fitted_shape):
         return X
     named = named_samples(estimator, X, reset)
-    X = refuse_masked(X if named is None else named.values)
+    X = unmasked(estimator, X if named is None else named.values)
     source = None if type(X) is np.ndarray else as_source(X)
     X = _as_array(estimator, X, reset) if source is None else source
     shape = fitted_shape if fitted_shape is not None else _asked_shape(estimator)
@@ -134,15 +151,18 @@ def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
                 "the samples do not all have the same shape, so they form no array; "
                 f"pad, crop or resample them to one shape first ({error})"
             ) from error
+    finite: Any = "allow-nan" if allows_gaps(estimator) else True
     try:
         with np.errstate(invalid="ignore"):  # infinities of both signs
             if getattr(X, "ndim", 2) > 2:
-                X = check_array(X, allow_nd=True, estimator=estimator, input_name="X")
+                kept = {"estimator": estimator, "input_name": "X", "ensure_all_finite": finite}
+                X = check_array(X, allow_nd=True, **kept)
             else:
-                X = validate_data(estimator, X, reset=reset)
+                X = validate_data(estimator, X, reset=reset, ensure_all_finite=finite)
     except ValueError as error:
         single = not reset and np.shape(X) == estimator.sample_shape_
-        raise ValueError(_with_advice(str(error), single)) from error
+        can = hasattr(estimator, "missing")
+        raise ValueError(_with_advice(str(error), single, can)) from error
     if 0 in X.shape[1:]:
         raise ValueError(
             f"samples have shape {X.shape[1:]}, so they hold no numbers; every mode needs at least "
@@ -151,18 +171,21 @@ def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
     return X
 
 
-def _with_advice(complaint: str, single: bool) -> str:
+def _with_advice(complaint: str, single: bool, can: bool) -> str:
     """What scikit-learn says of an array, and what to do about it where it does not say so."""
     if single and "features, but" in complaint:
         return f"{complaint.rstrip('.')}; for a single sample pass X[None]"
     advice = {
         "infinity": "every number must be finite; repair or drop those samples",
-        "contains NaN": "fill gaps with np.nan_to_num or the mean of the other samples",
+        "contains NaN": "pass missing='complete' to have gaps completed, or " * can
+        + "fill gaps with np.nan_to_num or the mean of the other samples",
         "could not convert": "every entry must be a number; encode or drop those that are none",
         "0 sample(s)": "pass at least one sample",
         "0 feature(s)": "pass samples that hold some numbers",
         "features, but": "pass samples of the shape that was fitted, or fit again",
     }
+    if "contains NaN" in complaint and can:
+        complaint = complaint.splitlines()[0]  # the rest is about other libraries
     fitting = [text for words, text in advice.items() if words in complaint]
     return "; ".join([complaint.rstrip("."), *fitting])
 
@@ -193,78 +216,24 @@ def _shape_complaint(came: tuple[int, ...], expected: tuple[int, ...], reset: bo
     return f"samples have shape {came}, but this model was fitted on {expected}; {advice}"
 
 
-def check_labels(estimator: Any, X: Array, y: Any) -> Array:
-    """One class label per sample."""
-    if y is None:
-        raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None; "
-            "pass one class label per sample"
-        )
-    given, y = y, column_or_1d(np.asarray(y) if hasattr(y, "dask") else y, warn=True)
-    check_consistent_length(X, y)
-    if isinstance(given, list | tuple) and y.dtype.kind == "U":
-        check_kinds(np.array(given, dtype=object))  # NumPy makes text of None, NaN and numbers
-    _check_label_values(y)
-    return y
-
-
-def _check_label_values(y: Array) -> None:
-    if y.dtype.kind in "fM" and not np.isfinite(y).all():
-        raise ValueError("Input y contains NaN or infinity; every sample needs a class label")
-    if y.dtype == object:
-        check_kinds(y)
-        if _kind(y[0]) == "numbers":
-            raise ValueError(
-                "Unknown label type: y holds numbers as objects; expected an array of numbers or "
-                "of text; convert it, as with y.astype(int)"
-            )
-    check_classification_targets(y)
-
-
-def check_kinds(y: Array, name: str = "y") -> None:
-    """Labels or names that are objects are all text or all numbers, and none is missing."""
-    kinds = {_kind(label) for label in y.ravel()}
-    if "missing" in kinds:
-        raise ValueError(
-            f"Input {name} contains NaN or None; every sample needs a class label; drop the "
-            "samples without one, or give them a label of their own"
-        )
-    if len(kinds) > 1:
-        raise ValueError(
-            f"{name} mixes {' and '.join(sorted(kinds))}; expected labels of one kind; convert "
-            f"them, as with {name}.astype(str)"
-        )
-
-
-def _kind(label: Any) -> str:
-    if isinstance(label, str):
-        return "text"
-    if label is None or type(label).__name__ in ("NAType", "NaTType"):  # those of pandas
-        return "missing"
-    if isinstance(label, Number | np.bool_):
-        return "numbers" if label == label else "missing"
-    return f"objects of type {type(label).__name__}"
-
-
 def check_weights(X: Array, sample_weight: Any) -> Array | None:
     """Finite, non-negative weights with a positive sum, or None when all are 1."""
     if sample_weight is None:
         return None
-    weights = check_array(
-        sample_weight,
-        ensure_2d=False,
-        ensure_min_samples=0,
-        dtype=float,
-        input_name="sample_weight",
-    )
+    options = {"ensure_2d": False, "ensure_min_samples": 0, "dtype": float}
+    given = in_numpy(sample_weight, "sample_weight")
+    weights = check_array(given, input_name="sample_weight", **options)
     if weights.shape != (len(X),):
         raise ValueError(
             f"sample_weight has shape {weights.shape}, but there are {len(X)} samples; "
             "pass one weight per sample"
         )
-    least, total = float(weights.min()), float(weights.sum())
+    with np.errstate(over="ignore"):
+        least, total = float(weights.min()), float(weights.sum())
     if not np.isfinite(total):
-        raise ValueError("sample_weight does not fit X: it contains NaN or infinity")
+        raise ValueError(
+            "sample_weight sums to more than a float64 holds; divide all weights by a large number"
+        )
     if least < 0:
         raise ValueError(
             f"sample_weight holds negative numbers (the least is {least:g}); "
@@ -290,6 +259,7 @@ def check_projected(X: Any, ranks: tuple[int, ...]) -> Any:
 
 def check_moments(estimator: Any, moments: Any) -> tuple[dict[str, Any], ClassMoments]:
     """What is to be known of the samples, and moments of the classes that the estimator sees."""
+    moments, count = parted(moments)
     if not isinstance(moments, ClassMoments):
         raise ValueError(
             f"moments is a {type(moments).__name__}; expected ClassMoments, as gather_moments "
@@ -298,12 +268,13 @@ def check_moments(estimator: Any, moments: Any) -> tuple[dict[str, Any], ClassMo
     if not moments.counts.any():
         raise ValueError("the moments are of no samples; gather some first")
     moments = moments.present() if estimator.needs_labels else moments.pooled()
+    moments, learned = joint_moments(moments, count, _asked_shape(estimator))
     shape = _asked_shape(estimator) or moments.shape
     if prod(shape) != prod(moments.shape) or (len(moments.shape) > 1 and shape != moments.shape):
         raise ValueError(_shape_complaint(moments.shape, shape, True))
     if estimator.needs_labels:
         check_classes(moments.classes, estimator)
-    described = {"sample_shape_": shape, "n_features_in_": prod(shape)}
+    described = {"sample_shape_": shape, "n_features_in_": prod(shape), **learned}
     return described, replace(moments, means=moments.means.reshape(-1, *shape))
 
 
@@ -321,6 +292,11 @@ def present_labels(y: Array | None, weight: Array | None) -> Array:
     if y is None:
         return np.zeros(1, dtype=np.intp)
     return np.unique(y if weight is None else y[weight > 0])
+
+
+def announced_labels(y: Array | None, weight: Array | None, classes: Any) -> Array:
+    """All labels that will come: those announced, or those there; without labels a single class."""
+    return present_labels(y, weight) if y is None or classes is None else np.unique(classes)
 
 
 def check_known_labels(y: Array | None, classes: Array) -> None:

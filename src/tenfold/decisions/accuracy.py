@@ -1,0 +1,35 @@
+"""The accuracy of classifiers whose samples may come with covariates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.metrics import accuracy_score
+
+
+class AccuracyScore:
+    """`score` of scikit-learn's classifiers, with covariates; it stands before their mixin."""
+
+    predict: Any
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, covariates: Any = None) -> float:
+        """Share of samples whose class is predicted.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+        y : array-like of shape (n,)
+            Their labels.
+        sample_weight : array-like of shape (n,), default=None
+            Sample weights.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Those of the samples, if the model was fitted with covariates.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
+        predicted = self.predict(X, covariates=covariates)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))

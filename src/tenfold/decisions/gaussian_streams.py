@@ -1,0 +1,160 @@
+"""Gaussian classes that come and go: moments by class and fold, added to, taken back, enrolled."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import Any, Self
+
+import numpy as np
+
+from tenfold.decisions.gaussian_scores import GaussianScores
+from tenfold.mathematics.accumulate import check_same_kind
+from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.cost import moments_of
+from tenfold.mathematics.fold_moments import N_FOLDS, content_folds, merged_folds, name_folds
+from tenfold.mathematics.moments import ClassMoments
+from tenfold.mathematics.moments_in_folds import MomentsInFolds
+from tenfold.mathematics.pass_statistics import codes_of
+from tenfold.mathematics.stores import over_blocks
+from tenfold.methods.streams import check_added_labels
+from tenfold.validation import fitted, parameters
+from tenfold.validation import samples as check
+from tenfold.validation.adjustments import accompanied, refuse_parts
+from tenfold.validation.groups import check_groups
+
+
+class GaussianStreams(GaussianScores):
+    """What a model of Gaussian classes keeps of samples, and how more come or some are taken back.
+
+    Samples are dealt to folds, by which shrinkage is chosen, so every class has moments in each.
+    """
+
+    shrinkage: Any
+
+    def is_learnable(self, moments: ClassMoments) -> bool:
+        """Whether there are samples of two classes, and two of one of them."""
+        counts = moments.counts.reshape(-1, self._n_folds()).sum(axis=1)
+        return bool((counts > 0).sum() > 1 and (counts > 1).any())
+
+    def moments_of_batch(
+        self,
+        X: Any,
+        y: Array | None,
+        weight: Array | None,
+        classes: Array,
+        folds: Array | None = None,
+    ) -> ClassMoments:
+        """The moments of every class in every fold; class c in fold f has number c F + f."""
+        n_folds = self._n_folds()
+        parameters.check_tables_fit(prod(X.shape[1:]), len(classes) * n_folds)
+        numbers = codes_of(X, y, classes) * n_folds
+        numbers += self._folds(X) if folds is None else folds
+        return moments_of(X, numbers, weight, np.arange(len(classes) * n_folds))
+
+    def _fit_folds(self, moments: MomentsInFolds) -> Self:
+        """Learn from moments of every class in every fold."""
+        described, together = check.check_moments(self, moments.together())
+        check.check_classes(together.classes, self)
+        cells = moments.present().cells
+        cells = replace(cells, means=cells.means.reshape(-1, *together.shape))
+        learned = self.learn_moments(cells, together.classes, described)
+        return self.keep({**learned, "moments_": cells})
+
+    def revert(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Take a batch back: the model is as if these samples had never come.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            Samples that were added, by `partial_fit`, by `enrol`, or by a `fit` that stored
+            moments. They need not be a batch as it came, nor the last ones.
+        y : array-like of shape (n,)
+            Their labels.
+        sample_weight : array-like of shape (n,), default=None
+            The weights that they have now: where `decay` was used, those of then times the
+            factors since.
+        groups : array-like of shape (n,), default=None
+            Their groups, if they had some in `fit`.
+
+        Returns
+        -------
+        self
+            The updated estimator. A class of which all samples are taken back stays in `classes_`
+            with count 0, and is never predicted.
+        """
+        if groups is None:
+            return super().revert(X, y, sample_weight)
+        fitted.check_fitted(self, "sample_shape_")
+        refuse_parts(self)
+        X, labels, weight = check.check_batch(self, X, y, sample_weight)
+        check_added_labels(labels, self.classes_)
+        folds = self._folds(X, groups)
+        return self._without(self.moments_of_batch(X, labels, weight, self.classes_, folds))
+
+    def enrol(self, X: Any, y: Any, sample_weight: Any = None, covariates: Any = None) -> Self:
+        """Add classes that came later, or samples of known ones, without learning anew.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            Samples; one per class is enough.
+        y : array-like of shape (n,)
+            Their labels: new ones, or known ones, to whose means the samples are added.
+        sample_weight : array-like of shape (n,), default=None
+            Non-negative weights.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Those of the samples, if the model was fitted with covariates.
+
+        Returns
+        -------
+        self
+            With more classes; covariances and coordinates stay as they are.
+        """
+        fitted.check_fitted(self, "directions_")
+        X = accompanied(X, covariates)
+        X, labels, weight = check.check_batch(self, X, y, sample_weight)
+        assert labels is not None
+        check_same_kind(labels, self.classes_)
+        came = check.present_labels(labels, weight)
+        classes = np.union1d(self.classes_, came)
+        parameters.check_priors(self.priors, classes)
+        at = np.searchsorted(classes, self.classes_)
+        learned: dict[str, Any] = {"classes_": classes}
+        if hasattr(self, "moments_"):  # so that partial_fit goes on with all of them
+            n_folds = self._n_folds()
+            numbers = (at[:, None] * n_folds + np.arange(n_folds)).ravel()
+            so_far = replace(self._moments_so_far(), classes=numbers)
+            learned["moments_"] = so_far + self.moments_of_batch(X, labels, weight, classes)
+        Z = np.asarray(over_blocks(X, self.coordinates()))
+        known = self.known_classes().placed(at, len(classes))
+        known = known.with_samples(Z, codes_of(X, labels, classes), weight)
+        learned |= {"class_means_": known.means, "class_count_": known.counts}
+        self.__dict__.update(learned, enrolled_=known.enrolled)
+        return self
+
+    # -- folds -----------------------------------------------------------------------------------
+
+    def _n_folds(self) -> int:
+        return N_FOLDS if self.shrinkage == "auto" else 1
+
+    def _moments_so_far(self) -> ClassMoments:
+        """What is to be added to, with as many folds as `shrinkage` needs now."""
+        moments, n_folds = super()._moments_so_far(), self._n_folds()
+        kept = len(moments.counts) // len(self.classes_)
+        if kept < n_folds:
+            raise ValueError(
+                f"shrinkage is {self.shrinkage!r}, which needs moments of {n_folds} folds, but "
+                "this model began with a number and kept none; start with a fresh estimator"
+            )
+        return moments if kept == n_folds else merged_folds(moments, kept)
+
+    def _folds(self, X: Any, groups: Any = None) -> Array:
+        """The fold of each sample: that of its group, or by its content."""
+        if groups is not None:
+            names, numbers = check_groups("groups", groups, len(X))
+            if self._n_folds() > 1:
+                return name_folds(names)[numbers]
+        if self._n_folds() == 1:
+            return np.zeros(len(X), dtype=np.intp)
+        return np.asarray(over_blocks(X, content_folds))

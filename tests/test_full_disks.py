@@ -1,0 +1,260 @@
+"""A disk that is full, or fails, at any step: the old files stay, nothing is left over."""
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from failing_disk import Disk, contents, failing
+from paper.experiment import run_experiment
+from tenfold import MCSDA, MPCA, ClassMoments, ClassSpecificClassifier, gather_moments
+from tenfold.cli.app import app
+from tenfold.datasets import TensorDataset
+from tenfold.demo import write_digits
+from tenfold.files.onnx_export import to_onnx
+from tenfold.report import write_report
+from tenfold.report.model_page import model_page
+from toy_run import toy
+
+resource = pytest.importorskip("resource", reason="disks are full as POSIX does it")
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(60, 8, 6)), np.arange(60) % 3
+MODEL = ClassSpecificClassifier(MCSDA(ranks=2)).fit(X, Y)
+
+
+def save(folder):
+    MODEL.save(folder / "out.safetensors")
+
+
+def save_moments(folder):
+    gather_moments(X, Y, checkpoint=folder / "moments", save_every=20)
+
+
+def save_moment_file(folder):
+    ClassMoments.from_batch(X, Y).save(folder / "out.safetensors")
+
+
+def export(folder):
+    to_onnx(MODEL, folder / "out.onnx")
+
+
+def report(folder):
+    write_report(MODEL, (X, Y), folder / "out.html")
+
+
+def command(*words):
+    def run(folder):
+        result = CliRunner().invoke(app, [word.format(folder) for word in words])
+        if result.exit_code:
+            raise CommandError(result.exit_code, result.stderr)
+
+    run.__name__ = " ".join(words[:1] + words[-1:]).replace("{}/", "")
+    return run
+
+
+class CommandError(Exception):
+    """What a command says when it fails."""
+
+
+FIT = ("--method", "mcsda", "--ranks", "2", "-o", "{}/out.safetensors")
+SAVERS = [
+    save,
+    save_moments,
+    save_moment_file,
+    export,
+    report,
+    command("fit", "{}/in.npz", *FIT),
+    command("moments", "{}/in.npz", "-o", "{}/out.safetensors"),
+    command("score", "{}/in.safetensors", "{}/in.npz", "-o", "{}/out.csv"),
+    command("score", "{}/in.safetensors", "{}/in.npz", "-o", "{}/out.parquet"),
+    command("transform", "{}/in.safetensors", "{}/in.npz", "-o", "{}/out.npy"),
+    command("transform", "{}/in.safetensors", "{}/in.npz", "-o", "{}/out.npz"),
+    command("export", "{}/in.safetensors", "--onnx", "{}/out.onnx"),
+    command("report", "{}/in.safetensors", "{}/in.npz", "-o", "{}/out.html"),
+]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Samples and a model to begin with, and what the savers wrote the last time."""
+    np.savez(tmp_path / "in.npz", X=X, y=Y)
+    MODEL.save(tmp_path / "in.safetensors")
+    return tmp_path
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO], ids=["ENOSPC", "EIO"])
+@pytest.mark.parametrize("saver", SAVERS, ids=lambda saver: saver.__name__)
+def test_a_disk_that_fails_at_any_step_costs_no_file(saver, number, folder, monkeypatch):
+    if "report" in saver.__name__:  # drawing takes long and writes nothing
+        page = model_page(MODEL, TensorDataset(X, Y), None)
+        monkeypatch.setattr("tenfold.report.writing.model_page", lambda *arguments: page)
+    at = 0
+    while True:
+        at += 1
+        for old in ("safetensors", "onnx", "html", "csv", "parquet", "npy", "npz"):
+            (folder / f"out.{old}").write_bytes(b"what was there before")
+        before = contents(folder)
+        with failing(Disk(folder, at, number), monkeypatch) as disk:
+            failed = attempt(saver, folder, disk)
+        if not disk.failed:
+            break
+        if not failed:
+            assert disk.steps[at - 1] == "probe", "the library asked twice whether it may write"
+            continue
+        left = contents(folder)
+        moments = left.pop(os.path.join("moments", "moments.npz"), None)
+        assert left == before, f"step {at}, {disk.steps[-1]}"
+        if moments is not None:  # of the first samples, whole: the next run goes on behind them
+            saver(folder)
+            shutil.rmtree(folder / "moments")
+    assert not failed
+    assert {"open", "write", "fsync", "replace"} <= set(disk.steps)
+    assert at == len(disk.steps) + 1, "every step failed once"
+    assert contents(folder) != before
+
+
+def attempt(saver, folder, disk):
+    """Whether a saver failed, as it should then: with the name of the file, and exit code 1."""
+    try:
+        saver(folder)
+    except (OSError, CommandError) as error:
+        problem = error
+    else:
+        return False
+    if isinstance(problem, OSError):
+        assert problem.errno == disk.number
+        assert str(folder) in str(problem.filename), problem
+        return True
+    code, said = problem.args
+    assert code == 1
+    assert str(folder) in said
+    assert os.strerror(disk.number).lower() in said
+    assert said.count("\n") == 1, "one line"
+    return True
+
+
+def test_a_run_of_the_paper_goes_on_after_a_disk_that_failed(tmp_path, monkeypatch):
+    experiment = toy(pause=0)
+    run_experiment(experiment, tmp_path / "whole", progress=False)
+    whole = contents(tmp_path / "whole")
+    steps = count_steps(experiment, tmp_path / "counted", monkeypatch)
+    assert steps > 80
+    for at in range(1, steps + 1, 13):
+        place = tmp_path / f"run {at}"
+        disk = Disk(place, at, errno.ENOSPC)
+        with (
+            failing(disk, monkeypatch),
+            pytest.raises(OSError, match=rf"No space left on device: '.*run {at}"),
+        ):
+            run_experiment(experiment, place, progress=False)
+        run_experiment(experiment, place, progress=False)
+        again = contents(place)
+        for name in ("results.json", "results.csv", "tables.json", "tables.md"):
+            assert again[name] == whole[name], f"step {at}: {name}"
+        assert again.keys() == whole.keys()
+
+
+def count_steps(experiment, place, monkeypatch):
+    with failing(Disk(place, 0, errno.EIO), monkeypatch) as disk:
+        run_experiment(experiment, place, progress=False)
+    return len(disk.steps)
+
+
+def test_the_demo_says_that_its_file_could_not_be_written(tmp_path, monkeypatch):
+    for at in range(1, 5):
+        with failing(Disk(tmp_path, at, errno.ENOSPC), monkeypatch):
+            assert "No file of digits this time" in write_digits(tmp_path / "digits.npz")
+        assert contents(tmp_path) == {}
+
+
+# ── The system itself ───────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_limit_of_the_system_at_any_size_costs_no_file(tmp_path):
+    """The kernel ends a write at a size, as a full disk does; no step of it is imitated here."""
+    path = tmp_path / "model.safetensors"
+    MPCA(ranks=2).fit(X).save(path)
+    before, size = path.read_bytes(), 0
+    MODEL.save(tmp_path / "whole")
+    size = (tmp_path / "whole").stat().st_size
+    (tmp_path / "whole").unlink()
+    for limit in [*range(0, size, max(1, size // 12)), size - 1]:
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+                MODEL.save(path)
+            except OSError as error:
+                code = 0 if error.errno == errno.EFBIG and str(path) in str(error) else 2
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert contents(tmp_path) == {path.name: before}
+
+
+ON_A_SMALL_DISK = """
+set -e
+mount -t tmpfs -o size={size}k none {folder}
+cp {model} {data} {folder}
+echo old > {folder}/scores.csv
+dd if=/dev/zero of={folder}/filler bs=1k count=100000 2>/dev/null || true
+ls -a {folder} > {listing}
+{python} -m tenfold.cli {words} || echo "exit code $?"
+ls -a {folder} | diff - {listing}
+cat {folder}/scores.csv
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("unshare"), reason="there is no unshare here")
+def test_a_disk_that_is_really_full(folder):
+    """Commands on a file system of the kernel without a free byte."""
+    small = folder / "small"
+    small.mkdir()
+    for words in (
+        f"fit {small}/in.npz --ranks 2 --method mcsda -o {small}/new.safetensors",
+        f"score {small}/in.safetensors {small}/in.npz -o {small}/scores.csv",
+    ):
+        script = ON_A_SMALL_DISK.format(
+            size=256,
+            folder=small,
+            model=folder / "in.safetensors",
+            data=folder / "in.npz",
+            listing=folder / "listing",
+            python=sys.executable,
+            words=words,
+        )
+        run = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True)
+        if "mount" in run.stderr or "unshare" in run.stderr:
+            pytest.skip(f"this machine lets nobody mount: {run.stderr}")
+        assert run.stdout == "exit code 1\nold\n", run.stderr
+        assert run.stderr.strip().endswith("no space left on device"), run.stderr
+
+
+def test_whatever_writes_a_file_writes_it_whole():
+    """So that the tests above see every write of the package: no other module opens to write."""
+    source = Path(sys.modules["tenfold"].__file__).parent
+    writers = [
+        f"{path.relative_to(source)}: {line.strip()}"
+        for path in sorted(source.rglob("*.py"))
+        for line in path.read_text().splitlines()
+        if any(word in line for word in ('"wb"', '"xb"', '"ab"', '"w"', '"x"', '"r+b"'))
+        and ("open" in line or "mode" in line)
+        and "..." not in line
+        and ">>>" not in line
+    ]
+    assert writers == ['system/atomic_write.py: with open(part, "xb") as file:']
+    texts = [path.read_text() for path in source.rglob("*.py")]
+    assert not any(".write_text(" in line and ">>>" not in line and "..." not in line
+                   for text in texts for line in text.splitlines())  # fmt: skip

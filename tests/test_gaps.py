@@ -1,0 +1,392 @@
+"""Samples with gaps: what completes them is right, and every estimator takes them if asked to."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris
+
+import tenfold
+from tenfold import (
+    CSDA,
+    MCSDA,
+    MPCA,
+    ClassSpecificClassifier,
+    ClassSpecificVerifier,
+    ProbabilisticLDA,
+    RankSearchCV,
+    mean_average_precision,
+)
+from tenfold.files.onnx_export import to_onnx
+from tenfold.mathematics.completion import (
+    Gaussian,
+    completed,
+    kronecker_product,
+    learned_completion,
+    patterns,
+    round_of,
+)
+from tenfold.methods import ALL_METHODS, KERNEL_METHODS
+
+
+def with_gaps(X, share, seed=0):
+    """A copy with NaN in random places, and at least one number in every sample."""
+    rng = np.random.default_rng(seed)
+    gaps = rng.random(X.shape) < share
+    gaps.reshape(len(X), -1)[np.arange(len(X)), rng.integers(X[0].size, size=len(X))] = False
+    return np.where(gaps, np.nan, X)
+
+
+def planted(n=400, seed=0):
+    """Samples of a Gaussian with a covariance of no special form."""
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(5, 5))
+    covariance, mean = A @ A.T + 0.1 * np.eye(5), rng.normal(size=5)
+    return rng.multivariate_normal(mean, covariance, size=n), mean, covariance
+
+
+@pytest.fixture(scope="module")
+def digits():
+    data = load_digits()
+    return data.images[:240], data.target[:240]
+
+
+# ── The mathematics ─────────────────────────────────────────────────────────────────────────────
+
+
+def test_gaps_hold_the_conditional_expectation():
+    """The textbook: mu_g + S_gk S_kk^-1 (x_k - mu_k), from the covariance and not its inverse."""
+    X, mean, covariance = planted(n=30)
+    holes = with_gaps(X, 0.4)
+    found = completed(holes, mean, np.linalg.inv(covariance))
+    for x, before in zip(found, holes, strict=True):
+        k, g = np.flatnonzero(~np.isnan(before)), np.flatnonzero(np.isnan(before))
+        S_gk, S_kk = covariance[np.ix_(g, k)], covariance[np.ix_(k, k)]
+        expected = mean[g] + S_gk @ np.linalg.solve(S_kk, before[k] - mean[k])
+        np.testing.assert_allclose(x[g], expected, atol=1e-10)
+        assert (x[k] == before[k]).all()
+
+
+def log_likelihood(X, gaussian):
+    """Of the known numbers of every sample, each by its own marginal."""
+    total = 0.0
+    for x in X:
+        k = ~np.isnan(x)
+        marginal = multivariate_normal(gaussian.mean[k], gaussian.covariance[np.ix_(k, k)])
+        total += marginal.logpdf(x[k])
+    return total
+
+
+def test_no_round_makes_the_known_numbers_less_likely():
+    holes = with_gaps(planted(n=60)[0], 0.4)
+    known, weight = ~np.isnan(holes), np.ones(60)
+    now = Gaussian(np.zeros(5), np.eye(5))
+    likelihoods = [log_likelihood(holes, now)]
+    for _ in range(15):
+        now = round_of(np.where(known, holes, 0.0), known, weight, now)
+        likelihoods.append(log_likelihood(holes, now))
+    assert np.diff(likelihoods).min() > -1e-8
+    assert likelihoods[-1] > likelihoods[0] + 50
+
+
+def test_a_round_is_that_of_expected_moments_written_out():
+    X, mean, covariance = planted(n=12)
+    holes, weight = with_gaps(X, 0.4), np.linspace(0.5, 2.0, 12)
+    known = ~np.isnan(holes)
+    found = round_of(np.where(known, holes, 0.0), known, weight, Gaussian(mean, covariance))
+    filled = completed(holes, mean, np.linalg.inv(covariance))
+    expected_mean = weight @ filled / weight.sum()
+    second = np.zeros((5, 5))
+    for x, before, w in zip(filled, holes, weight, strict=True):
+        k, g = np.flatnonzero(~np.isnan(before)), np.flatnonzero(np.isnan(before))
+        unsure = np.zeros((5, 5))
+        S_gk = covariance[np.ix_(g, k)]
+        within = covariance[np.ix_(g, g)] - S_gk @ np.linalg.solve(covariance[np.ix_(k, k)], S_gk.T)
+        unsure[np.ix_(g, g)] = within
+        second += w * (np.outer(x - expected_mean, x - expected_mean) + unsure)
+    np.testing.assert_allclose(found.mean, expected_mean, atol=1e-12)
+    np.testing.assert_allclose(found.covariance, second / weight.sum(), atol=1e-10)
+
+
+def test_a_planted_covariance_is_found_through_gaps():
+    """As well as from whole samples, up to what 30 % fewer numbers cost."""
+    X, mean, covariance = planted(n=4000)
+    found_mean, precision = learned_completion(with_gaps(X, 0.3))
+    spreads = np.sqrt(np.diag(covariance))
+    units = np.outer(spreads, spreads)
+    assert np.abs((found_mean - mean) / spreads).max() < 0.06
+    assert np.abs((np.linalg.inv(precision) - covariance) / units).max() < 0.06
+
+
+def test_a_kronecker_covariance_is_found_to_the_last_digit():
+    rng = np.random.default_rng(0)
+    factors = []
+    for size in (2, 3, 4):
+        A = rng.normal(size=(size, size))
+        A = A @ A.T + np.eye(size)
+        factors.append(A / np.trace(A) * size)
+    product = np.kron(np.kron(factors[0], factors[1]), factors[2])
+    found = kronecker_product(7.0 * product, (2, 3, 4), [0.0, 0.0, 0.0])
+    np.testing.assert_allclose(found, product, atol=1e-10)
+
+
+def test_neighbours_along_modes_fill_gaps_better_than_a_vector_can():
+    """60 samples of 12 x 10 show a Kronecker covariance, but not one of 120 x 120."""
+    rng = np.random.default_rng(0)
+    smooth = [0.9 ** np.abs(np.subtract.outer(np.arange(s), np.arange(s))) for s in (12, 10)]
+    roots = [np.linalg.cholesky(A) for A in smooth]
+    X = np.einsum("ij,njk,lk->nil", roots[0], rng.normal(size=(100, 12, 10)), roots[1])
+    holes = with_gaps(X, 0.3)
+
+    def error(samples):
+        flat = samples.reshape(100, -1)
+        filled = completed(flat[60:], *learned_completion(samples[:60]))
+        gaps = np.isnan(flat[60:])
+        return np.sqrt(np.mean((filled - X.reshape(100, -1)[60:])[gaps] ** 2))
+
+    assert error(holes) < 0.75 * error(holes.reshape(100, -1)) < 0.75
+
+
+def test_units_and_the_order_of_samples_do_not_matter():
+    X, _, _ = planted(n=80)
+    holes = with_gaps(X, 0.3)
+    scale, shift = np.array([1e-6, 1.0, 1e6, 3.0, 1e3]), np.array([0.0, 5.0, 1e6, -1.0, 10.0])
+    plain = completed(holes, *learned_completion(holes))
+    scaled = completed(holes * scale + shift, *learned_completion(holes * scale + shift))
+    np.testing.assert_allclose((scaled - shift) / scale, plain, atol=1e-6)
+    turned = completed(holes, *learned_completion(holes[::-1]))
+    np.testing.assert_allclose(turned, plain, atol=1e-10)
+
+
+def test_a_weight_of_zero_is_not_there_and_samples_with_equal_gaps_are_solved_together():
+    X, _, _ = planted(n=60)
+    holes = with_gaps(X, 0.3)
+    weight = np.r_[np.ones(40), np.zeros(20)]
+    for one, other in zip(
+        learned_completion(holes, weight), learned_completion(holes[:40]), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+    known = np.array([[1, 0, 1], [1, 1, 1], [1, 0, 1], [0, 1, 1]], dtype=bool)
+    found = {tuple(p.rows.tolist()): p.gaps.tolist() for p in patterns(known)}
+    assert found == {(0, 2): [1], (3,): [0]}
+
+
+# ── The estimators ──────────────────────────────────────────────────────────────────────────────
+
+
+def every_estimator(**settings):
+    for Method in (*ALL_METHODS, *KERNEL_METHODS):
+        extra = {"positive": 3} if hasattr(Method, "positive") else {}
+        yield Method(**extra, **settings)
+    yield ClassSpecificClassifier(MCSDA(ranks=(4, 4), **settings))
+    yield ClassSpecificVerifier(CSDA(ranks=4, positive=3, **settings), false_accept_rate=0.2)
+    yield ProbabilisticLDA(**settings)
+    yield ProbabilisticLDA(MPCA(ranks=(4, 4)), **settings)
+
+
+def answer(model, X):
+    found = model.transform(X) if hasattr(model, "transform") else model.decision_function(X)
+    return np.asarray(found)
+
+
+names = [f"{type(e).__name__}-{i}" for i, e in enumerate(every_estimator())]
+
+
+@pytest.fixture(scope="module")
+def once():
+    """Gaps are completed in the same way for all methods; here that is learned once."""
+    with pytest.MonkeyPatch.context() as patch:
+        from tenfold.validation import adjustments
+
+        known = {}
+
+        def kept(X, weight=None):
+            key = X.tobytes()
+            if key not in known:
+                known[key] = learned_completion(X, weight)
+            return known[key]
+
+        patch.setattr(adjustments, "learned_completion", kept)
+        yield
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("i", range(len(names)), ids=names)
+def test_every_estimator_takes_gaps_if_asked_to(i, digits, once, tmp_path):
+    X, y = digits
+    holes = with_gaps(X, 0.2)
+    refusing = list(every_estimator())[i]
+    with pytest.raises(ValueError, match=r"(?s)NaN.*missing='complete'"):
+        refusing.fit(holes, y)
+    model = list(every_estimator(missing="complete"))[i].fit(holes[:200], y[:200])
+    found = answer(model, holes[200:])
+    assert np.isfinite(found).all()
+    filled = completed(holes, model.completion_mean_, model.completion_precision_)
+    plain = clone(refusing).fit(filled[:200], y[:200])
+    np.testing.assert_allclose(found, answer(plain, filled[200:]), rtol=1e-8, atol=1e-10)
+    masked = np.ma.masked_invalid(holes[200:])
+    np.testing.assert_array_equal(answer(model, masked), found)
+    path = tmp_path / "model.safetensors"
+    model.save(path)
+    np.testing.assert_array_equal(answer(tenfold.load(path), holes[200:]), found)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("i", range(len(names)), ids=names)
+def test_without_gaps_the_model_is_that_of_today(i, digits, once):
+    X, y = digits
+    plain = list(every_estimator())[i].fit(X[:200], y[:200])
+    asked = list(every_estimator(missing="complete"))[i].fit(X[:200], y[:200])
+    np.testing.assert_array_equal(answer(plain, X[200:]), answer(asked, X[200:]))
+
+
+def test_completing_beats_filling_with_means(digits):
+    X, y = digits
+    holes = with_gaps(X, 0.5)
+    filled = np.where(np.isnan(holes), np.nanmean(holes[:160], axis=0), holes)
+    bank = ClassSpecificClassifier(CSDA(missing="complete"))
+    ours = mean_average_precision(bank.fit(holes[:160], y[:160]), holes[160:], y[160:])
+    means = mean_average_precision(bank.fit(filled[:160], y[:160]), filled[160:], y[160:])
+    assert ours > means + 0.02
+
+
+def test_rows_of_a_table_and_rank_searches_may_have_gaps():
+    pd = pytest.importorskip("pandas")
+    X, y = load_iris(return_X_y=True)
+    table = pd.DataFrame(with_gaps(X, 0.1), columns=list("abcd"))
+    model = ProbabilisticLDA(missing="complete").fit(table, y)
+    assert model.score(table, y) > 0.9
+    bank = ClassSpecificClassifier(CSDA(missing="complete"))
+    search = RankSearchCV(bank, [1, 2], cv=3).fit(table, y)
+    assert search.predict(table).shape == (150,)
+    assert hasattr(search.best_estimator_, "completion_mean_")
+
+
+def test_float32_stays_and_a_later_fit_forgets_the_gaps(digits):
+    X, _ = digits
+    holes = with_gaps(X, 0.1).astype(np.float32)
+    model = MPCA(ranks=(2, 2), missing="complete").fit(holes)
+    assert model.transform(holes).dtype == np.float32
+    model.set_params(missing="error").fit(X)
+    assert not hasattr(model, "completion_mean_")
+    with pytest.raises(ValueError, match="missing='complete'"):
+        model.transform(holes)
+
+
+# ── Bad input ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_number_that_one_class_never_has_is_inferred_from_the_others():
+    """All entries of a feature missing in a class: the mean there follows from what is known."""
+    rng = np.random.default_rng(0)
+    level = rng.normal(size=120)
+    X = level[:, None] + 0.1 * rng.normal(size=(120, 4))
+    y = (np.arange(120) % 3).astype(int)
+    X[y == 2] += 3.0
+    holes = X.copy()
+    holes[y == 2, 1] = np.nan
+    model = CSDA(ranks=2, positive=2, missing="complete").fit(holes, y)
+    assert abs(model.mean_[1] - X[y == 2, 1].mean()) < 0.3
+
+
+@pytest.fixture
+def small():
+    X = np.random.default_rng(0).normal(size=(30, 3, 2))
+    return X, np.arange(30) % 3
+
+
+def test_a_class_that_is_only_gaps_is_named(small):
+    X, y = small
+    X[y == 1] = np.nan
+    with pytest.raises(ValueError, match=r"class 1 is only gaps.*leave the class out"):
+        ProbabilisticLDA(missing="complete").fit(X, y)
+
+
+def test_samples_without_any_number_are_named(small):
+    X, y = small
+    model = MPCA(ranks=1, missing="complete").fit(X)
+    X[[4, 7]] = np.nan
+    with pytest.raises(ValueError, match=r"2 samples have no number at all.*rows 4, 7"):
+        ProbabilisticLDA(missing="complete").fit(X, y)
+    with pytest.raises(ValueError, match=r"2 samples have no number at all.*leave them out"):
+        model.transform(X)
+
+
+def test_a_number_that_no_sample_has_is_named(small):
+    X, y = small
+    X[:, 2, 1] = np.nan
+    with pytest.raises(ValueError, match=r"1 of 6 numbers .* every sample, the first at \(2, 1\)"):
+        ProbabilisticLDA(missing="complete").fit(X, y)
+
+
+def test_infinity_is_no_gap(small):
+    X, y = small
+    X[0, 0, 0] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        ProbabilisticLDA(missing="complete").fit(X, y)
+
+
+def test_gaps_are_not_completed_in_parts_nor_in_stores(small, tmp_path):
+    X, y = small
+    with pytest.raises(ValueError, match=r"all samples at once; use fit"):
+        MPCA(missing="complete").partial_fit(X, y)
+    np.save(tmp_path / "x.npy", X)
+    store = np.load(tmp_path / "x.npy", mmap_mode="r")
+    with pytest.raises(ValueError, match=r"in memory only; load them"):
+        MPCA(missing="complete").fit(store)
+
+
+def test_a_model_that_saw_no_samples_cannot_complete(small):
+    X, y = small
+    moments = tenfold.ClassMoments.from_batch(X, y)
+    model = ProbabilisticLDA(missing="complete").fit_moments(moments)
+    assert np.isfinite(model.decision_function(X)).all()
+    X[0, 0, 0] = np.nan
+    with pytest.raises(ValueError, match=r"has not learned how gaps are completed; fit it"):
+        model.decision_function(X)
+
+
+def test_the_parameter_has_two_words(small):
+    for model in (MPCA(missing="drop"), ProbabilisticLDA(missing="drop")):
+        with pytest.raises(ValueError, match=r"missing.*'drop'.*error.*complete"):
+            model.fit(*small)
+
+
+def test_onnx_has_no_gaps(small, tmp_path):
+    pytest.importorskip("onnx")
+    X, y = small
+    model = ProbabilisticLDA(missing="complete").fit(X, y)
+    with pytest.raises(ValueError, match=r"completes gaps.*set_params\(missing='error'\)"):
+        to_onnx(model, tmp_path / "m.onnx")
+    to_onnx(model.set_params(missing="error"), tmp_path / "m.onnx")
+
+
+def test_a_model_file_with_a_wrong_precision_is_refused(small, tmp_path):
+    X, _ = small
+    model = MPCA(ranks=1, missing="complete").fit(X)
+    for wrong in (-model.completion_precision_, model.completion_precision_[:3]):
+        broken = clone(model).keep(model.learned_attributes() | {"completion_precision_": wrong})
+        broken.save(tmp_path / "m.safetensors")
+        with pytest.raises(ValueError, match="completion_precision_"):
+            tenfold.load(tmp_path / "m.safetensors")
+
+
+def test_arrays_of_other_libraries_may_have_gaps_and_covariates(digits, monkeypatch):
+    xp = pytest.importorskip("array_api_strict")
+    X, y = digits
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    holes, Z = with_gaps(X, 0.1), np.random.default_rng(0).normal(size=(240, 2))
+    model = ProbabilisticLDA(missing="complete")
+    expected = model.fit(X, y, covariates=Z).decision_function(holes, covariates=Z)
+    with config_context(array_api_dispatch=True):
+        model.fit(xp.asarray(X), xp.asarray(y), covariates=Z)
+        found = model.decision_function(xp.asarray(holes), covariates=xp.asarray(Z))
+    np.testing.assert_allclose(np.asarray(found), expected, atol=1e-8)
+
+
+def test_nothing_is_reverted_where_gaps_are_completed(small):
+    X, y = small
+    model = ProbabilisticLDA(missing="complete").fit(X, y)
+    with pytest.raises(ValueError, match=r"all samples at once; use fit"):
+        model.revert(X[:2], y[:2])
