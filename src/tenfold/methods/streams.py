@@ -13,6 +13,7 @@ from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moment_changes import check_decay, decayed_weights
 from tenfold.mathematics.moments import ClassMoments
+from tenfold.methods.following import FollowsX
 from tenfold.validation import fitted
 from tenfold.validation import samples as check
 from tenfold.validation.adjustments import accompanied, refuse_parts
@@ -21,7 +22,7 @@ from tenfold.validation.parameters import check_option
 FORGETTING = ("batch", "sample")
 
 
-class Streaming:
+class Streaming(FollowsX):
     """The part of a learner that works from moments alone."""
 
     classes_: Array
@@ -91,6 +92,8 @@ class Streaming:
 
     def _added(self, so_far: ClassMoments, factor: float, batch: ClassMoments) -> ClassMoments:
         """The moments so far, of which some is forgotten, and those of a batch."""
+        if factor == 1:
+            return so_far.plus(batch, spend=True)
         moments = so_far.decay(factor) + batch
         if not self.is_learnable(moments) and self.is_learnable(so_far + batch):
             raise ValueError(

@@ -297,6 +297,12 @@ def learned_adjustments(
     return learned, X
 
 
+def is_adjusted(estimator: Any, arguments: Mapping[str, Any]) -> bool:
+    """Whether samples are changed before anything else, which is done in memory."""
+    comes = arguments.get("covariates") is not None
+    return comes or allows_gaps(estimator) or hasattr(estimator, "covariate_slopes_")
+
+
 def adjusted(estimator: Any, X: Any, covariates: Any) -> Any:
     """Samples of a fitted estimator with their gaps completed and without covariates."""
     if allows_gaps(estimator):

@@ -228,9 +228,12 @@ def check_weights(X: Array, sample_weight: Any) -> Array | None:
             f"sample_weight has shape {weights.shape}, but there are {len(X)} samples; "
             "pass one weight per sample"
         )
-    least, total = float(weights.min()), float(weights.sum())
+    with np.errstate(over="ignore"):
+        least, total = float(weights.min()), float(weights.sum())
     if not np.isfinite(total):
-        raise ValueError("sample_weight does not fit X: it contains NaN or infinity")
+        raise ValueError(
+            "sample_weight sums to more than a float64 holds; divide all weights by a large number"
+        )
     if least < 0:
         raise ValueError(
             f"sample_weight holds negative numbers (the least is {least:g}); "
