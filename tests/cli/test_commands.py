@@ -547,9 +547,7 @@ def test_the_experiments_of_the_paper_are_no_command(tenfold, here):
 
 
 @pytest.mark.parametrize("method", ["plda", "csda", "cmda"])
-def test_samples_with_gaps_are_fitted_and_scored_if_asked_to(
-    tenfold, here, pixels, labels, method
-):
+def test_samples_with_gaps_are_fitted_and_scored_if_asked_to(tenfold, here, pixels, labels, method):
     X = pixels.astype(float)
     X[:, 2, 3][::3] = np.nan
     np.savez("gaps.npz", X=X, y=labels)
