@@ -27,6 +27,7 @@ from tenfold.mathematics.completion import (
     patterns,
     round_of,
 )
+from tenfold.mathematics.stores import StoredSamples
 from tenfold.methods import ALL_METHODS, KERNEL_METHODS
 
 
@@ -331,10 +332,14 @@ def test_gaps_are_not_completed_in_parts_nor_in_stores(small, tmp_path):
     X, y = small
     with pytest.raises(ValueError, match=r"all samples at once; use fit"):
         MPCA(missing="complete").partial_fit(X, y)
-    np.save(tmp_path / "x.npy", X)
-    store = np.load(tmp_path / "x.npy", mmap_mode="r")
     with pytest.raises(ValueError, match=r"in memory only; load them"):
-        MPCA(missing="complete").fit(store)
+        MPCA(missing="complete").fit(StoredSamples.of(X))
+    X[0, 0, 0] = np.nan
+    np.save(tmp_path / "x.npy", X)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    model = MPCA(missing="complete").fit(X)
+    expected = model.transform(X)
+    np.testing.assert_array_equal(model.fit(mapped).transform(mapped), expected)
 
 
 def test_a_model_that_saw_no_samples_cannot_complete(small):

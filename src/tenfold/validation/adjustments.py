@@ -44,7 +44,14 @@ def accompanied(X: Any, covariates: Any) -> Any:
 
 def parted(X: Any) -> tuple[Any, Any]:
     """Samples and covariates, or None, from what `accompanied` gave."""
-    return X if isinstance(X, _Accompanied) else (X, None)
+    if not isinstance(X, _Accompanied):
+        return X, None
+    return _in_memory(X.samples), X.covariates
+
+
+def _in_memory(X: Any) -> Any:
+    """A memory map as an array, of which the system holds in memory what it likes."""
+    return np.asarray(X) if isinstance(X, np.memmap) else X
 
 
 # ── Gaps ────────────────────────────────────────────────────────────────────────────────────────
@@ -56,7 +63,11 @@ def allows_gaps(estimator: Any) -> bool:
 
 
 def unmasked(estimator: Any, X: Any) -> Any:
-    """X without a mask: with NaN where it was masked, or an error where gaps are not allowed."""
+    """X without a mask: with NaN where it was masked, or an error where gaps are not allowed.
+
+    Where they are, a memory map is an array like others.
+    """
+    X = _in_memory(X) if allows_gaps(estimator) else X
     if not isinstance(X, np.ma.MaskedArray):
         return X
     if allows_gaps(estimator):
