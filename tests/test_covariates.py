@@ -208,6 +208,8 @@ def test_covariates_come_always_or_never(data):
         model.predict(X, Z[:, 0])
     with pytest.raises(ValueError, match=r"fitted with covariates.*use fit"):
         model.partial_fit(X, y)
+    with pytest.raises(ValueError, match=r"fitted with covariates.*use fit"):
+        model.revert(X[:2], y[:2])
     model.fit(X, y)
     with pytest.raises(ValueError, match=r"fitted without; leave them out"):
         model.predict(X, Z)

@@ -78,11 +78,6 @@ def unmasked(estimator: Any, X: Any) -> Any:
 def refuse_parts(estimator: Any) -> None:
     """Refuse to learn from parts what needs all samples at once."""
     name = type(estimator).__name__
-    if allows_gaps(estimator):
-        raise ValueError(
-            f"{name} has missing='complete', and how gaps are completed is learned from all "
-            "samples at once; use fit, or complete the samples first and pass missing='error'"
-        )
     if hasattr(estimator, "covariate_slopes_"):
         raise ValueError(
             f"this {name} was fitted with covariates, whose effect is learned from all samples at "
@@ -295,11 +290,20 @@ def joint_moments(
 
 
 def learned_adjustments(
-    estimator: Any, X: Any, y: Array | None, weight: Array | None, covariates: Any
+    estimator: Any, X: Any, y: Array | None, weight: Array | None, covariates: Any, part: bool
 ) -> tuple[dict[str, Any], Any]:
-    """What is learned of gaps and covariates in a first batch, and the batch without them."""
+    """What is learned of gaps and covariates in a first batch, and the batch without them.
+
+    A part of the samples is no base for completing those that come later.
+    """
     learned: dict[str, Any] = {}
-    if allows_gaps(estimator):
+    if part:
+        if allows_gaps(estimator) and _holes(X) is not None:
+            raise ValueError(
+                "Input X contains NaN, but how gaps are completed is learned from all samples at "
+                "once; use fit, or complete the samples before partial_fit"
+            )
+    elif allows_gaps(estimator):
         found, X = _learned_gaps(X, y, weight)
         learned |= found
     if covariates is not None:
