@@ -173,7 +173,7 @@ class Learner(Streaming, Savable, BaseEstimator):
         refuse_parts(self)
         first = not hasattr(self, "sample_shape_")
         if first:
-            described, X, y, weight = self.first_batch(X, y, sample_weight, classes)
+            described, X, y, weight = self.first_batch(X, y, sample_weight, classes, True)
             known = check.announced_labels(y, weight, classes)
         else:
             self.check_parameters()
@@ -190,11 +190,11 @@ class Learner(Streaming, Savable, BaseEstimator):
     # -- the steps -------------------------------------------------------------------------------
 
     def first_batch(
-        self, X: Any, y: Any, sample_weight: Any, classes: Any = None
+        self, X: Any, y: Any, sample_weight: Any, classes: Any = None, part: bool = False
     ) -> tuple[Described, Any, Array | None, Array | None]:
         """What is to be known of the samples of a first batch, and the batch, all checked."""
         self.check_parameters()
-        return check.check_first_batch(self, X, y, sample_weight, classes)
+        return check.check_first_batch(self, X, y, sample_weight, classes, part)
 
     def learn(self, statistics: ClassStatistics, described: Described) -> dict[str, Any]:
         """All learned attributes; the estimator itself stays as it is."""

@@ -44,7 +44,14 @@ def accompanied(X: Any, covariates: Any) -> Any:
 
 def parted(X: Any) -> tuple[Any, Any]:
     """Samples and covariates, or None, from what `accompanied` gave."""
-    return X if isinstance(X, _Accompanied) else (X, None)
+    if not isinstance(X, _Accompanied):
+        return X, None
+    return _in_memory(X.samples), X.covariates
+
+
+def _in_memory(X: Any) -> Any:
+    """A memory map as an array, of which the system holds in memory what it likes."""
+    return np.asarray(X) if isinstance(X, np.memmap) else X
 
 
 # ── Gaps ────────────────────────────────────────────────────────────────────────────────────────
@@ -56,7 +63,11 @@ def allows_gaps(estimator: Any) -> bool:
 
 
 def unmasked(estimator: Any, X: Any) -> Any:
-    """X without a mask: with NaN where it was masked, or an error where gaps are not allowed."""
+    """X without a mask: with NaN where it was masked, or an error where gaps are not allowed.
+
+    Where they are, a memory map is an array like others.
+    """
+    X = _in_memory(X) if allows_gaps(estimator) else X
     if not isinstance(X, np.ma.MaskedArray):
         return X
     if allows_gaps(estimator):
@@ -67,11 +78,6 @@ def unmasked(estimator: Any, X: Any) -> Any:
 def refuse_parts(estimator: Any) -> None:
     """Refuse to learn from parts what needs all samples at once."""
     name = type(estimator).__name__
-    if allows_gaps(estimator):
-        raise ValueError(
-            f"{name} has missing='complete', and how gaps are completed is learned from all "
-            "samples at once; use fit, or complete the samples first and pass missing='error'"
-        )
     if hasattr(estimator, "covariate_slopes_"):
         raise ValueError(
             f"this {name} was fitted with covariates, whose effect is learned from all samples at "
@@ -284,11 +290,20 @@ def joint_moments(
 
 
 def learned_adjustments(
-    estimator: Any, X: Any, y: Array | None, weight: Array | None, covariates: Any
+    estimator: Any, X: Any, y: Array | None, weight: Array | None, covariates: Any, part: bool
 ) -> tuple[dict[str, Any], Any]:
-    """What is learned of gaps and covariates in a first batch, and the batch without them."""
+    """What is learned of gaps and covariates in a first batch, and the batch without them.
+
+    A part of the samples is no base for completing those that come later.
+    """
     learned: dict[str, Any] = {}
-    if allows_gaps(estimator):
+    if part:
+        if allows_gaps(estimator) and _holes(X) is not None:
+            raise ValueError(
+                "Input X contains NaN, but how gaps are completed is learned from all samples at "
+                "once; use fit, or complete the samples before partial_fit"
+            )
+    elif allows_gaps(estimator):
         found, X = _learned_gaps(X, y, weight)
         learned |= found
     if covariates is not None:
