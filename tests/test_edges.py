@@ -1,4 +1,4 @@
-"""Laws at the edges of validation and decisions: what a changed sign or bound would break."""
+"""Laws at the edges: what a changed sign, bound or constant would break, found by mutants."""
 
 import numpy as np
 import pytest
@@ -17,6 +17,9 @@ from tenfold import (
 from tenfold.decisions.scores import scores_and_decisions, scores_of
 from tenfold.decisions.thresholds import Impostors, effective_number, kish, threshold_at
 from tenfold.decisions.verification import fold_plan
+from tenfold.mathematics.deflation import class_spreads
+from tenfold.mathematics.held_out import USUAL, left_out
+from tenfold.mathematics.structures import IDENTITY, Target, targets
 
 X, y = problem((4, 3), classes=3, seed=50)
 FLAT = X.reshape(len(X), -1)
@@ -113,3 +116,40 @@ def test_a_verifier_accepts_what_reaches_its_threshold():
     np.testing.assert_array_equal(columns["score"], model.projector_.decision_function(X))
     np.testing.assert_array_equal(columns["accepted"], model.predict(X) == model.classes_[1])
     assert 0 < columns["accepted"].sum() < len(X)
+
+
+# ── Mathematics ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_class_without_samples_has_moments_of_zero():
+    moments = ClassMoments.from_batch(X, y, classes=np.arange(4))
+    assert moments.counts[3] == 0
+    assert not moments.means[3].any()
+    assert not moments.scatters[3].any()
+
+
+def test_points_have_spreads_of_one():
+    same, labels = np.ones((6, 4)), np.repeat([0, 1], 3)
+    moments = ClassMoments.from_batch(same, labels)
+    assert class_spreads(moments, [[np.eye(4)[:, :2]]], 1, 0.0) == (1.0, 1.0)
+    apart = ClassMoments.from_batch(same * labels[:, None], labels)
+    assert class_spreads(apart, [[np.eye(4)[:, :2]]], 1, 0.5) == (1.0, pytest.approx(np.sqrt(2)))
+
+
+def test_a_kronecker_product_needs_two_modes_of_several_entries():
+    assert targets("auto", (), (1, 5, 1)) == [IDENTITY]
+    assert targets("auto", (), (2, 5)) == [IDENTITY, Target("kronecker", ())]
+    assert targets("auto", (1,), (2, 5))[1:] == [Target("kronecker", (1,)), Target("kronecker")]
+    assert targets("kronecker", (1,), (5,)) == [Target("kronecker", (1,))]
+
+
+def test_moments_without_folds_leave_classes_out_to_choose_the_shrinkage():
+    rng = np.random.default_rng(3)
+    for n in (8, 400):  # few samples need more shrinkage
+        labels = np.arange(n) % 4
+        Z = rng.normal(size=(n, 6)) * np.linspace(0.2, 3, 6) + 5 * rng.normal(size=(4, 6))[labels]
+        moments = ClassMoments.from_batch(Z, labels)
+        model = ProbabilisticLDA(shrinkage="auto").fit_moments(moments)
+        assert model.shrinkage_ == left_out(moments) != USUAL
+    single = ClassMoments.from_batch(Z[:4], labels[:4])  # one sample of each says nothing
+    assert left_out(single) == USUAL

@@ -138,7 +138,7 @@ def forge(path, dice):
         table[name] = {"dtype": entry["dtype"], "shape": entry["shape"], "data_offsets": span}
         position = span[1]
     main = "model" if "model" in header else "moments"
-    part = dice.choice([main, "labels", "summary", main, main, *header.keys() & OPTIONAL])
+    part = dice.choice([main, "labels", "summary", main, main, *sorted(header.keys() & OPTIONAL)])
     header[part] = edited(header[part], dice)
     if main == "moments" and dice.random() < 0.5:
         header = json.loads(json.dumps(read(path)[0]))  # its own header, and other numbers

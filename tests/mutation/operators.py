@@ -5,8 +5,10 @@ no test should see:
 
 - text: docstrings, f-strings, the arguments of `raise` and of `warnings.warn`, functions that
   return a text;
-- types: annotations, `if TYPE_CHECKING`, the decorators of classes and functions;
-- `zip(..., strict=True)` and `stacklevel`, which guard against errors of ours;
+- types: annotations, aliases such as `Array | None`, `if TYPE_CHECKING`, the decorators of classes
+  and functions;
+- `zip(..., strict=True)`, `stacklevel`, which guard against errors of ours; `copy`, `optimize`;
+- the -1 of `reshape`: NumPy takes every negative number for the size that is left;
 - speed and memory, which choose between paths that give the same model: expressions with a
   constant of `mathematics.tuning`, the calls in `SIZES`, and the functions in `CHOICES`.
 """
@@ -57,8 +59,8 @@ TWINS = [
     ("sum", "mean"),
 ]
 OTHER_NAME = {a: b for pair in TWINS for a, b in (pair, pair[::-1])}
-SYMMETRIC = {"min", "max", "minimum", "maximum", "isinstance", "zip", "range", "print"}
-GUARDS = {"strict", "stacklevel"}
+SYMMETRIC = {"min", "max", "minimum", "maximum", "vdot", "vecdot", "union1d", "intersect1d"}
+GUARDS = {"strict", "stacklevel", "copy", "optimize"}
 SIZES = {"row_blocks", "Workload", "check_tables_fit", "check_kernel_fits", "memory_budget"}
 CHOICES = {
     "tables_fit",
@@ -131,6 +133,8 @@ def _visited(node, function):
         return
     if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
         return
+    if function is None and isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return
     children = ast.iter_child_nodes(node)
     if isinstance(node, ast.expr) and _is_size(node):
         return
@@ -150,8 +154,10 @@ def _visited(node, function):
         return
     elif hasattr(node, "lineno") and not (isinstance(node, ast.If) and _is_size(node.test)):
         yield node, function
+    folds = isinstance(node, ast.Call) and _name(node.func) == "reshape"
     for child in children:
-        if not (isinstance(child, ast.keyword) and child.arg in GUARDS):
+        guard = isinstance(child, ast.keyword) and child.arg in GUARDS
+        if not guard and not (folds and ast.unparse(child) == "-1"):
             yield from _visited(child, function)
 
 
@@ -217,7 +223,9 @@ def changes(node):
         case ast.Continue():
             yield "removed", ast.Break()
         case ast.Call(args=[first, second, *rest]) if not (
-            {type(first), type(second)} & {ast.Starred} or _name(node.func) in SYMMETRIC
+            {type(first), type(second)} & {ast.Starred}
+            or _name(node.func) in SYMMETRIC
+            or ast.unparse(first) == ast.unparse(second)
         ):
             yield "arguments", ast.Call(node.func, [second, first, *rest], node.keywords)
         case ast.Slice():
