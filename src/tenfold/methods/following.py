@@ -29,6 +29,9 @@ READING = ("similarity", "score", "set_scores", "recentred", "enrol", "revert")
 NUMPYS = ("classes_", "feature_names_in_", "mode_labels_", "moments_", "cv_results_")
 
 
+NUMPY = "numpy"  # in place of a twin: all learned arrays are NumPy's
+
+
 class HostTwin(NamedTuple):
     """A model with NumPy arrays, and what it was made from."""
 
@@ -41,7 +44,7 @@ class FollowsX:
     """Base of estimators whose results, and learned arrays, are where X is."""
 
     learns_on_device = True  # whether `fit` takes samples that are not in NumPy's memory
-    _host: HostTwin | None  # only there when learned arrays are of another library
+    _host: HostTwin | str | None = NUMPY  # else the twin, or None until it is made
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Let every method that takes samples follow them."""
@@ -72,11 +75,16 @@ def following(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def follow(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        if type(X) is np.ndarray and "_host" not in self.__dict__:
+        if type(X) is not np.ndarray or self._host is not NUMPY:
+            return followed(method, self, X, args, kwargs)
+        if args or kwargs:
             return method(self, X, *args, **kwargs)
-        return followed(method, self, X, args, kwargs)
+        return method(self, X)  # one sample is scored so fast that the line above would count
 
-    follow.follows_X = True  # type: ignore[attr-defined]
+    # Code of its own, which Python then specialises for this method alone, and its name in traces.
+    named: Any = follow
+    named.__code__ = named.__code__.replace(co_name=method.__name__)
+    named.follows_X = True
     return follow
 
 
