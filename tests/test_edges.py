@@ -20,6 +20,8 @@ from tenfold.decisions.thresholds import EVERYTHING, Impostors, effective_number
 from tenfold.decisions.verification import fold_plan
 from tenfold.mathematics.deflation import class_spreads
 from tenfold.mathematics.held_out import HOTTEST, USUAL, best_temperature, left_out
+from tenfold.mathematics.mapped_store import MappedStore
+from tenfold.mathematics.stores import StoredSamples
 from tenfold.mathematics.structures import IDENTITY, Target, targets
 
 X, y = problem((4, 3), classes=3, seed=50)
@@ -46,6 +48,7 @@ def test_moments_of_flat_rows_are_folded_as_the_rows_are():
 
 def test_a_sample_shape_of_one_mode_is_one():
     assert MPCA(ranks=2, sample_shape=(12,)).fit(FLAT).sample_shape_ == (12,)
+    assert MPCA(ranks=(2, 1), sample_shape=(12, 1)).fit(FLAT).sample_shape_ == (12, 1)
     for shape in [(), (12, 0), (-12,), "12"]:
         with pytest.raises(ValueError, match="expected positive integers"):
             MPCA(ranks=2, sample_shape=shape).fit(FLAT)
@@ -184,3 +187,9 @@ def test_single_samples_too_far_apart_are_refused():
     CSDA(ranks=1, positive=1).fit(far / 1e20, [0, 1])
     with pytest.raises(ValueError, match="too small for float64"):
         CSDA(ranks=1, positive=1).fit(far / 1e290, [0, 1])
+
+
+def test_a_mapped_store_has_the_axes_of_its_samples():
+    mapped = MappedStore(StoredSamples.of(X), lambda block: block + 1)
+    assert (mapped.ndim, mapped.shape, len(mapped)) == (3, X.shape, len(X))
+    np.testing.assert_array_equal(mapped[3:5], X[3:5] + 1)
