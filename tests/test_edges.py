@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 from sklearn.model_selection import StratifiedKFold
 
 from reference import problem
@@ -15,10 +16,12 @@ from tenfold import (
     ProbabilisticLDA,
 )
 from tenfold.decisions.scores import scores_and_decisions, scores_of
-from tenfold.decisions.thresholds import Impostors, effective_number, kish, threshold_at
+from tenfold.decisions.thresholds import EVERYTHING, Impostors, effective_number, kish, threshold_at
 from tenfold.decisions.verification import fold_plan
 from tenfold.mathematics.deflation import class_spreads
-from tenfold.mathematics.held_out import USUAL, left_out
+from tenfold.mathematics.held_out import HOTTEST, USUAL, best_temperature, left_out
+from tenfold.mathematics.mapped_store import MappedStore
+from tenfold.mathematics.stores import StoredSamples
 from tenfold.mathematics.structures import IDENTITY, Target, targets
 
 X, y = problem((4, 3), classes=3, seed=50)
@@ -45,6 +48,7 @@ def test_moments_of_flat_rows_are_folded_as_the_rows_are():
 
 def test_a_sample_shape_of_one_mode_is_one():
     assert MPCA(ranks=2, sample_shape=(12,)).fit(FLAT).sample_shape_ == (12,)
+    assert MPCA(ranks=(2, 1), sample_shape=(12, 1)).fit(FLAT).sample_shape_ == (12, 1)
     for shape in [(), (12, 0), (-12,), "12"]:
         with pytest.raises(ValueError, match="expected positive integers"):
             MPCA(ranks=2, sample_shape=shape).fit(FLAT)
@@ -88,7 +92,8 @@ def test_folds_given_by_hand_see_the_labels():
 
 def test_a_rate_of_one_accepts_every_impostor():
     some = Impostors(np.array([3.0, 1.0, 2.0]), np.ones(3), None)
-    assert threshold_at(some, 1.0) > 3.0
+    assert threshold_at(some, 1.0) == 3.0 * EVERYTHING
+    assert EVERYTHING > 1
     assert threshold_at(some, 0.0) == 0.0
     nothing = Impostors(np.zeros(3), np.ones(3), None)
     assert threshold_at(nothing, 0.5) == 0.0
@@ -153,3 +158,38 @@ def test_moments_without_folds_leave_classes_out_to_choose_the_shrinkage():
         assert model.shrinkage_ == left_out(moments) != USUAL
     single = ClassMoments.from_batch(Z[:4], labels[:4])  # one sample of each says nothing
     assert left_out(single) == USUAL
+
+
+def log_loss_at(temperature, scores, codes, weights):
+    logits = scores / temperature
+    right = logits[np.arange(len(codes)), codes] - logsumexp(logits, axis=1)
+    return -(weights @ right) / weights.sum()
+
+
+@pytest.mark.parametrize("sharpness", [0.1, 3.0, 1000.0])
+def test_the_best_temperature_has_the_least_log_loss_between_its_bounds(sharpness):
+    rng = np.random.default_rng(5)
+    codes, weights = rng.integers(0, 3, 200), rng.uniform(0.5, 2, 200)
+    scores = sharpness * (np.eye(3)[codes] + rng.normal(size=(200, 3)))
+    temperature, loss = best_temperature(scores, codes, weights, 1e-6)
+    grid = np.geomspace(1, HOTTEST, 400)
+    losses = [log_loss_at(t, scores, codes, weights) for t in grid]
+    assert loss == pytest.approx(log_loss_at(temperature, scores, codes, weights))
+    assert loss <= min(losses) + 1e-9
+    assert temperature == pytest.approx(grid[np.argmin(losses)], rel=0.02)
+    assert temperature == pytest.approx({0.1: 1.0, 1000.0: HOTTEST}.get(sharpness, temperature))
+
+
+def test_single_samples_too_far_apart_are_refused():
+    far = np.array([[1.0, 2.0], [1e145, 2.0]])
+    with pytest.raises(ValueError, match="too large for float64"):
+        CSDA(ranks=1, positive=1).fit(far, [0, 1])
+    CSDA(ranks=1, positive=1).fit(far / 1e20, [0, 1])
+    with pytest.raises(ValueError, match="too small for float64"):
+        CSDA(ranks=1, positive=1).fit(far / 1e290, [0, 1])
+
+
+def test_a_mapped_store_has_the_axes_of_its_samples():
+    mapped = MappedStore(StoredSamples.of(X), lambda block: block + 1)
+    assert (mapped.ndim, mapped.shape, len(mapped)) == (3, X.shape, len(X))
+    np.testing.assert_array_equal(mapped[3:5], X[3:5] + 1)

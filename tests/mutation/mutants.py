@@ -5,9 +5,10 @@
 The rooms are `mathematics`, `decisions` and `validation`. `operators.py` lists the errors and says
 what is left out. NumPy, SciPy and the tests are imported once; every mutant gets a forked child,
 in which the code of the changed function is replaced. A mutant runs the tests that touch its lines,
-one case of each test first, the quickest first, up to --seconds of them, and is killed by the first
-that fails or takes far longer than before. Which test touches which line is recorded once and kept
-in --map; a test file that was changed is recorded anew, and all are when the code was changed.
+one case of each test first, quick and narrow tests first, up to --seconds of them, and is killed by
+the first that fails or takes far longer than before. Which test touches which line is recorded once
+and kept in --map; a test file that was changed is recorded anew, and all are when the code was
+changed.
 
 Prints the survivors and the score; --out also writes one line of JSON for each mutant.
 """
@@ -191,19 +192,22 @@ def in_child_loud(work):
 
 
 def chosen(lines_of, name, mutant, seconds):
-    """The tests that touch a mutant: one case of each before the second, the quickest first."""
+    """The tests that touch a mutant: one case of each before the second, the nearest first.
+
+    A test is near that is quick and touches little else.
+    """
     touching = [
-        (found[0], nodeid)
+        (found[0] * sum(map(len, found[1].values())), found[0], nodeid)
         for nodeid, found in lines_of.items()
         if any(line in mutant.touched for line in found[1].get(name, ()))
     ]
     cases, ordered = Counter(), []
-    for taken, nodeid in sorted(touching):
+    for far, taken, nodeid in sorted(touching):
         test = nodeid.partition("[")[0]
         cases[test] += 1
-        ordered.append((cases[test], taken, nodeid))
+        ordered.append((cases[test], far, taken, nodeid))
     within, total = [], 0.0
-    for _, taken, nodeid in sorted(ordered):
+    for _, _, taken, nodeid in sorted(ordered):
         if total + taken <= seconds or not within:
             within.append((nodeid, taken))
             total += taken

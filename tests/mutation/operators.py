@@ -7,7 +7,7 @@ no test should see:
   return a text;
 - types: annotations, aliases such as `Array | None`, `if TYPE_CHECKING`, the decorators of classes
   and functions;
-- `zip(..., strict=True)`, `stacklevel`, which guard against errors of ours; `copy`, `optimize`;
+- `zip(..., strict=True)` and `stacklevel`, which guard against errors of ours; `copy`, `optimize`;
 - the -1 of `reshape`: NumPy takes every negative number for the size that is left;
 - speed and memory, which choose between paths that give the same model: expressions with a
   constant of `mathematics.tuning`, the calls in `SIZES`, and the functions in `CHOICES`.
@@ -139,7 +139,7 @@ def _visited(node, function):
     if isinstance(node, ast.expr) and _is_size(node):
         return
     if isinstance(node, ast.FunctionDef):
-        if node.name in CHOICES or node.name.endswith(("_flops", "_pay")):
+        if node.name in CHOICES or node.name.endswith(("_flops", "_pay", "_pays")):
             return
         if node.returns is not None and ast.unparse(node.returns) == "str":
             return
