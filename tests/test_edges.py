@@ -1,5 +1,7 @@
 """Laws at the edges: what a changed sign, bound or constant would break, found by mutants."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.special import logsumexp
@@ -18,11 +20,13 @@ from tenfold import (
 from tenfold.decisions.scores import scores_and_decisions, scores_of
 from tenfold.decisions.thresholds import EVERYTHING, Impostors, effective_number, kish, threshold_at
 from tenfold.decisions.verification import fold_plan
+from tenfold.mathematics import structures
 from tenfold.mathematics.deflation import class_spreads
-from tenfold.mathematics.held_out import HOTTEST, USUAL, best_temperature, left_out
+from tenfold.mathematics.held_out import HOTTEST, USUAL, Choice, best_temperature, left_out
 from tenfold.mathematics.mapped_store import MappedStore
 from tenfold.mathematics.stores import StoredSamples
-from tenfold.mathematics.structures import IDENTITY, Target, targets
+from tenfold.mathematics.structures import IDENTITY, MARGIN, Target, best_target, targets
+from tenfold.mathematics.two_covariances import ClassLikelihood, KnownClasses
 
 X, y = problem((4, 3), classes=3, seed=50)
 FLAT = X.reshape(len(X), -1)
@@ -193,3 +197,26 @@ def test_a_mapped_store_has_the_axes_of_its_samples():
     mapped = MappedStore(StoredSamples.of(X), lambda block: block + 1)
     assert (mapped.ndim, mapped.shape, len(mapped)) == (3, X.shape, len(X))
     np.testing.assert_array_equal(mapped[3:5], X[3:5] + 1)
+
+
+def test_means_of_enrolled_classes_miss_the_true_ones_by_noise_alone():
+    between, spread, within = np.array([2.0, 1.0]), np.array([0.7, 0.2]), np.array([0.5, 0.4])
+    model = ClassLikelihood(between, spread, within, np.ones(2))
+    known = KnownClasses(np.ones((2, 2)), np.array([3.0, 3.0]), np.array([0.0, 1.0]))
+    means, variances, stranger = model.expected(known)
+    for c, miss in enumerate((spread, within)):  # the second class was enrolled later
+        np.testing.assert_allclose(means[c], 3 * between / (3 * between + miss))
+        unsure = between * miss / (3 * between + miss)  # the variance of the true mean
+        np.testing.assert_allclose(variances[c], within + unsure)
+    np.testing.assert_allclose(stranger, between + within)
+
+
+@pytest.mark.parametrize(("gain", "taken"), [(0.9, 0), (1.1, 1)])
+def test_a_later_target_must_be_better_by_more_than_the_margin(monkeypatch, gain, taken):
+    likelihood = ClassLikelihood.plain(np.ones(2))
+    losses = iter([1.0, 1.0 - gain * MARGIN / 50])
+    monkeypatch.setattr(structures, "_held_out", lambda *_: [])
+    monkeypatch.setattr(structures, "chosen", lambda _: Choice(0.3, likelihood, next(losses)))
+    candidates = [IDENTITY, Target("kronecker")]
+    moments = SimpleNamespace(counts=np.full((5, 2), 5.0))  # 50 samples in all
+    assert best_target(moments, None, candidates)[0] == candidates[taken]
