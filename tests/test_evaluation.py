@@ -3,13 +3,18 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.metrics import accuracy_score, average_precision_score, roc_auc_score
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    confusion_matrix,
+    roc_auc_score,
+)
 from sklearn.model_selection import StratifiedKFold
 
 from tenfold import CMDA, MCSDA, MPCA, ClassSpecificClassifier, ClassSpecificVerifier, compare
 from tenfold.decisions.members import answer_of, members_of
-from tenfold.decisions.metrics import evaluate
-from tenfold.decisions.scores import class_scores, scores_and_decisions
+from tenfold.decisions.metrics import class_metrics, evaluate
+from tenfold.decisions.scores import ClassScores, class_scores, scores_and_decisions
 
 RNG = np.random.default_rng(0)
 Y = np.arange(90) % 3
@@ -75,3 +80,64 @@ def test_a_comparison_on_one_class_has_no_accuracy():
     found = compare([MODEL], X, Y, positive=2, cv=3, verbose=False)
     assert found.methods[0].accuracy is None
     assert "accuracy" not in str(found)
+
+
+def test_the_figures_of_a_bank_by_name_are_scikit_learns():
+    bank = ClassSpecificClassifier(MODEL).fit(X[:60], Y[:60])
+    new, labels = X[60:], Y[60:]
+    facts, decided = evaluate(bank, new, labels).as_dict(), bank.predict(new)
+    assert facts["samples"] == 30
+    assert facts["accuracy"] == accuracy_score(labels, decided)
+    confusion = facts["confusion"]
+    assert confusion["labels"] == confusion["decisions"] == ["0", "1", "2"]
+    np.testing.assert_array_equal(confusion["counts"], confusion_matrix(labels, decided))
+    assert [one["samples"] for one in facts["classes"]] == [10, 10, 10]
+    for name in ("average_precision", "roc_auc", "equal_error_rate"):
+        assert facts[name] == pytest.approx(np.mean([one[name] for one in facts["classes"]]))
+    assert "threshold" not in facts
+    unknown = np.where(labels == 2, 7, labels)  # a label that the model does not know is a row
+    found = evaluate(bank, new, unknown)
+    assert found.is_known.tolist() == (labels != 2).tolist()
+    assert found.as_dict()["confusion"]["labels"] == ["0", "1", "2", "7"]
+    assert found.accuracy == accuracy_score(unknown, decided)
+
+
+def test_the_figures_of_a_verifier_by_name_are_counts_of_its_decisions():
+    model = ClassSpecificVerifier(MODEL, positive=2, false_accept_rate=0.4).fit(X[:60], Y[:60])
+    new, labels = X[60:], Y[60:]
+    accepted, own = np.asarray(model.predict(new) == model.classes_[1]), labels == 2
+    facts = evaluate(model, new, labels).as_dict()
+    assert facts["threshold"] == model.threshold_
+    assert facts["promised_rate"] == model.promised_rate_
+    assert facts["false_accept_rate"] == pytest.approx(accepted[~own].mean())
+    assert facts["false_reject_rate"] == pytest.approx(1 - accepted[own].mean())
+    assert facts["confusion"] == {
+        "labels": ["2", "others"],
+        "decisions": ["accepted", "rejected"],
+        "counts": [
+            [int(accepted[own].sum()), int((~accepted[own]).sum())],
+            [int(accepted[~own].sum()), int((~accepted[~own]).sum())],
+        ],
+    }
+
+
+def test_the_hardest_samples_are_the_lowest_of_the_class_and_the_highest_of_the_others():
+    scores = np.array([0.1, 0.9, 0.4, 0.3, 0.8, 0.2])
+    own = np.array([True, True, True, False, False, False])
+    one = class_metrics(ClassScores(1, scores, own, 0.35))
+    assert [part.tolist() for part in one.hardest(2)] == [[0, 2], [4, 3]]
+    assert (one.n_positive, one.n_others) == (3, 3)
+    assert (one.false_rejects, one.false_accepts) == (1, 1)
+    assert one.accepted.tolist() == [False, True, True, False, True, False]
+    alone = class_metrics(ClassScores(1, scores, np.full(6, True), None))
+    assert alone.false_accepts == 0
+    assert alone.false_rejects == 6  # without a threshold nothing is accepted
+    bank = ClassSpecificClassifier(MODEL).fit(X, Y)
+    with pytest.raises(ValueError, match="all samples are of class 2"):
+        evaluate(bank, X[Y == 2], Y[Y == 2]).as_dict()
+
+
+def test_labels_that_no_class_has_are_told_with_those_that_are_known():
+    bank = ClassSpecificClassifier(MODEL).fit(X, Y)
+    with pytest.raises(ValueError, match=r"the model knows 0, 1, 2 and the data hold 7"):
+        evaluate(bank, X, np.full(len(X), 7)).as_dict()

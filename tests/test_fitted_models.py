@@ -4,6 +4,7 @@ import gc
 import importlib
 import pickle
 import pkgutil
+import tracemalloc
 import warnings
 import weakref
 
@@ -16,7 +17,15 @@ from sklearn.linear_model import LogisticRegression
 
 import tenfold
 from reference import problem
-from tenfold import CSDA, MCSDA, ClassSpecificClassifier, ClassSpecificVerifier, KernelCSDA
+from tenfold import (
+    CMDA,
+    CSDA,
+    MCSDA,
+    MPCA,
+    ClassSpecificClassifier,
+    ClassSpecificVerifier,
+    KernelCSDA,
+)
 from tenfold.decisions.members import label_of
 from tenfold.mathematics.alternation import solve
 from tenfold.mathematics.criteria import Problem
@@ -219,3 +228,25 @@ def test_a_parameter_set_after_a_fit_waits_for_the_next_one(Method):
     with pytest.raises(ValueError, match="not among the labels"):
         model.set_params(positive="dog").fit(X, y)
     assert model.positive_label_ == 0
+
+
+def tables_taken(work, size):
+    """The most memory that some work takes, in tables of size x size numbers."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1] / (8 * size**2)
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("Method", [MCSDA, CMDA, MPCA, CSDA], ids=lambda M: M.__name__)
+def test_learning_takes_the_memory_that_the_guide_names(Method):
+    """docs/user_guide/statistics.md: C + 4 tables, of vectors nine more, in a stream C more."""
+    X, y = data((18, 20), seed=4)
+    size, n_tables = 360, 1 if Method is MPCA else len(np.unique(y))
+    most = n_tables + 4 + 9 * Method.flattens
+    model = Method(ranks=2, statistics="moments")
+    assert tables_taken(lambda: model.fit(X, y), size) <= most
+    model.partial_fit(X, y)
+    assert tables_taken(lambda: model.partial_fit(X, y), size) <= most  # beside those it has

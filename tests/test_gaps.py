@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 
@@ -369,3 +370,23 @@ def test_a_model_file_with_a_wrong_precision_is_refused(small, tmp_path):
         broken.save(tmp_path / "m.safetensors")
         with pytest.raises(ValueError, match="completion_precision_"):
             tenfold.load(tmp_path / "m.safetensors")
+
+
+def test_arrays_of_other_libraries_may_have_gaps_and_covariates(digits, monkeypatch):
+    xp = pytest.importorskip("array_api_strict")
+    X, y = digits
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    holes, Z = with_gaps(X, 0.1), np.random.default_rng(0).normal(size=(240, 2))
+    model = ProbabilisticLDA(missing="complete")
+    expected = model.fit(X, y, covariates=Z).decision_function(holes, covariates=Z)
+    with config_context(array_api_dispatch=True):
+        model.fit(xp.asarray(X), xp.asarray(y), covariates=Z)
+        found = model.decision_function(xp.asarray(holes), covariates=xp.asarray(Z))
+    np.testing.assert_allclose(np.asarray(found), expected, atol=1e-8)
+
+
+def test_nothing_is_reverted_where_gaps_are_completed(small):
+    X, y = small
+    model = ProbabilisticLDA(missing="complete").fit(X, y)
+    with pytest.raises(ValueError, match=r"all samples at once; use fit"):
+        model.revert(X[:2], y[:2])

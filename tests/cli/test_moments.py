@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn import config_context
 
 from tenfold import CMDA, CSDA, ClassMoments, ClassSpecificClassifier, ProbabilisticLDA, load
 from tenfold.methods import ALL_METHODS
@@ -84,6 +85,13 @@ def test_unlabelled_moments_give_a_subspace(tenfold, here, npz):
     run = tenfold("fit", "--from-moments", "u.safetensors", "-o", "m.safetensors")
     assert run.code == 2
     assert "needs labels" in run.err
+
+
+def test_tables_that_memory_cannot_hold_are_refused_before_the_work(tenfold, npz):
+    with config_context(working_memory=0.01):
+        run = tenfold("moments", npz, "-o", "x.safetensors")
+    assert run.code == 2
+    assert "make the samples smaller first" in run.err
 
 
 def test_inspect_shows_moments(tenfold, sites):

@@ -3,16 +3,28 @@
 `mutants(source)` gives every one of them as a `Mutant`, in the order of the text. Left out is what
 no test should see:
 
-- text: docstrings, f-strings, the arguments of `raise` and of `warnings.warn`;
-- types: annotations, `if TYPE_CHECKING`, the decorators of classes and functions;
-- `zip(..., strict=True)` and `stacklevel`, which guard against errors of ours;
-- functions whose name ends in `_flops` or `_pay`, or is `tables_fit`: the cost model chooses
-  between paths that give the same model.
+- text: docstrings, f-strings, the arguments of `raise` and of `warnings.warn`, functions that
+  return a text;
+- types: annotations, aliases such as `Array | None`, `if TYPE_CHECKING`, the decorators of classes
+  and functions;
+- `zip(..., strict=True)`, `stacklevel`, which guard against errors of ours; `copy`, `optimize`;
+- the -1 of `reshape`: NumPy takes every negative number for the size that is left;
+- speed and memory, which choose between paths that give the same model: expressions with a
+  constant of `mathematics.tuning`, the calls in `SIZES`, and the functions in `CHOICES`.
 """
 
 import ast
 import copy
 from dataclasses import dataclass
+from pathlib import Path
+
+ROOM = Path(__file__).parents[2] / "src" / "tenfold" / "mathematics"
+TUNING = {
+    target.id
+    for statement in ast.parse((ROOM / "tuning.py").read_text(encoding="utf-8")).body
+    if isinstance(statement, ast.Assign)
+    for target in statement.targets
+}
 
 COMPARED = {
     ast.Lt: (ast.LtE, ast.GtE),
@@ -47,8 +59,17 @@ TWINS = [
     ("sum", "mean"),
 ]
 OTHER_NAME = {a: b for pair in TWINS for a, b in (pair, pair[::-1])}
-SYMMETRIC = {"min", "max", "minimum", "maximum", "isinstance", "zip", "range", "print"}
-GUARDS = {"strict", "stacklevel"}
+SYMMETRIC = {"min", "max", "minimum", "maximum", "vdot", "vecdot", "union1d", "intersect1d"}
+GUARDS = {"strict", "stacklevel", "copy", "optimize"}
+SIZES = {"row_blocks", "Workload", "check_tables_fit", "check_kernel_fits", "memory_budget"}
+CHOICES = {
+    "tables_fit",
+    "workload",
+    "_tables_are_smaller",
+    "_is_ready",
+    "row_blocks",
+    "table_bytes",
+}
 
 
 @dataclass(frozen=True)
@@ -112,9 +133,15 @@ def _visited(node, function):
         return
     if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
         return
+    if function is None and isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return
     children = ast.iter_child_nodes(node)
+    if isinstance(node, ast.expr) and _is_size(node):
+        return
     if isinstance(node, ast.FunctionDef):
-        if node.name.endswith(("_flops", "_pay")) or node.name == "tables_fit":
+        if node.name in CHOICES or node.name.endswith(("_flops", "_pay")):
+            return
+        if node.returns is not None and ast.unparse(node.returns) == "str":
             return
         function = node if function is None else function
         defaults = (*node.args.defaults, *node.args.kw_defaults)
@@ -125,11 +152,20 @@ def _visited(node, function):
         children = [node.value] if node.value is not None else []
     elif _is_prose(node):
         return
-    elif hasattr(node, "lineno"):
+    elif hasattr(node, "lineno") and not (isinstance(node, ast.If) and _is_size(node.test)):
         yield node, function
+    folds = isinstance(node, ast.Call) and _name(node.func) == "reshape"
     for child in children:
-        if not (isinstance(child, ast.keyword) and child.arg in GUARDS):
+        guard = isinstance(child, ast.keyword) and child.arg in GUARDS
+        if not guard and not (folds and ast.unparse(child) == "-1"):
             yield from _visited(child, function)
+
+
+def _is_size(node):
+    """Whether an expression depends on a number that is there for speed or memory alone."""
+    names = {getattr(part, "id", "") for part in ast.walk(node)}
+    called = isinstance(node, ast.Call) and _name(node.func) in SIZES
+    return called or (not isinstance(node, ast.Name) and bool(names & TUNING))
 
 
 def _is_prose(node):
@@ -187,7 +223,9 @@ def changes(node):
         case ast.Continue():
             yield "removed", ast.Break()
         case ast.Call(args=[first, second, *rest]) if not (
-            {type(first), type(second)} & {ast.Starred} or _name(node.func) in SYMMETRIC
+            {type(first), type(second)} & {ast.Starred}
+            or _name(node.func) in SYMMETRIC
+            or ast.unparse(first) == ast.unparse(second)
         ):
             yield "arguments", ast.Call(node.func, [second, first, *rest], node.keywords)
         case ast.Slice():

@@ -172,7 +172,9 @@ def _estimator(
                 f"{method.__name__} learns one subspace for all classes; leave out --positive, or "
                 "choose --method mcsda or csda"
             )
-        return projector if data.y is None else ProbabilisticLDA(projector)
+        if data.y is None:
+            return projector
+        return ProbabilisticLDA(projector, missing=projector.missing)
     if positive is None:
         return ClassSpecificClassifier(projector)
     rate = number_or("--false-accept-rate", false_accept_rate or "0.01", "equal")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from pathlib import Path
 from typing import Annotated
 
@@ -36,8 +37,10 @@ def moments(
     if minimum_count is not None and minimum_count < 1:
         raise BadInput(f"--minimum-count is {minimum_count}; expected a whole number from 1")
     from tenfold.gathering.gather import gather_moments
+    from tenfold.validation.parameters import check_tables_fit
 
     samples = data_options.load(data)
+    check_tables_fit(prod(samples.sample_shape), max(1, len(samples.classes)))
     found = gather_moments(samples.X, samples.y)
     found.save(
         output,

@@ -19,7 +19,7 @@ from tenfold.mathematics.stores import over_blocks
 from tenfold.methods.streams import check_added_labels
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
-from tenfold.validation.adjustments import accompanied
+from tenfold.validation.adjustments import accompanied, refuse_parts
 from tenfold.validation.groups import check_groups
 
 
@@ -76,6 +76,7 @@ class GaussianStreams(GaussianScores):
         if groups is None:
             return super().revert(X, y, sample_weight)
         fitted.check_fitted(self, "sample_shape_")
+        refuse_parts(self)
         X, labels, weight = check.check_batch(self, X, y, sample_weight)
         check_added_labels(labels, self.classes_)
         folds = self._folds(X, groups)

@@ -362,12 +362,12 @@ class ClassMoments(ChangingMoments, FiledMoments, ClassStatistics):
                 raise ValueError("there are no blocks to take moments of; pass at least one")
             return total
         own = cls(sums.classes, *sums.finish())
-        return own if total is None else total._plus(own, spend=True)
+        return own if total is None else total.plus(own, spend=True)
 
     def __add__(self, other: ClassMoments) -> ClassMoments:
-        return self._plus(other)
+        return self.plus(other)
 
-    def _plus(self, other: ClassMoments, spend: bool = False) -> ClassMoments:
+    def plus(self, other: ClassMoments, spend: bool = False) -> ClassMoments:
         """The sum; with `spend`, in the memory of the other one, which is lost."""
         if self.shape != other.shape:
             raise ValueError(

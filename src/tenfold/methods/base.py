@@ -205,8 +205,7 @@ class Learner(Streaming, Savable, BaseEstimator):
         solution = solve(problem, self.recipe(), threads_for(problem.shape, small, len(problem)))
         learned = self.learned(fresh, solution, np.arange(len(problem)), described)
         self.warn_unless_converged(solution)
-        kept = {"moments_": statistics} if self.statistics == "moments" else {}
-        return {**learned, **kept}
+        return learned | ({"moments_": statistics} if self.statistics == "moments" else {})
 
     def moments_of_batch(
         self, X: Any, y: Array | None, weight: Array | None, classes: Array
@@ -351,7 +350,8 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
 
     def warn_unless_converged(self, solution: Solution) -> None:
         """Warn of models that still moved in the last round."""
-        warn_of_late(type(self).__name__, self.max_iter, self.tol, solution)
+        if not solution.converged.all():
+            warn_of_late(type(self).__name__, self.max_iter, self.tol, solution)
 
     def as_seen(self, X: Any) -> Any:
         """The batch as this method sees it: tensors, or vectors for one that flattens."""

@@ -18,12 +18,13 @@ import numpy as np
 from tenfold.mathematics.on_device import Place, to_numpy
 from tenfold.mathematics.stores import Source
 from tenfold.validation import other_arrays
+from tenfold.validation.adjustments import is_adjusted
 
 # What a user calls with samples. For the last ones samples are read into NumPy's memory.
-LEARNING = ("fit", "partial_fit", "enrol")
+LEARNING = ("fit", "partial_fit", "enrol", "revert")
 USING = ("transform", "inverse_transform", "decision_function", "distances", "predict")
 PROBABILITIES = ("predict_proba", "predict_log_proba")
-READING = ("similarity", "score", "set_scores", "recentred", "enrol")
+READING = ("similarity", "score", "set_scores", "recentred", "enrol", "revert")
 # Labels and tables of moments or results are NumPy's, whatever the samples are.
 NUMPYS = ("classes_", "feature_names_in_", "mode_labels_", "moments_", "cv_results_")
 
@@ -110,10 +111,10 @@ def followed(method: Any, model: Any, X: Any, args: Any, kwargs: Any) -> Any:
             other_arrays.check_same_place(type(model).__name__, name, place, own)
     if other:
         X = other_arrays.samples_at(X, place)
-    reads = name in READING or (name in LEARNING and not model.learns_on_device)
-    if reads and isinstance(X, Source):
-        X = X.rows(np.asarray)
     acting = model if twin is None else twin.model
+    reads = name in READING or (name in LEARNING and not model.learns_on_device)
+    if isinstance(X, Source) and (reads or is_adjusted(acting, kwargs)):
+        X = X.rows(np.asarray)
     if name not in LEARNING:
         return moved(method(acting, X, *args, **kwargs), place)
     acting = copy(acting)  # what fails changes nothing

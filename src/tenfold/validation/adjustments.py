@@ -22,9 +22,11 @@ from tenfold.mathematics.covariates import (
     without_covariates,
 )
 from tenfold.mathematics.moments import ClassMoments
+from tenfold.mathematics.on_device import to_numpy
 from tenfold.mathematics.stores import Source
 from tenfold.validation.fitted import COMPLETION, COVARIATES
 from tenfold.validation.named_axes import refuse_masked
+from tenfold.validation.other_arrays import is_other
 from tenfold.validation.parameters import memory_budget, plain
 
 MISSING = ("error", "complete")
@@ -55,7 +57,9 @@ def allows_gaps(estimator: Any) -> bool:
 
 def unmasked(estimator: Any, X: Any) -> Any:
     """X without a mask: with NaN where it was masked, or an error where gaps are not allowed."""
-    if isinstance(X, np.ma.MaskedArray) and allows_gaps(estimator):
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    if allows_gaps(estimator):
         return X.astype(X.dtype if X.dtype.kind == "f" else float).filled(np.nan)
     return refuse_masked(X, hasattr(estimator, "missing"))
 
@@ -154,7 +158,7 @@ def _completed(estimator: Any, X: Any) -> Any:
 
 def check_covariates(covariates: Any, n: int) -> Array:
     """Covariates as finite numbers (n, q), or an error that says what came."""
-    Z = np.asarray(covariates)
+    Z = np.asarray(to_numpy(covariates) if is_other(covariates) else covariates)
     if Z.dtype.kind not in "biuf":
         with suppress(TypeError, ValueError):  # numbers of several kinds in one table
             Z = Z.astype(float) if Z.dtype == object else Z
@@ -291,6 +295,12 @@ def learned_adjustments(
         found, X = _learned_covariates(X, y, weight, covariates)
         learned |= found
     return learned, X
+
+
+def is_adjusted(estimator: Any, arguments: Mapping[str, Any]) -> bool:
+    """Whether samples are changed before anything else, which is done in memory."""
+    comes = arguments.get("covariates") is not None
+    return comes or allows_gaps(estimator) or hasattr(estimator, "covariate_slopes_")
 
 
 def adjusted(estimator: Any, X: Any, covariates: Any) -> Any:

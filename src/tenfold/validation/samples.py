@@ -184,6 +184,8 @@ def _with_advice(complaint: str, single: bool, can: bool) -> str:
         "0 feature(s)": "pass samples that hold some numbers",
         "features, but": "pass samples of the shape that was fitted, or fit again",
     }
+    if "contains NaN" in complaint and can:
+        complaint = complaint.splitlines()[0]  # the rest is about other libraries
     fitting = [text for words, text in advice.items() if words in complaint]
     return "; ".join([complaint.rstrip("."), *fitting])
 
@@ -226,9 +228,12 @@ def check_weights(X: Array, sample_weight: Any) -> Array | None:
             f"sample_weight has shape {weights.shape}, but there are {len(X)} samples; "
             "pass one weight per sample"
         )
-    least, total = float(weights.min()), float(weights.sum())
+    with np.errstate(over="ignore"):
+        least, total = float(weights.min()), float(weights.sum())
     if not np.isfinite(total):
-        raise ValueError("sample_weight does not fit X: it contains NaN or infinity")
+        raise ValueError(
+            "sample_weight sums to more than a float64 holds; divide all weights by a large number"
+        )
     if least < 0:
         raise ValueError(
             f"sample_weight holds negative numbers (the least is {least:g}); "

@@ -1,0 +1,155 @@
+"""Laws at the edges: what a changed sign, bound or constant would break, found by mutants."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import StratifiedKFold
+
+from reference import problem
+from tenfold import (
+    CSDA,
+    MCSDA,
+    MPCA,
+    ClassMoments,
+    ClassSpecificClassifier,
+    ClassSpecificVerifier,
+    ProbabilisticLDA,
+)
+from tenfold.decisions.scores import scores_and_decisions, scores_of
+from tenfold.decisions.thresholds import Impostors, effective_number, kish, threshold_at
+from tenfold.decisions.verification import fold_plan
+from tenfold.mathematics.deflation import class_spreads
+from tenfold.mathematics.held_out import USUAL, left_out
+from tenfold.mathematics.structures import IDENTITY, Target, targets
+
+X, y = problem((4, 3), classes=3, seed=50)
+FLAT = X.reshape(len(X), -1)
+
+# ── Validation ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_weights_whose_sum_is_no_number_are_refused():
+    with pytest.raises(ValueError, match="more than a float64"):
+        MCSDA(ranks=2, positive=1).fit(X, y, np.full(len(X), 1e308))
+
+
+def test_moments_of_flat_rows_are_folded_as_the_rows_are():
+    folded = CSDA(ranks=2, positive=1, sample_shape=(4, 3)).fit_moments(
+        ClassMoments.from_batch(FLAT, y)
+    )
+    assert folded.sample_shape_ == (4, 3)
+    assert folded.mean_.shape == (4, 3)
+    for shape, moments in [((5, 3), FLAT), ((3, 4), X)]:
+        with pytest.raises(ValueError, match="shape"):
+            CSDA(positive=1, sample_shape=shape).fit_moments(ClassMoments.from_batch(moments, y))
+
+
+def test_a_sample_shape_of_one_mode_is_one():
+    assert MPCA(ranks=2, sample_shape=(12,)).fit(FLAT).sample_shape_ == (12,)
+    for shape in [(), (12, 0), (-12,), "12"]:
+        with pytest.raises(ValueError, match="expected positive integers"):
+            MPCA(ranks=2, sample_shape=shape).fit(FLAT)
+
+
+# ── Decisions ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_projection_for_all_classes_gives_no_scores():
+    with pytest.raises(TypeError, match="gives no scores"):
+        scores_and_decisions(MPCA(ranks=2).fit(X), X)
+
+
+def test_a_bank_of_two_classes_has_a_score_for_each():
+    two = y < 2
+    bank = ClassSpecificClassifier(MCSDA(ranks=2)).fit(X[two], y[two])
+    scores = scores_of(bank, X)
+    assert scores.shape == (len(X), 2)
+    np.testing.assert_array_equal(scores[:, 0], -scores[:, 1])
+    np.testing.assert_array_equal(bank.classes_[scores.argmax(axis=1)], bank.predict(X))
+
+
+def test_two_of_three_announced_classes_are_enough_to_learn():
+    two = y < 2
+    model = ProbabilisticLDA().partial_fit(X[two], y[two], classes=[0, 1, 2])
+    assert set(model.predict(X[two])) == {0, 1}
+    alone = ProbabilisticLDA().partial_fit(X[y == 0], y[y == 0], classes=[0, 1])
+    assert not hasattr(alone, "means_")
+
+
+def test_folds_given_by_hand_see_the_labels():
+    plan = fold_plan(StratifiedKFold(3), X, y, 1, np.full(len(y), True), np.arange(len(y)))
+    (impostors,) = plan.impostors
+    assert len(plan.own) == len(impostors) == 3
+    for (_, own), (train, others) in zip(plan.own, impostors, strict=True):
+        assert set(y[own]) == {1}
+        assert set(y[others]) == {0, 2}
+        assert abs((y[others] == 0).mean() - (y[y != 1] == 0).mean()) < 0.1
+        assert set(np.flatnonzero(y == 1)) <= set(train)
+
+
+def test_a_rate_of_one_accepts_every_impostor():
+    some = Impostors(np.array([3.0, 1.0, 2.0]), np.ones(3), None)
+    assert threshold_at(some, 1.0) > 3.0
+    assert threshold_at(some, 0.0) == 0.0
+    nothing = Impostors(np.zeros(3), np.ones(3), None)
+    assert threshold_at(nothing, 0.5) == 0.0
+
+
+def test_impostors_of_two_groups_count_as_their_scores_are_alike():
+    rng = np.random.default_rng(0)
+    groups, weight = np.repeat([0, 1], 50), np.ones(100)
+    alike = np.repeat([0.0, 5.0], 50) + 0.01 * rng.normal(size=100)
+    assert effective_number(Impostors(alike, weight, groups)) == pytest.approx(2, rel=0.02)
+    mixed = np.tile(rng.normal(size=50), 2)  # group means are equal
+    assert effective_number(Impostors(mixed, weight, groups)) == 100
+    single = Impostors(mixed, weight, np.zeros(100))
+    assert effective_number(single) == 100
+
+
+def test_kish_counts_equal_weights_and_sees_one_that_is_alone():
+    assert kish(np.full(7, 0.3)) == pytest.approx(7)
+    assert kish(np.array([1.0, 1e-9, 1e-9])) == pytest.approx(1)
+
+
+def test_a_verifier_accepts_what_reaches_its_threshold():
+    model = ClassSpecificVerifier(MCSDA(ranks=2), positive=1, false_accept_rate="equal").fit(X, y)
+    columns = scores_and_decisions(model, X)
+    np.testing.assert_array_equal(columns["score"], model.projector_.decision_function(X))
+    np.testing.assert_array_equal(columns["accepted"], model.predict(X) == model.classes_[1])
+    assert 0 < columns["accepted"].sum() < len(X)
+
+
+# ── Mathematics ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_class_without_samples_has_moments_of_zero():
+    moments = ClassMoments.from_batch(X, y, classes=np.arange(4))
+    assert moments.counts[3] == 0
+    assert not moments.means[3].any()
+    assert not moments.scatters[3].any()
+
+
+def test_points_have_spreads_of_one():
+    same, labels = np.ones((6, 4)), np.repeat([0, 1], 3)
+    moments = ClassMoments.from_batch(same, labels)
+    assert class_spreads(moments, [[np.eye(4)[:, :2]]], 1, 0.0) == (1.0, 1.0)
+    apart = ClassMoments.from_batch(same * labels[:, None], labels)
+    assert class_spreads(apart, [[np.eye(4)[:, :2]]], 1, 0.5) == (1.0, pytest.approx(np.sqrt(2)))
+
+
+def test_a_kronecker_product_needs_two_modes_of_several_entries():
+    assert targets("auto", (), (1, 5, 1)) == [IDENTITY]
+    assert targets("auto", (), (2, 5)) == [IDENTITY, Target("kronecker", ())]
+    assert targets("auto", (1,), (2, 5))[1:] == [Target("kronecker", (1,)), Target("kronecker")]
+    assert targets("kronecker", (1,), (5,)) == [Target("kronecker", (1,))]
+
+
+def test_moments_without_folds_leave_classes_out_to_choose_the_shrinkage():
+    rng = np.random.default_rng(3)
+    for n in (8, 400):  # few samples need more shrinkage
+        labels = np.arange(n) % 4
+        Z = rng.normal(size=(n, 6)) * np.linspace(0.2, 3, 6) + 5 * rng.normal(size=(4, 6))[labels]
+        moments = ClassMoments.from_batch(Z, labels)
+        model = ProbabilisticLDA(shrinkage="auto").fit_moments(moments)
+        assert model.shrinkage_ == left_out(moments) != USUAL
+    single = ClassMoments.from_batch(Z[:4], labels[:4])  # one sample of each says nothing
+    assert left_out(single) == USUAL
