@@ -70,7 +70,7 @@ class FinishedCells:
             for number, line in enumerate(lines[1:], start=2):
                 record = self._parsed(line, number)
                 self.cells[record.pop("cell")] = record
-        self._file: IO[bytes] = self.path.open("ab")
+        self._file: IO[bytes] = self.path.open("ab", buffering=0)
         if not lines:
             try:
                 self._append({"settings": self.settings, "hash": settings_hash(self.settings)})
@@ -85,9 +85,8 @@ class FinishedCells:
         self.cells[cell] = record
 
     def close(self) -> None:
-        """Close the file; what a full disk did not take was reported when it was written."""
-        with suppress(OSError):
-            self._file.close()
+        """Close the file."""
+        self._file.close()
 
     def __enter__(self) -> FinishedCells:
         return self
@@ -96,11 +95,15 @@ class FinishedCells:
         self.close()
 
     def _append(self, record: Mapping[str, Any]) -> None:
+        """Write a line; of one that the disk does not take, nothing stays."""
+        end, line = self._file.seek(0, os.SEEK_END), json.dumps(record).encode() + b"\n"
         try:
-            self._file.write(json.dumps(record).encode() + b"\n")
-            self._file.flush()
+            while line:
+                line = line[self._file.write(line) :]
             os.fsync(self._file.fileno())
         except OSError as error:  # a full disk does not say which file it was about
+            with suppress(OSError):
+                self._file.truncate(end)
             raise OSError(error.errno, error.strerror, str(self.path)) from error
 
     def _whole_lines(self) -> list[bytes]:

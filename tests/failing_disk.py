@@ -64,7 +64,8 @@ def failing(disk, monkeypatch):
         disk.step("probe" if probe else "open", path)
         if probe:
             return really["open"](path, mode, *arguments, **more)
-        return io.BufferedWriter(Raw(disk, path, mode))
+        raw = Raw(disk, path, mode)
+        return raw if 0 in (*arguments, more.get("buffering")) else io.BufferedWriter(raw)
 
     def synced(number):
         disk.step("fsync")
