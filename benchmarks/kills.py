@@ -27,6 +27,8 @@ import numpy as np
 from tenfold import MCSDA
 from tenfold.system.dask_array import ClusterError
 
+# A local cluster gives up a worker that is away 15 seconds after it was lost once.
+PATIENT = {"logging": {"distributed": "critical"}, "distributed.deploy.lost-worker-timeout": "1 h"}
 PER_FIT, PAUSE = 3, {"moments": 0.25, "samples": 0.04}
 
 
@@ -81,7 +83,7 @@ def main() -> None:
     X, y = rng.normal(size=(240, 6, 5)), np.arange(240) % 3
     start, kills, fits, different, given_up = time.perf_counter(), 0, 0, 0, 0
     with (
-        dask.config.set({"logging": {"distributed": "critical"}}),
+        dask.config.set(PATIENT),
         LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
         ) as cluster,
@@ -100,6 +102,7 @@ def main() -> None:
             killer.enough.set()
             killer.join()
             kills, fits = kills + len(killer.killed), fits + 1
+            sys.stderr.write(f"{kills} killed in {fits} fits, {different} other models\n")
     seconds = time.perf_counter() - start
     sys.stdout.write(
         f"{kills} workers killed in {fits} fits: {different} other models, {given_up} given up, "
