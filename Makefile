@@ -3,8 +3,10 @@ PYTHON ?= python3
 OLDEST_PYTHON ?= python3.11
 ARGS ?=
 FORMAT ?=
-CASES ?= 1000
+CASES ?=
 SEED ?= 1
+KILLS ?= 100
+MUTANTS ?= 600
 RUNS ?= runs$(if $(findstring --quick,$(ARGS)),-quick)
 
 VENV := .venv
@@ -19,8 +21,8 @@ ORDINARY := -m "not realdata and not slow and not browser and not big and not cl
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help setup setup-docs setup-neural demo test test-realdata test-slow test-cluster test-browser test-oldest \
-	lint types format docs test-docs tables fuzz mutants soak bench answers big dist constraints clean
+.PHONY: help setup setup-docs setup-neural demo test test-realdata test-slow test-cluster test-browser test-oldest test-torch test-dist \
+	lint types format docs test-docs tables fuzz mutants soak kills bench answers big dist constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -96,23 +98,27 @@ test-slow: $(VENV)/stamps/test ## the tests that take more than ten seconds each
 test-browser: $(VENV)/stamps/browser ## the report in Chromium, which must be installed
 	$(PYTEST) -m browser $(ARGS) tests/browser
 
+test-torch: $(VENV)/stamps/neural ## tensors of PyTorch in and out; installs torch
+	$(PYTEST) -n 0 $(ARGS) tests/test_array_api.py
+
 # FORMAT is a name or several with commas between them; all formats when it is empty.
 fuzz: $(VENV)/stamps/test ## damaged files of every format; FORMAT=hdf5 CASES=20000 SEED=1, an hour for all formats
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz/hostile_files.py \
-		$(if $(FORMAT),--formats $(FORMAT)) --each $(CASES) --seed $(SEED) $(ARGS)
+		$(if $(FORMAT),--formats $(FORMAT)) --each $(or $(CASES),1000) --seed $(SEED) $(ARGS)
 
 # MUTANTS of each room, drawn with SEED; all of them take hours.
-MUTANTS ?= 600
-CASES ?= 10000
-SEED ?= 1
 mutants: $(VENV)/stamps/test ## small errors put into the code: which does no test see? an hour; MUTANTS=0 takes all
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/mutation/mutants.py --sample $(MUTANTS) --seed $(SEED) $(ARGS)
 
 soak: $(VENV)/stamps/test ## random fits against formulas in extended precision; CASES=100000 takes an hour
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/agreement/soak.py --cases $(CASES) --seed $(SEED) $(ARGS)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/agreement/soak.py --cases $(or $(CASES),10000) --seed $(SEED) $(ARGS)
 
 test-cluster: $(VENV)/stamps/test ## the tests on two worker processes, some of which are killed
 	$(PYTEST) -n 0 -m cluster $(ARGS)
+
+kills: $(VENV)/stamps/test ## workers killed while models are fitted; KILLS=100 takes minutes
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kills.py \
+		--kills $(KILLS) --seed $(SEED) $(ARGS)
 
 lint: $(VENV)/stamps/lint types ## style, types, and who may import whom
 	$(BIN)/ruff check
@@ -179,6 +185,9 @@ big: $(VENV)/stamps/test ## more data than memory, at full size
 dist: $(VENV)/stamps/dist ## wheel and sdist, in dist/
 	rm -rf dist
 	$(BIN)/python -m build
+
+test-dist: $(VENV)/stamps/dist ## the wheel: built, checked by twine, installed by pip, uv and pipx
+	$(BIN)/python tests/release/install_wheel.py --constraints constraints.txt
 
 # ── House-keeping ───────────────────────────────────────────────────────────────────────────────
 # Upgrades .venv to the newest versions allowed (torch stays: its builds differ between machines).

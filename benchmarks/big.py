@@ -70,7 +70,11 @@ def make_store(folder: Path, gigabytes: float) -> int:
     """Random samples about one mean per class; returns their number."""
     n = int(gigabytes * 1e9) // SAMPLE_BYTES // CHUNK * CHUNK
     store = zarr.create_array(
-        folder / "X.zarr", shape=(n, *SHAPE), chunks=(CHUNK, *SHAPE), dtype="float32"
+        folder / "X.zarr",
+        shape=(n, *SHAPE),
+        chunks=(CHUNK, *SHAPE),
+        dtype="float32",
+        compressors=zarr.codecs.ZstdCodec(checksum=True),
     )
     rng = np.random.default_rng(0)
     means = rng.normal(size=(N_CLASSES, *SHAPE)).astype(np.float32)

@@ -30,8 +30,11 @@ folder = Path(tempfile.mkdtemp())
 truth = make_tensor_classes(4, sample_shape=(24, 20), ranks=(3, 2), n_classes=4, random_state=0)
 n, shape = 100_000, truth.sample_shape
 group = zarr.open_group(folder / "big.zarr", mode="w")
-X_out = group.create_array("X", shape=(n, *shape), chunks=(1000, *shape), dtype="float32")
-y_out = group.create_array("y", shape=(n,), chunks=(n,), dtype="int64")
+checked = {"compressors": zarr.codecs.ZstdCodec(checksum=True)}  # a flipped byte is an error
+X_out = group.create_array(
+    "X", shape=(n, *shape), chunks=(1000, *shape), dtype="float32", **checked
+)
+y_out = group.create_array("y", shape=(n,), chunks=(n,), dtype="int64", **checked)
 rng = np.random.default_rng(0)
 for first in range(0, n, 5000):
     rows = slice(first, first + 5000)
@@ -120,7 +123,9 @@ print(f"largest relative difference {error:.1e}")
 
 from tenfold import write_blocks
 
-out = zarr.create_array(folder / "projected.zarr", shape=(n, 6), chunks=(5000, 6), dtype="float32")
+out = zarr.create_array(
+    folder / "projected.zarr", shape=(n, 6), chunks=(5000, 6), dtype="float32", **checked
+)
 write_blocks(hoda.transform, data.X, out)
 print(out.shape, np.isfinite(out[:5]).all())
 

@@ -459,3 +459,34 @@ def test_another_device_without_dispatch_is_refused_with_the_remedy():
     elsewhere = strict.asarray(X, device=strict.Device("device1"))
     with pytest.raises(ValueError, match=r"device1.*array_api_dispatch=True.*SCIPY_ARRAY_API=1"):
         quick(MCSDA).fit(elsewhere, y)
+
+
+# ── With gaps, covariates and batches that are taken back ───────────────────────────────────────
+
+SOME = [MCSDA(ranks=2, positive=1), ClassSpecificClassifier(CSDA(ranks=3)), ProbabilisticLDA()]
+
+
+@pytest.mark.parametrize("model", SOME, ids=lambda model: type(model).__name__)
+def test_a_batch_is_taken_back_where_the_samples_are(library, model):
+    here = library.asarray(X)
+    expected = clone(model).partial_fit(X, y).revert(X[:7], y[:7]).decision_function(X)
+    model = clone(model).partial_fit(here, y).revert(library.asarray(X[:7]), y[:7])
+    found = model.decision_function(here)
+    assert library.is_here(found)
+    np.testing.assert_allclose(library.to_numpy(found), expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("model", SOME, ids=lambda model: type(model).__name__)
+def test_gaps_and_covariates_of_tensors_are_those_of_arrays(library, model):
+    rng = np.random.default_rng(1)
+    ages, holed = rng.normal(size=len(X)), X.copy()
+    holed[rng.random(X.shape) < 0.1] = np.nan
+    gappy = clone(model)
+    inner = getattr(gappy, "projector", None)
+    (gappy if inner is None else inner).missing = "complete"
+    for asked, samples, extra in ((model, X, {"covariates": ages}), (gappy, holed, {})):
+        expected = clone(asked).fit(samples, y, **extra).decision_function(samples, **extra)
+        there = library.asarray(samples)
+        found = clone(asked).fit(there, y, **extra).decision_function(there, **extra)
+        assert library.is_here(found)
+        np.testing.assert_allclose(library.to_numpy(found), expected, atol=1e-8)

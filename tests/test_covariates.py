@@ -15,6 +15,7 @@ from tenfold import (
     ProbabilisticLDA,
 )
 from tenfold.files.onnx_export import to_onnx
+from tenfold.mathematics.stores import StoredSamples
 from tenfold.methods import ALL_METHODS, KERNEL_METHODS
 
 
@@ -207,6 +208,8 @@ def test_covariates_come_always_or_never(data):
         model.predict(X, Z[:, 0])
     with pytest.raises(ValueError, match=r"fitted with covariates.*use fit"):
         model.partial_fit(X, y)
+    with pytest.raises(ValueError, match=r"fitted with covariates.*use fit"):
+        model.revert(X[:2], y[:2])
     model.fit(X, y)
     with pytest.raises(ValueError, match=r"fitted without; leave them out"):
         model.predict(X, Z)
@@ -214,11 +217,15 @@ def test_covariates_come_always_or_never(data):
 
 def test_stores_files_and_graphs_say_what_they_cannot(data, tmp_path):
     X, y, Z = data
-    np.save(tmp_path / "x.npy", X)
-    store = np.load(tmp_path / "x.npy", mmap_mode="r")
     with pytest.raises(ValueError, match=r"in memory only; load the samples"):
-        CSDA(positive=1).fit(store, y, covariates=Z)
+        CSDA(positive=1).fit(StoredSamples.of(X), y, covariates=Z)
+    np.save(tmp_path / "x.npy", X)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
     model = CSDA(ranks=2, positive=1).fit(X, y, covariates=Z)
+    np.testing.assert_array_equal(
+        clone(model).fit(mapped, y, covariates=Z).decision_function(mapped, Z),
+        model.decision_function(X, Z),
+    )
     pytest.importorskip("onnx")
     with pytest.raises(ValueError, match=r"fitted with covariates, and a graph takes samples only"):
         to_onnx(model, tmp_path / "m.onnx")

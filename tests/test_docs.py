@@ -46,6 +46,15 @@ def blocks(path):
     return [(language, text) for language, text in fences]
 
 
+def test_the_tests_that_hold_the_promises_exist():
+    """A promise whose test was renamed or deleted is none."""
+    named = set(re.findall(r"`(test_\w+)`", (DOCS / "promises.md").read_text(encoding="utf-8")))
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
+    there = {name for text in sources for name in re.findall(r"^def (test_\w+)", text, re.M)}
+    assert len(named) > 40
+    assert sorted(named - there) == []
+
+
 # ── What a page shows, runs ─────────────────────────────────────────────────────────────────────
 
 

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
+from sklearn.utils.estimator_checks import check_estimator
 
 import tenfold
 from tenfold import (
@@ -26,6 +28,7 @@ from tenfold.mathematics.completion import (
     patterns,
     round_of,
 )
+from tenfold.mathematics.stores import StoredSamples
 from tenfold.methods import ALL_METHODS, KERNEL_METHODS
 
 
@@ -326,14 +329,40 @@ def test_infinity_is_no_gap(small):
         ProbabilisticLDA(missing="complete").fit(X, y)
 
 
-def test_gaps_are_not_completed_in_parts_nor_in_stores(small, tmp_path):
+def test_how_gaps_are_completed_is_not_learned_from_parts(small):
     X, y = small
+    model = MPCA(ranks=(2, 1), missing="complete").partial_fit(X[:20]).partial_fit(X[20:])
+    np.testing.assert_allclose(model.transform(X), MPCA(ranks=(2, 1)).fit(X).transform(X))
+    X[25, 0, 0] = np.nan
     with pytest.raises(ValueError, match=r"all samples at once; use fit"):
         MPCA(missing="complete").partial_fit(X, y)
-    np.save(tmp_path / "x.npy", X)
-    store = np.load(tmp_path / "x.npy", mmap_mode="r")
+    with pytest.raises(ValueError, match=r"has not learned how gaps are completed"):
+        model.partial_fit(X)
+
+
+def test_what_fit_learned_of_gaps_serves_later_batches_and_those_taken_back(small):
+    X, y = small
+    X[::7, 0, 0] = np.nan
+    model = ProbabilisticLDA(shrinkage=0.1, missing="complete").fit(X, y)
+    whole = completed(X, model.completion_mean_, model.completion_precision_)
+    expected = ProbabilisticLDA(shrinkage=0.1).fit(whole[:20], y[:20]).decision_function(whole)
+    model.revert(X[20:], y[20:])
+    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-8)
+    model.partial_fit(X[20:], y[20:])
+    expected = ProbabilisticLDA(shrinkage=0.1).fit(whole, y).decision_function(whole)
+    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-8)
+
+
+def test_gaps_are_not_completed_in_stores_but_in_memory_maps(small, tmp_path):
+    X, _ = small
     with pytest.raises(ValueError, match=r"in memory only; load them"):
-        MPCA(missing="complete").fit(store)
+        MPCA(missing="complete").fit(StoredSamples.of(X))
+    X[0, 0, 0] = np.nan
+    np.save(tmp_path / "x.npy", X)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    model = MPCA(missing="complete").fit(X)
+    expected = model.transform(X)
+    np.testing.assert_array_equal(model.fit(mapped).transform(mapped), expected)
 
 
 def test_a_model_that_saw_no_samples_cannot_complete(small):
@@ -369,3 +398,23 @@ def test_a_model_file_with_a_wrong_precision_is_refused(small, tmp_path):
         broken.save(tmp_path / "m.safetensors")
         with pytest.raises(ValueError, match="completion_precision_"):
             tenfold.load(tmp_path / "m.safetensors")
+
+
+def test_arrays_of_other_libraries_may_have_gaps_and_covariates(digits, monkeypatch):
+    xp = pytest.importorskip("array_api_strict")
+    X, y = digits
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    holes, Z = with_gaps(X, 0.1), np.random.default_rng(0).normal(size=(240, 2))
+    model = ProbabilisticLDA(missing="complete")
+    expected = model.fit(X, y, covariates=Z).decision_function(holes, covariates=Z)
+    with config_context(array_api_dispatch=True):
+        model.fit(xp.asarray(X), xp.asarray(y), covariates=Z)
+        found = model.decision_function(xp.asarray(holes), covariates=xp.asarray(Z))
+    np.testing.assert_allclose(np.asarray(found), expected, atol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore")  # of scikit-learn's own samples
+def test_the_common_checks_pass_where_gaps_are_completed():
+    found = check_estimator(ProbabilisticLDA(missing="complete"), on_skip=None, on_fail=None)
+    assert [one["check_name"] for one in found if one["status"] == "failed"] == []
+    assert sum(one["status"] == "passed" for one in found) > 50

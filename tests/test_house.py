@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -24,6 +25,9 @@ CORE = {"numpy", "scipy", "sklearn"}
 # scikit-learn cannot be installed without these, so they come with the core.
 WITH_CORE = {"joblib", "threadpoolctl"}
 
+needs_make = pytest.mark.skipif(
+    shutil.which("make") is None or sys.platform == "win32", reason="needs make and a shell"
+)
 each_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 
 
@@ -160,6 +164,7 @@ def optional_packages() -> set[str]:
 # ── Machinery ───────────────────────────────────────────────────────────────────────────────────
 
 
+@needs_make
 @pytest.mark.parametrize("failing", ["none", "orl", "pie", "fi2010", "fi2010_published", "small"])
 def test_no_failure_of_the_tables_is_swallowed(tmp_path, failing):
     python = tmp_path / "bin" / "python"
@@ -179,6 +184,7 @@ def test_no_failure_of_the_tables_is_swallowed(tmp_path, failing):
     ]
 
 
+@needs_make
 @pytest.mark.skipif(not (ROOT / ".ci").exists(), reason="a source distribution has no .ci")
 @pytest.mark.parametrize("failing", ["none", "tables"])
 def test_no_failure_of_a_section_is_swallowed(tmp_path, failing):
@@ -196,6 +202,7 @@ def test_no_failure_of_a_section_is_swallowed(tmp_path, failing):
     assert run.returncode == (failing != "none")
 
 
+@needs_make
 def test_every_target_of_make_sets_itself_up():
     """In a tree without .venv, the first thing that a target which needs Python does is make it."""
     words = ["make", "-n", "VENV=not-there", "constraints"]

@@ -8,7 +8,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 import tenfold
-from tenfold import CSDA, MCSDA, MPCA, ClassMoments, ClassSpecificClassifier, ProbabilisticLDA
+from tenfold import (
+    CSDA,
+    MCSDA,
+    MPCA,
+    ClassMoments,
+    ClassSpecificClassifier,
+    MomentsInFolds,
+    ProbabilisticLDA,
+    gather_folds,
+)
 from tenfold.mathematics.alternation import subspace_distance
 from tenfold.methods import ALL_METHODS
 from tenfold.system.model_format import ModelFileError, read, write
@@ -123,6 +132,76 @@ def test_a_file_that_is_named_twice_is_refused(tmp_path):
         ClassMoments.load()
 
 
+# ── Folds ───────────────────────────────────────────────────────────────────────────────────────
+
+AUTO = [
+    ProbabilisticLDA(),
+    ProbabilisticLDA(MPCA(ranks=(3, 2))),
+    ProbabilisticLDA(shrink_to="auto"),
+    ProbabilisticLDA(shrinkage=0.2),
+]
+
+
+@pytest.mark.parametrize("model", AUTO, ids=repr)
+def test_sites_in_folds_give_what_is_chosen_on_held_out_samples(model, tmp_path):
+    X, y = data()
+    first = (np.arange(len(y)) < 50) & (y != "dora")
+    paths = [tmp_path / "1.safetensors", tmp_path / "2.safetensors"]
+    for rows, path in zip([first, ~first], paths, strict=True):
+        gather_folds(X[rows], y[rows]).save(path)
+    folds = MomentsInFolds.load(*paths)
+    found = clone(model).fit_moments(folds)
+    expected = clone(model).partial_fit(X, y)
+    assert_allclose(found.predict_log_proba(X), expected.predict_log_proba(X), atol=1e-7)
+    assert found.shrinkage_ == expected.shrinkage_
+    whole = ClassMoments.load(*paths)
+    assert_allclose(whole.scatters, ClassMoments.from_batch(X, y).scatters, atol=1e-9)
+    if model.shrinkage == "auto":
+        found.partial_fit(X[:9] + 1, y[:9])
+        expected.partial_fit(X[:9] + 1, y[:9])
+        assert_allclose(found.predict_log_proba(X), expected.predict_log_proba(X), atol=1e-7)
+
+
+def test_folds_are_asked_for_where_they_are_missing(tmp_path):
+    X, y = data()
+    saved(tmp_path / "plain.safetensors", X, y)
+    gather_folds(X, y).save(tmp_path / "folds.safetensors")
+    with pytest.raises(ValueError, match="not of classes in folds; write them with gather_folds"):
+        MomentsInFolds.load(tmp_path / "folds.safetensors", tmp_path / "plain.safetensors")
+    assert ClassMoments.load(tmp_path / "plain.safetensors", tmp_path / "folds.safetensors")
+    with pytest.raises(ValueError, match="expected ClassMoments"):
+        CSDA(positive="ann").fit_moments(gather_folds(X, y))
+    with pytest.raises(ValueError, match="labels are numbers"):
+        gather_folds(X, y) + gather_folds(X, np.arange(len(y)) % 2)
+
+
+def test_weights_and_absent_classes_in_folds():
+    X, y = data()
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    found = ProbabilisticLDA().fit_moments(gather_folds(X, y, weight))
+    expected = ProbabilisticLDA().partial_fit(X, y, sample_weight=weight)
+    assert_allclose(found.predict_log_proba(X), expected.predict_log_proba(X), atol=1e-8)
+    own = y == "bob"
+    folds = gather_folds(X, y)
+    left = MomentsInFolds(folds.classes, folds.cells - folds_of(X[own], y[own], folds.classes))
+    found = ProbabilisticLDA().fit_moments(left)
+    assert found.classes_.tolist() == ["ann", "cleo", "dora"]
+
+
+def folds_of(X, y, classes):
+    return MomentsInFolds.from_batch(X, y, None, classes).cells
+
+
+def test_the_minimum_count_holds_in_every_fold(tmp_path):
+    X, y = data()
+    folds = gather_folds(X, y)
+    least = folds.cells.counts.min()
+    folds.save(tmp_path / "a.safetensors", minimum_count=int(least))
+    with pytest.raises(ValueError, match=rf"samples in a fold \(.*has {least:g}"):
+        folds.save(tmp_path / "b.safetensors", minimum_count=int(least) + 1)
+    assert not (tmp_path / "b.safetensors").exists()
+
+
 # ── Few samples ─────────────────────────────────────────────────────────────────────────────────
 
 
@@ -230,12 +309,20 @@ def narrow(arrays):
     arrays["moments.means"] = arrays["moments.means"].astype(np.float32)
 
 
+def huge_mean(arrays):
+    arrays["moments.means"][0, 0, 0] = 1e300
+
+
+def huge_count(arrays):
+    arrays["moments.counts"][0] = 1e300
+
+
 def mean_of_nobody(arrays):
     arrays["moments.counts"][0] = 0
 
 
 FORGERIES = [negative_count, negative_variance, lopsided, too_correlated, other_size]
-FORGERIES += [one_array_more, narrow, mean_of_nobody]
+FORGERIES += [one_array_more, narrow, mean_of_nobody, huge_mean, huge_count]
 
 
 @pytest.mark.parametrize("forge", FORGERIES, ids=lambda f: f.__name__)
@@ -246,7 +333,7 @@ def test_moments_that_no_samples_have_are_refused(forge, tmp_path):
     forge(arrays)
     kept = {name: header[name] for name in ("summary", "labels", "moments")}
     write(path, kept, arrays)
-    with pytest.raises(ModelFileError, match=r"cannot load .*a\.safetensors: (its|it|a) "):
+    with pytest.raises(ModelFileError, match=r"cannot load .*a\.safetensors: (its|it|a|samples) "):
         ClassMoments.load(path)
 
 
@@ -261,6 +348,9 @@ def test_moments_that_no_samples_have_are_refused(forge, tmp_path):
         ("mode_names", [1, 2]),
         ("reading", {"usual_size": "large"}),
         ("reading", [1]),
+        ("folds", 5),
+        ("folds", 3),
+        ("folds", True),
     ],
 )
 def test_headers_that_do_not_fit_are_refused(part, value, tmp_path):

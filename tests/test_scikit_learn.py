@@ -260,6 +260,7 @@ def test_methods_share_their_parameters_and_the_order_of_them():
         "init",
         "statistics",
         "sample_shape",
+        "missing",
         "output",
         "positive",
         "blocks",

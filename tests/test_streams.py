@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import dask.array as da
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -378,6 +379,19 @@ def test_models_that_kept_no_moments_say_so():
         CSDA(positive="a").revert(X[:3], y[:3])
     assert not hasattr(KernelCSDA(), "revert")
     CSDA(positive="a", statistics="moments").fit(X, y).revert(X[:3], y[:3])
+
+
+@pytest.mark.parametrize("kind", ["store", "dask"])
+def test_samples_in_a_store_or_on_a_cluster_are_taken_back(kind, tmp_path):
+    X, y = data()
+    np.save(tmp_path / "X.npy", X)
+    stored = np.load(tmp_path / "X.npy", mmap_mode="r")
+    lazy = da.from_array(X, chunks=(25, 4, 3)) if kind == "dask" else stored
+    found = CSDA(positive="a").partial_fit(lazy, y, decay=0.99, decay_per="sample")
+    weight = 0.99 ** np.arange(89, -1, -1.0)
+    found.revert(lazy[:30], y[:30], weight[:30])
+    expected = CSDA(positive="a").partial_fit(X[30:], y[30:], CLASSES, weight[30:])
+    assert_same_model(found, expected, X)
 
 
 def test_a_window_that_slides_is_a_fit_of_the_window():

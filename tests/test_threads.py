@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, get_ident
 
 import numpy as np
 import pytest
@@ -74,13 +74,18 @@ raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     assert run.returncode == 0
 
 
-def test_fits_and_scores_in_eight_threads_are_those_of_one():
+def test_fits_scores_and_files_in_eight_threads_are_those_of_one(tmp_path):
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(90, 12, 9)), np.arange(90) % 3
 
     def work(seed):
         model = ClassSpecificClassifier(MCSDA(ranks=(2 + seed % 3, 2))).fit(X, y)
-        return [model.distances(X), *model.projectors_[0].projections_]
+        folder = tmp_path / f"{seed} in thread {get_ident()}"
+        folder.mkdir()
+        model.save(folder / "own.safetensors")
+        model.save(tmp_path / "shared.safetensors")
+        saved = np.frombuffer((folder / "own.safetensors").read_bytes(), np.uint8)
+        return [model.distances(X), *model.projectors_[0].projections_, saved]
 
     with threads._controller().limit(limits=1):  # sums of several BLAS threads round differently
         alone = [work(seed) for seed in range(8)]
@@ -88,3 +93,6 @@ def test_fits_and_scores_in_eight_threads_are_those_of_one():
             together = list(pool.map(work, range(8)))
     for one, other in zip(alone, together, strict=True):
         assert all((a == b).all() for a, b in zip(one, other, strict=True))
+    shared = (tmp_path / "shared.safetensors").read_bytes()
+    assert shared in [files[-1].tobytes() for files in alone], "one of the eight, whole"
+    assert not list(tmp_path.rglob("*.part"))

@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from tenfold.decisions.verifier import RateWarning as RateWarning
     from tenfold.files.loading import load as load
     from tenfold.gathering.gather import gather_batches as gather_batches
+    from tenfold.gathering.gather import gather_folds as gather_folds
     from tenfold.gathering.gather import gather_moments as gather_moments
     from tenfold.gathering.gather import write_blocks as write_blocks
     from tenfold.mathematics.moments import ClassMoments as ClassMoments
+    from tenfold.mathematics.moments_in_folds import MomentsInFolds as MomentsInFolds
     from tenfold.methods import *  # noqa: F403 - the methods are listed there, and only there
     from tenfold.methods.scaling import ModeScaler as ModeScaler
     from tenfold.selection.comparison import compare as compare
@@ -28,11 +30,13 @@ _HOMES = {
     "ClassSpecificClassifier": "tenfold.decisions.classifier",
     "ClassSpecificVerifier": "tenfold.decisions.verifier",
     "ModeScaler": "tenfold.methods.scaling",
+    "MomentsInFolds": "tenfold.mathematics.moments_in_folds",
     "ProbabilisticLDA": "tenfold.decisions.probabilistic",
     "RankSearchCV": "tenfold.selection.rank_search",
     "RateWarning": "tenfold.decisions.verifier",
     "compare": "tenfold.selection.comparison",
     "gather_batches": "tenfold.gathering.gather",
+    "gather_folds": "tenfold.gathering.gather",
     "gather_moments": "tenfold.gathering.gather",
     "labelled_projections": "tenfold.files.labelled_arrays",
     "load": "tenfold.files.loading",

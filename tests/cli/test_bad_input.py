@@ -12,6 +12,7 @@ from PIL import Image
 
 from tenfold import MPCA, ModeScaler
 from tenfold.datasets import load_image_folder
+from tenfold.system.progress import progress
 
 FIT = ("-o", "model.safetensors")
 
@@ -451,6 +452,9 @@ def test_control_characters_of_labels_and_names_are_shown_escaped(tenfold, here,
         tenfold("evaluate", "model.safetensors", "odd.npz"),
         tenfold("score", "model.safetensors", "odd.npz"),
         tenfold("inspect", "model.safetensors"),
+        tenfold("compare", "odd.npz", "--methods", "mcsda", "--cv", "2"),
+        tenfold("transform", "model.safetensors", "odd.npz", "-o", "out\x1b[2J.csv"),
+        tenfold("report", "model.safetensors", "odd.npz", "-o", "out\x1b[2J.html"),
         tenfold("fit", "no\x1b[2Jfile.npz", "-o", "other.safetensors"),
         tenfold("fit", "odd.npz", "--positive", "x\x1b[2J", "-o", "other.safetensors"),
     ]
@@ -458,3 +462,16 @@ def test_control_characters_of_labels_and_names_are_shown_escaped(tenfold, here,
     assert "\x1b" not in said
     assert "\u202e" not in said
     assert "\\x1b[2Ja" in said
+    page = (here / "out\x1b[2J.html").read_text()
+    assert "\x1b" not in page
+
+
+def test_control_characters_in_a_progress_bar_are_shown_escaped(capfd, monkeypatch):
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")  # rich draws, although nobody looks
+    with progress("class s\x1b[2Ja", 2, enabled=True) as bar:
+        bar.advance(1, note="class \x1b]0;title\x07")
+    said = capfd.readouterr().err
+    assert "\\x1b[2Ja" in said
+    assert "\\x1b]0;title\\x07" in said
+    assert "\x1b[2J" not in said
+    assert "\x1b]0" not in said

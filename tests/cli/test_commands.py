@@ -544,3 +544,18 @@ def test_the_experiments_of_the_paper_are_no_command(tenfold, here):
     run = tenfold("reproduce", "orl", "--out", "table1")
     assert run.code == 2
     assert "No such command 'reproduce'" in run.err
+
+
+@pytest.mark.parametrize("method", ["plda", "csda", "cmda"])
+def test_samples_with_gaps_are_fitted_and_scored_if_asked_to(tenfold, here, pixels, labels, method):
+    X = pixels.astype(float)
+    X[:, 2, 3][::3] = np.nan
+    np.savez("gaps.npz", X=X, y=labels)
+    words = ["fit", "gaps.npz", "--method", method, "-o", "m.safetensors"]
+    refused = tenfold(*words)
+    assert refused.code == 2
+    assert "missing='complete'" in refused.err
+    assert tenfold(*words, "--set", "missing=complete").code == 0
+    lines = tenfold("score", "m.safetensors", "gaps.npz").out.splitlines()
+    assert len(lines) == 1 + len(labels)
+    assert "nan" not in "".join(lines)

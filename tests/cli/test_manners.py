@@ -3,7 +3,6 @@
 import csv
 import json
 import os
-import pty
 import re
 import shlex
 import signal
@@ -86,6 +85,7 @@ def test_tables_are_drawn_on_a_terminal_only(verifier):
     plain = subprocess.run(words, capture_output=True, text=True, check=True)
     assert "│" not in plain.stdout
     assert "average precision" in plain.stdout
+    pty = pytest.importorskip("pty", reason="Windows has no such terminals")
     master, slave = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
     with subprocess.Popen(words, stdout=slave, stderr=slave, env=environment) as process:

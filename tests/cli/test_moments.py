@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn import config_context
 
 from tenfold import CMDA, CSDA, ClassMoments, ClassSpecificClassifier, ProbabilisticLDA, load
 from tenfold.methods import ALL_METHODS
@@ -56,6 +57,25 @@ def test_the_models_are_those_of_all_samples(tenfold, sites, pixels, labels):
         assert_allclose(found.decision_function(X), scores, atol=atol)
 
 
+def test_moments_in_folds_give_the_model_that_fit_gives(tenfold, sites, pixels, labels, npz):
+    X = pixels / 255
+    names = []
+    for name in ("one", "two"):
+        names.append(f"{name}-folds.safetensors")
+        run = tenfold("moments", f"{name}.npz", "--folds", "-o", names[-1])
+        assert run.code == 0, run.err
+    assert "five" in tenfold("inspect", names[0]).out
+    run = tenfold("fit", "--from-moments", *names, "-o", "m.safetensors")
+    assert run.code == 0, run.err
+    assert "chosen on held-out samples" in run.out
+    assert tenfold("fit", npz, "-o", "all.safetensors").code == 0
+    found, expected = (load(f"{m}.safetensors").predict_log_proba(X) for m in ("m", "all"))
+    assert_allclose(found, expected, atol=1e-6)
+    run = tenfold("fit", "--from-moments", sites[0], names[1], "-o", "m.safetensors")
+    assert "chosen by leaving out classes" in run.out
+    assert tenfold("moments", npz, "--no-labels", "--folds", "-o", "x.safetensors").code == 2
+
+
 def test_a_model_from_moments_reads_samples_as_the_sites_did(tenfold, here, pixels, labels):
     for name, rows in {"one": slice(0, None, 2), "two": slice(1, None, 2)}.items():
         flat = pixels[rows].reshape(len(pixels[rows]), -1)
@@ -84,6 +104,13 @@ def test_unlabelled_moments_give_a_subspace(tenfold, here, npz):
     run = tenfold("fit", "--from-moments", "u.safetensors", "-o", "m.safetensors")
     assert run.code == 2
     assert "needs labels" in run.err
+
+
+def test_tables_that_memory_cannot_hold_are_refused_before_the_work(tenfold, npz):
+    with config_context(working_memory=0.01):
+        run = tenfold("moments", npz, "-o", "x.safetensors")
+    assert run.code == 2
+    assert "make the samples smaller first" in run.err
 
 
 def test_inspect_shows_moments(tenfold, sites):

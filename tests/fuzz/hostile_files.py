@@ -203,7 +203,7 @@ def main():
             shown = ", ".join(f"{n} {word}" for word, n in sorted(counts.items()))
             more = f"{found['lines']} lines reached, {found['pool']} mutants bred from"
             seconds = time.perf_counter() - start
-            sys.stdout.write(f"{name:10} {shown} in {seconds:.0f} s; {more}\n")
+            sys.stdout.write(f"{name:14} {shown} in {seconds:.0f} s; {more}\n")
         for word, case, said in broken[:10]:
             sys.stderr.write(f"  {name} {word} at seed {case}: {said}\n")
         sys.stdout.flush()

@@ -200,10 +200,6 @@ def write_netcdf(folder):
     write_links(folder, ".nc", X)
 
 
-def write_models(folder):
-    models.write_models(folder)
-
-
 def write_checkpoint(folder):
     for i, labels in enumerate([Y, WORDS]):
         Checkpoint(folder, {"shape": "(6, 4, 3)"}).save(6, ClassMoments.from_batch(X, labels))
@@ -338,7 +334,7 @@ FORMATS = {
         Format(
             "model",
             ".safetensors",
-            write_models,
+            models.write_models,
             tuple(models.MUTATIONS),
             {},
             sealed=lambda name: True,
@@ -347,11 +343,30 @@ FORMATS = {
         Format(
             "forged",
             ".safetensors",
-            write_models,
+            models.write_models,
             (models.forged_bytes,),
             {},
             load_model,
             use_model,
+        ),
+        Format(
+            "moments",
+            ".safetensors",
+            models.write_moments,
+            tuple(models.MUTATIONS),
+            {},
+            ClassMoments.load,
+            models.fingerprint,
+            sealed=lambda name: True,
+        ),
+        Format(
+            "forged_moments",
+            ".safetensors",
+            models.write_moments,
+            (models.forged_bytes,),
+            {},
+            ClassMoments.load,
+            models.fingerprint,
         ),
         Format(
             "checkpoint",

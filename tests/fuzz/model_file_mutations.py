@@ -27,6 +27,7 @@ from tenfold import (
     ClassSpecificVerifier,
     ModeScaler,
     ProbabilisticLDA,
+    gather_folds,
     load,
 )
 from tenfold.system.model_format import ModelFileError, _checksum, read
@@ -138,7 +139,7 @@ def forge(path, dice):
         table[name] = {"dtype": entry["dtype"], "shape": entry["shape"], "data_offsets": span}
         position = span[1]
     main = "model" if "model" in header else "moments"
-    part = dice.choice([main, "labels", "summary", main, main, *header.keys() & OPTIONAL])
+    part = dice.choice([main, "labels", "summary", main, main, *sorted(header.keys() & OPTIONAL)])
     header[part] = edited(header[part], dice)
     if main == "moments" and dice.random() < 0.5:
         header = json.loads(json.dumps(read(path)[0]))  # its own header, and other numbers
@@ -151,7 +152,7 @@ def forge(path, dice):
     return joined(json.dumps(table).encode(), b"".join(a.tobytes() for a in rows.values()))
 
 
-OPTIONAL = {"reading", "mode_names"}
+OPTIONAL = {"reading", "mode_names", "folds"}
 
 
 def forged_bytes(data, other, dice):
@@ -238,6 +239,7 @@ def write_moments(folder):
         (ClassMoments.from_batch(3 * X.reshape(40, 20), y / 2), {"reading": reading}),
         (ClassMoments.from_batch(X[y < 2], y[y < 2] == 1, classes=np.array([False, True])), {}),
         (ClassMoments.from_batch(X), {"mode_names": ("a", "b")}),
+        (gather_folds(X, y), {}),
     ]
     paths = [folder / f"{i}.safetensors" for i in range(len(saved))]
     for (moments, more), path in zip(saved, paths, strict=True):

@@ -11,7 +11,7 @@ import pytest
 FOLDER = Path(__file__).parent
 SCRIPT = FOLDER / "hostile_files.py"
 FORMATS = ["npy", "npz", "mat5", "mat73", "hdf5", "netcdf", "csv", "parquet", "images", "tiff"]
-FORMATS += ["zarr", "model", "forged", "checkpoint"]
+FORMATS += ["zarr", "model", "forged", "moments", "forged_moments", "checkpoint"]
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory and tells")
 
 
@@ -27,7 +27,8 @@ def test_no_file_ends_the_process_hangs_it_or_leads_it_elsewhere(each):
         assert set(counts) <= {"same", "values", "layout", "refused"}
         assert sum(counts.values()) == each
         assert counts["refused"] > each / 4
-    assert set(report["model"]) <= {"same", "refused"}  # a checksum covers all of it
+    for name in ("model", "moments"):  # a checksum covers all of them
+        assert set(report[name]) <= {"same", "refused"}
 
 
 WATCHED = """

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("resource", reason="memory is limited as POSIX does it")
+
 SCRIPT = Path(__file__).with_name("model_file_mutations.py")
 
 

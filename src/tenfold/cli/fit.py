@@ -172,7 +172,9 @@ def _estimator(
                 f"{method.__name__} learns one subspace for all classes; leave out --positive, or "
                 "choose --method mcsda or csda"
             )
-        return projector if data.y is None else ProbabilisticLDA(projector)
+        if data.y is None:
+            return projector
+        return ProbabilisticLDA(projector, missing=projector.missing)
     if positive is None:
         return ClassSpecificClassifier(projector)
     rate = number_or("--false-accept-rate", false_accept_rate or "0.01", "equal")
@@ -199,7 +201,7 @@ def _facts(model: Any, data: Samples, seconds: float) -> dict[str, Any]:
     }
     if answer_of(model) == "probability":
         names = ("shrinkage_", "gain_", "tails_", "temperature_")
-        chosen = "classes" if isinstance(data, Gathered) else "samples"
+        chosen = "classes" if isinstance(data, Gathered) and data.folded is None else "samples"
         facts["by_held_out_samples"] = model.shrinkage == "auto" and chosen == "samples"
         facts["by_held_out_classes"] = model.shrinkage == "auto" and chosen == "classes"
         facts["coordinates"] = len(model.between_)
@@ -234,8 +236,8 @@ def _shown(facts: dict[str, Any]) -> list[Table | str]:
         )
     if facts.get("by_held_out_classes"):
         lines.append(
-            f"chosen by leaving out classes: shrinkage {facts['shrinkage']:.3g}; moments hold no "
-            "single samples to hold out"
+            f"chosen by leaving out classes: shrinkage {facts['shrinkage']:.3g}; moments that "
+            "tenfold moments --folds writes let samples be held out"
         )
     if "held_out" in facts:
         rates = {name.replace("_", " "): rate for name, rate in facts["held_out"].items()}

@@ -20,6 +20,7 @@ class Gathered:
     """Moments that stand for a data set, with what the commands ask of one."""
 
     moments: Any
+    folded: Any  # of classes in folds, or None
     reading: dict[str, Any]
 
     @classmethod
@@ -55,7 +56,7 @@ class Gathered:
                     f"{path} does not exist; expected moments that tenfold moments wrote"
                 )
         stored = load_moments(*paths)
-        return cls(stored.moments, stored.reading)
+        return cls(stored.moments, stored.folded, stored.reading)
 
     def __len__(self) -> int:
         return round(self.moments.count)
@@ -77,9 +78,11 @@ class Gathered:
 
     def fit(self, estimator: Any) -> Any:
         """The estimator, fitted to the moments; it keeps them where a fit to samples would."""
+        from tenfold.decisions.probabilistic import ProbabilisticLDA
         from tenfold.mathematics.tuning import KEPT_MOMENTS
 
-        estimator.fit_moments(self.moments)
+        by_folds = self.folded is not None and isinstance(estimator, ProbabilisticLDA)
+        estimator.fit_moments(self.folded if by_folds else self.moments)
         if hasattr(estimator, "moments_") and estimator.moments_.scatters.nbytes > KEPT_MOMENTS:
             del estimator.moments_
         return estimator

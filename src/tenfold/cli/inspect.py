@@ -47,7 +47,7 @@ def _of_moments(path: Path) -> Outcome:
     from tenfold.datasets.reading import SAMPLE_OPTIONS, in_words
     from tenfold.files.moment_files import load_moments
 
-    moments, reading, mode_names, header = load_moments(path)
+    moments, folded, reading, mode_names, header = load_moments(path)
     facts = {
         "moments": path,
         "bytes": path.stat().st_size,
@@ -56,11 +56,13 @@ def _of_moments(path: Path) -> Outcome:
         "mode_names": mode_names,
         "classes": moments.classes,
         "counts": moments.counts,
+        "folds": header.get("folds"),
     }
     here = moments.present().counts.tolist() or [0]
     rows = [
         ["moments", f"of {moments.count:g} samples of {times(moments.shape)}"],
         ["modes", ", ".join(mode_names)],
+        ["folds", "five, for plda to choose on held-out samples" if folded else ""],
         ["classes", _classes(moments.classes)],
         ["samples in a class", f"{min(here):g} to {max(here):g}"],
     ]

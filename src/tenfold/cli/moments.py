@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from math import prod
 from pathlib import Path
 from typing import Annotated
 
-from tenfold.cli.data_options import DataOptions, DataPath, remembered, typed
+from tenfold.cli.data_options import DataOptions, DataPath, labelled, remembered, typed
 from tenfold.cli.errors import BadInput
 from tenfold.cli.options import option, output_file, require
 from tenfold.cli.output import Outcome
@@ -22,6 +23,10 @@ def moments(
         int | None,
         option("--minimum-count", metavar="K", text="Refuse classes with fewer samples."),
     ] = None,
+    folds: Annotated[
+        bool,
+        option("--folds", metavar=None, text="Of classes in five folds, for plda to choose on."),
+    ] = False,
     data_options: DataOptions,
 ) -> Outcome:
     """Write class moments, to fit from without samples.
@@ -35,11 +40,17 @@ def moments(
     require("a file of moments", "files", "safetensors")
     if minimum_count is not None and minimum_count < 1:
         raise BadInput(f"--minimum-count is {minimum_count}; expected a whole number from 1")
-    from tenfold.gathering.gather import gather_moments
+    from tenfold.gathering.gather import gather_folds, gather_moments
+    from tenfold.validation.parameters import check_tables_fit
 
     samples = data_options.load(data)
-    found = gather_moments(samples.X, samples.y)
-    found.save(
+    check_tables_fit(prod(samples.sample_shape), max(1, len(samples.classes)))
+    if folds:
+        stored = gather_folds(samples.X, labelled(samples, "--folds").y)
+        found = stored.together()
+    else:
+        stored = found = gather_moments(samples.X, samples.y)
+    stored.save(
         output,
         reading=remembered(samples),
         mode_names=samples.mode_names,
@@ -52,6 +63,7 @@ def moments(
         "classes": None if samples.y is None else found.classes,
         "counts": found.counts,
         "minimum_count": minimum_count,
+        "folds": folds,
     }
     classes = "no labels" if samples.y is None else f"{len(found.classes)} classes"
     least = f"{found.counts.min():g} samples or more in each class"

@@ -93,7 +93,7 @@ def reading(source: Path, form: str, *damage: type[Exception]) -> Iterator[None]
     except MemoryError as error:
         raise too_large(source) from error
     except damage as error:
-        if isinstance(error, ValueError) and str(source) in str(error):
+        if isinstance(error, ValueError) and str(error).startswith(str(source)):
             raise  # a complaint of our own, which names the file already
         why = short(str(error), LONGEST)
         raise ValueError(f"{source} is not a whole {form}: {why}") from error

@@ -56,9 +56,10 @@ def _plain(value: Any) -> Any:
 
 
 def usual_size(data: TensorDataset) -> float:
-    """The root mean square of the numbers of the first thousand samples."""
+    """The root mean square of the numbers of the first thousand samples; gaps do not count."""
     some = np.asarray(data.X[:MOST_ROWS], dtype=float)
-    return float(np.sqrt(np.mean(some**2)))
+    gaps = np.isnan(some)
+    return float(np.sqrt(np.mean(some[~gaps] ** 2 if gaps.any() and not gaps.all() else some**2)))
 
 
 def in_words(options: Mapping[str, Any]) -> str:

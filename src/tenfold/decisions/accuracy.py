@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenfold.validation.adjustments import accompanied
+from sklearn.metrics import accuracy_score
 
 
 class AccuracyScore:
     """`score` of scikit-learn's classifiers, with covariates; it stands before their mixin."""
+
+    predict: Any
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, covariates: Any = None) -> float:
         """Share of samples whose class is predicted.
@@ -29,7 +31,5 @@ class AccuracyScore:
         float
             Between 0 and 1.
         """
-        found: float = super().score(  # type: ignore[misc]
-            accompanied(X, covariates), y, sample_weight
-        )
-        return found
+        predicted = self.predict(X, covariates=covariates)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))

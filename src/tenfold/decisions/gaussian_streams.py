@@ -14,12 +14,13 @@ from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.cost import moments_of
 from tenfold.mathematics.fold_moments import N_FOLDS, content_folds, merged_folds, name_folds
 from tenfold.mathematics.moments import ClassMoments
+from tenfold.mathematics.moments_in_folds import MomentsInFolds
 from tenfold.mathematics.pass_statistics import codes_of
 from tenfold.mathematics.stores import over_blocks
 from tenfold.methods.streams import check_added_labels
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
-from tenfold.validation.adjustments import accompanied
+from tenfold.validation.adjustments import accompanied, refuse_parts
 from tenfold.validation.groups import check_groups
 
 
@@ -51,6 +52,15 @@ class GaussianStreams(GaussianScores):
         numbers += self._folds(X) if folds is None else folds
         return moments_of(X, numbers, weight, np.arange(len(classes) * n_folds))
 
+    def _fit_folds(self, moments: MomentsInFolds) -> Self:
+        """Learn from moments of every class in every fold."""
+        described, together = check.check_moments(self, moments.together())
+        check.check_classes(together.classes, self)
+        cells = moments.present().cells
+        cells = replace(cells, means=cells.means.reshape(-1, *together.shape))
+        learned = self.learn_moments(cells, together.classes, described)
+        return self.keep({**learned, "moments_": cells})
+
     def revert(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Take a batch back: the model is as if these samples had never come.
 
@@ -76,6 +86,7 @@ class GaussianStreams(GaussianScores):
         if groups is None:
             return super().revert(X, y, sample_weight)
         fitted.check_fitted(self, "sample_shape_")
+        refuse_parts(self)
         X, labels, weight = check.check_batch(self, X, y, sample_weight)
         check_added_labels(labels, self.classes_)
         folds = self._folds(X, groups)

@@ -20,6 +20,7 @@ from tenfold.mathematics.fold_moments import (
 )
 from tenfold.mathematics.held_out import USUAL, Choice, left_out
 from tenfold.mathematics.moments import ClassMoments
+from tenfold.mathematics.moments_in_folds import MomentsInFolds
 from tenfold.mathematics.pass_statistics import codes_of
 from tenfold.mathematics.stores import Source, over_blocks
 from tenfold.mathematics.structures import IDENTITY, Space, Target, best_target, targets, whitening
@@ -263,26 +264,34 @@ class ProbabilisticLDA(GaussianStreams):
         usual = left_out(moments)
         return self._learned(folded, classes, described, projector, origin, None, usual)
 
-    def fit_moments(self, moments: ClassMoments, covariates: int | None = None) -> Self:
+    def fit_moments(
+        self, moments: ClassMoments | MomentsInFolds, covariates: int | None = None
+    ) -> Self:
         """Learn from moments that are gathered already; no samples are read.
 
-        Such moments have no folds. So with ``shrinkage="auto"`` it is chosen by leaving classes
-        out, ``shrink_to="auto"`` means the identity, and nothing else is fitted to held-out
-        samples; `partial_fit` does better.
+        From `MomentsInFolds`, without covariates, the model is that of all samples. `ClassMoments`
+        have no folds. So
+        with ``shrinkage="auto"`` it is chosen by leaving classes out, ``shrink_to="auto"`` means
+        the identity, and nothing else is fitted to held-out samples.
 
         Parameters
         ----------
-        moments : ClassMoments
-            Of all samples, as `gather_moments`, `gather_batches` or ``+`` give them.
+        moments : ClassMoments or MomentsInFolds
+            Of all samples, as `gather_folds`, `gather_moments`, `gather_batches` or ``+`` give
+            them.
         covariates : int or None, default=None
             If the moments are of flat rows (x, z), how many of their last numbers are covariates.
 
         Returns
         -------
         self
-            The fitted estimator.
+            The fitted estimator; with `moments_`, if it used folds.
         """
         self.check_parameters()
+        if isinstance(moments, MomentsInFolds) and self._n_folds() > 1 and covariates is None:
+            return self._fit_folds(moments)
+        if isinstance(moments, MomentsInFolds):
+            moments = moments.together()
         described, moments = check.check_moments(self, accompanied(moments, covariates))
         check.check_classes(moments.classes, self)
         return self.keep(self.learn_moments(moments, moments.classes, described))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any, NamedTuple
 
@@ -16,8 +17,10 @@ import numpy as np
 
 from tenfold.datasets.as_before import LARGEST_RATIO
 from tenfold.datasets.reading import SAMPLE_OPTIONS, in_words
-from tenfold.mathematics.accumulate import check_same_kind
+from tenfold.mathematics.accumulate import check_same_kind, check_squares
+from tenfold.mathematics.fold_moments import N_FOLDS
 from tenfold.mathematics.moments import ClassMoments
+from tenfold.mathematics.moments_in_folds import MomentsInFolds
 from tenfold.methods.saving import Packer, plain_reading, unpacked_labels, unpacked_reading
 from tenfold.system import model_format
 from tenfold.system.model_format import ModelFileError
@@ -26,6 +29,7 @@ from tenfold.validation.parameters import check_number, plain
 Path = str | os.PathLike[str]
 OF_ONE_FILE = ("name", "of", "rows")  # of a reading: which samples of which file, no property
 PARTS = ("classes", "counts", "means", "scatters")
+LARGEST_COUNT = 1e100  # a sum of weights
 ROUNDING = 1e-9  # of the trace of a scatter
 
 
@@ -33,13 +37,25 @@ class StoredMoments(NamedTuple):
     """Moments from files, and what is known of their samples."""
 
     moments: ClassMoments
+    folded: MomentsInFolds | None  # of every class in every fold, if all files have these
     reading: dict[str, Any]  # how the samples were read; may be empty
     mode_names: tuple[str, ...]  # may be empty
     header: dict[str, Any]  # of the first file
 
+    def of_kind(self, kind: type) -> Any:
+        """The moments of classes, or those of classes in folds."""
+        if kind is ClassMoments:
+            return self.moments
+        if self.folded is None:
+            raise ValueError(
+                "the files hold moments of classes, not of classes in folds; write them with "
+                "gather_folds, or tenfold moments --folds, or use ClassMoments.load"
+            )
+        return self.folded
+
 
 def save_moments(
-    moments: ClassMoments,
+    moments: ClassMoments | MomentsInFolds,
     path: Path,
     reading: Mapping[str, Any] | None,
     mode_names: Sequence[str],
@@ -53,33 +69,41 @@ def save_moments(
             f"mode_names has {len(mode_names)} names {tuple(mode_names)}, but samples have shape "
             f"{moments.shape}; pass one name per mode"
         )
-    packer = Packer()
-    packed = packer.value(moments, "moments")["moments"]
+    packer, folds, whole, rows = Packer(), {}, moments, moments
+    if isinstance(moments, MomentsInFolds):
+        folds = {"folds": N_FOLDS}
+        whole, rows = moments.together(), replace(moments.cells, classes=moments.classes)
+    packed = packer.value(rows, "moments")["moments"]
     summary = {
-        "sample_shape": list(moments.shape),
-        "n_classes": len(moments.classes),
-        "counts": moments.counts.tolist(),
+        "sample_shape": list(whole.shape),
+        "n_classes": len(whole.classes),
+        "counts": whole.counts.tolist(),
     }
-    header = {"summary": summary, "labels": packer.labels, "moments": packed}
+    header = {"summary": summary, "labels": packer.labels, "moments": packed} | folds
     header |= {"mode_names": [str(name) for name in mode_names]} if mode_names else {}
     header |= {"reading": plain_reading(reading)} if reading else {}
     model_format.write(path, header, packer.arrays)
 
 
-def check_minimum_count(moments: ClassMoments, minimum_count: int) -> None:
-    """Refuse moments of a class with few samples, which say much of each of them."""
+def check_minimum_count(moments: ClassMoments | MomentsInFolds, minimum_count: int) -> None:
+    """Refuse moments of few samples of a class, or of a fold of it: they say much of each."""
     check_number("minimum_count", minimum_count, 1, integer=True)
-    few = (moments.counts > 0) & (moments.counts < minimum_count)
+    where, counts = "", getattr(moments, "counts", None)
+    if isinstance(moments, MomentsInFolds):
+        cells = moments.cells.counts.reshape(-1, N_FOLDS)
+        where, counts = " in a fold", np.where(cells > 0, cells, np.inf).min(axis=1)
+    assert counts is not None
+    few = (counts > 0) & (counts < minimum_count)
     if few.any():
         shown = [
             f"{plain(label)!r} has {count:g}"
-            for label, count in zip(moments.classes[few][:5], moments.counts[few], strict=False)
+            for label, count in zip(moments.classes[few][:5], counts[few], strict=False)
         ]
         more = f" and {few.sum() - 5} more" if few.sum() > 5 else ""
         raise ValueError(
             f"{few.sum()} of {len(few)} classes have fewer than minimum_count={minimum_count} "
-            f"samples ({', '.join(shown)}{more}), and nothing was written; leave these classes "
-            "out, give them one label together, or gather more samples"
+            f"samples{where} ({', '.join(shown)}{more}), and nothing was written; leave these "
+            "classes out, give them one label together, or gather more samples"
         )
 
 
@@ -114,8 +138,11 @@ def load_moments(*paths: Path) -> StoredMoments:
             continue
         _check_alike(paths[0], total, path, one)
         total = total._replace(reading=_common(total, one), mode_names=_names(total, one))
+        folded = None
+        if total.folded is not None and one.folded is not None:
+            folded = total.folded + one.folded
         whole = whole + one.moments
-        total = total._replace(moments=whole)
+        total = total._replace(moments=whole, folded=folded)
     assert total is not None
     return total
 
@@ -130,13 +157,13 @@ def _read(path: Path) -> StoredMoments:
                 f"it holds {other}; expected moments, which tenfold moments or ClassMoments.save "
                 "writes"
             )
-        moments = _unpacked(packed, header, arrays)
+        moments, folded = _unpacked(packed, header, arrays)
         names = header.get("mode_names", [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise ValueError("its names of modes are not words")
         if names and len(names) != len(moments.shape):
             raise ValueError(f"it has {len(names)} names for {len(moments.shape)} modes")
-        return StoredMoments(moments, _reading(header), tuple(names), header)
+        return StoredMoments(moments, folded, _reading(header), tuple(names), header)
     except RecursionError as error:
         raise ModelFileError(f"cannot load {path}: its header is nested too deep") from error
     except (ValueError, TypeError) as error:
@@ -151,7 +178,9 @@ def _reading(header: Mapping[str, Any]) -> dict[str, Any]:
     return reading
 
 
-def _unpacked(packed: Any, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> ClassMoments:
+def _unpacked(
+    packed: Any, header: Mapping[str, Any], arrays: Mapping[str, Any]
+) -> tuple[ClassMoments, MomentsInFolds | None]:
     """Moments from the form they have in a file; arrays that nobody asked for are refused."""
     places = {name: {"array": f"moments.{name}"} for name in PARTS}
     labels = header.get("labels")
@@ -162,9 +191,19 @@ def _unpacked(packed: Any, header: Mapping[str, Any], arrays: Mapping[str, Any])
     if packed != places or set(arrays) != names or not (as_words or labels == []):
         raise ValueError("its header and its arrays are not those of moments")
     classes = unpacked_labels(labels[0]) if as_words else arrays["moments.classes"]
-    moments = ClassMoments(classes, *(arrays[f"moments.{name}"] for name in PARTS[1:]))
-    _check_moments(moments)
-    return moments
+    parts = [arrays[f"moments.{name}"] for name in PARTS[1:]]
+    if not np.array_equal(np.unique(classes), classes):  # nor of one axis
+        raise ValueError("its classes are not sorted, or some are there twice")
+    if header.get("folds") is None:
+        moments = ClassMoments(classes, *parts)
+        _check_moments(moments)
+        return moments, None
+    if type(header["folds"]) is not int or header["folds"] != N_FOLDS:
+        raise ValueError(f"it has {header['folds']!r:.20} folds; expected {N_FOLDS}")
+    cells = ClassMoments(np.arange(N_FOLDS * len(classes)), *parts)
+    _check_moments(cells)
+    folded = MomentsInFolds(classes, cells)
+    return folded.together(), folded
 
 
 def _check_moments(moments: ClassMoments) -> None:
@@ -175,8 +214,6 @@ def _check_moments(moments: ClassMoments) -> None:
         raise ValueError(f"its arrays do not fit together: {n} classes, and shapes {shapes}")
     if any(a.dtype != np.float64 for a in (moments.counts, moments.means, moments.scatters)):
         raise ValueError("its arrays are not of float64")
-    if not np.array_equal(np.unique(moments.classes), moments.classes):  # also if not of one axis
-        raise ValueError("its classes are not sorted, or some are there twice")
     diagonals = np.diagonal(moments.scatters, axis1=1, axis2=2)
     bounds = ROUNDING * np.abs(diagonals).sum(axis=1)
     if (moments.counts < 0).any() or (diagonals.min(axis=1) < -bounds).any():
@@ -184,6 +221,9 @@ def _check_moments(moments: ClassMoments) -> None:
     for scatter, bound in zip(moments.scatters, bounds, strict=True):
         if np.abs(scatter - scatter.T).max() > bound or np.abs(scatter).max() > bound / ROUNDING:
             raise ValueError("its scatters are not symmetric, or no scatters of samples")
+    check_squares(moments.counts, moments.means, moments.traces)
+    if moments.counts.max() > LARGEST_COUNT:
+        raise ValueError(f"it counts {moments.counts.max():.0e} samples, more than there can be")
     empty = moments.counts == 0
     if moments.means[empty].any() or moments.scatters[empty].any():
         raise ValueError("a class without samples has a mean or a scatter")

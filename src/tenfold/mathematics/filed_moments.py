@@ -80,4 +80,4 @@ class FiledMoments:
         ModelFileError
             A `ValueError` that names the file and what is wrong with it.
         """
-        return cast(Self, import_module(FILES).load_moments(*paths).moments)
+        return cast(Self, import_module(FILES).load_moments(*paths).of_kind(cls))

@@ -173,7 +173,7 @@ class Learner(Streaming, Savable, BaseEstimator):
         refuse_parts(self)
         first = not hasattr(self, "sample_shape_")
         if first:
-            described, X, y, weight = self.first_batch(X, y, sample_weight, classes)
+            described, X, y, weight = self.first_batch(X, y, sample_weight, classes, True)
             known = check.announced_labels(y, weight, classes)
         else:
             self.check_parameters()
@@ -190,11 +190,11 @@ class Learner(Streaming, Savable, BaseEstimator):
     # -- the steps -------------------------------------------------------------------------------
 
     def first_batch(
-        self, X: Any, y: Any, sample_weight: Any, classes: Any = None
+        self, X: Any, y: Any, sample_weight: Any, classes: Any = None, part: bool = False
     ) -> tuple[Described, Any, Array | None, Array | None]:
         """What is to be known of the samples of a first batch, and the batch, all checked."""
         self.check_parameters()
-        return check.check_first_batch(self, X, y, sample_weight, classes)
+        return check.check_first_batch(self, X, y, sample_weight, classes, part)
 
     def learn(self, statistics: ClassStatistics, described: Described) -> dict[str, Any]:
         """All learned attributes; the estimator itself stays as it is."""
@@ -205,8 +205,7 @@ class Learner(Streaming, Savable, BaseEstimator):
         solution = solve(problem, self.recipe(), threads_for(problem.shape, small, len(problem)))
         learned = self.learned(fresh, solution, np.arange(len(problem)), described)
         self.warn_unless_converged(solution)
-        kept = {"moments_": statistics} if self.statistics == "moments" else {}
-        return {**learned, **kept}
+        return learned | ({"moments_": statistics} if self.statistics == "moments" else {})
 
     def moments_of_batch(
         self, X: Any, y: Array | None, weight: Array | None, classes: Array
@@ -351,7 +350,8 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
 
     def warn_unless_converged(self, solution: Solution) -> None:
         """Warn of models that still moved in the last round."""
-        warn_of_late(type(self).__name__, self.max_iter, self.tol, solution)
+        if not solution.converged.all():
+            warn_of_late(type(self).__name__, self.max_iter, self.tol, solution)
 
     def as_seen(self, X: Any) -> Any:
         """The batch as this method sees it: tensors, or vectors for one that flattens."""

@@ -18,14 +18,18 @@ import numpy as np
 from tenfold.mathematics.on_device import Place, to_numpy
 from tenfold.mathematics.stores import Source
 from tenfold.validation import other_arrays
+from tenfold.validation.adjustments import is_adjusted
 
 # What a user calls with samples. For the last ones samples are read into NumPy's memory.
-LEARNING = ("fit", "partial_fit", "enrol")
+LEARNING = ("fit", "partial_fit", "enrol", "revert")
 USING = ("transform", "inverse_transform", "decision_function", "distances", "predict")
 PROBABILITIES = ("predict_proba", "predict_log_proba")
-READING = ("similarity", "score", "set_scores", "recentred", "enrol")
+READING = ("similarity", "score", "set_scores", "recentred", "enrol", "revert")
 # Labels and tables of moments or results are NumPy's, whatever the samples are.
 NUMPYS = ("classes_", "feature_names_in_", "mode_labels_", "moments_", "cv_results_")
+
+
+NUMPY = "numpy"  # in place of a twin: all learned arrays are NumPy's
 
 
 class HostTwin(NamedTuple):
@@ -40,7 +44,7 @@ class FollowsX:
     """Base of estimators whose results, and learned arrays, are where X is."""
 
     learns_on_device = True  # whether `fit` takes samples that are not in NumPy's memory
-    _host: HostTwin | None  # only there when learned arrays are of another library
+    _host: HostTwin | str | None = NUMPY  # else the twin, or None until it is made
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Let every method that takes samples follow them."""
@@ -71,11 +75,16 @@ def following(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def follow(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        if type(X) is np.ndarray and "_host" not in self.__dict__:
+        if type(X) is not np.ndarray or self._host is not NUMPY:
+            return followed(method, self, X, args, kwargs)
+        if args or kwargs:
             return method(self, X, *args, **kwargs)
-        return followed(method, self, X, args, kwargs)
+        return method(self, X)  # one sample is scored so fast that the line above would count
 
-    follow.follows_X = True  # type: ignore[attr-defined]
+    # Code of its own, which Python then specialises for this method alone, and its name in traces.
+    named: Any = follow
+    named.__code__ = named.__code__.replace(co_name=method.__name__)
+    named.follows_X = True
     return follow
 
 
@@ -110,10 +119,10 @@ def followed(method: Any, model: Any, X: Any, args: Any, kwargs: Any) -> Any:
             other_arrays.check_same_place(type(model).__name__, name, place, own)
     if other:
         X = other_arrays.samples_at(X, place)
-    reads = name in READING or (name in LEARNING and not model.learns_on_device)
-    if reads and isinstance(X, Source):
-        X = X.rows(np.asarray)
     acting = model if twin is None else twin.model
+    reads = name in READING or (name in LEARNING and not model.learns_on_device)
+    if isinstance(X, Source) and (reads or is_adjusted(acting, kwargs)):
+        X = X.rows(np.asarray)
     if name not in LEARNING:
         return moved(method(acting, X, *args, **kwargs), place)
     acting = copy(acting)  # what fails changes nothing

@@ -13,15 +13,16 @@ from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moment_changes import check_decay, decayed_weights
 from tenfold.mathematics.moments import ClassMoments
+from tenfold.methods.following import FollowsX
 from tenfold.validation import fitted
 from tenfold.validation import samples as check
-from tenfold.validation.adjustments import accompanied
+from tenfold.validation.adjustments import accompanied, refuse_parts
 from tenfold.validation.parameters import check_option
 
 FORGETTING = ("batch", "sample")
 
 
-class Streaming:
+class Streaming(FollowsX):
     """The part of a learner that works from moments alone."""
 
     classes_: Array
@@ -79,6 +80,7 @@ class Streaming:
         """
         check_is_fitted(self, "sample_shape_")
         self.check_parameters()
+        refuse_parts(self)
         X, y, weight = check.check_batch(self, X, y, sample_weight)
         check_added_labels(y, self.classes_)
         return self._without(self.moments_of_batch(X, y, weight, self.classes_))

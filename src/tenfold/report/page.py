@@ -7,6 +7,9 @@ from typing import Any
 from tenfold import __version__
 from tenfold.report.content import Page
 
+# Control characters of labels, which HTML does not allow, also inside of figures.
+UNSEEN = {code: f"\\x{code:02x}" for code in (*range(9), 11, 12, *range(14, 32), *range(127, 160))}
+
 
 def as_html(page: Page) -> str:
     """The page as one HTML document with its style and script inside.
@@ -25,7 +28,8 @@ def as_html(page: Page) -> str:
     template = environment.get_template("page.html")
     source = environment.loader.get_source
     style, script = (source(environment, name)[0] for name in ("page.css", "page.js"))
-    return template.render(page=page, style=style, script=script, version=__version__)
+    html = template.render(page=page, style=style, script=script, version=__version__)
+    return str(html).translate(UNSEEN)
 
 
 def _environment() -> Any:

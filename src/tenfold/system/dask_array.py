@@ -308,19 +308,21 @@ def _watched(client: Any, value: Any) -> Any:
             wait([here], timeout=WATCHED_SECONDS)
             reason = "" if here.done() else watch.reason_to_give_up(_workers(client))
             if future.cancelled() and not here.done():
-                reason = "the cluster was closed or restarted meanwhile"
+                raise ClusterError(GONE)
             if reason:
                 raise ClusterError(f"{reason}; {ADVICE}")
         return here.result()
     except Exception as error:
         future.cancel()
-        if type(error).__module__.startswith("distributed"):
-            raise ClusterError(
-                f"the cluster did not finish ({type(error).__name__}: {error}): workers died "
-                "again and again over the same block, most often for lack of memory, or the "
-                f"cluster was closed or restarted meanwhile; {ADVICE}"
-            ) from error
-        raise
+        if not type(error).__module__.startswith("distributed"):
+            raise
+        name = type(error).__name__
+        if "Cancelled" in name:
+            raise ClusterError(GONE) from error
+        raise ClusterError(
+            f"the cluster did not finish ({name}: {error}): workers died again and again over the "
+            f"same block, most often for lack of memory; {ADVICE}"
+        ) from error
 
 
 def _fetch(future: Any, here: Future[Any]) -> None:
@@ -330,6 +332,11 @@ def _fetch(future: Any, here: Future[Any]) -> None:
         here.set_exception(error)
 
 
+GONE = (
+    "the connection to the scheduler was lost, or the cluster was closed or restarted meanwhile; "
+    "nothing was fitted; fit again when the cluster is there, with gather_moments and a checkpoint "
+    "to keep what is done"
+)
 ADVICE = (
     "nothing was fitted; give the workers more memory, cut the array into smaller chunks, or use "
     "statistics='samples', which sends no tables"

@@ -77,7 +77,7 @@ def progress(description: str, total: float, enabled: bool | None = None) -> Ite
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as display:
-        task = display.add_task(description, total=total)
+        task = display.add_task(visible(description), total=total)
 
         class Shown:
             def advance(self, steps: float = 1.0, note: str = "") -> None:

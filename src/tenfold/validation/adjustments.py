@@ -22,9 +22,11 @@ from tenfold.mathematics.covariates import (
     without_covariates,
 )
 from tenfold.mathematics.moments import ClassMoments
+from tenfold.mathematics.on_device import to_numpy
 from tenfold.mathematics.stores import Source
 from tenfold.validation.fitted import COMPLETION, COVARIATES
 from tenfold.validation.named_axes import refuse_masked
+from tenfold.validation.other_arrays import is_other
 from tenfold.validation.parameters import memory_budget, plain
 
 MISSING = ("error", "complete")
@@ -42,7 +44,14 @@ def accompanied(X: Any, covariates: Any) -> Any:
 
 def parted(X: Any) -> tuple[Any, Any]:
     """Samples and covariates, or None, from what `accompanied` gave."""
-    return X if isinstance(X, _Accompanied) else (X, None)
+    if not isinstance(X, _Accompanied):
+        return X, None
+    return _in_memory(X.samples), X.covariates
+
+
+def _in_memory(X: Any) -> Any:
+    """A memory map as an array, of which the system holds in memory what it likes."""
+    return np.asarray(X) if isinstance(X, np.memmap) else X
 
 
 # ── Gaps ────────────────────────────────────────────────────────────────────────────────────────
@@ -54,8 +63,14 @@ def allows_gaps(estimator: Any) -> bool:
 
 
 def unmasked(estimator: Any, X: Any) -> Any:
-    """X without a mask: with NaN where it was masked, or an error where gaps are not allowed."""
-    if isinstance(X, np.ma.MaskedArray) and allows_gaps(estimator):
+    """X without a mask: with NaN where it was masked, or an error where gaps are not allowed.
+
+    Where they are, a memory map is an array like others.
+    """
+    X = _in_memory(X) if allows_gaps(estimator) else X
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    if allows_gaps(estimator):
         return X.astype(X.dtype if X.dtype.kind == "f" else float).filled(np.nan)
     return refuse_masked(X, hasattr(estimator, "missing"))
 
@@ -63,11 +78,6 @@ def unmasked(estimator: Any, X: Any) -> Any:
 def refuse_parts(estimator: Any) -> None:
     """Refuse to learn from parts what needs all samples at once."""
     name = type(estimator).__name__
-    if allows_gaps(estimator):
-        raise ValueError(
-            f"{name} has missing='complete', and how gaps are completed is learned from all "
-            "samples at once; use fit, or complete the samples first and pass missing='error'"
-        )
     if hasattr(estimator, "covariate_slopes_"):
         raise ValueError(
             f"this {name} was fitted with covariates, whose effect is learned from all samples at "
@@ -154,7 +164,7 @@ def _completed(estimator: Any, X: Any) -> Any:
 
 def check_covariates(covariates: Any, n: int) -> Array:
     """Covariates as finite numbers (n, q), or an error that says what came."""
-    Z = np.asarray(covariates)
+    Z = np.asarray(to_numpy(covariates) if is_other(covariates) else covariates)
     if Z.dtype.kind not in "biuf":
         with suppress(TypeError, ValueError):  # numbers of several kinds in one table
             Z = Z.astype(float) if Z.dtype == object else Z
@@ -280,17 +290,32 @@ def joint_moments(
 
 
 def learned_adjustments(
-    estimator: Any, X: Any, y: Array | None, weight: Array | None, covariates: Any
+    estimator: Any, X: Any, y: Array | None, weight: Array | None, covariates: Any, part: bool
 ) -> tuple[dict[str, Any], Any]:
-    """What is learned of gaps and covariates in a first batch, and the batch without them."""
+    """What is learned of gaps and covariates in a first batch, and the batch without them.
+
+    A part of the samples is no base for completing those that come later.
+    """
     learned: dict[str, Any] = {}
-    if allows_gaps(estimator):
+    if part:
+        if allows_gaps(estimator) and _holes(X) is not None:
+            raise ValueError(
+                "Input X contains NaN, but how gaps are completed is learned from all samples at "
+                "once; use fit, or complete the samples before partial_fit"
+            )
+    elif allows_gaps(estimator):
         found, X = _learned_gaps(X, y, weight)
         learned |= found
     if covariates is not None:
         found, X = _learned_covariates(X, y, weight, covariates)
         learned |= found
     return learned, X
+
+
+def is_adjusted(estimator: Any, arguments: Mapping[str, Any]) -> bool:
+    """Whether samples are changed before anything else, which is done in memory."""
+    comes = arguments.get("covariates") is not None
+    return comes or allows_gaps(estimator) or hasattr(estimator, "covariate_slopes_")
 
 
 def adjusted(estimator: Any, X: Any, covariates: Any) -> Any:

@@ -38,7 +38,7 @@ FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 def check_first_batch(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, classes: Any = None
+    estimator: Any, X: Any, y: Any, sample_weight: Any, classes: Any = None, part: bool = False
 ) -> tuple[dict[str, Any], Any, Array | None, Array | None]:
     """What is to be known of samples before anything is learned from them, and the batch.
 
@@ -56,6 +56,8 @@ def check_first_batch(
         The weights.
     classes : array-like of shape (C,) or None
         All labels that will come; None means those of the batch.
+    part : bool
+        Whether more samples will come.
 
     Returns
     -------
@@ -67,7 +69,7 @@ def check_first_batch(
     X, y, weight = check_batch(seen, X, y, sample_weight, reset=True)
     if estimator.needs_labels:
         check_classes(present_labels(y, weight) if classes is None else np.unique(classes), seen)
-    learned, X = learned_adjustments(estimator, X, y, weight, covariates)
+    learned, X = learned_adjustments(estimator, X, y, weight, covariates, part)
     return unadjusted(description_of(seen)) | learned, X, y, weight
 
 
@@ -184,6 +186,8 @@ def _with_advice(complaint: str, single: bool, can: bool) -> str:
         "0 feature(s)": "pass samples that hold some numbers",
         "features, but": "pass samples of the shape that was fitted, or fit again",
     }
+    if "contains NaN" in complaint and can:
+        complaint = complaint.splitlines()[0]  # the rest is about other libraries
     fitting = [text for words, text in advice.items() if words in complaint]
     return "; ".join([complaint.rstrip("."), *fitting])
 

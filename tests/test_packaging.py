@@ -1,0 +1,178 @@
+"""What a release says of itself agrees: metadata, recipe and workflow; and it runs anywhere."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path, PureWindowsPath
+
+import numpy as np
+import pytest
+
+import tenfold
+from tenfold.datasets import load_csv
+from tenfold.datasets.label_files import read_labels
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "tenfold"
+MODULES = sorted(SOURCE.rglob("*.py"))
+WHOLE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = WHOLE["project"]
+PYTHONS = [
+    line.rpartition(" ")[2]
+    for line in PROJECT["classifiers"]
+    if re.fullmatch(r"Programming Language :: Python :: 3\.\d+", line)
+]
+
+each_module = pytest.mark.parametrize(
+    "path", MODULES, ids=lambda path: str(path.relative_to(SOURCE))
+)
+
+
+def yaml_of(*parts):
+    yaml = pytest.importorskip("yaml")
+    path = ROOT.joinpath(*parts)
+    if not path.exists():
+        pytest.skip(f"a source distribution has no {'/'.join(parts)}")
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+# ── Files that repeat what pyproject.toml says ──────────────────────────────────────────────────
+
+
+def plain(line):
+    """A requirement without the name of an extra in it and without spaces."""
+    return re.sub(r"\[.*?\]|\s", "", line)
+
+
+def test_the_classifiers_are_the_pythons_that_are_tested():
+    assert PYTHONS == ["3.11", "3.12", "3.13", "3.14"]
+    assert PROJECT["requires-python"] == f">={PYTHONS[0]}"
+    jobs = yaml_of(".github", "workflows", "tests.yml")["jobs"]
+    assert jobs["tests"]["strategy"]["matrix"]["python"] == PYTHONS
+    systems = jobs["tests"]["strategy"]["matrix"]["os"]
+    assert {name.partition("-")[0] for name in systems} == {"ubuntu", "macos", "windows"}
+
+
+def test_what_the_workflow_installs_and_runs_is_there():
+    assert "workflow_dispatch" in str(yaml_of(".github", "workflows", "tests.yml"))
+    text = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")
+    assert set(re.findall(r"--group (\w+)", text)) <= set(WHOLE["dependency-groups"])
+    for extras in re.findall(r"\.\[([\w,]+)\]", text):
+        assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
+    for file in re.findall(r"tests/[\w/]+\.py", text):
+        assert (ROOT / file).exists(), file
+
+
+def test_the_recipe_says_what_the_project_says():
+    recipe = yaml_of("recipe", "recipe.yaml")
+    assert recipe["context"]["name"] == PROJECT["name"]
+    assert recipe["context"]["version"] == tenfold.__version__
+    assert f">={recipe['context']['python_min']}" == PROJECT["requires-python"]
+    assert recipe["about"]["license"] == PROJECT["license"]
+    assert recipe["about"]["summary"] == PROJECT["description"]
+    assert [recipe["about"]["license_file"]] == PROJECT["license-files"]
+    scripts = [f"{name} = {place}" for name, place in PROJECT["scripts"].items()]
+    assert recipe["build"]["python"]["entry_points"] == scripts
+    extras = PROJECT["optional-dependencies"]
+    wanted = [*PROJECT["dependencies"], *extras["cli"], *extras["files"]]
+    run = [plain(line) for line in recipe["requirements"]["run"] if not line.startswith("python")]
+    assert run == [plain(line) for line in wanted]
+    (build,) = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["build-system"][
+        "requires"
+    ]
+    assert plain(build) in map(plain, recipe["requirements"]["host"])
+
+
+def test_the_recipe_builds_for_every_python_at_once():
+    """No compiled code, so one package serves all."""
+    assert yaml_of("recipe", "recipe.yaml")["build"]["noarch"] == "python"
+    assert not [path for path in SOURCE.rglob("*") if path.suffix in (".so", ".pyx", ".c")]
+
+
+# ── Windows and macOS, as far as one can see from here ──────────────────────────────────────────
+
+POSIX_ONLY = {"fcntl", "grp", "pty", "pwd", "resource", "termios"}
+TEXT = {"open": 0, "read_text": 0, "write_text": 1}  # where the encoding may stand by position
+
+
+@each_module
+def test_no_module_needs_a_library_that_only_posix_has(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imported = {
+        name.partition(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+        )
+    }
+    assert imported & POSIX_ONLY == set()
+    forks = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "fork"]
+    assert forks == []
+
+
+@each_module
+def test_text_is_read_and_written_in_utf8_whatever_the_system_prefers(path):
+    silent = [
+        f"line {call.lineno}: {ast.unparse(call)[:80]}"
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and opens_text(call) and not names_encoding(call)
+    ]
+    assert silent == []
+
+
+def opens_text(call):
+    function = call.func
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    if name != "open":
+        return name in TEXT
+    owner = getattr(function, "value", None)
+    if owner is not None and not isinstance(owner, ast.Name):
+        return False
+    if getattr(owner, "id", "") in ("os", "Image", "archive", "zarr", "gzip", "webbrowser"):
+        return False
+    modes = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    modes += [k.value.value for k in call.keywords if k.arg == "mode"]
+    return not any("b" in mode for mode in modes)
+
+
+def names_encoding(call):
+    if any(keyword.arg == "encoding" for keyword in call.keywords):
+        return True
+    words = [a.value for a in call.args if isinstance(a, ast.Constant)]
+    return any(isinstance(word, str) and word.startswith("utf-8") for word in words)
+
+
+def test_no_file_name_is_refused_or_confused_by_another_system():
+    names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if names.returncode:
+        pytest.skip("not a git checkout, so nothing is tracked")
+    tracked = names.stdout.split()
+    assert [name for name in tracked if set(name) & set('<>:"|?*\\')] == []
+    # Windows keeps CON, NUL and the like for itself, with any ending.
+    assert [name for name in tracked if PureWindowsPath(name).is_reserved()] == []
+    assert len({name.lower() for name in tracked}) == len(tracked)  # names that differ in case
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["unix", "windows"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["plain", "with byte order mark"])
+def test_tables_and_labels_are_read_with_the_newlines_of_any_system(tmp_path, end, mark):
+    lines = ["label,a,b", "größer,1,2", "kleiner,3,4", ""]
+    table, words = tmp_path / "table.csv", tmp_path / "labels.txt"
+    table.write_bytes((mark + end.join(lines)).encode())
+    words.write_bytes((mark + end.join(["größer", "kleiner", ""])).encode())
+    data = load_csv(table)
+    np.testing.assert_array_equal(data.X, [[1, 2], [3, 4]])
+    assert data.y.tolist() == ["größer", "kleiner"]
+    assert read_labels(words).tolist() == ["größer", "kleiner"]
+
+
+def test_the_version_is_shown_where_the_system_is_not_utf8():
+    code = "from tenfold.cli import main; main()"
+    words = [sys.executable, "-X", "utf8=0", "-c", code, "--help"]
+    done = subprocess.run(words, capture_output=True, env={"LC_ALL": "C", "PATH": ""})
+    assert done.returncode == 0, done.stderr.decode()
