@@ -7,7 +7,7 @@ import pytest
 from scipy.special import logsumexp
 from sklearn.model_selection import StratifiedKFold
 
-from reference import problem
+from reference import distance, problem
 from tenfold import (
     CSDA,
     MCSDA,
@@ -220,3 +220,14 @@ def test_a_later_target_must_be_better_by_more_than_the_margin(monkeypatch, gain
     candidates = [IDENTITY, Target("kronecker")]
     moments = SimpleNamespace(counts=np.full((5, 2), 5.0))  # 50 samples in all
     assert best_target(moments, None, candidates)[0] == candidates[taken]
+
+
+@pytest.mark.parametrize("statistics", ["moments", "samples"])
+@pytest.mark.parametrize("weight", [1e-100, 1e-9, 1e9, 1e100])
+def test_automatic_shrinkage_stands_any_weight(weight, statistics):
+    model = CSDA(ranks=2, positive=1, shrinkage="auto", ridge=0.1, statistics=statistics)
+    model.fit(X, y, np.full(len(X), weight))
+    assert np.isfinite(model.projections_[0]).all()
+    share = 1.0 if weight < 1 else 0.0  # weights are counts: less than a sample, or very many
+    by_hand = CSDA(ranks=2, positive=1, shrinkage=max(share, 1e-300), ridge=0.1).fit(X, y)
+    assert distance([model.projections_[0]], by_hand.projections_) < 1e-6

@@ -237,15 +237,22 @@ def solved(setting, A, B, ridge, r):
         return (orthonormal(W) if setting.orthonormal else W), unclear
     if setting.solver == "trace_difference":
         zeta = max(values[0], REAL(0))
-        return eigen(A - zeta * B)[1][:, :r], False
+        values, W = eigen(A - zeta * B)
+        return W[:, :r], is_shared(values, r)
     rho = REAL(0)
     for _ in range(100):  # Newton's iteration from below converges to the global maximum
-        W = eigen(A - rho * B)[1][:, :r]
+        values, vectors = eigen(A - rho * B)
+        W = vectors[:, :r]
         better = np.trace(W.T @ A @ W) / np.trace(W.T @ B @ W)
         if abs(better - rho) <= 1e-18 * abs(better):
             break
         rho = better
-    return W, False
+    return W, is_shared(values, r)
+
+
+def is_shared(values, r):
+    """Whether the last eigenvalue that is kept is the first one that is not, but for rounding."""
+    return r < len(values) and bool(values[r - 1] - values[r] <= 1e-9 * np.abs(values).max())
 
 
 # ── All modes ───────────────────────────────────────────────────────────────────────────────────

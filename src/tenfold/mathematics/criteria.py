@@ -285,9 +285,10 @@ def automatic_shrinkage(statistics: ClassStatistics) -> Array:
         return np.ones(len(free))
     traces = statistics.traces / scale
     nu = np.where(free > 0, free, 1.0)
-    noise = (traces**2 + own) / nu**3 * np.maximum(1 - nu / all_free, 0.0)
-    both = own / nu**2 + pooled / all_free**2
-    distance = both - 2 * cross / (nu * all_free)
+    part = np.clip(nu / all_free, 1e-100, 1.0)  # nu / nu_w: cubes of huge weights are no numbers
+    noise = (traces**2 + own) / part**2 / nu * (1 - part)  # times nu_w^2, as is all below
+    both = own / part**2 + pooled
+    distance = both - 2 * cross / part
     apart = distance > 1e-14 * both  # else S is T but for rounding: other classes are points
     share = np.divide(noise, distance, out=np.ones_like(noise), where=apart)
     least = np.finfo(float).tiny  # never quite 0, which has another ridge: rounding must not choose
