@@ -208,3 +208,14 @@ def test_blocks_end_with_an_error_when_nothing_is_left_to_keep(statistics):
     # a single sample has no scatter; the means of two other classes span two directions
     with pytest.raises(ValueError, match=r"ranks \(2,\), nothing is left of the scatter"):
         model.fit(X[rows], y[rows])
+
+
+@pytest.mark.parametrize("statistics", ["moments", "samples"])
+def test_a_block_has_no_direction_of_an_earlier_one(statistics):
+    rng = np.random.default_rng(0)
+    turn = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    X = rng.normal(size=(40, 6)) * [1, 1, 1, 1, 1, 1e-4] @ turn  # one direction is left, and little
+    first, second = MPCA(ranks=5, blocks=2, statistics=statistics).fit(X).blocks_
+    assert first[0].shape == (6, 5)
+    assert second[0].shape == (6, 1)
+    assert abs(second[0][:, 0] @ turn[-1]) == pytest.approx(1, abs=1e-6)

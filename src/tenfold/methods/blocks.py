@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tenfold.mathematics.alternation import solve
 from tenfold.mathematics.criteria import Problem, lowered
 from tenfold.mathematics.deflation import NOTHING, Block, deflated, total_square, whole_square
@@ -43,8 +45,25 @@ def learned_blocks(method: Any, statistics: ClassStatistics, own: Block) -> dict
                 f"{tuple(W.shape[1] for W in blocks[-1])}, nothing is left of the {gone}; use at "
                 f"most {number} blocks, or lower ranks"
             )
-        blocks.append(solve(problem, method.recipe()).columns(0))
+        block = solve(problem, method.recipe()).columns(0)
+        blocks.append(_with_more_than_rounding(block, statistics, problem, to_keep))
     return {"blocks_": blocks}
+
+
+def _with_more_than_rounding(
+    block: Block, statistics: ClassStatistics, problem: Problem, to_keep: float
+) -> Block:
+    """A block of vectors without the directions of earlier ones, in which rounding is left.
+
+    The rounding of a remainder is that of all there was, and may be much of what is left.
+    """
+    if len(block) > 1:  # of tensors, something is left along all directions of a mode
+        return block
+    (W,) = lowered(statistics, block)
+    A = problem.along_mode(0, [W[None]])[0][0]
+    kept = np.einsum("ir,ir->r", W, A @ W)
+    rounding = 10 * len(A) * np.finfo(float).eps * to_keep
+    return [block[0][:, kept > rounding * (W**2).sum(axis=0)]]
 
 
 def _to_keep(problem: Problem) -> float:
