@@ -16,12 +16,12 @@ BENCH := .venv-bench
 
 # Two processes with one BLAS thread each: faster than the other way round, and repeatable.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
-ORDINARY := -m "not realdata and not slow and not browser and not big and not cluster"
+ORDINARY := -m "not realdata and not long and not slow and not browser and not big and not cluster"
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help setup setup-docs setup-neural demo test test-realdata test-slow test-cluster test-browser test-oldest test-torch test-dist \
+.PHONY: help setup setup-docs setup-neural demo test test-long test-realdata test-slow test-cluster test-browser test-oldest test-torch test-dist \
 	lint types format docs test-docs tables fuzz mutants soak kills bench answers big dist constraints clean
 
 help: ## list the targets
@@ -91,6 +91,9 @@ test: $(VENV)/stamps/test ## the tests and doctests, about five minutes; ARGS="-
 
 test-realdata: $(VENV)/stamps/test ## the checks on ORL, PIE and FI-2010, minutes
 	$(PYTEST) -m "realdata and not slow and not browser and not big" $(ARGS)
+
+test-long: $(VENV)/stamps/test ## pages, commands and killed runs from end to end, minutes
+	$(PYTEST) -m "long and not realdata and not slow and not browser and not cluster" $(ARGS)
 
 test-slow: $(VENV)/stamps/test ## the tests that take more than ten seconds each
 	$(PYTEST) -m "slow and not realdata and not browser" $(ARGS)

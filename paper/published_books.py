@@ -37,6 +37,7 @@ from tenfold import (
 from tenfold.datasets import FI2010Days, TensorDataset, load_fi2010_days
 from tenfold.datasets.fi2010_text import HORIZONS
 from tenfold.mathematics.accumulate import row_blocks
+from tenfold.mathematics.fold_moments import merged_folds
 
 EVENTS = 10  # in a block
 NARROW = 40  # prices and volumes of ten levels; the rest is derived from them
@@ -231,7 +232,7 @@ def closed_cell(
         model = ProbabilisticLDA().partial_fit(scaled, train.y)
         guesses["PLDA"] = _predictor(model)
         n_folds = len(model.moments_.counts) // len(LABELS)
-        moments = replace(model.moments_.merged(n_folds), classes=LABELS)
+        moments = replace(merged_folds(model.moments_, n_folds), classes=LABELS)
         del model.moments_
     share = np.log(len(LABELS) * moments.counts / moments.counts.sum())
     found = linear_discriminants(flattened(moments), list(settings.shrinkages), True)

@@ -62,8 +62,8 @@ def changed(value, dtype=float):
 
 # What comes as X, and what the message must say: what came, what was expected, what to do.
 SAMPLES = {
-    "NaN": (changed(np.nan), "contains NaN", "does not accept missing", "imputer|drop"),
-    "NaN in float32": (changed(np.nan, np.float32), "contains NaN", "does not accept", "drop"),
+    "NaN": (changed(np.nan), "contains NaN", "missing='complete'", "fill gaps"),
+    "NaN in float32": (changed(np.nan, np.float32), "contains NaN", "missing='complete'", "fill"),
     "infinity": (changed(np.inf), "contains infinity", "must be finite", "repair or drop"),
     "minus infinity": (changed(-np.inf), "contains infinity", "must be finite", "repair or drop"),
     "strings": (X.astype(str), "strings", "numeric", "[Cc]onvert"),

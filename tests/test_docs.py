@@ -30,6 +30,7 @@ BUILT = ("_build", "auto_examples", "generated")
 PAGES = sorted(
     page for page in DOCS.rglob("*.md") if not set(BUILT) & set(page.relative_to(DOCS).parts)
 )
+LONG = ("command_line", "sites", "recipes")  # pages with many commands
 TEXTS = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 
@@ -59,7 +60,10 @@ def test_the_tests_that_hold_the_promises_exist():
 
 
 def with_code(pages):
-    return [page for page in pages if any(language == "python" for language, _ in blocks(page))]
+    there = [page for page in pages if any(language == "python" for language, _ in blocks(page))]
+    return [
+        pytest.param(page, marks=pytest.mark.long if page.stem in LONG else ()) for page in there
+    ]
 
 
 @pytest.mark.parametrize("page", with_code(PAGES), ids=name_of)
@@ -93,6 +97,7 @@ def close_figures():
         sys.modules["matplotlib.pyplot"].close("all")
 
 
+@pytest.mark.long
 def test_the_commands_of_the_readme_run(tmp_path, monkeypatch):
     """Those that are quick, on a few images; all of them run on ORL in tests/cli."""
     monkeypatch.chdir(tmp_path)

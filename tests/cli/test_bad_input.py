@@ -108,12 +108,17 @@ def nothing():
     pass
 
 
+def a_letter():
+    Path("letter.docx").write_bytes(b"PK")
+
+
 EVALUATE = ("evaluate", "s7.safetensors", "faces")
 
 # What is prepared, the command, and what its one line must say.
 CASES = {
     "wrong path": (nothing, ("fit", "nowhere", *FIT), ["nowhere does not exist"]),
-    "unknown form": (nothing, ("fit", "s7.safetensors", *FIT), ["does not read", ".npz"]),
+    "unknown form": (a_letter, ("fit", "letter.docx", *FIT), ["does not read", ".npz"]),
+    "a model for samples": (nothing, ("fit", "s7.safetensors", *FIT), ["not of samples", "--from"]),
     "unreadable image": (broken_image, ("compare", "faces"), ["cannot read", "s6/1.pgm"]),
     "mixed sizes": (
         larger_image,

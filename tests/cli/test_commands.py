@@ -457,6 +457,7 @@ def test_compare_judges_all_methods_on_the_same_folds(tenfold, here, pixels, lab
         assert np.mean(precisions) < 1  # the noise made it worth judging
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", [[], ["--positive", "s7"]])
 def test_compare_searches_the_ranks_inside_the_training_parts(tenfold, faces, words):
     run = tenfold("compare", faces, "--ranks", "auto", "--cv", "2", "--json", *words)

@@ -16,7 +16,9 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits me
 
 
 @linux
-@pytest.mark.parametrize("each", [50, pytest.param(3000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "each", [pytest.param(50, marks=pytest.mark.long), pytest.param(3000, marks=pytest.mark.slow)]
+)
 def test_no_file_ends_the_process_hangs_it_or_leads_it_elsewhere(each):
     command = [sys.executable, SCRIPT, "--each", str(each), "--seed", "1", "--json"]
     run = subprocess.run(command, capture_output=True, text=True)

@@ -22,7 +22,14 @@ def outcomes(n, kind, folder, what="models"):
     return report
 
 
-@pytest.mark.parametrize("n", [2_000, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "n",
+    [
+        300,
+        pytest.param(2_000, marks=pytest.mark.long),
+        pytest.param(10_000, marks=pytest.mark.slow),
+    ],
+)
 def test_a_damaged_file_gives_the_same_model_or_an_error(n, tmp_path):
     found = outcomes(n, "damaged", tmp_path)
     assert found["same"] + found["refused"] == n
@@ -33,7 +40,14 @@ def test_a_damaged_file_gives_the_same_model_or_an_error(n, tmp_path):
     assert found.get("exchange_arrays", 0) < 0.01 * n
 
 
-@pytest.mark.parametrize("n", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "n",
+    [
+        200,
+        pytest.param(1_000, marks=pytest.mark.long),
+        pytest.param(10_000, marks=pytest.mark.slow),
+    ],
+)
 def test_a_forged_file_with_the_right_checksum_does_no_harm(n, tmp_path):
     """It is refused, or gives a model that fails as models do, with a ValueError."""
     found = outcomes(n, "forged", tmp_path)
@@ -41,6 +55,7 @@ def test_a_forged_file_with_the_right_checksum_does_no_harm(n, tmp_path):
     assert found["refused"] > 0.5 * n
 
 
+@pytest.mark.long
 def test_damaged_moments_are_the_same_or_an_error(tmp_path):
     found = outcomes(2_000, "damaged", tmp_path, "moments")
     assert found["same"] + found["refused"] == 2_000
@@ -49,6 +64,7 @@ def test_damaged_moments_are_the_same_or_an_error(tmp_path):
     assert found.keys() - allowed == {"write_the_same_differently"}
 
 
+@pytest.mark.long
 def test_forged_moments_do_no_harm(tmp_path):
     """They are refused, or are such as samples might have, or no model can be learned from them."""
     found = outcomes(300, "forged", tmp_path, "moments")

@@ -42,7 +42,9 @@ def finished_cells(folder):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no kill -9")
-@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.cluster)])
+@pytest.mark.parametrize(
+    "jobs", [pytest.param(1, marks=pytest.mark.long), pytest.param(2, marks=pytest.mark.cluster)]
+)
 def test_a_run_that_was_killed_three_times_ends_with_the_same_bytes(tmp_path, undisturbed, jobs):
     dice = random.Random(jobs)
     kills = 0
@@ -63,6 +65,7 @@ def test_a_run_that_was_killed_three_times_ends_with_the_same_bytes(tmp_path, un
     assert {path.name for path in tmp_path.iterdir()} >= FILES
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no kill -9")
 def test_workers_end_with_the_process_that_started_them(tmp_path):
     process = start(tmp_path, 2)
@@ -141,6 +144,7 @@ def test_minus_one_means_every_core(tmp_path, monkeypatch):
     assert asked == [os.cpu_count(), 1]  # then those that measure time
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no kill -9")
 def test_a_killed_worker_says_that_the_same_command_goes_on(tmp_path):
     cells = [experiment.Cell(f"cell {i}", dies, (i,)) for i in range(3)]

@@ -79,7 +79,7 @@ def learned_completion(X: Array, weight: Array | None = None) -> tuple[Array, Ar
     >>> import numpy as np
     >>> from tenfold.mathematics.completion import completed, learned_completion
     >>> X = np.random.default_rng(0).normal(size=(50, 1)) * [1.0, 2.0, -1.0]
-    >>> completed(np.array([[3.0, np.nan, np.nan]]), *learned_completion(X)).round(2)
+    >>> completed(np.array([[3.0, np.nan, np.nan]]), *learned_completion(X)).round()
     array([[ 3.,  6., -3.]])
     """
     shape = X.shape[1:]

@@ -126,7 +126,7 @@ class PrecisionRecallDisplay(_CurvesDisplay):
     >>> X, y = load_digits().images, load_digits().target
     >>> mcsda = MCSDA(ranks=(4, 4), positive=3).fit(X, y)
     >>> display = PrecisionRecallDisplay.from_estimator(mcsda, X, y)
-    >>> [curve.label for curve in display.curves]
+    >>> [int(curve.label) for curve in display.curves]
     [3]
     """
 
