@@ -10,6 +10,7 @@ from tenfold.mathematics.alternation import solve
 from tenfold.mathematics.criteria import Problem, lowered
 from tenfold.mathematics.deflation import NOTHING, Block, deflated, total_square, whole_square
 from tenfold.mathematics.moments import ClassStatistics
+from tenfold.mathematics.solvers import STAYING_INSIDE
 
 
 def learned_blocks(method: Any, statistics: ClassStatistics, own: Block) -> dict[str, list[Block]]:
@@ -46,7 +47,9 @@ def learned_blocks(method: Any, statistics: ClassStatistics, own: Block) -> dict
                 f"most {number} blocks, or lower ranks"
             )
         block = solve(problem, method.recipe()).columns(0)
-        blocks.append(_with_more_than_rounding(block, statistics, problem, to_keep))
+        if method.solver_function() in STAYING_INSIDE:  # others fill up their ranks
+            block = _with_more_than_rounding(block, statistics, problem, to_keep)
+        blocks.append(block)
     return {"blocks_": blocks}
 
 
