@@ -47,7 +47,7 @@ ELSEWHERE = {
     "house", "docs", "contributing", "benchmarks", "benchmark_page", "demo", "report", "plots",
     "onnx", "large_data_guide", "model_files", "scikit_learn", "distributed",
 }  # fmt: skip
-MARKS = "not realdata and not slow and not browser and not big and not cluster"
+MARKS = "not realdata and not long and not slow and not browser and not big and not cluster"
 MEMORY = 8 * 2**30
 SLOW = 10.0  # seconds, of a test that is not asked
 
