@@ -56,17 +56,18 @@ def learned_blocks(method: Any, statistics: ClassStatistics, own: Block) -> dict
 def _with_more_than_rounding(
     block: Block, statistics: ClassStatistics, problem: Problem, to_keep: float
 ) -> Block:
-    """A block of vectors without the directions of earlier ones, in which rounding is left.
+    """A block without the directions of earlier ones, in which nothing but rounding is left.
 
     The rounding of a remainder is that of all there was, and may be much of what is left.
     """
-    if len(block) > 1:  # of tensors, something is left along all directions of a mode
-        return block
-    (W,) = lowered(statistics, block)
-    A = problem.along_mode(0, [W[None]])[0][0]
-    kept = np.einsum("ir,ir->r", W, A @ W)
-    rounding = 10 * len(A) * np.finfo(float).eps * to_keep
-    return [block[0][:, kept > rounding * (W**2).sum(axis=0)]]
+    factors = [W[None] for W in lowered(statistics, block)]
+    found = []
+    for mode, (own, (W,)) in enumerate(zip(block, factors, strict=True)):
+        A = problem.along_mode(mode, factors)[0][0]
+        kept = np.einsum("ir,ir->r", W, A @ W)
+        rounding = 10 * len(A) * np.finfo(float).eps * to_keep
+        found.append(own[:, kept > rounding * (W**2).sum(axis=0)])
+    return found
 
 
 def _to_keep(problem: Problem) -> float:
