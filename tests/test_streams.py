@@ -401,3 +401,14 @@ def test_a_window_that_slides_is_a_fit_of_the_window():
         model.partial_fit(X[i : i + 10], y[i : i + 10])
         model.revert(X[i - 40 : i - 30], y[i - 40 : i - 30])
     assert_same_model(model, ProbabilisticLDA().partial_fit(X[80:], y[80:], CLASSES), X)
+
+
+def test_a_bank_says_which_class_it_has_forgotten():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 20)
+    X = rng.normal(size=(60, 3, 2)) + y[:, None, None]
+    bank = ClassSpecificClassifier(CSDA(ranks=2)).partial_fit(X, y)
+    for _ in range(2):
+        bank.partial_fit(X[:40], y[:40], decay=1e-60)
+    with pytest.raises(ValueError, match="forgotten all samples of class 2"):
+        bank.partial_fit(X[:40], y[:40], decay=1e-60)

@@ -94,7 +94,7 @@ def share_of_all(data, asked, p):
     flat = flat / size
     own = flat[data.y == p]
     S, T = own.T @ own, flat.T @ flat
-    nu, all_free = data.n[p] - 1, data.n.sum() - len(data.n)
+    nu, all_free = data.n[p] - 1, np.maximum(data.n - 1, 0).sum()
     if nu <= 0 or all_free <= 0:
         return REAL(1)
     S, T = S / nu, T / all_free

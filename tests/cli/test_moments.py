@@ -103,7 +103,7 @@ def test_unlabelled_moments_give_a_subspace(tenfold, here, npz):
     assert run.code == 0, run.err
     run = tenfold("fit", "--from-moments", "u.safetensors", "-o", "m.safetensors")
     assert run.code == 2
-    assert "needs labels" in run.err
+    assert "of samples without labels" in run.err
 
 
 def test_tables_that_memory_cannot_hold_are_refused_before_the_work(tenfold, npz):
@@ -157,3 +157,17 @@ def test_what_needs_samples_is_refused(tenfold, sites, words, said):
     run = tenfold("fit", "--from-moments", *sites, *words, "-o", "x.safetensors")
     assert run.code == 2
     assert said in run.err
+
+
+def test_samples_without_labels_are_no_class(tenfold, npz):
+    assert tenfold("moments", npz, "--no-labels", "-o", "u.safetensors").code == 0
+    assert tenfold("moments", npz, "-o", "l.safetensors").code == 0
+    both = ("fit", "--from-moments", "u.safetensors", "l.safetensors", "-o", "m.safetensors")
+    refused = tenfold(*both)
+    assert refused.code == 2
+    assert "u.safetensors is of samples without labels" in refused.err
+    alone = tenfold(
+        "fit", "--from-moments", "u.safetensors", "--method", "hoda", "-o", "m.safetensors"
+    )
+    assert alone.code == 2
+    assert "--method mpca" in alone.err

@@ -130,6 +130,15 @@ def _fitted(
     return search.estimator, {"search": {"measure": search.metric, "tried": tried}}
 
 
+def _refuse_one_class(data: Samples) -> None:
+    """Refuse moments of one class, or of samples without labels, to what tells classes apart."""
+    if isinstance(data, Gathered) and data.y is None:
+        raise BadInput(
+            f"the moments are of one class ({data.classes[0]!s}), or of samples without labels; "
+            "name files of other classes, too, or choose --method mpca"
+        )
+
+
 def _gaussian(
     options: MethodOptions, data: Samples, positive: str | None, projector: str | None
 ) -> Any:
@@ -138,6 +147,7 @@ def _gaussian(
         raise BadInput(
             "plda knows all classes; leave out --positive, or choose --method mcsda or csda"
         )
+    _refuse_one_class(data)
     if data.y is None:
         raise BadInput(
             "plda needs labels; leave out --no-labels, or pass --labels; --method mpca needs none"
@@ -163,6 +173,8 @@ def _estimator(
     given = options.parameters()
     n_modes = mode_count(given, data.sample_shape)
     projector = projector_of(method, flat_parameters(method, given, n_modes))
+    if projector.needs_labels:
+        _refuse_one_class(data)
     if data.y is None and (projector.needs_labels or options.searches):
         who = method.__name__ if projector.needs_labels else "--ranks auto, to compare ranks,"
         raise BadInput(f"{who} needs labels; leave out --no-labels, or pass --labels")

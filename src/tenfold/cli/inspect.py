@@ -47,7 +47,7 @@ def _of_moments(path: Path) -> Outcome:
     from tenfold.datasets.reading import SAMPLE_OPTIONS, in_words
     from tenfold.files.moment_files import load_moments
 
-    moments, folded, reading, mode_names, header = load_moments(path)
+    moments, folded, reading, mode_names, header, _ = load_moments(path)
     facts = {
         "moments": path,
         "bytes": path.stat().st_size,

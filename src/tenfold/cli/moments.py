@@ -55,6 +55,7 @@ def moments(
         reading=remembered(samples),
         mode_names=samples.mode_names,
         minimum_count=minimum_count,
+        labelled=samples.y is not None,
     )
     facts = {
         "moments": output,

@@ -323,7 +323,9 @@ def _some(labels: Any) -> str:
     return ", ".join(map(str, labels[:5])) + ("..." if len(labels) > 5 else "")
 
 
-def mean_average_precision(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+def mean_average_precision(
+    model: Any, X: Any, y: Any, sample_weight: Any = None, covariates: Any = None
+) -> float:
     """Average precision of the scores of every class at finding its class, averaged over classes.
 
     With ``ClassSpecificClassifier(normalise=False)`` the model of each class ranks all samples on
@@ -340,6 +342,8 @@ def mean_average_precision(model: Any, X: Any, y: Any, sample_weight: Any = None
         Their labels. Classes of the model without a sample here are left out of the mean.
     sample_weight : array-like of shape (n,), default=None
         Sample weights.
+    covariates : array-like of shape (n,) or (n, q), default=None
+        Those of the samples, if the model was fitted with covariates.
 
     Returns
     -------
@@ -357,7 +361,9 @@ def mean_average_precision(model: Any, X: Any, y: Any, sample_weight: Any = None
     {'projector__ranks': (4, 4)}
     """
     gaussian = isinstance(innermost(model), ProbabilisticLDA)
-    scores = np.asarray((model.predict_log_proba if gaussian else model.decision_function)(X))
+    extra = {} if covariates is None else {"covariates": covariates}
+    scores_by = model.predict_log_proba if gaussian else model.decision_function
+    scores = np.asarray(scores_by(X, **extra))
     scores = np.maximum(scores, np.finfo(float).min)  # a class of probability 0 has a place, too
     scores = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
     y = check.check_labels(model, scores, y)

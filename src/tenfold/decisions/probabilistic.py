@@ -230,7 +230,7 @@ class ProbabilisticLDA(GaussianStreams):
             return self.keep(self.learn_moments(moments, classes, described) | kept)
         projector, Y = None, X
         if self.projector is not None:
-            projector = clone(self.projector).fit(X, labels, weight)
+            projector = self._bare_projector().fit(X, labels, weight)
             work = partial(projected, projections=projector.projections_, centre=projector.centre())
             Y = over_blocks(X, work)
         elif isinstance(X, Source):
@@ -255,7 +255,7 @@ class ProbabilisticLDA(GaussianStreams):
         n_folds = len(moments.counts) // n_classes
         if self.projector is not None:
             together = replace(merged_folds(moments, n_folds), classes=classes)
-            projector = clone(self.projector).fit_moments(together)
+            projector = self._bare_projector().fit_moments(together)
             moments = projected_moments(moments, projector.projections_, projector.centre())
         folded = FoldMoments.of_tables(moments, (n_folds, n_classes))
         origin = np.zeros(folded.size)
@@ -297,6 +297,12 @@ class ProbabilisticLDA(GaussianStreams):
         return self.keep(self.learn_moments(moments, moments.classes, described))
 
     # -- the steps --------------------------------------------------------------------------------
+
+    def _bare_projector(self) -> Any:
+        """The projector, not fitted; gaps are completed before it sees samples."""
+        projector = clone(self.projector)
+        projector.missing = "error"
+        return projector
 
     def _tables_are_smaller(self, X: Any, n_classes: int) -> bool:
         """Whether moments take less memory than the samples, or samples are not in memory."""

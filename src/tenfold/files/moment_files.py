@@ -41,6 +41,7 @@ class StoredMoments(NamedTuple):
     reading: dict[str, Any]  # how the samples were read; may be empty
     mode_names: tuple[str, ...]  # may be empty
     header: dict[str, Any]  # of the first file
+    labelled: bool = True  # else all samples count as one class, 0
 
     def of_kind(self, kind: type) -> Any:
         """The moments of classes, or those of classes in folds."""
@@ -60,6 +61,7 @@ def save_moments(
     reading: Mapping[str, Any] | None,
     mode_names: Sequence[str],
     minimum_count: int | None,
+    labelled: bool = True,
 ) -> None:
     """Write moments to a file; see `ClassMoments.save`."""
     if minimum_count is not None:
@@ -82,6 +84,7 @@ def save_moments(
     header = {"summary": summary, "labels": packer.labels, "moments": packed} | folds
     header |= {"mode_names": [str(name) for name in mode_names]} if mode_names else {}
     header |= {"reading": plain_reading(reading)} if reading else {}
+    header |= {} if labelled else {"labelled": False}
     model_format.write(path, header, packer.arrays)
 
 
@@ -163,7 +166,8 @@ def _read(path: Path) -> StoredMoments:
             raise ValueError("its names of modes are not words")
         if names and len(names) != len(moments.shape):
             raise ValueError(f"it has {len(names)} names for {len(moments.shape)} modes")
-        return StoredMoments(moments, folded, _reading(header), tuple(names), header)
+        labelled = header.get("labelled", True) is not False
+        return StoredMoments(moments, folded, _reading(header), tuple(names), header, labelled)
     except RecursionError as error:
         raise ModelFileError(f"cannot load {path}: its header is nested too deep") from error
     except (ValueError, TypeError) as error:
@@ -243,6 +247,12 @@ def _check_alike(first: Path, one: StoredMoments, second: Path, other: StoredMom
             f"the modes of {first} are {', '.join(one.mode_names)}, but those of {second} are "
             f"{', '.join(other.mode_names)}; bring the axes of one site into the order of the "
             "other and gather its moments again"
+        )
+    if one.labelled != other.labelled:
+        raise ValueError(
+            f"{first if other.labelled else second} is of samples without labels, which would "
+            "count as a class of their own; gather its moments again with labels, or those of all "
+            "files without"
         )
     try:
         check_same_kind(b.classes, a.classes)

@@ -121,8 +121,17 @@ def completed(X: Array, mean: Array, precision: Array) -> Array:
     filled = rows.copy()
     for pattern, factor in _factors(~gaps, np.asarray(precision, dtype=float)):
         expected = mean[pattern.gaps] + _expected(deviations, pattern, factor, precision)
-        filled[np.ix_(pattern.rows, pattern.gaps)] = expected
+        filled[np.ix_(pattern.rows, pattern.gaps)] = _rounded(expected)
     return filled.reshape(X.shape)
+
+
+def _rounded(values: Array) -> Array:
+    """Numbers to 32 bits: later ones depend on how many samples are completed at once.
+
+    `ProbabilisticLDA` deals samples to folds by their bits, and finds them again by these.
+    """
+    parts, powers = np.frexp(values)
+    return np.asarray(np.ldexp(np.round(parts * 2.0**32) * 2.0**-32, powers))
 
 
 def round_of(Z: Array, known: Array, weight: Array, now: Gaussian) -> Gaussian:

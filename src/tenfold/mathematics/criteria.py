@@ -275,11 +275,11 @@ def automatic_shrinkage(statistics: ClassStatistics) -> Array:
 
     since T holds S with the weight nu / nu_w. For Gaussian samples ``E||S - Sigma||^2`` is
     ``(tr(S)^2 + tr(S^2)) / nu``, and the denominator is observed. A single sample gives 1. Weights
-    are counts: nu is their sum less one.
+    are counts: nu is their sum less one, and 0 where that is negative.
     """
     own, cross, pooled = statistics.covariance_products
     free = np.maximum(statistics.counts - 1, 0.0)
-    all_free = statistics.count - int((statistics.counts > 0).sum())
+    all_free = float(free.sum())
     scale = float(statistics.traces.sum())
     if not (scale > 0 and all_free > 0):  # single samples say nothing of their spread
         return np.ones(len(free))

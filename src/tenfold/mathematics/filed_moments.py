@@ -24,6 +24,7 @@ class FiledMoments:
         reading: Mapping[str, Any] | None = None,
         mode_names: tuple[str, ...] = (),
         minimum_count: int | None = None,
+        labelled: bool = True,
     ) -> None:
         """Write the moments to one safetensors file, which `ClassMoments.load` reads.
 
@@ -42,6 +43,8 @@ class FiledMoments:
             What the modes of a sample are called; moments with other names are refused as well.
         minimum_count : int or None, default=None
             Refuse to write moments of a class with fewer samples. Counts are sums of weights.
+        labelled : bool, default=True
+            False for samples without labels, so that they are not added to those of a class 0.
 
         Examples
         --------
@@ -58,7 +61,7 @@ class FiledMoments:
         >>> both.counts
         array([20., 20.])
         """
-        import_module(FILES).save_moments(self, path, reading, mode_names, minimum_count)
+        import_module(FILES).save_moments(self, path, reading, mode_names, minimum_count, labelled)
 
     @classmethod
     def load(cls, *paths: str | os.PathLike[str]) -> Self:

@@ -368,7 +368,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
     @property
     def all_blocks(self) -> list[list[Array]]:
         """The projections of every block; most models have one."""
-        return self.blocks_ if self.blocks > 1 else [self.projections_]
+        return getattr(self, "blocks_", None) or [self.projections_]
 
     @property
     def members_(self) -> list[TensorProjector]:

@@ -56,14 +56,14 @@ def learned_blocks(method: Any, statistics: ClassStatistics, own: Block) -> dict
 def _with_more_than_rounding(
     block: Block, statistics: ClassStatistics, problem: Problem, to_keep: float
 ) -> Block:
-    """A block without the directions of earlier ones, in which nothing but rounding is left.
+    """A block without directions along which nothing but rounding is left of the samples.
 
     The rounding of a remainder is that of all there was, and may be much of what is left.
     """
-    factors = [W[None] for W in lowered(statistics, block)]
+    whole = [np.eye(size)[None] for size in problem.shape]
     found = []
-    for mode, (own, (W,)) in enumerate(zip(block, factors, strict=True)):
-        A = problem.along_mode(mode, factors)[0][0]
+    for mode, (own, W) in enumerate(zip(block, lowered(statistics, block), strict=True)):
+        A = problem.along_mode(mode, whole)[0][0]
         kept = np.einsum("ir,ir->r", W, A @ W)
         rounding = 10 * len(A) * np.finfo(float).eps * to_keep
         found.append(own[:, kept > rounding * (W**2).sum(axis=0)])

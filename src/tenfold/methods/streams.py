@@ -96,6 +96,13 @@ class Streaming(FollowsX):
             return so_far.plus(batch, spend=True)
         moments = so_far.decay(factor) + batch
         if not self.is_learnable(moments) and self.is_learnable(so_far + batch):
+            gone = (so_far.counts > 0) & (moments.counts == 0)
+            if gone.any():
+                raise ValueError(
+                    f"decay has forgotten all samples of class {moments.classes[gone][0]!s}, of "
+                    "which none came for long; pass samples of it, or a decay nearer to 1, or "
+                    "start anew without that class"
+                )
             raise ValueError(
                 f"decay forgets too much: it leaves a weight of {moments.count:.2g} in all, less "
                 "than what a model can be learned from (weights are counts of samples); pass a "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from math import prod
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -164,6 +165,8 @@ def _completed(estimator: Any, X: Any) -> Any:
 
 def check_covariates(covariates: Any, n: int) -> Array:
     """Covariates as finite numbers (n, q), or an error that says what came."""
+    if np.ma.is_masked(covariates):
+        covariates = np.ma.filled(covariates.astype(float), np.nan)  # refused below, with its row
     Z = np.asarray(to_numpy(covariates) if is_other(covariates) else covariates)
     if Z.dtype.kind not in "biuf":
         with suppress(TypeError, ValueError):  # numbers of several kinds in one table
@@ -253,6 +256,10 @@ def _refuse_source(X: Any) -> None:
         )
 
 
+def _is_number(count: Any) -> bool:
+    return isinstance(count, Integral) and not isinstance(count, bool)
+
+
 def joint_moments(
     moments: Any, count: Any, shape: tuple[int, ...] | None
 ) -> tuple[ClassMoments, dict[str, Any]]:
@@ -275,7 +282,7 @@ def joint_moments(
     if count is None:
         return moments, {}
     size = prod(moments.shape)
-    if len(moments.shape) != 1 or not isinstance(count, int) or not 0 < count < size:
+    if len(moments.shape) != 1 or not _is_number(count) or not 0 < count < size:
         raise ValueError(
             f"covariates is {count!r} and the moments are of samples of shape {moments.shape}; "
             "expected moments of flat rows (x, z), and how many of their last numbers are z"

@@ -51,8 +51,9 @@ def check_kept_moments(estimator: Any) -> ClassMoments:
     if not hasattr(estimator, "moments_"):
         raise ValueError(
             f"this {type(estimator).__name__} was fitted without keeping the moments of its "
-            "samples, so partial_fit cannot add to it, nor revert take back; fit with "
-            "statistics='moments', or start with partial_fit, to keep them"
+            "samples, so partial_fit cannot add to it, nor revert take back; "
+            + "fit with statistics='moments', or " * ("statistics" in estimator.get_params())
+            + "start with partial_fit, to keep them"
         )
     moments: ClassMoments = estimator.moments_
     return moments

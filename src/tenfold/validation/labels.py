@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from tenfold.mathematics.algebra import Array
+from tenfold.validation.named_axes import refuse_masked
 from tenfold.validation.other_arrays import in_numpy
 
 
@@ -20,6 +21,7 @@ def check_labels(estimator: Any, X: Array, y: Any) -> Array:
             f"{type(estimator).__name__} requires y to be passed, but the target y is None; "
             "pass one class label per sample"
         )
+    y = refuse_masked(y, name="y")
     given, y = y, column_or_1d(y if type(y) is np.ndarray else in_numpy(y, "y"), warn=True)
     check_consistent_length(X, y)
     if isinstance(given, list | tuple) and y.dtype.kind == "U":

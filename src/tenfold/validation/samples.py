@@ -30,7 +30,7 @@ from tenfold.validation.adjustments import (
 from tenfold.validation.fitted import description_of
 from tenfold.validation.labels import check_labels as check_labels
 from tenfold.validation.large_input import as_source
-from tenfold.validation.named_axes import named_samples
+from tenfold.validation.named_axes import named_samples, refuse_masked
 from tenfold.validation.other_arrays import in_numpy
 from tenfold.validation.parameters import plain
 
@@ -186,7 +186,7 @@ def _with_advice(complaint: str, single: bool, can: bool) -> str:
         "0 feature(s)": "pass samples that hold some numbers",
         "features, but": "pass samples of the shape that was fitted, or fit again",
     }
-    if "contains NaN" in complaint and can:
+    if "contains NaN" in complaint:
         complaint = complaint.splitlines()[0]  # the rest is about other libraries
     fitting = [text for words, text in advice.items() if words in complaint]
     return "; ".join([complaint.rstrip("."), *fitting])
@@ -223,7 +223,7 @@ def check_weights(X: Array, sample_weight: Any) -> Array | None:
     if sample_weight is None:
         return None
     options = {"ensure_2d": False, "ensure_min_samples": 0, "dtype": float}
-    given = in_numpy(sample_weight, "sample_weight")
+    given = in_numpy(refuse_masked(sample_weight, name="sample_weight"), "sample_weight")
     weights = check_array(given, input_name="sample_weight", **options)
     if weights.shape != (len(X),):
         raise ValueError(
@@ -265,7 +265,7 @@ def check_moments(estimator: Any, moments: Any) -> tuple[dict[str, Any], ClassMo
     if not isinstance(moments, ClassMoments):
         raise ValueError(
             f"moments is a {type(moments).__name__}; expected ClassMoments, as gather_moments "
-            "gives them"
+            "gives them, or together() of moments in folds"
         )
     if not moments.counts.any():
         raise ValueError("the moments are of no samples; gather some first")
