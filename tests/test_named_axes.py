@@ -181,7 +181,7 @@ def test_plots_use_the_names_of_the_samples(table, samples):
 def test_masked_numbers_are_refused_with_the_remedy(samples):
     masked = np.ma.masked_greater(samples[0], 2)
     hidden = int((samples[0] > 2).sum())
-    with pytest.raises(ValueError, match=rf"{hidden} masked numbers.*X\.filled\(0\)"):
+    with pytest.raises(ValueError, match=rf"{hidden} masked values.*X\.filled\(0\)"):
         tenfold.MPCA().fit(masked)
     whole = np.ma.masked_array(samples[0])
     assert tenfold.MPCA((2, 2)).fit(whole).ranks_ == (2, 2)
