@@ -82,9 +82,13 @@ ESTIMATORS = {
         ClassSpecificClassifier(MCSDA(max_iter=3), classifier=LogisticRegression()),
         "neg_log_loss",
     ),
-    "verifier": (ClassSpecificVerifier(MCSDA(max_iter=3), positive=1, false_accept_rate=0.5), None),
+    "verifier": (
+        ClassSpecificVerifier(MCSDA(max_iter=3), positive=1, false_accept_rate=0.5, cv=3),
+        None,
+    ),
 }
 each_estimator = pytest.mark.parametrize("name", ESTIMATORS)
+LONG_VERIFIER = pytest.param("verifier", marks=pytest.mark.long)  # a search in a search
 
 
 def both_searches(name, X, y, cv, *, groups=None, **grid):
@@ -152,7 +156,7 @@ def test_the_answer_is_that_of_a_grid_search_on_digits(name):
             )
 
 
-@pytest.mark.parametrize("name", ["MCSDA", "MCSDA from moments", "bank", "verifier"])
+@pytest.mark.parametrize("name", ["MCSDA", "MCSDA from moments", "bank", LONG_VERIFIER])
 def test_ridges_and_shrinkages_are_searched_too(name):
     grid = {
         "ranks": [(2, 2), (4, 3)],
@@ -170,7 +174,7 @@ def test_every_class_may_have_ranks_of_its_own():
     assert_same(ours, theirs)
 
 
-@pytest.mark.parametrize("name", ["MCSDA", "MCSDA from moments", "CMDA", "bank", "verifier"])
+@pytest.mark.parametrize("name", ["MCSDA", "MCSDA from moments", "CMDA", "bank", LONG_VERIFIER])
 @pytest.mark.parametrize(
     "cv",
     [
