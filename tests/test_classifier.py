@@ -525,6 +525,14 @@ def test_mean_average_precision_leaves_out_classes_that_are_not_there():
         mean_average_precision(bank, X, np.full(len(X), "eel"))
 
 
+def test_mean_average_precision_leaves_out_classes_without_weight():
+    bank = ClassSpecificClassifier(MCSDA(ranks=(2, 2))).fit(X, LABELS)
+    last = bank.classes_[-1] == LABELS
+    weighed = mean_average_precision(bank, X, LABELS, np.where(last, 0.0, 1.0))
+    # the same samples in the same order of scores, without those that count for nothing
+    assert weighed == pytest.approx(mean_average_precision(bank, X[~last], LABELS[~last]))
+
+
 def test_mean_average_precision_refuses_labels_of_another_kind():
     many = np.arange(len(X)) % 20  # with so many NumPy compares numbers as text
     bank = ClassSpecificClassifier(MCSDA(tol=10.0)).fit(X, many)

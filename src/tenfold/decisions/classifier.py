@@ -36,7 +36,7 @@ from tenfold.methods.base import Described, Learner, Shape
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
-from tenfold.validation.adjustments import accompanied
+from tenfold.validation.adjustments import accompanied, allows_gaps
 
 
 def _learns_from_parts(bank: ClassSpecificClassifier) -> bool:
@@ -396,5 +396,5 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
-        tags.input_tags.allow_nan = getattr(self.projector, "missing", "error") == "complete"
+        tags.input_tags.allow_nan = allows_gaps(self)
         return tags

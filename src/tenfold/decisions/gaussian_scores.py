@@ -25,7 +25,7 @@ from tenfold.mathematics.two_covariances import (
 from tenfold.methods.base import Learner, TensorProjector
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
-from tenfold.validation.adjustments import accompanied
+from tenfold.validation.adjustments import accompanied, allows_gaps
 from tenfold.validation.groups import check_groups
 
 LIKELIHOOD = [field.name for field in fields(ClassLikelihood)]
@@ -230,5 +230,5 @@ class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
-        tags.input_tags.allow_nan = self.missing == "complete"
+        tags.input_tags.allow_nan = allows_gaps(self)
         return tags

@@ -368,12 +368,12 @@ def mean_average_precision(
     scores = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
     y = check.check_labels(model, scores, y)
     check_same_kind(y, model.classes_)
-    present = np.flatnonzero(np.isin(model.classes_, y))
+    weight = check.check_weights(scores, sample_weight)
+    present = np.flatnonzero(np.isin(model.classes_, check.present_labels(y, weight)))
     if not len(present):
         raise ValueError(
             f"none of the labels {np.unique(y)[:5].tolist()} is a class of the model, so it has "
             "nothing to find; pass samples of its classes"
         )
     is_own = y[:, None] == model.classes_[present]
-    weight = check.check_weights(scores, sample_weight)
-    return float(np.nanmean(average_precisions(scores[:, present], is_own, weight)))
+    return float(np.mean(average_precisions(scores[:, present], is_own, weight)))

@@ -30,7 +30,7 @@ from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.methods.saving import Savable
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
-from tenfold.validation.adjustments import accompanied
+from tenfold.validation.adjustments import accompanied, allows_gaps
 from tenfold.validation.other_arrays import in_numpy
 
 NOTHING = float(np.finfo(np.float32).tiny)  # a threshold above every score, which is 0 at most
@@ -369,7 +369,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.three_d_array = True
-        tags.input_tags.allow_nan = getattr(self.projector, "missing", "error") == "complete"
+        tags.input_tags.allow_nan = allows_gaps(self)
         return tags
 
 

@@ -31,7 +31,7 @@ from tenfold.methods.streams import Streaming, forgetting
 from tenfold.system.threads import threads_for
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
-from tenfold.validation.adjustments import MISSING, accompanied, refuse_parts
+from tenfold.validation.adjustments import MISSING, accompanied, allows_gaps, refuse_parts
 from tenfold.validation.named_axes import labelled_like
 
 Labels = Annotated[Array, "labels"]
@@ -445,6 +445,6 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self.needs_labels
         tags.input_tags.three_d_array = True
-        tags.input_tags.allow_nan = self.missing == "complete"
+        tags.input_tags.allow_nan = allows_gaps(self)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
@@ -78,7 +77,7 @@ class Streaming(FollowsX):
             classes that it needs, the estimator gathers again. Samples that were never added are
             refused where a count or an eigenvalue would be negative; then nothing is changed.
         """
-        check_is_fitted(self, "sample_shape_")
+        fitted.check_fitted(self, "sample_shape_")
         self.check_parameters()
         refuse_parts(self)
         X, y, weight = check.check_batch(self, X, y, sample_weight)
