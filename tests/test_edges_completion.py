@@ -1,0 +1,263 @@
+"""Laws at the edges of completing gaps: how much is shrunk, when rounds end, what never varies."""
+
+import numpy as np
+import pytest
+from sklearn.covariance import LedoitWolf
+
+from tenfold.mathematics import completion
+from tenfold.mathematics.completion import (
+    SHARES,
+    USUAL,
+    Gaussian,
+    completed,
+    kronecker_product,
+    learned_completion,
+    target_of,
+)
+from tenfold.mathematics.fold_moments import content_folds
+
+
+def with_gaps(X, share, seed=0):
+    rng = np.random.default_rng(seed)
+    gaps = rng.random(X.shape) < share
+    gaps.reshape(len(X), -1)[np.arange(len(X)), rng.integers(X[0].size, size=len(X))] = False
+    return np.where(gaps, np.nan, X)
+
+
+def conditional(x, mean, covariance):
+    """The textbook: what is expected of the gaps of one sample, and its covariance."""
+    k, g = np.flatnonzero(~np.isnan(x)), np.flatnonzero(np.isnan(x))
+    slopes = np.linalg.solve(covariance[np.ix_(k, k)], covariance[np.ix_(k, g)]).T
+    whole, unsure = x.copy(), np.zeros_like(covariance)
+    whole[g] = mean[g] + slopes @ (x[k] - mean[k])
+    unsure[np.ix_(g, g)] = covariance[np.ix_(g, g)] - slopes @ covariance[np.ix_(k, g)]
+    return whole, unsure
+
+
+def one_round(holes, weight, mean, covariance):
+    """Expectation and maximisation, sample by sample."""
+    found = [conditional(x, mean, covariance) for x in holes]
+    whole, unsure = (np.array(column) for column in zip(*found, strict=True))
+    mean = weight @ whole / weight.sum()
+    second = np.einsum("n,ni,nj->ij", weight, whole - mean, whole - mean)
+    return mean, (second + np.tensordot(weight, unsure, 1)) / weight.sum()
+
+
+def in_units(holes, weight):
+    """Numbers about their means, in units of their spreads, from what is known of each."""
+    shares = np.where(np.isnan(holes), 0.0, weight[:, None])
+    shares = shares / shares.sum(axis=0)
+    mean = np.nansum(shares * holes, axis=0)
+    spread = np.sqrt(np.nansum(shares * (holes - mean) ** 2, axis=0))
+    return (holes - mean) / spread, mean, spread
+
+
+# ── What is found ───────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("shape", [(6,), (3, 2)])
+def test_what_is_found_is_at_rest(shape):
+    """One more round of the textbook, shrunk by half, changes it by a thousandth at most."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(9, 6)) @ rng.normal(size=(6, 6)) * np.geomspace(1e-2, 1e3, 6) + 5.0
+    holes, weight = with_gaps(X, 0.2), rng.uniform(0.5, 2.0, 9)
+    mean, precision = learned_completion(holes.reshape(9, *shape), weight)
+    Z, centre, spread = in_units(holes, weight)
+    assert (content_folds(np.round(np.nan_to_num(Z), 5)) == 0).sum() < 4, "too few to choose by"
+    covariance = np.linalg.inv(precision) / np.outer(spread, spread)
+    at, once = one_round(Z, weight, (mean - centre) / spread, covariance)
+    target = target_of(once, shape, weight.sum())
+    again = 0.5 * once + 0.5 * target + 1e-6 * np.eye(6)
+    np.testing.assert_allclose(at, (mean - centre) / spread, atol=5e-3)
+    assert np.linalg.norm(again - covariance) < 2e-3 * np.linalg.norm(covariance)
+
+
+def test_weights_are_counts():
+    rng = np.random.default_rng(3)
+    holes, weight = with_gaps(rng.normal(size=(7, 4)) + rng.normal(size=(7, 1)), 0.3), [1, 2, 1, 3]
+    weight = np.array([*weight, 1, 1, 2])
+    found = learned_completion(holes.reshape(7, 2, 2), weight.astype(float))
+    repeated = learned_completion(np.repeat(holes, weight, axis=0).reshape(-1, 2, 2))
+    for one, other in zip(found, repeated, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-8)
+
+
+def test_modes_of_size_one_are_as_if_not_there():
+    holes = with_gaps(np.random.default_rng(0).normal(size=(30, 5)), 0.2)
+    for one, other in zip(
+        learned_completion(holes), learned_completion(holes.reshape(30, 1, 5)), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
+def test_numbers_that_never_vary_are_completed_by_themselves():
+    holes = with_gaps(np.full((12, 2, 3), 7.0), 0.3)
+    np.testing.assert_allclose(completed(holes, *learned_completion(holes)), 7.0, rtol=1e-9)
+
+
+def test_numbers_without_a_finite_precision_are_refused():
+    X = np.array([[np.nan, 1.0], [2.0, 3.0]])
+    with pytest.raises(ValueError, match="not positive definite; fit the model again"):
+        completed(X, np.zeros(2), -np.eye(2))
+    with pytest.raises(ValueError, match="covariance of the samples with gaps is not positive"):
+        completion.inverse(np.diag([1.0, -1.0]))
+
+
+# ── How much is shrunk ──────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("common", [0.0, 1.0, 30.0])
+@pytest.mark.parametrize("holes", [0.0, 0.2])
+def test_gaps_are_filled_as_well_as_by_the_shrinkage_of_ledoit_and_wolf(common, holes):
+    """From few samples, whole or with gaps: what numbers have in common is none, some or all."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240, 15)) + common * rng.normal(size=(240, 2)) @ rng.normal(size=(2, 15))
+    training, asked = X[:40], with_gaps(X[40:], 0.4)
+    rival = LedoitWolf().fit(training)
+    expected = completed(asked, rival.location_, rival.precision_)
+    found = completed(asked, *learned_completion(with_gaps(training, holes)))
+    error, least = (np.mean((filled - X[40:]) ** 2) for filled in (found, expected))
+    assert error < 1.15 * least
+
+
+def share_by_hand(Z, weight, shape, start):
+    """Under which hidden numbers of the samples of one fold are predicted best from the others."""
+    filled = np.where(np.isnan(Z), 0.0, Z)
+    held = content_folds(np.round(filled, 5), 5) == 0
+    mean, covariance = one_round(Z[~held], weight[~held], *start)
+    target = target_of(covariance, shape, weight[~held].sum())
+    order = np.argsort(content_folds(np.round(filled[held], 5), 2**31), kind="stable")
+    Z, weight = Z[held][order], weight[held][order]
+    hidden = np.where(np.isnan(np.roll(Z, 1, axis=0)), np.nan, Z)  # with the gaps of the next one
+    losses = []
+    for share in SHARES:
+        mixed = (1 - share) * covariance + share * target + 1e-6 * np.eye(len(mean))
+        errors = [conditional(x, mean, mixed)[0] - z for x, z in zip(hidden, Z, strict=True)]
+        losses.append(weight @ np.nansum(np.square(errors), axis=1))
+    return SHARES[np.argmin(losses)]
+
+
+def test_the_share_predicts_hidden_numbers_best():
+    found = set()
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        shape = [(6,), (3, 2)][seed % 2]
+        common = rng.normal(size=(40, 1)) @ rng.normal(size=(1, 6))
+        Z = with_gaps(rng.normal(size=(40, 6)) + 2 * rng.random() * common, 0.3, seed)
+        weight = rng.uniform(0.1, 3.0, 40)
+        Z = in_units(Z, weight)[0]
+        known = ~np.isnan(Z)
+        start = Gaussian(np.zeros(6), np.eye(6))
+        parts = np.where(known, Z, 0.0), known, weight
+        share = completion._chosen_share(*parts, shape, start)
+        assert share == share_by_hand(Z, weight, shape, start)
+        found.add(share)
+    assert len(found) > 3, "some of these need more than others"
+
+
+def test_without_samples_to_choose_by_the_share_is_the_usual_one():
+    rng = np.random.default_rng(0)
+    start = Gaussian(np.zeros(3), np.eye(3))
+    for n, first in ((6, True), (40, False)):  # too few are held out; all have the same gap
+        known = np.ones((n, 3), dtype=bool)
+        known[:, 0] = first
+        Z = np.where(known, rng.normal(size=(n, 3)), 0.0)
+        assert completion._chosen_share(Z, known, np.ones(n), (3,), start) == USUAL
+
+
+# ── Kronecker products ──────────────────────────────────────────────────────────────────────────
+
+
+def random_covariance(size, seed):
+    A = np.random.default_rng(seed).normal(size=(size, 2 * size))
+    return A @ A.T / (2 * size)
+
+
+def test_a_kronecker_product_has_no_unit_and_is_positive_definite():
+    covariance = random_covariance(6, 0)
+    found = kronecker_product(covariance, (2, 3), [0.1, 0.2])
+    for scale in (1e-6, 1e6):
+        scaled = kronecker_product(scale * covariance, (2, 3), [0.1, 0.2])
+        np.testing.assert_allclose(scaled, found, rtol=1e-9)
+    indefinite = covariance - 0.5 * np.eye(6)
+    assert np.linalg.eigvalsh(indefinite)[0] < 0
+    product = kronecker_product(indefinite, (2, 3), [0.1, 0.2])
+    assert np.linalg.eigvalsh(product)[0] > 0.019
+    assert np.trace(product) == pytest.approx(6)
+    nothing = kronecker_product(np.zeros((6, 6)), (2, 3), [0.1, 0.2])
+    np.testing.assert_allclose(nothing, nothing[0, 0] * np.eye(6), atol=1e-12)
+    assert nothing[0, 0] > 0
+
+
+def test_a_target_is_trusted_as_far_as_there_are_fibres():
+    """A factor of I_k numbers is seen in count I / I_k fibres; the identity has a share of it."""
+    covariance = random_covariance(6, 1)
+    variance = np.trace(covariance) / 6
+    for count in (0.5, 10.0, 40.0):
+        shares = [2 / (2 + count * 3), 3 / (3 + count * 2)]
+        expected = variance * kronecker_product(covariance, (2, 3), shares)
+        np.testing.assert_allclose(target_of(covariance, (2, 3), count), expected, rtol=1e-12)
+    expected = variance * kronecker_product(covariance, (2, 3), [0.01, 0.01])
+    np.testing.assert_allclose(target_of(covariance, (2, 3), 1e9), expected, rtol=1e-12)
+    for shape in ((6,), (1, 6), (6, 1, 1)):
+        np.testing.assert_allclose(target_of(covariance, shape, 9.0), variance * np.eye(6))
+
+
+def test_the_first_guess_is_what_pairs_of_known_numbers_say():
+    rng = np.random.default_rng(2)
+    Z = with_gaps(rng.normal(size=(30, 4)) + rng.normal(size=(30, 1)), 0.5)
+    Z[Z[:, 0] > 0, 1] = np.nan
+    Z[~np.isnan(Z[:, 1]), 0] = np.nan  # no sample has both
+    known, weight = ~np.isnan(Z), rng.uniform(0.1, 3.0, 30)
+    covariance = np.zeros((4, 4))
+    for i, j in np.ndindex(4, 4):
+        both = known[:, i] & known[:, j]
+        if both.any():
+            covariance[i, j] = np.average(Z[both, i] * Z[both, j], weights=weight[both])
+    found = completion._start(np.where(known, Z, 0.0), known, weight, (2, 2))
+    expected = kronecker_product(covariance, (2, 2), [0.2, 0.2], rounds=1)
+    np.testing.assert_allclose(found.covariance, expected, rtol=1e-9)
+    assert not found.mean.any()
+
+
+# ── Rounds ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def rounds(monkeypatch):
+    """The number of samples of every round."""
+    made, plain = [], completion.round_of
+    monkeypatch.setattr(
+        completion, "round_of", lambda Z, *rest: (made.append(len(Z)), plain(Z, *rest))[1]
+    )
+    return made
+
+
+def test_rounds_end_when_nothing_changes(rounds):
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    learned_completion(X)
+    assert rounds[1:] == [60, 60]  # the first one chose the share; whole samples need no third
+    rounds.clear()
+    learned_completion(with_gaps(X, 0.6))
+    assert 6 < len(rounds) < 101
+
+
+def test_a_round_learns_from_so_many_samples_as_there_is_time_for(rounds, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4)) + 3 * rng.normal(size=(400, 1))
+    holes = with_gaps(X, 0.2)
+    whole = completed(holes, *learned_completion(holes))
+    assert set(rounds[1:]) == {400}
+    monkeypatch.setattr(completion, "WORK_OF_ROUND", 400 * completion.CALL / 3.5)
+    rounds.clear()
+    mean, precision = learned_completion(holes)
+    (n,) = set(rounds[1:])
+    assert 70 < n < 130  # one sample in four
+    part = completed(holes, mean, precision)
+    assert np.sqrt(np.mean((part - whole) ** 2)) < 0.2
+    turned = learned_completion(holes[::-1])
+    np.testing.assert_allclose(turned[0], mean, atol=1e-9)
+    rounds.clear()
+    some = np.where(np.arange(400) == 7, 1.0, np.nan)  # known in one sample alone
+    learned_completion(np.column_stack([holes, some]))
+    assert set(rounds[1:]) == {400}, "a part in which a number is never known is too little"
