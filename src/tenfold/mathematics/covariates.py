@@ -61,7 +61,7 @@ def scatters_of_samples(
         Of all samples.
     """
     w = np.ones(len(X)) if weight is None else weight
-    mean = w @ Z / w.sum()
+    mean = weighted_mean(Z, w)
     Z = Z - mean
     counts = np.bincount(codes, w)
     sums = np.stack([np.bincount(codes, w * column) for column in Z.T], axis=1)
@@ -125,9 +125,8 @@ def moments_without_covariates(moments: ClassMoments, found: Slopes) -> ClassMom
     """Moments of samples without covariates, (C, I), from those of rows (x, z)."""
     B, q = found.slopes, len(found.means)
     means = moments.means.reshape(len(moments.counts), -1)
-    own = means[:, :-q] - np.where(moments.counts > 0, 1.0, 0.0)[:, None] * (
-        (means[:, -q:] - found.means) @ B
-    )
+    moved = (means[:, -q:] - found.means) @ B
+    own = means[:, :-q] - (moments.counts > 0)[:, None] * moved
     scatters = np.empty((len(moments.counts), B.shape[1], B.shape[1]))
     for c, S in enumerate(moments.scatters):
         both = S[:-q, -q:] @ B
