@@ -15,12 +15,15 @@ from tenfold import (
     CSDA,
     MCSDA,
     MPCA,
+    ClassMoments,
     ClassSpecificClassifier,
     ClassSpecificVerifier,
     NullCSDA,
     ProbabilisticLDA,
     RankSearchCV,
 )
+from tenfold.mathematics.deflation import class_spreads, share_left
+from tenfold.mathematics.sample_statistics import SampleStatistics
 from tenfold.methods import ALL_METHODS
 
 WITH_BLOCKS = [M for M in ALL_METHODS if "blocks" in M().get_params()]
@@ -156,6 +159,51 @@ def test_a_bank_measures_in_all_blocks(projector):
     if not projector.flattens:
         found = [member.spreads(statistics) for member in plain.projectors_]
         np.testing.assert_allclose(found, np.stack([plain.spreads_, plain.other_spreads_]).T)
+
+
+@pytest.mark.parametrize("from_samples", [False, True])
+@pytest.mark.parametrize("shift", [0.0, 0.7])
+def test_spreads_are_those_of_samples_in_all_blocks(shift, from_samples):
+    """Of a class and of the others about a point, and of all about the means of their classes."""
+    rng = np.random.default_rng(0)
+    blocks = [[rng.normal(size=(5, 2)), rng.normal(size=(4, 2))] for _ in range(3)]
+    weight = rng.uniform(0.2, 2.0, len(y))
+    kind = SampleStatistics if from_samples else ClassMoments
+    statistics = kind.from_batch(X, y, weight)
+
+    def mean_square(samples, weights):
+        total, left = 0.0, samples
+        for block in blocks:
+            total += np.square(np.einsum("nij,ia,jb->nab", left, *block)).sum(axis=(1, 2))
+            left = without(left, block)
+        return np.average(total, weights=weights)
+
+    for c in range(4):
+        own = y == c
+        centre, others = (np.average(X[r], axis=0, weights=weight[r]) for r in (own, ~own))
+        about = X - (centre + shift * (centre - others))
+        means = np.stack([np.average(X[y == k], axis=0, weights=weight[y == k]) for k in range(4)])
+        inside = mean_square(about[own], weight[own])
+        for shrinkage in (0.0, 0.3, 1.0):
+            mixed = (1 - shrinkage) * inside + shrinkage * mean_square(X - means[y], weight)
+            found = class_spreads(statistics, blocks, c, shrinkage, shift)
+            assert found[0] == pytest.approx(np.sqrt(mixed), rel=1e-9)
+            outside = mean_square(about[~own], weight[~own])
+            assert found[1] == pytest.approx(np.sqrt(outside), rel=1e-9)
+
+
+def test_what_is_left_of_samples_is_a_share_of_their_scatter():
+    rng = np.random.default_rng(0)
+    blocks = [[rng.normal(size=(5, 2)), rng.normal(size=(4, 3))] for _ in range(2)]
+    left = X - X.mean(axis=0)
+    for block in blocks:
+        left = without(left, block)
+    share = np.sum(left**2) / np.sum((X - X.mean(axis=0)) ** 2)
+    for kind in (ClassMoments, SampleStatistics):
+        statistics = kind.from_batch(X, y)
+        assert share_left(statistics, blocks) == pytest.approx(share, rel=1e-10)
+        assert share_left(statistics, []) == 1.0
+        assert share_left(statistics, [[np.eye(5), np.eye(4)]]) == 0.0
 
 
 def test_verifiers_and_searches_take_blocks():

@@ -258,6 +258,32 @@ def test_a_class_of_one_sample_has_the_spread_of_all_classes():
         assert bank.predict(X[alone[-1:]]) == [3]
 
 
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
+@pytest.mark.parametrize("name", ["plain", "vectors"])
+def test_the_spread_of_a_point_is_that_of_all_classes_in_its_subspace(name, weight):
+    """All samples about the means of their own classes; the other classes keep theirs."""
+    alone = np.append(np.flatnonzero(y != 3), np.flatnonzero(y == 3)[0])
+    Z, labels, w = X[alone], y[alone], None if weight is None else weight[alone]
+    bank = bank_of(name, normalise=False).set_params(projector__shrinkage=0.0)
+    fitted(bank, Z, labels, w)
+    shares = np.ones(len(Z)) if w is None else w
+    means = [np.average(Z[labels == c], axis=0, weights=shares[labels == c]) for c in range(4)]
+    for c, member in enumerate(bank.projectors_):
+        rows = labels == c if c != 3 else np.full(len(Z), True)
+        steps = [
+            np.linalg.norm(member.transform((x - means[k])[None]))
+            for x, k in zip(Z[rows], labels[rows], strict=True)
+        ]
+        assert bank.spreads_[c] == pytest.approx(rms(steps, shares[rows]), rel=1e-8)
+
+
+@pytest.mark.parametrize("statistics", ["moments", "samples"])
+def test_classes_that_are_all_points_have_spreads_of_one(statistics):
+    points = np.random.default_rng(0).normal(size=(3, 4, 3))[np.arange(12) % 3]
+    bank = ClassSpecificClassifier(MCSDA(ranks=(2, 2), shrinkage=0.0, statistics=statistics))
+    np.testing.assert_array_equal(fitted(bank, points, np.arange(12) % 3).spreads_, np.ones(3))
+
+
 @pytest.mark.parametrize("Method", [MCSDA, CSDA])
 @pytest.mark.parametrize("shrinkage", [0.5, "auto"])
 def test_shrinkage_helps_a_class_of_one_sample(Method, shrinkage):
