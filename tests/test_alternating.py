@@ -12,8 +12,10 @@ from tenfold.mathematics import alternation
 from tenfold.mathematics.alternation import Recipe, subspace_distance
 from tenfold.mathematics.criteria import Problem, class_specific
 from tenfold.mathematics.moments import ClassMoments
+from tenfold.mathematics.pass_statistics import PassStatistics
 from tenfold.mathematics.sample_statistics import SampleStatistics
 from tenfold.mathematics.solvers import SOLVERS, ratio_trace, trace_ratio
+from tenfold.mathematics.stores import StoredSamples
 from tenfold.system.threads import over_threads
 
 seeds = st.integers(0, 2**32 - 1)
@@ -360,3 +362,29 @@ def test_windows_without_their_mean_are_not_seen_through_columns_of_ones(statist
     ]
     for W, V in zip(models[0].projections_, models[1].projections_, strict=True):
         np.testing.assert_allclose(W @ W.T, V @ V.T, atol=1e-10)
+
+
+@pytest.mark.parametrize("ridge", [(0.1, False), (10.0, True)], ids=["relative", "absolute"])
+@pytest.mark.parametrize("kind", ["moments", "samples", "passes"])
+def test_windows_without_their_mean_are_seen_whole_by_any_statistics(kind, ridge):
+    """Also beside an absolute ridge, and without one more pass over the samples otherwise."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(90, 6, 8)), np.repeat([0, 1, 2], 30)
+    X[y == 1, 1] += np.sin(np.arange(8))
+    for windows in (X, X - X.mean(axis=2, keepdims=True)):
+        passes = PassStatistics.from_source(StoredSamples.of(windows), y, None, np.arange(3))
+        statistics = {
+            "moments": ClassMoments.from_batch(windows, y),
+            "samples": SampleStatistics.from_batch(windows, y),
+            "passes": passes,
+        }
+        models = [{"ranks": (2, 3), "positive": 1, "shrinkage": 0.0, "ridge": ridge}]
+        found = solve(statistics[kind], models, init="ones", max_iter=50)
+        expected = solve(statistics["moments"], models, init="ones", max_iter=50)
+        whole = solve(statistics["moments"], models, init="identity", max_iter=50)
+        assert found.n_iter == expected.n_iter
+        np.testing.assert_allclose(found.objective, expected.objective, rtol=1e-8)
+        is_whole = found.objective.shape == whole.objective.shape and np.allclose(
+            found.objective, whole.objective, rtol=1e-8
+        )
+        assert is_whole == (windows is not X)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.criteria import Problem, trace, with_ridge
+from tenfold.mathematics.criteria import Pair, Problem, trace, with_ridge
 from tenfold.mathematics.shared_core import solve_shared
 from tenfold.mathematics.solvers import Solver, orthonormalised, ratio_trace, with_fixed_signs
 from tenfold.mathematics.tuning import CACHE_BYTES
@@ -172,7 +172,7 @@ def _solve_stack(problem: Problem, recipe: Recipe, share: Share[Solution]) -> So
 def _alternate(problem: Problem, recipe: Recipe) -> Solution:
     """`solve` for models that fit into the cache together."""
     n_models, n_modes = problem.ranks.shape
-    start = _start(problem, recipe.init)
+    start, answer = _start(problem, recipe.init)
     factors = list(start)
     once = recipe.direct or n_modes == 1
     max_iter = 1 if once else recipe.max_iter
@@ -183,7 +183,7 @@ def _alternate(problem: Problem, recipe: Recipe) -> Solution:
     for t in range(max_iter):
         for k, width in enumerate(problem.ranks.max(axis=0)):
             seen = start if recipe.direct else [W[active] for W in factors]
-            A, B, ridge = moving.pair(k, seen)
+            A, B, ridge = answer if t == k == 0 else moving.pair(k, seen)
             found = recipe.solver(A, with_ridge(B, ridge), moving.ranks[:, k])
             W = padded(found, int(width))
             W = orthonormalised(W) if recipe.orthonormal else W
@@ -257,27 +257,26 @@ def subspace_distance(first: Array, second: Array) -> Array:
     return np.asarray(np.sqrt(squared))
 
 
-def _start(problem: Problem, init: str) -> list[Array]:
-    """What the first solutions see of each mode, (M, I_k, width).
+def _start(problem: Problem, init: str) -> tuple[list[Array], Pair]:
+    """What the first solutions see of each mode, (M, I_k, width), and the first answer.
 
     Samples that sum to zero along a mode, such as windows without their mean, are nothing but
     rounding seen through columns of ones. They are seen as they are, then.
     """
-    whole = [np.broadcast_to(np.eye(size), (len(problem), size, size)) for size in problem.shape]
-    if init == "identity" or len(whole) == 1 or problem.is_answered_by_passes():
-        return whole if init == "identity" else _ones(problem, init)
-    ones, first = _ones(problem, init), problem.cut(np.array([0]))
-    seen, there = (
-        sum(float(trace(S)[0]) for S in first.along_mode(0, [W[:1] for W in factors]))
-        for factors in (ones, whole)
-    )
-    return ones if seen > NOTHING * there else whole
-
-
-def _ones(problem: Problem, init: str) -> list[Array]:
-    """Columns of ones, as many as a model has ranks."""
-    if init != "ones":
+    if init == "ones":
+        ones = _ones(problem)
+        A, B, ridge = problem.pair(0, ones)
+        seen = float(trace(A)[0] + trace(B)[0])
+        if len(ones) == 1 or seen > NOTHING * problem.size_of_first():
+            return ones, (A, B, ridge)
+    elif init != "identity":
         raise ValueError(f"init is {init!r}; expected 'ones' or 'identity'")
+    whole = [np.broadcast_to(np.eye(size), (len(problem), size, size)) for size in problem.shape]
+    return whole, problem.pair(0, whole)
+
+
+def _ones(problem: Problem) -> list[Array]:
+    """Columns of ones, as many as a model has ranks."""
     columns = []
     for size, ranks in zip(problem.shape, problem.ranks.T, strict=True):
         own = np.arange(ranks.max()) < ranks[:, None]

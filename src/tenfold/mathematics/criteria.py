@@ -26,6 +26,8 @@ from tenfold.mathematics.scatter import (
 )
 from tenfold.mathematics.span import Span
 
+Pair = tuple[Array, Array, Array]  # A and B along a mode, (M, I_k, I_k), and the ridge of B, (M,)
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -157,7 +159,7 @@ class Problem:
         A, B, ridge = self.pair(mode, factors)
         return A, B if self.minimise is None else with_ridge(B, ridge)
 
-    def pair(self, mode: int, factors: Factors) -> tuple[Array, Array, Array]:
+    def pair(self, mode: int, factors: Factors) -> Pair:
         """A and B along a mode, each (M, I_k, I_k), and the ridge (M,) that B has to get."""
         units = [] if self.unit is None else [self.unit]
         answers = answers_along([*self.scatters, *units], mode, factors)
@@ -167,6 +169,19 @@ class Problem:
         B = self.minimise.combined(answers)
         sizes = trace(A) + trace(B) if self.unit is None else self.unit.traces(answers)
         return A, B, self.ridges(sizes, mode)
+
+    def size_of_first(self) -> float:
+        """What there is of the scatters of the first model, if nothing is projected.
+
+        Where each question costs a pass: of the scatter of all samples, which is about as large.
+        """
+        shared: list[Any] = [term for term in self.terms if is_shared(term)]
+        if shared:
+            between, within = between_and_within(shared[0].samples)
+            return between + within
+        whole = [np.eye(size)[None] for size in self.shape]
+        A, B, _ = self.cut(np.array([0])).pair(0, whole)
+        return float(trace(A)[0] + trace(B)[0])
 
     def reached(self, W: Array, A: Array, B: Array, ridge: Array) -> tuple[Array, Array, Array]:
         """What W keeps of A and leaves of B, and the objective of each model, all (M,).
@@ -246,10 +261,14 @@ def about_class_means(statistics: ClassStatistics) -> float:
     over the samples, ``total + between``. One number for all classes: models that share the
     within scatter have the same ridge, too, and can be solved together.
     """
+    between, within = between_and_within(statistics)
+    return 1 + between / (between + within) if between + within > 0 else 1.0
+
+
+def between_and_within(statistics: ClassStatistics) -> tuple[float, float]:
+    """The sums of squares of the class means about their mean, and of samples about these."""
     steps = (statistics.means - statistics.mean).reshape(len(statistics.means), -1)
-    between = float(statistics.counts @ np.vecdot(steps, steps))
-    total = between + float(statistics.traces.sum())
-    return 1 + between / total if total > 0 else 1.0
+    return float(statistics.counts @ np.vecdot(steps, steps)), float(statistics.traces.sum())
 
 
 def between_within(statistics: ClassStatistics, **settings: Any) -> Problem:
