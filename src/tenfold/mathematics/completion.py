@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
+from tenfold.mathematics.accumulate import LARGEST, SMALLEST
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.fold_moments import N_FOLDS, content_folds
 
@@ -191,7 +192,7 @@ def kronecker_product(
             pairs = "".join(f",{left[q]}{right[q]}" for q in others)
             asked = f"{left}{right}{pairs}->{left[mode]}{right[mode]}"
             found = np.einsum(asked, table, *inverses, optimize=True)
-            values, axes = np.linalg.eigh((found + found.T) / 2)
+            values, axes = np.linalg.eigh(found + found.T)
             values = np.maximum(values, 0.0)
             unit = float(values.mean()) or 1.0
             factors[mode] = (axes * ((1 - share) * values / unit + share)) @ axes.T
@@ -216,15 +217,19 @@ def inverse(covariance: Array) -> Array:
 
 
 def _units(X: Array, known: Array, weight: Array) -> tuple[Array, Array]:
-    """Mean and spread of what is known of every number; 1 for one that never varies."""
+    """Mean and spread of what is known of every number; 1 for one that hardly varies, if at all."""
     shares = known * weight[:, None]
     shares /= shares.sum(axis=0)
-    mean = (shares * np.where(known, X, 0.0)).sum(axis=0)
-    off = np.where(known, X - mean, 0.0)
-    largest = np.abs(off).max(axis=0)
-    unit = np.where(largest > 0, largest, 1.0)  # squares neither overflow nor vanish
-    spread = unit * np.sqrt((shares * (off / unit) ** 2).sum(axis=0))
-    return mean, np.where(spread > 0, spread, 1.0)
+    first = X[known.argmax(axis=0), np.arange(X.shape[1])]  # about it, equal numbers are exact
+    mean = first + (shares * np.where(known, X - first, 0.0)).sum(axis=0)
+    with np.errstate(over="ignore"):
+        squares = (shares * np.where(known, X - mean, 0.0) ** 2).sum(axis=0)
+    if not squares.max() < LARGEST:
+        raise ValueError(
+            "samples with gaps hold numbers that differ by more than 1e140, and their squares are "
+            "too large for float64; divide the samples by a large number first"
+        )
+    return mean, np.sqrt(np.where(squares > SMALLEST, squares, 1.0))
 
 
 def _affordable(Z: Array, known: Array) -> Array:
