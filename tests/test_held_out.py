@@ -12,7 +12,7 @@ import pytest
 from scipy.linalg import eigh
 from scipy.optimize import minimize_scalar
 from scipy.special import logit, logsumexp
-from scipy.stats import wishart
+from scipy.stats import multivariate_normal, wishart
 
 from tenfold import ClassMoments
 from tenfold.mathematics.fold_moments import FoldMoments
@@ -181,7 +181,7 @@ def held_out(Z, codes, folds, weights):
 
 
 @pytest.mark.parametrize(
-    ("apart", "heavy", "light"), [(0.5, 1, 0), (1, 3, 0.5), (30, 1, 0.5), (30, 50, 0.5)]
+    ("apart", "heavy", "light"), [(0.2, 1, 0.5), (1, 3, 0.5), (30, 1, 0.5), (30, 50, 0.5)]
 )
 def test_the_choice_has_the_least_log_loss_on_held_out_samples(apart, heavy, light):
     """With a few nats for what is usual: the loss is that of samples, and so is the choice."""
@@ -244,6 +244,31 @@ def test_classes_that_are_left_out_are_most_likely_under_the_shrinkage(n_classes
     assert len(found) > 2, "some of these need more shrinkage than others"
 
 
-def test_a_single_class_with_spread_says_nothing_of_the_others():
+def test_two_pairs_are_enough_to_leave_one_out():
+    """Half the difference of a pair, times the root of two, is normal with mean zero."""
+    found = set()
+    for seed in range(10):
+        X = np.random.default_rng(seed).normal(size=(4, 3)) * [1.0, 1.0, 3.0]
+        steps = (X[[0, 2]] - X[[1, 3]]) / np.sqrt(2)
+        likelihoods = []
+        for share in SHRINKAGES:
+            targets = [np.square(d).sum() / 3 * np.eye(3) for d in steps]
+            covariances = [
+                (1 - share) * np.outer(d, d) + share * target
+                for d, target in zip(steps, targets, strict=True)
+            ]
+            seen = zip(steps[::-1], covariances, strict=True)
+            likelihoods.append(sum(multivariate_normal(cov=S).logpdf(d) for d, S in seen))
+        found.add(left_out(ClassMoments.from_batch(X, [0, 0, 1, 1])))
+        assert (
+            left_out(ClassMoments.from_batch(X, [0, 0, 1, 1])) == SHRINKAGES[np.argmax(likelihoods)]
+        )
+    assert len(found - {0.3}) > 2, "some of these need more shrinkage than others"
+
+
+def test_classes_without_spread_say_nothing_of_the_others():
     X = np.random.default_rng(0).normal(size=(9, 3))
-    assert left_out(ClassMoments.from_batch(X, [0] * 8 + [1])) == 0.3
+    assert left_out(ClassMoments.from_batch(X, [0] * 8 + [1])) == 0.3  # a single sample
+    assert left_out(ClassMoments.from_batch(X[[0, 0, 1, 1]], [0, 0, 1, 1])) == 0.3  # points
+    X[:4] = X[0]
+    assert left_out(ClassMoments.from_batch(X, [0] * 4 + [1] * 5)) in SHRINKAGES
