@@ -284,6 +284,27 @@ def test_parts_of_a_stack_find_what_the_whole_finds(monkeypatch, workers):
     np.testing.assert_array_equal(whole.converged, shared.converged)
 
 
+@pytest.mark.parametrize("cache", [0, 2**20], ids=["parts", "whole"])
+@pytest.mark.parametrize("statistics", [ClassMoments, SampleStatistics])
+@pytest.mark.parametrize(
+    ("ranks", "positives"),
+    [([2, 2, 2, 2, 2], 1), ([1, 2, 3, 4, 5], 1), ([1, 5], 1), ([2, 2, 2], [2, 1, 0])],
+)
+def test_models_come_back_in_the_order_in_which_they_were_asked_for(
+    monkeypatch, cache, statistics, ranks, positives
+):
+    X, y = problem((6, 5), seed=6)
+    ridges = np.linspace(0.1, 2.0, len(ranks))
+    models = stack([[r, 2] for r in ranks], positives=positives, ridge=ridges)
+    monkeypatch.setattr(alternation, "CACHE_BYTES", cache)
+    found = solve(statistics.from_batch(X, y), models, max_iter=3)
+    assert len(found.n_iter) == len(models)
+    for m, model in enumerate(models):
+        alone = solve(statistics.from_batch(X, y), [model], max_iter=3)
+        for V, W in zip(alone.columns(0), found.columns(m), strict=True):
+            np.testing.assert_allclose(projector(V), projector(W), atol=1e-9)
+
+
 @pytest.mark.parametrize("workers", [1, 2, 9])
 def test_parts_come_back_in_order(monkeypatch, workers):
     from tenfold.system import threads
@@ -369,7 +390,7 @@ def test_windows_without_their_mean_are_not_seen_through_columns_of_ones(statist
 def test_windows_without_their_mean_are_seen_whole_by_any_statistics(kind, ridge):
     """Also beside an absolute ridge, and without one more pass over the samples otherwise."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(90, 6, 8)), np.repeat([0, 1, 2], 30)
+    X, y = rng.normal(size=(90, 6, 8)), np.repeat([0, 1, 2], [10, 70, 10])
     X[y == 1, 1] += np.sin(np.arange(8))
     for windows in (X, X - X.mean(axis=2, keepdims=True)):
         passes = PassStatistics.from_source(StoredSamples.of(windows), y, None, np.arange(3))

@@ -81,8 +81,9 @@ def chosen(held_out: Sequence[HeldOutFold]) -> Choice | None:
 
     Each fold may be held out of moments in coordinates of its own.
 
-    Where the folds do not tell choices apart, a few nats prefer a shrinkage of `USUAL`, no gain
-    and moderate tails. None if no fold can be held out.
+    Where the folds do not tell choices apart, a few nats prefer what is usual: 2 of them no gain, 2
+    moderate tails, and a quarter of the squared difference of their logits a shrinkage of `USUAL`.
+    None if no fold can be held out.
     """
     trained = [(held, held.moments.without(held.fold)) for held in held_out]
     trained = [
