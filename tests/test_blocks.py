@@ -22,7 +22,7 @@ from tenfold import (
     ProbabilisticLDA,
     RankSearchCV,
 )
-from tenfold.mathematics.deflation import class_spreads, share_left
+from tenfold.mathematics.deflation import class_spreads, share_left, total_square
 from tenfold.mathematics.sample_statistics import SampleStatistics
 from tenfold.methods import ALL_METHODS
 
@@ -203,6 +203,7 @@ def test_what_is_left_of_samples_is_a_share_of_their_scatter():
         statistics = kind.from_batch(X, y)
         assert share_left(statistics, blocks) == pytest.approx(share, rel=1e-10)
         assert share_left(statistics, []) == 1.0
+        assert total_square(statistics) == pytest.approx(np.sum((X - X.mean(axis=0)) ** 2))
         assert share_left(statistics, [[np.eye(5), np.eye(4)]]) == 0.0
 
 

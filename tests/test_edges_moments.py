@@ -50,6 +50,8 @@ def test_text_may_be_of_two_kinds():
         found = ClassMoments.from_blocks([(X, first, None), (X, second, None)])
         assert found.classes.tolist() == ["0", "1"]
         assert found.counts.tolist() == [2, 4]
+    single = ClassMoments.from_batch(X[:1], TEXTS[1][:1])
+    assert single.classes.tolist() == ["0"]
 
 
 # ── Sums ────────────────────────────────────────────────────────────────────────────────────────
@@ -101,13 +103,11 @@ def test_shifts_of_several_classes_are_left_when_heavier_blocks_come():
 def test_a_stray_sample_at_the_start_of_a_stream_costs_the_others_nothing():
     """2000 samples outweigh the first one, so sums are about these."""
     rng = np.random.default_rng(0)
-    stray, X = np.array([[1e9, 0.0, 1e9]]), rng.normal(size=(2000, 3))
+    stray, X = np.array([[1e12, 0.0]]), rng.normal(size=(2000, 2))
+    X[:, 1] -= X[:, 1].mean()  # the stray sample has nothing to do with the second number
     y = np.zeros(2001, dtype=int)
     found = ClassMoments.from_blocks([(stray, y[:1], None), (X, y[1:], None)]).scatters[0]
-    away = np.array([[0.0, 1.0, 0.0], [0.5**0.5, 0.0, -(0.5**0.5)]])
-    expected = exact(np.concatenate([stray, X]) @ away.T, np.ones(2001))[2].astype(float)
-    left = (away @ found @ away.T)[0, 0]
-    assert left == pytest.approx(expected[0, 0], rel=1e-12)
+    assert found[0, 1] == pytest.approx(X[:, 0] @ X[:, 1], abs=1e-2)
 
 
 # ── float32 ─────────────────────────────────────────────────────────────────────────────────────
@@ -132,7 +132,7 @@ def test_float32_holds_no_direction_that_is_weak_beside_the_others(mode):
     assert not float32_suffices(Z.reshape(400, -1))
 
 
-@pytest.mark.parametrize(("scale", "factor"), [(1e17, 1e-40), (1e-15, 1e40)])
+@pytest.mark.parametrize(("scale", "factor"), [(1e17, 1e-43), (1e-15, 1e40)])
 def test_weights_that_float32_cannot_hold_are_float64(scale, factor):
     """However the units of samples and weights are chosen."""
     rng = np.random.default_rng(0)
@@ -276,6 +276,8 @@ def test_folds_are_even_and_see_nothing_but_content():
         assert (
             np.abs(np.bincount(content_folds(X.astype(float) + offset)) / 3000 - 0.2).max() < 0.04
         )
+    for scale in (1e-30, 1e30):
+        assert np.abs(np.bincount(content_folds(X * np.float64(scale))) / 3000 - 0.2).max() < 0.04
     whole = content_folds(np.arange(1000.0)[:, None])
     assert np.abs(np.bincount(whole) / 1000 - 0.2).max() < 0.06
 
