@@ -192,6 +192,17 @@ def test_spreads_are_those_of_samples_in_all_blocks(shift, from_samples):
             assert found[1] == pytest.approx(np.sqrt(outside), rel=1e-9)
 
 
+def test_the_spread_of_a_single_sample_is_that_of_all_classes():
+    rows = np.append(np.flatnonzero(y != 3), np.flatnonzero(y == 3)[0])
+    Z, labels = 0.1 * X[rows], y[rows]
+    block = [np.eye(5)[:, :2], np.eye(4)[:, :3]]
+    means = np.stack([Z[labels == c].mean(axis=0) for c in range(4)])
+    within = np.square((Z - means[labels])[:, :2, :3]).sum(axis=(1, 2)).mean()
+    found, _ = class_spreads(ClassMoments.from_batch(Z, labels), [block], 3, 0.0)
+    assert found == pytest.approx(np.sqrt(within), rel=1e-9)
+    assert within < 0.5
+
+
 def test_what_is_left_of_samples_is_a_share_of_their_scatter():
     rng = np.random.default_rng(0)
     blocks = [[rng.normal(size=(5, 2)), rng.normal(size=(4, 3))] for _ in range(2)]
