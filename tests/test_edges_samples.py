@@ -190,10 +190,62 @@ def test_moments_are_of_samples_and_classes():
     assert samples.check_moments(MCSDA(sample_shape=(4, 3)), moments)[1].means.shape == (3, 4, 3)
 
 
+def test_a_method_that_needs_labels_says_so():
+    for call in (MCSDA().fit, MCSDA().partial_fit):
+        with refused("MCSDA requires y to be passed"):
+            call(X, None)
+    batch = samples.check_batch(MPCA().fit(X), X, None, y)
+    assert batch[1] is None
+    np.testing.assert_array_equal(batch[2], y)
+
+
 # ── Names ───────────────────────────────────────────────────────────────────────────────────────
 
 COLUMNS = pd.MultiIndex.from_product([list("pqrs"), [10, 20, 30]])
 TABLE = pd.DataFrame(FLAT, columns=COLUMNS)
+
+
+@pytest.fixture
+def xarray():
+    return pytest.importorskip("xarray")
+
+
+def labelled(xarray, array=X, **coords):
+    dims = ("trial", "channel", "time")[: array.ndim]
+    return xarray.DataArray(array, dims=dims, coords=coords)
+
+
+def test_names_are_kept_until_the_next_fit():
+    model = SimpleNamespace()
+    found = named_axes.named_samples(model, TABLE, True)
+    np.testing.assert_array_equal(found.values, X)
+    found.remember(model, (12,))  # folded otherwise
+    assert vars(model) == {}
+    found.remember(model, (4, 3))
+    assert model.mode_names_ == ("mode 1", "mode 2")
+    turned = TABLE.iloc[:, ::-1]
+    np.testing.assert_array_equal(named_axes.named_samples(model, turned, False).values, X)
+    assert named_axes.named_samples(model, X, False) is None
+    assert set(vars(model)) == {"mode_names_", "mode_labels_"}
+    assert named_axes.named_samples(model, X, True) is None
+    assert vars(model) == {}
+    turned_first = named_axes.named_samples(model, turned, True)
+    np.testing.assert_array_equal(turned_first.values, X[:, ::-1, ::-1])
+
+
+def test_axes_are_put_in_the_order_that_is_known(xarray):
+    model = SimpleNamespace()
+    given = labelled(xarray, channel=list("pqrs"), time=[0.5, 1.5, 2.5])
+    found = named_axes.named_samples(model, given, True)
+    np.testing.assert_array_equal(found.values, X)
+    assert found.mode_names == ("channel", "time")
+    assert [entries.tolist() for entries in found.mode_labels] == [list("pqrs"), [0.5, 1.5, 2.5]]
+    found.remember(model, (4, 3))
+    turned = given.transpose("time", "channel", "trial")[::-1, ::-1]
+    np.testing.assert_array_equal(named_axes.named_samples(model, turned, False).values, X)
+    first = named_axes.named_samples(model, turned, True)
+    np.testing.assert_array_equal(first.values, turned.values)
+    assert first.mode_names == ("channel", "trial")
 
 
 def test_levels_without_names_are_numbered():
@@ -240,16 +292,6 @@ def test_a_later_fit_forgets_names():
     model.fit(X)
     assert not hasattr(model, "mode_names_")
     assert not hasattr(model, "mode_labels_")
-
-
-@pytest.fixture
-def xarray():
-    return pytest.importorskip("xarray")
-
-
-def labelled(xarray, array=X, **coords):
-    dims = ("trial", "channel", "time")[: array.ndim]
-    return xarray.DataArray(array, dims=dims, coords=coords)
 
 
 def test_names_of_samples_that_are_folded_are_not_those_of_their_modes(xarray):
