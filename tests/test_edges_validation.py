@@ -38,6 +38,8 @@ def test_the_positive_class_has_a_place_and_is_the_last_by_default():
     assert parameters.check_positive(None, LETTERS) == 2
     assert [parameters.check_positive(label, LETTERS) for label in "abc"] == [0, 1, 2]
     assert parameters.check_positive(4, np.array([4])) == 0
+    with refused("expected one label"):
+        parameters.check_positive(["a"], LETTERS)
     with refused("'d', which is not among the labels: 'a', 'b', 'c'; pass"):
         parameters.check_positive("d", LETTERS)
 

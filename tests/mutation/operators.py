@@ -9,6 +9,7 @@ no test should see:
   and functions;
 - `zip(..., strict=True)` and `stacklevel`, which guard against errors of ours; `copy`, `optimize`;
 - swapped arguments of symmetric functions, and of those that choose a path (`CHOICES`);
+- None for False where a function answers yes or no (True for False is an error);
 - the -1 of `reshape`: NumPy takes every negative number for the size that is left;
 - speed and memory, which choose between paths that give the same model: expressions with a
   constant of `mathematics.tuning`, the calls in `SIZES`, and the functions in `CHOICES`.
@@ -62,7 +63,7 @@ TWINS = [
 OTHER_NAME = {a: b for pair in TWINS for a, b in (pair, pair[::-1])}
 SYMMETRIC = {
     "min", "max", "minimum", "maximum", "vdot", "vecdot", "union1d", "intersect1d", "array_equal",
-    "logaddexp", "hypot", "suppress",
+    "logaddexp", "hypot", "suppress", "check_consistent_length", "_same_entries",
 }  # fmt: skip
 GUARDS = {"strict", "stacklevel", "copy", "optimize"}
 SIZES = {"row_blocks", "Workload", "check_tables_fit", "check_kernel_fits", "memory_budget"}
@@ -234,7 +235,7 @@ def changes(node):
             yield "condition", ast.If(ast.UnaryOp(ast.Not(), node.test), node.body, node.orelse)
         case ast.IfExp():
             yield "condition", ast.IfExp(node.test, node.orelse, node.body)
-        case ast.Return(value=value) if value is not None and ast.unparse(value) != "None":
+        case ast.Return(value=value) if value is not None and not _is_false(value):
             yield "returned", ast.Return(ast.Constant(None))
         case ast.Raise() | ast.Expr(value=ast.Call()):
             yield "removed", ast.Pass()
@@ -270,6 +271,11 @@ def changes(node):
 
 def _name(func):
     return getattr(func, "id", None) or getattr(func, "attr", None)
+
+
+def _is_false(node):
+    """Whether an expression is None or False, one as false as the other."""
+    return isinstance(node, ast.Constant) and (node.value is None or node.value is False)
 
 
 def _is_text(node):

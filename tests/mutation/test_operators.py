@@ -41,6 +41,13 @@ shown += ', ...' if len(names) > 5 else ''
     assert {("slice", ":"), ("constant", "6")} <= set(changed("c = names[:5]"))
 
 
+def test_none_is_as_false_as_false():
+    assert changed("return False") == [("constant", "True")]
+    assert changed("return None") == []
+    assert changed("return a") == [("returned", "return None")]
+    assert ("returned", "return None") in changed("return 0")
+
+
 def test_a_mutant_differs_from_the_module_in_one_place():
     source = "def f(a, b):\n    if a < b and a > 0:\n        return a - b\n    return min(a, b)\n"
     found = mutants(source)
