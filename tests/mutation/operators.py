@@ -248,6 +248,7 @@ def changes(node):
         case ast.Call(args=[first, second, *rest]) if not (
             {type(first), type(second)} & {ast.Starred}
             or _name(node.func) in SYMMETRIC | CHOICES
+            or (_name(node.func) == "swapaxes" and not rest)
             or ast.unparse(first) == ast.unparse(second)
         ):
             yield "arguments", ast.Call(node.func, [second, first, *rest], node.keywords)
