@@ -49,7 +49,7 @@ def test_flat_rows_are_folded_and_folded_samples_are_taken_as_they_are(shape):
 def test_a_single_mode_may_be_a_number():
     for shape in (12, np.int64(12), (12,), np.array(12), np.array([12])):
         assert MPCA(ranks=2, sample_shape=shape).fit(FLAT).sample_shape_ == (12,)
-    for shape in (0, -12, 12.0, (12.0,), np.array([]), [[4, 3]], {4, 3}):
+    for shape in (0, -12, 12.0, (12.0,), (12, 0), (12, 1.0), np.array([]), [[4, 3]], {4, 3}):
         with refused("expected positive integers"):
             MPCA(ranks=2, sample_shape=shape).fit(FLAT)
 
