@@ -105,11 +105,11 @@ def test_projected_samples_come_flat_or_in_their_modes():
 def test_weights_are_zero_or_more_and_not_all_zero():
     assert samples.check_weights(X, None) is None
     one = np.zeros(len(X))
-    one[0] = 1e-300
+    one[0] = np.nextafter(0, 1)
     np.testing.assert_array_equal(samples.check_weights(X, one), one)
     whole = samples.check_weights(X, np.arange(len(X)))
     assert whole.dtype == float
-    one[1] = -1e-300
+    one[1] = -one[0]
     with refused("negative numbers"):
         samples.check_weights(X, one)
     with refused("sums to zero"):
@@ -158,6 +158,8 @@ def test_later_batches_have_the_labels_that_were_announced():
     known = np.array(["a", "b"])
     samples.check_known_labels(np.array(["b", "b"]), known)
     samples.check_known_labels(None, known)
+    with refused(r"labels are numbers \(1, .*known so far are text \('a', "):
+        samples.check_known_labels(np.array([1, 2]), known)
     with refused(r"labels \['c', 'd'\] were not there"):
         samples.check_known_labels(np.array(["d", "a", "c", "d"]), known)
     for classes in (None, ["b", "a", "b"], np.array(["a", "b"])):
@@ -194,6 +196,8 @@ def test_a_method_that_needs_labels_says_so():
     for call in (MCSDA().fit, MCSDA().partial_fit):
         with refused("MCSDA requires y to be passed"):
             call(X, None)
+    with refused("MCSDA requires y to be passed"):  # which is said before samples are read
+        samples.check_batch(MCSDA(), "no samples", None, None)
     batch = samples.check_batch(MPCA().fit(X), X, None, y)
     assert batch[1] is None
     np.testing.assert_array_equal(batch[2], y)
@@ -463,7 +467,8 @@ def test_samples_must_be_where_the_model_is():
     here, there = Place(np, "here"), Place(np, "there")
     other_arrays.check_same_place("M", "predict", here, Place(np, "here"))
     for place, own in [(there, here), (None, here), (here, None), (None, None)]:
-        with refused(r"M\.predict\(\) must use the same namespace"):
+        came = "of NumPy or in another form" if place is None else f"of numpy on {place.device}"
+        with refused(rf"M\.predict\(\) must use the same namespace.*these samples are {came}"):
             other_arrays.check_same_place("M", "predict", place, own)
     with config_context():
         assert other_arrays.dispatches() is False

@@ -535,6 +535,30 @@ def test_covariates_that_are_none(given, words):
         adjustments.check_covariates(given, 3)
 
 
+def test_covariates_come_where_they_are_known_in_the_number_that_is_known():
+    slopes, means = np.arange(24.0).reshape(2, 4, 3), np.array([1.0, -1.0])
+    model = SimpleNamespace(covariate_slopes_=slopes, covariate_means_=means)
+    ages = np.random.default_rng(1).normal(size=(len(X), 2))
+    found = adjustments.adjusted(model, X, ages)
+    np.testing.assert_allclose(found, X - np.tensordot(ages - means, slopes, axes=1))
+    assert adjustments.adjusted(SimpleNamespace(), X, None) is X
+    for unlike, given, words in [
+        (model, None, "fitted with 2 covariates, and needs those of every sample"),
+        (model, ages[:, :1], "there are 1 covariates per sample"),
+        (model, ages[1:], "one row per sample"),
+        (SimpleNamespace(), ages, "fitted without; leave them out"),
+    ]:
+        with refused(words):
+            adjustments.adjusted(unlike, X, given)
+    with refused("in memory only; load the samples"):
+        adjustments.adjusted(model, StoredSamples.of(X), ages)
+    with refused("in memory only; load the samples"):
+        CSDA(positive=1).fit(StoredSamples.of(X), y, covariates=ages)
+    with refused("fitted with covariates, whose effect is learned from all samples at once"):
+        adjustments.refuse_parts(model)
+    adjustments.refuse_parts(SimpleNamespace())
+
+
 def test_one_covariate_in_moments_is_that_of_samples():
     ages = np.random.default_rng(1).normal(size=len(X))
     folded = {"ranks": 2, "positive": 1, "sample_shape": (4, 3)}
