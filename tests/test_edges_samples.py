@@ -16,6 +16,8 @@ from tenfold import (
     MPCA,
     ClassMoments,
     ProbabilisticLDA,
+    labelled_projections,
+    load,
 )
 from tenfold.mathematics.on_device import Place
 from tenfold.system.device_samples import DeviceSamples
@@ -333,6 +335,23 @@ def test_entries_are_put_in_the_order_of_the_model(xarray):
         same.transform(twins.isel(channel=[3, 0, 1, 2]))
 
 
+def test_axes_without_a_coordinate_have_no_entries(xarray, tmp_path):
+    given = labelled(xarray, channel=list("pqrs"))
+    model = MPCA(ranks=2).fit(given)
+    assert model.mode_labels_[1] is None
+    model.save(tmp_path / "m.safetensors")
+    loaded = load(tmp_path / "m.safetensors")
+    assert loaded.mode_labels_[0].tolist() == list("pqrs")
+    assert loaded.mode_labels_[1] is None
+    expected = MPCA(ranks=2).fit(X).transform(X)
+    for one in (model, loaded):
+        for other in (given, given.assign_coords(time=[7, 8, 9]), given.drop_vars("channel")):
+            np.testing.assert_allclose(one.transform(other).values, expected)
+    channel, time = labelled_projections(model)
+    assert channel.channel.values.tolist() == list("pqrs")
+    assert "time" not in time.coords
+
+
 def test_entries_that_a_file_cannot_hold_become_text(xarray):
     days = np.array(["2026-01-01", "2026-01-02", "2026-01-03"], dtype="M8[ns]")
     model = MPCA(ranks=2).fit(labelled(xarray, channel=[1.5, 2.5, 3.5, 4.5], time=days))
@@ -343,6 +362,7 @@ def test_entries_that_a_file_cannot_hold_become_text(xarray):
     for kind in (bool, np.uint8, int, np.float32):
         entries = np.arange(3).astype(kind)
         found = MPCA(ranks=2).fit(labelled(xarray, time=entries)).mode_labels_
+        assert found[0] is None
         assert found[1].dtype == entries.dtype
 
 

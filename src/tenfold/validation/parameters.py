@@ -203,10 +203,10 @@ def check_priors(priors: Any, classes: Array) -> Array:
         names = {plain(label) for label in priors}
         known = set(classes.tolist())
         if names != known:
-            other = sorted(map(str, names ^ known))[:5]
+            other = ", ".join(sorted(map(str, names ^ known))[:5])
             raise ValueError(
-                f"priors and the {len(classes)} classes differ in {', '.join(other)}; give every "
-                "class a probability, and no others"
+                f"priors and the {len(classes)} classes differ in {other}; give every class a "
+                "probability, and no others"
             )
         priors = [priors[label] for label in classes.tolist()]
     values = np.asarray(priors, dtype=float)

@@ -38,7 +38,7 @@ FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 def check_first_batch(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, classes: Any = None, part: bool = False
+    estimator: Any, X: Any, y: Any, sample_weight: Any, classes: Any, part: bool
 ) -> tuple[dict[str, Any], Any, Array | None, Array | None]:
     """What is to be known of samples before anything is learned from them, and the batch.
 
@@ -165,7 +165,7 @@ def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
         single = not reset and np.shape(X) == estimator.sample_shape_
         can = hasattr(estimator, "missing")
         raise ValueError(_with_advice(str(error), single, can)) from error
-    if 0 in X.shape[1:]:
+    if 0 in X.shape:  # there are samples, which were counted above
         raise ValueError(
             f"samples have shape {X.shape[1:]}, so they hold no numbers; every mode needs at least "
             "1 entry; drop the mode, or pass samples that have some"
