@@ -36,6 +36,7 @@ class Setting:
     blocks: int = 1
     reference: bool = False  # CSRDA: the point that all is measured from is chosen, too
     likelihood: bool = False  # PCSDA: columns are scaled to likelihood ratios
+    moved: np.random.Generator | None = None  # scatters are changed in their last digits
 
 
 @dataclass
@@ -223,6 +224,8 @@ def null_space(A, B, r):
 
 def solved(setting, A, B, ridge, r):
     """The columns of one mode, and whether their number is unclear."""
+    if setting.moved is not None:
+        A, B = (S if S is None else in_last_digits(S, setting.moved) for S in (A, B))
     if setting.kind == "total":
         values, vectors = eigen(A)
         number, unclear = telling(values, r)
@@ -248,6 +251,12 @@ def solved(setting, A, B, ridge, r):
             break
         rho = better
     return W, is_shared(values, r)
+
+
+def in_last_digits(S, rng):
+    """A symmetric matrix, changed by the rounding of its largest entry in double precision."""
+    E = np.finfo(float).eps * np.abs(S).max() * rng.normal(size=S.shape)
+    return S + (E + E.T) / 2
 
 
 def is_shared(values, r):
@@ -290,7 +299,7 @@ def objective(A, B, ridge, W):
 
 def about_a_reference(data, setting, share):
     """CSRDA: projection and reference in turn."""
-    shift, history, unclear = REAL(0), [], False
+    shift, history, unclear, farthest = REAL(0), [], False, REAL(0)
     whole = [np.eye(data.X.shape[1], dtype=REAL)]
     for _ in range(setting.rounds):
         A, B, ridge = pair(data, setting, 0, whole, shift, share)
@@ -299,8 +308,9 @@ def about_a_reference(data, setting, share):
 
         value = criterion(data, setting, share, W)
         shift = highest(value)
+        farthest = max(farthest, shift)
         history.append(value(shift))
-    return [W], history, unclear, shift
+    return [W], history, unclear, shift, farthest
 
 
 def criterion(data, setting, share, W):
@@ -365,10 +375,10 @@ def answer(X, y, weight, n_classes, setting):
         share = share_of_all(data, setting.shrinkage, setting.positive)
     mean = data.mean if setting.kind == "total" else data.means[setting.positive]
     if setting.reference:
-        found, history, unclear, shift = about_a_reference(data, setting, share)
+        found, history, unclear, shift, farthest = about_a_reference(data, setting, share)
         M_p, N, n_p = mean, data.n.sum(), data.n[setting.positive]
         mean = M_p + shift * (M_p - (N * data.mean - n_p * M_p) / (N - n_p))
-        return Found([found], history, mean, unclear, {"shift": shift})
+        return Found([found], history, mean, unclear, {"shift": shift, "farthest": farthest})
     blocks, unclear = [], False
     left = data
     for number in range(setting.blocks):
