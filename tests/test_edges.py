@@ -25,7 +25,6 @@ from tenfold.mathematics.deflation import class_spreads
 from tenfold.mathematics.fold_moments import FoldMoments
 from tenfold.mathematics.held_out import HOTTEST, USUAL, Choice, best_temperature, left_out
 from tenfold.mathematics.mapped_store import MappedStore
-from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.stores import StoredSamples
 from tenfold.mathematics.structures import IDENTITY, MARGIN, Target, best_target, targets
 from tenfold.mathematics.two_covariances import ClassLikelihood, KnownClasses
