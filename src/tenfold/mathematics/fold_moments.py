@@ -134,9 +134,7 @@ class FoldMoments:
             for size in np.unique(sizes[sizes > 0]):  # classes of the same size are one stack
                 alike = np.flatnonzero(sizes == size)
                 rows = deviations[begins[alike][:, None] + np.arange(size)]
-                found.append(
-                    _points_of_classes(centres[alike], rows, counts[first + alike], alike)
-                )
+                found.append(_points_of_classes(centres[alike], rows, counts[first + alike], alike))
             return _joined(found, D.shape[1])
 
         return cls(counts.reshape(shape), means.reshape(*shape, -1), within, size, points)
