@@ -43,7 +43,7 @@ VECTORS = {"CSDA", "CSRDA", "NullCSDA", "PCSDA"}
 CLOSE = {"f8": 1e-8, "f4": 2e-5}  # of the largest entry of W W^T
 LAST_DIGITS = {"f8": 2.3e-16, "f4": 6e-8}
 ON_DISK = ("memory_map", "passes", "hdf5", "zarr")
-AWAY = 1e5  # times the distance of the means: its square is what rounding leaves of a product
+AWAY = 1e4  # times the distance of the means: its square is what rounding leaves of a product
 SLACK = 1000  # times what the last digits of the samples change: sums have many roundings
 
 
@@ -300,9 +300,9 @@ def apart(first, second):
     return max(gaps)
 
 
-def expected(case, moved=None):
+def expected(case, moved=None, scatters=True):
     weight = np.ones(len(case.y)) if case.weight is None else case.weight
-    X, setting = case.X.astype(oracle.REAL), replace(case.setting, moved=moved)
+    X, setting = case.X.astype(oracle.REAL), replace(case.setting, moved=moved if scatters else None)
     if moved is not None:
         size = np.abs(X).max()
         X = X + LAST_DIGITS[case.digits] * size * moved.normal(size=X.shape)
@@ -332,12 +332,15 @@ def check(seed, folder=None):
         if truth.more.get("farthest", 0) > AWAY:
             return "unclear"
         moves = np.random.default_rng(seed).spawn(3)
-        gap_moved, off_moved = np.max([moved_by(expected(case, m), truth) for m in moves], axis=0)
+        alone, *others = [expected(case, m, scatters=i > 0) for i, m in enumerate(moves)]
+        gap_moved, off_moved = np.max([moved_by(m, truth) for m in (alone, *others)], axis=0)
     if off <= close + SLACK * off_moved:
         if gap <= close + SLACK * gap_moved:
             return "agrees" if gap_moved < 1e-3 else "as good" if off_moved < 1e-3 else "unclear"
         if truth.unclear:
             return "unclear"
+    if gap == np.inf and alone.unclear:  # how many columns there are depends on the last digits
+        return "unclear"
     return (
         f"seed {seed}: {case}: differs by {gap:.1e} (objective {off:.1e}), the oracle moves by "
         f"{gap_moved:.1e} ({off_moved:.1e})"

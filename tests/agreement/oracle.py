@@ -267,16 +267,25 @@ def is_shared(values, r):
 # ── All modes ───────────────────────────────────────────────────────────────────────────────────
 
 
-def starting(setting, shape):
-    if setting.start == "ones":
-        return [np.ones((size, r), REAL) for size, r in zip(shape, setting.ranks, strict=True)]
-    return [np.eye(size, dtype=REAL) for size in shape]
+def starting(data, setting, shape, share):
+    """What is seen of each mode at first: sums of columns, or all of it where these are nothing."""
+    whole = [np.eye(size, dtype=REAL) for size in shape]
+    if setting.start == "identity":
+        return whole
+    ones = [np.ones((size, r), REAL) for size, r in zip(shape, setting.ranks, strict=True)]
+    if len(shape) == 1:
+        return ones
+    seen, there = (
+        sum(np.trace(S) for S in pair(data, setting, 0, factors, share=share)[:2] if S is not None)
+        for factors in (ones, whole)
+    )
+    return ones if seen > 1e-10 * there else whole
 
 
 def block(data, setting, share):
     """One block: the projections and the objective after each round."""
     shape = data.X.shape[1:]
-    start = starting(setting, shape)
+    start = starting(data, setting, shape, share)
     factors, history, unclear = list(start), [], False
     for _ in range(1 if setting.direct or len(shape) == 1 else setting.rounds):
         for k, r in enumerate(setting.ranks):
