@@ -302,7 +302,8 @@ def apart(first, second):
 
 def expected(case, moved=None, scatters=True):
     weight = np.ones(len(case.y)) if case.weight is None else case.weight
-    X, setting = case.X.astype(oracle.REAL), replace(case.setting, moved=moved if scatters else None)
+    X = case.X.astype(oracle.REAL)
+    setting = replace(case.setting, moved=moved if scatters else None)
     if moved is not None:
         size = np.abs(X).max()
         X = X + LAST_DIGITS[case.digits] * size * moved.normal(size=X.shape)
