@@ -341,7 +341,9 @@ def test_moments_that_no_samples_have_are_refused(forge, tmp_path):
     forge(arrays)
     kept = {name: header[name] for name in ("summary", "labels", "moments")}
     write(path, kept, arrays)
-    with pytest.raises(ModelFileError, match=r"cannot load .*a\.safetensors: (its|it|a|one of its|samples) "):
+    with pytest.raises(
+        ModelFileError, match=r"cannot load .*a\.safetensors: (its|it|a|one of its|samples) "
+    ):
         ClassMoments.load(path)
 
 
