@@ -132,16 +132,15 @@ def _checked(estimator: Any, X: Any, reset: bool) -> Any:
 
 def _is_ready(estimator: Any, X: Any, fitted_shape: tuple[int, ...] | None) -> bool:
     """A finite float array of the fitted shape: nothing to check that takes longer than scoring."""
-    is_plain = (
+    return (
         fitted_shape is not None
         and type(X) is np.ndarray
         and X.dtype in FLOATS
         and X.shape[1:] == fitted_shape
         and len(X) > 0
         and not hasattr(estimator, "feature_names_in_")
+        and isfinite(np.vdot(X, X))  # of large numbers it is not: then the slower checks decide
     )
-    with np.errstate(over="ignore", invalid="ignore"):  # then the slower checks decide
-        return is_plain and isfinite(X.sum())
 
 
 def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
