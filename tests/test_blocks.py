@@ -201,6 +201,12 @@ def test_the_spread_of_a_single_sample_is_that_of_all_classes():
     found, _ = class_spreads(ClassMoments.from_batch(Z, labels), [block], 3, 0.0)
     assert found == pytest.approx(np.sqrt(within), rel=1e-9)
     assert within < 0.5
+    Z[labels == 2] = (
+        means[2] + 0.1 * (Z - means[labels])[labels == 2]
+    )  # a tight class keeps its own
+    found, _ = class_spreads(ClassMoments.from_batch(Z, labels), [block], 2, 0.0)
+    own = np.square((Z[labels == 2] - means[2])[:, :2, :3]).sum(axis=(1, 2)).mean()
+    assert found == pytest.approx(np.sqrt(own), rel=1e-9)
 
 
 def test_what_is_left_of_samples_is_a_share_of_their_scatter():
@@ -211,6 +217,10 @@ def test_what_is_left_of_samples_is_a_share_of_their_scatter():
         left = without(left, block)
     share = np.sum(left**2) / np.sum((X - X.mean(axis=0)) ** 2)
     for kind in (ClassMoments, SampleStatistics):
+        for scale in (1e-8, 1e8):
+            scaled = kind.from_batch(scale * X, y)
+            assert share_left(scaled, blocks) == pytest.approx(share, rel=1e-10)
+            assert share_left(scaled, [[np.eye(5), np.eye(4)]]) == 0.0
         statistics = kind.from_batch(X, y)
         assert share_left(statistics, blocks) == pytest.approx(share, rel=1e-10)
         assert share_left(statistics, []) == 1.0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tenfold import CSDA, MPCA, ClassMoments
-from tenfold.mathematics.accumulate import float32_suffices, merged
+from tenfold.mathematics.accumulate import check_squares, float32_suffices, merged
 from tenfold.mathematics.covariates import (
     Slopes,
     aliased,
@@ -108,6 +108,12 @@ def test_a_stray_sample_at_the_start_of_a_stream_costs_the_others_nothing():
     y = np.zeros(2001, dtype=int)
     found = ClassMoments.from_blocks([(stray, y[:1], None), (X, y[1:], None)]).scatters[0]
     assert found[0, 1] == pytest.approx(X[:, 0] @ X[:, 1], abs=1e-2)
+
+
+def test_samples_of_zeros_are_not_too_small():
+    check_squares(np.ones(2), np.zeros((2, 3)), np.zeros(2))
+    with pytest.raises(ValueError, match="too small for float64"):
+        check_squares(np.ones(2), np.full((2, 3), 1e-150), np.zeros(2))
 
 
 # ── float32 ─────────────────────────────────────────────────────────────────────────────────────
