@@ -155,6 +155,14 @@ def test_any_absent_chunk_is_named_and_nothing_else(tmp_path, fill):
         file.write_bytes(kept)
 
 
+def test_a_store_without_a_fill_value_is_filled_with_zeros(tmp_path):
+    array = zarr.create_array(
+        tmp_path / "x.zarr", data=X, chunks=(5, 3), zarr_format=2, fill_value=None
+    )
+    (tmp_path / "x.zarr" / "1.0").unlink()
+    assert absent_chunk(array, array[:], 0).startswith("chunk 1.0 with samples 5 to 9 ")
+
+
 def test_chunks_that_hold_the_fill_value_and_are_there_are_whole(tmp_path):
     data = np.zeros(GRID)
     data[0, 0, 0] = 1.0
@@ -169,7 +177,10 @@ def test_chunks_in_memory_are_counted():
     data[0, 0, 0] = 0.0  # the first number of a chunk that is there
     whole = store_at(zarr.storage.MemoryStore(), data=data)
     assert absent_chunk(whole, whole[:], 0) is None
-    data[3:6, 2:4] = 0.0  # a chunk that Zarr does not write
+    data[3:6, 2:4] = 0.0  # a chunk that Zarr does not write unless it is told to
+    told = {"write_empty_chunks": True}
+    whole = zarr.create_array(zarr.storage.MemoryStore(), data=data, chunks=(3, 2, 3), config=told)
+    assert absent_chunk(whole, whole[:], 0) is None
     holey = store_at(zarr.storage.MemoryStore(), data=data)
     key = holey.metadata.encode_chunk_key((1, 1, 0))
     assert absent_chunk(holey, holey[:], 0).startswith(f"chunk {key} with samples 3 to 5 ")
