@@ -24,7 +24,7 @@ def samples(n_classes=30, per_class=8, size=500, seed=0):
 
 
 def statistics_of(X, y, weight=None):
-    return SpanStatistics.from_vectors(X, y, weight, np.unique(y))
+    return SpanStatistics.from_vectors(X, y, weight, np.unique(y), outside=0)
 
 
 def without_sharing(bank, X, y, weight=None):
@@ -226,6 +226,15 @@ def test_values_that_are_all_alike_have_no_tail(unlike, shrinkage):
     shared, alone = bank.fit(X, y), without_sharing(bank, X, y)
     for one, other in zip(shared.projectors_, alone.projectors_, strict=True):
         assert one.objective_ == pytest.approx(other.objective_, rel=1e-7)
+
+
+def test_what_is_small_beside_rounding_is_no_direction():
+    X, y = np.random.default_rng(1).standard_normal((80, 100)), np.repeat(np.arange(20), 4)
+    X[:, :2] *= 1e10  # 20 digits of squares: of the other numbers nothing is left
+    problem = Problem.stacked(class_problems(X, y, 3, shrinkage=1.0))
+    assert len(solve_shared(problem, False, in_order)[0])
+    found = solve(problem, Recipe(orthonormal=False))
+    assert {found.columns(p)[0].shape[1] for p in range(20)} == {2}
 
 
 @pytest.mark.parametrize("sizes", [(3, 30, 200), (4, 60, 300), (20, 2, 60)])
