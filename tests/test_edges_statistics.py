@@ -240,18 +240,19 @@ def pooled(rows, labels, size=None):
     return PooledMoments(counts, means, np.atleast_2d(within), size or rows.shape[1])
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
 @pytest.mark.parametrize("size", [1, 2, 5])
-def test_noise_is_singular_where_its_scatter_is(size):
+def test_noise_is_singular_where_its_scatter_is(size, unit):
     rng = np.random.default_rng(3)
-    rows, labels = rng.normal(size=(12, size)), np.arange(12) % 2
+    rows, labels = unit * rng.normal(size=(12, size)), np.arange(12) % 2
     assert not pooled(rows, labels).is_singular()
     assert pooled(rows, labels, size + 1).is_singular()
     flat = rows.copy()
-    flat[:, 0] = labels  # no noise in this one
+    flat[:, 0] = unit * labels  # no noise in this one
     assert pooled(flat, labels).is_singular()
     deviations = pooled(rows, labels).deviations()
     expected = pooled(rows, labels).within
-    np.testing.assert_allclose(deviations.T @ deviations, expected, atol=1e-12)
+    np.testing.assert_allclose(deviations.T @ deviations, expected, atol=1e-12 * unit**2)
 
 
 def test_known_classes_are_placed_among_more_and_take_samples():

@@ -258,7 +258,7 @@ def is_stored(X: Any) -> bool:
 
 def check_block(block: Array, first: int) -> Array:
     """A block without NaN or infinity, or an error that names the samples that hold them."""
-    if block.dtype.kind != "f" or not block.size:
+    if block.dtype.kind != "f":
         return block
     with np.errstate(over="ignore", invalid="ignore"):
         finite = bool(np.isfinite(block.sum()))  # one read; decides unless the sum overflows
