@@ -5,6 +5,8 @@ import pytest
 from scipy.stats import multivariate_normal, multivariate_t
 
 from tenfold import ClassMoments
+from tenfold.mathematics.alternation import Recipe, solve
+from tenfold.mathematics.criteria import Problem, class_specific
 from tenfold.mathematics.on_device import Place, class_moments
 from tenfold.mathematics.pass_statistics import PassStatistics
 from tenfold.mathematics.sample_statistics import SampleStatistics
@@ -124,6 +126,20 @@ def test_a_class_may_have_any_rows(way, rows):
     table = scatter_of(own, np.ones(len(rows)))
     for came, expected in zip(whole(found.in_class(0)), mode_scatters(table), strict=True):
         np.testing.assert_allclose(came, expected, atol=1e-13)
+
+
+@every_way
+@pytest.mark.parametrize("shrinkage", [0.0, 0.4])
+def test_a_stack_of_models_is_the_models_one_by_one(way, shrinkage):
+    """Each class has a term of its own, with its own place among the groups."""
+    statistics = way(X, y)
+    models = [class_specific(statistics, p, shrinkage, ranks=(2, 1)) for p in (2, 0, 1, 0)]
+    found = solve(Problem.stacked(models), Recipe(max_iter=3, tol=0.0))
+    for number, model in enumerate(models):
+        alone = solve(model, Recipe(max_iter=3, tol=0.0))
+        np.testing.assert_allclose(found.objective[number], alone.objective[0], rtol=1e-9)
+        for W, expected in zip(found.columns(number), alone.columns(0), strict=True):
+            np.testing.assert_allclose(W, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("way", [ClassMoments.from_batch, SampleStatistics.from_batch])
