@@ -5,12 +5,13 @@ import pytest
 from scipy.stats import multivariate_normal, multivariate_t
 
 from tenfold import ClassMoments
+from tenfold.mathematics import scatter
 from tenfold.mathematics.alternation import Recipe, solve
 from tenfold.mathematics.criteria import Problem, class_specific
 from tenfold.mathematics.on_device import Place, class_moments
 from tenfold.mathematics.pass_statistics import PassStatistics
 from tenfold.mathematics.sample_statistics import SampleStatistics
-from tenfold.mathematics.scatter import along_mode
+from tenfold.mathematics.scatter import SampleTerm, along_mode
 from tenfold.mathematics.stores import StoredSamples
 from tenfold.mathematics.two_covariances import ClassLikelihood, KnownClasses, PooledMoments
 
@@ -43,10 +44,10 @@ def scatter_of(rows, weight, centre=None):
     return sum((w * np.outer(z, z) for w, z in zip(weight, flat - centre, strict=True)), 0.0)
 
 
-def whole(scatter):
+def whole(asked):
     """Mode scatters of unprojected samples, one for each mode."""
     factors = [np.eye(size)[None] for size in SHAPE]
-    return [along_mode([scatter], mode, factors)[0][0] for mode in range(2)]
+    return [along_mode([asked], mode, factors)[0][0] for mode in range(2)]
 
 
 def mode_scatters(table):
@@ -85,7 +86,7 @@ def test_every_question_is_answered_by_the_sums_written_out(way):
     assert found.count == pytest.approx(weight.sum())
     between = scatter_of(np.stack(means), n, mean)
     apart = scatter_of(means[1][None], [weight.sum()], mean)
-    for scatter, expected in [
+    for asked, expected in [
         (found.within(), sum(inside)),
         (found.total(), sum(inside) + between),
         (found.between(), between),
@@ -93,7 +94,7 @@ def test_every_question_is_answered_by_the_sums_written_out(way):
         (found.in_class(2), inside[2]),
         (found.total() - found.in_class(2) * 0.5, sum(inside) + between - inside[2] / 2),
     ]:
-        for came, sum_ in zip(whole(scatter), mode_scatters(expected), strict=True):
+        for came, sum_ in zip(whole(asked), mode_scatters(expected), strict=True):
             np.testing.assert_allclose(came, sum_, rtol=1e-11, atol=1e-12)
 
 
@@ -142,6 +143,30 @@ def test_a_stack_of_models_is_the_models_one_by_one(way, shrinkage):
             np.testing.assert_allclose(W, expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("n_models", [1, 3, 7, 20, 60])
+def test_many_models_ask_the_samples_of_their_groups(monkeypatch, n_models, kept):
+    """However many there are of each group, whether deviations are kept or made anew."""
+    if not kept:
+        monkeypatch.setattr(scatter, "KEPT_BYTES", 0)
+        monkeypatch.setattr(scatter, "STACK_BYTES", 1)
+    rng = np.random.default_rng(4)
+    members = [np.array([0, 1, 2]), np.array([7, 4]), np.array([5, 9, 11, 28])]
+    weight, centre_of = rng.uniform(0.5, 2, 30), rng.integers(0, 2, 30)
+    term = SampleTerm(X, rng.normal(size=(2, *SHAPE)), centre_of, members, weight)
+    groups = rng.integers(0, 3, n_models)
+    factors = [rng.normal(size=(n_models, size, r)) for size, r in zip(SHAPE, (2, 1), strict=True)]
+    for mode in range(2):
+        found = term.along(mode, factors, groups)
+        for model, group in enumerate(groups):
+            rows = members[group]
+            Z = X[rows] - term.centres[centre_of[rows]]
+            W = factors[1 - mode][model]
+            Y = np.einsum("nij,jr->nir" if mode == 0 else "nji,jr->nir", Z, W)
+            expected = np.einsum("n,nir,nkr->ik", weight[rows], Y, Y)
+            np.testing.assert_allclose(found[model], expected, rtol=1e-10, atol=1e-12)
+
+
 @pytest.mark.parametrize("way", [ClassMoments.from_batch, SampleStatistics.from_batch])
 @pytest.mark.parametrize("n", [30, 8])
 def test_products_of_scatters_are_those_of_the_tables(way, n):
@@ -155,6 +180,15 @@ def test_products_of_scatters_are_those_of_the_tables(way, n):
     assert all_ == pytest.approx(np.vdot(within, within) / unit**2)
     same = way(np.ones((4, 2)), np.array([0, 0, 1, 1])).covariance_products
     assert [np.max(part) for part in same] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("labels", [np.full(30, 7), y, np.array(list("ab" * 15))])
+def test_pooled_moments_are_those_of_one_class(labels):
+    pooled_, one = ClassMoments.from_batch(X, labels).pooled(), ClassMoments.from_batch(X)
+    np.testing.assert_array_equal(pooled_.classes, [0])
+    np.testing.assert_allclose(pooled_.counts, one.counts)
+    np.testing.assert_allclose(pooled_.means, one.means, atol=1e-14)
+    np.testing.assert_allclose(pooled_.scatters, one.scatters, atol=1e-12)
 
 
 # ── Moments that change ─────────────────────────────────────────────────────────────────────────
@@ -184,15 +218,17 @@ def test_what_is_left_of_two_samples_is_one(offset, apart):
         assert not left.scatters.any()
 
 
+@pytest.mark.parametrize("offset", [0.0, 3.0])
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
 @pytest.mark.parametrize("far", [1.0, 1e3])
-def test_a_far_sample_of_few_is_taken_back(far):
+def test_a_far_sample_of_few_is_taken_back(far, unit, offset):
     """What is left has no scatter in most directions, and rounding must not make it negative."""
     for seed in range(20):
         Z = np.random.default_rng(seed).normal(size=(4, 6)) * [[far], [1], [1], [1]]
-        Z -= Z.mean(axis=0)
+        Z = unit * (Z - Z.mean(axis=0) + offset)
         left, expected = ClassMoments.from_batch(Z).revert(Z[:1]), ClassMoments.from_batch(Z[1:])
-        np.testing.assert_allclose(left.means, expected.means, atol=1e-9)
-        np.testing.assert_allclose(left.scatters, expected.scatters, atol=1e-8)
+        np.testing.assert_allclose(left.means, expected.means, atol=1e-9 * unit)
+        np.testing.assert_allclose(left.scatters, expected.scatters, atol=1e-8 * unit**2)
 
 
 @pytest.mark.parametrize("drowned", [0, 1, 2])

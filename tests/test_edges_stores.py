@@ -192,6 +192,13 @@ def test_chunks_in_memory_are_counted():
 # ── Samples changed as they are read ────────────────────────────────────────────────────────────
 
 
+def test_a_mapped_store_is_read_in_the_chunks_of_its_samples(monkeypatch):
+    monkeypatch.setattr(stores, "BLOCK_BYTES", 5 * 24)
+    mapped = MappedStore(StoredSamples.of(Chunked(X, 4)), np.negative)
+    assert StoredSamples.of(mapped).ends().tolist() == [4, 8, 12, 14]
+    np.testing.assert_array_equal(StoredSamples.of(mapped).rows(np.array), -X)
+
+
 def test_a_mapped_store_is_sliced_as_the_changed_array_is():
     def work(block):
         return np.stack([block, -block], axis=2).astype(np.float32)
