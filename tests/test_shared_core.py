@@ -163,6 +163,24 @@ def test_problems_of_another_form_are_solved_as_well(form):
     assert_same_solution(Problem.stacked([replace(model, **unit) for model in models]), 1e-6)
 
 
+@pytest.mark.parametrize("most", [20, 78])
+def test_one_model_may_want_far_more_directions_than_the_others(most):
+    X, y = samples(20, 4, 100, seed=12)
+    statistics = statistics_of(X, y)
+    ranks = [most if p == 3 else 2 for p in range(20)]
+    models = [
+        class_specific(statistics, p, 0.3, ranks=[rank], ridge=(1e-2, False))
+        for p, rank in enumerate(ranks)
+    ]
+    found = solve(Problem.stacked(models), Recipe(orthonormal=False))
+    for p in (2, 3):
+        W, expected = found.columns(p)[0], oracle(X, y, p, ranks[p], 0.3, 1e-2, np.ones(80))
+        assert W.shape[1] == min(ranks[p], 76)  # as many as there are other samples
+        W, expected = W[:, :20], expected[:, :20]  # the last ones of 78 are hardly determined
+        signs = np.sign((W * expected).sum(axis=0))
+        np.testing.assert_allclose(W * signs, expected, atol=1e-6 * np.abs(expected).max())
+
+
 @pytest.mark.parametrize("ridge", [1e-5, 1e-8])
 def test_models_that_do_not_become_exact_are_solved_alone(ridge):
     X = np.random.default_rng(11).standard_normal((100, 130))
