@@ -10,8 +10,9 @@ from tenfold import CSDA, ClassSpecificClassifier
 from tenfold.mathematics import alternation
 from tenfold.mathematics.alternation import Recipe, in_order, solve, subspace_distance
 from tenfold.mathematics.criteria import Problem, class_specific
+from tenfold.mathematics.few_columns import zolotarev_poles
 from tenfold.mathematics.sample_statistics import SpanStatistics
-from tenfold.mathematics.shared_core import shared_cores, solve_shared, zolotarev_poles
+from tenfold.mathematics.shared_core import shared_cores, solve_shared
 from tenfold.mathematics.span import Span
 
 
@@ -179,6 +180,17 @@ def test_one_model_may_want_far_more_directions_than_the_others(most):
         W, expected = W[:, :20], expected[:, :20]  # the last ones of 78 are hardly determined
         signs = np.sign((W * expected).sum(axis=0))
         np.testing.assert_allclose(W * signs, expected, atol=1e-6 * np.abs(expected).max())
+
+
+def test_small_classes_may_want_many_directions():
+    X, y = samples(50, 2, 130, seed=13)
+    problem = Problem.stacked(class_problems(X, y, 14))
+    models, W, *_ = solve_shared(problem, False, in_order)
+    assert len(models) == 50
+    for p in (0, 27):
+        expected = oracle(X, y, p, 14, 0.3, 1e-2, np.ones(100))
+        signs = np.sign((W[p] * expected).sum(axis=0))
+        np.testing.assert_allclose(W[p] * signs, expected, atol=1e-6 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("ridge", [1e-5, 1e-8])
