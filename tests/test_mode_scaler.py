@@ -73,6 +73,37 @@ def test_every_pixel_over_the_training_samples_is_the_scaler_of_scikit_learn(wei
     np.testing.assert_allclose(ours.transform(X), expected, rtol=1e-10, atol=1e-12)
 
 
+def test_a_pixel_that_never_changed_is_centred_and_not_divided():
+    """As scikit-learn does it: what it is in new samples keeps its own unit."""
+    dead = X.copy()
+    dead[:, 1, 2] = 7.0
+    theirs = StandardScaler().fit(dead.reshape(40, -1))
+    ours = ModeScaler((), per_sample=False).fit(dead)
+    assert ours.mean_.shape == ours.spread_.shape == ours.mean_spread_.shape == (3, 5)
+    expected = theirs.transform(X.reshape(40, -1)).reshape(X.shape)
+    np.testing.assert_allclose(ours.transform(X), expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(ours.inverse_transform(expected), X, rtol=1e-12, atol=1e-12)
+    level = X - X.mean(axis=2, keepdims=True) + np.array([[1.0], [2.0], [3.0]])
+    kept = ModeScaler(keep="mean").fit(level).transform(level + 4.0)[..., -1]
+    np.testing.assert_allclose(kept, 4.0, rtol=1e-12)  # all means were equal: in their own unit
+    kept = ModeScaler(keep="spread", pseudocount=0).fit(np.ones((4, 2, 5))).transform(X[:, :2])
+    np.testing.assert_allclose(kept[..., -1], np.log(X[:, :2].std(axis=2)), rtol=1e-10)
+
+
+@pytest.mark.parametrize("offset", [1.0, -1.0, 30.0])
+def test_small_numbers_on_a_large_offset_are_no_rounding(offset):
+    small = offset + 1e-9 * np.random.default_rng(1).normal(size=(40, 3, 5))
+    flat = small.reshape(40, -1)
+    over_samples = ModeScaler((), per_sample=False).fit_transform(small)
+    expected = StandardScaler().fit_transform(flat - flat[0]).reshape(small.shape)
+    np.testing.assert_allclose(over_samples, expected, atol=2e-6 * abs(offset))
+    alone = ModeScaler(pseudocount=0).fit_transform(small)
+    np.testing.assert_allclose(alone, zscore(small - offset, axis=2), atol=2e-6 * abs(offset))
+    means = ModeScaler(keep="mean", pseudocount=0).fit_transform(small)[..., -1]
+    expected = zscore((small - offset).mean(axis=2), axis=0)
+    np.testing.assert_allclose(means, expected, atol=2e-6 * abs(offset))
+
+
 def test_every_channel_over_the_training_samples():
     channels = StandardScaler().fit(X.transpose(0, 2, 1).reshape(-1, 3))
     ours = ModeScaler(1, per_sample=False).fit(X)

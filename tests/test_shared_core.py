@@ -1,14 +1,18 @@
 """Banks of vectors that share what they can: the same models as solving each class by itself."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.linalg import eigh
 
 from tenfold import CSDA, ClassSpecificClassifier
 from tenfold.mathematics import alternation
+from tenfold.mathematics.alternation import Recipe, in_order, solve, subspace_distance
+from tenfold.mathematics.criteria import Problem, class_specific
 from tenfold.mathematics.few_columns import zolotarev_poles
 from tenfold.mathematics.sample_statistics import SpanStatistics
-from tenfold.mathematics.shared_core import shared_cores
+from tenfold.mathematics.shared_core import shared_cores, solve_shared
 from tenfold.mathematics.span import Span
 
 
@@ -21,7 +25,7 @@ def samples(n_classes=30, per_class=8, size=500, seed=0):
 
 
 def statistics_of(X, y, weight=None):
-    return SpanStatistics.from_vectors(X, y, weight, np.unique(y))
+    return SpanStatistics.from_vectors(X, y, weight, np.unique(y), outside=0)
 
 
 def without_sharing(bank, X, y, weight=None):
@@ -30,8 +34,8 @@ def without_sharing(bank, X, y, weight=None):
         return bank.fit(X, y, weight)
 
 
-def oracle(X, y, p, rank, shrinkage, ridge, weight):
-    """W from the definitions, in all I dimensions."""
+def pair(X, y, p, shrinkage, ridge, weight):
+    """A, B and the ridge of B from the definitions, in all I dimensions."""
     n = weight.sum()
     mean, M_p = weight @ X / n, weight[y == p] @ X[y == p] / weight[y == p].sum()
     share = weight[y == p].sum() / n
@@ -49,8 +53,13 @@ def oracle(X, y, p, rank, shrinkage, ridge, weight):
     total = np.trace(scatter(np.ones(len(y), bool), mean if shrinkage else M_p))
     unit = share * (total + (between if shrinkage else 0.0)) / X.shape[1]
     B = (1 - shrinkage) * inside + shrinkage * share * within
-    B = B + ridge * unit * np.eye(X.shape[1])
-    return eigh(scatter(y != p, M_p), B)[1][:, ::-1][:, :rank]
+    return scatter(y != p, M_p), B, ridge * unit
+
+
+def oracle(X, y, p, rank, shrinkage, ridge, weight):
+    """W from the definitions, with W^T B W = I."""
+    A, B, ridge = pair(X, y, p, shrinkage, ridge, weight)
+    return eigh(A, B + ridge * np.eye(len(B)))[1][:, ::-1][:, :rank]
 
 
 @pytest.mark.parametrize("shrinkage", [0.0, 0.3, 1.0])
@@ -80,6 +89,120 @@ def test_the_directions_are_those_of_the_definitions(shrinkage):
         found = bank.projectors_[p].projections_[0]
         signs = np.sign((found * expected).sum(axis=0))
         np.testing.assert_allclose(found * signs, expected, atol=1e-7 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("orthonormal", [False, True])
+def test_a_core_finds_every_model_that_it_should(orthonormal):
+    X, y = samples(25, 6, 180, seed=6)
+    keep = np.random.default_rng(7).permutation(len(X))[:140]
+    X, y = X[keep] + 3.0, y[keep]
+    weight = np.random.default_rng(8).uniform(0.5, 2.0, len(X))
+    ranks, shrinkages = (
+        1 + np.arange(25) % 6,
+        np.repeat([0.3, 0.0, 0.7, 1.0, 0.99], [6, 7, 3, 4, 5]),
+    )
+    statistics = statistics_of(X, y, weight)
+    problem = Problem.stacked(
+        [
+            class_specific(statistics, p, shrinkages[p], ranks=[ranks[p]], ridge=(1e-2, False))
+            for p in range(25)
+        ]
+    )
+    models, W, kept, suppressed, objective = solve_shared(problem, orthonormal, in_order)
+    assert models.tolist() == [p for p in range(25) if shrinkages[p] != 0.7]  # three are too few
+    for at in (0, 5, 6, 9, 12, 13, 14, 18, 21):
+        p, found, *numbers = (part[at] for part in (models, W, kept, suppressed, objective))
+        A, B, ridge = pair(X, y, p, shrinkages[p], 1e-2, weight)
+        expected = oracle(X, y, p, ranks[p], shrinkages[p], 1e-2, weight)
+        expected = np.linalg.qr(expected)[0] if orthonormal else expected
+        expected = expected * np.sign((found[:, : ranks[p]] * expected).sum(axis=0))
+        size = np.abs(expected).max()
+        np.testing.assert_allclose(found[:, : ranks[p]], expected, atol=1e-7 * size)
+        assert not found[:, ranks[p] :].any()
+        assert (found[np.abs(found).argmax(axis=0), np.arange(found.shape[1])] >= 0).all()
+        of_A, of_B = np.trace(expected.T @ A @ expected), np.trace(expected.T @ B @ expected)
+        ratio = of_A / (of_B + ridge * (expected**2).sum())
+        np.testing.assert_allclose(numbers, [of_A, of_B, ratio], rtol=1e-7)
+
+
+def class_problems(X, y, ranks, ridge=1e-2, shrinkage=0.3):
+    statistics = statistics_of(X, y)
+    settings = {"ranks": [ranks], "ridge": (ridge, False)}
+    classes = range(len(statistics.classes))
+    return [class_specific(statistics, p, shrinkage, **settings) for p in classes]
+
+
+def assert_same_solution(problem, rtol):
+    """Of `solve`, which shares what it can, and of each model by itself."""
+    recipe = Recipe(orthonormal=False)
+    found = solve(problem, recipe)
+    for p in range(len(problem)):
+        alone = solve(problem.cut(np.array([p])), recipe)
+        (W,), (expected,) = found.columns(p), alone.columns(0)
+        np.testing.assert_allclose(W, expected, atol=rtol * np.abs(expected).max())
+        assert found.objective[p, -1] == pytest.approx(alone.objective[0, -1], rel=rtol)
+        assert found.kept[p] == pytest.approx(alone.kept[0], rel=rtol)
+
+
+@pytest.mark.parametrize("form", ["some doubled", "in two parts", "nothing of its own", "a mean"])
+def test_problems_of_another_form_are_solved_as_well(form):
+    """What is shared is the total as it is, and the within scatter once."""
+    X, y = samples(12, 5, 80, seed=10)
+    models = class_problems(X, y, 3)
+    statistics = statistics_of(X, y)
+    for p, model in enumerate(models):
+        A, B = model.maximise, model.minimise
+        if form == "some doubled" and p % 2:
+            models[p] = replace(model, maximise=A * 2.0)
+        if form == "in two parts":
+            models[p] = replace(model, minimise=B + statistics.total() * 0.1 * (p % 3))
+        if form == "nothing of its own":
+            models[p] = replace(model, maximise=statistics.total(), minimise=statistics.within())
+        if form == "a mean":
+            models[p] = replace(model, maximise=statistics.between() + statistics.displacement(p))
+    unit = {"unit": statistics.total()}
+    assert_same_solution(Problem.stacked([replace(model, **unit) for model in models]), 1e-6)
+
+
+@pytest.mark.parametrize("most", [20, 78])
+def test_one_model_may_want_far_more_directions_than_the_others(most):
+    X, y = samples(20, 4, 100, seed=12)
+    statistics = statistics_of(X, y)
+    ranks = [most if p == 3 else 2 for p in range(20)]
+    models = [
+        class_specific(statistics, p, 0.3, ranks=[rank], ridge=(1e-2, False))
+        for p, rank in enumerate(ranks)
+    ]
+    found = solve(Problem.stacked(models), Recipe(orthonormal=False))
+    for p in (2, 3):
+        W, expected = found.columns(p)[0], oracle(X, y, p, ranks[p], 0.3, 1e-2, np.ones(80))
+        assert W.shape[1] == min(ranks[p], 76)  # as many as there are other samples
+        W, expected = W[:, :20], expected[:, :20]  # the last ones of 78 are hardly determined
+        signs = np.sign((W * expected).sum(axis=0))
+        np.testing.assert_allclose(W * signs, expected, atol=1e-6 * np.abs(expected).max())
+
+
+def test_small_classes_may_want_many_directions():
+    X, y = samples(50, 2, 130, seed=13)
+    problem = Problem.stacked(class_problems(X, y, 14))
+    models, W, *_ = solve_shared(problem, False, in_order)
+    assert len(models) == 50
+    for p in (0, 27):
+        expected = oracle(X, y, p, 14, 0.3, 1e-2, np.ones(100))
+        signs = np.sign((W[p] * expected).sum(axis=0))
+        np.testing.assert_allclose(W[p] * signs, expected, atol=1e-6 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("ridge", [1e-5, 1e-8])
+def test_models_that_do_not_become_exact_are_solved_alone(ridge):
+    X = np.random.default_rng(11).standard_normal((100, 130))
+    y = np.repeat(np.arange(20), 5)
+    problem = Problem.stacked(class_problems(X, y, 3, ridge, shrinkage=0.0))
+    found = solve(problem, Recipe())
+    for p in range(20):
+        alone = solve(problem.cut(np.array([p])), Recipe())
+        assert found.objective[p, -1] == pytest.approx(alone.objective[0, -1], rel=1e-7)
+        assert subspace_distance(found.projections[0][p], alone.projections[0][0]) < 1e-5
 
 
 def test_classes_of_different_sizes_and_ranks_share_as_well():
@@ -112,6 +235,38 @@ def test_where_sharing_fails_models_are_solved_alone(what):
     np.testing.assert_allclose(*predicted, atol=1e-6 * predicted[1].max())
 
 
+@pytest.mark.parametrize("shrinkage", [0.0, 0.3])
+@pytest.mark.parametrize("varying", [10, 20, 30])
+def test_numbers_that_never_vary_do_not_matter(varying, shrinkage):
+    X, y = np.zeros((80, 100)), np.repeat(np.arange(20), 4)
+    X[:, :varying] = np.random.default_rng(9).integers(0, 4, (80, varying))
+    bank = ClassSpecificClassifier(CSDA(ranks=3, shrinkage=shrinkage))
+    shared, alone = bank.fit(X, y), without_sharing(bank, X, y)
+    predicted = shared.distances(X), alone.distances(X)
+    np.testing.assert_allclose(*predicted, atol=1e-6 * predicted[1].max())
+
+
+@pytest.mark.parametrize("shrinkage", [0.0, 0.3])
+@pytest.mark.parametrize("unlike", [0.0, 1e-12, 1e-8])
+def test_values_that_are_all_alike_have_no_tail(unlike, shrinkage):
+    """Orthogonal samples, such as one word each: which directions are found is chance."""
+    y = np.repeat(np.arange(20), 4)
+    X = np.diag(1 + unlike * np.random.default_rng(0).standard_normal(80))
+    bank = ClassSpecificClassifier(CSDA(ranks=3, shrinkage=shrinkage))
+    shared, alone = bank.fit(X, y), without_sharing(bank, X, y)
+    for one, other in zip(shared.projectors_, alone.projectors_, strict=True):
+        assert one.objective_ == pytest.approx(other.objective_, rel=1e-7)
+
+
+def test_what_is_small_beside_rounding_is_no_direction():
+    X, y = np.random.default_rng(1).standard_normal((80, 100)), np.repeat(np.arange(20), 4)
+    X[:, :2] *= 1e10  # 20 digits of squares: of the other numbers nothing is left
+    problem = Problem.stacked(class_problems(X, y, 3, shrinkage=1.0))
+    assert len(solve_shared(problem, False, in_order)[0])
+    found = solve(problem, Recipe(orthonormal=False))
+    assert {found.columns(p)[0].shape[1] for p in range(20)} == {2}
+
+
 @pytest.mark.parametrize("sizes", [(3, 30, 200), (4, 60, 300), (20, 2, 60)])
 def test_few_models_many_columns_or_few_samples_are_not_worth_a_core(sizes):
     X, y = samples(*sizes)
@@ -119,7 +274,7 @@ def test_few_models_many_columns_or_few_samples_are_not_worth_a_core(sizes):
     assert shared_cores(bank.problem(statistics_of(X, y))) == []
 
 
-@pytest.mark.parametrize("below", [0.9, 0.5, 0.1, 1e-3])
+@pytest.mark.parametrize("below", [0.9, 0.5, 0.1, 1e-3, 0.0])
 def test_poles_span_what_they_should(below):
     t = np.linspace(0, below, 400)
     poles = zolotarev_poles(below, 1.0, 1e-7)
@@ -129,6 +284,27 @@ def test_poles_span_what_they_should(below):
         wanted = 1 / (mu - t)
         miss = wanted - basis @ (basis.T @ wanted)
         assert np.abs(miss).max() <= 1e-6 * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("below", [0.99, 0.5, 0.01])
+@pytest.mark.parametrize("above", [1.0, 7.0])
+def test_no_other_poles_are_better(below, above):
+    """Zolotarev: the product over poles and their mirror images has equal heights, J + 1 of them.
+
+    That height is the error, and one pole less would not do.
+    """
+    largest, t = {}, below * above * np.sin(np.linspace(0, np.pi / 2, 20_001)) ** 2
+    for error in np.geomspace(1e-1, 1e-10, 19):
+        poles = zolotarev_poles(below * above, above, error)
+        zeros = below * above**2 / poles
+        height = np.abs(np.prod((t[:, None] - zeros) / (t[:, None] - poles), axis=1))
+        inner = (height[1:-1] >= height[:-2]) & (height[1:-1] > height[2:])
+        tops = [height[0], *height[1:-1][inner], height[-1]]
+        assert len(tops) == len(poles) + 1
+        np.testing.assert_allclose(tops, tops[0], rtol=1e-4)
+        largest[len(poles)] = tops[0]
+        assert tops[0] <= error or len(poles) == 12  # as many as there may be
+        assert largest.get(len(poles) - 1, np.inf) > 0.5 * error
 
 
 def test_a_span_is_orthonormal_and_exact():

@@ -48,6 +48,21 @@ def test_the_flip_flop_finds_the_factors_of_a_kronecker_product():
     assert_allclose(found[1], relative(B), atol=0.05)
 
 
+@pytest.mark.parametrize("unit", [1.0, 1e-160])
+def test_the_flip_flop_ends_where_no_factor_changes_any_more(unit):
+    """Each factor is the covariance of samples that are whitened along all other modes."""
+    X, _ = drawn([wishart(3, 4), autoregressive(4, 0.99), wishart(5, 5) ** 3], [9], 0.0)
+    deviations = unit * (X - X.mean(axis=0))
+    roots = inverse_roots(deviations)
+    for mode in range(3):
+        Y = deviations / np.abs(deviations).max()
+        for other in {0, 1, 2} - {mode}:
+            Y = np.moveaxis(np.tensordot(roots[other], Y, (1, other + 1)), 0, other + 1)
+        Y = np.moveaxis(Y, mode + 1, 1).reshape(9, len(roots[mode]), -1)
+        again = relative(np.einsum("nlj,nkj->lk", Y, Y))
+        assert_allclose(np.linalg.inv(roots[mode] @ roots[mode]), again, atol=3e-3)
+
+
 def test_a_stationary_factor_has_the_mean_of_each_diagonal():
     A = autoregressive(5) + 0.01 * wishart(5, 3)
     means = [np.diagonal(A, lag).mean() for lag in range(5)]

@@ -100,12 +100,12 @@ def zolotarev_poles(below: float, above: float, error: float) -> Array:
     >>> zolotarev_poles(0.01, 1.0, 1e-7).round(2)
     array([ 1.07,  1.99, 14.86])
     """
-    ratio = 4 * above / (above - below) - 2
-    k = max((ratio - np.sqrt(max(ratio**2 - 4, 0.0))) / 2, 1e-12)
+    root = np.clip(np.sqrt(below / above), 1e-3, 1 - 1e-6)  # ranges that touch, or a single point
+    k = (1 - root) / (1 + root)
     across, along = ellipk(1 - k**2), ellipk(k**2)
     count = int(np.clip(np.ceil(np.log(4 / error) * across / (2 * np.pi * along)), 2, 12))
     points = ellipj((2 * np.arange(count) + 1) / (2 * count) * across, 1 - k**2)[2]
-    return np.asarray(above * (1 - k) / (1 + k) * (1 + points) / (1 - points))[::-1]
+    return np.asarray(above * root * (1 + points) / (1 - points))[::-1]
 
 
 def _rayleigh_ritz(

@@ -68,8 +68,8 @@ class FibreMoments:
     @classmethod
     def of(cls, X: Array, weights: Array | None, axes: tuple[int, ...]) -> FibreMoments:
         """Those of samples (n, I_1, ..., I_K) in memory, block by block."""
-        shape = tuple(1 if axis in axes else X.shape[axis] for axis in range(1, X.ndim))
-        total = cls(0.0, *(np.zeros(shape) for _ in range(3)))
+        nothing = np.zeros(())  # of any shape
+        total = cls(0.0, nothing, nothing, nothing)
         for rows in row_blocks(len(X), 3 * 8 * prod(X.shape[1:])):
             means, _, variances = fibres(X[rows], axes)
             w = np.ones(len(means)) if weights is None else weights[rows].astype(float)

@@ -165,7 +165,7 @@ class SpanStatistics(SampleStatistics):
 
     @classmethod
     def from_vectors(
-        cls, X: Array, y: Array | None, weight: Array | None, classes: Array, outside: int = 0
+        cls, X: Array, y: Array | None, weight: Array | None, classes: Array, outside: int
     ) -> Self:
         """Statistics of vectors (n, I), n < I, with some directions outside of their span."""
         plain = SampleStatistics.from_batch(X, y, weight, classes=classes)

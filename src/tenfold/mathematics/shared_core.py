@@ -94,8 +94,8 @@ class SharedCore:
 
 
 def shared_cores(problem: Problem) -> list[SharedCore]:
-    """The shared parts of as many models as have one; none where it does not pay."""
-    if len(problem) < FEWEST or len(problem.shape) > 1 or problem.unit is None:
+    """The shared parts of as many models of vectors as have one; none where it does not pay."""
+    if len(problem) < FEWEST or problem.unit is None:
         return []
     parts = _common_and_own(problem)
     if parts is None:
@@ -127,6 +127,7 @@ def _common_and_own(problem: Problem) -> tuple[Array, Array | None, Array, Own] 
     n_models, common = len(problem), []
     own: dict[int, tuple[SampleTerm, Array, Array]] = {}
     assert problem.minimise is not None
+    assert problem.unit is not None
     for side, scatter in enumerate((problem.maximise, problem.minimise)):
         shared = []
         for (coefficient, term), groups in zip(scatter.terms, scatter.groups, strict=True):
@@ -141,7 +142,7 @@ def _common_and_own(problem: Problem) -> tuple[Array, Array | None, Array, Own] 
     (of_A, of_B) = common
     if len(of_A) != 1 or (of_A[0][0] != 1).any() or len(of_B) > 1 or not own:
         return None
-    if problem.unit is None or of_A[0][1] is not problem.unit.terms[0][1]:
+    if of_A[0][1] is not problem.unit.terms[0][1]:
         return None  # the ridge is in units of what A shares, and that is not the total
     T, *S_w = (
         along_mode([Scatter.of(term)], 0, [np.eye(problem.shape[0])[None]])[0][0]
@@ -154,7 +155,7 @@ def _common_and_own(problem: Problem) -> tuple[Array, Array | None, Array, Own] 
             for term, groups, factors in own.values()
         ]
         columns.append(np.concatenate([Z for Z, _ in blocks]).T)
-        both = np.concatenate([np.tile(factor, (len(Z), 1)) for Z, factor in blocks])
+        both = np.concatenate([np.broadcast_to(factor, (len(Z), 2)) for Z, factor in blocks])
         in_A.append(both[:, 0])
         in_B.append(both[:, 1])
     within = of_B[0][0] if of_B else np.zeros(n_models)
@@ -299,7 +300,6 @@ def _measured(
     """
     scale, mu = core.scale[number], one.values
     tells = mu > 10 * len(core.values) * np.finfo(float).eps * mu[0]
-    tells[0] = True
     W, seen = directions[:, tells] / np.sqrt(scale), one.seen[:, tells]
     left = (seen * core.own.in_B[number][:, None]).T @ seen
     if core.has_within:

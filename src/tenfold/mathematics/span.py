@@ -30,7 +30,7 @@ class Span:
     inverse: Array | None = None
 
     @classmethod
-    def of(cls, centred: Array, outside: int = 0) -> tuple[Self, Array]:
+    def of(cls, centred: Array, outside: int) -> tuple[Self, Array]:
         """The span of n <= I centred rows, and the coordinates (n, d) of the rows.
 
         The triangle R of a QR decomposition is made of all rows but the last, which is a sum of

@@ -125,10 +125,9 @@ class StoredSamples(Source):
         return dtype
 
     def __getitem__(self, rows: slice | Array) -> StoredSamples:
-        if isinstance(rows, slice) and isinstance(self.chosen, range):
-            chosen: range | Array = self.chosen[rows]
-        else:
-            chosen = np.asarray(self.chosen)[rows]
+        chosen = self.chosen[rows] if isinstance(rows, slice) else np.asarray(self.chosen)[rows]
+        if isinstance(chosen, range) and chosen.step != 1:
+            chosen = np.asarray(chosen)
         return replace(self, shape=(len(chosen), *self.shape[1:]), chosen=chosen)
 
     def reshape(self, n: int, *sample_shape: int) -> StoredSamples:
@@ -259,7 +258,7 @@ def is_stored(X: Any) -> bool:
 
 def check_block(block: Array, first: int) -> Array:
     """A block without NaN or infinity, or an error that names the samples that hold them."""
-    if block.dtype.kind != "f" or not block.size:
+    if block.dtype.kind != "f":
         return block
     with np.errstate(over="ignore", invalid="ignore"):
         finite = bool(np.isfinite(block.sum()))  # one read; decides unless the sum overflows
