@@ -1,0 +1,335 @@
+"""Laws of decisions at their edges: banks, verifiers and Gaussian classes, found by mutants."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, confusion_matrix
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from reference import problem
+from tenfold import (
+    CSDA,
+    MCSDA,
+    MPCA,
+    ClassSpecificClassifier,
+    ClassSpecificVerifier,
+    KernelCSDA,
+    ProbabilisticLDA,
+    RateWarning,
+    mean_average_precision,
+)
+from tenfold.decisions.distances import preference
+from tenfold.decisions.features import features_of
+from tenfold.decisions.folds import held_out
+from tenfold.decisions.metrics import class_metrics, equal_errors, evaluate
+from tenfold.decisions.scores import ClassScores, class_scores, scores_and_decisions, scores_of
+from tenfold.decisions.verification import fold_plan
+from tenfold.mathematics.stores import StoredSamples
+
+X, y = problem((4, 3), classes=4, per_class=12, seed=61, spread=0.6)
+NEW, NEW_Y = problem((4, 3), classes=4, per_class=9, seed=61, spread=0.9)
+PROJECTOR = MCSDA(ranks=2, tol=10.0)
+
+
+def bank(**parameters):
+    return ClassSpecificClassifier(PROJECTOR, **parameters)
+
+
+def verifier(**parameters):
+    return ClassSpecificVerifier(
+        PROJECTOR, **{"positive": 1, "false_accept_rate": 0.4, **parameters}
+    )
+
+
+# ── As estimators of scikit-learn ───────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("missing", ["error", "complete"])
+def test_the_tags_of_models_that_decide_tell_the_truth(missing):
+    projector = MCSDA(ranks=2, tol=10.0, missing=missing)
+    models = [
+        ClassSpecificClassifier(projector),
+        ClassSpecificVerifier(projector, positive=1, false_accept_rate=0.4),
+        ProbabilisticLDA(missing=missing),
+    ]
+    for model in models:
+        tags = model.__sklearn_tags__()
+        assert tags.input_tags.two_d_array
+        assert tags.input_tags.three_d_array
+        assert tags.input_tags.allow_nan == (missing == "complete")
+        assert tags.classifier_tags.multi_class == (not isinstance(model, ClassSpecificVerifier))
+
+
+@pytest.mark.parametrize(
+    ("model", "methods"),
+    [
+        (bank(), ("predict", "decision_function", "distances")),
+        (bank(classifier=LogisticRegression()), ("predict", "decision_function", "predict_proba")),
+        (verifier(), ("predict", "decision_function", "similarity")),
+        (
+            ProbabilisticLDA(),
+            ("predict", "decision_function", "predict_proba", "predict_log_proba", "recentred"),
+        ),
+    ],
+    ids=["bank", "second classifier", "verifier", "gaussian"],
+)
+def test_what_is_not_fitted_says_so_whatever_it_is_asked(model, methods):
+    for method in methods:
+        with pytest.raises(NotFittedError, match="fit"):
+            getattr(model, method)(X)
+    with pytest.raises(NotFittedError, match="fit"):
+        model.score(X, y)
+    if isinstance(model, ProbabilisticLDA):
+        with pytest.raises(NotFittedError, match="fit"):
+            model.set_scores(X, y)
+        with pytest.raises(NotFittedError, match="fit"):
+            model.enrol(X, y)
+        with pytest.raises(NotFittedError, match="fit"):
+            model.revert(X, y, groups=y)
+    with pytest.raises(AttributeError):
+        _ = model.members_
+
+
+@pytest.mark.parametrize("projector", [PROJECTOR, CSDA(ranks=2, blocks=2)], ids=["one", "blocks"])
+def test_using_a_bank_changes_nothing_in_it(projector):
+    model = ClassSpecificClassifier(projector).fit(X, y)
+    before = {name: id(value) for name, value in vars(model).items()}
+    model.predict(NEW)
+    model.decision_function(NEW)
+    assert {name: id(value) for name, value in vars(model).items()} == before
+
+
+def test_a_bank_goes_on_from_a_fit_where_its_projector_does():
+    half = np.arange(len(X)) % 2 == 0
+    model = bank().fit(X[half], y[half]).partial_fit(X[~half], y[~half])
+    np.testing.assert_allclose(model.distances(NEW), bank().fit(X, y).distances(NEW), rtol=1e-7)
+    assert not hasattr(ClassSpecificClassifier(KernelCSDA()).fit(X, y), "moments_")
+
+
+# ── Scores and decisions ────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("n_classes", [3, 4, 40])
+def test_classes_that_compete_lose_the_mean_of_the_two_best_scores(n_classes):
+    distances = np.random.default_rng(0).uniform(1, 2, (50, n_classes))
+    best = np.sort(-distances, axis=1)[:, -2:].mean(axis=1)
+    found = preference(distances, compete=True)
+    np.testing.assert_allclose(found, -distances - best[:, None], rtol=1e-12, atol=1e-12)
+    assert ((found > 0).sum(axis=1) == 1).all()
+    np.testing.assert_array_equal(preference(distances, compete=False), -distances)
+    two = preference(distances[:, :2], compete=True)
+    np.testing.assert_array_equal(two, distances[:, 0] - distances[:, 1])
+
+
+@pytest.mark.parametrize(
+    "second", [KNeighborsClassifier(1), LogisticRegression()], ids=["no scores", "scores"]
+)
+def test_the_second_classifier_decides_and_scores_where_it_can(second):
+    mixed = np.random.default_rng(3).permutation(y)  # so that it does not follow the distances
+    model = bank(classifier=second).fit(X, mixed)
+    decided = model.classifier_.predict(model.distances(NEW))
+    nearest = model.classes_[model.distances(NEW).argmin(axis=1)]
+    assert (decided != nearest).any()
+    np.testing.assert_array_equal(scores_and_decisions(model, NEW)["decision"], decided)
+    np.testing.assert_array_equal(evaluate(model, NEW, NEW_Y).decisions, decided)
+    scores = scores_of(model, NEW)
+    if hasattr(second, "decision_function"):
+        np.testing.assert_array_equal(scores, model.decision_function(NEW))
+    else:
+        np.testing.assert_array_equal(scores, -model.distances(NEW))
+
+
+def test_a_bank_whose_classes_do_not_compete_scores_by_distances():
+    two = y < 2
+    for rows in (two, y >= 0):
+        plain = bank(normalise=False).fit(X[rows], y[rows])
+        np.testing.assert_array_equal(scores_of(plain, NEW), -plain.distances(NEW))
+        second = bank(normalise=False, classifier=LogisticRegression()).fit(X[rows], y[rows])
+        scores = scores_of(second, NEW)
+        found = second.decision_function(NEW)
+        expected = np.stack([-found, found], axis=1) if found.ndim == 1 else found
+        np.testing.assert_array_equal(scores, expected)
+
+
+@pytest.mark.parametrize("model", [bank(), verifier(), ProbabilisticLDA()])
+def test_lists_and_tables_are_scored_as_arrays_are(model, monkeypatch):
+    model.fit(X, y)
+    expected = scores_and_decisions(model, NEW)
+    listed = scores_and_decisions(model, NEW.tolist())
+    monkeypatch.setattr(
+        "tenfold.decisions.scores.row_blocks",
+        lambda n, _: [slice(start, start + 5) for start in range(0, n, 5)],
+    )
+    in_blocks = scores_and_decisions(model, NEW)
+    for name, column in expected.items():
+        np.testing.assert_allclose(np.asarray(listed[name], float), np.asarray(column, float))
+        np.testing.assert_allclose(np.asarray(in_blocks[name], float), np.asarray(column, float))
+    flat = ProbabilisticLDA().fit(pd.DataFrame(X.reshape(len(X), -1)).add_prefix("p"), y)
+    table = pd.DataFrame(NEW.reshape(len(NEW), -1)).add_prefix("p")
+    np.testing.assert_array_equal(class_scores(flat, table, NEW_Y)[0].is_positive, NEW_Y == 0)
+
+
+def test_features_are_what_a_model_works_with():
+    model = ProbabilisticLDA().fit(X, y)
+    names, features = features_of(model, NEW)
+    expected = (NEW.reshape(len(NEW), -1) - model.mean_) @ model.directions_
+    np.testing.assert_allclose(features, expected, rtol=1e-9, atol=1e-9)
+    assert names == [f"coordinate {k}" for k in range(expected.shape[1])]
+    doubled = make_pipeline(FunctionTransformer(lambda Z: 2 * Z), bank()).fit(X, y)
+    names, features = features_of(doubled, NEW)
+    np.testing.assert_array_equal(features, doubled[-1].distances(2 * NEW))
+    assert names == [f"distance {c}" for c in range(4)]
+    for model in (PROJECTOR.set_params(positive=1).fit(X, y), verifier().fit(X, y)):
+        names, features = features_of(model, NEW)
+        (projector,) = model.members_
+        np.testing.assert_array_equal(features, projector.transform(NEW).reshape(len(NEW), -1))
+        assert names == ["mcsda_0_0", "mcsda_0_1", "mcsda_1_0", "mcsda_1_1"]
+    tall = MPCA((3, 1)).fit(X)
+    assert features_of(tall, NEW)[0] == ["mpca_0_0", "mpca_1_0", "mpca_2_0"]
+
+
+# ── Metrics ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_rows_of_a_confusion_are_labels_and_columns_are_decisions():
+    model = bank().fit(X, y)
+    labels = np.where(NEW_Y == 2, 0, NEW_Y)  # class 2 is decided for and never right
+    decided = model.predict(NEW)
+    expected = confusion_matrix(labels, decided, labels=range(4))
+    assert (expected != expected.T).any()
+    np.testing.assert_array_equal(
+        evaluate(model, NEW, labels).as_dict()["confusion"]["counts"], expected
+    )
+
+
+@pytest.mark.parametrize("model", [bank(), ProbabilisticLDA()], ids=["bank", "gaussian"])
+def test_mean_average_precision_of_two_classes_looks_for_both(model):
+    two, new = y < 2, NEW_Y < 2
+    model.fit(X[two], y[two])
+    scores = np.asarray(model.decision_function(NEW[new]))
+    expected = np.mean(
+        [average_precision_score(NEW_Y[new] == c, s) for c, s in enumerate((-scores, scores))]
+    )
+    assert mean_average_precision(model, NEW[new], NEW_Y[new]) == pytest.approx(expected)
+
+
+def test_a_class_without_samples_here_keeps_what_there_is_of_it():
+    scores = np.array([0.1, 0.7, 0.4])
+    one = class_metrics(ClassScores("ant", scores, np.zeros(3, bool), 0.4))
+    assert one.label == "ant"
+    assert one.scores is scores
+    assert one.threshold == 0.4
+    assert not one.chosen_here
+    assert (one.average_precision, one.roc_auc, one.equal_error_rate) == (None, None, None)
+    assert (one.n_positive, one.n_others, one.false_accepts, one.false_rejects) == (0, 3, 2, 0)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_equal_errors_differ_least_of_all_thresholds(seed):
+    rng = np.random.default_rng(seed)
+    own = rng.permutation(np.arange(20) < 7)
+    scores = rng.integers(0, 9, 20) + 2.0 * own
+
+    def shares(limit):
+        return np.mean(scores[~own] >= limit), np.mean(scores[own] < limit)
+
+    rate, threshold = equal_errors(scores, own)
+    accepts, rejects = shares(threshold)
+    assert rate == pytest.approx((accepts + rejects) / 2)
+    assert threshold in scores
+    gaps = [abs(np.subtract(*shares(limit))) for limit in scores]
+    assert abs(accepts - rejects) == pytest.approx(min(gaps))
+    one = class_metrics(ClassScores(1, scores, own, None))
+    assert one.chosen_here
+    assert one.threshold == threshold
+    assert one.equal_error_rate == rate
+
+
+# ── Folds ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("store", [np.asarray, StoredSamples.of], ids=["array", "store"])
+def test_each_fold_speaks_of_the_samples_it_holds_out(store):
+    samples = np.arange(24.0).reshape(12, 2)
+
+    def times(factor):
+        return lambda block: np.stack([factor * block.sum(axis=1)] * 3, axis=1)
+
+    none = np.arange(0)
+    every = [(none, np.arange(0, 12, 2)), (none, np.arange(1, 12, 2))]
+    some = [(none, np.array([7, 2])), (none, np.array([4]))]
+    for splits in (every, some, some[:1]):
+        expected = np.full((12, 3), np.nan)
+        for number, (_, test) in enumerate(splits):
+            expected[test] = 10.0**number * samples[test].sum(axis=1)[:, None]
+        works = [times(10.0**number) for number in range(len(splits))]
+        np.testing.assert_array_equal(held_out(store(samples), splits, works), expected)
+
+
+def spread_of_others(train, labels):
+    """By a plain fit, the root mean square distance of others from the positive mean."""
+    model = MCSDA(ranks=2, tol=10.0, positive=1).fit(train, labels)
+    return np.sqrt(np.mean(model.decision_function(train[labels != 1]) ** 2))
+
+
+def moved(by, cv):
+    """Six classes, of which one is moved, and how far the spreads of folds are from that of all."""
+    samples, labels = problem((4, 3), classes=6, per_class=12, seed=61, spread=0.6)
+    samples = samples + np.where(labels == 5, by, 0.0)[:, None, None]
+    used, alone = np.full(len(labels), True), np.arange(len(labels))
+    plan = fold_plan(cv, samples, labels, 1, used, alone)
+    whole = spread_of_others(samples, labels)
+    spreads = [spread_of_others(samples[rows], labels[rows]) for rows, _ in plan.impostors[0]]
+    return samples, labels, np.exp(np.mean(np.abs(np.log(np.array(spreads) / whole))))
+
+
+@pytest.mark.parametrize("by", [0.0, 1.0, 1.25, 2.0])
+def test_folds_that_change_distances_by_more_than_a_tenth_are_warned_of(by):
+    samples, labels, factor = moved(by, cv=5)
+    model = verifier(cv=5)
+    if factor < 1.1:  # and a fit that warns would fail
+        model.fit(samples, labels)
+    else:
+        with pytest.warns(RateWarning, match=f"differ by a factor of {factor:.2f}"):
+            model.fit(samples, labels)
+    assert (by > 1) == (factor > 1.1)
+
+
+@pytest.mark.parametrize("by", [0.25, 0.5])
+def test_folds_that_change_distances_by_more_than_a_twentieth_are_cut_finer(by):
+    samples, labels, factor = moved(by, cv=2)
+    asked, finest = (verifier(cv=cv).fit(samples, labels).threshold_ for cv in (2, 5))
+    assert (asked == finest) == (factor > 1.05)
+    assert (by > 0.3) == (factor > 1.05)
+
+
+def test_a_single_other_class_is_extrapolated_from():
+    with pytest.warns(RateWarning, match=r"the other samples can promise .* extrapolates from"):
+        verifier(positive=None, false_accept_rate=1e-4).fit(X, y == 1)
+
+
+# ── Gaussian classes that come and go ───────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(len(X)) % 12])
+def test_what_is_taken_back_was_never_there(groups):
+    later = np.arange(len(X)) % 12 == 0
+    some = None if groups is None else groups[later]
+    rest = None if groups is None else groups[~later]
+    model = ProbabilisticLDA().fit(X, y, groups=groups)
+    assert model.revert(X[later], y[later], groups=some) is model
+    fresh = ProbabilisticLDA().fit(X[~later], y[~later], groups=rest)
+    np.testing.assert_allclose(
+        model.predict_log_proba(NEW), fresh.predict_log_proba(NEW), rtol=1e-6, atol=1e-8
+    )
+
+
+def test_moments_of_folds_that_do_not_fit_are_refused(allow):
+    allow(8 * 4 * 12**2)  # one table of each class, and there are folds
+    ProbabilisticLDA(shrinkage=0.5).partial_fit(X, y)
+    with pytest.raises(ValueError, match=r"moments of \d+ classes .* more than the budget"):
+        ProbabilisticLDA().partial_fit(X, y)
