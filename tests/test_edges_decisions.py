@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.calibration import calibration_curve
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, confusion_matrix
@@ -22,6 +23,7 @@ from tenfold import (
     RateWarning,
     mean_average_precision,
 )
+from tenfold.decisions.calibration import reliability
 from tenfold.decisions.distances import preference
 from tenfold.decisions.features import features_of
 from tenfold.decisions.folds import held_out
@@ -90,7 +92,7 @@ def test_what_is_not_fitted_says_so_whatever_it_is_asked(model, methods):
             model.enrol(X, y)
         with pytest.raises(NotFittedError, match="fit"):
             model.revert(X, y, groups=y)
-    with pytest.raises(AttributeError):
+    with pytest.raises(NotFittedError, match="fit"):
         _ = model.members_
 
 
@@ -249,6 +251,28 @@ def test_equal_errors_differ_least_of_all_thresholds(seed):
     assert one.equal_error_rate == rate
 
 
+@pytest.mark.parametrize("n_bins", [4, 10])
+def test_reliability_is_scikit_learns_calibration_curve(n_bins):
+    rng = np.random.default_rng(2)
+    sure = np.append(rng.uniform(0.3, 1.0, 60), [1.0, 1.0, 0.99])  # some are certain
+    right = rng.random(63) < sure
+    found = reliability(sure, right, n_bins)
+    accuracy, confidence = calibration_curve(right, sure, n_bins=n_bins)
+    np.testing.assert_allclose(found.accuracy, accuracy)
+    np.testing.assert_allclose(found.confidence, confidence)
+    assert found.counts.sum() == 63
+    one_by_one = np.repeat(np.abs(accuracy - confidence), found.counts)
+    assert found.error == pytest.approx(one_by_one.mean())
+    np.testing.assert_array_equal(reliability(sure, right).counts, reliability(sure, right, 10)[2])
+
+
+def test_a_pipeline_of_one_step_is_its_step():
+    model = bank().fit(X, y)
+    alone = make_pipeline(model)
+    np.testing.assert_array_equal(features_of(alone, NEW)[1], model.distances(NEW))
+    assert evaluate(alone, NEW, NEW_Y).accuracy == evaluate(model, NEW, NEW_Y).accuracy
+
+
 # ── Folds ───────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -307,6 +331,24 @@ def test_folds_that_change_distances_by_more_than_a_twentieth_are_cut_finer(by):
     assert (by > 0.3) == (factor > 1.05)
 
 
+def test_four_other_classes_are_held_out_as_wholes_and_three_are_not():
+    samples, labels = problem((4, 3), classes=5, per_class=6, seed=8)
+    for n_classes in (4, 5):
+        some = labels < n_classes
+        used, alone = np.full(some.sum(), True), np.arange(some.sum())
+        plan = fold_plan(3, samples[some], labels[some], 1, used, alone)
+        for train, test in plan.impostors[0]:
+            assert set(labels[some][test]).isdisjoint(labels[some][train]) == (n_classes == 5)
+
+
+def test_rates_of_zero_and_one_are_rates():
+    assert not verifier(false_accept_rate=0).fit(X, y).predict(NEW).any()
+    assert verifier(false_accept_rate=1).fit(X, y).predict(NEW).all()
+    for rate in (-1e-9, 1 + 1e-9):
+        with pytest.raises(ValueError, match="false_accept_rate is"):
+            verifier(false_accept_rate=rate).fit(X, y)
+
+
 def test_a_single_other_class_is_extrapolated_from():
     with pytest.warns(RateWarning, match=r"the other samples can promise .* extrapolates from"):
         verifier(positive=None, false_accept_rate=1e-4).fit(X, y == 1)
@@ -333,3 +375,30 @@ def test_moments_of_folds_that_do_not_fit_are_refused(allow):
     ProbabilisticLDA(shrinkage=0.5).partial_fit(X, y)
     with pytest.raises(ValueError, match=r"moments of \d+ classes .* more than the budget"):
         ProbabilisticLDA().partial_fit(X, y)
+
+
+def test_two_classes_and_two_samples_of_one_of_them_are_enough():
+    one, two, three = np.flatnonzero(y == 0)[:1], np.flatnonzero(y == 1)[:2], [0, 1]
+    for rows in (one, two, np.append(one, two[:1])):
+        model = ProbabilisticLDA().partial_fit(X[rows], y[rows], classes=three)
+        assert not hasattr(model, "directions_")
+    rows = np.append(one, two)
+    model = ProbabilisticLDA().partial_fit(X[rows], y[rows], classes=three)
+    np.testing.assert_array_equal(model.predict(X[rows]), y[rows])
+
+
+def test_samples_that_are_taken_back_have_labels_that_were_there():
+    groups = np.arange(len(X)) % 12
+    model = ProbabilisticLDA().fit(X, y, groups=groups)
+    for some in (None, groups[:1]):
+        with pytest.raises(ValueError, match="9"):
+            model.revert(X[:1], np.array([9]), groups=some)
+
+
+def test_flat_rows_are_folded_as_the_projector_says():
+    flat = MPCA(ranks=(2, 2), sample_shape=(4, 3), tol=10.0)
+    folded = ProbabilisticLDA(flat).fit(X.reshape(len(X), -1), y)
+    plain = ProbabilisticLDA(MPCA(ranks=(2, 2), tol=10.0)).fit(X, y)
+    assert folded.sample_shape_ == (4, 3)
+    found = folded.predict_log_proba(NEW.reshape(len(NEW), -1))
+    np.testing.assert_allclose(found, plain.predict_log_proba(NEW), rtol=1e-9)
