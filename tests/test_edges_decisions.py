@@ -6,7 +6,7 @@ import pytest
 from sklearn.calibration import calibration_curve
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score, confusion_matrix
+from sklearn.metrics import average_precision_score, confusion_matrix, roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -28,7 +28,13 @@ from tenfold.decisions.distances import preference
 from tenfold.decisions.features import features_of
 from tenfold.decisions.folds import held_out
 from tenfold.decisions.metrics import class_metrics, equal_errors, evaluate
-from tenfold.decisions.scores import ClassScores, class_scores, scores_and_decisions, scores_of
+from tenfold.decisions.scores import (
+    ClassScores,
+    class_scores,
+    labels_like,
+    scores_and_decisions,
+    scores_of,
+)
 from tenfold.decisions.verification import fold_plan
 from tenfold.mathematics.stores import StoredSamples
 
@@ -157,6 +163,28 @@ def test_a_bank_whose_classes_do_not_compete_scores_by_distances():
         np.testing.assert_array_equal(scores, expected)
 
 
+def test_a_score_that_is_the_threshold_is_accepted():
+    model = verifier().fit(X, y)
+    scores = model.projector_.decision_function(NEW)
+    for i in (3, 17):
+        model.threshold_ = scores[i]
+        assert scores_and_decisions(model, NEW)["accepted"][i]
+        assert model.predict(NEW)[i]
+        assert class_metrics(ClassScores(1, scores, NEW_Y == 1, scores[i])).accepted[i]
+
+
+def test_labels_are_those_of_the_model_where_they_read_the_same():
+    assert labels_like([7, 8], np.array(["6", "7"])).tolist() == ["7", 8]
+    assert labels_like(["7", "x"], np.array([6, 7])).tolist() == [7, "x"]
+    assert labels_like([True, False], np.array(["True"])).tolist() == ["True", False]
+    assert labels_like([7, 9], np.array([6, 7])).tolist() == [7, 9]
+
+
+def test_a_projection_for_all_classes_has_no_scores_to_evaluate():
+    with pytest.raises(TypeError, match="gives no scores"):
+        class_scores(MPCA(ranks=2).fit(X, y), X, y)
+
+
 @pytest.mark.parametrize("model", [bank(), verifier(), ProbabilisticLDA()])
 def test_lists_and_tables_are_scored_as_arrays_are(model, monkeypatch):
     model.fit(X, y)
@@ -228,6 +256,14 @@ def test_a_class_without_samples_here_keeps_what_there_is_of_it():
     assert not one.chosen_here
     assert (one.average_precision, one.roc_auc, one.equal_error_rate) == (None, None, None)
     assert (one.n_positive, one.n_others, one.false_accepts, one.false_rejects) == (0, 3, 2, 0)
+
+
+def test_one_sample_of_a_class_or_one_other_is_enough_for_figures():
+    scores = np.array([0.1, 0.7, 0.4, 0.9])
+    for is_positive in (scores == 0.7, scores != 0.7):
+        one = class_metrics(ClassScores(1, scores, is_positive, None))
+        assert one.average_precision == pytest.approx(average_precision_score(is_positive, scores))
+        assert one.roc_auc == pytest.approx(roc_auc_score(is_positive, scores))
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -359,7 +395,7 @@ def test_a_single_other_class_is_extrapolated_from():
 
 @pytest.mark.parametrize("groups", [None, np.arange(len(X)) % 12])
 def test_what_is_taken_back_was_never_there(groups):
-    later = np.arange(len(X)) % 12 == 0
+    later = (np.arange(len(X)) % 12 < 3) & (y < 2)  # of two of four classes
     some = None if groups is None else groups[later]
     rest = None if groups is None else groups[~later]
     model = ProbabilisticLDA().fit(X, y, groups=groups)
