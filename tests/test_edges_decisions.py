@@ -1,5 +1,7 @@
 """Laws of decisions at their edges: banks, verifiers and Gaussian classes, found by mutants."""
 
+from collections import Counter
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ from sklearn.calibration import calibration_curve
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, confusion_matrix, roc_auc_score
+from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -26,7 +29,7 @@ from tenfold import (
 from tenfold.decisions.calibration import reliability
 from tenfold.decisions.distances import preference
 from tenfold.decisions.features import features_of
-from tenfold.decisions.folds import held_out
+from tenfold.decisions.folds import held_out, stratified_splits
 from tenfold.decisions.metrics import class_metrics, equal_errors, evaluate
 from tenfold.decisions.scores import (
     ClassScores,
@@ -330,6 +333,18 @@ def test_each_fold_speaks_of_the_samples_it_holds_out(store):
         np.testing.assert_array_equal(held_out(store(samples), splits, works), expected)
 
 
+def test_a_splitter_sees_the_labels_for_the_second_classifier():
+    labels = np.repeat(["ant", "bee", "cat"], 6)
+    splits = stratified_splits(StratifiedKFold(3), labels, None)
+    assert [Counter(labels[test]) for _, test in splits] == [{"ant": 2, "bee": 2, "cat": 2}] * 3
+
+
+def test_a_fold_that_leaves_one_class_is_refused():
+    only_own = [(np.flatnonzero(y == 1), np.flatnonzero(y != 1))]
+    with pytest.raises(ValueError, match=r"1 class .* only; pass samples of at least two"):
+        verifier(cv=only_own).fit(X, y)
+
+
 def spread_of_others(train, labels):
     """By a plain fit, the root mean square distance of others from the positive mean."""
     model = MCSDA(ranks=2, tol=10.0, positive=1).fit(train, labels)
@@ -429,6 +444,14 @@ def test_samples_that_are_taken_back_have_labels_that_were_there():
     for some in (None, groups[:1]):
         with pytest.raises(ValueError, match="9"):
             model.revert(X[:1], np.array([9]), groups=some)
+
+
+def test_what_was_fitted_with_covariates_takes_nothing_back():
+    groups, age = np.arange(len(X)) % 12, np.linspace(-1, 1, len(X))
+    model = ProbabilisticLDA().fit(X, y, groups=groups, covariates=age)
+    for some in (None, groups[:2]):
+        with pytest.raises(ValueError, match="fitted with covariates"):
+            model.revert(X[:2], y[:2], groups=some)
 
 
 def test_flat_rows_are_folded_as_the_projector_says():
