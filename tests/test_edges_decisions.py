@@ -24,6 +24,7 @@ from tenfold import (
     KernelCSDA,
     ProbabilisticLDA,
     RateWarning,
+    gather_folds,
     mean_average_precision,
 )
 from tenfold.decisions.calibration import reliability
@@ -305,6 +306,21 @@ def test_reliability_is_scikit_learns_calibration_curve(n_bins):
     np.testing.assert_array_equal(reliability(sure, right).counts, reliability(sure, right, 10)[2])
 
 
+def test_a_pipeline_prepares_samples_step_by_step():
+    steps = [FunctionTransformer(lambda Z: 2 * Z), FunctionTransformer(lambda Z: Z + 1)]
+    pipeline = make_pipeline(*steps, ProbabilisticLDA()).fit(X, y)
+    features = features_of(pipeline, NEW)[1]
+    model, prepared = pipeline[-1], 2 * NEW + 1
+    np.testing.assert_array_equal(features, features_of(model, prepared)[1])
+    found = mean_average_precision(pipeline, NEW, NEW_Y)
+    assert found == mean_average_precision(model, prepared, NEW_Y)
+    by_hand = [
+        average_precision_score(c == NEW_Y, model.predict_log_proba(prepared)[:, c])
+        for c in range(4)
+    ]
+    assert found == pytest.approx(np.mean(by_hand))
+
+
 def test_a_pipeline_of_one_step_is_its_step():
     model = bank().fit(X, y)
     alone = make_pipeline(model)
@@ -452,6 +468,34 @@ def test_what_was_fitted_with_covariates_takes_nothing_back():
     for some in (None, groups[:2]):
         with pytest.raises(ValueError, match="fitted with covariates"):
             model.revert(X[:2], y[:2], groups=some)
+
+
+def test_groups_say_nothing_where_nothing_is_held_out():
+    plain = ProbabilisticLDA(shrinkage=0.3).fit(X, y)
+    grouped = ProbabilisticLDA(shrinkage=0.3).fit(X, y, groups=np.arange(len(X)) % 12)
+    np.testing.assert_array_equal(grouped.decision_function(NEW), plain.decision_function(NEW))
+    np.testing.assert_array_equal(grouped.class_count_, plain.class_count_)
+
+
+def test_moments_in_folds_are_kept_where_the_folds_were_used():
+    moments = gather_folds(X, y)
+    assert hasattr(ProbabilisticLDA().fit_moments(moments), "moments_")
+    to_the_letter = ProbabilisticLDA(shrinkage=0.3).fit_moments(moments)
+    assert not hasattr(to_the_letter, "moments_")
+    found = ProbabilisticLDA(shrinkage=0.3).fit(X, y).predict_log_proba(NEW)
+    np.testing.assert_allclose(to_the_letter.predict_log_proba(NEW), found, rtol=1e-6, atol=1e-9)
+    with pytest.raises(ValueError, match="1 class"):
+        ProbabilisticLDA().fit_moments(gather_folds(X[y == 1], y[y == 1]))
+
+
+def test_a_fit_keeps_moments_that_are_small(monkeypatch):
+    size = 8 * 4 * 5 * 12**2  # bytes of the tables of four classes in five folds
+    for allowed, kept in ((size, True), (size - 1, False)):
+        monkeypatch.setattr("tenfold.decisions.probabilistic.KEPT_MOMENTS", allowed)
+        assert hasattr(ProbabilisticLDA().fit(X, y), "moments_") == kept
+        assert hasattr(ProbabilisticLDA(shrinkage=0.3).fit(X, y), "moments_")
+        projector = MPCA(ranks=2, tol=10.0, statistics="moments")
+        assert hasattr(ProbabilisticLDA(projector).fit(X, y), "moments_")
 
 
 def test_flat_rows_are_folded_as_the_projector_says():
