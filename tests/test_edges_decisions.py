@@ -1,10 +1,13 @@
 """Laws of decisions at their edges: banks, verifiers and Gaussian classes, found by mutants."""
 
+import pickle
+import warnings
 from collections import Counter
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.calibration import calibration_curve
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -17,8 +20,11 @@ from sklearn.preprocessing import FunctionTransformer
 from reference import problem
 from tenfold import (
     CSDA,
+    CSRDA,
     MCSDA,
     MPCA,
+    PCSDA,
+    ClassMoments,
     ClassSpecificClassifier,
     ClassSpecificVerifier,
     KernelCSDA,
@@ -30,7 +36,8 @@ from tenfold import (
 from tenfold.decisions.calibration import reliability
 from tenfold.decisions.distances import preference
 from tenfold.decisions.features import features_of
-from tenfold.decisions.folds import held_out, stratified_splits
+from tenfold.decisions.folds import fold_models, held_out, stratified_splits
+from tenfold.decisions.members import member_for
 from tenfold.decisions.metrics import class_metrics, equal_errors, evaluate
 from tenfold.decisions.scores import (
     ClassScores,
@@ -39,7 +46,7 @@ from tenfold.decisions.scores import (
     scores_and_decisions,
     scores_of,
 )
-from tenfold.decisions.verification import fold_plan
+from tenfold.decisions.verification import MeasuredProjector, fold_plan
 from tenfold.mathematics.stores import StoredSamples
 
 X, y = problem((4, 3), classes=4, per_class=12, seed=61, spread=0.6)
@@ -113,6 +120,36 @@ def test_using_a_bank_changes_nothing_in_it(projector):
     model.predict(NEW)
     model.decision_function(NEW)
     assert {name: id(value) for name, value in vars(model).items()} == before
+
+
+def test_what_is_no_projector_is_refused_as_such():
+    with pytest.raises(ValueError, match="expected a class-specific"):
+        ClassSpecificClassifier(LogisticRegression()).partial_fit(X, y)
+
+
+def test_a_bank_of_blocks_measures_what_its_projectors_measure():
+    for n in (2, 3):
+        model = ClassSpecificClassifier(CSDA(ranks=1, blocks=n), normalise=False).fit(X, y)
+        alone = [-member.decision_function(NEW) for member in model.projectors_]
+        np.testing.assert_allclose(model.distances(NEW), np.stack(alone, axis=1), rtol=1e-9)
+
+
+def test_what_is_inside_an_estimator_is_asked_for_when_it_is_fitted():
+    for model in (bank(), make_pipeline(bank()), ProbabilisticLDA(), MPCA()):
+        for ask in (lambda m: features_of(m, X), lambda m: class_scores(m, X, y), member_of):
+            with pytest.raises(NotFittedError):
+                ask(model)
+
+
+def member_of(model):
+    return member_for(model, None)
+
+
+def test_a_saved_bank_has_what_was_learned_and_nothing_made_of_it():
+    model = bank().fit(X, y)
+    loaded = pickle.loads(pickle.dumps(model))
+    assert {"_stacked"}.isdisjoint(vars(loaded))  # as large as all projections together
+    np.testing.assert_array_equal(loaded.distances(NEW), model.distances(NEW))
 
 
 def test_a_bank_goes_on_from_a_fit_where_its_projector_does():
@@ -291,6 +328,18 @@ def test_equal_errors_differ_least_of_all_thresholds(seed):
     assert one.equal_error_rate == rate
 
 
+def test_shares_of_errors_are_shares_of_own_and_of_others():
+    own, few = NEW_Y == 1, np.arange(len(NEW)) % 3 > 0
+    for rate, rejects, accepts in ((0, 1.0, 0.0), (1, 0.0, 1.0)):
+        model = verifier(false_accept_rate=rate).fit(X, y)
+        facts = evaluate(model, NEW[few | own], NEW_Y[few | own]).as_dict()
+        assert (facts["false_reject_rate"], facts["false_accept_rate"]) == (rejects, accepts)
+        n_own, n_others = own.sum(), (few & ~own).sum()
+        assert facts["samples"] == n_own + n_others
+        expected = [[n_own, 0], [n_others, 0]] if rate else [[0, n_own], [0, n_others]]
+        assert facts["confusion"]["counts"] == expected
+
+
 @pytest.mark.parametrize("n_bins", [4, 10])
 def test_reliability_is_scikit_learns_calibration_curve(n_bins):
     rng = np.random.default_rng(2)
@@ -304,6 +353,23 @@ def test_reliability_is_scikit_learns_calibration_curve(n_bins):
     one_by_one = np.repeat(np.abs(accuracy - confidence), found.counts)
     assert found.error == pytest.approx(one_by_one.mean())
     np.testing.assert_array_equal(reliability(sure, right).counts, reliability(sure, right, 10)[2])
+
+
+def test_reliability_needs_samples_of_known_classes():
+    model = ProbabilisticLDA().fit(X, y)
+    strangers = evaluate(model, NEW, np.full(len(NEW), 9))
+    for ask in (lambda: strangers.reliability, lambda: strangers.is_known):
+        with pytest.raises(ValueError, match=r"the model knows 0, 1, 2, 3 and the data hold 9"):
+            ask()
+
+
+def test_the_projector_of_a_class_is_found_by_its_label():
+    model = bank().fit(X, y)
+    for label, projector in enumerate(model.projectors_):
+        assert member_for(model, label) == (label, projector)
+    assert member_for(model, None).label == 0
+    with pytest.raises(ValueError, match=r"no projector for class 9; choose one of \[0, 1, 2, 3\]"):
+        member_for(model, 9)
 
 
 def test_a_pipeline_prepares_samples_step_by_step():
@@ -361,6 +427,19 @@ def test_a_fold_that_leaves_one_class_is_refused():
         verifier(cv=only_own).fit(X, y)
 
 
+@pytest.mark.parametrize(
+    "projector",
+    [PROJECTOR, CSDA(ranks=2, blocks=2), CSRDA(ranks=2), PCSDA(ranks=2)],
+    ids=lambda projector: type(projector).__name__,
+)
+def test_the_unit_of_a_verifier_is_the_distance_of_everything_else(projector):
+    model = clone(projector).set_params(positive=1)
+    measured = next(fold_models(MeasuredProjector(model), *model.first_batch(X, y, None), []))
+    distances = model.fit(X, y).decision_function(X[y != 1])
+    assert measured.spread_ == pytest.approx(np.sqrt(np.mean(distances**2)), rel=1e-6)
+    np.testing.assert_allclose(measured.measure()(X[y != 1]), -distances / measured.spread_)
+
+
 def spread_of_others(train, labels):
     """By a plain fit, the root mean square distance of others from the positive mean."""
     model = MCSDA(ranks=2, tol=10.0, positive=1).fit(train, labels)
@@ -409,11 +488,20 @@ def test_four_other_classes_are_held_out_as_wholes_and_three_are_not():
 
 
 def test_rates_of_zero_and_one_are_rates():
-    assert not verifier(false_accept_rate=0).fit(X, y).predict(NEW).any()
+    strictest = verifier(false_accept_rate=0).fit(X, y)
+    assert not strictest.predict(NEW).any()
+    assert not strictest.predict(strictest.projector_.mean_[None]).any()  # nor the mean itself
     assert verifier(false_accept_rate=1).fit(X, y).predict(NEW).all()
     for rate in (-1e-9, 1 + 1e-9):
         with pytest.raises(ValueError, match="false_accept_rate is"):
             verifier(false_accept_rate=rate).fit(X, y)
+
+
+def test_a_verifier_of_two_classes_knows_which_one_it_verifies():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a projector that must guess the class says so
+        model = verifier(positive=None).fit(X, y == 1)
+    assert model.projector_.positive_label_
 
 
 def test_a_single_other_class_is_extrapolated_from():
@@ -486,6 +574,8 @@ def test_moments_in_folds_are_kept_where_the_folds_were_used():
     np.testing.assert_allclose(to_the_letter.predict_log_proba(NEW), found, rtol=1e-6, atol=1e-9)
     with pytest.raises(ValueError, match="1 class"):
         ProbabilisticLDA().fit_moments(gather_folds(X[y == 1], y[y == 1]))
+    with pytest.raises(ValueError, match="1 class"):
+        ProbabilisticLDA().fit_moments(ClassMoments.from_batch(X[y == 1], y[y == 1]))
 
 
 def test_a_fit_keeps_moments_that_are_small(monkeypatch):
@@ -496,6 +586,29 @@ def test_a_fit_keeps_moments_that_are_small(monkeypatch):
         assert hasattr(ProbabilisticLDA(shrinkage=0.3).fit(X, y), "moments_")
         projector = MPCA(ranks=2, tol=10.0, statistics="moments")
         assert hasattr(ProbabilisticLDA(projector).fit(X, y), "moments_")
+
+
+def test_held_out_samples_ask_for_more_shrinkage_where_there_are_few():
+    rng = np.random.default_rng(3)
+    chosen = {}
+    for n in (16, 800):
+        labels = np.arange(n) % 4
+        samples = rng.normal(size=(n, 8)) * np.linspace(0.1, 3, 8)
+        samples += 0.5 * np.random.default_rng(0).normal(size=(4, 8))[labels]
+        chosen[n] = ProbabilisticLDA().fit(samples, labels).shrinkage_
+    assert chosen[16] > chosen[800]
+
+
+@pytest.mark.parametrize("n", [10, 40])
+def test_samples_without_weight_span_nothing(n):
+    rows = np.argsort(np.arange(len(X)) % 12, kind="stable")[:n]  # of all four classes
+    weight = np.tile([1.0, 1.5], n // 2)
+    strange = np.append(X[rows], 1e3 * X[rows][:4] + 1e4, axis=0)
+    labels = np.append(y[rows], y[rows][:4])
+    some = ProbabilisticLDA(shrinkage=0.3).fit(X[rows], y[rows], weight)
+    all_ = ProbabilisticLDA(shrinkage=0.3).fit(strange, labels, np.append(weight, np.zeros(4)))
+    found, expected = (model.predict_log_proba(NEW) for model in (all_, some))
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
 
 
 def test_flat_rows_are_folded_as_the_projector_says():

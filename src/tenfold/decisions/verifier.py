@@ -389,8 +389,7 @@ def _held_out(
     found: Verification, labels: Array, positive: Any, same: Array, weight: Array | None
 ) -> tuple[Impostors, Impostors]:
     """Held-out samples of other classes, and those of the class itself; equal ones are one."""
-    held = ~np.isnan(found.distances)
-    rows = np.flatnonzero(held if weight is None else held & (weight > 0))
+    rows = np.flatnonzero(~np.isnan(found.distances))  # no fold holds out what has no weight
     counts = np.ones(len(rows)) if weight is None else weight[rows]
     first, counts = merged_equals([labels[rows], same[rows]], counts)
     distances, labels = found.distances[rows[first]], labels[rows[first]]
