@@ -497,6 +497,12 @@ def test_rates_of_zero_and_one_are_rates():
             verifier(false_accept_rate=rate).fit(X, y)
 
 
+def test_two_labels_in_any_form_are_not_one_class_to_verify():
+    for labels in ([0, 1], (0, 1), np.array([0, 1])):
+        with pytest.raises(ValueError, match="expected one label"):
+            verifier(positive=labels).fit(X, y)
+
+
 def test_a_verifier_of_two_classes_knows_which_one_it_verifies():
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # a projector that must guess the class says so

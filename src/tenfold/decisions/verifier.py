@@ -158,7 +158,6 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             accompanied(X, covariates), y, sample_weight
         )
         classes = check.present_labels(labels, weight)
-        check.check_classes(classes, self)
         positive = self.positive_among(classes)
         model.set_params(positive=positive)  # in a fold without it, None would mean another class
         used = np.ones(len(labels), bool) if weight is None else weight > 0
