@@ -221,3 +221,16 @@ def test_a_block_has_no_direction_of_an_earlier_one(statistics):
         assert first[0].shape == (6, 5)
         assert second[0].shape == (6, 1)
         assert abs(second[0][:, 0] @ turn[-1]) == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("statistics", ["moments", "samples"])
+def test_a_block_of_a_null_space_has_no_direction_of_an_earlier_one(statistics):
+    rng = np.random.default_rng(3)
+    turn = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    X = rng.normal(size=(12, 6)) * [1, 1, 1, 1, 1, 1e-4] @ turn
+    X[0] = 0  # the class is one sample: all directions are in its null space
+    model = NullCSDA(positive=0, ranks=5, blocks=2, statistics=statistics)
+    first, second = model.fit(X, [0] + 11 * [1]).blocks_
+    assert first[0].shape == (6, 5)
+    assert second[0].shape == (6, 1)
+    assert abs(second[0][:, 0] @ turn[-1]) == pytest.approx(1, abs=1e-6)

@@ -22,6 +22,7 @@ from tenfold.decisions.thresholds import EVERYTHING, Impostors, effective_number
 from tenfold.decisions.verification import fold_plan
 from tenfold.mathematics import structures
 from tenfold.mathematics.deflation import class_spreads
+from tenfold.mathematics.fold_moments import FoldMoments
 from tenfold.mathematics.held_out import HOTTEST, USUAL, Choice, best_temperature, left_out
 from tenfold.mathematics.mapped_store import MappedStore
 from tenfold.mathematics.stores import StoredSamples
@@ -182,6 +183,33 @@ def test_the_best_temperature_has_the_least_log_loss_between_its_bounds(sharpnes
     assert loss <= min(losses) + 1e-9
     assert temperature == pytest.approx(grid[np.argmin(losses)], rel=0.02)
     assert temperature == pytest.approx({0.1: 1.0, 1000.0: HOTTEST}.get(sharpness, temperature))
+
+
+def weighted_moments(Y, weights):
+    mean = np.average(Y, axis=0, weights=weights)
+    return weights.sum(), mean, (weights[:, None] * (Y - mean)).T @ (Y - mean)
+
+
+@pytest.mark.parametrize("from_tables", [False, True])
+def test_points_have_the_means_and_scatters_of_the_classes_of_a_fold(from_tables):
+    rng = np.random.default_rng(9)
+    sizes = {0: 1, 1: 2, 2: 2, 3: 9, 4: 3}  # in 4 coordinates; class 5 has none in this fold
+    codes = np.repeat([*sizes, 5], [*sizes.values(), 3])
+    folds = np.where(codes == 5, 0, 1)
+    Z, D, w = rng.normal(size=(20, 6)), rng.normal(size=(6, 4)), rng.uniform(0.5, 2, 20)
+    if from_tables:
+        tables = ClassMoments.from_batch(Z, 2 * codes + folds, w, classes=np.arange(12))
+        moments = FoldMoments.of_tables(tables, (2, 6))
+    else:
+        moments = FoldMoments.of_samples(Z, codes, folds, w, (2, 6), 6)
+    points = moments.points(1, D)
+    assert set(points.codes) == set(sizes)
+    for c, size in sizes.items():
+        own, here = points.codes == c, codes == c
+        assert own.sum() == max(1, 2 * min(size - 1, 4))
+        found = weighted_moments(points.X[own], points.weights[own])
+        for one, other in zip(found, weighted_moments(Z[here] @ D, w[here]), strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-12)
 
 
 def test_single_samples_too_far_apart_are_refused():

@@ -1,6 +1,7 @@
 """Kernel CSDA against formulas on explicit kernels and explicit features."""
 
 import io
+import tracemalloc
 from collections import Counter
 
 import joblib
@@ -28,6 +29,7 @@ from tenfold.mathematics.kernel_basis import KernelBasis
 from tenfold.methods import kernelcsda
 from tenfold.plots import DirectionsDisplay
 from tenfold.report import write_report
+from tenfold.validation.parameters import KERNEL_TABLES
 
 RIDGE = ("absolute", 0.05)
 X, y = problem((4, 3), classes=4, per_class=10, seed=0)
@@ -265,8 +267,20 @@ def test_what_a_kernel_cannot_do_is_said():
         ProbabilisticLDA(KernelCSDA(positive=1)).fit(X, y)
 
 
+def test_a_kernel_takes_the_memory_that_is_asked_for():
+    rng = np.random.default_rng(0)
+    many, labels = rng.normal(size=(300, 20)), np.arange(300) % 2
+    tracemalloc.start()
+    KernelCSDA(positive=0).fit(many, labels)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 0.5 * KERNEL_TABLES < most / (8 * 300**2) <= KERNEL_TABLES
+
+
 def test_a_kernel_matrix_beyond_the_budget_asks_for_landmarks(allow):
-    allow(3 * 8 * len(X) ** 2 - 1)
+    allow(KERNEL_TABLES * 8 * len(X) ** 2)
+    KernelCSDA(3, positive=1).fit(X, y)
+    allow(KERNEL_TABLES * 8 * len(X) ** 2 - 1)
     with pytest.raises(ValueError, match="pass n_landmarks"):
         KernelCSDA(3, positive=1).fit(X, y)
     KernelCSDA(3, n_landmarks=10, positive=1).fit(X, y)

@@ -297,6 +297,13 @@ def too_correlated(arrays):
     arrays["moments.scatters"][0, 0, 1] = arrays["moments.scatters"][0, 1, 0] = 1e9
 
 
+def negative_eigenvalue(arrays):
+    S = arrays["moments.scatters"][0]  # with diagonal and entries that samples may have
+    values, vectors = np.linalg.eigh(S)
+    S -= 1.01 * values[-1] * np.outer(vectors[:, -1], vectors[:, -1])
+    S += np.eye(len(S)) * np.maximum(-np.diagonal(S), 0).max() / 2
+
+
 def other_size(arrays):
     arrays["moments.scatters"] = arrays["moments.scatters"][:, 1:, 1:]
 
@@ -322,6 +329,7 @@ def mean_of_nobody(arrays):
 
 
 FORGERIES = [negative_count, negative_variance, lopsided, too_correlated, other_size]
+FORGERIES += [negative_eigenvalue]
 FORGERIES += [one_array_more, narrow, mean_of_nobody, huge_mean, huge_count]
 
 
@@ -333,7 +341,9 @@ def test_moments_that_no_samples_have_are_refused(forge, tmp_path):
     forge(arrays)
     kept = {name: header[name] for name in ("summary", "labels", "moments")}
     write(path, kept, arrays)
-    with pytest.raises(ModelFileError, match=r"cannot load .*a\.safetensors: (its|it|a|samples) "):
+    with pytest.raises(
+        ModelFileError, match=r"cannot load .*a\.safetensors: (its|it|a|one of its|samples) "
+    ):
         ClassMoments.load(path)
 
 

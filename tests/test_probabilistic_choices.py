@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.svm import LinearSVC
 
 from tenfold import (
     CMDA,
@@ -149,12 +151,18 @@ def test_classifiers_of_scikit_learn_stand_beside_methods(positive):
     assert str(found).endswith(found.advice)
 
 
-def test_figures_of_a_rival_are_those_of_flat_samples():
-    found = compare([RidgeClassifier()], X[:200], Y[:200], cv=2).methods[0]
-    folds = StratifiedKFold(2, shuffle=True, random_state=0).split(X[:200], Y[:200])
-    flat = X[:200].reshape(200, -1)
-    expected = [RidgeClassifier().fit(flat[a], Y[a]).score(flat[b], Y[b]) for a, b in folds]
-    assert found.accuracy == pytest.approx(np.mean(expected))
+@pytest.mark.parametrize("n", [50, 200])  # fewer samples than the 64 numbers of each, and more
+@pytest.mark.parametrize("rival", [RidgeClassifier(), LinearSVC(random_state=0, C=1e-3)])
+def test_figures_of_a_rival_are_those_of_flat_samples(rival, n):
+    found = compare([rival], X[:n], Y[:n], cv=2).methods[0]
+    flat, y, precisions, accuracies = X[:n].reshape(n, -1), Y[:n], [], []
+    for a, b in StratifiedKFold(2, shuffle=True, random_state=0).split(flat, y):
+        model = clone(rival).fit(flat[a], y[a])
+        scores, right = model.decision_function(flat[b]), y[b][:, None] == model.classes_
+        precisions.append(average_precision_score(right, scores))
+        accuracies.append(model.score(flat[b], y[b]))
+    assert found.accuracy == pytest.approx(np.mean(accuracies))
+    assert found.average_precision == pytest.approx(np.mean(precisions))
 
 
 def test_advice_takes_the_fastest_of_equals():

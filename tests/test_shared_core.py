@@ -6,8 +6,9 @@ from scipy.linalg import eigh
 
 from tenfold import CSDA, ClassSpecificClassifier
 from tenfold.mathematics import alternation
+from tenfold.mathematics.few_columns import zolotarev_poles
 from tenfold.mathematics.sample_statistics import SpanStatistics
-from tenfold.mathematics.shared_core import shared_cores, zolotarev_poles
+from tenfold.mathematics.shared_core import shared_cores
 from tenfold.mathematics.span import Span
 
 

@@ -36,6 +36,7 @@ class Setting:
     blocks: int = 1
     reference: bool = False  # CSRDA: the point that all is measured from is chosen, too
     likelihood: bool = False  # PCSDA: columns are scaled to likelihood ratios
+    moved: np.random.Generator | None = None  # scatters are changed in their last digits
 
 
 @dataclass
@@ -223,6 +224,8 @@ def null_space(A, B, r):
 
 def solved(setting, A, B, ridge, r):
     """The columns of one mode, and whether their number is unclear."""
+    if setting.moved is not None:
+        A, B = (S if S is None else in_last_digits(S, setting.moved) for S in (A, B))
     if setting.kind == "total":
         values, vectors = eigen(A)
         number, unclear = telling(values, r)
@@ -250,6 +253,12 @@ def solved(setting, A, B, ridge, r):
     return W, is_shared(values, r)
 
 
+def in_last_digits(S, rng):
+    """A symmetric matrix, changed by the rounding of its largest entry in double precision."""
+    E = np.finfo(float).eps * np.abs(S).max() * rng.normal(size=S.shape)
+    return S + (E + E.T) / 2
+
+
 def is_shared(values, r):
     """Whether the last eigenvalue that is kept is the first one that is not, but for rounding."""
     return r < len(values) and bool(values[r - 1] - values[r] <= 1e-9 * np.abs(values).max())
@@ -258,16 +267,25 @@ def is_shared(values, r):
 # ── All modes ───────────────────────────────────────────────────────────────────────────────────
 
 
-def starting(setting, shape):
-    if setting.start == "ones":
-        return [np.ones((size, r), REAL) for size, r in zip(shape, setting.ranks, strict=True)]
-    return [np.eye(size, dtype=REAL) for size in shape]
+def starting(data, setting, shape, share):
+    """What is seen of each mode at first: sums of columns, or all of it where these are nothing."""
+    whole = [np.eye(size, dtype=REAL) for size in shape]
+    if setting.start == "identity":
+        return whole
+    ones = [np.ones((size, r), REAL) for size, r in zip(shape, setting.ranks, strict=True)]
+    if len(shape) == 1:
+        return ones
+    seen, there = (
+        sum(np.trace(S) for S in pair(data, setting, 0, factors, share=share)[:2] if S is not None)
+        for factors in (ones, whole)
+    )
+    return ones if seen > 1e-10 * there else whole
 
 
 def block(data, setting, share):
     """One block: the projections and the objective after each round."""
     shape = data.X.shape[1:]
-    start = starting(setting, shape)
+    start = starting(data, setting, shape, share)
     factors, history, unclear = list(start), [], False
     for _ in range(1 if setting.direct or len(shape) == 1 else setting.rounds):
         for k, r in enumerate(setting.ranks):
@@ -290,7 +308,7 @@ def objective(A, B, ridge, W):
 
 def about_a_reference(data, setting, share):
     """CSRDA: projection and reference in turn."""
-    shift, history, unclear = REAL(0), [], False
+    shift, history, unclear, farthest = REAL(0), [], False, REAL(0)
     whole = [np.eye(data.X.shape[1], dtype=REAL)]
     for _ in range(setting.rounds):
         A, B, ridge = pair(data, setting, 0, whole, shift, share)
@@ -299,8 +317,9 @@ def about_a_reference(data, setting, share):
 
         value = criterion(data, setting, share, W)
         shift = highest(value)
+        farthest = max(farthest, shift)
         history.append(value(shift))
-    return [W], history, unclear, shift
+    return [W], history, unclear, shift, farthest
 
 
 def criterion(data, setting, share, W):
@@ -365,10 +384,10 @@ def answer(X, y, weight, n_classes, setting):
         share = share_of_all(data, setting.shrinkage, setting.positive)
     mean = data.mean if setting.kind == "total" else data.means[setting.positive]
     if setting.reference:
-        found, history, unclear, shift = about_a_reference(data, setting, share)
+        found, history, unclear, shift, farthest = about_a_reference(data, setting, share)
         M_p, N, n_p = mean, data.n.sum(), data.n[setting.positive]
         mean = M_p + shift * (M_p - (N * data.mean - n_p * M_p) / (N - n_p))
-        return Found([found], history, mean, unclear, {"shift": shift})
+        return Found([found], history, mean, unclear, {"shift": shift, "farthest": farthest})
     blocks, unclear = [], False
     left = data
     for number in range(setting.blocks):

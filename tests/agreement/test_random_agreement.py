@@ -46,10 +46,10 @@ def test_the_oracle_solves_to_the_last_digits_of_extended_precision(n):
 def test_the_comparison_sees_a_small_error(monkeypatch):
     right = cases.expected
 
-    def wrong(case, moved=None):
+    def wrong(case, moved=None, **options):
         if moved is None:
             case.setting.ridge *= 1.0001
-        return right(case, moved)
+        return right(case, moved, **options)
 
     monkeypatch.setattr(cases, "expected", wrong)
     verdicts = [cases.check([0, n]) for n in range(20)]

@@ -4,10 +4,12 @@
 no test should see:
 
 - text: docstrings, f-strings, the arguments of `raise` and of `warnings.warn`, functions that
-  return a text;
+  return a text; how many of a list they show, `", ".join(names[:5])`, and the dots after it;
 - types: annotations, aliases such as `Array | None`, `if TYPE_CHECKING`, the decorators of classes
   and functions;
 - `zip(..., strict=True)` and `stacklevel`, which guard against errors of ours; `copy`, `optimize`;
+- swapped arguments of symmetric functions, and of those that choose a path (`CHOICES`);
+- None for False where a function answers yes or no (True for False is an error);
 - the -1 of `reshape`: NumPy takes every negative number for the size that is left;
 - speed and memory, which choose between paths that give the same model: expressions with a
   constant of `mathematics.tuning`, the calls in `SIZES`, and the functions in `CHOICES`.
@@ -59,7 +61,10 @@ TWINS = [
     ("sum", "mean"),
 ]
 OTHER_NAME = {a: b for pair in TWINS for a, b in (pair, pair[::-1])}
-SYMMETRIC = {"min", "max", "minimum", "maximum", "vdot", "vecdot", "union1d", "intersect1d"}
+SYMMETRIC = {
+    "min", "max", "minimum", "maximum", "vdot", "vecdot", "union1d", "intersect1d", "array_equal",
+    "logaddexp", "hypot", "suppress", "check_consistent_length", "_same_entries",
+}  # fmt: skip
 GUARDS = {"strict", "stacklevel", "copy", "optimize"}
 SIZES = {"row_blocks", "Workload", "check_tables_fit", "check_kernel_fits", "memory_budget"}
 CHOICES = {
@@ -136,7 +141,7 @@ def _visited(node, function):
     if function is None and isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         return
     children = ast.iter_child_nodes(node)
-    if isinstance(node, ast.expr) and _is_size(node):
+    if isinstance(node, ast.expr) and (_is_size(node) or _is_rest_of_list(node)):
         return
     if isinstance(node, ast.FunctionDef):
         if node.name in CHOICES or node.name.endswith(("_flops", "_pay", "_pays")):
@@ -155,10 +160,11 @@ def _visited(node, function):
     elif hasattr(node, "lineno") and not (isinstance(node, ast.If) and _is_size(node.test)):
         yield node, function
     folds = isinstance(node, ast.Call) and _name(node.func) == "reshape"
+    cut = _cut_of_list(node)
     for child in children:
         guard = isinstance(child, ast.keyword) and child.arg in GUARDS
         if not guard and not (folds and ast.unparse(child) == "-1"):
-            yield from _visited(child, function)
+            yield from (found for found in _visited(child, function) if found[0] not in cut)
 
 
 def _is_size(node):
@@ -166,6 +172,23 @@ def _is_size(node):
     names = {getattr(part, "id", "") for part in ast.walk(node)}
     called = isinstance(node, ast.Call) and _name(node.func) in SIZES
     return called or (not isinstance(node, ast.Name) and bool(names & TUNING))
+
+
+def _is_rest_of_list(node):
+    """Whether an expression is the dots of a list in a message that is cut."""
+    match node:
+        case ast.IfExp(body=ast.Constant(value=", ..."), orelse=ast.Constant(value="")):
+            return True
+    return False
+
+
+def _cut_of_list(node):
+    """The parts of an expression that say how many names a list in a message has."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Constant(value=", "), attr="join")):
+            cuts = [part for part in ast.walk(node) if isinstance(part, ast.Slice)]
+            return [part for cut in cuts for part in ast.walk(cut)]
+    return []
 
 
 def _is_prose(node):
@@ -212,7 +235,7 @@ def changes(node):
             yield "condition", ast.If(ast.UnaryOp(ast.Not(), node.test), node.body, node.orelse)
         case ast.IfExp():
             yield "condition", ast.IfExp(node.test, node.orelse, node.body)
-        case ast.Return(value=value) if value is not None and ast.unparse(value) != "None":
+        case ast.Return(value=value) if value is not None and not _is_false(value):
             yield "returned", ast.Return(ast.Constant(None))
         case ast.Raise() | ast.Expr(value=ast.Call()):
             yield "removed", ast.Pass()
@@ -224,7 +247,8 @@ def changes(node):
             yield "removed", ast.Break()
         case ast.Call(args=[first, second, *rest]) if not (
             {type(first), type(second)} & {ast.Starred}
-            or _name(node.func) in SYMMETRIC
+            or _name(node.func) in SYMMETRIC | CHOICES
+            or (_name(node.func) == "swapaxes" and not rest)
             or ast.unparse(first) == ast.unparse(second)
         ):
             yield "arguments", ast.Call(node.func, [second, first, *rest], node.keywords)
@@ -248,6 +272,11 @@ def changes(node):
 
 def _name(func):
     return getattr(func, "id", None) or getattr(func, "attr", None)
+
+
+def _is_false(node):
+    """Whether an expression is None or False, one as false as the other."""
+    return isinstance(node, ast.Constant) and (node.value is None or node.value is False)
 
 
 def _is_text(node):

@@ -19,6 +19,7 @@ from tenfold.datasets.as_before import LARGEST_RATIO
 from tenfold.datasets.reading import SAMPLE_OPTIONS, in_words
 from tenfold.mathematics.accumulate import check_same_kind, check_squares
 from tenfold.mathematics.fold_moments import N_FOLDS
+from tenfold.mathematics.moment_changes import is_definite
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.moments_in_folds import MomentsInFolds
 from tenfold.methods.saving import Packer, plain_reading, unpacked_labels, unpacked_reading
@@ -225,6 +226,8 @@ def _check_moments(moments: ClassMoments) -> None:
     for scatter, bound in zip(moments.scatters, bounds, strict=True):
         if np.abs(scatter - scatter.T).max() > bound or np.abs(scatter).max() > bound / ROUNDING:
             raise ValueError("its scatters are not symmetric, or no scatters of samples")
+        if not is_definite(scatter, bound):
+            raise ValueError("one of its scatters has a negative eigenvalue: no samples have that")
     check_squares(moments.counts, moments.means, moments.traces)
     if moments.counts.max() > LARGEST_COUNT:
         raise ValueError(f"it counts {moments.counts.max():.0e} samples, more than there can be")

@@ -150,7 +150,7 @@ def blocks_reconstructed(
 def minus_distances(X: Array, blocks: Sequence[Block], mean: Array) -> Array:
     """Minus the distance of samples (n, I_1, ..., I_K) from a mean in a subspace, (n,)."""
     Y = block_features(X, blocks, mean)
-    squared = np.einsum("ij,ij->i", Y, Y, dtype=np.float64)  # squares of float32 may not fit it
+    squared = np.vecdot(Y, Y, dtype=np.float64)  # squares of float32 may not fit it
     return np.asarray(-np.sqrt(squared).astype(Y.dtype, copy=False))
 
 

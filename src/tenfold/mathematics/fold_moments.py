@@ -125,13 +125,16 @@ class FoldMoments:
             within[f] = R.T @ R
 
         def points(f: int, D: Array) -> Points:
-            found = []
-            for c in range(n_classes):
-                own = rows[f * n_classes + c]
-                if len(own):
-                    Y, mean = Z[own] @ D, means[f * n_classes + c] @ D
-                    deviations = (Y - mean) * np.sqrt(w[own])[:, None]
-                    found.append(_points_of_class(mean, deviations, counts[f * n_classes + c], c))
+            first = f * n_classes
+            own = order[starts[first] : starts[first + n_classes]]
+            centres, codes = means[first : first + n_classes] @ D, cell[own] - first
+            deviations = (Z[own] @ D - centres[codes]) * np.sqrt(w[own])[:, None]
+            sizes = np.diff(starts[first : first + n_classes + 1])
+            begins, found = starts[first : first + n_classes] - starts[first], []
+            for size in np.unique(sizes[sizes > 0]):  # classes of the same size are one stack
+                alike = np.flatnonzero(sizes == size)
+                rows = deviations[begins[alike][:, None] + np.arange(size)]
+                found.append(_points_of_classes(centres[alike], rows, counts[first + alike], alike))
             return _joined(found, D.shape[1])
 
         return cls(counts.reshape(shape), means.reshape(*shape, -1), within, size, points)
@@ -146,13 +149,9 @@ class FoldMoments:
         scatters = moments.scatters.reshape(n_classes, n_folds, size, size)
 
         def points(f: int, D: Array) -> Points:
-            found = []
-            for c in np.flatnonzero(counts[f]):
-                S = D.T @ scatters[c, f] @ D
-                values, vectors = np.linalg.eigh((S + S.T) / 2)
-                roots = np.sqrt(values.clip(0))[:, None] * vectors.T
-                found.append(_points_of_class(means[f, c] @ D, roots, counts[f, c], int(c)))
-            return _joined(found, D.shape[1])
+            known = np.flatnonzero(counts[f])
+            S = D.T @ scatters[known, f] @ D
+            return _points_along(means[f, known] @ D, *_axes(S), counts[f, known], known)
 
         return cls(counts, means, scatters.sum(axis=0), size, points)
 
@@ -193,16 +192,35 @@ class HeldOutFold(NamedTuple):
     fold: int
 
 
-def _points_of_class(mean: Array, deviations: Array, count: float, code: int) -> Points:
-    """Points with the mean and the scatter ``deviations.T @ deviations`` of `count` samples."""
-    _, sizes, axes = np.linalg.svd(deviations, full_matrices=False)
-    kept = sizes > 1e-6 * max(float(sizes[:1].sum()), np.finfo(float).tiny)
-    rank = int(kept.sum())
-    if rank == 0:
-        return Points(mean[None], np.array([code]), np.array([count]))
-    steps = axes[kept] * sizes[kept][:, None] * np.sqrt(rank / count)
-    X = np.concatenate([mean + steps, mean - steps])
-    return Points(X, np.full(len(X), code), np.full(len(X), count / len(X)))
+def _points_of_classes(means: Array, deviations: Array, counts: Array, codes: Array) -> Points:
+    """Points with the means (k, d) of k classes and the scatters of their deviations (k, n, d)."""
+    if deviations.shape[1] > deviations.shape[2]:
+        steps, squares = _axes(deviations.mT @ deviations)
+    else:
+        squares, turns = np.linalg.eigh(deviations @ deviations.mT)
+        steps = turns.mT @ deviations
+    return _points_along(means, steps, squares, counts, codes)
+
+
+def _axes(scatters: Array) -> tuple[Array, Array]:
+    """Rows (k, d, d), at right angles to each other, with these scatters, and their squares."""
+    squares, vectors = np.linalg.eigh((scatters + scatters.mT) / 2)
+    return np.sqrt(squares.clip(0))[..., None] * vectors.mT, squares
+
+
+def _points_along(
+    means: Array, steps: Array, squares: Array, counts: Array, codes: Array
+) -> Points:
+    """Two points along every step (k, n, d) of a class that is not rounding, else its mean."""
+    most = squares.max(axis=1, initial=np.finfo(float).tiny, keepdims=True)
+    kept = squares > 1e-12 * most
+    ranks = kept.sum(axis=1)
+    of_class, _ = np.nonzero(kept)
+    at, flat = means[of_class], np.flatnonzero(ranks == 0)
+    step = steps[kept] * np.sqrt(ranks / counts)[of_class][:, None]
+    both = np.concatenate([of_class, of_class, flat])
+    shares = counts / np.maximum(2 * ranks, 1)
+    return Points(np.concatenate([at + step, at - step, means[flat]]), codes[both], shares[both])
 
 
 def _joined(parts: list[Points], d: int) -> Points:

@@ -17,7 +17,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.fold_moments import N_FOLDS, HeldOutFold, Points
@@ -172,23 +171,35 @@ def best_temperature(
 ) -> tuple[float, float]:
     """The temperature from 1 to `HOTTEST` with the least log loss, and that loss.
 
-    The loss is convex in one over the temperature, so its slope has one root.
+    The loss is convex in one over the temperature, so its slope has one root. Newton's steps find
+    it, in the logarithm of the temperature; one that would leave the bracket halves it instead.
     """
     rows = np.arange(len(codes))
     below = scores - scores.max(axis=1, keepdims=True)  # the best class of a sample has 0
     finite = np.where(np.isfinite(below), below, 0.0)
 
-    def slope(log_temperature: float) -> float:
-        odds = np.exp(below / np.exp(log_temperature))
-        mean = np.einsum("nc,nc->n", odds, finite) / odds.sum(axis=1)
-        return float(weights @ (finite[rows, codes] - mean))
+    def slope_and_bend(log_temperature: float) -> tuple[float, float]:
+        colder = np.exp(-log_temperature)
+        odds = np.exp(below * colder)
+        sums = odds.sum(axis=1)
+        odds *= finite
+        mean = odds.sum(axis=1) / sums
+        odds *= finite
+        bend = colder * float(weights @ (odds.sum(axis=1) / sums - mean**2))
+        return float(weights @ (finite[rows, codes] - mean)), bend
 
     low, high = 0.0, float(np.log(HOTTEST))
-    if slope(low) >= 0:
-        best = low
-    elif slope(high) <= 0:
+    best = low
+    slope, bend = slope_and_bend(low)
+    if slope < 0 and slope_and_bend(high)[0] <= 0:
         best = high
-    else:
-        best = float(brentq(slope, low, high, xtol=precision))
+    elif slope < 0:
+        while high - low > precision:
+            step = -slope / bend if bend > 0 else np.inf
+            if abs(step) < precision / 2:
+                break
+            best = best + step if low < best + step < high else (low + high) / 2
+            slope, bend = slope_and_bend(best)
+            low, high = (best, high) if slope < 0 else (low, best)
     posteriors = log_posteriors(scores / np.exp(best))
     return float(np.exp(best)), float(-(weights @ posteriors[rows, codes]) / weights.sum())

@@ -239,7 +239,8 @@ def _taken(all_: _Class, part: _Class, label: Any) -> tuple[float, Array, Array,
     sizes += push
     lost = rounded * (np.sqrt(all_.n * all_.trace) + np.sqrt(weight * push))
     bound = ROUNDING * sizes + 16 * lost
-    _check_definite(scatter, bound, label)
+    if not is_definite(scatter, bound):
+        raise _never_added(label, "without them its scatter would have a negative eigenvalue")
     if float(np.trace(scatter)) <= bound:
         scatter[...] = 0.0  # one sample is left, or equal ones
     moved = all_.n / count * rounded  # how far the mean may be off
@@ -247,16 +248,15 @@ def _taken(all_: _Class, part: _Class, label: Any) -> tuple[float, Array, Array,
     return count, mean, scatter, EPS * sizes + lost
 
 
-def _check_definite(scatter: Array, bound: float, label: Any) -> None:
-    """Refuse a scatter with an eigenvalue that is negative by more than rounding."""
+def is_definite(scatter: Array, bound: float) -> bool:
+    """Whether no eigenvalue is negative by more than the rounding that `bound` allows for."""
     negative = bool((np.diagonal(scatter) < -bound).any())
     if not negative and 1 < len(scatter) <= DEFINITE_SIZE:
         try:
             cholesky(scatter + 2 * bound * np.eye(len(scatter)), overwrite_a=True)
         except LinAlgError:
             negative = bound > 0 or float(np.linalg.eigvalsh(scatter)[0]) < 0
-    if negative:
-        raise _never_added(label, "without them its scatter would have a negative eigenvalue")
+    return not negative
 
 
 def _never_added(label: Any, why: str) -> ValueError:

@@ -34,17 +34,14 @@ from tenfold.mathematics.accumulate import (
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.filed_moments import FiledMoments
 from tenfold.mathematics.moment_changes import ChangingMoments
-from tenfold.mathematics.scatter import (
-    Factors,
-    SampleTerm,
-    Scatter,
-    Term,
+from tenfold.mathematics.packed_tables import (
     contracted,
-    models_of_groups,
+    first_contracted,
     pack_projectors,
     pack_table,
     unpack,
 )
+from tenfold.mathematics.scatter import Factors, SampleTerm, Scatter, Term, models_of_groups
 from tenfold.mathematics.span import Span
 from tenfold.mathematics.tuning import KEPT_PRODUCTS
 
@@ -239,7 +236,7 @@ class TableTerm:
         return contracted(self._first_product(group, packed[first], first), packed, first)
 
     def _first_product(self, group: int, projectors: Array, first: int) -> Array:
-        """A table with one mode contracted, (the other modes..., M), which takes all the time.
+        """A table with one mode contracted, (M, the other modes...), which takes all the time.
 
         The next mode that is asked for needs the same one if `first` did not change meanwhile,
         which is so for one question of two or three. So the last ones are kept.
@@ -249,7 +246,7 @@ class TableTerm:
         if left is None:
             if len(self._halfway) >= KEPT_PRODUCTS:
                 self._halfway.clear()
-            left = np.moveaxis(self.tables[group], first, -1) @ projectors.T
+            left = first_contracted(self.tables[group], projectors, first)
             self._halfway[key] = left
         return left
 

@@ -9,26 +9,21 @@ A `Scatter` is a linear combination of *terms*. Two kinds of term answer from me
 holds A, `SampleTerm` holds the samples. Both take a *stack* of M models at once: ``factors[q]`` has
 shape (M, I_q, r_q), and columns of zeros pad models of lower rank. A term holds one scatter for
 each of its *groups*, such as the classes; ``groups`` says which of them each model asks for.
-
-The mode scatter depends on the other modes only through the symmetric ``P_q = W_q W_q^T``, and is
-symmetric itself. So of A, seen as I_1 x ... x I_K x I_1 x ... x I_K, only the part that is
-symmetric in every pair of modes matters: a *packed table* of L_k = I_k (I_k + 1) / 2 numbers per
-mode, 1 / 2^K of A.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import prod
 from typing import Any, Protocol, Self
 
 import numpy as np
 
-from tenfold.mathematics.accumulate import add_gram, as_slice, row_blocks, symmetrise
+from tenfold.mathematics.accumulate import as_slice, row_blocks
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.tuning import KEPT_BYTES, STACK_BYTES, WHOLE_TABLE
+from tenfold.mathematics.tuning import KEPT_BYTES, STACK_BYTES
 
 Factors = Sequence[Array]  # one (M, I_q, r_q) stack per mode
 Question = tuple[int, bytes]  # the id of a term, and the groups that models ask it for
@@ -206,109 +201,6 @@ def answers_along(
         found = term.along_together(list(together.values()), mode, factors)
         answers |= zip(together, found, strict=True)
     return answers
-
-
-# ── Packed tables ─────────────────────────────────────────────────────────────────────────────────
-
-
-@lru_cache(maxsize=64)
-def _pairs(size: int) -> tuple[Array, Array, Array]:
-    """Flat positions of the upper triangle, their contraction weights, and the way back."""
-    rows, columns = np.triu_indices(size)
-    position = np.empty((size, size), dtype=np.intp)
-    position[rows, columns] = position[columns, rows] = np.arange(len(rows))
-    return rows * size + columns, np.where(rows == columns, 1.0, 2.0), position.ravel()
-
-
-def pack_table(matrix: Array, shape: tuple[int, ...]) -> Array:
-    """The part of an (I, I) scatter that mode scatters depend on, of shape (L_1, ..., L_K).
-
-    Entry ((i, i'), (j, j'), ...) is the mean over exchanging the two indices of each mode.
-    """
-    table = matrix.reshape(shape + shape)
-    for k in range(len(shape) - 1, -1, -1):  # axes: modes 0..k, modes 0..k again, packed modes
-        size = shape[k]
-        last = np.moveaxis(table, (k, 2 * k + 1), (-2, -1))
-        mean = (last + last.swapaxes(-1, -2)) / 2 if k else last
-        mean = mean.reshape(*mean.shape[:-2], size * size)
-        table = np.moveaxis(np.take(mean, _pairs(size)[0], axis=-1), -1, 2 * k)
-    return np.ascontiguousarray(table)
-
-
-def packed_gram(blocks: Iterable[Array], shape: tuple[int, ...]) -> Array:
-    """The packed table of ``sum_j z_j z_j^T``, from blocks of deviations (n, I_1, ..., I_K).
-
-    An I x I matrix is made first where that is small. Otherwise the slices Z_l (n, I / I_k) along
-    the smallest mode k are multiplied in pairs, in half of the flops: what a packed table holds
-    of two of them is ``Z_l^T Z_m + Z_m^T Z_l``, the symmetric product of their sum less those of
-    each. Slices are brought to one length first, so that this costs no digits.
-
-    Parameters
-    ----------
-    blocks : iterable of ndarrays of shape (n, I_1, ..., I_K)
-        Deviations from a centre.
-    shape : tuple of K ints
-        The shape of a sample.
-
-    Returns
-    -------
-    ndarray of shape (L_1, ..., L_K)
-        The packed table.
-    """
-    size = prod(shape)
-    if len(shape) == 1 or size <= WHOLE_TABLE:
-        matrix = np.zeros((size, size))
-        for Z in blocks:
-            add_gram(matrix, Z.reshape(len(Z), -1))
-        return pack_table(symmetrise(matrix), shape)
-    mode = int(np.argmin(shape))
-    others = shape[:mode] + shape[mode + 1 :]
-    pairs = list(zip(*np.triu_indices(shape[mode]), strict=True))
-    table = np.zeros((len(pairs), *(n * (n + 1) // 2 for n in others)))
-    for Z in blocks:
-        slices = np.ascontiguousarray(np.moveaxis(Z, mode + 1, 0)).reshape(shape[mode], len(Z), -1)
-        lengths = np.sqrt(np.vecdot(*2 * (slices.reshape(len(slices), -1),)))
-        lengths = np.where(lengths > 0, lengths, 1.0)
-        slices /= lengths[:, None, None]
-        own = [_packed_square(Z_l, others) for Z_l in slices]
-        for entry, (first, second) in zip(table, pairs, strict=True):
-            both = own[first]
-            if first != second:
-                both = _packed_square(slices[first] + slices[second], others)
-                both = (both - own[first] - own[second]) / 2
-            entry += lengths[first] * lengths[second] * both
-    return np.ascontiguousarray(np.moveaxis(table, 0, mode))
-
-
-def _packed_square(rows: Array, shape: tuple[int, ...]) -> Array:
-    matrix = np.zeros((rows.shape[1], rows.shape[1]))
-    add_gram(matrix, rows)
-    return pack_table(symmetrise(matrix), shape)
-
-
-def pack_projectors(W: Array) -> Array:
-    """``P = W W^T`` of a stack (M, I_q, r_q), packed for contraction: (M, L_q)."""
-    flat, weights, _ = _pairs(W.shape[1])
-    P = (W @ W.swapaxes(1, 2)).reshape(len(W), -1)
-    return np.take(P, flat, axis=1) * weights
-
-
-def contracted(left: Array, packed: dict[int, Array], first: int) -> Array:
-    """A table (L..., M) whose mode `first` is contracted already, with the others: (M, L_k)."""
-    axes = [q for q in range(left.ndim) if q != first]
-    for q, projectors in packed.items():
-        if q != first:
-            left = np.einsum("...lm,ml->...m", np.moveaxis(left, axes.index(q), -2), projectors)
-            axes.remove(q)
-    return left.T
-
-
-def unpack(packed: Array, size: int) -> Array:
-    """Symmetric matrices (M, I_k, I_k) from their packed form (M, L_k)."""
-    return np.take(packed, _pairs(size)[2], axis=1).reshape(len(packed), size, size)
-
-
-# ── Samples ─────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,12 +12,8 @@ every pair is diagonal but for the few columns ``G = F^T [d, Z]``:
 
     (diag(tau) + G a G^T) u = mu (I + G b G^T) u.
 
-So an eigenvector with the value mu has ``u_i = (G y)_i / (mu - tau_i)`` for some small y. Where
-tau_i is far below every wanted mu, in the *tail*, these vectors lie close to the span of
-``G / (pole - tau)`` for a few poles: with Zolotarev's poles the error falls by a factor of 20 to
-2000 with each. The *head*, the largest tau, is kept as it is. A dense eigenproblem of head and
-tail, of a hundred or two hundred rows instead of N, gives the wanted directions; residuals say
-whether they are good enough, and models for which they are not are solved without this.
+`few_columns` finds the leading directions of such a pair; models for which these do not become
+exact are solved without this.
 """
 
 from __future__ import annotations
@@ -29,17 +25,15 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
-from scipy.special import ellipj, ellipk
 
+from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.criteria import Problem
+from tenfold.mathematics.few_columns import Leading, leading
 from tenfold.mathematics.scatter import SampleTerm, Scatter, along_mode
 from tenfold.mathematics.solvers import with_fixed_signs
 from tenfold.mathematics.span import Span
 
-FAR = 0.4  # of the smallest wanted value: where the tail may begin
-EXACT = 1e-8  # largest residual, in units of the value itself
-AIMED = 3e-9  # error of vectors in the tail, most of whose length is in the head
 FEWEST = 4  # models for which a shared problem is solved
 
 
@@ -92,6 +86,11 @@ class SharedCore:
     ridge: Array
     has_within: bool
     ranks: Array
+
+    def leading(self, number: int) -> Leading | None:
+        """The leading directions of one of the models, in the basis F."""
+        G, a, b = (each[number] for each in (self.own.columns, self.own.in_A, self.own.in_B))
+        return leading(self.values, G, a, b, int(self.ranks[number]))
 
 
 def shared_cores(problem: Problem) -> list[SharedCore]:
@@ -245,131 +244,65 @@ def solve_shared(
 
 def _solve_some(part: Array, core: SharedCore, orthonormal: bool, W: Array, numbers: Array) -> None:
     """Solve the models of one part, and write them where they belong."""
-    for number in part:
-        found = leading(core, int(number))
-        if found is None:
-            continue
-        columns, values, left = found
-        if orthonormal:
-            columns, triangle = np.linalg.qr(columns)
-            back = np.linalg.inv(triangle)
-            kept, lost = np.einsum("ij,i->", back**2, values), (back**2).sum()
-            suppressed = np.einsum("ij,ij->", back, left @ back)
-        else:
-            kept, lost, suppressed = values.sum(), len(values), np.trace(left)
-        model = core.models[number]
-        W[model, :, : columns.shape[1]] = with_fixed_signs(columns)
-        numbers[:, model] = kept, max(suppressed, 0.0), kept / lost, 1.0
+    for rows in row_blocks(len(part), core.vectors[:, : int(core.ranks.max())].nbytes):
+        each = [(int(number), core.leading(int(number))) for number in part[rows]]
+        found = {number: one for number, one in each if one is not None}
+        for (number, one), directions in zip(
+            found.items(), _lifted(core, [*found.values()]), strict=True
+        ):
+            columns, values, left = _measured(core, number, one, directions)
+            if orthonormal:
+                columns, triangle = np.linalg.qr(columns)
+                back = np.linalg.inv(triangle)
+                kept, lost = np.einsum("ij,i->", back**2, values), (back**2).sum()
+                suppressed = np.einsum("ij,ij->", back, left @ back)
+            else:
+                kept, lost, suppressed = values.sum(), len(values), np.trace(left)
+            model = core.models[number]
+            W[model, :, : columns.shape[1]] = with_fixed_signs(columns)
+            numbers[:, model] = kept, max(suppressed, 0.0), kept / lost, 1.0
 
 
-def leading(core: SharedCore, number: int) -> tuple[Array, Array, Array] | None:
-    """The leading directions of one of the models; None where they did not become exact.
+def _lifted(core: SharedCore, found: list[Leading]) -> list[Array]:
+    """The directions (I, r) of several models for samples as they came, by two products for all."""
+    if len({len(one.head) for one in found}) > 1:
+        return [W for one in found for W in _lifted(core, [one])]
+    if not found:
+        return []
+    head = len(found[0].head)
+    thin = [one.basis.shape[1] < one.inside.shape[1] for one in found]
+    tails = [one.basis if few else one.tail for one, few in zip(found, thin, strict=True)]
+    near = _times(core.vectors[:, :head], [one.head for one in found])
+    far = _times(core.vectors[:, head:], tails)
+    return [
+        W + (Y @ one.inside if few else Y)
+        for one, few, W, Y in zip(found, thin, near, far, strict=True)
+    ]
+
+
+def _times(F: Array, parts: list[Array]) -> list[Array]:
+    """``F @ part`` of every part."""
+    ends = np.cumsum([part.shape[1] for part in parts])
+    return np.split(F @ np.concatenate(parts, axis=1), ends[:-1], axis=1)
+
+
+def _measured(
+    core: SharedCore, number: int, one: Leading, directions: Array
+) -> tuple[Array, Array, Array]:
+    """The directions (I, r) of a model, scaled, with what they keep and leave.
 
     Returns
     -------
-    tuple of ndarrays of shape (I, r), (r,) and (r, r), or None
+    tuple of ndarrays of shape (I, r), (r,) and (r, r)
         W with ``W^T B W = I``; the values of ``W^T A W``, which is diagonal; and what W leaves of
         the scatter to suppress, without its ridge.
     """
-    tau, G, rank = core.values, core.own.columns[number], int(core.ranks[number])
-    a, b = core.own.in_A[number], core.own.in_B[number]
-    smallest = tau[min(rank + G.shape[1], len(tau) - 1)]  # all wanted values are larger
-    if not smallest > 0:
-        return None
-    head = int(np.searchsorted(-tau, -FAR * smallest))
-    head = min(max(head, rank + G.shape[1] + 5), 2 * (rank + G.shape[1]) + 20, len(tau) - 1)
-    rest, tail = tau[head:], G[head:]
-    poles = zolotarev_poles(max(rest[0], 0.0), smallest, AIMED)
-    V = np.concatenate([tail / (pole - rest)[:, None] for pole in poles], axis=1)
-    for _ in range(3):
-        V = np.linalg.qr(V)[0]
-        mu, u, v = _rayleigh_ritz(tau, G, a, b, head, V, rank)
-        in_tail = V @ v
-        seen = G[:head].T @ u + tail.T @ in_tail  # G^T w
-        y = (a[:, None] - b[:, None] * mu) * seen
-        pull = tail @ y
-        if np.abs((rest[:, None] - mu) * in_tail + pull).max() <= EXACT * mu[-1]:
-            return _lifted(core, number, mu, u, (V, v, in_tail), seen)
-        V = pull / (mu - rest[:, None])  # what the tail of these values is
-    return None
-
-
-def zolotarev_poles(below: float, above: float, error: float) -> Array:
-    """Poles for which ``1 / (mu - t)`` is a sum of ``1 / (pole - t)``, best for all mu and t.
-
-    The functions with mu >= above are wanted for 0 <= t <= below < above. A Moebius map takes the
-    two ranges to [-1, -k] and [k, 1], where the best points are known.
-
-    Parameters
-    ----------
-    below, above : float
-        The ends of the ranges.
-    error : float
-        How far from the truth the sum may be.
-
-    Returns
-    -------
-    ndarray of shape (J,)
-        As few poles as that takes, none below `above`.
-
-    Examples
-    --------
-    >>> from tenfold.mathematics.shared_core import zolotarev_poles
-    >>> zolotarev_poles(0.01, 1.0, 1e-7).round(2)
-    array([ 1.07,  1.99, 14.86])
-    """
-    ratio = 4 * above / (above - below) - 2
-    k = max((ratio - np.sqrt(max(ratio**2 - 4, 0.0))) / 2, 1e-12)
-    across, along = ellipk(1 - k**2), ellipk(k**2)
-    count = int(np.clip(np.ceil(np.log(4 / error) * across / (2 * np.pi * along)), 2, 12))
-    points = ellipj((2 * np.arange(count) + 1) / (2 * count) * across, 1 - k**2)[2]
-    return np.asarray(above * (1 - k) / (1 + k) * (1 + points) / (1 - points))[::-1]
-
-
-def _lifted(
-    core: SharedCore,
-    number: int,
-    mu: Array,
-    u: Array,
-    tail: tuple[Array, Array, Array],
-    seen: Array,
-) -> tuple[Array, Array, Array]:
-    """What `leading` returns, from the directions in the basis of the core."""
-    V, v, in_tail = tail
-    scale, head = core.scale[number], len(u)
+    scale, mu = core.scale[number], one.values
     tells = mu > 10 * len(core.values) * np.finfo(float).eps * mu[0]
     tells[0] = True
-    F = core.vectors
-    far = (F[:, head:] @ V) @ v if V.shape[1] < v.shape[1] else F[:, head:] @ in_tail
-    W = (F[:, :head] @ u + far)[:, tells] / np.sqrt(scale)
-    seen = seen[:, tells]
+    W, seen = directions[:, tells] / np.sqrt(scale), one.seen[:, tells]
     left = (seen * core.own.in_B[number][:, None]).T @ seen
     if core.has_within:
         own_share = np.eye(len(left)) - left  # B of these directions is I
         left = left + own_share - core.ridge[number] * (W.T @ W)
     return W, mu[tells] / scale, left
-
-
-def _rayleigh_ritz(
-    tau: Array, G: Array, a: Array, b: Array, head: int, V: Array, rank: int
-) -> tuple[Array, Array, Array]:
-    """The leading values mu (r,) and vectors, (head, r) and (t, r), of the pair seen in a basis.
-
-    The basis is the head and the orthonormal columns V of the tail.
-    """
-    g = np.concatenate([G[:head], V.T @ G[head:]])
-    A = np.zeros((len(g), len(g)))
-    A[np.arange(head), np.arange(head)] = tau[:head]
-    A[head:, head:] = V.T @ (tau[head:, None] * V)
-    A += (g * a) @ g.T
-    inside = g[:, b > 0] * np.sqrt(b[b > 0])  # B = I + inside inside^T
-    squares, turn = np.linalg.eigh(inside.T @ inside)
-    there = squares > 1e-14 * squares.max(initial=0.0)
-    P = inside @ (turn[:, there] / np.sqrt(squares[there]))  # orthonormal columns
-    D = 1 / np.sqrt(1 + squares[there]) - 1  # B^(-1/2) = I + P D P^T
-    left = A + (P * D) @ (P.T @ A)
-    whitened = left + (left @ P) * D @ P.T
-    mu, U = np.linalg.eigh(whitened)  # all at once takes less time than the leading ones alone
-    mu, U = mu[::-1][:rank], U[:, ::-1][:, :rank]
-    U = U + (P * D) @ (P.T @ U)
-    return mu, U[:head], U[head:]

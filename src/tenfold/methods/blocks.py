@@ -10,6 +10,7 @@ from tenfold.mathematics.alternation import solve
 from tenfold.mathematics.criteria import Problem, lowered
 from tenfold.mathematics.deflation import NOTHING, Block, deflated, total_square, whole_square
 from tenfold.mathematics.moments import ClassStatistics
+from tenfold.mathematics.null_space import null_space
 from tenfold.mathematics.solvers import STAYING_INSIDE
 
 
@@ -47,7 +48,7 @@ def learned_blocks(method: Any, statistics: ClassStatistics, own: Block) -> dict
                 f"most {number} blocks, or lower ranks"
             )
         block = solve(problem, method.recipe()).columns(0)
-        if method.solver_function() in STAYING_INSIDE:  # others fill up their ranks
+        if method.solver_function() in (*STAYING_INSIDE, null_space):  # others fill up their ranks
             block = _with_more_than_rounding(block, statistics, problem, to_keep)
         blocks.append(block)
     return {"blocks_": blocks}
@@ -66,7 +67,9 @@ def _with_more_than_rounding(
         A = problem.along_mode(mode, whole)[0][0]
         kept = np.einsum("ir,ir->r", W, A @ W)
         rounding = 10 * len(A) * np.finfo(float).eps * to_keep
-        found.append(own[:, kept > rounding * (W**2).sum(axis=0)])
+        tells = kept > rounding * (W**2).sum(axis=0)
+        tells[0] = True  # as in a first block
+        found.append(own[:, tells])
     return found
 
 

@@ -157,7 +157,7 @@ class ModeScaler(TransformerMixin, Savable, BaseEstimator):
             The fitted scaler.
         """
         self.check_parameters()
-        described, X, _, weight = check.check_first_batch(self, X, None, sample_weight)
+        described, X, _, weight = check.check_first_batch(self, X, None, sample_weight, None, False)
         return self._learn(described, self._moments(X, weight))
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -31,6 +31,7 @@ from tenfold.validation.other_arrays import is_other
 from tenfold.validation.parameters import memory_budget, plain
 
 MISSING = ("error", "complete")
+COMPLETION_TABLES = 10  # of I x I numbers, held at once where gaps are completed, as measured
 
 
 class _Accompanied(NamedTuple):
@@ -134,7 +135,7 @@ def _learned_gaps(X: Any, y: Array | None, weight: Array | None) -> tuple[dict[s
                 f"at {place}, so nothing is known of them; drop them from all samples"
             )
     size = prod(X.shape[1:])
-    needed, budget = 6 * 8 * size**2, memory_budget()
+    needed, budget = COMPLETION_TABLES * 8 * size**2, memory_budget()
     if needed > budget:
         raise ValueError(
             f"completing gaps in samples of {size} numbers needs {needed / 2**30:.1f} GiB, more "

@@ -22,7 +22,7 @@ def check_labels(estimator: Any, X: Array, y: Any) -> Array:
             "pass one class label per sample"
         )
     y = refuse_masked(y, name="y")
-    given, y = y, column_or_1d(y if type(y) is np.ndarray else in_numpy(y, "y"), warn=True)
+    given, y = y, column_or_1d(in_numpy(y, "y"), warn=True)
     check_consistent_length(X, y)
     if isinstance(given, list | tuple) and y.dtype.kind == "U":
         check_kinds(np.array(given, dtype=object))  # NumPy makes text of None, NaN and numbers

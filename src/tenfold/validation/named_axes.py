@@ -64,7 +64,7 @@ def named_samples(estimator: Any, X: Any, reset: bool) -> NamedSamples | None:
         names = tuple(map(str, X.dims[1:]))
         return NamedSamples(X.data, names, [_labels(X, name) for name in X.dims[1:]])
     columns = getattr(X, "columns", None)
-    if getattr(columns, "nlevels", 1) > 1:
+    if hasattr(columns, "nlevels") and columns.nlevels > 1:
         return _from_columns(X, columns, known, getattr(estimator, "mode_labels_", None))
     return None
 
@@ -162,8 +162,8 @@ def refuse_masked(X: Any, can: bool = False, name: str = "X") -> Any:
 
 
 def _labels(X: Any, name: Any) -> Array | None:
-    coordinate = X.coords.get(name)
-    return None if coordinate is None else _plain(np.asarray(coordinate))
+    """The entries along an axis; None without a coordinate, of which `get` would make numbers."""
+    return _plain(np.asarray(X.coords[name])) if name in X.coords else None
 
 
 def _plain(labels: Array) -> Array:

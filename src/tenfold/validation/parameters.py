@@ -11,6 +11,8 @@ from sklearn import get_config
 
 from tenfold.mathematics.algebra import Array
 
+KERNEL_TABLES = 17  # of n x n, that a model of the kernel of n samples takes while it is solved
+
 
 def plain(label: Any) -> Any:
     """A label as people write it: 0, not np.int64(0)."""
@@ -203,10 +205,10 @@ def check_priors(priors: Any, classes: Array) -> Array:
         names = {plain(label) for label in priors}
         known = set(classes.tolist())
         if names != known:
-            other = sorted(map(str, names ^ known))[:5]
+            other = ", ".join(sorted(map(str, names ^ known))[:5])
             raise ValueError(
-                f"priors and the {len(classes)} classes differ in {', '.join(other)}; give every "
-                "class a probability, and no others"
+                f"priors and the {len(classes)} classes differ in {other}; give every class a "
+                "probability, and no others"
             )
         priors = [priors[label] for label in classes.tolist()]
     values = np.asarray(priors, dtype=float)
@@ -248,8 +250,8 @@ def memory_budget() -> int:
 
 
 def check_kernel_fits(n: int) -> None:
-    """The kernel of all pairs of n samples, and as much to solve with, fit into the budget."""
-    needed, budget = 3 * 8 * n**2, memory_budget()
+    """The kernel of all pairs of n samples, and what it takes to solve with it, fit the budget."""
+    needed, budget = KERNEL_TABLES * 8 * n**2, memory_budget()
     if needed > budget:
         raise ValueError(
             f"the kernel of all pairs of {n} samples needs {needed / 2**30:.1f} GiB, more than the "

@@ -38,7 +38,7 @@ FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 def check_first_batch(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, classes: Any = None, part: bool = False
+    estimator: Any, X: Any, y: Any, sample_weight: Any, classes: Any, part: bool
 ) -> tuple[dict[str, Any], Any, Array | None, Array | None]:
     """What is to be known of samples before anything is learned from them, and the batch.
 
@@ -132,16 +132,15 @@ def _checked(estimator: Any, X: Any, reset: bool) -> Any:
 
 def _is_ready(estimator: Any, X: Any, fitted_shape: tuple[int, ...] | None) -> bool:
     """A finite float array of the fitted shape: nothing to check that takes longer than scoring."""
-    is_plain = (
+    return (
         fitted_shape is not None
         and type(X) is np.ndarray
         and X.dtype in FLOATS
         and X.shape[1:] == fitted_shape
         and len(X) > 0
         and not hasattr(estimator, "feature_names_in_")
+        and isfinite(np.vdot(X, X))  # of large numbers it is not: then the slower checks decide
     )
-    with np.errstate(over="ignore", invalid="ignore"):  # then the slower checks decide
-        return is_plain and isfinite(X.sum())
 
 
 def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
@@ -165,7 +164,7 @@ def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
         single = not reset and np.shape(X) == estimator.sample_shape_
         can = hasattr(estimator, "missing")
         raise ValueError(_with_advice(str(error), single, can)) from error
-    if 0 in X.shape[1:]:
+    if 0 in X.shape:  # there are samples, which were counted above
         raise ValueError(
             f"samples have shape {X.shape[1:]}, so they hold no numbers; every mode needs at least "
             "1 entry; drop the mode, or pass samples that have some"
