@@ -7,6 +7,7 @@ from tenfold import MCSDA, ClassSpecificClassifier
 from tenfold.decisions import distances
 from tenfold.decisions.distances import Subspaces
 from tenfold.mathematics.deflation import minus_distances
+from tenfold.mathematics.on_device import Place, to_numpy
 
 
 def members(shape, n_models, offset, seed=0):
@@ -24,6 +25,11 @@ def members(shape, n_models, offset, seed=0):
 def test_all_subspaces_at_once_measure_what_each_measures_alone(shape, offset, monkeypatch):
     monkeypatch.setattr(distances, "CACHE_NUMBERS", 500)  # several blocks of rows and of models
     projections, means = members(shape, 6, offset)
+    assert_alike(projections, means, shape, offset)
+    assert_alike(projections[:1], means[:1], shape, offset)  # one alone
+
+
+def assert_alike(projections, means, shape, offset):
     X = np.random.default_rng(1).normal(size=(90, *shape)) + offset
     together = Subspaces.stacked(projections, means).squared_distances(X)
     alone = [minus_distances(X, [W], mean) ** 2 for W, mean in zip(projections, means, strict=True)]
@@ -31,10 +37,11 @@ def test_all_subspaces_at_once_measure_what_each_measures_alone(shape, offset, m
     np.testing.assert_allclose(together, np.stack(alone, axis=1), atol=1e-11 + 1e-15 * offset)
 
 
-def test_threads_score_what_one_thread_scores(monkeypatch):
+@pytest.mark.parametrize("per_part", [7, 30, 59])
+def test_threads_score_what_one_thread_scores(per_part, monkeypatch):
     from tenfold.system import threads
 
-    monkeypatch.setattr(distances, "THREAD_BYTES", 8 * 30 * 7)  # parts of seven samples
+    monkeypatch.setattr(distances, "THREAD_BYTES", 8 * 30 * per_part)
     projections, means = members((6, 5), 4, 0.0)
     X = np.random.default_rng(2).normal(size=(60, 6, 5))
     subspaces = Subspaces.stacked(projections, means)
@@ -42,6 +49,8 @@ def test_threads_score_what_one_thread_scores(monkeypatch):
     one = subspaces.squared_distances(X)
     monkeypatch.setattr(threads, "_allowed", lambda controller: 3)
     np.testing.assert_array_equal(subspaces.squared_distances(X), one)
+    alone = [minus_distances(X, [W], m) ** 2 for W, m in zip(projections, means, strict=True)]
+    np.testing.assert_allclose(one, np.stack(alone, axis=1), atol=1e-11)
 
 
 def test_float32_samples_are_scored_in_float32():
@@ -51,6 +60,62 @@ def test_float32_samples_are_scored_in_float32():
     narrow = subspaces.squared_distances(X.astype(np.float32))
     assert narrow.dtype == np.float32
     np.testing.assert_allclose(narrow, subspaces.squared_distances(X), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("place", "size"),
+    [(0.0, 1e20), (1e20, 1e20), (0.0, 1e-25), (0.0, 1.0), (0.0, 1e-3), (0.0, 1e3)],
+)
+def test_squares_beyond_float32_are_made_in_float64(place, size):
+    projections, means = members((6, 5), 2, 0.0)
+    means = [place + size * mean for mean in (means[0], -means[0])]  # about `place`
+    X = place + size * np.random.default_rng(6).normal(size=(20, 6, 5))
+    subspaces = Subspaces.stacked(projections, means)
+    narrow = subspaces.squared_distances(X.astype(np.float32))
+    assert narrow.dtype == (np.float32 if 1e-9 < size < 1e9 else np.float64)
+    np.testing.assert_allclose(narrow, subspaces.squared_distances(X), rtol=1e-4)
+
+
+def test_one_number_that_is_far_from_all_means_is_enough_for_float64():
+    projections, means = members((6, 5), 2, 0.0)
+    for mean in means:
+        mean[2, 3] = 1e25  # so that the square of a difference is no float32
+    X = np.random.default_rng(6).normal(size=(20, 6, 5)).astype(np.float32)
+    found = Subspaces.stacked(projections, means).squared_distances(X)
+    alone = [
+        minus_distances(X.astype(float), [W], m) ** 2
+        for W, m in zip(projections, means, strict=True)
+    ]
+    np.testing.assert_allclose(found, np.stack(alone, axis=1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(7,), (6, 5), (4, 3, 5), (2, 3, 2, 4)])
+@pytest.mark.parametrize("n_models", [1, 4])
+def test_another_device_measures_what_the_host_measures(shape, n_models, monkeypatch):
+    strict = pytest.importorskip("array_api_strict")
+    monkeypatch.setattr(distances, "DEVICE_BYTES", 2000)  # several blocks
+    place = Place(strict, strict.Device("device1"))
+    projections, means = members(shape, n_models, 3.0)
+    subspaces = Subspaces.stacked(projections, means)
+    X = np.random.default_rng(5).normal(size=(25, *shape)) + 3.0
+    for spreads in (None, np.linspace(1.0, 2.0, n_models)):
+        here = distances.distances_to_classes(X, subspaces, spreads)
+        there = distances.distances_to_classes_on(place.put(X), place, subspaces, spreads)
+        np.testing.assert_allclose(to_numpy(there), here, rtol=1e-10, atol=1e-12)
+    alone = [minus_distances(X, [W], m) for W, m in zip(projections, means, strict=True)]
+    by_each = [lambda _, found=found: found for found in alone]
+    for spreads in (None, np.linspace(1.0, 2.0, n_models)):
+        here = distances.distances_to_classes(X, subspaces, spreads)
+        each = distances.distances_by_each(X, by_each, spreads)
+        np.testing.assert_allclose(each, here, rtol=1e-9, atol=1e-12)
+
+
+def test_an_offset_costs_float32_samples_no_digits():
+    projections, means = members((6, 5), 5, 1e3)
+    X = (np.random.default_rng(3).normal(size=(20, 6, 5)) + 1e3).astype(np.float32)
+    subspaces = Subspaces.stacked(projections, means)
+    wide = subspaces.squared_distances(X.astype(float))
+    np.testing.assert_allclose(subspaces.squared_distances(X), wide, rtol=1e-5, atol=1e-5)
 
 
 def test_a_bank_measures_what_its_projectors_measure():

@@ -25,7 +25,7 @@ class Reliability(NamedTuple):
     def error(self) -> float:
         """The expected calibration error: the mean gap between the two, over samples."""
         gaps = np.abs(self.confidence - self.accuracy)
-        return float(self.counts @ gaps / self.counts.sum())
+        return float(np.average(gaps, weights=self.counts))
 
 
 def reliability(sure: Array, right: Array, n_bins: int = N_BINS) -> Reliability:

@@ -188,7 +188,7 @@ def preference(distances: Array, compete: bool) -> Array:
     """
     if distances.shape[1] == 2:
         return np.asarray(distances[:, 0] - distances[:, 1])
-    if compete and distances.shape[1] > 2:
+    if compete:
         best = np.partition(distances, 1, axis=1)
         return np.asarray((best[:, :1] + best[:, 1:2]) / 2 - distances)
     return -distances

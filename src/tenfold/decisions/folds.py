@@ -115,7 +115,7 @@ def stratified_splits(cv: Any, y: Array, weight: Array | None) -> list[Split]:
         n_folds = min(parameters.check_number("cv", cv, 2, integer=True), int(counts.min()))
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
         return [(used[a], used[b]) for a, b in folds.split(used, y[used])]
-    splits = positions(check_cv(cv).split(np.zeros(len(y)), y), len(y))
+    splits = positions(check_cv(cv).split(y, y), len(y))
     splits = [(a[np.isin(a, used)], b[np.isin(b, used)]) for a, b in splits]
     for number, (train, _) in enumerate(splits):
         missing = np.setdiff1d(y[used], y[train]).tolist()

@@ -55,7 +55,6 @@ class GaussianStreams(GaussianScores):
     def _fit_folds(self, moments: MomentsInFolds) -> Self:
         """Learn from moments of every class in every fold."""
         described, together = check.check_moments(self, moments.together())
-        check.check_classes(together.classes, self)
         cells = moments.present().cells
         cells = replace(cells, means=cells.means.reshape(-1, *together.shape))
         learned = self.learn_moments(cells, together.classes, described)
@@ -151,10 +150,10 @@ class GaussianStreams(GaussianScores):
 
     def _folds(self, X: Any, groups: Any = None) -> Array:
         """The fold of each sample: that of its group, or by its content."""
-        if groups is not None:
-            names, numbers = check_groups("groups", groups, len(X))
-            if self._n_folds() > 1:
-                return name_folds(names)[numbers]
+        named = None if groups is None else check_groups("groups", groups, len(X))
         if self._n_folds() == 1:
             return np.zeros(len(X), dtype=np.intp)
-        return np.asarray(over_blocks(X, content_folds))
+        if named is None:
+            return np.asarray(over_blocks(X, content_folds))
+        names, numbers = named
+        return name_folds(names)[numbers]

@@ -13,6 +13,7 @@ from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.methods.base import TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.methods.following import host_model
+from tenfold.validation.parameters import plain
 
 Answer = Literal["class", "probability", "acceptance", "score", "projection"]
 
@@ -135,7 +136,7 @@ def member_for(estimator: Any, positive: Any) -> Member:
     found = [one for one in members if positive is None or one.label == positive]
     if not found:
         raise ValueError(
-            f"there is no projector for class {positive!r}; choose one of "
-            f"{[one.label for one in members]}"
+            f"there is no projector for class {plain(positive)!r}; choose one of "
+            f"{[plain(one.label) for one in members]}"
         )
     return found[0]

@@ -174,7 +174,7 @@ class Evaluation:
             facts |= {
                 "threshold": self.model.threshold_,
                 "promised_rate": self.model.promised_rate_,
-                "false_accept_rate": one.false_accepts / max(one.n_others, 1),
+                "false_accept_rate": one.false_accepts / one.n_others,
                 "false_reject_rate": one.false_rejects / one.n_positive,
                 "confusion": _acceptances(one),
             }

@@ -259,9 +259,7 @@ class ProbabilisticLDA(GaussianStreams):
             moments = projected_moments(moments, projector.projections_, projector.centre())
         folded = FoldMoments.of_tables(moments, (n_folds, n_classes))
         origin = np.zeros(folded.size)
-        if n_folds > 1 or self.shrinkage != "auto":
-            return self._learned(folded, classes, described, projector, origin, None)
-        usual = left_out(moments)
+        usual = left_out(moments) if n_folds == 1 and self.shrinkage == "auto" else USUAL
         return self._learned(folded, classes, described, projector, origin, None, usual)
 
     def fit_moments(
@@ -293,7 +291,6 @@ class ProbabilisticLDA(GaussianStreams):
         if isinstance(moments, MomentsInFolds):
             moments = moments.together()
         described, moments = check.check_moments(self, accompanied(moments, covariates))
-        check.check_classes(moments.classes, self)
         return self.keep(self.learn_moments(moments, moments.classes, described))
 
     # -- the steps --------------------------------------------------------------------------------
@@ -363,6 +360,6 @@ class ProbabilisticLDA(GaussianStreams):
         """What the covariance is shrunk towards, and what the folds chose with it."""
         modes = parameters.check_time_modes(self, space.shape)
         candidates = targets(self.shrink_to, modes, space.shape)
-        if self.shrinkage != "auto" or moments.n_folds == 1:
+        if self.shrinkage != "auto":
             return candidates[0], None
         return best_target(moments, space, candidates)

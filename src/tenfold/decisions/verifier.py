@@ -158,7 +158,6 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             accompanied(X, covariates), y, sample_weight
         )
         classes = check.present_labels(labels, weight)
-        check.check_classes(classes, self)
         positive = self.positive_among(classes)
         model.set_params(positive=positive)  # in a fold without it, None would mean another class
         used = np.ones(len(labels), bool) if weight is None else weight > 0
@@ -389,8 +388,7 @@ def _held_out(
     found: Verification, labels: Array, positive: Any, same: Array, weight: Array | None
 ) -> tuple[Impostors, Impostors]:
     """Held-out samples of other classes, and those of the class itself; equal ones are one."""
-    held = ~np.isnan(found.distances)
-    rows = np.flatnonzero(held if weight is None else held & (weight > 0))
+    rows = np.flatnonzero(~np.isnan(found.distances))  # no fold holds out what has no weight
     counts = np.ones(len(rows)) if weight is None else weight[rows]
     first, counts = merged_equals([labels[rows], same[rows]], counts)
     distances, labels = found.distances[rows[first]], labels[rows[first]]
