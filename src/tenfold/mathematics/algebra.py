@@ -155,7 +155,5 @@ def _check_mode(X: Array, mode: int) -> None:
 
 def shrinking_order(projections: Sequence[Array]) -> list[int]:
     """The order of modes in which projecting costs least: the strongest reduction first."""
-    return sorted(
-        range(len(projections)),
-        key=lambda k: projections[k].shape[-1] / projections[k].shape[-2],
-    )
+    left = [W.shape[-1] / W.shape[-2] for W in projections]
+    return sorted(range(len(left)), key=left.__getitem__)

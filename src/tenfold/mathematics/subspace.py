@@ -42,13 +42,13 @@ def projected(
     sizes = [len(W) for W in projections]
     X = X.reshape(len(X), *sizes)
     dtype = np.float32 if X.dtype == np.float32 else np.float64
-    W = [P.astype(dtype, copy=False) for P in projections]
+    W = [P if P.dtype == dtype else P.astype(dtype) for P in projections]
     centre = None if centre is None else centre.reshape(sizes)
 
     def part(rows: Array) -> Array:
         if centre is not None:
             rows = rows - centre  # in the wider precision: offsets cost no digits
-        return project(rows.astype(dtype, copy=False), W)
+        return project(rows if rows.dtype == dtype else rows.astype(dtype), W)
 
     if 16 * X.size <= BLOCK_BYTES:
         Y = part(X)
