@@ -65,23 +65,27 @@ class Subspaces:
         """Squared distances (n, M) of samples from the centres, each in its own subspace."""
         X = X.reshape(len(X), *self.origin.shape)
         dtype = np.float32 if X.dtype == np.float32 and self._squares_fit_float32 else np.float64
-        stacks = [W.astype(dtype, copy=False) for W in self.projections]
-        centres = self.centres.astype(dtype, copy=False)
-        result = np.empty((len(X), len(centres)), dtype=dtype)
+        stacks = [_of_type(W, dtype) for W in self.projections]
+        centres = _of_type(self.centres, dtype)
         largest = self.origin.size * stacks[0].shape[1] // stacks[0].shape[2]  # per model, sample
         n_rows = max(32, CACHE_NUMBERS // (largest * len(centres)))
         n_models = max(1, CACHE_NUMBERS // (largest * n_rows))
 
+        def turned(rows: Array) -> Array:
+            return _of_type(_samples_last(rows - self.origin, self.order), dtype)
+
+        if len(X) <= n_rows and len(centres) <= n_models:
+            return _squares(turned(X), stacks, centres).T
+        result = np.empty((len(X), len(centres)), dtype=dtype)
+
         def work(part: slice) -> None:
             for start in range(part.start, part.stop, n_rows):
                 rows = slice(start, min(start + n_rows, part.stop))
-                block = _samples_last(X[rows] - self.origin, self.order).astype(dtype, copy=False)
+                block = turned(X[rows])
                 for first in range(0, len(centres), n_models):
                     models = slice(first, first + n_models)
-                    Y = project_by_all(block, [W[models] for W in stacks])
-                    Y -= centres[models]
-                    Y *= Y
-                    result[rows, models] = Y.reshape(len(Y), -1, Y.shape[-1]).sum(axis=1).T
+                    own = [W[models] for W in stacks]
+                    result[rows, models] = _squares(block, own, centres[models]).T
 
         parts = list(row_blocks(len(X), X[:1].nbytes, THREAD_BYTES))
         if len(parts) > 1:
@@ -89,6 +93,21 @@ class Subspaces:
         elif parts:
             work(parts[0])
         return result
+
+
+def _of_type(X: Array, dtype: type) -> Array:
+    return X if X.dtype == dtype else X.astype(dtype)
+
+
+def _squares(block: Array, stacks: list[Array], centres: Array) -> Array:
+    """Squared distances (M, n) of samples (I_1, ..., I_K, n) from the centres of M models."""
+    Y = project_by_all(block, stacks)
+    Y -= centres
+    Y = Y.reshape(len(Y), -1, Y.shape[-1])
+    if Y.shape[-1] == 1:
+        return np.asarray(np.vecdot(Y, Y, axis=1))
+    Y *= Y
+    return np.asarray(Y.sum(axis=1))
 
 
 def project_by_all(block: Array, stacks: list[Array]) -> Array:

@@ -75,12 +75,14 @@ def mode_product(X: Array, matrix: Array, mode: int) -> Array:
             f"a matrix of shape {matrix.shape} cannot multiply mode {mode}, which has "
             f"{X.shape[mode + 1]} entries; pass one of shape (J, {X.shape[mode + 1]})"
         )
-    inner = prod(X.shape[mode + 2 :])
-    if inner == 1:  # the last mode: one product for the whole batch
+    before, after = X.shape[: mode + 1], X.shape[mode + 2 :]
+    if len(after) == 1 and after[0] > 1:
+        return np.asarray(matrix @ X)
+    if prod(after) == 1:  # the last mode: one product for the whole batch
         product = X.reshape(-1, X.shape[mode + 1]) @ matrix.T
     else:
-        product = matrix @ X.reshape(-1, X.shape[mode + 1], inner)
-    return product.reshape(*X.shape[: mode + 1], matrix.shape[0], *X.shape[mode + 2 :])
+        product = matrix @ X.reshape(*before, X.shape[mode + 1], prod(after))
+    return product.reshape(*before, len(matrix), *after)
 
 
 def project(X: Array, projections: Sequence[Array]) -> Array:

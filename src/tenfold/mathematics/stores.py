@@ -233,7 +233,8 @@ def over_blocks(X: Any, work: Callable[[Array], Array]) -> Array:
     array of shape (n, ...)
         An ndarray; a lazy Dask array where the samples are one.
     """
-    rows: Array = X.rows(work) if isinstance(X, Source) else work(X)
+    in_memory = type(X) is np.ndarray or not isinstance(X, Source)  # the first is quicker to ask
+    rows: Array = work(X) if in_memory else X.rows(work)
     return rows
 
 

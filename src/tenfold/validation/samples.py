@@ -139,7 +139,7 @@ def _is_ready(estimator: Any, X: Any, fitted_shape: tuple[int, ...] | None) -> b
         and X.shape[1:] == fitted_shape
         and len(X) > 0
         and X.flags.c_contiguous  # of others the product below would make copies
-        and not hasattr(estimator, "feature_names_in_")
+        and "feature_names_in_" not in vars(estimator)
         and isfinite(np.vdot(X, X))  # of large numbers it is not: then the slower checks decide
     )
 
