@@ -74,7 +74,7 @@ class Subspaces:
         def turned(rows: Array) -> Array:
             return _of_type(_samples_last(rows - self.origin, self.order), dtype)
 
-        if len(X) <= n_rows and len(centres) <= n_models:
+        if 0 < len(X) <= n_rows and len(centres) <= n_models:
             return _squares(turned(X), stacks, centres).T
         result = np.empty((len(X), len(centres)), dtype=dtype)
 
@@ -103,11 +103,11 @@ def _squares(block: Array, stacks: list[Array], centres: Array) -> Array:
     """Squared distances (M, n) of samples (I_1, ..., I_K, n) from the centres of M models."""
     Y = project_by_all(block, stacks)
     Y -= centres
-    Y = Y.reshape(len(Y), -1, Y.shape[-1])
     if Y.shape[-1] == 1:
-        return np.asarray(np.vecdot(Y, Y, axis=1))
+        flat = Y.reshape(len(Y), -1)
+        return np.asarray(np.vecdot(flat, flat)[:, None])
     Y *= Y
-    return np.asarray(Y.sum(axis=1))
+    return np.asarray(Y.reshape(len(Y), -1, Y.shape[-1]).sum(axis=1))
 
 
 def project_by_all(block: Array, stacks: list[Array]) -> Array:
