@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tenfold import CSDA, MPCA, ClassMoments
+from tenfold import CSDA, MPCA, ClassMoments, gather_folds
 from tenfold.mathematics.accumulate import check_squares, float32_suffices, merged
 from tenfold.mathematics.covariates import (
     Slopes,
@@ -312,3 +312,30 @@ def test_folds_of_a_class_are_merged():
         assert found.counts[c] == pytest.approx(float(count))
         np.testing.assert_allclose(found.means[c].ravel(), mean.astype(float), atol=1e-12)
         np.testing.assert_allclose(found.scatters[c], scatter.astype(float), atol=1e-10)
+
+
+# ── Recentred moments, and classes that are not there ───────────────────────────────────────────
+
+
+@pytest.mark.parametrize("counts", [(1, 4), (5,), (1, 1, 3)])
+def test_recentred_moments_are_those_of_recentred_samples(counts):
+    rng = np.random.default_rng(2)
+    samples, labels = rng.normal(size=(5, 3, 2)) + 7, np.repeat(np.arange(len(counts)), counts)
+    classes = np.arange(len(counts) + 1)  # the last one has no samples
+    whole = ClassMoments.from_batch(samples, labels, classes=classes)
+    found = whole.recentred()
+    expected = ClassMoments.from_batch(samples - samples.mean(axis=0), labels, classes=classes)
+    np.testing.assert_allclose(found.means, expected.means, atol=1e-13)
+    np.testing.assert_allclose(found.scatters, expected.scatters, atol=1e-12)
+    assert not found.means[-1].any()
+    middle = np.mean([samples[labels == c].mean(axis=0) for c in classes[:-1]], axis=0)
+    balanced = whole.recentred(balanced=True)
+    np.testing.assert_allclose(balanced.means[:-1], whole.means[:-1] - middle, atol=1e-13)
+
+
+def test_classes_in_folds_that_are_there_keep_their_names():
+    rng = np.random.default_rng(3)
+    samples, labels = rng.normal(size=(60, 4)), np.array(["ash", "elm", "oak"])[np.arange(60) % 3]
+    there = gather_folds(samples, labels, sample_weight=labels != "elm").present()
+    assert there.classes.tolist() == ["ash", "oak"]
+    np.testing.assert_allclose(there.together().counts, [20, 20])
