@@ -624,3 +624,9 @@ def test_flat_rows_are_folded_as_the_projector_says():
     assert folded.sample_shape_ == (4, 3)
     found = folded.predict_log_proba(NEW.reshape(len(NEW), -1))
     np.testing.assert_allclose(found, plain.predict_log_proba(NEW), rtol=1e-9)
+
+
+def test_a_bin_of_one_sample_counts_like_others():
+    found = reliability(np.array([0.05, 0.93, 0.95]), np.array([0.0, 1.0, 1.0]))
+    assert found.counts.sum() == 3
+    assert found.error == pytest.approx((0.05 + 2 * (1 - 0.94)) / 3)
