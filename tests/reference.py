@@ -290,3 +290,11 @@ def problem(shape, *, classes=3, per_class=12, seed=0, spread=1.0):
     X = np.stack([projected(x, mixing) for x in X]) + means[y]
     order = rng.permutation(len(y))
     return X[order], y[order]
+
+
+def with_gaps(X, share, seed=0):
+    """A copy with NaN in random places, and at least one number in every sample."""
+    rng = np.random.default_rng(seed)
+    gaps = rng.random(X.shape) < share
+    gaps.reshape(len(X), -1)[np.arange(len(X)), rng.integers(X[0].size, size=len(X))] = False
+    return np.where(gaps, np.nan, X)

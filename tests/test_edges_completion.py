@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.covariance import LedoitWolf
 
+from reference import with_gaps
 from tenfold.mathematics import completion
 from tenfold.mathematics.completion import (
     SHARES,
@@ -15,13 +16,6 @@ from tenfold.mathematics.completion import (
     target_of,
 )
 from tenfold.mathematics.fold_moments import content_folds
-
-
-def with_gaps(X, share, seed=0):
-    rng = np.random.default_rng(seed)
-    gaps = rng.random(X.shape) < share
-    gaps.reshape(len(X), -1)[np.arange(len(X)), rng.integers(X[0].size, size=len(X))] = False
-    return np.where(gaps, np.nan, X)
 
 
 def conditional(x, mean, covariance):

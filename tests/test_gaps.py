@@ -9,6 +9,7 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.utils.estimator_checks import check_estimator
 
 import tenfold
+from reference import with_gaps
 from tenfold import (
     CSDA,
     MCSDA,
@@ -30,14 +31,6 @@ from tenfold.mathematics.completion import (
 )
 from tenfold.mathematics.stores import StoredSamples
 from tenfold.methods import ALL_METHODS, KERNEL_METHODS
-
-
-def with_gaps(X, share, seed=0):
-    """A copy with NaN in random places, and at least one number in every sample."""
-    rng = np.random.default_rng(seed)
-    gaps = rng.random(X.shape) < share
-    gaps.reshape(len(X), -1)[np.arange(len(X)), rng.integers(X[0].size, size=len(X))] = False
-    return np.where(gaps, np.nan, X)
 
 
 def planted(n=400, seed=0):

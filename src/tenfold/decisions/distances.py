@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tenfold.mathematics.accumulate import row_blocks
-from tenfold.mathematics.algebra import Array, shrinking_order
+from tenfold.mathematics.algebra import Array, of_type, shrinking_order
 from tenfold.mathematics.on_device import STAGES, Other, Place, twin_of
 from tenfold.mathematics.tuning import CACHE_NUMBERS, DEVICE_BYTES, THREAD_BYTES
 from tenfold.system.threads import over_threads
@@ -65,14 +65,14 @@ class Subspaces:
         """Squared distances (n, M) of samples from the centres, each in its own subspace."""
         X = X.reshape(len(X), *self.origin.shape)
         dtype = np.float32 if X.dtype == np.float32 and self._squares_fit_float32 else np.float64
-        stacks = [_of_type(W, dtype) for W in self.projections]
-        centres = _of_type(self.centres, dtype)
+        stacks = [of_type(W, dtype) for W in self.projections]
+        centres = of_type(self.centres, dtype)
         largest = self.origin.size * stacks[0].shape[1] // stacks[0].shape[2]  # per model, sample
         n_rows = max(32, CACHE_NUMBERS // (largest * len(centres)))
         n_models = max(1, CACHE_NUMBERS // (largest * n_rows))
 
         def turned(rows: Array) -> Array:
-            return _of_type(_samples_last(rows - self.origin, self.order), dtype)
+            return of_type(_samples_last(rows - self.origin, self.order), dtype)
 
         if 0 < len(X) <= n_rows and len(centres) <= n_models:
             return _squares(turned(X), stacks, centres).T
@@ -93,10 +93,6 @@ class Subspaces:
         elif parts:
             work(parts[0])
         return result
-
-
-def _of_type(X: Array, dtype: type) -> Array:
-    return X if X.dtype == dtype else X.astype(dtype)
 
 
 def _squares(block: Array, stacks: list[Array], centres: Array) -> Array:

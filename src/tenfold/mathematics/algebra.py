@@ -147,6 +147,11 @@ def reconstruct(Y: Array, projections: Sequence[Array]) -> Array:
     return Y
 
 
+def of_type(X: Array, dtype: type) -> Array:
+    """An array in some type of number; asked first, since `astype` is slow for one sample."""
+    return X if X.dtype == dtype else X.astype(dtype)
+
+
 def _check_mode(X: Array, mode: int) -> None:
     if not 0 <= mode < X.ndim - 1:
         raise ValueError(

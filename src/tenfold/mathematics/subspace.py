@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import qr
 
 from tenfold.mathematics.accumulate import row_blocks
-from tenfold.mathematics.algebra import Array, project, reconstruct
+from tenfold.mathematics.algebra import Array, of_type, project, reconstruct
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.tuning import BLOCK_BYTES
 
@@ -42,13 +42,13 @@ def projected(
     sizes = [len(W) for W in projections]
     X = X.reshape(len(X), *sizes)
     dtype = np.float32 if X.dtype == np.float32 else np.float64
-    W = [P if P.dtype == dtype else P.astype(dtype) for P in projections]
+    W = [of_type(P, dtype) for P in projections]
     centre = None if centre is None else centre.reshape(sizes)
 
     def part(rows: Array) -> Array:
         if centre is not None:
             rows = rows - centre  # in the wider precision: offsets cost no digits
-        return project(rows if rows.dtype == dtype else rows.astype(dtype), W)
+        return project(of_type(rows, dtype), W)
 
     if 16 * X.size <= BLOCK_BYTES:
         Y = part(X)

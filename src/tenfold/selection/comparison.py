@@ -232,18 +232,11 @@ def _figures(
     bar: Any,
 ) -> MethodFigures:
     """Figures of one method, means over folds."""
-
-    def figures_of(split: tuple[Array, Array]) -> MethodFigures:
+    folds = []
+    for train, test in splits:
         bar.advance(0, name_of(method))
-        found = _figures_of_fold(method, X, y, *split, positive, search)
+        folds.append(_figures_of_fold(method, X, y, train, test, positive, search))
         bar.advance(1, name_of(method))
-        return found
-
-    with warnings.catch_warnings():
-        # `converged` says it once for all; what others warn of is not about our methods
-        ours = isinstance(method, Learner)
-        warnings.simplefilter("ignore", ConvergenceWarning if ours else Warning)
-        folds = [figures_of(split) for split in splits]
 
     def mean(name: str) -> float:
         return float(np.mean([getattr(one, name) for one in folds]))
@@ -274,11 +267,14 @@ def _figures_of_fold(
     samples = X if tenfold_own else X.reshape(len(X), -1)
     if isinstance(model, LinearSVC):
         samples = _in_span(samples, train)
-    if search and tenfold_own and getattr(model, "projector", model) is not None:
-        inner = stratified_folds(y[train], INNER_FOLDS)
-        model = search_ranks(model, X[train], y[train], inner, verbose=False).estimator
-    else:
-        model.fit(samples[train], y[train])
+    with warnings.catch_warnings():
+        # `converged` says it once for all; what others warn of is not about our methods
+        warnings.simplefilter("ignore", ConvergenceWarning if tenfold_own else Warning)
+        if search and tenfold_own and getattr(model, "projector", model) is not None:
+            inner = stratified_folds(y[train], INNER_FOLDS)
+            model = search_ranks(model, X[train], y[train], inner, verbose=False).estimator
+        else:
+            model.fit(samples[train], y[train])
     seconds = time.perf_counter() - start
     classes, scores = _scores(model, samples, y, train, test)
     asked = np.ones(len(classes), dtype=bool) if positive is None else classes == positive
@@ -301,7 +297,7 @@ def _in_span(X: Array, train: Array) -> Array:
     """Samples as coordinates in the span of the training samples, where these are few.
 
     A support vector machine asks for inner products with training samples alone, and a turn leaves
-    these as they are. It takes the same steps to the same answer, with shorter vectors.
+    these as they are, but for rounding. With shorter vectors it finds the same answer.
     """
     if len(train) >= X.shape[1]:
         return X
