@@ -161,6 +161,14 @@ def test_a_bank_measures_in_all_blocks(projector):
         np.testing.assert_allclose(found, np.stack([plain.spreads_, plain.other_spreads_]).T)
 
 
+def spreads_of_one(statistics, blocks, positive, shrinkage, shift=0.0):
+    """`class_spreads` of one model."""
+    stack = [[W[None] for W in block] for block in blocks]
+    numbers = (np.array([number]) for number in (positive, shrinkage, shift))
+    (own,), (others,) = class_spreads(statistics, stack, *numbers)
+    return own, others
+
+
 @pytest.mark.parametrize("from_samples", [False, True])
 @pytest.mark.parametrize("shift", [0.0, 0.7])
 def test_spreads_are_those_of_samples_in_all_blocks(shift, from_samples):
@@ -186,7 +194,7 @@ def test_spreads_are_those_of_samples_in_all_blocks(shift, from_samples):
         inside = mean_square(about[own], weight[own])
         for shrinkage in (0.0, 0.3, 1.0):
             mixed = (1 - shrinkage) * inside + shrinkage * mean_square(X - means[y], weight)
-            found = class_spreads(statistics, blocks, c, shrinkage, shift)
+            found = spreads_of_one(statistics, blocks, c, shrinkage, shift)
             assert found[0] == pytest.approx(np.sqrt(mixed), rel=1e-9)
             outside = mean_square(about[~own], weight[~own])
             assert found[1] == pytest.approx(np.sqrt(outside), rel=1e-9)
@@ -198,15 +206,23 @@ def test_the_spread_of_a_single_sample_is_that_of_all_classes():
     block = [np.eye(5)[:, :2], np.eye(4)[:, :3]]
     means = np.stack([Z[labels == c].mean(axis=0) for c in range(4)])
     within = np.square((Z - means[labels])[:, :2, :3]).sum(axis=(1, 2)).mean()
-    found, _ = class_spreads(ClassMoments.from_batch(Z, labels), [block], 3, 0.0)
+    found, _ = spreads_of_one(ClassMoments.from_batch(Z, labels), [block], 3, 0.0)
     assert found == pytest.approx(np.sqrt(within), rel=1e-9)
     assert within < 0.5
     Z[labels == 2] = (
         means[2] + 0.1 * (Z - means[labels])[labels == 2]
     )  # a tight class keeps its own
-    found, _ = class_spreads(ClassMoments.from_batch(Z, labels), [block], 2, 0.0)
+    found, _ = spreads_of_one(ClassMoments.from_batch(Z, labels), [block], 2, 0.0)
     own = np.square((Z[labels == 2] - means[2])[:, :2, :3]).sum(axis=(1, 2)).mean()
     assert found == pytest.approx(np.sqrt(own), rel=1e-9)
+
+
+def test_points_have_spreads_of_one():
+    same, labels = np.ones((6, 4)), np.repeat([0, 1], 3)
+    moments = ClassMoments.from_batch(same, labels)
+    assert spreads_of_one(moments, [[np.eye(4)[:, :2]]], 1, 0.0) == (1.0, 1.0)
+    apart = ClassMoments.from_batch(same * labels[:, None], labels)
+    assert spreads_of_one(apart, [[np.eye(4)[:, :2]]], 1, 0.5) == (1.0, pytest.approx(np.sqrt(2)))
 
 
 def test_what_is_left_of_samples_is_a_share_of_their_scatter():

@@ -21,7 +21,6 @@ from tenfold.decisions.scores import scores_and_decisions, scores_of
 from tenfold.decisions.thresholds import EVERYTHING, Impostors, effective_number, kish, threshold_at
 from tenfold.decisions.verification import fold_plan
 from tenfold.mathematics import structures
-from tenfold.mathematics.deflation import class_spreads
 from tenfold.mathematics.fold_moments import FoldMoments
 from tenfold.mathematics.held_out import HOTTEST, USUAL, Choice, best_temperature, left_out
 from tenfold.mathematics.mapped_store import MappedStore
@@ -136,14 +135,6 @@ def test_a_class_without_samples_has_moments_of_zero():
     assert moments.counts[3] == 0
     assert not moments.means[3].any()
     assert not moments.scatters[3].any()
-
-
-def test_points_have_spreads_of_one():
-    same, labels = np.ones((6, 4)), np.repeat([0, 1], 3)
-    moments = ClassMoments.from_batch(same, labels)
-    assert class_spreads(moments, [[np.eye(4)[:, :2]]], 1, 0.0) == (1.0, 1.0)
-    apart = ClassMoments.from_batch(same * labels[:, None], labels)
-    assert class_spreads(apart, [[np.eye(4)[:, :2]]], 1, 0.5) == (1.0, pytest.approx(np.sqrt(2)))
 
 
 def test_a_kronecker_product_needs_two_modes_of_several_entries():

@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.linalg import eigh
+from sklearn.base import clone
 
-from tenfold import CSDA, ClassSpecificClassifier
+from tenfold import CSDA, CSRDA, PCSDA, ClassSpecificClassifier, NullCSDA
 from tenfold.mathematics import alternation
 from tenfold.mathematics.alternation import Recipe, in_order, solve, subspace_distance
 from tenfold.mathematics.criteria import Problem, class_specific
@@ -120,9 +121,55 @@ def test_a_core_finds_every_model_that_it_should(orthonormal):
         np.testing.assert_allclose(found[:, : ranks[p]], expected, atol=1e-7 * size)
         assert not found[:, ranks[p] :].any()
         assert (found[np.abs(found).argmax(axis=0), np.arange(found.shape[1])] >= 0).all()
-        of_A, of_B = np.trace(expected.T @ A @ expected), np.trace(expected.T @ B @ expected)
-        ratio = of_A / (of_B + ridge * (expected**2).sum())
-        np.testing.assert_allclose(numbers, [of_A, of_B, ratio], rtol=1e-7)
+        of_A, of_B = np.diag(expected.T @ A @ expected), np.trace(expected.T @ B @ expected)
+        ratio = of_A.sum() / (of_B + ridge * (expected**2).sum())
+        np.testing.assert_allclose(numbers[0][: ranks[p]], of_A, rtol=1e-6)
+        np.testing.assert_allclose(numbers[1:], [of_B, ratio], rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "projector",
+    [
+        NullCSDA(ranks=6),
+        NullCSDA(ranks=6, out_class="means"),
+        PCSDA(ranks=6),
+        PCSDA(ranks=6, shrinkage=0.4, out_class="samples"),
+        CSRDA(ranks=6),
+        CSRDA(ranks=6, orthonormal=True, shrinkage=0.0),
+        CSRDA(ranks=6, out_class="means", shrinkage=1.0),
+    ],
+    ids=str,
+)
+def test_banks_of_its_relatives_are_those_of_models_solved_alone(projector):
+    X, y = samples(20, 7, 200, seed=4)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
+    bank = ClassSpecificClassifier(projector)
+    null = isinstance(projector, NullCSDA)
+    problem = bank.problem(statistics_of(X, y, weight))
+    assert len(solve_shared(problem, False, in_order, null)[0]) == 20  # all of them are exact
+    shared = clone(bank).fit(X, y, weight)
+    alone = without_sharing(clone(bank), X, y, weight)
+    np.testing.assert_allclose(shared.spreads_, alone.spreads_, rtol=1e-8)
+    np.testing.assert_allclose(shared.other_spreads_, alone.other_spreads_, rtol=1e-8)
+    for p, (one, other) in enumerate(zip(shared.projectors_, alone.projectors_, strict=True)):
+        single = clone(projector).set_params(positive=p).fit(X, y, weight)
+        for expected in (other, single):
+            (W,), (V,) = one.projections_, expected.projections_
+            np.testing.assert_allclose(W, V, atol=1e-7 * np.abs(V).max())
+            np.testing.assert_allclose(one.mean_, expected.mean_, atol=1e-8)
+            assert one.objective_ == pytest.approx(expected.objective_, rel=1e-8)
+            assert (one.n_iter_, one.converged_) == (expected.n_iter_, expected.converged_)
+
+
+def test_directions_that_a_class_sees_by_rounding_alone_are_in_its_null_space():
+    """Samples of a class that all but lie on a line: what is off it counts as zero."""
+    X, y = samples(12, 6, 120, seed=5)
+    off = np.random.default_rng(0).standard_normal((6, 120))
+    X[y == 3] = X[y == 3][0] + np.arange(6)[:, None] * X[0] + 1e-9 * off
+    bank = ClassSpecificClassifier(NullCSDA(ranks=5))
+    shared, alone = clone(bank).fit(X, y), without_sharing(clone(bank), X, y)
+    for one, other in zip(shared.projectors_, alone.projectors_, strict=True):
+        np.testing.assert_allclose(one.projections_[0], other.projections_[0], atol=1e-7)
 
 
 def class_problems(X, y, ranks, ridge=1e-2, shrinkage=0.3):

@@ -33,7 +33,7 @@ from tenfold.mathematics.criteria import Problem, in_class_spreads, out_class_sp
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.stores import over_blocks
 from tenfold.methods.base import Described, Learner, Shape
-from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.methods.class_specific import ClassSpecificProjector, spreads_of
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
 from tenfold.validation.adjustments import accompanied, allows_gaps
@@ -185,6 +185,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
     ) -> dict[str, Any]:
         """The learned attributes, from the solutions with these numbers in a stack."""
         members = self.of_classes(statistics.classes)
+        solution, models = self.projector.completed(members, statistics, solution, models)
         for member, m in zip(members, models, strict=True):
             member.keep(member.learned(statistics, solution, np.array([m]), described))
         if self.projector.is_one_solution:
@@ -195,7 +196,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
                 lambda: [W[models] for W in solution.projections],
             )
         else:
-            spreads, others = np.array([member.spreads(statistics) for member in members]).T
+            spreads, others = spreads_of(members, statistics)
         return {
             **fitted.of_samples(described),
             "classes_": statistics.classes,

@@ -11,6 +11,7 @@ import numpy as np
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.criteria import Pair, Problem, trace, with_ridge
+from tenfold.mathematics.null_space import null_space
 from tenfold.mathematics.shared_core import solve_shared
 from tenfold.mathematics.solvers import Solver, orthonormalised, ratio_trace, with_fixed_signs
 from tenfold.mathematics.tuning import CACHE_BYTES
@@ -67,21 +68,44 @@ class Solution:
         Rounds made for each model.
     converged : ndarray of shape (M,)
         Whether its subspaces converged.
-    kept, suppressed : ndarrays of shape (M,)
-        What the projections see of the scatter to keep, and of that to suppress without its ridge.
+    kept_by_column : ndarray of shape (M, max r_K)
+        What each column of the last projection sees of the scatter to keep.
+    suppressed : ndarray of shape (M,)
+        What the projections see of the scatter to suppress, without its ridge.
+    shift : ndarray of shape (M,) or None
+        How far behind the mean of its class each model measures from, if it was asked for: see
+        `CSRDA`.
     """
 
     projections: list[Array]
     objective: Array
     n_iter: Array
     converged: Array
-    kept: Array
+    kept_by_column: Array
     suppressed: Array
+    shift: Array | None = None
+
+    @property
+    def kept(self) -> Array:
+        """What the projections of each model see of the scatter to keep, (M,)."""
+        return np.asarray(self.kept_by_column.sum(axis=1))
 
     def columns(self, model: int) -> list[Array]:
         """The projections (I_k, r_k) of one model, without the padding."""
         filled = [int(W[model].any(axis=0).sum()) for W in self.projections]
         return [W[model, :, :rank] for W, rank in zip(self.projections, filled, strict=True)]
+
+    def of_models(self, models: Array) -> Solution:
+        """The solutions with these numbers, copied."""
+        return Solution(
+            [W[models] for W in self.projections],
+            self.objective[models],
+            self.n_iter[models],
+            self.converged[models],
+            self.kept_by_column[models],
+            self.suppressed[models],
+            None if self.shift is None else self.shift[models],
+        )
 
     @classmethod
     def stacked(cls, parts: list[Solution], order: Array) -> Solution:
@@ -93,20 +117,22 @@ class Solution:
         def joined(arrays: list[Array]) -> Array:
             return np.concatenate(arrays)[back]
 
-        def lengthened(objective: Array) -> Array:
-            return np.pad(objective, ((0, 0), (0, rounds - objective.shape[1])), "edge")
-
         return cls(
             [
                 joined([padded(p.projections[k], width) for p in parts])
                 for k, width in enumerate(widths)
             ],
-            joined([lengthened(part.objective) for part in parts]),
+            joined([_lengthened(part.objective, rounds, "edge") for part in parts]),
             joined([part.n_iter for part in parts]),
             joined([part.converged for part in parts]),
-            joined([part.kept for part in parts]),
+            joined([_lengthened(part.kept_by_column, int(widths[-1])) for part in parts]),
             joined([part.suppressed for part in parts]),
         )
+
+
+def _lengthened(rows: Array, length: int, fill: Any = "constant") -> Array:
+    """Rows (M, n) with zeros, or their last number, added to the end."""
+    return np.pad(rows, ((0, 0), (0, length - rows.shape[1])), fill)
 
 
 def in_order(work: Callable[[Array], T], parts: list[Array]) -> list[T]:
@@ -135,8 +161,9 @@ def solve(problem: Problem, recipe: Recipe, share: Share[Any] = in_order) -> Sol
     Solution
         Projections and the history of the objective.
     """
-    vectors = len(problem.shape) == 1 and recipe.solver is ratio_trace
-    shared = solve_shared(problem, recipe.orthonormal, share) if vectors else None
+    null = recipe.solver is null_space
+    vectors = len(problem.shape) == 1 and (null or recipe.solver is ratio_trace)
+    shared = solve_shared(problem, recipe.orthonormal, share, null) if vectors else None
     if shared is None:
         return _solve_stack(problem, recipe, share)
     models, W, kept, suppressed, objective = shared
@@ -178,7 +205,7 @@ def _alternate(problem: Problem, recipe: Recipe) -> Solution:
     max_iter = 1 if once else recipe.max_iter
     active, moving = np.arange(n_models), problem
     objective, n_iter = np.zeros((n_models, max_iter)), np.zeros(n_models, dtype=int)
-    kept, suppressed = np.zeros((2, n_models))
+    kept, suppressed = np.zeros((n_models, int(problem.ranks[:, -1].max()))), np.zeros(n_models)
     converged = np.full(n_models, once)
     for t in range(max_iter):
         for k, width in enumerate(problem.ranks.max(axis=0)):

@@ -184,15 +184,16 @@ class Problem:
         return float(trace(A)[0] + trace(B)[0])
 
     def reached(self, W: Array, A: Array, B: Array, ridge: Array) -> tuple[Array, Array, Array]:
-        """What W keeps of A and leaves of B, and the objective of each model, all (M,).
+        """What columns of W keep of A, (M, r), W leaves of B and the objective of each model, (M,).
 
         The objective is the kept scatter, over the suppressed one with its ridge if there is one.
         """
-        kept = traces_in(W, A)
+        kept = np.einsum("mir,mir->mr", W, A @ W)
         if self.minimise is None:
-            return kept, kept, kept
+            return kept, kept.sum(axis=1), kept.sum(axis=1)
         suppressed = traces_in(W, B)
-        return kept, suppressed, kept / (suppressed + ridge * (W**2).sum(axis=(1, 2)))
+        lost = suppressed + ridge * (W**2).sum(axis=(1, 2))
+        return kept, suppressed, kept.sum(axis=1) / lost
 
     def ridges(self, sizes: Array, mode: int = 0) -> Array:
         """The ridge of each model along a mode, where its unit has traces (M,) of this size."""
@@ -387,6 +388,7 @@ def lowered(statistics: ClassStatistics, projections: Sequence[Array]) -> list[A
 
 def mean_square(scatter: Scatter, projections: Sequence[Array], count: Array | float) -> Array:
     """Mean squared length of what M models see of a scatter of so many samples, (M,)."""
-    (S,) = along_mode([scatter], len(projections) - 1, projections)
     last = projections[-1]
+    seen = projections if len(projections) > 1 else [last[: len(scatter)]]  # vectors: all see all
+    (S,) = along_mode([scatter], len(projections) - 1, seen)
     return np.asarray(np.einsum("mir,mir->m", last, S @ last) / count)

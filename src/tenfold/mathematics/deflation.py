@@ -24,7 +24,7 @@ from tenfold.mathematics.algebra import Array, project
 from tenfold.mathematics.criteria import mean_square
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.sample_statistics import SampleStatistics
-from tenfold.mathematics.scatter import Scatter
+from tenfold.mathematics.scatter import Scatter, along_mode
 from tenfold.mathematics.subspace import projected, reconstructed
 
 Block = list[Array]  # one projection (I_k, r_k) per mode
@@ -96,7 +96,8 @@ def total_square(statistics: ClassStatistics) -> float:
 
 def whole_square(scatter: Scatter, shape: Sequence[int]) -> float:
     """The sum of squares that a scatter holds, without any projection."""
-    return float(mean_square(scatter, [np.eye(size)[None] for size in shape], 1.0)[0])
+    (S,) = along_mode([scatter], 0, [np.eye(size)[None] for size in shape])
+    return float(np.trace(S[0]))
 
 
 def block_features(
@@ -157,45 +158,48 @@ def minus_distances(X: Array, blocks: Sequence[Block], mean: Array) -> Array:
 def class_spreads(
     statistics: ClassStatistics,
     blocks: Sequence[Block],
-    positive: int,
-    shrinkage: float,
-    shift: float = 0.0,
-) -> tuple[float, float]:
-    """Root mean square distance of a class, and of all other samples, from where it is measured.
+    positives: Array,
+    shrinkage: Array,
+    shift: Array,
+) -> tuple[Array, Array]:
+    """Root mean square distance of classes, and of all other samples, from where it is measured.
 
     Parameters
     ----------
     statistics : ClassStatistics
         Of all samples.
-    blocks : sequence of B lists of K ndarrays of shape (I_k, r_k)
-        The projections of the model, in the basis of the statistics.
-    positive : int
-        The number of the class.
-    shrinkage : float
+    blocks : sequence of B lists of K ndarrays of shape (M, I_k, r_k)
+        The projections of the models, in the basis of the statistics; M is 1 for several blocks.
+    positives : ndarray of shape (M,)
+        The number of the class of each model.
+    shrinkage : ndarray of shape (M,)
         Share of all classes about their means in the first number.
-    shift : float
+    shift : ndarray of shape (M,)
         Distances are from M_p + shift (M_p - M_o); M_o is the mean of the other samples.
 
     Returns
     -------
-    (float, float)
+    tuple of two ndarrays of shape (M,)
         Positive numbers, as `in_class_spreads` and `out_class_spreads` give for one block.
     """
-    p, n = positive, statistics.count
-    n_own = float(statistics.counts[p])
-    squares = np.zeros(3)  # of the class, of the others, of all about their class means
+    n, n_own = statistics.count, statistics.counts[positives]
+    squares = np.zeros((3, len(positives)))  # of the class, of the others, of all about their means
     for block in blocks:
-        W = [V[None] for V in block]
-        apart, inside = statistics.displacement(p), statistics.in_class(p)
-        own, step, everything, within = (
-            float(mean_square(scatter, W, 1.0)[0])
-            for scatter in (inside, apart, statistics.total() + apart, statistics.within())
+        classes = [
+            Scatter.stacked([part(int(p)) for p in positives], statistics.joined)
+            for part in (statistics.in_class, statistics.displacement)
+        ]
+        own, step, total, within = (
+            mean_square(scatter, block, 1.0)
+            for scatter in (*classes, statistics.total(), statistics.within())
         )
-        step *= n / (n - n_own) ** 2  # |W^T (M_p - M_o)|^2
-        others = (everything - own) / (n - n_own) + ((1 + shift) ** 2 - 1) * step
+        others = (total + step - own) / (n - n_own)
+        step = step * n / (n - n_own) ** 2  # |W^T (M_p - M_o)|^2
+        others += ((1 + shift) ** 2 - 1) * step
         squares += [own / n_own + shift**2 * step, others, within / n]
-        statistics = deflated(statistics, block) if block is not blocks[-1] else statistics
+        if block is not blocks[-1]:
+            statistics = deflated(statistics, [W[0] for W in block])
     mixed = (1 - shrinkage) * squares[0] + shrinkage * squares[2]
-    if mixed <= 1e-12 * squares[2]:
-        mixed = squares[2] if squares[2] > 0 else 1.0
-    return float(np.sqrt(mixed)), float(np.sqrt(squares[1] if squares[1] > 0 else 1.0))
+    pooled = np.where(squares[2] > 0, squares[2], 1.0)
+    mixed = np.where(mixed <= 1e-12 * squares[2], pooled, mixed)
+    return np.sqrt(mixed), np.sqrt(np.where(squares[1] > 0, squares[1], 1.0))

@@ -4,11 +4,12 @@ An eigenvector of ::
 
     (diag(tau) + G a G^T) u = mu (I + G b G^T) u
 
-has ``u_i = (G y)_i / (mu - tau_i)`` for some small y. Where tau_i is far below every wanted mu, in
-the *tail*, these vectors lie close to the span of ``G / (pole - tau)`` for a few poles: with
-Zolotarev's poles the error falls by a factor of 20 to 2000 with each. The *head*, the largest tau,
-is kept as it is. A dense eigenproblem of head and tail, of a hundred or two hundred rows, gives the
-wanted vectors; residuals say whether they are good enough.
+has ``u_i = (G y)_i / (mu - tau_i)`` for some small y; an infinite b keeps u away from a column.
+Where tau_i is far below every wanted mu, in the *tail*, these vectors lie close to the span of
+``G / (pole - tau)`` for a few poles: with Zolotarev's poles the error falls by a factor of 20 to
+2000 with each. The *head*, the largest tau, is kept as it is. A dense eigenproblem of head and
+tail, of a hundred or two hundred rows, gives the wanted vectors; residuals say whether they are
+good enough.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ def leading(tau: Array, G: Array, a: Array, b: Array, rank: int) -> Leading | No
     G : ndarray of shape (n, k)
         The columns.
     a, b : ndarrays of shape (k,)
-        The factors of their squares.
+        The factors of their squares. Columns with an infinite b are independent; the vectors are
+        orthogonal to them, and to no others is b positive, then.
     rank : int
         How many vectors are wanted.
 
@@ -61,14 +63,15 @@ def leading(tau: Array, G: Array, a: Array, b: Array, rank: int) -> Leading | No
     head = int(np.searchsorted(-tau, -FAR * smallest))
     head = min(max(head, rank + G.shape[1] + 5), 2 * (rank + G.shape[1]) + 20, len(tau) - 1)
     rest, tail = tau[head:], G[head:]
+    finite = np.where(np.isinf(b), 0.0, b)
     poles = zolotarev_poles(max(rest[0], 0.0), smallest, AIMED)
     V = np.concatenate([tail / (pole - rest)[:, None] for pole in poles], axis=1)
     for _ in range(3):
         V = np.linalg.qr(V)[0]
-        mu, u, v = _rayleigh_ritz(tau, G, a, b, head, V, rank)
+        mu, u, v, y = _rayleigh_ritz(tau, G, a, b, head, V, rank)
         in_tail = V @ v
         seen = G[:head].T @ u + tail.T @ in_tail  # G^T w
-        y = (a[:, None] - b[:, None] * mu) * seen
+        y = np.where(np.isinf(b)[:, None], y, (a[:, None] - finite[:, None] * mu) * seen)
         pull = tail @ y
         if np.abs((rest[:, None] - mu) * in_tail + pull).max() <= EXACT * mu[-1]:
             return Leading(mu, u, in_tail, V, v, seen)
@@ -110,24 +113,31 @@ def zolotarev_poles(below: float, above: float, error: float) -> Array:
 
 def _rayleigh_ritz(
     tau: Array, G: Array, a: Array, b: Array, head: int, V: Array, rank: int
-) -> tuple[Array, Array, Array]:
+) -> tuple[Array, Array, Array, Array]:
     """The leading values mu (r,) and vectors, (head, r) and (t, r), of the pair seen in a basis.
 
-    The basis is the head and the orthonormal columns V of the tail.
+    The basis is the head and the orthonormal columns V of the tail. The last array (k, r) says by
+    how much of each column ``A u`` misses ``mu u``, for columns with an infinite b.
     """
     g = np.concatenate([G[:head], V.T @ G[head:]])
     A = np.zeros((len(g), len(g)))
     A[np.arange(head), np.arange(head)] = tau[:head]
     A[head:, head:] = V.T @ (tau[head:, None] * V)
     A += (g * a) @ g.T
-    inside = g[:, b > 0] * np.sqrt(b[b > 0])  # B = I + inside inside^T
+    apart = np.isinf(b)
+    taken = apart if apart.any() else b > 0
+    inside = g[:, taken] * np.sqrt(np.where(apart, 1.0, b)[taken])  # B = I + inside inside^T
     squares, turn = np.linalg.eigh(inside.T @ inside)
     there = squares > 1e-14 * squares.max(initial=0.0)
-    P = inside @ (turn[:, there] / np.sqrt(squares[there]))  # orthonormal columns
-    D = 1 / np.sqrt(1 + squares[there]) - 1  # B^(-1/2) = I + P D P^T
+    turn = turn[:, there] / np.sqrt(squares[there])
+    P = inside @ turn  # orthonormal columns
+    D = np.full(P.shape[1], -1.0) if apart.any() else 1 / np.sqrt(1 + squares[there]) - 1
     left = A + (P * D) @ (P.T @ A)
-    whitened = left + (left @ P) * D @ P.T
+    whitened = left + (left @ P) * D @ P.T  # B^(-1/2) = I + P D P^T
     mu, U = np.linalg.eigh(whitened)  # all at once takes less time than the leading ones alone
     mu, U = mu[::-1][:rank], U[:, ::-1][:, :rank]
     U = U + (P * D) @ (P.T @ U)
-    return mu, U[:head], U[head:]
+    missed = np.zeros((len(b), len(mu)))
+    if apart.any():
+        missed[apart] = -turn @ (P.T @ (A @ U))
+    return mu, U[:head], U[head:], missed

@@ -13,7 +13,8 @@ every pair is diagonal but for the few columns ``G = F^T [d, Z]``:
     (diag(tau) + G a G^T) u = mu (I + G b G^T) u.
 
 `few_columns` finds the leading directions of such a pair; models for which these do not become
-exact are solved without this.
+exact are solved without this. In the null space of ``B_p = Z Z^T`` the columns of Z are to be seen
+in no direction, and F are the eigenvectors of T.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.few_columns import Leading, leading
-from tenfold.mathematics.scatter import SampleTerm, Scatter, along_mode
+from tenfold.mathematics.null_space import NULL, ROUNDING
+from tenfold.mathematics.scatter import SampleTerm, Scatter, Term, along_mode
 from tenfold.mathematics.solvers import with_fixed_signs
 from tenfold.mathematics.span import Span
 
@@ -90,10 +92,15 @@ class SharedCore:
     def leading(self, number: int) -> Leading | None:
         """The leading directions of one of the models, in the basis F."""
         G, a, b = (each[number] for each in (self.own.columns, self.own.in_A, self.own.in_B))
-        return leading(self.values, G, a, b, int(self.ranks[number]))
+        found = leading(self.values, G, a, b, int(self.ranks[number]))
+        if found is None or not np.isinf(b).any():
+            return found
+        size = float(self.values.sum() + (a * (G**2).sum(axis=0)).sum())
+        least = 10 * len(G) * np.finfo(float).eps * size
+        return found if found.values[-1] > least else None  # A vanishes in some of these directions
 
 
-def shared_cores(problem: Problem) -> list[SharedCore]:
+def shared_cores(problem: Problem, null: bool = False) -> list[SharedCore]:
     """The shared parts of as many models of vectors as have one; none where it does not pay."""
     if len(problem) < FEWEST or problem.unit is None:
         return []
@@ -104,6 +111,13 @@ def shared_cores(problem: Problem) -> list[SharedCore]:
     most, widest = int(problem.ranks.max()), max(G.shape[1] for G in own.columns)
     if 2 * (most + widest) + 5 * widest > len(T) // 2:
         return []
+    if null:
+        core = None if S_w is not None else _core(T, None, np.inf, problem.basis)
+        every, one = np.arange(len(problem)), np.ones(len(problem))
+        if core is None:
+            return []
+        own = _not_seen(own, float(np.trace(T)))
+        return [_with_models(problem, core, own, every, one, 0 * one, has_within=False)]
     ridge = problem.ridges(_unit_sizes(problem, T))
     relative = np.divide(ridge, in_B, out=np.full_like(ridge, np.inf), where=in_B > 0)
     _, first, group = np.unique(
@@ -135,19 +149,14 @@ def _common_and_own(problem: Problem) -> tuple[Array, Array | None, Array, Own] 
             if term.n_groups == 1:
                 shared.append((each, term))
             elif isinstance(term, SampleTerm):
-                own.setdefault(id(term), (term, groups, np.zeros((2, n_models))))[2][side] = each
+                own.setdefault(id(term), (term, groups, np.zeros((2, n_models))))[2][side] += each
             else:
                 return None
         common.append(shared)
     (of_A, of_B) = common
     if len(of_A) != 1 or (of_A[0][0] != 1).any() or len(of_B) > 1 or not own:
         return None
-    if of_A[0][1] is not problem.unit.terms[0][1]:
-        return None  # the ridge is in units of what A shares, and that is not the total
-    T, *S_w = (
-        along_mode([Scatter.of(term)], 0, [np.eye(problem.shape[0])[None]])[0][0]
-        for _, term in of_A + of_B
-    )
+    T, *S_w = (_whole(term, problem.shape[0]) for _, term in of_A + of_B)
     columns, in_A, in_B = [], [], []
     for m in range(n_models):
         blocks = [
@@ -162,10 +171,18 @@ def _common_and_own(problem: Problem) -> tuple[Array, Array | None, Array, Own] 
     return T, S_w[0] if S_w else None, within, Own(columns, in_A, in_B)
 
 
+def _whole(term: Term, size: int) -> Array:
+    """The scatter (n, n) of a term of one group."""
+    (S,) = along_mode([Scatter.of(term)], 0, [np.eye(size)[None]])
+    return np.asarray(S[0])
+
+
 def _unit_sizes(problem: Problem, T: Array) -> Array:
-    """The trace of the unit of each model's ridge, T and perhaps columns of its own."""
+    """The trace of the unit of each model's ridge: of one scatter, and perhaps of own columns."""
     assert problem.unit is not None
-    sizes = np.full(len(problem), np.trace(T))
+    first = problem.unit.terms[0][1]
+    unit = T if first is problem.maximise.terms[0][1] else _whole(first, len(T))
+    sizes = np.full(len(problem), np.trace(unit))
     columns = zip(problem.unit.terms[1:], problem.unit.groups[1:], strict=True)
     for (coefficient, term), groups in columns:
         assert isinstance(term, SampleTerm)
@@ -181,6 +198,20 @@ def _independent(Z: Array) -> Array:
     squares, turn = np.linalg.eigh(Z @ Z.T)
     there = squares > len(Z) * np.finfo(float).eps * squares[-1]
     return np.asarray(turn[:, there].T @ Z)
+
+
+def _not_seen(own: Own, total: float) -> Own:
+    """The same columns, those in B of length 1, and its directions infinitely heavy in it."""
+    columns, in_A, in_B = [], [], []
+    for Z, a, b in zip(own.columns, own.in_A, own.in_B, strict=True):
+        squares = (Z**2).sum(axis=0)
+        of_B = b * squares
+        size = total + float(np.sum((a + b) * squares))
+        there = of_B > max(NULL * of_B.max(), ROUNDING * size)
+        columns.append(Z / np.where(there, np.sqrt(squares), 1.0))
+        in_A.append(np.where(there, a * squares, a))
+        in_B.append(np.where(there, np.inf, 0.0))
+    return Own(columns, in_A, in_B)
 
 
 def _core(
@@ -219,32 +250,48 @@ def _with_models(
 
 
 def solve_shared(
-    problem: Problem, orthonormal: bool, share: Callable[..., Any]
+    problem: Problem, orthonormal: bool, share: Callable[..., Any], null: bool = False
 ) -> tuple[Array, Array, Array, Array, Array] | None:
     """Solve the models that share a core, M of them; None where there are none.
 
+    Parameters
+    ----------
+    problem : Problem
+        Of models of vectors.
+    orthonormal : bool
+        Whether columns are orthonormalised.
+    share : callable
+        Who works on which models.
+    null : bool
+        Solve in the null space of the scatter to suppress, and not for the ratio trace.
+
     Returns
     -------
-    tuple of ndarrays of shape (M,), (M, I, r), (M,), (M,) and (M,)
-        Their numbers, sorted; their projections, for samples as they came; what these keep and
-        leave of the two scatters; and the objective.
+    tuple of ndarrays of shape (M,), (M, I, r), (M, r), (M,) and (M,)
+        Their numbers, sorted; their projections, for samples as they came; what each column keeps
+        of one scatter, and all of them leave of the other; and the objective.
     """
-    cores = shared_cores(problem)
+    cores = shared_cores(problem, null)
     if not cores:
         return None
-    n_models, size = len(problem), len(cores[0].vectors)
-    W = np.zeros((n_models, size, int(problem.ranks.max())))
-    numbers = np.zeros((4, n_models))  # kept, suppressed, objective, and whether it is exact
+    n_models, size, width = len(problem), len(cores[0].vectors), int(problem.ranks.max())
+    W, kept = np.zeros((n_models, size, width)), np.zeros((n_models, width))
+    numbers = np.zeros((3, n_models))  # suppressed, objective, and whether it is exact
     for core in cores:
-        work = partial(_solve_some, core=core, orthonormal=orthonormal, W=W, numbers=numbers)
+        turn = orthonormal and not null  # in a null space they are orthonormal as found
+        into = (W, kept, numbers)
+        work = partial(_solve_some, core=core, orthonormal=turn, into=into)
         share(work, np.array_split(np.arange(len(core.models)), min(8, len(core.models))))
-    exact = np.flatnonzero(numbers[3])
-    kept, suppressed, objective, _ = numbers[:, exact]
-    return exact, W if len(exact) == n_models else W[exact], kept, suppressed, objective
+    exact = np.flatnonzero(numbers[2])
+    suppressed, objective, _ = numbers[:, exact]
+    return exact, W if len(exact) == n_models else W[exact], kept[exact], suppressed, objective
 
 
-def _solve_some(part: Array, core: SharedCore, orthonormal: bool, W: Array, numbers: Array) -> None:
+def _solve_some(
+    part: Array, core: SharedCore, orthonormal: bool, into: tuple[Array, Array, Array]
+) -> None:
     """Solve the models of one part, and write them where they belong."""
+    W, kept, numbers = into
     for rows in row_blocks(len(part), core.vectors[:, : int(core.ranks.max())].nbytes):
         each = [(int(number), core.leading(int(number))) for number in part[rows]]
         found = {number: one for number, one in each if one is not None}
@@ -255,13 +302,14 @@ def _solve_some(part: Array, core: SharedCore, orthonormal: bool, W: Array, numb
             if orthonormal:
                 columns, triangle = np.linalg.qr(columns)
                 back = np.linalg.inv(triangle)
-                kept, lost = np.einsum("ij,i->", back**2, values), (back**2).sum()
+                values, lost = values @ back**2, (back**2).sum()
                 suppressed = np.einsum("ij,ij->", back, left @ back)
             else:
-                kept, lost, suppressed = values.sum(), len(values), np.trace(left)
+                lost, suppressed = len(values), np.trace(left)
             model = core.models[number]
-            W[model, :, : columns.shape[1]] = with_fixed_signs(columns)
-            numbers[:, model] = kept, max(suppressed, 0.0), kept / lost, 1.0
+            W[model, :, : len(values)] = with_fixed_signs(columns)
+            kept[model, : len(values)] = values
+            numbers[:, model] = max(suppressed, 0.0), values.sum() / lost, 1.0
 
 
 def _lifted(core: SharedCore, found: list[Leading]) -> list[Array]:
@@ -298,10 +346,10 @@ def _measured(
         W with ``W^T B W = I``; the values of ``W^T A W``, which is diagonal; and what W leaves of
         the scatter to suppress, without its ridge.
     """
-    scale, mu = core.scale[number], one.values
+    scale, mu, b = core.scale[number], one.values, core.own.in_B[number]
     tells = mu > 10 * len(core.values) * np.finfo(float).eps * mu[0]
     W, seen = directions[:, tells] / np.sqrt(scale), one.seen[:, tells]
-    left = (seen * core.own.in_B[number][:, None]).T @ seen
+    left = (seen * np.where(np.isinf(b), 0.0, b)[:, None]).T @ seen
     if core.has_within:
         own_share = np.eye(len(left)) - left  # B of these directions is I
         left = left + own_share - core.ridge[number] * (W.T @ W)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import average_precision_score
 
-from tenfold.mathematics.accumulate import check_same_kind
+from tenfold.mathematics.accumulate import check_same_kind, row_blocks
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.alternation import Solution
+from tenfold.mathematics.alternation import Solution, padded
 from tenfold.mathematics.criteria import Problem, automatic_shrinkage, class_specific, lowered
 from tenfold.mathematics.deflation import class_spreads, minus_distances
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.stores import OfBlock, over_blocks
+from tenfold.mathematics.tuning import BLOCK_BYTES
 from tenfold.methods.base import Described, TensorProjector
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
@@ -55,6 +56,16 @@ class ClassSpecificProjector(TensorProjector):
         mean = statistics.full_means[p].reshape(described["sample_shape_"])
         own = {"mean_": mean, "positive_index_": p}
         return super().learned(statistics, solution, models, described) | own
+
+    def completed(
+        self,
+        members: Sequence[ClassSpecificProjector],
+        statistics: ClassStatistics,
+        solution: Solution,
+        models: Array,
+    ) -> tuple[Solution, Array]:
+        """What is left to solve for members of a bank together: a solution, and their numbers."""
+        return solution, models
 
     def check_parameters(self) -> None:
         """Refuse parameters that no data could make right."""
@@ -130,9 +141,8 @@ class ClassSpecificProjector(TensorProjector):
 
     def spreads(self, statistics: ClassStatistics) -> tuple[float, float]:
         """Root mean square distance of the class, and of all else, from `mean_`, when fitted."""
-        p = self.positive_in(statistics.classes)
-        own = [lowered(statistics, block) for block in self.all_blocks]
-        return class_spreads(statistics, own, p, float(self.shrinkage_in(statistics)[p]))
+        (own,), (others,) = spreads_of([self], statistics)
+        return float(own), float(others)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, covariates: Any = None) -> float:
         """Average precision of `decision_function` at finding the positive class.
@@ -169,3 +179,32 @@ class ClassSpecificProjector(TensorProjector):
         """The label of the class that was learned."""
         fitted.check_fitted(self, "projections_")
         return self.classes_[self.positive_index_]
+
+
+def spreads_of(
+    members: Sequence[ClassSpecificProjector], statistics: ClassStatistics
+) -> tuple[Array, Array]:
+    """`spreads` of M fitted models that differ in their class alone, as two ndarrays (M,)."""
+    positives = np.array([member.positive_in(statistics.classes) for member in members])
+    shrinkage = members[0].shrinkage_in(statistics)[positives]
+    shifts = np.array([getattr(member, "shift_", 0.0) for member in members])
+    one = max(statistics.shape) ** 2 + sum(W.size for W in members[0].projections_)
+    budget = BLOCK_BYTES if members[0].blocks == 1 else 0  # each has its own deflated statistics
+    found = []
+    for rows in row_blocks(len(members), 4 * 8 * one, budget):
+        of_blocks = zip(*(member.all_blocks for member in members[rows]), strict=True)
+        blocks = [
+            lowered(statistics, [side_by_side(W) for W in zip(*models, strict=True)])
+            for models in of_blocks
+        ]
+        found.append(
+            class_spreads(statistics, blocks, positives[rows], shrinkage[rows], shifts[rows])
+        )
+    own, others = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return own, others
+
+
+def side_by_side(projections: Sequence[Array]) -> Array:
+    """Projections (I_k, r) of M models as one stack, columns of zeros added to the narrow ones."""
+    widest = max(W.shape[1] for W in projections)
+    return np.concatenate([padded(W[None], widest) for W in projections])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from math import sqrt
 from typing import Any
@@ -11,13 +12,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.alternation import Solution, solve
-from tenfold.mathematics.criteria import Problem, class_specific, lowered
-from tenfold.mathematics.deflation import class_spreads
+from tenfold.mathematics.alternation import Recipe, Solution, padded, solve
+from tenfold.mathematics.criteria import Problem, class_specific
 from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.scatter import along_mode
+from tenfold.mathematics.solvers import orthonormalised, with_fixed_signs
 from tenfold.methods.base import Described
 from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.system.threads import threads_for
 
 NO_STEP = 1e-12  # of the squares of the samples: what rounding makes of means that coincide
 
@@ -153,56 +154,70 @@ class CSRDA(ClassSpecificProjector):
         self.output = output
         self.positive = positive
 
-    def learned(
-        self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
-    ) -> dict[str, Any]:
-        """The learned attributes: the solution about the class mean is the first projection."""
-        p = self.positive_in(statistics.classes)
-        shift, history, found, done = 0.0, [], [W[models] for W in solution.projections], False
-        for round_number in range(self.max_iter):
-            if round_number:
-                problem = self.problem_about(statistics, shift)
-                found = solve(problem, self.recipe()).projections
-            shift, objective = self.best_reference(statistics, shift, lowered(statistics, found))
-            history.append(objective)
-            done = round_number > 0 and abs(objective - history[-2]) <= self.tol * abs(objective)
-            if done and self.tol > 0:
-                break
-        rounds = len(history)
-        best = replace(
-            solution,
-            projections=found,
-            objective=np.array([history]),
-            n_iter=np.array([rounds]),
-            converged=np.array([done]),
-        )
-        if not done and self.tol > 0 and self.max_iter > 1:
-            warnings.warn(
-                f"the objective of CSRDA still changed by more than tol={self.tol:g} of it in "
-                f"round {rounds}; raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=6,
-            )
-        learned = super().learned(statistics, best, np.zeros(1, dtype=int), described)
-        others = np.delete(np.arange(len(statistics.classes)), p)
-        apart = statistics.full_means[p] - np.average(
-            statistics.full_means[others], axis=0, weights=statistics.counts[others]
-        )
-        shape = described["sample_shape_"]
-        return {
-            **learned,
-            "mean_": learned["mean_"] + shift * apart.reshape(shape),
-            "shift_": shift,
-        }
+    def recipe(self) -> Recipe:
+        """How it is solved: columns stay as the solver scales them until the last round."""
+        return replace(super().recipe(), orthonormal=False)
 
-    def problem_about(self, statistics: ClassStatistics, shift: float) -> Problem:
-        """The problem of one round: everything is measured from a given reference."""
-        p = self.positive_in(statistics.classes)
-        settings = self.settings(statistics) | {"out_class": self.out_class, "shift": shift}
-        return class_specific(statistics, p, float(self.shrinkage_in(statistics)[p]), **settings)
+    def completed(
+        self,
+        members: Sequence[ClassSpecificProjector],
+        statistics: ClassStatistics,
+        solution: Solution,
+        models: Array,
+    ) -> tuple[Solution, Array]:
+        """A projection and a reference in turn, for all members at once.
+
+        The solution about the means of the classes is the first projection.
+        """
+        p = np.array([member.positive_in(statistics.classes) for member in members])
+        found, shift = solution.of_models(models), np.zeros(len(p))
+        best = replace(
+            found,
+            objective=np.zeros((len(p), self.max_iter)),
+            n_iter=np.zeros(len(p), dtype=int),
+            converged=np.zeros(len(p), dtype=bool),
+            shift=shift,
+        )
+        active = np.arange(len(p))
+        for t in range(self.max_iter):
+            if t:
+                some = [members[int(m)] for m in active]
+                found = self._solved_about(some, statistics, shift[active])
+                width = best.projections[0].shape[2]
+                best.projections[0][active] = padded(found.projections[0], width)
+            for m, one in enumerate(active):
+                there = self.best_reference(statistics, int(p[one]), shift[one], found, m)
+                shift[one], best.objective[one, t:] = there
+            best.n_iter[active] = t + 1
+            change = np.abs(best.objective[active, t] - best.objective[active, t - 1])
+            little = change <= self.tol * np.abs(best.objective[active, t])
+            best.converged[active] = (t > 0) & little
+            active = active[~best.converged[active]] if self.tol > 0 else active
+            if not len(active):
+                break
+        if self.orthonormal:
+            W = with_fixed_signs(orthonormalised(best.projections[0]))
+            best = replace(best, projections=[W])
+        return best, np.arange(len(p))
+
+    def _solved_about(
+        self,
+        members: Sequence[ClassSpecificProjector],
+        statistics: ClassStatistics,
+        shifts: Array,
+    ) -> Solution:
+        """The projections of one round: everything is measured from given references."""
+        problems = []
+        for member, shift in zip(members, shifts, strict=True):
+            p = member.positive_in(statistics.classes)
+            share = float(self.shrinkage_in(statistics)[p])
+            settings = member.settings(statistics) | {"out_class": self.out_class, "shift": shift}
+            problems.append(class_specific(statistics, p, share, **settings))
+        stack = Problem.stacked(problems)
+        return solve(stack, self.recipe(), threads_for(stack.shape, len(stack) > 1, len(stack)))
 
     def best_reference(
-        self, statistics: ClassStatistics, shift: float, W: list[Array]
+        self, statistics: ClassStatistics, positive: int, shift: float, found: Solution, number: int
     ) -> tuple[float, float]:
         """The best shift t for a projection, and the objective there.
 
@@ -213,50 +228,72 @@ class CSRDA(ClassSpecificProjector):
         It has one maximum at t >= 0, the positive root of n_o n_p d t^2 + q t - n_o b with
         q = n_o n_p d + n_p a - n_o b and the traces a, b, d. So has the ratio trace
         tr((B + n_p t^2 D)^-1 (A + n_o (1 + t)^2 D)), with b = 1, d = tr(B^-1 D) and
-        a = tr(B^-1 A B^-1 D) / d.
+        a = tr(B^-1 A B^-1 D) / d. Its solver makes the present B the identity, and A diagonal.
 
         Parameters
         ----------
         statistics : ClassStatistics
             Of the samples.
+        positive : int
+            The number of the class.
         shift : float
             The present t.
-        W : list of one ndarray of shape (1, I, r)
-            The projection.
+        found : Solution
+            Of the problem with this t.
+        number : int
+            Which of its models is asked for.
 
         Returns
         -------
         tuple of two floats
             The best t, and J(t).
         """
-        p = self.positive_in(statistics.classes)
-        n_p, n = float(statistics.counts[p]), statistics.count
-        n_o = n - n_p
-        both = self.problem_about(statistics, shift).along_mode(0, W)
-        (apart,) = along_mode([statistics.displacement(p)], 0, W)
-        V = W[0][0][:, W[0][0].any(axis=0)]
-        A, B, D = (V.T @ S[0] @ V for S in (*both, apart * n / n_o**2))
-        A, B = A - n_o * (1 + shift) ** 2 * D, B - n_p * shift**2 * D
-        by_trace = self.solver != "ratio_trace"
-        if by_trace:
-            a, b, d = (max(float(np.trace(S)), 0.0) for S in (A, B, D))
+        n_p = float(statistics.counts[positive])
+        n_o = statistics.count - n_p
+        (W,), kept = found.columns(number), found.kept_by_column[number]
+        step = W.T @ between_means(statistics, positive)
+        if self.solver == "ratio_trace":
+            A, B, D = np.diag(kept[: len(step)]), np.eye(len(step)), np.outer(step, step)
         else:
+            lost = kept.sum() / found.objective[number, -1] if kept.any() else 1.0
+            A, B, D = (np.full((1, 1), trace) for trace in (kept.sum(), lost, step @ step))
+        A, B = A - n_o * (1 + shift) ** 2 * D, B - n_p * shift**2 * D
+        if self.solver == "ratio_trace":
             inverse = np.linalg.inv(B)
             b, d = 1.0, max(float(np.trace(inverse @ D)), 0.0)
             a = float(np.trace(inverse @ A @ inverse @ D)) / d if d > 0 else 0.0
+        else:
+            a, b, d = (max(float(S[0, 0]), 0.0) for S in (A, B, D))
         d = d if d > NO_STEP * (a / n_o + b / n_p) else 0.0  # means that coincide give no direction
         best = _positive_root(n_o * n_p * d, n_o * n_p * d + n_p * a - n_o * b, n_o * b)
         A, B = A + n_o * (1 + best) ** 2 * D, B + n_p * best**2 * D
-        if by_trace:
-            return best, float(np.trace(A) / np.trace(B))
         return best, float(np.trace(np.linalg.solve(B, A)) / len(B))
 
-    def spreads(self, statistics: ClassStatistics) -> tuple[float, float]:
-        """Root mean square distance of the class, and of all else, from the reference."""
-        p = self.positive_in(statistics.classes)
-        own = [lowered(statistics, self.projections_)]
-        share = float(self.shrinkage_in(statistics)[p])
-        return class_spreads(statistics, own, p, share, self.shift_)
+    def learned(
+        self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
+    ) -> dict[str, Any]:
+        """The learned attributes, from the solution with this number in a stack."""
+        if solution.shift is None:
+            solution, models = self.completed([self], statistics, solution, models)
+        assert solution.shift is not None
+        p, shift = self.positive_in(statistics.classes), float(solution.shift[models[0]])
+        learned = super().learned(statistics, solution, models, described)
+        if not learned["converged_"] and self.tol > 0 and self.max_iter > 1:
+            warnings.warn(
+                f"the objective of CSRDA still changed by more than tol={self.tol:g} of it in "
+                f"round {learned['n_iter_']}; raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=6,
+            )
+        apart = between_means(statistics, p).reshape(described["sample_shape_"])
+        return {**learned, "mean_": learned["mean_"] + shift * apart, "shift_": shift}
+
+
+def between_means(statistics: ClassStatistics, positive: int) -> Array:
+    """M_p - M_o, from the mean of all other samples to that of a class, as a vector (I,)."""
+    means, others = statistics.full_means, np.arange(len(statistics.classes)) != positive
+    rest = np.average(means[others], axis=0, weights=statistics.counts[others])
+    return np.asarray((means[positive] - rest).reshape(-1))
 
 
 def _positive_root(square: float, linear: float, minus: float) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
 from tenfold.mathematics.cost import Workload
-from tenfold.mathematics.criteria import lowered, mean_square
+from tenfold.mathematics.deflation import whole_square
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.null_space import null_space
 from tenfold.mathematics.solvers import Solver
@@ -144,13 +144,8 @@ class NullCSDA(ClassSpecificProjector):
         """The learned attributes, from the solution with this number in a stack."""
         learned = super().learned(statistics, solution, models, described)
         p = self.positive_in(statistics.classes)
-        W = lowered(statistics, [W[models] for W in solution.projections])
-        pair = self.problem(statistics)
-        assert pair.minimise is not None
-        outside, inside = pair.along_mode(0, W)
-        kept = float(mean_square(pair.maximise, W, 1.0)[0])
-        left = float(mean_square(pair.minimise, W, 1.0)[0])
-        if left > LEFT * float(inside[0].trace()):
+        kept, left = float(solution.kept[models[0]]), float(solution.suppressed[models[0]])
+        if left > LEFT * float(statistics.traces[p]):
             warnings.warn(
                 f"no null space: the {statistics.counts[p]:g} samples of class "
                 f"{plain(statistics.classes[p])!r} vary in all directions. NullCSDA takes those in "
@@ -159,6 +154,6 @@ class NullCSDA(ClassSpecificProjector):
                 UserWarning,
                 stacklevel=6,
             )
-        whole = float(outside[0].trace())
+        whole = whole_square(self.problem(statistics).maximise, statistics.shape)
         learned["objective_"] = learned["objective_"] * 0 + (kept / whole if whole > 0 else 0.0)
         return learned

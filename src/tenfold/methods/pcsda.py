@@ -8,7 +8,6 @@ import numpy as np
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
-from tenfold.mathematics.criteria import lowered
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.methods.base import Described
 from tenfold.methods.class_specific import ClassSpecificProjector
@@ -139,10 +138,8 @@ class PCSDA(ClassSpecificProjector):
         learned = super().learned(statistics, solution, models, described)
         p = self.positive_in(statistics.classes)
         n_own, n_others = statistics.counts[p], statistics.count - statistics.counts[p]
-        (W,) = lowered(statistics, [solution.projections[0][models]])
-        A, _ = self.problem(statistics).along_mode(0, [W])
         found = learned["projections_"][0]
-        spread = np.einsum("ir,ij,jr->r", W[0], A[0], W[0])[: found.shape[1]] * n_own / n_others
+        spread = solution.kept_by_column[models[0], : found.shape[1]] * n_own / n_others
         n_means = (statistics.counts > 0).sum() - 1 if self.out_class == "means" else n_others
         ratios = np.maximum(spread - n_means / n_others, 0.0)  # F_o in units of F_w
         kept = max(int((ratios > 0).sum()), 1)  # they fall
