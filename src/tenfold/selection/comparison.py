@@ -25,11 +25,13 @@ from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.two_covariances import log_posteriors
 from tenfold.methods.base import Learner
 from tenfold.selection.automatic_ranks import class_mean_distances, search_ranks, stratified_folds
+from tenfold.system.processes import PATIENCE, over_processes
 from tenfold.system.progress import progress
 from tenfold.system.tables import Cell, Table, number, percent, times
 from tenfold.validation.other_arrays import in_numpy
 
 MOST_NUMBERS_OF_LDA = 2048  # it makes a table of all pairs of numbers, and solves with it
+MOST_BYTES_TWICE = 2**28  # of samples that several processes may work on at the same time
 INNER_FOLDS = 3  # of the rank search inside the training samples of a fold
 
 
@@ -144,7 +146,8 @@ def compare(
     A class is told from the rest by the distance from its mean: in its own subspace for
     class-specific methods, else in the subspace of all classes. Accuracy is that of the nearest
     mean. `ProbabilisticLDA` and classifiers of scikit-learn, which get flat samples, are measured
-    by their own scores and decisions. Figures are means over classes and folds.
+    by their own scores and decisions. Figures are means over classes and folds. What takes longer
+    than some seconds is shared out over processes, as many as BLAS may use threads.
 
     Parameters
     ----------
@@ -181,8 +184,18 @@ def compare(
     """
     X, y = np.asarray(in_numpy(X)), np.asarray(in_numpy(y, "y"))
     splits = list(stratified_folds(y, cv, random_state).split(X, y))
-    with progress("comparing", len(methods) * len(splits), verbose) as bar:
-        figures = [_figures(method, X, y, splits, positive, search, bar) for method in methods]
+    tasks = [(method, X, y, *split, positive, search) for method in methods for split in splits]
+    patience = PATIENCE if X.nbytes <= MOST_BYTES_TWICE else np.inf
+    folds: dict[int, MethodFigures] = {}
+    with progress("comparing", len(tasks), verbose) as bar:
+        bar.advance(0, name_of(methods[0]) if methods else "")
+        for number, one in over_processes(_figures_of_fold, tasks, patience):
+            folds[number] = one
+            bar.advance(1, name_of(tasks[min(number + 1, len(tasks) - 1)][0]))
+    n_folds = len(splits)
+    figures = [
+        _figures([folds[m * n_folds + f] for f in range(n_folds)]) for m in range(len(methods))
+    ]
     figures.sort(key=lambda one: -one.average_precision)
     n_classes = len(np.unique(y))
     return Comparison(figures, len(X), n_classes, len(splits), tuple(X.shape[1:]), positive)
@@ -222,21 +235,8 @@ def name_of(method: Any) -> str:
     return name if inner is None else f"{name}({type(inner).__name__})"
 
 
-def _figures(
-    method: Any,
-    X: Array,
-    y: Array,
-    splits: list[tuple[Array, Array]],
-    positive: Any,
-    search: bool,
-    bar: Any,
-) -> MethodFigures:
+def _figures(folds: list[MethodFigures]) -> MethodFigures:
     """Figures of one method, means over folds."""
-    folds = []
-    for train, test in splits:
-        bar.advance(0, name_of(method))
-        folds.append(_figures_of_fold(method, X, y, train, test, positive, search))
-        bar.advance(1, name_of(method))
 
     def mean(name: str) -> float:
         return float(np.mean([getattr(one, name) for one in folds]))

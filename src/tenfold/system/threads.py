@@ -47,6 +47,11 @@ def threads_for(shape: tuple[int, ...], of_stacks: bool, models: int = 1) -> Sha
     return over_threads if of_stacks and small else in_order
 
 
+def allowed_threads() -> int:
+    """How many threads BLAS may use."""
+    return _allowed(_controller())
+
+
 _holders: list[Any] = []  # what restores the number of BLAS threads, and everybody who waits
 _lock = Lock()
 

@@ -1,0 +1,61 @@
+"""Long work shared out over processes, as many as BLAS may use threads.
+
+Fits of small models are held up by Python more than by BLAS, so threads gain little. Processes do,
+but each takes a second to start: short work stays where it is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from sklearn.utils.parallel import Parallel, delayed
+
+from tenfold.system.threads import allowed_threads
+
+T = TypeVar("T")
+
+PATIENCE = 2.0  # seconds of work before processes are started
+
+
+def over_processes(
+    work: Callable[..., T], tasks: Sequence[tuple[Any, ...]], patience: float = PATIENCE
+) -> Iterator[tuple[int, T]]:
+    """``work(*task)`` of every task, with the number of the task, as they are done.
+
+    Parameters
+    ----------
+    work : callable
+        A function of a module; what it takes and gives can be pickled.
+    tasks : sequence of tuples
+        The arguments of every call.
+    patience : float
+        After so many seconds in this process the tasks that are left go to others.
+
+    Yields
+    ------
+    (int, result)
+        In any order.
+
+    Examples
+    --------
+    >>> from tenfold.system.processes import over_processes
+    >>> dict(over_processes(divmod, [(7, 2), (9, 4)]))
+    {0: (3, 1), 1: (2, 1)}
+    """
+    start, processes = time.perf_counter(), allowed_threads()
+    for number, task in enumerate(tasks):
+        late = time.perf_counter() - start > patience
+        if late and processes > 1 and len(tasks) - number > processes:
+            break
+        yield number, work(*task)
+    else:
+        return
+    rest = range(number, len(tasks))
+    pool = Parallel(n_jobs=min(processes, len(rest)), return_as="generator_unordered")
+    yield from pool(delayed(_numbered)(k, work, tasks[k]) for k in rest)
+
+
+def _numbered(number: int, work: Callable[..., T], task: tuple[Any, ...]) -> tuple[int, T]:
+    return number, work(*task)
