@@ -21,6 +21,7 @@ from scipy.special import ellipj, ellipk
 
 from tenfold.mathematics.algebra import Array
 
+LIKELY = 0.7  # of the value with its number in the diagonal: where the smallest wanted one lies
 FAR = 0.4  # of the smallest wanted value: where the tail may begin
 EXACT = 1e-8  # largest residual, in units of the value itself
 AIMED = 3e-9  # error of vectors in the tail, most of whose length is in the head
@@ -57,9 +58,19 @@ def leading(tau: Array, G: Array, a: Array, b: Array, rank: int) -> Leading | No
     Leading or None
         Vectors u with ``u^T (I + G b G^T) u = 1``, the largest value first.
     """
-    smallest = tau[min(rank + G.shape[1], len(tau) - 1)]  # all wanted values are larger
-    if not smallest > 0:
-        return None
+    bound = float(tau[min(rank + G.shape[1], len(tau) - 1)])  # all wanted values are larger
+    likely = LIKELY * float(tau[rank - 1]) if rank <= len(tau) else 0.0
+    for smallest in (likely, bound) if likely > bound else (bound,):
+        found = _leading_above(smallest, tau, G, a, b, rank) if smallest > 0 else None
+        if found is not None and (smallest == bound or found.values[-1] >= smallest):
+            return found
+    return None
+
+
+def _leading_above(
+    smallest: float, tau: Array, G: Array, a: Array, b: Array, rank: int
+) -> Leading | None:
+    """`leading`, if no wanted value is below `smallest`; else vectors may be wrong, or none."""
     head = int(np.searchsorted(-tau, -FAR * smallest))
     head = min(max(head, rank + G.shape[1] + 5), 2 * (rank + G.shape[1]) + 20, len(tau) - 1)
     rest, tail = tau[head:], G[head:]

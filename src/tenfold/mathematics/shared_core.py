@@ -162,7 +162,10 @@ def _common_and_own(problem: Problem) -> tuple[Array, Array | None, Array, Own] 
         blocks = [
             (_independent(np.concatenate(list(term.deviations(int(groups[m]))))), factors[:, m])
             for term, groups, factors in own.values()
+            if factors[:, m].any()
         ]
+        if not blocks:
+            return None
         columns.append(np.concatenate([Z for Z, _ in blocks]).T)
         both = np.concatenate([np.broadcast_to(factor, (len(Z), 2)) for Z, factor in blocks])
         in_A.append(both[:, 0])

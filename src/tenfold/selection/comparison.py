@@ -25,7 +25,7 @@ from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.two_covariances import log_posteriors
 from tenfold.methods.base import Learner
 from tenfold.selection.automatic_ranks import class_mean_distances, search_ranks, stratified_folds
-from tenfold.system.processes import PATIENCE, over_processes
+from tenfold.system.processes import PATIENCE, keep_freed_memory, over_processes
 from tenfold.system.progress import progress
 from tenfold.system.tables import Cell, Table, number, percent, times
 from tenfold.validation.other_arrays import in_numpy
@@ -256,6 +256,7 @@ def _figures(folds: list[MethodFigures]) -> MethodFigures:
 def _figures_of_fold(
     method: Any, X: Array, y: Array, train: Array, test: Array, positive: Any, search: bool
 ) -> MethodFigures:
+    keep_freed_memory()
     model = clone(method)
     tenfold_own = isinstance(model, Learner)
     alone = tenfold_own and answer_of(model) == "score"

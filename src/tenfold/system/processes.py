@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+from joblib import parallel_config  # a dependency of scikit-learn
 from sklearn.utils.parallel import Parallel, delayed
 
 from tenfold.system.threads import allowed_threads
@@ -17,6 +19,7 @@ from tenfold.system.threads import allowed_threads
 T = TypeVar("T")
 
 PATIENCE = 2.0  # seconds of work before processes are started
+KEPT = 2**25 - 2**16  # bytes: the largest block that glibc learns from
 
 
 def over_processes(
@@ -53,8 +56,20 @@ def over_processes(
     else:
         return
     rest = range(number, len(tasks))
-    pool = Parallel(n_jobs=min(processes, len(rest)), return_as="generator_unordered")
-    yield from pool(delayed(_numbered)(k, work, tasks[k]) for k in rest)
+    with parallel_config("loky", inner_max_num_threads=1):
+        pool = Parallel(n_jobs=processes, return_as="generator_unordered")
+        done = pool(delayed(_numbered)(k, work, tasks[k]) for k in rest)
+    yield from done
+
+
+def keep_freed_memory() -> None:
+    """Have the C library keep some 64 MB that were freed for what comes next.
+
+    glibc gives large blocks back to the system until it has seen one of their size freed. Tables
+    that are made and dropped over and over are cleared by the system every time, then, which
+    takes longer than to fill them.
+    """
+    np.empty(KEPT, dtype=np.uint8)  # never touched: this costs nothing, and does nothing elsewhere
 
 
 def _numbered(number: int, work: Callable[..., T], task: tuple[Any, ...]) -> tuple[int, T]:
