@@ -28,6 +28,7 @@ from tenfold.mathematics.subspace import projected, projected_moments, span
 from tenfold.mathematics.tuning import KEPT_MOMENTS
 from tenfold.mathematics.two_covariances import ClassLikelihood
 from tenfold.methods.base import Described, Shape, TensorProjector
+from tenfold.system.threads import one_thread_for_small
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 from tenfold.validation.adjustments import MISSING, accompanied
@@ -238,11 +239,13 @@ class ProbabilisticLDA(GaussianStreams):
         Y = np.asarray(Y, dtype=float).reshape(len(X), -1)
         counted = slice(None) if weight is None else weight > 0
         shape = (self._n_folds(), len(classes))
-        origin, basis = span(Y[counted])
+        with one_thread_for_small(min(Y.shape)):
+            origin, basis = span(Y[counted])
         Z = (Y - origin) if basis is None else (Y - origin) @ basis
         codes = codes_of(X, labels, classes)
         folded = FoldMoments.of_samples(Z, codes, folds, weight, shape, Y.shape[1])
-        learned = self._learned(folded, classes, described, projector, origin, basis)
+        with one_thread_for_small(Z.shape[1]):
+            learned = self._learned(folded, classes, described, projector, origin, basis)
         if keeps:
             learned["moments_"] = self.moments_of_batch(X, labels, weight, classes, folds)
         return self.keep(learned)
@@ -260,7 +263,8 @@ class ProbabilisticLDA(GaussianStreams):
         folded = FoldMoments.of_tables(moments, (n_folds, n_classes))
         origin = np.zeros(folded.size)
         usual = left_out(moments) if n_folds == 1 and self.shrinkage == "auto" else USUAL
-        return self._learned(folded, classes, described, projector, origin, None, usual)
+        with one_thread_for_small(folded.size):
+            return self._learned(folded, classes, described, projector, origin, None, usual)
 
     def fit_moments(
         self, moments: ClassMoments | MomentsInFolds, covariates: int | None = None

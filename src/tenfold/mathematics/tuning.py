@@ -32,6 +32,7 @@ PROBE_ROWS = 512  # samples that at most decide whether products of a block may 
 # Who does what at once.
 FEW = 4  # matrices of a stack for which one call each is faster than products for all
 SMALL = 256  # rows of a matrix up to which LAPACK gains nothing from threads
+MEDIUM = 512  # rows up to which decompositions, one after another, lose by threads
 FAN_IN = 4  # sums that one task of a cluster adds up
 WATCHED_SECONDS = 2.0  # between two looks at the workers of a cluster
 PAUSED_SECONDS = 120.0  # that all workers may be paused or gone before a sum is given up

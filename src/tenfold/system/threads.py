@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from threadpoolctl import ThreadpoolController  # a dependency of scikit-learn
 
 from tenfold.mathematics.alternation import Share, in_order
-from tenfold.mathematics.tuning import FEW, SMALL
+from tenfold.mathematics.tuning import FEW, MEDIUM, SMALL
 
 P = TypeVar("P")
 T = TypeVar("T")
@@ -45,6 +45,19 @@ def threads_for(shape: tuple[int, ...], of_stacks: bool, models: int = 1) -> Sha
     """
     small = max(shape) <= SMALL or (len(shape) == 1 and models >= FEW)
     return over_threads if of_stacks and small else in_order
+
+
+@contextmanager
+def one_thread_for_small(size: int) -> Iterator[None]:
+    """Hold BLAS to one thread while it works on matrices of so many rows, where it loses by more.
+
+    The threads wait busily for each other, and for those of SciPy's own BLAS.
+    """
+    if size > MEDIUM or allowed_threads() == 1:
+        yield
+        return
+    with _one_blas_thread(_controller()):
+        yield
 
 
 def allowed_threads() -> int:
