@@ -29,6 +29,24 @@ def test_all_subspaces_at_once_measure_what_each_measures_alone(shape, offset, m
     assert_alike(projections[:1], means[:1], shape, offset)  # one alone
 
 
+def test_stacks_that_are_there_are_not_copied():
+    """Projections that are transposed parts of one array, in the order of the models."""
+    rng = np.random.default_rng(0)
+    whole, means = rng.normal(size=(3, 2, 7)), list(rng.normal(size=(3, 7)))
+    views = [[own.T] for own in whole]
+    assert Subspaces.stacked(views, means).projections[0] is whole
+    for others in (
+        views[::-1],
+        [*views[:2], [views[2][0].copy()]],
+        [*views[:2], [views[2][0][:, :1]]],
+    ):
+        found = Subspaces.stacked(others, means)
+        assert not np.shares_memory(found.projections[0], whole)
+        for stacked, (W,) in zip(found.projections[0], others, strict=True):
+            np.testing.assert_array_equal(stacked[: W.shape[1]], W.T)
+            assert not stacked[W.shape[1] :].any()
+
+
 def assert_alike(projections, means, shape, offset):
     X = np.random.default_rng(1).normal(size=(90, *shape)) + offset
     together = Subspaces.stacked(projections, means).squared_distances(X)

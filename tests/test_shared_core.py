@@ -11,7 +11,7 @@ from tenfold import CSDA, CSRDA, PCSDA, ClassSpecificClassifier, NullCSDA
 from tenfold.mathematics import alternation
 from tenfold.mathematics.alternation import Recipe, in_order, solve, subspace_distance
 from tenfold.mathematics.criteria import Problem, class_specific
-from tenfold.mathematics.few_columns import zolotarev_poles
+from tenfold.mathematics.few_columns import LIKELY, leading, zolotarev_poles
 from tenfold.mathematics.sample_statistics import SpanStatistics
 from tenfold.mathematics.shared_core import shared_cores, solve_shared
 from tenfold.mathematics.span import Span
@@ -170,6 +170,20 @@ def test_directions_that_a_class_sees_by_rounding_alone_are_in_its_null_space():
     shared, alone = clone(bank).fit(X, y), without_sharing(clone(bank), X, y)
     for one, other in zip(shared.projectors_, alone.projectors_, strict=True):
         np.testing.assert_allclose(one.projections_[0], other.projections_[0], atol=1e-7)
+
+
+def test_wanted_values_may_lie_far_below_the_likely_ones():
+    """Vectors kept away from the largest entries of the diagonal."""
+    tau, rng = 0.6 ** np.arange(60.0), np.random.default_rng(0)
+    G = np.concatenate([np.eye(60)[:, :4], rng.normal(size=(60, 1))], axis=1)
+    a, b = np.append(np.zeros(4), 1e-3), np.append(np.full(4, np.inf), 0.0)
+    found = leading(tau, G, a, b, 3)
+    values, vectors = eigh(np.diag(tau[4:]) + 1e-3 * np.outer(G[4:, 4], G[4:, 4]))
+    assert found.values[-1] < LIKELY * tau[2]
+    np.testing.assert_allclose(found.values, values[::-1][:3], rtol=1e-10)
+    W, expected = np.concatenate([found.head, found.tail]), vectors[:, ::-1][:, :3]
+    np.testing.assert_allclose(W[:4], 0.0, atol=1e-12)
+    np.testing.assert_allclose(np.abs(W[4:].T @ expected), np.eye(3), atol=1e-8)
 
 
 def class_problems(X, y, ranks, ridge=1e-2, shrinkage=0.3):

@@ -130,12 +130,28 @@ def _project_each(Y: Array, stacks: Sequence[Array], skip: int = 0) -> Array:
 
 
 def _stacked(projections: Sequence[Array]) -> Array:
-    """``W^T`` of M models, padded with rows of zeros, (M, r_k, I_k)."""
+    """``W^T`` of M models, padded with rows of zeros, (M, r_k, I_k); no copy if that is there."""
     widest = max(W.shape[1] for W in projections)
-    stack = np.zeros((len(projections), widest, len(projections[0])))
+    shape = (len(projections), widest, len(projections[0]))
+    whole = projections[0].base
+    if (
+        whole is not None
+        and whole.shape == shape
+        and all(_is_same_memory(own, W.T) for own, W in zip(whole, projections, strict=True))
+    ):
+        return np.asarray(whole)
+    stack = np.zeros(shape)
     for padded, W in zip(stack, projections, strict=True):
         padded[: W.shape[1]] = W.T
     return stack
+
+
+def _is_same_memory(A: Array, B: Array) -> bool:
+    """Whether two arrays are the same numbers in memory, in the same order."""
+    return bool(
+        A.ctypes.data == B.ctypes.data
+        and (A.shape, A.strides, A.dtype) == (B.shape, B.strides, B.dtype)
+    )
 
 
 def _samples_last(X: Array, order: tuple[int, ...]) -> Array:

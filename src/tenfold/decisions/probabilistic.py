@@ -239,13 +239,10 @@ class ProbabilisticLDA(GaussianStreams):
         Y = np.asarray(Y, dtype=float).reshape(len(X), -1)
         counted = slice(None) if weight is None else weight > 0
         shape = (self._n_folds(), len(classes))
-        with one_thread_for_small(min(Y.shape)):
-            origin, basis = span(Y[counted])
-        Z = (Y - origin) if basis is None else (Y - origin) @ basis
+        origin, basis, Z = _coordinates(Y, counted)
         codes = codes_of(X, labels, classes)
         folded = FoldMoments.of_samples(Z, codes, folds, weight, shape, Y.shape[1])
-        with one_thread_for_small(Z.shape[1]):
-            learned = self._learned(folded, classes, described, projector, origin, basis)
+        learned = self._learned(folded, classes, described, projector, origin, basis)
         if keeps:
             learned["moments_"] = self.moments_of_batch(X, labels, weight, classes, folds)
         return self.keep(learned)
@@ -263,8 +260,7 @@ class ProbabilisticLDA(GaussianStreams):
         folded = FoldMoments.of_tables(moments, (n_folds, n_classes))
         origin = np.zeros(folded.size)
         usual = left_out(moments) if n_folds == 1 and self.shrinkage == "auto" else USUAL
-        with one_thread_for_small(folded.size):
-            return self._learned(folded, classes, described, projector, origin, None, usual)
+        return self._learned(folded, classes, described, projector, origin, None, usual)
 
     def fit_moments(
         self, moments: ClassMoments | MomentsInFolds, covariates: int | None = None
@@ -366,4 +362,12 @@ class ProbabilisticLDA(GaussianStreams):
         candidates = targets(self.shrink_to, modes, space.shape)
         if self.shrinkage != "auto":
             return candidates[0], None
-        return best_target(moments, space, candidates)
+        with one_thread_for_small(moments.means.shape[2]):
+            return best_target(moments, space, candidates)
+
+
+def _coordinates(Y: Array, counted: Any) -> tuple[Array, Array | None, Array]:
+    """The mean of the samples that count, a basis of their span, and all samples in it."""
+    with one_thread_for_small(min(Y.shape)):
+        origin, basis = span(Y[counted])
+    return origin, basis, (Y - origin) if basis is None else (Y - origin) @ basis

@@ -33,7 +33,7 @@ from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.few_columns import Leading, leading
 from tenfold.mathematics.null_space import NULL, ROUNDING
 from tenfold.mathematics.scatter import SampleTerm, Scatter, Term, along_mode
-from tenfold.mathematics.solvers import with_fixed_signs
+from tenfold.mathematics.solvers import signs_of_columns
 from tenfold.mathematics.span import Span
 
 FEWEST = 4  # models for which a shared problem is solved
@@ -66,8 +66,8 @@ class SharedCore:
         Their numbers in the problem.
     values : ndarray of shape (n,)
         tau, the largest first.
-    vectors : ndarray of shape (I, n)
-        F, for samples as they came.
+    rows : ndarray of shape (n, I)
+        F^T, for samples as they came.
     own : Own
         Their columns, in the basis F; `in_B` is relative to the shared part of B.
     scale : ndarray of shape (M,)
@@ -82,7 +82,7 @@ class SharedCore:
 
     models: Array
     values: Array
-    vectors: Array
+    rows: Array
     own: Own
     scale: Array
     ridge: Array
@@ -220,7 +220,7 @@ def _not_seen(own: Own, total: float) -> Own:
 def _core(
     T: Array, S_w: Array | None, rho: float, basis: Span | None
 ) -> tuple[Array, Array, Array] | None:
-    """tau, F in the basis of the samples and F as they came; None where B is nearly singular."""
+    """tau, F in the basis of the samples and F^T as they came; None where B is nearly singular."""
     try:
         if S_w is None or not np.isfinite(rho):
             values, F = np.linalg.eigh(T)
@@ -229,7 +229,7 @@ def _core(
     except LinAlgError:
         return None
     values, F = values[::-1], np.ascontiguousarray(F[:, ::-1])
-    return values, F, F if basis is None else basis.lifted(F)
+    return values, F, np.ascontiguousarray(F.T) if basis is None else basis.lifted_rows(F)
 
 
 def _with_models(
@@ -242,14 +242,14 @@ def _with_models(
     has_within: bool,
 ) -> SharedCore:
     """The core with the columns of its models in its basis."""
-    values, F, vectors = core
+    values, F, rows = core
     ends = np.cumsum([own.columns[m].shape[1] for m in models])
     together = F.T @ np.concatenate([own.columns[m] for m in models], axis=1)
     columns = np.split(together, ends[:-1], axis=1)
     in_B = [own.in_B[m] / b for m, b in zip(models, scale, strict=True)]
     seen = Own(columns, [own.in_A[m] for m in models], in_B)
     ranks = problem.ranks[models, 0]
-    return SharedCore(models, values, vectors, seen, scale, ridge, has_within, ranks)
+    return SharedCore(models, values, rows, seen, scale, ridge, has_within, ranks)
 
 
 def solve_shared(
@@ -277,8 +277,8 @@ def solve_shared(
     cores = shared_cores(problem, null)
     if not cores:
         return None
-    n_models, size, width = len(problem), len(cores[0].vectors), int(problem.ranks.max())
-    W, kept = np.zeros((n_models, size, width)), np.zeros((n_models, width))
+    n_models, size, width = len(problem), cores[0].rows.shape[1], int(problem.ranks.max())
+    W, kept = np.zeros((n_models, width, size)), np.zeros((n_models, width))
     numbers = np.zeros((3, n_models))  # suppressed, objective, and whether it is exact
     for core in cores:
         turn = orthonormal and not null  # in a null space they are orthonormal as found
@@ -287,7 +287,8 @@ def solve_shared(
         share(work, np.array_split(np.arange(len(core.models)), min(8, len(core.models))))
     exact = np.flatnonzero(numbers[2])
     suppressed, objective, _ = numbers[:, exact]
-    return exact, W if len(exact) == n_models else W[exact], kept[exact], suppressed, objective
+    W = (W if len(exact) == n_models else W[exact]).swapaxes(1, 2)
+    return exact, W, kept[exact], suppressed, objective
 
 
 def _solve_some(
@@ -295,65 +296,58 @@ def _solve_some(
 ) -> None:
     """Solve the models of one part, and write them where they belong."""
     W, kept, numbers = into
-    for rows in row_blocks(len(part), core.vectors[:, : int(core.ranks.max())].nbytes):
-        each = [(int(number), core.leading(int(number))) for number in part[rows]]
-        found = {number: one for number, one in each if one is not None}
-        for (number, one), directions in zip(
-            found.items(), _lifted(core, [*found.values()]), strict=True
-        ):
-            columns, values, left = _measured(core, number, one, directions)
+    for block in row_blocks(len(part), core.rows[: int(core.ranks.max())].nbytes):
+        each = [(int(number), core.leading(int(number))) for number in part[block]]
+        found = [(number, _scaled(core, number, one)) for number, one in each if one is not None]
+        lifted = _lifted(core, [one for _, one in found])
+        for (number, one), rows in zip(found, lifted, strict=True):
+            values, seen, b = one.values, one.seen, core.own.in_B[number]
+            lost, squares = float(len(values)), float(np.vdot(rows, rows))  # W^T B W is I
             if orthonormal:
-                columns, triangle = np.linalg.qr(columns)
-                back = np.linalg.inv(triangle)
-                values, lost = values @ back**2, (back**2).sum()
-                suppressed = np.einsum("ij,ij->", back, left @ back)
-            else:
-                lost, suppressed = len(values), np.trace(left)
-            model = core.models[number]
-            W[model, :, : len(values)] = with_fixed_signs(columns)
-            kept[model, : len(values)] = values
+                Q, triangle = np.linalg.qr(rows.T)
+                rows, back = Q.T, np.linalg.inv(triangle)
+                values, seen = values @ back**2, seen @ back
+                lost, squares = float((back**2).sum()), float(len(values))
+            of_columns = (np.where(np.isinf(b), 0.0, b)[:, None] * seen**2).sum()
+            suppressed = lost - core.ridge[number] * squares if core.has_within else of_columns
+            model, own = core.models[number], slice(len(values))
+            np.multiply(rows, signs_of_columns(rows.T).T, out=W[model, own])
+            W[model, own] += 0.0  # no negative zeros
+            kept[model, own] = values
             numbers[:, model] = max(suppressed, 0.0), values.sum() / lost, 1.0
 
 
+def _scaled(core: SharedCore, number: int, one: Leading) -> Leading:
+    """The directions that tell, scaled so that B of the model itself makes them orthonormal."""
+    scale = core.scale[number]
+    tells = one.values > 10 * len(core.values) * np.finfo(float).eps * one.values[0]
+    parts = (one.head, one.tail, one.inside)
+    head, tail, inside = (part[:, tells] / np.sqrt(scale) for part in parts)
+    return Leading(one.values[tells] / scale, head, tail, one.basis, inside, one.seen[:, tells])
+
+
 def _lifted(core: SharedCore, found: list[Leading]) -> list[Array]:
-    """The directions (I, r) of several models for samples as they came, by two products for all."""
-    if len({len(one.head) for one in found}) > 1:
-        return [W for one in found for W in _lifted(core, [one])]
+    """The directions of several models as rows (r, I) for samples as they came.
+
+    One product for all models, or two, of which the second is for the few directions that all
+    their tails lie in.
+    """
     if not found:
         return []
     head = len(found[0].head)
-    thin = [one.basis.shape[1] < one.inside.shape[1] for one in found]
-    tails = [one.basis if few else one.tail for one, few in zip(found, thin, strict=True)]
-    near = _times(core.vectors[:, :head], [one.head for one in found])
-    far = _times(core.vectors[:, head:], tails)
-    return [
-        W + (Y @ one.inside if few else Y)
-        for one, few, W, Y in zip(found, thin, near, far, strict=True)
-    ]
+    thin = all(
+        len(one.head) == head and 2 * one.basis.shape[1] < one.inside.shape[1] for one in found
+    )
+    if not thin:
+        return _times([np.concatenate([one.head, one.tail]) for one in found], core.rows)
+    near = _times([one.head for one in found], core.rows[:head])
+    far = _times([one.basis for one in found], core.rows[head:])
+    for one, rows, basis in zip(found, near, far, strict=True):
+        rows += one.inside.T @ basis
+    return near
 
 
-def _times(F: Array, parts: list[Array]) -> list[Array]:
-    """``F @ part`` of every part."""
+def _times(parts: list[Array], rows: Array) -> list[Array]:
+    """``part^T @ rows`` of every part."""
     ends = np.cumsum([part.shape[1] for part in parts])
-    return np.split(F @ np.concatenate(parts, axis=1), ends[:-1], axis=1)
-
-
-def _measured(
-    core: SharedCore, number: int, one: Leading, directions: Array
-) -> tuple[Array, Array, Array]:
-    """The directions (I, r) of a model, scaled, with what they keep and leave.
-
-    Returns
-    -------
-    tuple of ndarrays of shape (I, r), (r,) and (r, r)
-        W with ``W^T B W = I``; the values of ``W^T A W``, which is diagonal; and what W leaves of
-        the scatter to suppress, without its ridge.
-    """
-    scale, mu, b = core.scale[number], one.values, core.own.in_B[number]
-    tells = mu > 10 * len(core.values) * np.finfo(float).eps * mu[0]
-    W, seen = directions[:, tells] / np.sqrt(scale), one.seen[:, tells]
-    left = (seen * np.where(np.isinf(b), 0.0, b)[:, None]).T @ seen
-    if core.has_within:
-        own_share = np.eye(len(left)) - left  # B of these directions is I
-        left = left + own_share - core.ridge[number] * (W.T @ W)
-    return W, mu[tells] / scale, left
+    return np.split(np.concatenate(parts, axis=1).T @ rows, ends[:-1])

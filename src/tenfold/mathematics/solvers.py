@@ -179,8 +179,13 @@ def orthonormalised(W: Array) -> Array:
 
 def with_fixed_signs(W: Array) -> Array:
     """Make the largest entry of every column positive."""
+    return np.asarray(W * signs_of_columns(W) + 0.0)  # + 0.0: no negative zeros
+
+
+def signs_of_columns(W: Array) -> Array:
+    """The sign of the largest entry of every column of (..., n, r), as (..., 1, r)."""
     largest = np.take_along_axis(W, np.abs(W).argmax(axis=-2)[..., None, :], axis=-2)
-    return np.asarray(W * np.where(largest < 0, -1.0, 1.0) + 0.0)  # + 0.0: no negative zeros
+    return np.where(largest < 0, -1.0, 1.0)
 
 
 def _leading(matrix: Array, rank: int | Array) -> tuple[Array, Array]:

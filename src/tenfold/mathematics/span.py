@@ -70,6 +70,11 @@ class Span:
         inner = W if self.inverse is None else self.inverse @ W
         return np.asarray(self.rows.T @ inner)
 
+    def lifted_rows(self, W: Array) -> Array:
+        """`lifted` of (d, r), as rows (r, I)."""
+        inner = W if self.inverse is None else self.inverse @ W
+        return np.asarray(inner.T @ self.rows)
+
     def lowered(self, W: Array) -> Array:
         """The part (..., d, r) of directions (..., I, r) of all samples that is in the span."""
         inner = self.rows @ W

@@ -184,18 +184,7 @@ def compare(
     """
     X, y = np.asarray(in_numpy(X)), np.asarray(in_numpy(y, "y"))
     splits = list(stratified_folds(y, cv, random_state).split(X, y))
-    tasks = [(method, X, y, *split, positive, search) for method in methods for split in splits]
-    patience = PATIENCE if X.nbytes <= MOST_BYTES_TWICE else np.inf
-    folds: dict[int, MethodFigures] = {}
-    with progress("comparing", len(tasks), verbose) as bar:
-        bar.advance(0, name_of(methods[0]) if methods else "")
-        for number, one in over_processes(_figures_of_fold, tasks, patience):
-            folds[number] = one
-            bar.advance(1, name_of(tasks[min(number + 1, len(tasks) - 1)][0]))
-    n_folds = len(splits)
-    figures = [
-        _figures([folds[m * n_folds + f] for f in range(n_folds)]) for m in range(len(methods))
-    ]
+    figures = _figures_of_all(methods, X, y, splits, positive, search, verbose)
     figures.sort(key=lambda one: -one.average_precision)
     n_classes = len(np.unique(y))
     return Comparison(figures, len(X), n_classes, len(splits), tuple(X.shape[1:]), positive)
@@ -233,6 +222,28 @@ def name_of(method: Any) -> str:
     """
     name, inner = type(method).__name__, getattr(method, "projector", None)
     return name if inner is None else f"{name}({type(inner).__name__})"
+
+
+def _figures_of_all(
+    methods: Sequence[Any],
+    X: Array,
+    y: Array,
+    splits: list[tuple[Array, Array]],
+    positive: Any,
+    search: bool,
+    verbose: bool | None,
+) -> list[MethodFigures]:
+    """Figures of every method; every fold of every method is a task of its own."""
+    tasks = [(method, X, y, *split, positive, search) for method in methods for split in splits]
+    patience = PATIENCE if X.nbytes <= MOST_BYTES_TWICE else np.inf
+    folds: dict[int, MethodFigures] = {}
+    with progress("comparing", len(tasks), verbose) as bar:
+        bar.advance(0, name_of(methods[0]) if methods else "")
+        for number, one in over_processes(_figures_of_fold, tasks, patience):
+            folds[number] = one
+            bar.advance(1, name_of(tasks[min(number + 1, len(tasks) - 1)][0]))
+    n_folds = len(splits)
+    return [_figures([folds[m * n_folds + f] for f in range(n_folds)]) for m in range(len(methods))]
 
 
 def _figures(folds: list[MethodFigures]) -> MethodFigures:
