@@ -135,7 +135,7 @@ def _stacked(projections: Sequence[Array]) -> Array:
     shape = (len(projections), widest, len(projections[0]))
     whole = projections[0].base
     if (
-        whole is not None
+        isinstance(whole, np.ndarray)
         and whole.shape == shape
         and all(_is_same_memory(own, W.T) for own, W in zip(whole, projections, strict=True))
     ):

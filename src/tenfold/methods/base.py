@@ -28,7 +28,7 @@ from tenfold.methods.blocks import learned_blocks
 from tenfold.methods.convergence import warn_of_late
 from tenfold.methods.saving import Savable
 from tenfold.methods.streams import Streaming, forgetting
-from tenfold.system.threads import threads_for
+from tenfold.system.threads import one_thread_for_small, threads_for
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
 from tenfold.validation.adjustments import MISSING, accompanied, allows_gaps, refuse_parts
@@ -124,7 +124,8 @@ class Learner(Streaming, Savable, BaseEstimator):
         classes = check.present_labels(y, weight)
         described, X = self.prepared(described, X, weight)
         work = self.workload(X.shape[1:], classes)
-        statistics = statistics_of(X, y, weight, classes, self.statistics, work)
+        with one_thread_for_small(len(X) if X.ndim == 2 else prod(X.shape)):  # few vectors
+            statistics = statistics_of(X, y, weight, classes, self.statistics, work)
         learned = self.learn(statistics, described)
         tables = 8 * len(classes) * prod(X.shape[1:]) ** 2
         if self.streams and self.statistics == "auto" and tables <= KEPT_MOMENTS:
@@ -395,9 +396,8 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         fitted.check_fitted(self, "projections_")
         container, flat = fitted.check_output(self), self.output == "flat"
         work = partial(block_features, blocks=self.all_blocks, centre=self.centre(), flat=flat)
-        found = over_blocks(
-            check.check_samples(self, accompanied(X, covariates)), self.on_samples(work)
-        )
+        samples = check.check_samples(self, accompanied(X, covariates))
+        found = over_blocks(samples, self.on_samples(work))
         return labelled_like(X, found, self, container)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Array:

@@ -165,10 +165,7 @@ class CSRDA(ClassSpecificProjector):
         solution: Solution,
         models: Array,
     ) -> tuple[Solution, Array]:
-        """A projection and a reference in turn, for all members at once.
-
-        The solution about the means of the classes is the first projection.
-        """
+        """A reference and a projection in turn, of all members; the first ones are given."""
         p = np.array([member.positive_in(statistics.classes) for member in members])
         found, shift = solution.of_models(models), np.zeros(len(p))
         best = replace(

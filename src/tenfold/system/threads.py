@@ -39,12 +39,14 @@ def over_threads(work: Callable[[P], T], parts: list[P]) -> list[T]:
 def threads_for(shape: tuple[int, ...], of_stacks: bool, models: int = 1) -> Share[Any]:
     """Who uses the threads while models are solved: the models of a stack, or BLAS.
 
-    LAPACK loses by threads on matrices of up to `SMALL` rows, even with nothing else to do;
-    products of whole samples gain by them. More models of vectors than threads keep all of these
-    busy whatever their size.
+    LAPACK loses by threads on matrices of up to `SMALL` rows, even with nothing else to do, and on
+    the few of a model of vectors up to `MEDIUM`; products of whole samples gain by them. More
+    models of vectors than threads keep all of these busy whatever their size.
     """
-    small = max(shape) <= SMALL or (len(shape) == 1 and models >= FEW)
-    return over_threads if of_stacks and small else in_order
+    small = of_stacks and max(shape) <= SMALL
+    if len(shape) == 1:
+        small = max(shape) <= MEDIUM or (of_stacks and models >= FEW)
+    return over_threads if small else in_order
 
 
 @contextmanager
