@@ -311,7 +311,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         ranks, _ = self._ranks_and_shares(shape, classes)
         outside = 0 if self.solver_function() in STAYING_INSIDE else max(ranks)
         rounds = min(self.max_iter, EXPECTED_ROUNDS) if self.tol > 0 else self.max_iter
-        rounds = max(1, rounds) if len(ranks) > 1 else 1
+        rounds = max(1, rounds) if len(ranks) > 1 and self.alternates else 1
         return Workload(ranks, rounds, outside=outside, memory=parameters.memory_budget())
 
     def settings(self, statistics: ClassStatistics) -> dict[str, Any]:

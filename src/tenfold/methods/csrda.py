@@ -169,7 +169,7 @@ class CSRDA(ClassSpecificProjector):
         p = np.array([member.positive_in(statistics.classes) for member in members])
         found, shift = solution.of_models(models), np.zeros(len(p))
         best = replace(
-            found,
+            found,  # whose kept and suppressed scatters stay those of the first projections
             objective=np.zeros((len(p), self.max_iter)),
             n_iter=np.zeros(len(p), dtype=int),
             converged=np.zeros(len(p), dtype=bool),
