@@ -30,7 +30,7 @@ INTRODUCTION = """\
 # Benchmarks
 
 Made by `make bench` on {processor}, {cores} cores, on {date}: Python {python}, {versions}.
-Everything on this page is written by `benchmarks/page.py` from one run; the numbers are in
+Everything on this page is written by `benchmarks/page.py` from the measured numbers in
 [results.json](_static/benchmarks/results.json).
 
 Everybody gets the same data, the same {rounds} rounds and the same number of BLAS threads, in a

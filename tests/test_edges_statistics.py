@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, multivariate_t
 
-from tenfold import ClassMoments
+from tenfold import DGTDA, HODA, ClassMoments
 from tenfold.mathematics import scatter
 from tenfold.mathematics.alternation import Recipe, solve
 from tenfold.mathematics.criteria import Problem, class_specific
@@ -320,3 +320,12 @@ def test_known_classes_are_placed_among_more_and_take_samples():
     np.testing.assert_allclose(found.means[0], (Z[0] + 3 * Z[3]) / 4)
     np.testing.assert_allclose(found.means[1], (3 * known.means[0] + 2 * Z[1] + 0.5 * Z[2]) / 5.5)
     np.testing.assert_array_equal(found.means[2], [0, 0])
+
+
+def test_methods_that_see_each_mode_once_do_not_pay_for_rounds():
+    """The cost model counts one round for them, so that many samples are not made tables of."""
+    shape, classes = (40, 30), np.arange(10)
+    assert DGTDA().workload(shape, classes).rounds == 1
+    assert HODA().workload(shape, classes).rounds > 1
+    assert not DGTDA().workload(shape, classes).moments_pay(5000, shape, 10)
+    assert HODA().workload(shape, classes).moments_pay(5000, shape, 10)
