@@ -140,8 +140,21 @@ def _is_ready(estimator: Any, X: Any, fitted_shape: tuple[int, ...] | None) -> b
         and len(X) > 0
         and X.flags.c_contiguous  # of others the product below would make copies
         and "feature_names_in_" not in vars(estimator)
-        and isfinite(np.vdot(X, X))  # of large numbers it is not: then the slower checks decide
+        and isfinite(_squares(X))  # of large numbers it is not: then the slower checks decide
     )
+
+
+def _squares(X: Array) -> float:
+    """The sum of all squares.
+
+    Of many samples one by one: BLAS shares a long product out over threads, and these wait busily
+    for more while the samples are scored.
+    """
+    if len(X) == 1:
+        return float(np.vdot(X, X))
+    flat = X.reshape(len(X), -1)
+    with np.errstate(over="ignore"):
+        return float(np.vecdot(flat, flat).sum())
 
 
 def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
