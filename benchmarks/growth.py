@@ -105,7 +105,7 @@ SWEEPS = {
         Job("", bank, BANK),
         {c: {"n_classes": c, "n_ranks": 1} for c in (2, 4, 8, 16, 32, 64)},
     ),
-    "vector classes": Sweep(
+    "vector-classes": Sweep(
         "CSDA for every class, 800 samples of 50×40",
         "classes",
         Job(

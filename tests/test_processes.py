@@ -30,6 +30,14 @@ def test_short_work_stays_here(two_threads):
     found = dict(over_processes(place_and_threads, [(k,) for k in range(5)]))
     assert [found[k][0] for k in range(5)] == list(range(5))
     assert {place for _, place, _ in found.values()} == {os.getpid()}
+    assert {allowed for _, _, allowed in found.values()} == {1}  # times are as they are elsewhere
+
+
+def test_work_that_never_leaves_has_all_threads(two_threads):
+    before = threads.allowed_threads()
+    found = dict(over_processes(place_and_threads, [(k,) for k in range(3)], patience=np.inf))
+    assert {place for _, place, _ in found.values()} == {os.getpid()}
+    assert {allowed for _, _, allowed in found.values()} == {before}
 
 
 def test_one_thread_means_one_process(monkeypatch):

@@ -41,11 +41,11 @@ class ClassSpecificProjector(TensorProjector):
 
     # -- what is learned -------------------------------------------------------------------------
 
-    def problem(self, statistics: ClassStatistics) -> Problem:
-        """Everything else far from the positive mean, the positive class tight around it."""
+    def problem(self, statistics: ClassStatistics, shift: float = 0.0) -> Problem:
+        """Everything else far from the positive mean, or a point behind it, the class tight."""
         p = self.positive_in(statistics.classes)
-        shrinkage = self.shrinkage_in(statistics)[p]
-        settings = self.settings(statistics) | {"out_class": self.out_class}
+        shrinkage = float(self.shrinkage_in(statistics)[p])
+        settings = self.settings(statistics) | {"out_class": self.out_class, "shift": shift}
         return class_specific(statistics, p, shrinkage, **settings)
 
     def learned(

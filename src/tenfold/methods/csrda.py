@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Recipe, Solution, padded, solve
-from tenfold.mathematics.criteria import Problem, class_specific
+from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.solvers import orthonormalised, with_fixed_signs
 from tenfold.methods.base import Described
@@ -204,13 +204,8 @@ class CSRDA(ClassSpecificProjector):
         shifts: Array,
     ) -> Solution:
         """The projections of one round: everything is measured from given references."""
-        problems = []
-        for member, shift in zip(members, shifts, strict=True):
-            p = member.positive_in(statistics.classes)
-            share = float(self.shrinkage_in(statistics)[p])
-            settings = member.settings(statistics) | {"out_class": self.out_class, "shift": shift}
-            problems.append(class_specific(statistics, p, share, **settings))
-        stack = Problem.stacked(problems)
+        each = zip(members, shifts, strict=True)
+        stack = Problem.stacked([member.problem(statistics, shift) for member, shift in each])
         return solve(stack, self.recipe(), threads_for(stack.shape, len(stack) > 1, len(stack)))
 
     def best_reference(

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any, TypeVar
 
 import numpy as np
 from joblib import parallel_config  # a dependency of scikit-learn
 from sklearn.utils.parallel import Parallel, delayed
 
-from tenfold.system.threads import allowed_threads
+from tenfold.system.threads import allowed_threads, one_thread
 
 T = TypeVar("T")
 
@@ -34,7 +35,8 @@ def over_processes(
     tasks : sequence of tuples
         The arguments of every call.
     patience : float
-        After so many seconds in this process the tasks that are left go to others.
+        After so many seconds in this process the tasks that are left go to others. Every task has
+        one thread of BLAS wherever it is done; with infinite patience it has all that are allowed.
 
     Yields
     ------
@@ -52,14 +54,16 @@ def over_processes(
         late = time.perf_counter() - start > patience
         if late and processes > 1 and len(tasks) - number > processes:
             break
-        yield number, work(*task)
+        with one_thread() if processes > 1 and patience < np.inf else nullcontext():
+            done = work(*task)  # as it would be elsewhere, so that times can be compared
+        yield number, done
     else:
         return
     rest = range(number, len(tasks))
     with parallel_config("loky", inner_max_num_threads=1):
         pool = Parallel(n_jobs=processes, return_as="generator_unordered")
-        done = pool(delayed(_numbered)(k, work, tasks[k]) for k in rest)
-    yield from done
+        results = pool(delayed(_numbered)(k, work, tasks[k]) for k in rest)
+    yield from results
 
 
 def keep_freed_memory() -> None:

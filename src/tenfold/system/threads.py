@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from threading import Lock
 from typing import Any, TypeVar
@@ -55,11 +55,13 @@ def one_thread_for_small(size: int) -> Iterator[None]:
 
     The threads wait busily for each other, and for those of SciPy's own BLAS.
     """
-    if size > MEDIUM or allowed_threads() == 1:
+    with one_thread() if size <= MEDIUM else nullcontext():
         yield
-        return
-    with _one_blas_thread(_controller()):
-        yield
+
+
+def one_thread() -> AbstractContextManager[None]:
+    """Hold BLAS to one thread."""
+    return _one_blas_thread(_controller()) if allowed_threads() > 1 else nullcontext()
 
 
 def allowed_threads() -> int:
