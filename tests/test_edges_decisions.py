@@ -2,28 +2,21 @@
 
 import pickle
 import warnings
-from collections import Counter
 
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.calibration import calibration_curve
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score, confusion_matrix, roc_auc_score
-from sklearn.model_selection import StratifiedKFold
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.metrics import average_precision_score, confusion_matrix
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from reference import problem
 from tenfold import (
     CSDA,
-    CSRDA,
     MCSDA,
     MPCA,
-    PCSDA,
     ClassMoments,
     ClassSpecificClassifier,
     ClassSpecificVerifier,
@@ -34,20 +27,12 @@ from tenfold import (
     mean_average_precision,
 )
 from tenfold.decisions.calibration import reliability
-from tenfold.decisions.distances import preference
 from tenfold.decisions.features import features_of
-from tenfold.decisions.folds import fold_models, held_out, stratified_splits
-from tenfold.decisions.members import member_for
 from tenfold.decisions.metrics import class_metrics, equal_errors, evaluate
 from tenfold.decisions.scores import (
     ClassScores,
-    class_scores,
-    labels_like,
-    scores_and_decisions,
-    scores_of,
 )
-from tenfold.decisions.verification import MeasuredProjector, fold_plan
-from tenfold.mathematics.stores import StoredSamples
+from tenfold.decisions.verification import fold_plan
 
 X, y = problem((4, 3), classes=4, per_class=12, seed=61, spread=0.6)
 NEW, NEW_Y = problem((4, 3), classes=4, per_class=9, seed=61, spread=0.9)
@@ -134,17 +119,6 @@ def test_a_bank_of_blocks_measures_what_its_projectors_measure():
         np.testing.assert_allclose(model.distances(NEW), np.stack(alone, axis=1), rtol=1e-9)
 
 
-def test_what_is_inside_an_estimator_is_asked_for_when_it_is_fitted():
-    for model in (bank(), make_pipeline(bank()), ProbabilisticLDA(), MPCA()):
-        for ask in (lambda m: features_of(m, X), lambda m: class_scores(m, X, y), member_of):
-            with pytest.raises(NotFittedError):
-                ask(model)
-
-
-def member_of(model):
-    return member_for(model, None)
-
-
 def test_a_saved_bank_has_what_was_learned_and_nothing_made_of_it():
     model = bank().fit(X, y)
     loaded = pickle.loads(pickle.dumps(model))
@@ -157,110 +131,6 @@ def test_a_bank_goes_on_from_a_fit_where_its_projector_does():
     model = bank().fit(X[half], y[half]).partial_fit(X[~half], y[~half])
     np.testing.assert_allclose(model.distances(NEW), bank().fit(X, y).distances(NEW), rtol=1e-7)
     assert not hasattr(ClassSpecificClassifier(KernelCSDA()).fit(X, y), "moments_")
-
-
-# ── Scores and decisions ────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize("n_classes", [3, 4, 40])
-def test_classes_that_compete_lose_the_mean_of_the_two_best_scores(n_classes):
-    distances = np.random.default_rng(0).uniform(1, 2, (50, n_classes))
-    best = np.sort(-distances, axis=1)[:, -2:].mean(axis=1)
-    found = preference(distances, compete=True)
-    np.testing.assert_allclose(found, -distances - best[:, None], rtol=1e-12, atol=1e-12)
-    assert ((found > 0).sum(axis=1) == 1).all()
-    np.testing.assert_array_equal(preference(distances, compete=False), -distances)
-    two = preference(distances[:, :2], compete=True)
-    np.testing.assert_array_equal(two, distances[:, 0] - distances[:, 1])
-
-
-@pytest.mark.parametrize(
-    "second", [KNeighborsClassifier(1), LogisticRegression()], ids=["no scores", "scores"]
-)
-def test_the_second_classifier_decides_and_scores_where_it_can(second):
-    mixed = np.random.default_rng(3).permutation(y)  # so that it does not follow the distances
-    model = bank(classifier=second).fit(X, mixed)
-    decided = model.classifier_.predict(model.distances(NEW))
-    nearest = model.classes_[model.distances(NEW).argmin(axis=1)]
-    assert (decided != nearest).any()
-    np.testing.assert_array_equal(scores_and_decisions(model, NEW)["decision"], decided)
-    np.testing.assert_array_equal(evaluate(model, NEW, NEW_Y).decisions, decided)
-    scores = scores_of(model, NEW)
-    if hasattr(second, "decision_function"):
-        np.testing.assert_array_equal(scores, model.decision_function(NEW))
-    else:
-        np.testing.assert_array_equal(scores, -model.distances(NEW))
-
-
-def test_a_bank_whose_classes_do_not_compete_scores_by_distances():
-    two = y < 2
-    for rows in (two, y >= 0):
-        plain = bank(normalise=False).fit(X[rows], y[rows])
-        np.testing.assert_array_equal(scores_of(plain, NEW), -plain.distances(NEW))
-        second = bank(normalise=False, classifier=LogisticRegression()).fit(X[rows], y[rows])
-        scores = scores_of(second, NEW)
-        found = second.decision_function(NEW)
-        expected = np.stack([-found, found], axis=1) if found.ndim == 1 else found
-        np.testing.assert_array_equal(scores, expected)
-
-
-def test_a_score_that_is_the_threshold_is_accepted():
-    model = verifier().fit(X, y)
-    scores = model.projector_.decision_function(NEW)
-    for i in (3, 17):
-        model.threshold_ = scores[i]
-        assert scores_and_decisions(model, NEW)["accepted"][i]
-        assert model.predict(NEW)[i]
-        assert class_metrics(ClassScores(1, scores, NEW_Y == 1, scores[i])).accepted[i]
-
-
-def test_labels_are_those_of_the_model_where_they_read_the_same():
-    assert labels_like([7, 8], np.array(["6", "7"])).tolist() == ["7", 8]
-    assert labels_like(["7", "x"], np.array([6, 7])).tolist() == [7, "x"]
-    assert labels_like([True, False], np.array(["True"])).tolist() == ["True", False]
-    assert labels_like([7, 9], np.array([6, 7])).tolist() == [7, 9]
-
-
-def test_a_projection_for_all_classes_has_no_scores_to_evaluate():
-    with pytest.raises(TypeError, match="gives no scores"):
-        class_scores(MPCA(ranks=2).fit(X, y), X, y)
-
-
-@pytest.mark.parametrize("model", [bank(), verifier(), ProbabilisticLDA()])
-def test_lists_and_tables_are_scored_as_arrays_are(model, monkeypatch):
-    model.fit(X, y)
-    expected = scores_and_decisions(model, NEW)
-    listed = scores_and_decisions(model, NEW.tolist())
-    monkeypatch.setattr(
-        "tenfold.decisions.scores.row_blocks",
-        lambda n, _: [slice(start, start + 5) for start in range(0, n, 5)],
-    )
-    in_blocks = scores_and_decisions(model, NEW)
-    for name, column in expected.items():
-        np.testing.assert_allclose(np.asarray(listed[name], float), np.asarray(column, float))
-        np.testing.assert_allclose(np.asarray(in_blocks[name], float), np.asarray(column, float))
-    flat = ProbabilisticLDA().fit(pd.DataFrame(X.reshape(len(X), -1)).add_prefix("p"), y)
-    table = pd.DataFrame(NEW.reshape(len(NEW), -1)).add_prefix("p")
-    np.testing.assert_array_equal(class_scores(flat, table, NEW_Y)[0].is_positive, NEW_Y == 0)
-
-
-def test_features_are_what_a_model_works_with():
-    model = ProbabilisticLDA().fit(X, y)
-    names, features = features_of(model, NEW)
-    expected = (NEW.reshape(len(NEW), -1) - model.mean_) @ model.directions_
-    np.testing.assert_allclose(features, expected, rtol=1e-9, atol=1e-9)
-    assert names == [f"coordinate {k}" for k in range(expected.shape[1])]
-    doubled = make_pipeline(FunctionTransformer(lambda Z: 2 * Z), bank()).fit(X, y)
-    names, features = features_of(doubled, NEW)
-    np.testing.assert_array_equal(features, doubled[-1].distances(2 * NEW))
-    assert names == [f"distance {c}" for c in range(4)]
-    for model in (PROJECTOR.set_params(positive=1).fit(X, y), verifier().fit(X, y)):
-        names, features = features_of(model, NEW)
-        (projector,) = model.members_
-        np.testing.assert_array_equal(features, projector.transform(NEW).reshape(len(NEW), -1))
-        assert names == ["mcsda_0_0", "mcsda_0_1", "mcsda_1_0", "mcsda_1_1"]
-    tall = MPCA((3, 1)).fit(X)
-    assert features_of(tall, NEW)[0] == ["mpca_0_0", "mpca_1_0", "mpca_2_0"]
 
 
 # ── Metrics ─────────────────────────────────────────────────────────────────────────────────────
@@ -288,25 +158,6 @@ def test_mean_average_precision_of_two_classes_looks_for_both(model):
     assert mean_average_precision(model, NEW[new], NEW_Y[new]) == pytest.approx(expected)
 
 
-def test_a_class_without_samples_here_keeps_what_there_is_of_it():
-    scores = np.array([0.1, 0.7, 0.4])
-    one = class_metrics(ClassScores("ant", scores, np.zeros(3, bool), 0.4))
-    assert one.label == "ant"
-    assert one.scores is scores
-    assert one.threshold == 0.4
-    assert not one.chosen_here
-    assert (one.average_precision, one.roc_auc, one.equal_error_rate) == (None, None, None)
-    assert (one.n_positive, one.n_others, one.false_accepts, one.false_rejects) == (0, 3, 2, 0)
-
-
-def test_one_sample_of_a_class_or_one_other_is_enough_for_figures():
-    scores = np.array([0.1, 0.7, 0.4, 0.9])
-    for is_positive in (scores == 0.7, scores != 0.7):
-        one = class_metrics(ClassScores(1, scores, is_positive, None))
-        assert one.average_precision == pytest.approx(average_precision_score(is_positive, scores))
-        assert one.roc_auc == pytest.approx(roc_auc_score(is_positive, scores))
-
-
 @pytest.mark.parametrize("seed", range(10))
 def test_equal_errors_differ_least_of_all_thresholds(seed):
     rng = np.random.default_rng(seed)
@@ -328,18 +179,6 @@ def test_equal_errors_differ_least_of_all_thresholds(seed):
     assert one.equal_error_rate == rate
 
 
-def test_shares_of_errors_are_shares_of_own_and_of_others():
-    own, few = NEW_Y == 1, np.arange(len(NEW)) % 3 > 0
-    for rate, rejects, accepts in ((0, 1.0, 0.0), (1, 0.0, 1.0)):
-        model = verifier(false_accept_rate=rate).fit(X, y)
-        facts = evaluate(model, NEW[few | own], NEW_Y[few | own]).as_dict()
-        assert (facts["false_reject_rate"], facts["false_accept_rate"]) == (rejects, accepts)
-        n_own, n_others = own.sum(), (few & ~own).sum()
-        assert facts["samples"] == n_own + n_others
-        expected = [[n_own, 0], [n_others, 0]] if rate else [[0, n_own], [0, n_others]]
-        assert facts["confusion"]["counts"] == expected
-
-
 @pytest.mark.parametrize("n_bins", [4, 10])
 def test_reliability_is_scikit_learns_calibration_curve(n_bins):
     rng = np.random.default_rng(2)
@@ -353,23 +192,6 @@ def test_reliability_is_scikit_learns_calibration_curve(n_bins):
     one_by_one = np.repeat(np.abs(accuracy - confidence), found.counts)
     assert found.error == pytest.approx(one_by_one.mean())
     np.testing.assert_array_equal(reliability(sure, right).counts, reliability(sure, right, 10)[2])
-
-
-def test_reliability_needs_samples_of_known_classes():
-    model = ProbabilisticLDA().fit(X, y)
-    strangers = evaluate(model, NEW, np.full(len(NEW), 9))
-    for ask in (lambda: strangers.reliability, lambda: strangers.is_known):
-        with pytest.raises(ValueError, match=r"the model knows 0, 1, 2, 3 and the data hold 9"):
-            ask()
-
-
-def test_the_projector_of_a_class_is_found_by_its_label():
-    model = bank().fit(X, y)
-    for label, projector in enumerate(model.projectors_):
-        assert member_for(model, label) == (label, projector)
-    assert member_for(model, None).label == 0
-    with pytest.raises(ValueError, match=r"no projector for class 9; choose one of \[0, 1, 2, 3\]"):
-        member_for(model, 9)
 
 
 def test_a_pipeline_prepares_samples_step_by_step():
@@ -387,57 +209,13 @@ def test_a_pipeline_prepares_samples_step_by_step():
     assert found == pytest.approx(np.mean(by_hand))
 
 
-def test_a_pipeline_of_one_step_is_its_step():
-    model = bank().fit(X, y)
-    alone = make_pipeline(model)
-    np.testing.assert_array_equal(features_of(alone, NEW)[1], model.distances(NEW))
-    assert evaluate(alone, NEW, NEW_Y).accuracy == evaluate(model, NEW, NEW_Y).accuracy
-
-
 # ── Folds ───────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize("store", [np.asarray, StoredSamples.of], ids=["array", "store"])
-def test_each_fold_speaks_of_the_samples_it_holds_out(store):
-    samples = np.arange(24.0).reshape(12, 2)
-
-    def times(factor):
-        return lambda block: np.stack([factor * block.sum(axis=1)] * 3, axis=1)
-
-    none = np.arange(0)
-    every = [(none, np.arange(0, 12, 2)), (none, np.arange(1, 12, 2))]
-    some = [(none, np.array([7, 2])), (none, np.array([4]))]
-    for splits in (every, some, some[:1]):
-        expected = np.full((12, 3), np.nan)
-        for number, (_, test) in enumerate(splits):
-            expected[test] = 10.0**number * samples[test].sum(axis=1)[:, None]
-        works = [times(10.0**number) for number in range(len(splits))]
-        np.testing.assert_array_equal(held_out(store(samples), splits, works), expected)
-
-
-def test_a_splitter_sees_the_labels_for_the_second_classifier():
-    labels = np.repeat(["ant", "bee", "cat"], 6)
-    splits = stratified_splits(StratifiedKFold(3), labels, None)
-    assert [Counter(labels[test]) for _, test in splits] == [{"ant": 2, "bee": 2, "cat": 2}] * 3
 
 
 def test_a_fold_that_leaves_one_class_is_refused():
     only_own = [(np.flatnonzero(y == 1), np.flatnonzero(y != 1))]
     with pytest.raises(ValueError, match=r"1 class .* only; pass samples of at least two"):
         verifier(cv=only_own).fit(X, y)
-
-
-@pytest.mark.parametrize(
-    "projector",
-    [PROJECTOR, CSDA(ranks=2, blocks=2), CSRDA(ranks=2), PCSDA(ranks=2)],
-    ids=lambda projector: type(projector).__name__,
-)
-def test_the_unit_of_a_verifier_is_the_distance_of_everything_else(projector):
-    model = clone(projector).set_params(positive=1)
-    measured = next(fold_models(MeasuredProjector(model), *model.first_batch(X, y, None), []))
-    distances = model.fit(X, y).decision_function(X[y != 1])
-    assert measured.spread_ == pytest.approx(np.sqrt(np.mean(distances**2)), rel=1e-6)
-    np.testing.assert_allclose(measured.measure()(X[y != 1]), -distances / measured.spread_)
 
 
 def spread_of_others(train, labels):
@@ -455,36 +233,6 @@ def moved(by, cv):
     whole = spread_of_others(samples, labels)
     spreads = [spread_of_others(samples[rows], labels[rows]) for rows, _ in plan.impostors[0]]
     return samples, labels, np.exp(np.mean(np.abs(np.log(np.array(spreads) / whole))))
-
-
-@pytest.mark.parametrize("by", [0.0, 1.0, 1.25, 2.0])
-def test_folds_that_change_distances_by_more_than_a_tenth_are_warned_of(by):
-    samples, labels, factor = moved(by, cv=5)
-    model = verifier(cv=5)
-    if factor < 1.1:  # and a fit that warns would fail
-        model.fit(samples, labels)
-    else:
-        with pytest.warns(RateWarning, match=f"differ by a factor of {factor:.2f}"):
-            model.fit(samples, labels)
-    assert (by > 1) == (factor > 1.1)
-
-
-@pytest.mark.parametrize("by", [0.25, 0.5])
-def test_folds_that_change_distances_by_more_than_a_twentieth_are_cut_finer(by):
-    samples, labels, factor = moved(by, cv=2)
-    asked, finest = (verifier(cv=cv).fit(samples, labels).threshold_ for cv in (2, 5))
-    assert (asked == finest) == (factor > 1.05)
-    assert (by > 0.3) == (factor > 1.05)
-
-
-def test_four_other_classes_are_held_out_as_wholes_and_three_are_not():
-    samples, labels = problem((4, 3), classes=5, per_class=6, seed=8)
-    for n_classes in (4, 5):
-        some = labels < n_classes
-        used, alone = np.full(some.sum(), True), np.arange(some.sum())
-        plan = fold_plan(3, samples[some], labels[some], 1, used, alone)
-        for train, test in plan.impostors[0]:
-            assert set(labels[some][test]).isdisjoint(labels[some][train]) == (n_classes == 5)
 
 
 def test_rates_of_zero_and_one_are_rates():
@@ -584,16 +332,6 @@ def test_moments_in_folds_are_kept_where_the_folds_were_used():
         ProbabilisticLDA().fit_moments(ClassMoments.from_batch(X[y == 1], y[y == 1]))
 
 
-def test_a_fit_keeps_moments_that_are_small(monkeypatch):
-    size = 8 * 4 * 5 * 12**2  # bytes of the tables of four classes in five folds
-    for allowed, kept in ((size, True), (size - 1, False)):
-        monkeypatch.setattr("tenfold.decisions.probabilistic.KEPT_MOMENTS", allowed)
-        assert hasattr(ProbabilisticLDA().fit(X, y), "moments_") == kept
-        assert hasattr(ProbabilisticLDA(shrinkage=0.3).fit(X, y), "moments_")
-        projector = MPCA(ranks=2, tol=10.0, statistics="moments")
-        assert hasattr(ProbabilisticLDA(projector).fit(X, y), "moments_")
-
-
 def test_held_out_samples_ask_for_more_shrinkage_where_there_are_few():
     rng = np.random.default_rng(3)
     chosen = {}
@@ -624,9 +362,3 @@ def test_flat_rows_are_folded_as_the_projector_says():
     assert folded.sample_shape_ == (4, 3)
     found = folded.predict_log_proba(NEW.reshape(len(NEW), -1))
     np.testing.assert_allclose(found, plain.predict_log_proba(NEW), rtol=1e-9)
-
-
-def test_a_bin_of_one_sample_counts_like_others():
-    found = reliability(np.array([0.05, 0.93, 0.95]), np.array([0.0, 1.0, 1.0]))
-    assert found.counts.sum() == 3
-    assert found.error == pytest.approx((0.05 + 2 * (1 - 0.94)) / 3)

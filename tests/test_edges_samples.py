@@ -1,27 +1,18 @@
 """Laws at the edges of what is taken for samples: shapes, weights, names, arrays of others."""
 
-import sys
 from datetime import date
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn import config_context
 
 from reference import problem
 from tenfold import (
     CSDA,
-    MCSDA,
     MPCA,
-    ClassMoments,
-    ProbabilisticLDA,
     labelled_projections,
     load,
 )
-from tenfold.mathematics.on_device import Place
-from tenfold.system.device_samples import DeviceSamples
-from tenfold.validation import named_axes, other_arrays, samples
 
 X, y = problem((4, 3), classes=3, seed=61)
 FLAT = X.reshape(len(X), -1)
@@ -92,119 +83,6 @@ def test_tables_of_arrow_have_the_names_of_their_columns():
         model.transform(table.rename_columns([*names[:-1], "q"]))
 
 
-def test_projected_samples_come_flat_or_in_their_modes():
-    for given in (np.zeros((5, 2, 3)), np.zeros((5, 6)), [[0, 0, 0, 0, 0, 0]]):
-        assert samples.check_projected(given, (2, 3)).dtype == np.float64
-    assert samples.check_projected(np.zeros((5, 6), np.float32), (2, 3)).dtype == np.float32
-    for shape in [(5, 3, 2), (5, 5), (5, 2), (5, 1, 6), (5, 2, 3, 1)]:
-        with refused(r"this model projects onto \(2, 3\), or 6 numbers"):
-            samples.check_projected(np.zeros(shape), (2, 3))
-
-
-# ── Labels and weights of batches ───────────────────────────────────────────────────────────────
-
-
-def test_weights_are_zero_or_more_and_not_all_zero():
-    assert samples.check_weights(X, None) is None
-    one = np.zeros(len(X))
-    one[0] = np.nextafter(0, 1)
-    np.testing.assert_array_equal(samples.check_weights(X, one), one)
-    whole = samples.check_weights(X, np.arange(len(X)))
-    assert whole.dtype == float
-    one[1] = -one[0]
-    with refused("negative numbers"):
-        samples.check_weights(X, one)
-    with refused("sums to zero"):
-        samples.check_weights(X, np.zeros(len(X)))
-    for given in (np.ones(len(X) - 1), np.ones((len(X), 1)), []):
-        with refused("one weight per sample"):
-            samples.check_weights(X, given)
-    with refused("more than a float64 holds"):
-        samples.check_weights(X, np.full(len(X), 1e308))
-
-
-def test_classes_that_have_no_weight_are_not_there():
-    weight = np.where(y == 2, 0.0, 0.5)
-    assert samples.present_labels(y, None).tolist() == [0, 1, 2]
-    assert samples.present_labels(y, weight).tolist() == [0, 1]
-    assert samples.announced_labels(y, weight, None).tolist() == [0, 1]
-    assert samples.announced_labels(y, weight, [5, 0, 1, 5]).tolist() == [0, 1, 5]
-    with refused("1 class"):
-        ProbabilisticLDA().fit(X, y, np.where(y == 0, 1.0, 0.0))
-    assert ProbabilisticLDA().fit(X, y, weight).classes_.tolist() == [0, 1]
-
-
-def test_samples_without_labels_are_one_class():
-    moments = MPCA(ranks=2).partial_fit(X).moments_
-    pooled = ClassMoments.from_batch(X, y).pooled()
-    assert moments.classes.tolist() == pooled.classes.tolist()
-    for classes in (None, [4, 5]):
-        found = samples.announced_labels(None, None, classes)
-        assert found.tolist() == pooled.classes.tolist()
-    assert np.issubdtype(samples.present_labels(None, None).dtype, np.integer)
-
-
-def test_one_class_is_not_told_apart_from_nothing():
-    samples.check_classes(np.array([0, 1]), MCSDA())
-    with refused(r"1 class \('a'\) only"):
-        samples.check_classes(np.array(["a"]), MCSDA())
-    announced = MCSDA(ranks=2, positive=0).partial_fit(X[y == 0], y[y == 0], classes=[0, 1])
-    assert announced.classes_.tolist() == [0, 1]
-    with refused("1 class"):
-        MCSDA(ranks=2).partial_fit(X[y == 0], y[y == 0])
-    with refused("1 class"):
-        MCSDA(ranks=2).partial_fit(X, y, classes=[0, 0])
-
-
-def test_later_batches_have_the_labels_that_were_announced():
-    known = np.array(["a", "b"])
-    samples.check_known_labels(np.array(["b", "b"]), known)
-    samples.check_known_labels(None, known)
-    with refused(r"labels are numbers \(1, .*known so far are text \('a', "):
-        samples.check_known_labels(np.array([1, 2]), known)
-    with refused(r"labels \['c', 'd'\] were not there"):
-        samples.check_known_labels(np.array(["d", "a", "c", "d"]), known)
-    for classes in (None, ["b", "a", "b"], np.array(["a", "b"])):
-        samples.check_same_classes(classes, known)
-    for classes in (["a"], ["a", "b", "c"], ["a", "c"]):
-        with refused(r"but partial_fit began with \['a', 'b'\]"):
-            samples.check_same_classes(classes, known)
-
-
-def test_moments_are_of_samples_and_classes():
-    moments = ClassMoments.from_batch(X, y)
-    described, found = samples.check_moments(MCSDA(), moments)
-    assert described == {"sample_shape_": (4, 3), "n_features_in_": 12}
-    assert found.classes.tolist() == [0, 1, 2]
-    assert samples.check_moments(MPCA(), moments)[1].classes.tolist() == [0]
-    announced = ClassMoments.from_batch(X, y, classes=np.arange(5))
-    assert samples.check_moments(MCSDA(), announced)[1].classes.tolist() == [0, 1, 2]
-    flat = ClassMoments.from_batch(FLAT, y)
-    described, found = samples.check_moments(MCSDA(sample_shape=(4, 3)), flat)
-    assert described["sample_shape_"] == found.means.shape[1:] == (4, 3)
-    with refused("is a ndarray; expected ClassMoments"):
-        samples.check_moments(MCSDA(), X)
-    with refused("of no samples"):
-        samples.check_moments(MPCA(), ClassMoments.from_batch(X, y, np.zeros(len(X))))
-    with refused("1 class"):
-        samples.check_moments(MCSDA(), ClassMoments.from_batch(X[y == 0], y[y == 0]))
-    for shape, wrong in [((3, 4), moments), ((12,), moments), ((4, 4), flat), ((2, 6, 2), flat)]:
-        with refused("sample_shape is"):
-            samples.check_moments(MCSDA(sample_shape=shape), wrong)
-    assert samples.check_moments(MCSDA(sample_shape=(4, 3)), moments)[1].means.shape == (3, 4, 3)
-
-
-def test_a_method_that_needs_labels_says_so():
-    for call in (MCSDA().fit, MCSDA().partial_fit):
-        with refused("MCSDA requires y to be passed"):
-            call(X, None)
-    with refused("MCSDA requires y to be passed"):  # which is said before samples are read
-        samples.check_batch(MCSDA(), "no samples", None, None)
-    batch = samples.check_batch(MPCA().fit(X), X, None, y)
-    assert batch[1] is None
-    np.testing.assert_array_equal(batch[2], y)
-
-
 # ── Names ───────────────────────────────────────────────────────────────────────────────────────
 
 COLUMNS = pd.MultiIndex.from_product([list("pqrs"), [10, 20, 30]])
@@ -219,39 +97,6 @@ def xarray():
 def labelled(xarray, array=X, **coords):
     dims = ("trial", "channel", "time")[: array.ndim]
     return xarray.DataArray(array, dims=dims, coords=coords)
-
-
-def test_names_are_kept_until_the_next_fit():
-    model = SimpleNamespace()
-    found = named_axes.named_samples(model, TABLE, True)
-    np.testing.assert_array_equal(found.values, X)
-    found.remember(model, (12,))  # folded otherwise
-    assert vars(model) == {}
-    found.remember(model, (4, 3))
-    assert model.mode_names_ == ("mode 1", "mode 2")
-    turned = TABLE.iloc[:, ::-1]
-    np.testing.assert_array_equal(named_axes.named_samples(model, turned, False).values, X)
-    assert named_axes.named_samples(model, X, False) is None
-    assert set(vars(model)) == {"mode_names_", "mode_labels_"}
-    assert named_axes.named_samples(model, X, True) is None
-    assert vars(model) == {}
-    turned_first = named_axes.named_samples(model, turned, True)
-    np.testing.assert_array_equal(turned_first.values, X[:, ::-1, ::-1])
-
-
-def test_axes_are_put_in_the_order_that_is_known(xarray):
-    model = SimpleNamespace()
-    given = labelled(xarray, channel=list("pqrs"), time=[0.5, 1.5, 2.5])
-    found = named_axes.named_samples(model, given, True)
-    np.testing.assert_array_equal(found.values, X)
-    assert found.mode_names == ("channel", "time")
-    assert [entries.tolist() for entries in found.mode_labels] == [list("pqrs"), [0.5, 1.5, 2.5]]
-    found.remember(model, (4, 3))
-    turned = given.transpose("time", "channel", "trial")[::-1, ::-1]
-    np.testing.assert_array_equal(named_axes.named_samples(model, turned, False).values, X)
-    first = named_axes.named_samples(model, turned, True)
-    np.testing.assert_array_equal(first.values, turned.values)
-    assert first.mode_names == ("channel", "trial")
 
 
 def test_levels_without_names_are_numbered():
@@ -283,14 +128,6 @@ def test_columns_are_all_pairs_of_entries_once():
         assert MPCA(ranks=2).fit(other).sample_shape_ == (len(other.columns) // 3, 3)
         with refused("expected a column for each of the 12 combinations"):
             model.transform(other)
-
-
-def test_one_level_of_columns_is_flat():
-    names = list("abcdefghijkl")
-    flat = TABLE.set_axis(names, axis=1)
-    assert MPCA(ranks=2).fit(flat).sample_shape_ == (12,)
-    for one in (flat, TABLE.set_axis(pd.MultiIndex.from_arrays([names]), axis=1)):
-        assert named_axes.named_samples(MPCA(), one, True) is None
 
 
 def test_a_later_fit_forgets_names():
@@ -392,86 +229,6 @@ def test_projections_have_the_axis_of_samples_and_its_coordinates(xarray):
 # ── Arrays of other libraries ───────────────────────────────────────────────────────────────────
 
 
-class Tensor:
-    """What the checks look at, of a tensor of another library."""
-
-    def __init__(self, dtype="torch.float64", device="cpu", **attributes):
-        self.dtype, self.device = dtype, device
-        vars(self).update(attributes)
-
-    def __array_namespace__(self):
-        return np
-
-
-def test_arrays_of_others_are_told_from_what_wraps_them(monkeypatch):
-    assert other_arrays.is_other(Tensor())
-    for own in (X, X[0, 0, 0], X.tolist(), TABLE, None, np.ma.masked_array(X)):
-        assert not other_arrays.is_other(own)
-        assert other_arrays.place_of(own) is None
-
-    class WithoutNamespace:
-        device = "cpu"
-
-    class WithoutDevice:
-        __array_namespace__ = None
-
-    monkeypatch.setitem(sys.modules, "torch", None)
-    assert not other_arrays.is_other(WithoutNamespace())
-    assert not other_arrays.is_other(WithoutDevice())
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(Tensor=WithoutNamespace))
-    assert other_arrays.is_other(WithoutNamespace())  # tensors have none of the standard's
-    assert not other_arrays.is_other(WithoutDevice())
-
-
-def test_real_numbers_that_numpy_has_are_read():
-    real = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
-    for name in (*real, "float16", "float32", "float64", "bool"):
-        assert np.dtype(name).kind in "iufb"
-        for prefix in ("", "torch."):
-            tensor = Tensor(prefix + name)
-            assert other_arrays.check_readable(tensor) is tensor
-    for name in ("bfloat16", "complex64", "complex128", "float8_e5m2", "int4"):
-        with refused(rf"weights holds {name} numbers.*weights\.float\(\)"):
-            other_arrays.check_readable(Tensor(f"torch.{name}"), "weights")
-
-
-def test_numbers_that_cannot_be_read_are_refused():
-    for device in ("cpu", "cuda:0", "mps"):
-        there = Tensor(device=device, requires_grad=False, layout="torch.strided")
-        assert other_arrays.check_readable(there) is there
-    for words, tensor in {
-        "'meta', where tensors have a shape and no numbers": Tensor(device="meta"),
-        r"requires gradients.*X\.detach\(\)": Tensor(requires_grad=True),
-        r"sparse tensor .*X\.to_dense\(\)": Tensor(layout="torch.sparse_coo"),
-    }.items():
-        with refused(words):
-            other_arrays.check_readable(tensor)
-
-
-def test_what_is_numpy_stays_as_it_is():
-    for own in (X, TABLE, X.tolist(), None):
-        assert other_arrays.in_numpy(own) is own
-    with refused("y requires gradients"):
-        other_arrays.in_numpy(Tensor(requires_grad=True), "y")
-    lazy = SimpleNamespace(dask={}, __array__=lambda *_, **__: FLAT)
-    assert isinstance(other_arrays.in_numpy(lazy), np.ndarray)
-
-
-def test_samples_stay_where_they_are_if_they_are_a_batch_of_finite_numbers():
-    strict = pytest.importorskip("array_api_strict")
-    device = strict.Device("device1")
-    place = Place(strict, device)
-    for array in (X, FLAT, FLAT[:1, :1], np.rint(X).astype(np.int32), X > 0):
-        found = other_arrays.samples_at(strict.asarray(array, device=device), place)
-        assert isinstance(found, DeviceSamples)
-        assert (found.shape, found.place) == (array.shape, place)
-    gaps = np.where(X > 1, np.nan, X)
-    for array in (gaps, np.where(X > 1, np.inf, X), FLAT[0], X[:0], X[:, :0]):
-        found = other_arrays.samples_at(strict.asarray(array, device=device), place)
-        np.testing.assert_array_equal(found, array)
-        assert type(found) is np.ndarray
-
-
 def test_without_dispatch_numpy_reads_what_is_on_the_host():
     strict = pytest.importorskip("array_api_strict")
     here = strict.asarray(X, device=strict.Device("CPU_DEVICE"))
@@ -481,14 +238,3 @@ def test_without_dispatch_numpy_reads_what_is_on_the_host():
     np.testing.assert_array_equal(found, expected)
     with refused("device1.*, which NumPy cannot read"):
         MPCA(ranks=2).fit(strict.asarray(X, device=strict.Device("device1")))
-
-
-def test_samples_must_be_where_the_model_is():
-    here, there = Place(np, "here"), Place(np, "there")
-    other_arrays.check_same_place("M", "predict", here, Place(np, "here"))
-    for place, own in [(there, here), (None, here), (here, None), (None, None)]:
-        came = "of NumPy or in another form" if place is None else f"of numpy on {place.device}"
-        with refused(rf"M\.predict\(\) must use the same namespace.*these samples are {came}"):
-            other_arrays.check_same_place("M", "predict", place, own)
-    with config_context():
-        assert other_arrays.dispatches() is False

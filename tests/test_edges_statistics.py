@@ -5,13 +5,12 @@ import pytest
 from scipy.stats import multivariate_normal, multivariate_t
 
 from tenfold import DGTDA, HODA, ClassMoments
-from tenfold.mathematics import scatter
 from tenfold.mathematics.alternation import Recipe, solve
 from tenfold.mathematics.criteria import Problem, class_specific
 from tenfold.mathematics.on_device import Place, class_moments
 from tenfold.mathematics.pass_statistics import PassStatistics
 from tenfold.mathematics.sample_statistics import SampleStatistics
-from tenfold.mathematics.scatter import SampleTerm, along_mode
+from tenfold.mathematics.scatter import along_mode
 from tenfold.mathematics.stores import StoredSamples
 from tenfold.mathematics.two_covariances import ClassLikelihood, KnownClasses, PooledMoments
 
@@ -117,19 +116,6 @@ def test_samples_without_weight_may_be_anywhere(way, first):
 
 
 @every_way
-@pytest.mark.parametrize("rows", [[0, 1, 3], [0, 1, 2], [4], [0, 2, 4], [1, 2, 3, 5]])
-def test_a_class_may_have_any_rows(way, rows):
-    some = np.full(7, 1)
-    some[rows] = 0
-    found, own = way(X[:7], some), X[rows]
-    np.testing.assert_array_equal(found.counts, [len(rows), 7 - len(rows)])
-    np.testing.assert_allclose(found.means[0], own.mean(axis=0), atol=1e-14)
-    table = scatter_of(own, np.ones(len(rows)))
-    for came, expected in zip(whole(found.in_class(0)), mode_scatters(table), strict=True):
-        np.testing.assert_allclose(came, expected, atol=1e-13)
-
-
-@every_way
 @pytest.mark.parametrize("shrinkage", [0.0, 0.4])
 def test_a_stack_of_models_is_the_models_one_by_one(way, shrinkage):
     """Each class has a term of its own, with its own place among the groups."""
@@ -141,30 +127,6 @@ def test_a_stack_of_models_is_the_models_one_by_one(way, shrinkage):
         np.testing.assert_allclose(found.objective[number], alone.objective[0], rtol=1e-9)
         for W, expected in zip(found.columns(number), alone.columns(0), strict=True):
             np.testing.assert_allclose(W, expected, atol=1e-9)
-
-
-@pytest.mark.parametrize("kept", [True, False])
-@pytest.mark.parametrize("n_models", [1, 3, 7, 20, 60])
-def test_many_models_ask_the_samples_of_their_groups(monkeypatch, n_models, kept):
-    """However many there are of each group, whether deviations are kept or made anew."""
-    if not kept:
-        monkeypatch.setattr(scatter, "KEPT_BYTES", 0)
-        monkeypatch.setattr(scatter, "STACK_BYTES", 1)
-    rng = np.random.default_rng(4)
-    members = [np.array([0, 1, 2]), np.array([7, 4]), np.array([5, 9, 11, 28])]
-    weight, centre_of = rng.uniform(0.5, 2, 30), rng.integers(0, 2, 30)
-    term = SampleTerm(X, rng.normal(size=(2, *SHAPE)), centre_of, members, weight)
-    groups = rng.integers(0, 3, n_models)
-    factors = [rng.normal(size=(n_models, size, r)) for size, r in zip(SHAPE, (2, 1), strict=True)]
-    for mode in range(2):
-        found = term.along(mode, factors, groups)
-        for model, group in enumerate(groups):
-            rows = members[group]
-            Z = X[rows] - term.centres[centre_of[rows]]
-            W = factors[1 - mode][model]
-            Y = np.einsum("nij,jr->nir" if mode == 0 else "nji,jr->nir", Z, W)
-            expected = np.einsum("n,nir,nkr->ik", weight[rows], Y, Y)
-            np.testing.assert_allclose(found[model], expected, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("way", [ClassMoments.from_batch, SampleStatistics.from_batch])
@@ -277,49 +239,12 @@ def test_scores_are_ratios_of_densities(gain, tails):
     assert (scores[:, 2] == -np.inf).all()
 
 
-def test_a_coordinate_in_which_nothing_is_known_says_nothing():
-    model = ClassLikelihood(np.array([0.0, 1.0]), np.array([0.0, 0.0]), np.ones(2), np.ones(2))
-    np.testing.assert_array_equal(model.factor(3.0), [0, 1])
-    np.testing.assert_array_equal(model.variance(3.0), [1, 1])
-    np.testing.assert_array_equal(model.factor(0.0), [0, 0])
-
-
 def pooled(rows, labels, size=None):
     classes = np.unique(labels)
     counts = np.array([(labels == c).sum() for c in classes], dtype=float)
     means = np.stack([rows[labels == c].mean(axis=0) for c in classes])
     within = sum(scatter_of(rows[labels == c], np.ones((labels == c).sum())) for c in classes)
     return PooledMoments(counts, means, np.atleast_2d(within), size or rows.shape[1])
-
-
-@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
-@pytest.mark.parametrize("size", [1, 2, 5])
-def test_noise_is_singular_where_its_scatter_is(size, unit):
-    rng = np.random.default_rng(3)
-    rows, labels = unit * rng.normal(size=(12, size)), np.arange(12) % 2
-    assert not pooled(rows, labels).is_singular()
-    assert pooled(rows, labels, size + 1).is_singular()
-    flat = rows.copy()
-    flat[:, 0] = unit * labels  # no noise in this one
-    assert pooled(flat, labels).is_singular()
-    deviations = pooled(rows, labels).deviations()
-    expected = pooled(rows, labels).within
-    np.testing.assert_allclose(deviations.T @ deviations, expected, atol=1e-12 * unit**2)
-
-
-def test_known_classes_are_placed_among_more_and_take_samples():
-    rng = np.random.default_rng(3)
-    known = KnownClasses(np.array([[1.0, 2.0]]), np.array([3.0]), np.array([0.0]))
-    more = known.placed(np.array([1]), 3)
-    np.testing.assert_array_equal(more.counts, [0, 3, 0])
-    np.testing.assert_array_equal(more.enrolled, [1, 0, 1])
-    np.testing.assert_array_equal(more.means, [[0, 0], [1, 2], [0, 0]])
-    Z, codes = rng.normal(size=(5, 2)), np.array([0, 1, 1, 0, 2])
-    found = more.with_samples(Z, codes, np.array([1, 2, 0.5, 3, 0]))
-    np.testing.assert_allclose(found.counts, [4, 5.5, 0])
-    np.testing.assert_allclose(found.means[0], (Z[0] + 3 * Z[3]) / 4)
-    np.testing.assert_allclose(found.means[1], (3 * known.means[0] + 2 * Z[1] + 0.5 * Z[2]) / 5.5)
-    np.testing.assert_array_equal(found.means[2], [0, 0])
 
 
 def test_methods_that_see_each_mode_once_do_not_pay_for_rounds():

@@ -10,11 +10,8 @@ from tenfold.mathematics import stores
 from tenfold.mathematics.mapped_store import MappedStore
 from tenfold.mathematics.stores import (
     BlockError,
-    NotFiniteError,
     StoredSamples,
     absent_chunk,
-    check_block,
-    folded,
 )
 
 X = np.arange(1.0, 43.0).reshape(14, 3)
@@ -51,13 +48,6 @@ def test_blocks_are_whole_chunks_and_every_sample_comes_once(monkeypatch, chunk,
     assert all(n + chunk > block_bytes // 24 for n in rows[:-1])  # no more chunks fit
 
 
-def test_a_chunk_that_is_too_large_is_cut(monkeypatch):
-    monkeypatch.setattr(stores, "BLOCK_BYTES", 72)
-    monkeypatch.setattr(stores, "LARGEST_CHUNK", 8 * 24)
-    assert StoredSamples.of(Chunked(X, 8)).ends().tolist() == [8, 14]  # a chunk at a time
-    assert StoredSamples.of(Chunked(X, 9)).ends().tolist() == [3, 6, 9, 12, 14]
-
-
 def test_part_of_a_store_is_read_where_its_chunks_are(monkeypatch):
     monkeypatch.setattr(stores, "BLOCK_BYTES", 96)
     store = Chunked(X, 4)
@@ -79,40 +69,6 @@ def test_part_of_a_store_is_read_where_its_chunks_are(monkeypatch):
     np.testing.assert_array_equal(found, X[some].sum(axis=1) + column)
     total = picked.total(lambda block, y, w: (block * (y * w)[:, None]).sum(axis=0), column, some)
     np.testing.assert_array_equal(total, (column * some) @ X[some])
-
-
-def test_no_samples_are_an_error():
-    with pytest.raises(ValueError, match="there are no samples"):
-        StoredSamples.of(X)[:0].rows(np.array)
-    with pytest.raises(ValueError, match="there are no samples"):
-        StoredSamples.of(X)[np.array([], dtype=int)].rows(np.array)
-
-
-def test_minus_one_stands_for_the_numbers_that_are_left():
-    assert folded((4, 6), (-1,)) == (24,)
-    assert folded((4, 6), (3, -1, 2)) == (3, 4, 2)
-    assert folded((4, 6), (8, 3)) == (8, 3)
-    again = StoredSamples.of(X).reshape(14, -1, 1)
-    assert again.shape == (14, 3, 1)
-    np.testing.assert_array_equal(again.rows(np.array), X[:, :, None])
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_samples_that_are_no_numbers_are_named_by_their_rows_in_the_store(bad):
-    odd = X.copy()
-    odd[5, 1] = odd[11, 0] = bad
-    with pytest.raises(NotFiniteError, match=r"in 2 of the samples 0 to 13: 5, 11;"):
-        StoredSamples.of(odd).rows(np.array)
-    with pytest.raises(NotFiniteError, match=r"in 1 of the samples 4 to 9: 5;"):
-        StoredSamples.of(odd)[4:10].rows(np.array)
-    np.testing.assert_array_equal(StoredSamples.of(odd)[6:11].rows(np.array), odd[6:11])
-
-
-def test_a_sum_that_overflows_is_no_infinite_sample():
-    large = np.full((3, 2), 1.5e308)
-    assert check_block(large, 0) is large
-    whole = np.array([[1, 2]])
-    assert check_block(whole, 0) is whole
 
 
 def test_a_store_that_gives_fewer_rows_is_an_error():
@@ -155,48 +111,7 @@ def test_any_absent_chunk_is_named_and_nothing_else(tmp_path, fill):
         file.write_bytes(kept)
 
 
-def test_a_store_without_a_fill_value_is_filled_with_zeros(tmp_path):
-    array = zarr.create_array(
-        tmp_path / "x.zarr", data=X, chunks=(5, 3), zarr_format=2, fill_value=None
-    )
-    (tmp_path / "x.zarr" / "1.0").unlink()
-    assert absent_chunk(array, array[:], 0).startswith("chunk 1.0 with samples 5 to 9 ")
-
-
-def test_chunks_that_hold_the_fill_value_and_are_there_are_whole(tmp_path):
-    data = np.zeros(GRID)
-    data[0, 0, 0] = 1.0
-    kept = zarr.create_array(
-        tmp_path / "x.zarr", data=data, chunks=(3, 2, 3), config={"write_empty_chunks": True}
-    )
-    assert absent_chunk(kept, kept[:], 0) is None
-
-
-def test_chunks_in_memory_are_counted():
-    data = np.arange(1.0, 106.0).reshape(GRID)
-    data[0, 0, 0] = 0.0  # the first number of a chunk that is there
-    whole = store_at(zarr.storage.MemoryStore(), data=data)
-    assert absent_chunk(whole, whole[:], 0) is None
-    data[3:6, 2:4] = 0.0  # a chunk that Zarr does not write unless it is told to
-    told = {"write_empty_chunks": True}
-    whole = zarr.create_array(zarr.storage.MemoryStore(), data=data, chunks=(3, 2, 3), config=told)
-    assert absent_chunk(whole, whole[:], 0) is None
-    holey = store_at(zarr.storage.MemoryStore(), data=data)
-    key = holey.metadata.encode_chunk_key((1, 1, 0))
-    assert absent_chunk(holey, holey[:], 0).startswith(f"chunk {key} with samples 3 to 5 ")
-    assert absent_chunk(holey, holey[:3], 0) is None
-    assert absent_chunk(holey, holey[:0], 0) is None
-    assert absent_chunk(data, data, 0) is None  # no Zarr array
-
-
 # ── Samples changed as they are read ────────────────────────────────────────────────────────────
-
-
-def test_a_mapped_store_is_read_in_the_chunks_of_its_samples(monkeypatch):
-    monkeypatch.setattr(stores, "BLOCK_BYTES", 5 * 24)
-    mapped = MappedStore(StoredSamples.of(Chunked(X, 4)), np.negative)
-    assert StoredSamples.of(mapped).ends().tolist() == [4, 8, 12, 14]
-    np.testing.assert_array_equal(StoredSamples.of(mapped).rows(np.array), -X)
 
 
 def test_a_mapped_store_is_sliced_as_the_changed_array_is():
