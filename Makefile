@@ -13,6 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 BENCH := .venv-bench
+PEERS := .venv-peers
 
 # Two processes with one BLAS thread each: faster than the other way round, and repeatable.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
@@ -22,7 +23,7 @@ ORDINARY := -m "not realdata and not long and not slow and not browser and not b
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help setup setup-docs setup-neural demo test test-long test-realdata test-slow test-cluster test-browser test-oldest test-torch test-dist \
-	lint types format docs test-docs tables fuzz mutants soak kills bench answers big dist constraints clean
+	lint types format docs test-docs tables fuzz mutants soak kills bench recordings answers big dist constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -166,6 +167,20 @@ tables: $(VENV)/stamps/neural ## the paper's three tables and those of others, h
 			--out $(RUNS)/$$name $(ARGS) || exit 1; \
 	done
 
+# Peers have an environment of their own; rows whose package is missing are left out.
+$(PEERS)/stamp: $(WANTED) paper/peers.txt
+	@echo "Making $(PEERS)"
+	@$(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check \
+		-e ".[cli,files,report]" -r paper/peers.txt
+	@touch $@
+
+recordings: $(PEERS)/stamp ## evoked potentials and series beside pyRiemann and MiniRocket, an hour; ARGS=--quick
+	@for name in recordings series; do \
+		$(PEERS)/bin/python -m paper $$name --data "$${TENFOLD_DATA:-../shared/data}" \
+			--out $(RUNS)/$$name $(ARGS) || exit 1; \
+	done
+
 # An environment of its own, so that no peer decides which NumPy the tests see.
 $(BENCH)/stamp: $(WANTED) benchmarks/requirements.txt
 	@echo "Making $(BENCH)"
@@ -205,5 +220,5 @@ constraints: | $(BIN)/python ## resolve everything anew and rewrite constraints.
 	mv constraints.new constraints.txt
 
 clean: ## remove what the other targets made, environments included
-	rm -rf $(VENV) $(OLDEST) $(BENCH) dist build docs/_build docs/auto_examples docs/generated \
+	rm -rf $(VENV) $(OLDEST) $(BENCH) $(PEERS) dist build docs/_build docs/auto_examples docs/generated \
 		.pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -16,12 +16,20 @@ from paper.finished_cells import RunError
 from paper.gait import gait_experiment
 from paper.order_book_tables import order_book_experiment
 from paper.published_tables import published_experiment
+from paper.recordings import recordings_experiment
+from paper.series import series_experiment
 from paper.small_tensors import small_experiment
 from paper.tables import as_text
 from paper.training_times import complexity_experiment
 from tenfold.datasets.locations import data_directory
 
-NAMES = ("orl", "pie", "fi2010", "fi2010_published", "gait", "small", "complexity")
+OF_OTHERS = {
+    "gait": gait_experiment,
+    "small": small_experiment,
+    "recordings": recordings_experiment,
+    "series": series_experiment,
+}
+NAMES = ("orl", "pie", "fi2010", "fi2010_published", *OF_OTHERS, "complexity")
 BOOKS = {"fi2010": order_book_experiment, "fi2010_published": published_experiment}
 
 
@@ -30,9 +38,8 @@ def experiment_named(name: str, data: str | None, *, seed: int, quick: bool) -> 
     if name == "complexity":
         return complexity_experiment(seed=seed, quick=quick)
     place = str(data_directory(data, "the data sets"))
-    if name in ("gait", "small"):
-        of_others = gait_experiment if name == "gait" else small_experiment
-        return of_others(place, seed=seed, quick=quick)
+    if name in OF_OTHERS:
+        return OF_OTHERS[name](place, seed=seed, quick=quick)
     make = BOOKS.get(name, face_experiment)
     return make(name, place, seed=seed, quick=quick)
 
@@ -75,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--data",
         metavar="DIR",
-        help="where orl/, pie/, fi2010/, gait/, small/ are; else TENFOLD_DATA",
+        help="where orl/, pie/, fi2010/, gait/, small/, eeg/, uea/ are; else TENFOLD_DATA",
     )
     parser.add_argument("--quick", action="store_true", help="a small version with every row")
     parser.add_argument("--seed", type=int, default=0, help="of splits and starts; 0")
