@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import reference
@@ -284,3 +285,23 @@ def test_ranks_of_mpca_are_the_same_on_every_path(shape):
     ranks = {name: model.ranks_ for name, model in paths.items()}
     expected = (5,) if len(shape) == 1 else (min(shape[0], 5 * (shape[1] - 1)), shape[1] - 1)
     assert set(ranks.values()) == {expected}, ranks
+
+
+@pytest.mark.parametrize("solver", ["ratio_trace", "trace_ratio", "trace_difference"])
+@pytest.mark.parametrize("statistics", ["auto", "moments", "samples"])
+@pytest.mark.parametrize("n", [60, 150])
+def test_no_solver_takes_directions_in_which_nothing_varies(solver, statistics, n):
+    """Data of rank 14: what was never seen to vary cannot move a distance, in any order."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n, 14)) @ rng.normal(size=(14, 100)), np.arange(n) % 6
+    new, order = rng.normal(size=(20, 100)), rng.permutation(n)
+    seen = np.linalg.svd(X - X.mean(axis=0))[2][:14]
+    for ranks in (9, 30):
+        model = CSDA(ranks, solver=solver, positive=2, statistics=statistics)
+        W = clone(model).fit(X, y).projections_[0]
+        assert W.shape[1] == min(ranks, 14)
+        np.testing.assert_allclose(seen.T @ (seen @ W), W, atol=1e-10 * np.abs(W).max())
+        one, other = (clone(model).fit(X[rows], y[rows]) for rows in (slice(None), order))
+        np.testing.assert_allclose(
+            one.decision_function(new), other.decision_function(new), rtol=1e-8
+        )

@@ -346,6 +346,18 @@ def counted_fits(model, samples, labels, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::tenfold.RateWarning")  # one sample is little
+@pytest.mark.parametrize("rate", [0.25, "equal"])
+@pytest.mark.parametrize("n_classes", [3, 6])  # samples are held out, or whole classes
+def test_the_order_of_the_samples_plays_no_part(n_classes, rate):
+    some = y < n_classes
+    Z, labels = X[some], y[some]
+    order = np.random.default_rng(3).permutation(len(Z))
+    one = verifier(false_accept_rate=rate).fit(Z, labels)
+    other = verifier(false_accept_rate=rate).fit(Z[order], labels[order])
+    assert one.error_rates_ == pytest.approx(other.error_rates_)
+    np.testing.assert_allclose(one.decision_function(X), other.decision_function(X), rtol=1e-7)
+
+
 def test_a_single_positive_sample_is_never_held_out():
     few = np.append(np.flatnonzero(y != 1), np.flatnonzero(y == 1)[0])
     model = verifier().fit(X[few], y[few])

@@ -230,6 +230,7 @@ def solved(setting, A, B, ridge, r):
         values, vectors = eigen(A)
         number, unclear = telling(values, r)
         return vectors[:, :number], unclear
+    varying, doubt = where_something_varies(A, B)
     B = B + ridge * np.eye(len(A), dtype=REAL)
     if setting.solver == "null_space":
         return null_space(A, B, r)
@@ -238,10 +239,11 @@ def solved(setting, A, B, ridge, r):
     if setting.solver == "ratio_trace":
         W = W[:, :number]
         return (orthonormal(W) if setting.orthonormal else W), unclear
+    A, B = (varying.T @ S @ varying for S in (A, B))
     if setting.solver == "trace_difference":
         zeta = max(values[0], REAL(0))
         values, W = eigen(A - zeta * B)
-        return W[:, :r], is_shared(values, r)
+        return varying @ W[:, :r], doubt or is_shared(values, r)
     rho = REAL(0)
     for _ in range(100):  # Newton's iteration from below converges to the global maximum
         values, vectors = eigen(A - rho * B)
@@ -250,7 +252,15 @@ def solved(setting, A, B, ridge, r):
         if abs(better - rho) <= 1e-18 * abs(better):
             break
         rho = better
-    return W, is_shared(values, r)
+    return varying @ W, doubt or is_shared(values, r)
+
+
+def where_something_varies(A, B):
+    """Orthonormal directions outside of the null space of A + B, and whether one is unclear."""
+    size = max(np.trace(A) + np.trace(B), REAL(1e-300))
+    values, vectors = eigen((A + B) / size)
+    number, unclear = telling(values, len(values), REAL(1))
+    return vectors[:, :number], unclear
 
 
 def in_last_digits(S, rng):

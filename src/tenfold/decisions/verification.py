@@ -22,6 +22,7 @@ from sklearn.model_selection import check_cv
 
 from tenfold.decisions.distances import OfBlock
 from tenfold.decisions.folds import fold_models, held_out, positions
+from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Recipe, Solution
 from tenfold.mathematics.cost import Workload
@@ -222,10 +223,12 @@ def fold_plan(cv: Any, X: Any, labels: Array, positive: Any, used: Array, same: 
 
 
 def _folds_of(rows: Array, units: Array, n_folds: int, always: Array) -> list[Split]:
-    """Folds that hold out rows unit by unit; the training parts have those of `always`, too."""
-    _, first, code = np.unique(units, return_index=True, return_inverse=True)
-    in_order = np.argsort(np.argsort(first))[code.ravel()]  # as they come, not as they sort
-    fold = (np.random.default_rng(0).permutation(len(first)) % n_folds)[in_order]
+    """Folds that hold out rows unit by unit; the training parts have those of `always`, too.
+
+    Units are dealt as they sort: the order of the samples plays no part.
+    """
+    found, code = np.unique(units, return_inverse=True)
+    fold = (np.random.default_rng(0).permutation(len(found)) % n_folds)[code.ravel()]
     return [
         (np.sort(np.concatenate([always, rows[fold != f]])), rows[fold == f])
         for f in range(n_folds)
@@ -237,12 +240,23 @@ def _with_test(splits: list[Split]) -> list[Split]:
 
 
 def equal_samples(X: Any) -> Array:
-    """The same number for equal samples in memory; in a store every sample has its own."""
+    """The same number for equal samples in memory; in a store every sample has its own.
+
+    Numbers in memory follow a sum of the numbers of a sample with fixed random weights, so they
+    depend neither on the order of the samples nor on their last bits.
+    """
     if isinstance(X, Source):
         return np.arange(len(X))
     first: dict[bytes, int] = {}
     digests = (blake2b(x.tobytes(), digest_size=16).digest() for x in X)
-    return np.array([first.setdefault(key, i) for i, key in enumerate(digests)])
+    same = np.array([first.setdefault(key, i) for i, key in enumerate(digests)])
+    weights = np.random.default_rng(0).standard_normal(X[0].size)
+    blocks = row_blocks(len(X), 8 * len(weights))
+    sums = np.concatenate([X[rows].reshape(-1, len(weights)) @ weights for rows in blocks])
+    different = np.unique(same)
+    number = np.zeros(len(X), dtype=np.intp)
+    number[different[np.argsort(sums[different])]] = np.arange(len(different))
+    return np.asarray(number[same])
 
 
 def merged_equals(keys: Sequence[Array], weight: Array) -> tuple[Array, Array]:

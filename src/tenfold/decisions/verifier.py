@@ -62,6 +62,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         samples when there are fewer than 4 of them; more, up to 50, where models without a fold
         are unlike the model of all. Positives stay in these models; they are held out in folds of
         their own, for the share of false rejects. A single positive is never held out.
+        The order of samples in memory plays no part; samples in a store are dealt as they come.
 
     Attributes
     ----------

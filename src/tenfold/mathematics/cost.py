@@ -33,8 +33,6 @@ class Workload:
         Number of models solved together.
     positives : int
         How many classes have models of their own.
-    outside : int
-        How many directions a solver may take from outside the span of the samples.
     memory : int
         Bytes that tables may take.
     """
@@ -43,7 +41,6 @@ class Workload:
     rounds: int
     models: int = 1
     positives: int = 1
-    outside: int = 0
     memory: int = MEMORY_BUDGET
 
     @classmethod
@@ -54,7 +51,6 @@ class Workload:
             rounds=max(part.rounds for part in parts),
             models=sum(part.models for part in parts),
             positives=max(part.positives for part in parts),
-            outside=max(part.outside for part in parts),
             memory=parts[0].memory,
         )
 
@@ -148,7 +144,7 @@ def statistics_of(
         return moments_of(X, y, sample_weight, classes)
     samples = X.rows(np.asarray) if isinstance(X, Source) else X
     if as_span:
-        return SpanStatistics.from_vectors(samples, y, sample_weight, classes, work.outside)
+        return SpanStatistics.from_vectors(samples, y, sample_weight, classes)
     choice = None if kind == "samples" else work
     return SampleStatistics.from_batch(samples, y, sample_weight, classes=classes, work=choice)
 
@@ -172,7 +168,7 @@ def _statistics_of_source(
         return X.moments(y, weight, classes)
     if X.ndim == 2 and len(X) < size and 3 * 8 * len(X) * size <= work.memory:
         vectors = np.asarray(X.rows(np.array))
-        return SpanStatistics.from_vectors(vectors, y, weight, classes, work.outside)
+        return SpanStatistics.from_vectors(vectors, y, weight, classes)
     if not work.tables_fit((widest,), 4):
         raise ValueError(
             f"scatters of {widest} x {widest} numbers do not fit into "

@@ -146,11 +146,8 @@ class SampleStatistics(ClassStatistics):
 class SpanStatistics(SampleStatistics):
     """Statistics of vectors in an orthonormal basis of the span of the centred samples.
 
-    Outside of that span no scatter has anything, so all directions there are alike. The ratio
-    trace and leading eigenvectors never prefer them to those inside; the trace ratio and the
-    trace difference may prefer some to bad directions inside, and as many as that are added to
-    the basis. So for fewer samples than numbers in a sample the problem is solved exactly in
-    about N dimensions.
+    Outside of that span nothing varies, and no solver takes a direction there. So for fewer
+    samples than numbers in a sample the problem is solved exactly in about N dimensions.
 
     Parameters
     ----------
@@ -164,12 +161,10 @@ class SpanStatistics(SampleStatistics):
     given_means: Array = field(default_factory=lambda: np.empty((0, 0)))
 
     @classmethod
-    def from_vectors(
-        cls, X: Array, y: Array | None, weight: Array | None, classes: Array, outside: int
-    ) -> Self:
-        """Statistics of vectors (n, I), n < I, with some directions outside of their span."""
+    def from_vectors(cls, X: Array, y: Array | None, weight: Array | None, classes: Array) -> Self:
+        """Statistics of vectors (n, I), n < I."""
         plain = SampleStatistics.from_batch(X, y, weight, classes=classes)
-        span, coordinates = Span.of(X - plain.mean, max(0, min(outside, X.shape[1] - len(X))))
+        span, coordinates = Span.of(X - plain.mean)
         means = span.lowered((plain.means - plain.mean).T).T
         rest = (coordinates, plain.codes, weight, None, span, plain.means)
         return cls(plain.classes, plain.counts, means, *rest)

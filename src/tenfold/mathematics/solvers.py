@@ -66,7 +66,8 @@ def trace_ratio(maximise: Array, minimise: Array, rank: int | Array) -> Array:
     """Orthonormal directions that maximise ``tr(W^T A W) / tr(W^T B W)`` (eqs 12 and 19).
 
     Newton's iteration on the ratio: with its present value rho, the leading eigenvectors of
-    A - rho B never lower it, and it converges quadratically to the global maximum.
+    A - rho B never lower it, and it converges quadratically to the global maximum. Directions in
+    which nothing varies tell nothing and come as columns of zeros.
 
     Parameters
     ----------
@@ -90,10 +91,11 @@ def trace_ratio(maximise: Array, minimise: Array, rank: int | Array) -> Array:
            [1., 0.],
            [0., 1.]])
     """
+    basis = _where_something_varies(maximise, minimise)
     W = orthonormalised(ratio_trace(maximise, minimise, rank))
     ratio = _traces(W, maximise) / _traces(W, minimise)
     for _ in range(50):
-        W = _leading(maximise - ratio[:, None, None] * minimise, rank)[1]
+        W = _leading_in(basis, maximise - ratio[:, None, None] * minimise, rank)
         better = _traces(W, maximise) / _traces(W, minimise)
         resting = np.abs(better - ratio) <= 1e-14 * np.abs(better)
         ratio = better
@@ -105,7 +107,8 @@ def trace_ratio(maximise: Array, minimise: Array, rank: int | Array) -> Array:
 def trace_difference(maximise: Array, minimise: Array, rank: int | Array) -> Array:
     """Orthonormal directions that maximise ``tr(W^T (A - zeta B) W)``.
 
-    zeta is the largest generalised eigenvalue of (A, B), as in GTDA and DGTDA.
+    zeta is the largest generalised eigenvalue of (A, B), as in GTDA and DGTDA. Directions in which
+    nothing varies tell nothing and come as columns of zeros.
 
     Parameters
     ----------
@@ -130,7 +133,8 @@ def trace_difference(maximise: Array, minimise: Array, rank: int | Array) -> Arr
     best = ratio_trace(maximise, minimise, 1)  # B-normalised, so that w^T A w = zeta
     zeta = _traces(best, maximise)[:, None, None]
     unit = np.maximum(zeta, 1.0)  # zeta B alone may be larger than a float64, if B is nearly zero
-    return with_fixed_signs(_leading(maximise / unit - zeta / unit * minimise, rank)[1])
+    basis = _where_something_varies(maximise, minimise)
+    return with_fixed_signs(_leading_in(basis, maximise / unit - zeta / unit * minimise, rank))
 
 
 def leading_eigenvectors(maximise: Array, minimise: Array | None, rank: int | Array) -> Array:
@@ -169,7 +173,6 @@ SOLVERS: dict[str, Solver] = {
     "trace_ratio": trace_ratio,
     "trace_difference": trace_difference,
 }
-STAYING_INSIDE = (ratio_trace, leading_eigenvectors)  # never leave the span of the samples
 
 
 def orthonormalised(W: Array) -> Array:
@@ -195,6 +198,46 @@ def _leading(matrix: Array, rank: int | Array) -> tuple[Array, Array]:
     values, vectors = values[..., ::-1][..., :width], vectors[..., ::-1][..., :width]
     own = np.arange(width) < np.asarray(rank)[..., None]
     return values * own, vectors * own[..., None, :]
+
+
+def _where_something_varies(maximise: Array, minimise: Array) -> Array | None:
+    """A basis (M, n, n) of the directions in which A or B vary; None if these are all.
+
+    B has a ridge: where nothing varies, A vanishes and B is as small as anywhere. The basis has
+    columns of zeros for these directions. One direction is always left.
+    """
+    n = maximise.shape[-1]
+    rounding = 10 * n * np.finfo(float).eps
+    eye = np.eye(n)
+    A = maximise / _sizes(maximise)
+    try:
+        np.linalg.cholesky(A - rounding * eye)
+    except np.linalg.LinAlgError:
+        pass
+    else:
+        return None
+    least = np.linalg.eigvalsh(minimise)[..., :1, None]
+    values, basis = np.linalg.eigh(A + (minimise - least * eye) / _sizes(minimise))
+    varies = values > rounding
+    varies[..., -1] = True
+    return None if varies.all() else np.asarray(basis * varies[..., None, :])
+
+
+def _sizes(matrix: Array) -> Array:
+    """The trace of each matrix of a stack, (M, 1, 1), and 1 where it is 0."""
+    sizes = np.trace(matrix, axis1=-2, axis2=-1)[..., None, None]
+    return np.where(sizes > 0, sizes, 1.0)
+
+
+def _leading_in(basis: Array | None, matrix: Array, rank: int | Array) -> Array:
+    """Leading unit eigenvectors in a basis with columns of zeros, which come last, as zeros."""
+    if basis is None:
+        return _leading(matrix, rank)[1]
+    inside = basis.swapaxes(-1, -2) @ matrix @ basis
+    below = 2 * np.linalg.norm(inside, axis=(-2, -1)) + 1.0  # less than every value inside
+    outside = ~basis.any(axis=-2)
+    inside -= (below[..., None] * outside)[..., None] * np.eye(inside.shape[-1])
+    return np.asarray(basis @ _leading(inside, rank)[1])
 
 
 def _that_tell(values: Array, vectors: Array) -> Array:

@@ -7,11 +7,11 @@ from typing import Self
 
 import numpy as np
 from scipy.linalg import qr
-from scipy.linalg.lapack import dgeqrf, dtrcon, dtrtri
+from scipy.linalg.lapack import dgeqrf, dtrtri
 
 from tenfold.mathematics.algebra import Array
 
-WORST = 1e-7  # reciprocal condition of a triangle below which its inverse is not used
+WORST = 1e7  # condition of a triangle from which on its inverse is not used
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Span:
     inverse: Array | None = None
 
     @classmethod
-    def of(cls, centred: Array, outside: int) -> tuple[Self, Array]:
+    def of(cls, centred: Array) -> tuple[Self, Array]:
         """The span of n <= I centred rows, and the coordinates (n, d) of the rows.
 
         The triangle R of a QR decomposition is made of all rows but the last, which is a sum of
@@ -40,8 +40,6 @@ class Span:
         ----------
         centred : ndarray of shape (n, I)
             Samples about their mean.
-        outside : int
-            How many directions outside of the span are added.
 
         Returns
         -------
@@ -49,15 +47,14 @@ class Span:
             The span and the coordinates.
         """
         independent = centred[:-1]
-        if len(independent) and not outside:
+        if len(independent):
             packed = dgeqrf(independent.T, lwork=64 * len(independent))[0]
             R = np.triu(packed[: len(independent)])
-            if dtrcon(R)[0] > WORST:
-                span = cls(independent, dtrtri(R)[0])
+            inverse, failed = dtrtri(R)
+            if not failed and np.linalg.norm(R, 1) * np.linalg.norm(inverse, 1) < WORST:
+                span = cls(independent, inverse)
                 return span, np.concatenate([R.T, span.lowered(centred[-1:].T).T])
-        anything = np.eye(centred.shape[1], outside)
-        spanning = np.concatenate([centred.T, anything], axis=1)
-        Q = qr(spanning, mode="economic", overwrite_a=True, check_finite=False)[0]
+        Q = qr(centred.T, mode="economic", check_finite=False)[0]
         return cls(np.ascontiguousarray(Q.T)), centred @ Q
 
     @property

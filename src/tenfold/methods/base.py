@@ -21,7 +21,7 @@ from tenfold.mathematics.cost import Workload, moments_of, statistics_of
 from tenfold.mathematics.criteria import Problem, ranks_of_shares
 from tenfold.mathematics.deflation import block_features, blocks_reconstructed
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
-from tenfold.mathematics.solvers import SOLVERS, STAYING_INSIDE, Solver
+from tenfold.mathematics.solvers import SOLVERS, Solver
 from tenfold.mathematics.stores import OfBlock, over_blocks
 from tenfold.mathematics.tuning import EXPECTED_ROUNDS, KEPT_MOMENTS
 from tenfold.methods.blocks import learned_blocks
@@ -309,10 +309,9 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
     def workload(self, shape: Shape, classes: Array) -> Workload:
         """What will be asked of statistics of such samples, by which these are chosen."""
         ranks, _ = self._ranks_and_shares(shape, classes)
-        outside = 0 if self.solver_function() in STAYING_INSIDE else max(ranks)
         rounds = min(self.max_iter, EXPECTED_ROUNDS) if self.tol > 0 else self.max_iter
         rounds = max(1, rounds) if len(ranks) > 1 and self.alternates else 1
-        return Workload(ranks, rounds, outside=outside, memory=parameters.memory_budget())
+        return Workload(ranks, rounds, memory=parameters.memory_budget())
 
     def settings(self, statistics: ClassStatistics) -> dict[str, Any]:
         """Ranks and ridge of its problem; shares of scatter become ranks here."""

@@ -10,8 +10,6 @@ from tenfold.mathematics.alternation import solve
 from tenfold.mathematics.criteria import Problem, lowered
 from tenfold.mathematics.deflation import NOTHING, Block, deflated, total_square, whole_square
 from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.null_space import null_space
-from tenfold.mathematics.solvers import STAYING_INSIDE
 
 
 def learned_blocks(method: Any, statistics: ClassStatistics, own: Block) -> dict[str, list[Block]]:
@@ -48,9 +46,7 @@ def learned_blocks(method: Any, statistics: ClassStatistics, own: Block) -> dict
                 f"most {number} blocks, or lower ranks"
             )
         block = solve(problem, method.recipe()).columns(0)
-        if method.solver_function() in (*STAYING_INSIDE, null_space):  # others fill up their ranks
-            block = _with_more_than_rounding(block, statistics, problem, to_keep)
-        blocks.append(block)
+        blocks.append(_with_more_than_rounding(block, statistics, problem, to_keep))
     return {"blocks_": blocks}
 
 

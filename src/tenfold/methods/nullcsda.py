@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
-from tenfold.mathematics.cost import Workload
 from tenfold.mathematics.deflation import whole_square
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.null_space import null_space
 from tenfold.mathematics.solvers import Solver
-from tenfold.methods.base import Described, Shape
+from tenfold.methods.base import Described
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.validation.parameters import plain
 
@@ -133,10 +131,6 @@ class NullCSDA(ClassSpecificProjector):
     def solver_function(self) -> Solver:
         """What solves a pair of scatters."""
         return null_space
-
-    def workload(self, shape: Shape, classes: Array) -> Workload:
-        """That of a solver that never leaves the span of the samples."""
-        return replace(super().workload(shape, classes), outside=0)
 
     def learned(
         self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
