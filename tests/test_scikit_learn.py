@@ -107,12 +107,9 @@ def test_a_saved_method_does_not_carry_the_samples(Method):
 @each_method
 def test_partial_fit_goes_on_after_saving_when_moments_were_kept(Method):
     whole = make(Method).fit(X, y)
-    for first in (
-        make(Method, statistics="moments").fit(X[:20], y[:20]),
-        make(Method).partial_fit(X[:20], y[:20]),
-    ):
-        grown = through_pickle(first).partial_fit(X[20:], y[20:])
-        assert distance(grown.projections_, whole.projections_) <= 1e-8
+    first = make(Method).partial_fit(X[:20], y[:20])
+    grown = through_pickle(first).partial_fit(X[20:], y[20:])
+    assert distance(grown.projections_, whole.projections_) <= 1e-8
 
 
 @each_method

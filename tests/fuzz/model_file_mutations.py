@@ -214,7 +214,7 @@ def write_models(folder):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 5, 4)), np.array(["ann", "bob", "cleo", "dora"] * 10)
     models = [
-        MPCA(ranks=2, statistics="moments").fit(X),
+        MPCA(ranks=2).partial_fit(X),
         MCSDA(ranks=(3, 2), positive="cleo").fit(X, y),
         ClassSpecificVerifier(MCSDA(ranks=2), positive="bob", false_accept_rate="equal").fit(X, y),
         ClassSpecificClassifier(MCSDA(ranks=2)).fit(X, y),
@@ -224,7 +224,7 @@ def write_models(folder):
     ]
     paths = [folder / f"{i}.safetensors" for i in range(len(models))]
     for model, path in zip(models, paths, strict=True):
-        model.save(path)
+        model.save(path, moments=model._is_stream)
     return paths, X
 
 

@@ -77,12 +77,8 @@ class Gathered:
         return self.classes if len(self.classes) > 1 else None
 
     def fit(self, estimator: Any) -> Any:
-        """The estimator, fitted to the moments; it keeps them where a fit to samples would."""
+        """The estimator, fitted to the moments."""
         from tenfold.decisions.probabilistic import ProbabilisticLDA
-        from tenfold.mathematics.tuning import KEPT_MOMENTS
 
         by_folds = self.folded is not None and isinstance(estimator, ProbabilisticLDA)
-        estimator.fit_moments(self.folded if by_folds else self.moments)
-        if hasattr(estimator, "moments_") and estimator.moments_.scatters.nbytes > KEPT_MOMENTS:
-            del estimator.moments_
-        return estimator
+        return estimator.fit_moments(self.folded if by_folds else self.moments)

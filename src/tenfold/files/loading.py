@@ -117,6 +117,8 @@ class _Unpacker:
         for name, value in learned.items():
             check_kind(name, value, kinds[name])
             setattr(estimator, name, value)
+        if "moments_" in learned:
+            estimator._is_stream = True
         if learned:
             check_learned(estimator)
         return estimator

@@ -225,6 +225,7 @@ class Learner(Streaming, Savable, BaseEstimator):
         """Replace all learned attributes."""
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)
+        self.__dict__.pop("_is_stream", None)
         self.__dict__.update(learned)
         return self
 

@@ -160,13 +160,13 @@ def host_twin(model: Any) -> HostTwin | None:
 def adopted(model: Any, fitted: Any, place: Place | None) -> Any:
     """The model with what another has learned, at that place; None stands for NumPy."""
     learned = learned_of(fitted)
-    for name in [*learned_of(model), "_host", "_stacked"]:
+    for name in [*learned_of(model), "_host", "_stacked", "_is_stream"]:
         vars(model).pop(name, None)
     if place is None:
         model.__dict__.update(vars(fitted))
         return model
     placed = {k: v if k in NUMPYS else moved(v, place) for k, v in learned.items()}
-    model.__dict__.update(placed)
+    model.__dict__.update(placed, _is_stream=getattr(fitted, "_is_stream", False))
     values = list(placed.values())
     array = some_other(values)
     if array is not None:  # a stream that has not come to all classes has learned none

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import fields
 from math import isfinite
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -40,21 +41,38 @@ class Savable(FollowsX):
     completion_precision_: Array
     covariate_means_: Array  # (q,), and (q, I_1, ..., I_K): what one unit of each adds to samples
     covariate_slopes_: Array
+    _is_stream = False  # whether `moments_` are those of `partial_fit`, which goes on with them
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state for a pickle: the moments that `fit` keeps in memory are left out."""
+        state = super().__getstate__()
+        if not self._is_stream:
+            state.pop("moments_", None)
+        return state
+
+    def __copy__(self) -> Self:
+        other = type(self).__new__(type(self))
+        other.__dict__.update(vars(self))
+        return other
 
     def learned_attributes(self) -> dict[str, Any]:
         """What was learned, by name."""
         return {k: v for k, v in vars(self).items() if k.endswith("_") and k[0] != "_"}
 
     def save(
-        self, path: str | os.PathLike[str], *, reading: Mapping[str, Any] | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        reading: Mapping[str, Any] | None = None,
+        moments: bool = False,
     ) -> None:
         """Write the fitted estimator to one safetensors file, which `tenfold.load` reads.
 
         The file holds arrays and a JSON header, no pickle: loading it never runs code. It is
-        written under a temporary name and renamed, so it is never there by half. The moments of
-        the samples are in it when the estimator has `moments_`, after `partial_fit` or with
-        ``statistics="moments"``; only then can `partial_fit` go on after loading. What
-        `set_output` chose is not in it.
+        written under a temporary name and renamed, so it is never there by half. Training samples
+        are not in it, nor are their moments unless these are asked for. Where a model holds
+        samples by its nature, a warning says which: the landmarks of `KernelCSDA`, and the mean
+        of a class of one sample. What `set_output` chose is not in it.
 
         Parameters
         ----------
@@ -63,6 +81,10 @@ class Savable(FollowsX):
         reading : mapping or None, default=None
             How the samples were read: ``data.reading`` of a `TensorDataset`. The commands `score`,
             `evaluate`, `report` and `transform` then read other samples in the same way.
+        moments : bool, default=False
+            Whether to write the moments of a stream, so that `partial_fit` can go on after
+            loading. Whoever has the file then knows count, mean and scatter of every class, and
+            all of a class of one or two samples; see the page "Several sites" of the user guide.
 
         Examples
         --------
@@ -79,11 +101,15 @@ class Savable(FollowsX):
         True
         """
         check_is_fitted(self, "sample_shape_")
-        packer, estimator = Packer(), host_model(self)
+        estimator = host_model(self)
+        check_savable(estimator, moments)
+        packer = Packer(moments)
         model = packer.estimator(estimator, "")
         header = {"summary": summary(estimator), "labels": packer.labels, "model": model}
         if reading:
             header["reading"] = plain_reading(reading)
+        for said in samples_inside(estimator):
+            warnings.warn(f"{path} will hold {said}", UserWarning, stacklevel=2)
         model_format.write(path, header, packer.arrays)
 
 
@@ -91,6 +117,11 @@ class Packer:
     """Collects the arrays and labels of an estimator while it is turned into JSON values.
 
     An array that several models share is collected once.
+
+    Parameters
+    ----------
+    moments : bool, default=False
+        Whether moments of streams are wanted, too.
 
     Attributes
     ----------
@@ -100,7 +131,8 @@ class Packer:
         Arrays of labels, each once, as {"dtype": ..., "values": [...]}.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, moments: bool = False) -> None:
+        self.moments = moments
         self.arrays: dict[str, Array] = {}
         self.labels: list[dict[str, Any]] = []
         self._places: dict[int, int] = {}  # of arrays in `labels`: members of a bank share them
@@ -115,6 +147,8 @@ class Packer:
                 "it; use joblib.dump, whose files only someone you trust may write"
             )
         parameters, learned = estimator.get_params(deep=False), estimator.learned_attributes()
+        if not (self.moments and estimator._is_stream):
+            learned.pop("moments_", None)
         values = {"parameters": parameters, "learned": learned}
         packed: dict[str, Any] = {"method": type(estimator).__name__}
         for kind, table in values.items():
@@ -166,6 +200,59 @@ class Packer:
                 self.labels.append(packed)
             self._places[id(array)] = self.labels.index(packed)
         return {"labels": self._places[id(array)]}
+
+
+def check_savable(estimator: Any, moments: bool) -> None:
+    """Refuse to save moments that are not kept, and a model that is nothing but moments."""
+    name = type(estimator).__name__
+    if moments and not estimator._is_stream:
+        raise ValueError(
+            f"moments is True, but this {name} has no moments of a stream to save; learn with "
+            "partial_fit, or save without moments"
+        )
+    if not moments and hasattr(estimator, "moments_") and not hasattr(estimator, "class_count_"):
+        raise ValueError(
+            f"this {name} has no model yet, since partial_fit waits for samples of more classes; "
+            "save(..., moments=True) writes what came so far"
+        )
+
+
+def samples_inside(estimator: Any) -> list[str]:
+    """What a fitted model holds of single training samples by its nature, in words.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted projector, bank, verifier, Gaussian model or scaler.
+
+    Returns
+    -------
+    list of str
+        Such as "the only sample of class 'a', which is the mean of that class"; most models have
+        none. Counts are sums of weights, so a sample of weight 2 is not known to be one.
+    """
+    found: list[str] = []
+    counts: Any = getattr(estimator, "class_count_", None)
+    if hasattr(estimator, "class_means_"):
+        found += [_only_sample(c) for c in estimator.classes_[(counts > 0) & (counts < 2)]]
+    elif hasattr(estimator, "positive_index_") and counts[estimator.positive_index_] < 2:
+        found.append(_only_sample(estimator.classes_[estimator.positive_index_]))
+    elif counts is not None and hasattr(estimator, "mean_") and counts.sum() < 2:
+        found.append("the only training sample, which is the mean")
+    elif getattr(estimator, "n_samples_seen_", 2) < 2:
+        found.append("the only training sample, or means of it")
+    if len(getattr(estimator, "landmarks_", ())):
+        found.append(
+            f"{len(estimator.landmarks_)} training samples as they came: the landmarks_ of "
+            f"{type(estimator).__name__}"
+        )
+    for member in estimator.members_ if is_learned(estimator) else ():
+        found += [] if member is estimator else samples_inside(member)
+    return list(dict.fromkeys(found))
+
+
+def _only_sample(label: Any) -> str:
+    return f"the only sample of class {np.asarray(label).item()!r}, which is the mean of that class"
 
 
 def plain_reading(reading: Mapping[str, Any]) -> dict[str, Any]:

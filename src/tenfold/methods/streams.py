@@ -116,6 +116,7 @@ class Streaming(FollowsX):
         learnable = self.is_learnable(moments)
         learned = self.learn_moments(moments, classes, described) if learnable else described
         self.keep({**learned, "classes_": classes, "moments_": moments})
+        self._is_stream = True
         return self
 
     def _moments_so_far(self) -> ClassMoments:

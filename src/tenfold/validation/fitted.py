@@ -53,7 +53,7 @@ def check_kept_moments(estimator: Any) -> ClassMoments:
             f"this {type(estimator).__name__} was fitted without keeping the moments of its "
             "samples, so partial_fit cannot add to it, nor revert take back; "
             + "fit with statistics='moments', or " * ("statistics" in estimator.get_params())
-            + "start with partial_fit, to keep them"
+            + "start with partial_fit, to keep them (and in files with save(..., moments=True))"
         )
     moments: ClassMoments = estimator.moments_
     return moments
