@@ -83,7 +83,7 @@ setup-neural: $(VENV)/stamps/neural ## torch, for the rows N-BoF and TABL of FI-
 
 # ── Use ─────────────────────────────────────────────────────────────────────────────────────────
 demo: $(VENV)/stamps/core ## one subspace per digit, in seconds
-	@$(BIN)/python -m tenfold.demo
+	@$(BIN)/tenfold demo
 
 # ── Check ───────────────────────────────────────────────────────────────────────────────────────
 test: $(VENV)/stamps/test ## the tests and doctests, about five minutes; ARGS="-k moments" narrows them

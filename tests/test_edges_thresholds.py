@@ -26,14 +26,14 @@ def alone(distances, weight=None, groups=None):
 def test_the_threshold_is_just_below_the_impostor_at_the_asked_place():
     u = np.sort(NINE)
     for i in range(1, 10):  # the i-th of n stands at i / (n + 1)
-        limit = threshold_at(alone(RNG.permutation(u)), i / 10)
+        limit = threshold_at(alone(np.random.default_rng(i).permutation(u)), i / 10)
         assert limit == pytest.approx(u[i - 1], rel=1e-6)
         assert (u <= limit).sum() == i - 1
 
 
 @pytest.mark.parametrize("groups", [None, np.arange(9) % 3])
 def test_with_weights_an_impostor_stands_at_the_share_up_to_it(groups):
-    weight = RNG.uniform(0.5, 2.0, 9)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, 9)
     shares = weight / weight.sum()
     if groups is not None:  # a third for every class
         shares = weight / 3 / np.array([weight[groups == g].sum() for g in groups])

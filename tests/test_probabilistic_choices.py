@@ -3,18 +3,23 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import average_precision_score
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.neighbors import NearestCentroid
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from tenfold import (
     CMDA,
+    CSDA,
     MCSDA,
     MPCA,
     ClassSpecificClassifier,
+    ModeScaler,
     ProbabilisticLDA,
     RankSearchCV,
     compare,
@@ -25,7 +30,7 @@ from tenfold.decisions.members import answer_of, members_of, names_classes
 from tenfold.decisions.metrics import evaluate
 from tenfold.decisions.scores import class_scores, scores_and_decisions
 from tenfold.plots import ReliabilityDisplay
-from tenfold.selection.comparison import rivals
+from tenfold.selection.comparison import Comparison, MethodFigures, name_of, rivals
 
 X, Y = load_digits().images[:600], load_digits().target[:600]
 TRAIN, TEST = slice(0, 300), slice(300, 600)
@@ -147,7 +152,6 @@ def test_classifiers_of_scikit_learn_stand_beside_methods(positive):
     assert by_name["LinearDiscriminantAnalysis"].average_precision > 0.9
     assert by_name["ProbabilisticLDA"].average_precision > 0.9
     assert (by_name["LinearSVC"].accuracy is None) == (positive is not None)
-    assert found.advice.startswith("Take ")
     assert str(found).endswith(found.advice)
 
 
@@ -165,11 +169,84 @@ def test_figures_of_a_rival_are_those_of_flat_samples(rival, n):
     assert found.average_precision == pytest.approx(np.mean(precisions))
 
 
-def test_advice_takes_the_fastest_of_equals():
-    found = compare([ProbabilisticLDA(), ProbabilisticLDA(shrinkage=0.3)], X, Y, cv=2)
-    fast, slow = sorted(found.methods, key=lambda one: one.seconds)
-    if slow is found.methods[0] and abs(slow.average_precision - fast.average_precision) < 0.005:
-        assert "as good as" in found.advice
+def test_accuracies_of_compare_are_those_of_predict():
+    """NearestCentroid decides by distances, and its scores are something else."""
+    rng = np.random.default_rng(3)
+    y = np.arange(120) % 3
+    wide = np.array([1.0, 30.0])  # the second number tells nothing, and is large
+    samples = (rng.normal(size=(120, 2)) + np.array([[0, 0], [2, 0], [4, 0]])[y]) * wide
+    folds = list(StratifiedKFold(4, shuffle=True, random_state=0).split(samples, y))
+    methods = [ProbabilisticLDA(), ClassSpecificClassifier(CSDA(ranks=1)), *rivals(2)]
+    found = {one.method: one for one in compare(methods, samples, y, cv=4).methods}
+    for method in methods:
+        one = found[name_of(method)]
+        assert one.accuracy == pytest.approx(cross_val_score(method, samples, y, cv=folds).mean())
+        assert one.accuracy_by_fold == pytest.approx(cross_val_score(method, samples, y, cv=folds))
+    centroids = NearestCentroid().fit(samples, y)
+    by_scores = centroids.classes_[centroids.decision_function(samples).argmax(axis=1)]
+    assert (by_scores != centroids.predict(samples)).mean() > 0.2  # the oracle can tell
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize(
+    "model",
+    [
+        ProbabilisticLDA(),
+        ClassSpecificClassifier(CSDA(ranks=3)),
+        ClassSpecificClassifier(CSDA(ranks=3), normalise=False),
+        make_pipeline(ModeScaler((), per_sample=False), ClassSpecificClassifier(CSDA(ranks=3))),
+    ],
+)
+def test_a_mean_average_precision_is_one_number_everywhere(model, classes):
+    rows = np.isin(Y, range(classes))
+    model = clone(model).fit(X[rows][::2], Y[rows][::2])
+    held_out = X[rows][1::2], Y[rows][1::2]
+    expected = evaluate(model, *held_out).average_precision
+    assert mean_average_precision(model, *held_out) == pytest.approx(expected, abs=1e-12)
+
+
+def test_compare_ranks_by_the_same_mean_average_precision():
+    methods = [ProbabilisticLDA(), ClassSpecificClassifier(CSDA(ranks=3))]
+    folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, Y))
+    found = {one.method: one for one in compare(methods, X, Y, cv=3).methods}
+    for method in methods:
+        each = cross_val_score(method, X, Y, cv=folds, scoring=mean_average_precision)
+        assert found[name_of(method)].precision_by_fold == pytest.approx(each)
+
+
+def figures(method, precisions, seconds=1.0):
+    accuracies = tuple(precisions)
+    middle = float(np.mean(precisions))
+    return MethodFigures(
+        method, (), middle, 0.0, middle, middle, True, seconds, tuple(precisions), accuracies
+    )
+
+
+def test_advice_follows_from_the_error_over_folds_and_never_from_time():
+    good, also, poor = [0.95, 0.90, 0.93], [0.94, 0.91, 0.92], [0.55, 0.49, 0.52]
+    for seconds in ([1, 2, 3], [3, 2, 1], [2, 9, 0.1]):
+        rows = list(map(figures, ("good", "also", "poor"), (good, also, poor), seconds))
+        found = Comparison(rows, 300, 3, 3, (2,), None)
+        assert [one.method for one in found.best_methods] == ["good", "also"]
+        assert found.advice.startswith("No clear winner: good has the highest")
+        found = Comparison([rows[0], rows[2]], 300, 3, 3, (2,), None)
+        assert [one.method for one in found.best_methods] == ["good"]
+        assert found.advice.startswith("Take good: average precision 92.7 %")
+
+
+def test_clearly_better_is_the_corrected_t_test_of_paired_differences():
+    """Of Nadeau and Bengio (2003), with k - 1 training folds for each test fold."""
+    rng = np.random.default_rng(0)
+    verdicts = set()
+    for _ in range(200):
+        first, second = rng.uniform(0.3, 0.7, (2, 5)) + np.array([[0.2 * rng.random()], [0]])
+        d = first - second
+        statistic = d.mean() / np.sqrt((1 / 5 + 1 / 4) * d.var(ddof=1))
+        clear = 2 * stats.t.sf(abs(statistic), df=4) < 0.05
+        found = Comparison([figures("a", first), figures("b", second)], 10**6, 3, 5, (2,), None)
+        assert (len(found.best_methods) == 1) == clear
+        verdicts.add(bool(clear))
+    assert verdicts == {True, False}
 
 
 def test_linear_discriminant_analysis_is_left_out_where_it_takes_minutes():

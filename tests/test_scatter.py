@@ -261,7 +261,7 @@ def test_products_of_covariances_and_traces_agree_between_samples_and_moments():
     weight = np.random.default_rng(0).uniform(0, 2, len(X))
     every = np.arange(3)
     answers = [s(X, y, weight) for s in SOURCES.values()]
-    answers.append(SpanStatistics.from_vectors(X.reshape(len(X), -1), y, weight, every, 0))
+    answers.append(SpanStatistics.from_vectors(X.reshape(len(X), -1), y, weight, every))
     flat = X.reshape(len(X), -1)
     own_scatters = []
     for c in every:

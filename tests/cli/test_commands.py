@@ -436,7 +436,7 @@ def test_compare_judges_all_methods_on_the_same_folds(tenfold, here, pixels, lab
     names = {M.__name__ for M in ALL_METHODS} - banks
     gaussian = {f"ProbabilisticLDA({name})" for name in names}
     assert set(found) == banks | {"ProbabilisticLDA"} | gaussian | rivals
-    assert facts["advice"].startswith("Take ")
+    assert facts["advice"].startswith(("Take ", "No clear winner: "))
     precisions = [one["average_precision"] for one in facts["methods"]]
     assert precisions == sorted(precisions, reverse=True)
     assert found["CSDA"]["ranks"] == [4]  # as many dimensions as 2 x 2
@@ -536,7 +536,7 @@ def test_an_old_page_is_not_the_report_of_a_demo_that_could_not_write(tenfold, h
         raise PermissionError("no right to write here")
 
     (here / "digits.html").write_text("old")
-    monkeypatch.setattr("tenfold.demo.compare", lambda: ([], 0, 0))
+    monkeypatch.setattr("tenfold.demo.compare", lambda: ([], None))
     monkeypatch.setattr("tenfold.demo.write_report", refuse)
     assert strict_json(tenfold("demo", "-o", "digits.html", "--json").out)["report"] is None
 

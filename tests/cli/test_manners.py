@@ -116,6 +116,82 @@ def test_a_reader_that_has_seen_enough_is_no_error(here, tenfold, bank):
     assert process.returncode in (0, 1)  # 0 where the pipe took everything
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell that closes files")
+@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
+def test_closed_output_is_no_error(here, npz, closed):
+    tenfold = shlex.join(EXECUTABLE)
+    for words, code in [
+        (f"fit {npz.name} --method csda --ranks 2 -o new.safetensors", 0),
+        ("inspect missing.safetensors", 2),
+    ]:
+        run = subprocess.run(["sh", "-c", f"{tenfold} {words} {closed}"], capture_output=True)
+        assert run.returncode == code, words
+        assert b"Traceback" not in run.stdout + run.stderr
+    assert (here / "new.safetensors").exists()
+
+
+HOSTILE = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "a\nb\x1b[2J", "\t=1", "\r=2", "-7"]
+
+
+@pytest.fixture
+def hostile(here):
+    """Samples whose labels and file are named by somebody who means harm."""
+    y = np.repeat(HOSTILE, 6)
+    X = np.random.default_rng(0).normal(size=(len(y), 4, 3)) + np.arange(len(y))[:, None, None]
+    np.savez(here / "=x\n\x1b[2Jy.npz", X=X, y=y)
+    return "=x\n\x1b[2Jy.npz"
+
+
+def test_labels_and_file_names_reach_no_terminal_raw(tenfold, hostile):
+    seen = []
+    for words in [
+        ("fit", hostile, "-o", "m.safetensors"),
+        ("fit", hostile, "--positive", HOSTILE[4], "--ranks", "2,2", "-o", "\x1bv.safetensors"),
+        ("evaluate", "m.safetensors", hostile),
+        ("evaluate", "\x1bv.safetensors", hostile),
+        ("inspect", "m.safetensors"),
+        ("inspect", "\x1bv.safetensors"),
+        ("score", "m.safetensors", hostile),
+        ("score", "m.safetensors", hostile, "-o", "s.csv"),
+        ("moments", hostile, "-o", "\x1bmoments.safetensors"),
+        ("compare", hostile, "--positive", HOSTILE[4], "--ranks", "2,2", "--cv", "2"),
+    ]:
+        run = tenfold(*words)
+        assert run.code == 0, run.err
+        seen.append(run.out + run.err)
+    assert {one for text in seen for one in text if not one.isprintable()} == {"\n"}
+    lines = "\n".join(seen).splitlines()
+    assert not [line for line in lines if line.startswith(("b\\x1b", "\\x1b[2Jy"))]
+    assert any("a\\nb\\x1b[2J" in line for line in lines)
+
+
+def test_a_spreadsheet_runs_no_cell(tenfold, hostile, here):
+    assert tenfold("fit", hostile, "-o", "m.safetensors").code == 0
+    assert tenfold("score", "m.safetensors", hostile, "-o", "s.csv").code == 0
+    assert tenfold("transform", "m.safetensors", hostile, "-o", "f.csv").code == 0
+    for name in ("s.csv", "f.csv"):
+        with open(here / name, newline="", encoding="utf-8") as file:
+            rows = list(csv.reader(file))
+        assert len(rows) == 1 + 6 * len(HOSTILE)
+        for cell in (cell for row in rows for cell in row if cell[0] in "=+-@\t\r"):
+            assert np.isfinite(float(cell))  # a number, which runs nothing
+        labels = {row[rows[0].index("label")] for row in rows[1:]}
+        assert {"'=1+1", "'-2+3", "'@SUM(A1)", "a\\nb\\x1b[2J", "-7"} < labels
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs permissions of POSIX")
+def test_a_file_that_is_replaced_keeps_its_permissions(tenfold, npz, here):
+    (here / "m.safetensors").touch(mode=0o600)
+    (here / "s.csv").touch(mode=0o600)
+    (here / "r.html").touch()
+    (here / "r.html").chmod(0o664)  # more than the umask leaves
+    assert tenfold("fit", npz, "-o", "m.safetensors").code == 0
+    assert tenfold("score", "m.safetensors", npz, "-o", "s.csv").code == 0
+    assert tenfold("report", "m.safetensors", npz, "-o", "r.html").code == 0
+    modes = [(here / name).stat().st_mode & 0o777 for name in ("m.safetensors", "s.csv", "r.html")]
+    assert modes == [0o600, 0o600, 0o664]
+
+
 def test_progress_and_warnings_stay_out_of_the_output(tenfold, faces):
     run = tenfold(
         "fit", faces, "--method", "mcsda", "--set", "max_iter=1", "-o", "m.safetensors", "--json"

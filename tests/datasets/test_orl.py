@@ -94,7 +94,7 @@ def test_a_transposed_image_is_named(damaged):
 
 
 def test_olivetti_is_read_from_scikit_learns_own_file(tmp_path):
-    faces = RNG.random((400, 64 * 64)).astype(np.float32)
+    faces = np.random.default_rng(1).random((400, 64 * 64)).astype(np.float32)
     faces[0, :2] = 0, 1  # scikit-learn stretches the whole set to [0, 1]
     joblib.dump(faces, tmp_path / "olivetti_py3.pkz", compress=6)
     data = load_orl(tmp_path, source="olivetti", shape=None)

@@ -5,6 +5,7 @@ an `Outcome`; printing, errors and exit codes are in `command`, once for all. No
 SciPy or scikit-learn before a command runs, so that help and completion are quick.
 """
 
+import os
 import sys
 
 
@@ -14,6 +15,9 @@ def main() -> None:
     Exit codes: 0 done, 1 the work could not be done or a wanted figure was not reached, 2 bad
     input, 130 interrupted.
     """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the shell, as by >&-
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     try:
         from tenfold.cli.app import app
     except ModuleNotFoundError as error:

@@ -7,8 +7,12 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tenfold.system.tables import visible
+
 if TYPE_CHECKING:
     from tenfold.mathematics.algebra import Array
+
+FORMULA_SIGNS = tuple("=+-@＝＋－＠")  # also as East Asian keyboards write them
 
 
 def check_writable(output: Path) -> None:
@@ -42,19 +46,39 @@ def write_arrays(output: Path, arrays: dict[str, Array]) -> None:
 def as_csv(columns: dict[str, Array]) -> str:
     """Columns as CSV with a row of names; numbers in full precision.
 
+    Text that a spreadsheet would run as a formula gets an apostrophe before it, and control
+    characters are escaped.
+
     Examples
     --------
     >>> import numpy as np
     >>> from tenfold.cli.columns import as_csv
-    >>> print(as_csv({"sample": np.array([0]), "score": np.array([-0.1])}), end="")
+    >>> print(as_csv({"sample": np.array(["=1+1"]), "score": np.array([-0.1])}), end="")
     sample,score
-    0,-0.1
+    '=1+1,-0.1
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+    writer.writerow(map(_harmless, columns))
+    cells = ([_harmless(one) for one in column.tolist()] for column in columns.values())
+    writer.writerows(zip(*cells, strict=True))
     return text.getvalue()
+
+
+def _harmless(value: Any) -> Any:
+    """A value that a spreadsheet shows and does not run."""
+    if not isinstance(value, str):
+        return value
+    text = visible(value)
+    return f"'{text}" if text.startswith(FORMULA_SIGNS) and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _as_parquet(columns: dict[str, Array]) -> bytes:

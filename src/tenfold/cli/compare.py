@@ -61,7 +61,7 @@ def compare(
         random_state=seed,
     )
     names = {name_of(one): _method_name(one) for one in ours}
-    best = next(one for one in [found.taken, *found.methods] if one.method in names)
+    best = next(one for one in [*found.best_methods, *found.methods] if one.method in names)
     method = names[best.method]
     words = [*data_options.words(), *method_options.words(method, n_modes), "--method", method]
     if positive is not None and method in map(_lower_name, CLASS_SPECIFIC_METHODS):
@@ -69,8 +69,9 @@ def compare(
     command = typed("tenfold", "fit", data, *words, "-o", "model.safetensors")
     facts = {"data": data, **_facts(found), "seed": seed, "fit": command}
     share = f"{100 * best.average_precision:.1f} %"
-    lead = "" if best is found.taken else f"The best of tenfold is {best.method}, {share}. "
-    shown = [found.table, _explanation(label), found.advice, f"{lead}Fit it: {command}"]
+    clear = found.best_methods == [best]
+    lead = "" if clear else f"Of tenfold, {best.method} has the highest, {share}. "
+    shown = [found.table, *_explanation(label), found.advice, f"{lead}Fit it: {command}"]
     if not all(one.converged for one in found.methods):
         rounds = max(100, 2 * max(method.max_iter for method in methods))
         shown.append(f"Some models did not converge; --set max_iter={rounds} allows more rounds.")
@@ -117,13 +118,12 @@ def _check_known(given: dict[str, Any], methods: tuple[Any, ...]) -> None:
         )
 
 
-def _explanation(label: Any) -> str:
+def _explanation(label: Any) -> list[str]:
     alone = label is not None
     who, over = (f"class {label}", "folds") if alone else ("each class", "classes and folds")
-    lines = [
+    return [
         f"Average precision, ROC AUC: {who} against the rest, mean over {over}.",
         "MCSDA, CSDA: one subspace per class, and the distance from the class mean in it.",
         "ProbabilisticLDA(M): Gaussian classes in the one subspace that method M learns.",
         "NearestCentroid, RidgeClassifier, LinearSVC, LinearDiscriminantAnalysis: scikit-learn.",
     ]
-    return "\n".join(lines)

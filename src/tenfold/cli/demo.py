@@ -24,15 +24,25 @@ def demo(
     from tenfold import demo as shown
 
     output_file(output, ".html", ".htm")
-    rows, n_learned, n_held_out = shown.compare()
-    page, where = shown.write_page(output)
+    rows, bank = shown.compare()
+    page, where = shown.write_page(bank, output)
+    n_learned, n_held_out = map(len, shown.halves())
     facts = {
         "learned_from": n_learned,
         "held_out": n_held_out,
         "methods": [asdict(row) for row in rows],
         "report": page,
     }
-    head = f"{n_learned} handwritten digits of 8x8 to learn from, {n_held_out} held out.\n"
+    lines = ["", *shown.REMARK, "", *where, "", *shown.NEXT, ""]
     digits = shown.write_digits(output.with_suffix(".npz"))
-    end = f"\n{shown.REMARK}\n\n{where}\n\n{shown.NEXT}\n\n{digits}"
-    return Outcome(facts, [head, shown.table(rows), end])
+    return Outcome(
+        facts,
+        [
+            "One subspace per handwritten digit: which of the held-out images show it?",
+            f"{n_learned} images of 8x8 to learn from, {n_held_out} held out.",
+            "",
+            shown.table(rows),
+            *lines,
+            *digits,
+        ],
+    )

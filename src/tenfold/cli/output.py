@@ -22,7 +22,7 @@ class Outcome:
     facts : JSON value
         What ``--json`` prints; NumPy numbers and arrays, paths and NaN (as null) are welcome.
     shown : sequence of Table and str
-        What is printed otherwise.
+        What is printed otherwise; a str is one line.
     exit_code : int, default=0
         1 when a wanted figure was not reached.
     """
@@ -53,7 +53,7 @@ def _print_pieces(pieces: Sequence[Table | str]) -> None:
         if isinstance(piece, Table) and sys.stdout.isatty():
             _print_rich(piece)
         else:
-            sys.stdout.write(visible(str(piece), kept="\n") + "\n")
+            sys.stdout.write((visible(piece) if isinstance(piece, str) else str(piece)) + "\n")
 
 
 def _print_rich(table: Table) -> None:
@@ -62,7 +62,7 @@ def _print_rich(table: Table) -> None:
     from rich.text import Text
 
     drawn = RichTable()
-    for name, numeric in zip(table.columns, table.numeric, strict=True):
+    for name, numeric in zip(table.names, table.numeric, strict=True):
         drawn.add_column(Text(name), justify="right" if numeric else "left")
     for row in table.cells:
         drawn.add_row(*(Text(cell.text) for cell in row))  # Text: a label like "[b]" is no markup

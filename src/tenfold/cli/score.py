@@ -47,7 +47,7 @@ def score(
     columns |= scores_and_decisions(stored.estimator, samples.X)
     facts: dict[str, Any] = {"model": model, "data": data, "samples": len(samples)}
     if output is None:
-        return Outcome({**facts, "columns": columns}, [as_csv(columns).rstrip("\n")])
+        return Outcome({**facts, "columns": columns}, as_csv(columns).splitlines())
     write_columns(output, columns)
     counts = _counts(columns)
     facts |= {"output": output, "decisions": counts}

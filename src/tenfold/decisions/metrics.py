@@ -23,6 +23,7 @@ from tenfold.decisions.ranking import average_precisions, roc_areas
 from tenfold.decisions.scores import ClassScores, class_scores, decisions_of, labels_like
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
+from tenfold.methods.base import Learner
 from tenfold.validation import samples as check
 
 MEANS = ("average_precision", "roc_auc", "equal_error_rate")
@@ -360,12 +361,17 @@ def mean_average_precision(
     >>> search.fit(X, y).best_params_
     {'projector__ranks': (4, 4)}
     """
-    gaussian = isinstance(innermost(model), ProbabilisticLDA)
-    extra = {} if covariates is None else {"covariates": covariates}
-    scores_by = model.predict_log_proba if gaussian else model.decision_function
-    scores = np.asarray(scores_by(X, **extra))
-    scores = np.maximum(scores, np.finfo(float).min)  # a class of probability 0 has a place, too
-    scores = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
+    inner = innermost(model)
+    if covariates is None and isinstance(inner, Learner) and names_classes(inner):
+        # the scores of `evaluate`, so that both give one number
+        scores = np.stack([one.scores for one in class_scores(model, X, y)], axis=1)
+    else:
+        gaussian = isinstance(inner, ProbabilisticLDA)
+        extra = {} if covariates is None else {"covariates": covariates}
+        scores_by = model.predict_log_proba if gaussian else model.decision_function
+        scores = np.asarray(scores_by(X, **extra))
+        scores = np.maximum(scores, np.finfo(float).min)  # probability 0 has a place, too
+        scores = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
     y = check.check_labels(model, scores, y)
     check_same_kind(y, model.classes_)
     weight = check.check_weights(scores, sample_weight)

@@ -47,7 +47,7 @@ class Span:
             The span and the coordinates.
         """
         independent = centred[:-1]
-        if len(independent):
+        if 0 < len(independent) <= centred.shape[1]:
             packed = dgeqrf(independent.T, lwork=64 * len(independent))[0]
             R = np.triu(packed[: len(independent)])
             inverse, failed = dtrtri(R)

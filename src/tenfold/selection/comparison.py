@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from scipy.stats import t
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
@@ -33,6 +34,7 @@ from tenfold.validation.other_arrays import in_numpy
 MOST_NUMBERS_OF_LDA = 2048  # it makes a table of all pairs of numbers, and solves with it
 MOST_BYTES_TWICE = 2**28  # of samples that several processes may work on at the same time
 INNER_FOLDS = 3  # of the rank search inside the training samples of a fold
+MOST_NAMED = 4  # methods in a sentence
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,11 @@ class MethodFigures:
     average_precision: float  # mean over classes and folds
     deviation: float  # of the average precision over folds
     roc_auc: float
-    accuracy: float | None  # None when one class alone is compared
+    accuracy: float | None  # of its own `predict`; None when one class alone is compared
     converged: bool  # every model of every fold
     seconds: float  # to fit one fold
+    precision_by_fold: tuple[float, ...] = ()
+    accuracy_by_fold: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,28 +102,35 @@ class Comparison:
         ]
 
     @property
-    def taken(self) -> MethodFigures:
-        """The method to take.
+    def best_methods(self) -> list[MethodFigures]:
+        """The methods that no other one is clearly better than, by falling average precision.
 
-        Methods within half a point, or half of the deviation over folds, count as equals of the
-        best; of these the fastest is taken.
+        Clearly better is a method whose average precision or accuracy is higher, and the other of
+        the two not lower, by more than the error of the difference: Student's t of the paired
+        differences over folds, at 95 %, with a variance that counts the training samples which
+        the folds share (Nadeau and Bengio, 2003). How long a method takes plays no part.
         """
-        best = self.methods[0]
-        margin = max(0.005, best.deviation / 2)
-        equals = [m for m in self.methods if best.average_precision - m.average_precision <= margin]
-        return min(equals, key=lambda one: one.seconds)
+        least = 1 / self.n_samples  # less than one sample is no difference
+        best = [
+            one
+            for one in self.methods
+            if not any(_clearly_better(other, one, least) for other in self.methods)
+        ]
+        return best or self.methods
 
     @property
     def advice(self) -> str:
-        """One sentence that says which method to take."""
-        best, taken = self.methods[0], self.taken
-        precision = f"average precision {100 * taken.average_precision:.1f} %"
-        if taken is best:
-            return f"Take {best.method}: {precision}, the highest."
+        """One sentence that says which method to take, or that there is no clear winner."""
+        first, *others = self.best_methods
+        precision = f"average precision {100 * first.average_precision:.1f} %"
+        if not others:
+            return f"Take {first.method}: {precision}, above all others by more than the error."
+        names = [one.method for one in others]
+        if len(names) > MOST_NAMED:
+            names = [*names[: MOST_NAMED - 1], f"{len(names) - MOST_NAMED + 1} more"]
         return (
-            f"Take {taken.method}: {precision}, as good as {best.method} "
-            f"({100 * best.average_precision:.1f} %) within the spread over folds, and fitted in "
-            f"{taken.seconds:.2g} s instead of {best.seconds:.2g} s."
+            f"No clear winner: {first.method} has the highest {precision}, but is not clearly "
+            f"better than {_listed(names)}; the differences are within the error over folds."
         )
 
     def __str__(self) -> str:
@@ -144,10 +155,11 @@ def compare(
     """Compare methods by cross-validation, all of them on the same folds.
 
     A class is told from the rest by the distance from its mean: in its own subspace for
-    class-specific methods, else in the subspace of all classes. Accuracy is that of the nearest
-    mean. `ProbabilisticLDA` and classifiers of scikit-learn, which get flat samples, are measured
-    by their own scores and decisions. Figures are means over classes and folds. What takes longer
-    than some seconds is shared out over processes, as many as BLAS may use threads.
+    class-specific methods, else in the subspace of all classes. `ProbabilisticLDA` and classifiers
+    of scikit-learn, which get flat samples, are ranked by their own scores. Accuracy is that of
+    `predict`; of a projector, which has none, that of the nearest mean. Figures are means over
+    classes and folds. What takes longer than some seconds is shared out over processes, as many as
+    BLAS may use threads.
 
     Parameters
     ----------
@@ -261,7 +273,33 @@ def _figures(folds: list[MethodFigures]) -> MethodFigures:
         None if folds[0].accuracy is None else mean("accuracy"),
         all(one.converged for one in folds),
         mean("seconds"),
+        tuple(one.average_precision for one in folds),
+        tuple(one.accuracy for one in folds if one.accuracy is not None),
     )
+
+
+def _clearly_better(one: MethodFigures, other: MethodFigures, least: float) -> bool:
+    """Whether one method is better in one figure, and in none worse, by more than the error."""
+    pairs = [
+        (one.precision_by_fold, other.precision_by_fold),
+        (one.accuracy_by_fold, other.accuracy_by_fold),
+    ]
+    signs = [_clear_sign(*pair, least) for pair in pairs if pair[0]]
+    return max(signs) > 0 and min(signs) >= 0
+
+
+def _clear_sign(first: tuple[float, ...], second: tuple[float, ...], least: float) -> int:
+    """The sign of a mean difference over folds; 0 when it is within its error."""
+    differences = np.subtract(first, second)
+    n = len(differences)
+    error = np.sqrt(differences.var(ddof=1) * (1 / n + 1 / (n - 1)))
+    mean = differences.mean()
+    clear = abs(mean) > max(least, float(t.ppf(0.975, n - 1) * error))
+    return int(np.sign(mean)) if clear else 0
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _figures_of_fold(
@@ -289,9 +327,11 @@ def _figures_of_fold(
             model.fit(samples[train], y[train])
     seconds = time.perf_counter() - start
     classes, scores = _scores(model, samples, y, train, test)
+    named = model.predict(samples[test]) if hasattr(model, "predict") else None
     asked = np.ones(len(classes), dtype=bool) if positive is None else classes == positive
     ranked = scores[:, asked], y[test][:, None] == classes[asked]
-    named = classes[scores.argmax(axis=1)]
+    if named is None:
+        named = classes[scores.argmax(axis=1)]
     members = model.members_ if tenfold_own else []
     return MethodFigures(
         name_of(method),

@@ -6,6 +6,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,7 +20,8 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     Parameters
     ----------
     path : path-like
-        Where to; an existing file is replaced, and a link keeps pointing where it points.
+        Where to; an existing file is replaced by one with the same permissions, and a link keeps
+        pointing where it points.
     data : bytes
         The content.
 
@@ -56,9 +58,15 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise FileNotFoundError(f"the folder {goal.parent} does not exist; make it first")
     if goal.exists() and not goal.is_file():
         raise ValueError(f"{path} is there and is not a file; choose another name")
+    mode = goal.stat().st_mode & 0o777 if goal.exists() else None
     part = goal.with_name(f".{secrets.token_hex(8)}.part")
     try:
-        with open(part, "xb") as file:
+        # Made with the permissions that it will have: no moment in which others can read it.
+        with open(
+            part, "xb", opener=partial(os.open, mode=0o666 if mode is None else mode)
+        ) as file:
+            if mode is not None:
+                os.chmod(part, mode)  # what the umask has taken away
             yield file
             file.flush()
             os.fsync(file.fileno())

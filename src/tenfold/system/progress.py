@@ -52,7 +52,9 @@ def progress(description: str, total: float, enabled: bool | None = None) -> Ite
     ...     for _ in range(3):
     ...         bar.advance()
     """
-    if not (sys.stderr.isatty() if enabled is None else enabled):
+    if enabled is None:
+        enabled = sys.stderr is not None and sys.stderr.isatty()  # None: closed by the shell
+    if not enabled:
         yield _Quiet()
         return
     try:

@@ -53,6 +53,11 @@ class Table:
         return [[cell._replace(text=visible(cell.text)) for cell in row] for row in rows]
 
     @property
+    def names(self) -> list[str]:
+        """The names of the columns, as they can be shown anywhere."""
+        return [visible(name) for name in self.columns]
+
+    @property
     def numeric(self) -> list[bool]:
         """Whether each column holds numbers."""
         columns = zip(*self.cells, strict=True)
@@ -61,7 +66,7 @@ class Table:
 
     def __str__(self) -> str:
         texts = [[cell.text for cell in row] for row in self.cells]
-        lines = aligned([self.columns, *texts], self.numeric)
+        lines = aligned([self.names, *texts], self.numeric)
         return "\n".join([visible(self.title), *lines] if self.title else lines)
 
 
