@@ -17,12 +17,16 @@ PEERS := .venv-peers
 
 # Two processes with one BLAS thread each: faster than the other way round, and repeatable.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+# What rounding may decide: run under other kernels of BLAS, too.
+NUMERICAL := tests/agreement $(addprefix tests/test_,$(addsuffix .py,algebra alternating classifier csrda \
+	degenerate departures distances evaluation folds goldens held_out hoda kernelcsda methods mode_scaler \
+	moments nullcsda pcsda probabilistic scatter shared_core solvers streams structures verifier))
 ORDINARY := -m "not realdata and not long and not slow and not browser and not big and not cluster"
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help setup setup-docs setup-neural demo test test-long test-realdata test-slow test-cluster test-browser test-oldest test-torch test-dist \
+.PHONY: help setup setup-docs setup-neural demo test test-kernels test-long test-realdata test-slow test-cluster test-browser test-oldest test-torch test-dist \
 	lint types format docs test-docs tables fuzz mutants soak kills bench recordings answers big dist constraints clean
 
 help: ## list the targets
@@ -92,6 +96,10 @@ test: $(VENV)/stamps/test ## the tests and doctests, about five minutes; ARGS="-
 
 test-realdata: $(VENV)/stamps/test ## the checks on ORL, PIE and FI-2010, minutes
 	$(PYTEST) -m "realdata and not slow and not browser and not big" $(ARGS)
+
+test-kernels: $(VENV)/stamps/test ## the numerical tests under each kind of BLAS kernels that runs here, minutes
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python tests/kernels.py \
+		-n 2 $(ORDINARY) $(ARGS) $(NUMERICAL)
 
 test-long: $(VENV)/stamps/test ## pages, commands and killed runs from end to end, minutes
 	$(PYTEST) -m "long and not realdata and not slow and not browser and not cluster" $(ARGS)

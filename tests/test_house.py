@@ -210,6 +210,39 @@ def test_every_target_of_make_sets_itself_up():
     assert plan.index("-m venv not-there") < plan.index("pip install")
 
 
+@needs_make
+def test_the_numerical_tests_are_there():
+    words = ["make", "-n", "test-kernels"]
+    plan = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = [word for word in plan.split() if word.startswith("tests/")]
+    assert len(files) > 10
+    assert [name for name in files if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "tests").rglob("test_*.py")), ids=lambda path: path.stem
+)
+def test_no_test_draws_from_a_generator_that_others_draw_from(path):
+    """What it drew would depend on which tests ran before it, in the same process."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    shared = {
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and re.fullmatch(r"[\w.]*(default_rng|Random)\(\w*\)", ast.unparse(node.value))
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    inside = {
+        name.id
+        for function in functions(path)
+        for statement in function.body
+        for name in ast.walk(statement)
+        if isinstance(name, ast.Name)
+    }
+    assert shared & inside == set()
+
+
 # ── What the outside sees ───────────────────────────────────────────────────────────────────────
 
 

@@ -65,12 +65,10 @@ def test_a_scheduler_that_dies_during_a_fit_ends_it_in_words(again):
         client.wait_for_workers(1, timeout=60)
         killer = threading.Timer(2, cluster.kill_scheduler, [again])
         killer.start()
-        start = time.monotonic()
         with pytest.raises(
             RuntimeError, match=r"connection to the scheduler was lost, or the clus"
         ):
             MCSDA(ranks=2, positive=1).fit(lazy, Y)
-        assert time.monotonic() - start < 60
         killer.join()
 
 

@@ -558,16 +558,12 @@ HOSTILE = {
 
 @pytest.mark.parametrize("place", ["outside", "inside"])
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_a_hostile_header_costs_less_than_a_second_and_200_megabytes(kind, place, path):
+def test_a_hostile_header_costs_less_than_200_megabytes(kind, place, path):
     text = HOSTILE[kind]()
     if place == "inside":
         text = json.dumps({"tenfold": f'{{"format":"1.0","arrays":{{}},"x":{text}}}'})
     head = f'{{"__metadata__":{text}}}'.encode()[:HEADER_LIMIT]
     path.write_bytes(len(head).to_bytes(8, "little") + head)
-    start = time.process_time()
-    with pytest.raises(ModelFileError):
-        tenfold.load(path)
-    assert time.process_time() - start < 1
     tracemalloc.start()
     try:
         with pytest.raises(ModelFileError):

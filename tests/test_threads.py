@@ -32,7 +32,7 @@ def test_blas_has_one_thread_while_parts_are_worked_on(controller):
 
 
 def test_callers_at_the_same_time_leave_blas_as_they_found_it(controller):
-    entered, left = Barrier(2, timeout=10), Barrier(2, timeout=10)
+    entered, left = Barrier(2, timeout=300), Barrier(2, timeout=300)
 
     def first():
         with threads._one_blas_thread(controller):

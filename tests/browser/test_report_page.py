@@ -182,37 +182,23 @@ def test_on_paper_everything_is_open_and_light(pages, open_page):
     assert not page.locator("nav").is_visible()
 
 
-# ── Size and speed ──────────────────────────────────────────────────────────────────────────────
-
-LOADED = "performance.getEntriesByType('navigation')[0].loadEventEnd"
+# ── Size ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def seconds_to_open(open_page, path):
-    """The best of three: a busy machine is not a slow page."""
-    times = []
-    for _ in range(3):
-        page = open_page(path)
-        page.wait_for_function(f"{LOADED} > 0")
-        times.append(page.evaluate(LOADED) / 1000)
-    return min(times)
-
-
-def test_400_faces_take_less_than_5_mb_and_2_seconds(face_like, open_page, tmp_path):
+def test_400_faces_take_less_than_5_mb(face_like, tmp_path):
     bank = ClassSpecificClassifier(MCSDA(ranks=(7, 7), tol=10.0)).fit(*face_like)
     path = write_report(bank, face_like, tmp_path / "faces.html")
     assert path.stat().st_size < 5e6
-    assert seconds_to_open(open_page, path) < 2
 
 
 @pytest.mark.realdata
-def test_the_400_orl_faces_take_less_than_5_mb_and_2_seconds(data_root, open_page, tmp_path):
+def test_the_400_orl_faces_take_less_than_5_mb(data_root, open_page, tmp_path):
     orl = load_orl(data_root)
     bank = ClassSpecificClassifier(MCSDA(ranks=(7, 7), tol=10.0)).fit(*orl)
     path = write_report(bank, orl, tmp_path / "orl.html")
     assert path.stat().st_size < 5e6
     page = open_page(path)
     assert page.locator("#detail ~ details").count() == 40
-    assert seconds_to_open(open_page, path) < 2
     field = page.get_by_label("Find one of 40 classes")
     field.fill("s17")
     assert page.locator("#detail ~ details:visible").count() == 1
