@@ -143,8 +143,8 @@ def judged(make: Callable[[], Any], flat: bool, parts: tuple[np.ndarray, ...]) -
     figures = {"accuracy": 100 * right.mean(), "seconds": seconds}
     figures["mAP"] = 100 * mean_ap(scores_of(model, new), truth, model.classes_)
     if isinstance(model, ProbabilisticLDA):
-        ratios = model.decision_function(new)
-        figures["mAP, decision_function"] = 100 * mean_ap(ratios, truth, model.classes_)
+        ratios = model.log_likelihood_ratio(new)
+        figures["mAP, log_likelihood_ratio"] = 100 * mean_ap(ratios, truth, model.classes_)
         figures["calibration"] = calibration_error(model.predict_proba(new), right)
     return figures
 
@@ -174,8 +174,8 @@ def table(results: dict[str, dict[str, dict[str, float]]]) -> str:
             cells.append(f"{shown[0]} / {shown[1]}, {spent} s")
         lines.append(f"| {title(name)} | " + " | ".join(cells) + " |")
     extra = [
-        f"{title(name)}: calibration error {f['calibration']:.3f}, mAP of `decision_function` "
-        f"{f['mAP, decision_function']:.1f}"
+        f"{title(name)}: calibration error {f['calibration']:.3f}, mAP of "
+        f"`log_likelihood_ratio` {f['mAP, log_likelihood_ratio']:.1f}"
         for name, by_row in results.items()
         if (f := by_row.get("ProbabilisticLDA"))
     ]

@@ -66,7 +66,7 @@ def fitted(X: np.ndarray, y: np.ndarray, copies: str) -> ProbabilisticLDA:
     everything = np.concatenate([X, *(moved(X, *way) for way in ways)])
     ranks = tuple(ceil(SHARE * size) for size in X.shape[1:])
     numbers = np.tile(np.arange(len(X)), len(ways) + 1)  # a sample and its copies: one group
-    model = ProbabilisticLDA(MPCA(ranks=ranks))
+    model = ProbabilisticLDA(MPCA(ranks=ranks), priors="equal")  # everybody walks once
     return model.fit(everything, np.tile(y, len(ways) + 1), groups=numbers)
 
 
@@ -104,7 +104,8 @@ def places(model: ProbabilisticLDA, X: np.ndarray, y: np.ndarray) -> list[int | 
 def probe_cell(data: str, copies: str | None, quick: bool) -> dict[str, Any]:
     """The place of the right person for each sequence, as the samples are and recentred."""
     X, y = gait_set(data, "Gal", quick)
-    model = ProbabilisticLDA().fit(X, y) if copies is None else fitted(X, y, copies)
+    plain = ProbabilisticLDA(priors="equal")
+    model = plain.fit(X, y) if copies is None else fitted(X, y, copies)
     result: dict[str, Any] = {"shrinkage": model.shrinkage_, "plain": {}, "recentred": {}}
     for probe in PROBES:
         Q, q = gait_set(data, f"Prb{probe}", quick)

@@ -200,9 +200,9 @@ def label_cell(data: str, horizons: tuple[int, ...]) -> dict[str, Any]:
 
 
 def later_cell(data: str, n: int, horizon: int, fold: int) -> Metrics:
-    """Defaults on labels of h blocks later, of whose movement a window has seen nothing."""
+    """Gaussian classes on labels of h blocks later, whose movement a window has not seen."""
     train, test = (_later(one, horizon // EVENTS) for one in parts(data, n, horizon, fold))
-    model = make_pipeline(ModeScaler(), ProbabilisticLDA()).fit(train.X, train.y)
+    model = make_pipeline(ModeScaler(), ProbabilisticLDA(priors="equal")).fit(train.X, train.y)
     return {"PLDA": metrics_of(test.y, model.predict(test.X))}
 
 
@@ -226,10 +226,10 @@ def closed_cell(
     scaler = ModeScaler(keep=keep).fit(train.X)
     scaled = scaler.transform(train.X)
     guesses: dict[str, Callable[[np.ndarray], np.ndarray]] = {}
-    if fold == 0:  # where settings are chosen; ProbabilisticLDA at its defaults has none
+    if fold == 0:  # where settings are chosen; ProbabilisticLDA has none
         moments = gather_moments(scaled, train.y)
     else:
-        model = ProbabilisticLDA().partial_fit(scaled, train.y)
+        model = ProbabilisticLDA(priors="equal").partial_fit(scaled, train.y)
         guesses["PLDA"] = _predictor(model)
         n_folds = len(model.moments_.counts) // len(LABELS)
         moments = replace(merged_folds(model.moments_, n_folds), classes=LABELS)
@@ -294,7 +294,7 @@ def network_cell(
 
 
 def closed_clock(data: str, n: int, fold: int) -> dict[str, float]:
-    """Seconds and peak memory of one fit at the defaults, in a process of its own."""
+    """Seconds and peak memory of one fit of `ProbabilisticLDA`, in a process of its own."""
     context = multiprocessing.get_context("spawn")
     with context.Pool(1) as pool:
         return dict(pool.apply(_fit_and_look, (data, n, fold)))
@@ -303,7 +303,7 @@ def closed_clock(data: str, n: int, fold: int) -> dict[str, float]:
 def _fit_and_look(data: str, n: int, fold: int) -> dict[str, float]:
     train, test = parts(data, n, 10, fold)
     start = time.process_time()
-    model = make_pipeline(ModeScaler(), ProbabilisticLDA()).fit(train.X, train.y)
+    model = make_pipeline(ModeScaler(), ProbabilisticLDA(priors="equal")).fit(train.X, train.y)
     fitted = time.process_time()
     model.predict(test.X)
     return {

@@ -35,8 +35,8 @@ class Row(NamedTuple):
 def rows_of(settings: PublishedSettings) -> list[Row]:
     """The rows that are computed here."""
     keeps = settings.keeps
-    rows = [Row("ModeScaler, ProbabilisticLDA, all defaults", "PLDA", (None,))]
-    rows += [Row('ModeScaler(keep="both"), ProbabilisticLDA', "PLDA", ("both",))]
+    rows = [Row("ModeScaler, ProbabilisticLDA with equal priors", "PLDA", (None,))]
+    rows += [Row('ModeScaler(keep="both"), ProbabilisticLDA with equal priors', "PLDA", ("both",))]
     rows += [
         Row("ModeScaler, LDA with equal priors", "LDA, equal", keeps),
         Row("ModeScaler, LDA", "LDA", keeps),
@@ -203,8 +203,8 @@ def _clocks(settings: PublishedSettings, results: Results) -> Table:
     for n in settings.features:
         clock = results[f"clock | {n} features"]
         rows.append(
-            ["ModeScaler, ProbabilisticLDA, all defaults", n, clock["windows"], clock["fit"], None,
-             clock["predict"], clock["gibibytes"]]
+            ["ModeScaler, ProbabilisticLDA with equal priors", n, clock["windows"], clock["fit"],
+             None, clock["predict"], clock["gibibytes"]]
         )  # fmt: skip
     clock = results["clock | network"]
     if "missing" not in clock:
@@ -240,7 +240,7 @@ def _labels(settings: PublishedSettings, results: Results) -> Table:
             "the mid-price: the mean of h blocks less the block before them. 1 means that it "
             "decides between up and down, 0.5 that it says nothing. The h blocks end with the "
             "last block of the window, with the one after it, or begin after the window.",
-            "The last column is the F1 of ModeScaler, ProbabilisticLDA, all defaults, when a "
+            "The last column is the F1 of ModeScaler, ProbabilisticLDA with equal priors, when a "
             f"window of {settings.features[0]} features gets the label of h blocks later, so that "
             "nothing of the movement is in the window.",
         ],

@@ -19,6 +19,7 @@ from tenfold.mathematics.fold_moments import FoldMoments
 from tenfold.mathematics.held_out import SHRINKAGES, chosen, left_out
 
 N_CLASSES, N_FOLDS, SIZE = 22, 2, 24
+PRIORS = np.arange(1, N_CLASSES + 1) / sum(range(N_CLASSES + 1))
 
 
 @dataclass
@@ -86,9 +87,11 @@ def seen(folds):
             cross = cross + w * x * fold.means[c] / n
             of_means = of_means + w * fold.means[c] ** 2 / n
             inverse = inverse + w / fold.counts[c] / n
-    between = np.clip(cross, 0, 0.999 * total)
-    spread = np.maximum(of_means - between, 1e-3 * of_means) / inverse
-    within = total - between
+    cross = np.clip(cross, 0, 0.999 * total)
+    spread = np.maximum(of_means - cross, 1e-3 * of_means) / inverse
+    within = total - cross
+    share = sum(np.bincount(f.codes, f.weights, minlength=N_CLASSES) for f in folds) / n
+    between = cross * (1 - 1 / np.sum(share > 0)) / (1 - np.sum(share**2))
     miss = inverse * spread  # the variance of a training mean about the true one
     variance = within + between * miss / (between + miss)
     return Numbers(between, spread, within, variance / np.exp(np.mean(np.log(variance))))
@@ -126,7 +129,7 @@ def judged(folds, numbers, shrinkage, gain, tails):
     weights = np.concatenate([fold.weights for fold in folds])
 
     def loss(log_temperature):
-        logits = scores / np.exp(log_temperature)
+        logits = scores / np.exp(log_temperature) + np.log(PRIORS)
         right = logits[np.arange(len(codes)), codes] - logsumexp(logits, axis=1)
         return -averaged(right, weights)
 
@@ -186,7 +189,7 @@ def held_out(Z, codes, folds, weights):
 def test_the_choice_has_the_least_log_loss_on_held_out_samples(apart, heavy, light):
     """With a few nats for what is usual: the loss is that of samples, and so is the choice."""
     data = samples(0, apart, heavy, light)
-    choice = chosen(held_out(*data))
+    choice = chosen(held_out(*data), PRIORS)
     shrinkage, numbers, loss, gain, tails, temperature = chosen_by_hand(*data)
     found = choice.likelihood
     assert (choice.shrinkage, found.gain) == (shrinkage, gain)
@@ -199,7 +202,7 @@ def test_the_choice_has_the_least_log_loss_on_held_out_samples(apart, heavy, lig
 
 def test_what_the_folds_do_not_tell_apart_is_usual():
     """Classes so far apart that every choice is right."""
-    choice = chosen(held_out(*samples(0, 1000, 50, 0)))
+    choice = chosen(held_out(*samples(0, 1000, 50, 0)), PRIORS)
     assert choice.shrinkage == 0.3
     assert choice.likelihood.gain == 0
     assert choice.likelihood.tails == 1 / len(choice.likelihood.between)
@@ -216,7 +219,7 @@ def test_what_the_folds_do_not_tell_apart_is_usual():
 )
 def test_nothing_is_chosen_where_no_fold_can_be_held_out(codes, folds):
     Z = np.random.default_rng(0).normal(size=(len(codes), SIZE))
-    assert chosen(held_out(Z, np.array(codes), np.array(folds), None)) is None
+    assert chosen(held_out(Z, np.array(codes), np.array(folds), None), PRIORS) is None
 
 
 @pytest.mark.parametrize("n_classes", [2, 7])

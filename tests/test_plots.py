@@ -18,6 +18,7 @@ from tenfold import (
     MPCA,
     ClassSpecificClassifier,
     ClassSpecificVerifier,
+    ProbabilisticLDA,
     RankSearchCV,
 )
 from tenfold.plots import (
@@ -140,6 +141,16 @@ def test_directions_of_a_vector_method_have_the_shape_of_the_samples():
     np.testing.assert_allclose(
         np.abs(display.directions.reshape(5, 64)), np.abs(csda.projections_[0].T)
     )
+
+
+def test_directions_of_gaussian_classes_are_those_of_their_coordinates():
+    model = ProbabilisticLDA().fit(X, LABELS)
+    display = DirectionsDisplay.from_estimator(model, n_directions=3)
+    assert display.columns == [(1,), (2,), (3,)]
+    expected = np.abs(model.directions_.T[:3].reshape(3, 8, 8))
+    np.testing.assert_array_equal(np.abs(display.directions), expected)
+    with pytest.raises(ValueError, match=r"no projections.*ProbabilisticLDA\(MPCA\(\)\)"):
+        ProjectionsDisplay.from_estimator(model)
 
 
 def test_directions_of_vectors_are_lines():

@@ -79,7 +79,7 @@ def test_the_score_of_a_set_is_the_mean_of_its_samples(model):
     model.fit(X[TRAIN], Y[TRAIN])
     sets = np.array(["b", "a", "b", "c", "a"])
     names, scores = model.set_scores(X[TEST][:5], sets)
-    each = model.decision_function(X[TEST][:5])
+    each = model.log_likelihood_ratio(X[TEST][:5])
     assert names.tolist() == ["a", "b", "c"]
     assert_allclose(scores, [each[[1, 4]].mean(axis=0), each[[0, 2]].mean(axis=0), each[3]])
 

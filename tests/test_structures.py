@@ -8,6 +8,7 @@ from scipy.stats import multivariate_normal
 from sklearn.datasets import load_digits
 
 from tenfold import MPCA, ProbabilisticLDA, gather_moments
+from tenfold.datasets import make_trials
 from tenfold.mathematics.separable import IDENTITY, inverse_roots, stationary
 
 SIZES = (6, 8)
@@ -104,14 +105,15 @@ def covariances(X, y, shrinkage, time_modes=()):
 def test_scores_are_those_of_the_joint_gaussian_written_out(counts, time_modes):
     X, y = drawn([wishart(4, 1), autoregressive(5)], counts, 1.0)
     model = ProbabilisticLDA(shrinkage=0.4, shrink_to="kronecker", time_modes=time_modes)
-    found = model.fit(X, y).decision_function(X[:5])
+    new, _ = drawn([wishart(4, 1), autoregressive(5)], counts, 1.0, seed=5)
+    found = model.fit(X, y).log_likelihood_ratio(new[:5])
     mean, S_w, S_b = covariances(X, y, 0.4, time_modes)
     for c in range(3):
         n, own = (y == c).sum(), X[y == c].reshape(-1, 20).mean(axis=0) - mean
         gain = S_b @ np.linalg.inv(S_b + S_w / n)
         of_class = multivariate_normal(mean + gain @ own, S_w + S_b - gain @ S_b)
         of_stranger = multivariate_normal(mean, S_b + S_w)
-        flat = X[:5].reshape(5, -1)
+        flat = new[:5].reshape(5, -1)
         assert_allclose(found[:, c], of_class.logpdf(flat) - of_stranger.logpdf(flat), atol=1e-7)
 
 
@@ -150,6 +152,19 @@ def test_a_stationary_factor_is_chosen_where_it_helps():
     chosen = [accuracy(factors, "auto", seed, time_modes=1, n=4) for seed in range(5)]
     assert np.mean([score for score, _ in chosen]) > np.mean(plain) + 0.05
     assert [name for _, name in chosen].count("kronecker, stationary") >= 4
+
+
+def test_the_identity_stays_where_held_out_samples_do_not_tell():
+    for seed in range(12):
+        X, y = drawn([np.eye(4), np.eye(5)], [20] * 3, 1.0, seed)
+        assert ProbabilisticLDA(shrink_to="auto").fit(X, y).shrink_to_ == "identity"
+
+
+def test_few_samples_of_trials_show_the_product():
+    """80 samples of 1440 numbers. Without it 61 of 100 are right."""
+    train, test = make_trials(80), make_trials(400, random_state=1)
+    model = ProbabilisticLDA(shrink_to="kronecker").fit(train.X, train.y)
+    assert model.score(test.X, test.y) > 0.8
 
 
 def test_a_product_costs_nothing_where_noise_is_none():

@@ -23,7 +23,7 @@ from tenfold.mathematics.two_covariances import (
     preference,
 )
 from tenfold.methods.base import Learner, TensorProjector
-from tenfold.validation import fitted, parameters
+from tenfold.validation import fitted
 from tenfold.validation import samples as check
 from tenfold.validation.adjustments import accompanied, allows_gaps
 from tenfold.validation.groups import check_groups
@@ -34,9 +34,8 @@ LIKELIHOOD = [field.name for field in fields(ClassLikelihood)]
 class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
     """What a fitted model of Gaussian classes says of samples."""
 
-    priors: Any
-
     projector_: Any
+    priors_: Array
     mean_: Array
     directions_: Array
     class_means_: Array
@@ -56,7 +55,9 @@ class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
         return [] if self.projector_ is None else [self.projector_]
 
     def decision_function(self, X: Any, covariates: Any = None) -> Array:
-        """Log likelihood ratio of "this class" against "someone else".
+        """Log likelihood ratio of every class plus the logarithm of its prior.
+
+        The class of the largest one is what `predict` says.
 
         Parameters
         ----------
@@ -68,10 +69,31 @@ class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
         Returns
         -------
         ndarray of shape (n, C), or (n,) for two classes
-            Above 0 where the class explains the sample better than a class that nobody has
-            seen. For two classes the score of the second minus that of the first.
+            For two classes that of the second minus that of the first.
         """
-        return self._of_scores(accompanied(X, covariates), preference)
+        finish = partial(preference, log_priors=self.log_priors())
+        return self._of_scores(accompanied(X, covariates), finish)
+
+    def log_likelihood_ratio(self, X: Any, covariates: Any = None) -> Array:
+        """Logarithm of the density under "this class" over that under "someone else".
+
+        It knows nothing of priors or of who else is known, so it is what to threshold when a
+        sample may be of a stranger.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            Those of the samples, if the model was fitted with covariates.
+
+        Returns
+        -------
+        ndarray of shape (n, C)
+            Above 0 where the class explains the sample better than a class that nobody has
+            seen.
+        """
+        return self._of_scores(accompanied(X, covariates), np.asarray)
 
     def predict(self, X: Any, covariates: Any = None) -> Array:
         """The most probable class of every sample.
@@ -147,8 +169,9 @@ class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
         names : ndarray of shape (S,)
             The sets, sorted.
         scores : ndarray of shape (S, C)
-            For every set and class the log likelihood ratio of a typical sample. The class with
-            the largest one is ``classes_[scores.argmax(axis=1)]``.
+            For every set and class the log likelihood ratio of a typical sample, without the
+            prior of the class. The class with the largest one is
+            ``classes_[scores.argmax(axis=1)]``.
 
         Examples
         --------
@@ -160,7 +183,7 @@ class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
         >>> model.classes_[scores.argmax(axis=1)]
         array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
         """
-        scores = np.asarray(self._of_scores(accompanied(X, covariates), np.asarray))
+        scores = np.asarray(self.log_likelihood_ratio(X, covariates))
         names, numbers = check_groups("sets", sets, len(scores))
         sums = np.zeros((len(names), scores.shape[1]))
         np.add.at(sums, numbers, scores)
@@ -198,7 +221,7 @@ class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
         """Logarithms of the prior probabilities of the classes."""
         fitted.check_fitted(self, "directions_")
         with np.errstate(divide="ignore"):
-            return np.log(parameters.check_priors(self.priors, self.classes_))
+            return np.log(self.priors_)
 
     def likelihood(self) -> ClassLikelihood:
         """What samples of a class, and of someone else, look like in the coordinates."""

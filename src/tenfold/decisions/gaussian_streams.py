@@ -108,7 +108,8 @@ class GaussianStreams(GaussianScores):
         Returns
         -------
         self
-            With more classes; covariances and coordinates stay as they are.
+            With more classes; covariances and coordinates stay as they are. A new class gets the
+            mean prior of those before; then all are scaled to sum to 1.
         """
         fitted.check_fitted(self, "directions_")
         X = accompanied(X, covariates)
@@ -117,9 +118,10 @@ class GaussianStreams(GaussianScores):
         check_same_kind(labels, self.classes_)
         came = check.present_labels(labels, weight)
         classes = np.union1d(self.classes_, came)
-        parameters.check_priors(self.priors, classes)
         at = np.searchsorted(classes, self.classes_)
-        learned: dict[str, Any] = {"classes_": classes}
+        priors = np.full(len(classes), self.priors_.mean())
+        priors[at] = self.priors_
+        learned: dict[str, Any] = {"classes_": classes, "priors_": priors / priors.sum()}
         if hasattr(self, "moments_"):  # so that partial_fit goes on with all of them
             n_folds = self._n_folds()
             numbers = (at[:, None] * n_folds + np.arange(n_folds)).ravel()

@@ -133,6 +133,12 @@ def mode_names_of(estimator: Any) -> tuple[tuple[str, ...], list[Any]]:
 def member_for(estimator: Any, positive: Any) -> Member:
     """The projector of one class; None takes the first."""
     members = members_of(estimator)
+    if not members:
+        raise ValueError(
+            f"this {type(innermost(estimator)).__name__} works on all numbers of a sample and has "
+            "no projections; show its directions (DirectionsDisplay), or fit it with a projector, "
+            "as ProbabilisticLDA(MPCA())"
+        )
     found = [one for one in members if positive is None or one.label == positive]
     if not found:
         raise ValueError(

@@ -40,8 +40,8 @@ class ProbabilisticLDA(GaussianStreams):
 
     Samples of a class are normal about its mean, with a covariance that all classes share; class
     means are normal themselves. All classes follow from one eigenproblem, in the span of the
-    samples when these are fewer than the numbers in a sample. The score of a class is the log
-    likelihood ratio of "this class" against "someone else". It can be compared across classes and
+    samples when these are fewer than the numbers in a sample. Each class has a log likelihood
+    ratio of "this class" against "someone else". It can be compared across classes and
     thresholded, gives probabilities, and serves classes that are enrolled later.
 
     Parameters
@@ -62,8 +62,10 @@ class ProbabilisticLDA(GaussianStreams):
     time_modes : int or tuple of ints, default=()
         Modes along which the noise is stationary, so that its factor of the product has one
         number per lag (a Toeplitz matrix). "auto" tries the product with and without.
-    priors : array-like of shape (C,), mapping of labels to numbers or None, default=None
-        The probabilities of the classes before a sample is seen; None means that all are equal.
+    priors : array-like of shape (C,), mapping of labels to numbers, "equal" or None, default=None
+        The probabilities of the classes before a sample is seen. None means their shares of the
+        training samples, as in scikit-learn; "equal" suits averages over classes, and samples
+        whose shares will be others.
     missing : {"error", "complete"}, default="error"
         What to do with gaps, NaN or masked numbers in samples: refuse them, or complete each
         sample from what is known of it. That of the projector does not count.
@@ -74,6 +76,8 @@ class ProbabilisticLDA(GaussianStreams):
         The labels, sorted.
     class_count_ : ndarray of shape (C,)
         The sum of the sample weights of each class.
+    priors_ : ndarray of shape (C,)
+        The probabilities of the classes before a sample is seen.
     projector_ : projector or None
         The fitted projector.
     mean_ : ndarray of shape (I,)
@@ -103,8 +107,10 @@ class ProbabilisticLDA(GaussianStreams):
     Samples are dealt to five folds by their content. So the model does not depend on the order of
     the samples or on how a stream is cut, and a weight of 2 is the same as having a sample twice.
 
-    For two classes `decision_function` is the score of the second minus that of the first, as
-    scikit-learn has it. To rank samples in a closed set of classes use `predict_log_proba`.
+    `decision_function` is what `predict` decides by: log likelihood ratios plus the logarithms of
+    the priors, and for two classes their difference, as scikit-learn has it. Where samples may be
+    of strangers use `log_likelihood_ratio`; to rank samples in a closed set of classes,
+    `predict_log_proba`.
 
     References
     ----------
@@ -321,13 +327,15 @@ class ProbabilisticLDA(GaussianStreams):
         usual: float = USUAL,
     ) -> dict[str, Any]:
         """The learned attributes, from moments in the coordinates of a basis about an origin."""
-        parameters.check_priors(self.priors, classes)
         whole = moments.without(None)
         whole.check_scatter()
+        priors = parameters.check_priors(self.priors, classes, whole.counts)
         space = Space(described["sample_shape_"] if projector is None else projector.ranks_, basis)
-        target, choice = self._target(moments, space)
-        R = None if target == IDENTITY else whitening(whole, space, target)
-        changed = whole if R is None else moments.changed(R).without(None)
+        target, choice = self._target(moments, space, priors)
+        changed, back, lift = whole, None, basis
+        if target != IDENTITY:
+            R, lift = whitening(whole, space, target)
+            changed, back = moments.changed(R).without(None), R.T
         if choice is None:
             shrinkage = usual if self.shrinkage == "auto" else float(self.shrinkage)
             if shrinkage == 0 and whole.is_singular():
@@ -340,12 +348,13 @@ class ProbabilisticLDA(GaussianStreams):
         else:
             shrinkage, likelihood = choice.shrinkage, choice.likelihood
             directions = changed.coordinates(shrinkage)[0][:, : len(likelihood.between)]
-        directions = directions if R is None else R.T @ directions
-        lifted = directions if basis is None else basis @ directions
+        lifted = directions if lift is None else lift @ directions
+        directions = directions if back is None else back @ directions
         return {
             **described,
             "classes_": classes,
             "class_count_": whole.counts,
+            "priors_": priors,
             "projector_": projector,
             "mean_": origin + (whole.mean if basis is None else basis @ whole.mean),
             "directions_": lifted,
@@ -356,14 +365,16 @@ class ProbabilisticLDA(GaussianStreams):
             **{f"{name}_": getattr(likelihood, name) for name in LIKELIHOOD},
         }
 
-    def _target(self, moments: FoldMoments, space: Space) -> tuple[Target, Choice | None]:
+    def _target(
+        self, moments: FoldMoments, space: Space, priors: Array
+    ) -> tuple[Target, Choice | None]:
         """What the covariance is shrunk towards, and what the folds chose with it."""
         modes = parameters.check_time_modes(self, space.shape)
         candidates = targets(self.shrink_to, modes, space.shape)
         if self.shrinkage != "auto":
             return candidates[0], None
         with one_thread_for_small(moments.means.shape[2]):
-            return best_target(moments, space, candidates)
+            return best_target(moments, space, candidates, priors)
 
 
 def _coordinates(Y: Array, counted: Any) -> tuple[Array, Array | None, Array]:

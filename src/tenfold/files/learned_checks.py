@@ -190,11 +190,12 @@ def _check_gaussian(model: ProbabilisticLDA) -> None:
         size = prod(inside.ranks_)
     n, d = len(model.classes_), model.directions_.shape[-1:]
     shapes = {"mean_": (size,), "directions_": (size, *d), "class_means_": (n, *d)}
-    shapes |= {"class_count_": (n,), "enrolled_": (n,)}
+    shapes |= {"class_count_": (n,), "enrolled_": (n,), "priors_": (n,)}
     shapes |= dict.fromkeys(("between_", "spread_", "within_", "noise_"), d)
     for name, shape in shapes.items():
         _agree(name, getattr(model, name).shape, shape)
     least = (model.between_, model.spread_, model.class_count_, model.gain_, model.tails_)
+    least += (model.priors_,)
     above = (model.within_, model.noise_, model.temperature_)
     if not all(np.all(v >= 0) for v in least) or not all(np.all(v > 0) for v in above):
         raise ValueError("its variances, counts or temperature are not positive")

@@ -38,7 +38,8 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str], *, precision: str = "d
     - of a `ClassSpecificVerifier` ``scores``, minus the distances, and ``accepted``, booleans
       that say which reach the threshold, of shape (n,);
     - of a `ClassSpecificClassifier` ``distances`` of shape (n, C) and ``label`` of shape (n,);
-    - of a `ProbabilisticLDA` ``scores`` and ``probabilities`` of shape (n, C), and ``label``.
+    - of a `ProbabilisticLDA` ``log_likelihood_ratio``, ``scores`` (these plus the logarithms of the
+      priors) and ``probabilities``, each of shape (n, C), and ``label``.
       Scores have a column per class for two classes, too;
     - of a `ModeScaler` ``scaled``, what `transform` gives;
     - of a scikit-learn pipeline of scalers and one of the others, those of its last step.
@@ -260,12 +261,13 @@ def _gaussian(graph: Graph, model: ProbabilisticLDA) -> None:
         Y = graph.projected(inside, inside.centre())
     Y = graph.about(graph.node("Flatten", [Y], axis=1), model.mean_)
     Z = graph.node("MatMul", [Y, graph.numbers(model.directions_)])
-    scores = _log_ratios(graph, Z, model)
+    ratios = _log_ratios(graph, Z, model)
     n_classes = len(model.classes_)
-    evidence = graph.node("Add", [scores, graph.numbers(model.log_priors())])
+    scores = graph.node("Add", [ratios, graph.numbers(model.log_priors())])
+    graph.output("log_likelihood_ratio", ratios, (n_classes,))
     graph.output("scores", scores, (n_classes,))
-    graph.output("probabilities", graph.node("Softmax", [evidence], axis=1), (n_classes,))
-    graph.label(model.classes_, graph.node("ArgMax", [evidence], axis=1, keepdims=0))
+    graph.output("probabilities", graph.node("Softmax", [scores], axis=1), (n_classes,))
+    graph.label(model.classes_, graph.node("ArgMax", [scores], axis=1, keepdims=0))
 
 
 def _log_ratios(graph: Graph, Z: str, model: ProbabilisticLDA) -> str:

@@ -22,6 +22,7 @@ from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.two_covariances import PooledMoments
 
 N_FOLDS = 5
+SHORT = 1e-2  # of the largest square of a step in a class: half the weight of a long one
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -197,8 +198,9 @@ def _points_of_classes(means: Array, deviations: Array, counts: Array, codes: Ar
     if deviations.shape[1] > deviations.shape[2]:
         steps, squares = _axes(deviations.mT @ deviations)
     else:
-        squares, turns = np.linalg.eigh(deviations @ deviations.mT)
+        _, turns = np.linalg.eigh(deviations @ deviations.mT)
         steps = turns.mT @ deviations
+        squares = np.vecdot(steps, steps)
     return _points_along(means, steps, squares, counts, codes)
 
 
@@ -211,16 +213,23 @@ def _axes(scatters: Array) -> tuple[Array, Array]:
 def _points_along(
     means: Array, steps: Array, squares: Array, counts: Array, codes: Array
 ) -> Points:
-    """Two points along every step (k, n, d) of a class that is not rounding, else its mean."""
-    most = squares.max(axis=1, initial=np.finfo(float).tiny, keepdims=True)
-    kept = squares > 1e-12 * most
-    ranks = kept.sum(axis=1)
+    """Two points along every step (k, n, d) of a class, or its mean if it has none.
+
+    All weigh about the same, but a step weighs little where it is short: rounding makes steps
+    where there are none, and it must not matter how many.
+    """
+    squares = squares.clip(0)
+    short = SHORT * squares.max(axis=1, initial=0.0, keepdims=True)
+    weights = np.divide(squares, squares + short, out=np.zeros_like(squares), where=squares > 0)
+    kept = weights > 0
     of_class, _ = np.nonzero(kept)
-    at, flat = means[of_class], np.flatnonzero(ranks == 0)
-    step = steps[kept] * np.sqrt(ranks / counts)[of_class][:, None]
+    at, flat = means[of_class], np.flatnonzero(~kept.any(axis=1))
+    share = weights[kept] / weights.sum(axis=1)[of_class]
+    step = steps[kept] / np.sqrt(share * counts[of_class])[:, None]
     both = np.concatenate([of_class, of_class, flat])
-    shares = counts / np.maximum(2 * ranks, 1)
-    return Points(np.concatenate([at + step, at - step, means[flat]]), codes[both], shares[both])
+    halves = share * counts[of_class] / 2
+    weights = np.concatenate([halves, halves, counts[flat]])
+    return Points(np.concatenate([at + step, at - step, means[flat]]), codes[both], weights)
 
 
 def _joined(parts: list[Points], d: int) -> Points:

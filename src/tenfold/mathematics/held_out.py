@@ -75,10 +75,11 @@ class _HeldOut(NamedTuple):
     known: KnownClasses
 
 
-def chosen(held_out: Sequence[HeldOutFold]) -> Choice | None:
+def chosen(held_out: Sequence[HeldOutFold], priors: Array) -> Choice | None:
     """The shrinkage and the likelihood with the least log loss on what was held out.
 
-    Each fold may be held out of moments in coordinates of its own.
+    Each fold may be held out of moments in coordinates of its own. Probabilities are those under
+    the priors (C,); classes of prior 0 do not count.
 
     Where the folds do not tell choices apart, a few nats prefer what is usual: 2 of them no gain, 2
     moderate tails, and a quarter of the squared difference of their logits a shrinkage of `USUAL`.
@@ -97,7 +98,8 @@ def chosen(held_out: Sequence[HeldOutFold]) -> Choice | None:
     best: tuple[Choice, list[_HeldOut]] | None = None
     for shrinkage in SHRINKAGES:
         likelihood, views = _seen_held_out(trained, shrinkage)
-        tried = _tried(shrinkage, replace(likelihood, tails=_tails(1.0, likelihood)), views)
+        usual = replace(likelihood, tails=_tails(1.0, likelihood))
+        tried = _tried(shrinkage, usual, views, priors)
         if best is None or tried.loss < best[0].loss:
             best = tried, views
     assert best is not None, "there is at least one shrinkage to try"
@@ -105,9 +107,9 @@ def chosen(held_out: Sequence[HeldOutFold]) -> Choice | None:
     for gain in GAINS:
         for tails in TAILS:
             other = replace(choice.likelihood, gain=gain, tails=_tails(tails, choice.likelihood))
-            tried = _tried(choice.shrinkage, other, views)
+            tried = _tried(choice.shrinkage, other, views, priors)
             choice = tried if tried.loss < choice.loss else choice
-    return _tried(choice.shrinkage, choice.likelihood, views, precision=1e-12)
+    return _tried(choice.shrinkage, choice.likelihood, views, priors, precision=1e-12)
 
 
 def _tails(relative: float, likelihood: ClassLikelihood) -> float:
@@ -121,7 +123,7 @@ def _seen_held_out(
     found = [(held, part, part.coordinates(shrinkage)[0]) for held, part in trained]
     d = min(D.shape[1] for _, _, D in found)
     total, cross, of_means = np.zeros((3, d))
-    n_held, n_inverse, views = 0.0, 0.0, []
+    held, n_inverse, views = np.zeros(len(found[0][1].counts)), 0.0, []
     for (moments, f), part, D in found:
         D, known = D[:, :d], part.known
         p = np.where(known, moments.counts[f], 0.0)[:, None]
@@ -132,18 +134,28 @@ def _seen_held_out(
         total += points.weights @ points.X**2
         cross += (p * x * m).sum(axis=0)
         of_means += (p * m**2).sum(axis=0)
-        n_held += float(p.sum())
+        held += p[:, 0]
         n_inverse += float((p[known, 0] / part.counts[known]).sum())
         views.append(_HeldOut(points, KnownClasses(m, part.counts, np.zeros(len(m)))))
-    return _honest(total / n_held, cross / n_held, of_means / n_held, n_inverse / n_held), views
+    n_held = float(held.sum())
+    squares = (total / n_held, cross / n_held, of_means / n_held)
+    return _honest(*squares, n_inverse / n_held, held / n_held), views
 
 
-def _honest(total: Array, cross: Array, of_means: Array, inverse: float) -> ClassLikelihood:
-    """The likelihood from held-out mean squares, and products with the training class means."""
+def _honest(
+    total: Array, cross: Array, of_means: Array, inverse: float, shares: Array
+) -> ClassLikelihood:
+    """The likelihood from held-out mean squares, and products with the training class means.
+
+    In means over samples a large class, which is near the mean of all, counts most. What class
+    means vary by is more than that where the shares (C,) of the classes are unequal.
+    """
     total = np.maximum(total, 1e-12)
-    between = np.clip(cross, 0.0, 0.999 * total)
-    spread = np.maximum(of_means - between, 1e-3 * of_means) / inverse
-    seen = ClassLikelihood(between, spread, total - between, np.ones_like(total))
+    cross = np.clip(cross, 0.0, 0.999 * total)
+    spread = np.maximum(of_means - cross, 1e-3 * of_means) / inverse
+    among_equals = 1 - 1 / np.count_nonzero(shares)
+    unequal = among_equals / (1 - shares @ shares) if among_equals else 1.0
+    seen = ClassLikelihood(cross * unequal, spread, total - cross, np.ones_like(total))
     left = seen.variance(1 / inverse)
     return replace(seen, noise=left / np.exp(np.mean(np.log(left))))
 
@@ -152,6 +164,7 @@ def _tried(
     shrinkage: float,
     likelihood: ClassLikelihood,
     views: list[_HeldOut],
+    priors: Array,
     precision: float = 1e-3,
 ) -> Choice:
     """The log loss of held-out points at its best temperature, and the preference for the usual."""
@@ -159,29 +172,39 @@ def _tried(
     scores = np.concatenate([likelihood.scores(v.points.X, v.known) for v in views])
     codes = np.concatenate([v.points.codes for v in views])
     weights = np.concatenate([v.points.weights for v in views])
-    temperature, loss = best_temperature(scores, codes, weights, precision)
+    weights = np.where(priors[codes] > 0, weights, 0.0)
+    temperature, loss = best_temperature(scores, codes, weights, precision, priors)
     logits = np.log(shrinkage / (1 - shrinkage)) - np.log(USUAL / (1 - USUAL))
     moderate = likelihood.tails == _tails(1.0, likelihood)
     preference = logits**2 / 4 + 2 * (likelihood.gain > 0) + 2 * (not moderate)
     likelihood = replace(likelihood, temperature=temperature)
-    return Choice(shrinkage, likelihood, loss + preference / float(weights.sum()))
+    return Choice(shrinkage, likelihood, loss + preference / max(float(weights.sum()), 1.0))
 
 
 def best_temperature(
-    scores: Array, codes: Array, weights: Array, precision: float
+    scores: Array, codes: Array, weights: Array, precision: float, priors: Array
 ) -> tuple[float, float]:
     """The temperature from 1 to `HOTTEST` with the least log loss, and that loss.
+
+    Scores are divided by it, and then the logarithms of the priors added.
 
     The loss is convex in one over the temperature, so its slope has one root. Newton's steps find
     it, in the logarithm of the temperature; one that would leave the bracket halves it instead.
     """
+    counted = weights > 0
+    if not counted.any():
+        return 1.0, 0.0
+    scores, codes, weights = scores[counted], codes[counted], weights[counted]
     rows = np.arange(len(codes))
+    with np.errstate(divide="ignore"):
+        log_priors = np.log(priors / priors.max())
+    scores = np.where(priors > 0, scores, -np.inf)
     below = scores - scores.max(axis=1, keepdims=True)  # the best class of a sample has 0
     finite = np.where(np.isfinite(below), below, 0.0)
 
     def slope_and_bend(log_temperature: float) -> tuple[float, float]:
         colder = np.exp(-log_temperature)
-        odds = np.exp(below * colder)
+        odds = np.exp(below * colder + log_priors)
         sums = odds.sum(axis=1)
         odds *= finite
         mean = odds.sum(axis=1) / sums
@@ -202,5 +225,5 @@ def best_temperature(
             best = best + step if low < best + step < high else (low + high) / 2
             slope, bend = slope_and_bend(best)
             low, high = (best, high) if slope < 0 else (low, best)
-    posteriors = log_posteriors(scores / np.exp(best))
+    posteriors = log_posteriors(scores / np.exp(best), log_priors)
     return float(np.exp(best)), float(-(weights @ posteriors[rows, codes]) / weights.sum())

@@ -52,22 +52,25 @@ def targets(asked: str, time_modes: tuple[int, ...], shape: tuple[int, ...]) -> 
     return [IDENTITY] if asked == "identity" else product
 
 
-def whitening(part: PooledMoments, space: Space, target: Target) -> Array:
+def whitening(part: PooledMoments, space: Space, target: Target) -> tuple[Array, Array]:
     """R (r, r), such that the target of moments in the coordinates R z is the identity.
 
     In the span of a basis B the product is seen through ``W B = Q R`` with orthonormal Q, where W
-    whitens along each mode: no matrix is larger than B.
+    whitens along each mode: no matrix is larger than B. Directions of whitened samples lie in the
+    span of Q, so those of samples in the span of ``W Q`` (I, r), which is returned, too. It is not
+    the span of the samples.
     """
     size = len(part.within)
     B = np.eye(size) if space.basis is None else space.basis
     rows = part.deviations() @ B.T
     roots = inverse_roots(rows.reshape(-1, *space.shape), target.time_modes)
     columns = project(B.T.reshape(size, *space.shape), roots).reshape(size, -1)
-    return np.asarray(np.linalg.qr(columns.T, mode="r"))
+    Q, R = np.linalg.qr(columns.T)
+    return R, project(Q.T.reshape(size, *space.shape), roots).reshape(size, -1).T
 
 
 def best_target(
-    moments: FoldMoments, space: Space, candidates: list[Target]
+    moments: FoldMoments, space: Space, candidates: list[Target], priors: Array
 ) -> tuple[Target, Choice | None]:
     """The target under which held-out samples are told apart best, and what was chosen with it.
 
@@ -76,7 +79,7 @@ def best_target(
     """
     best: tuple[Target, Choice] | None = None
     for target in candidates:
-        choice = chosen(_held_out(moments, space, target))
+        choice = chosen(_held_out(moments, space, target), priors)
         if choice is None:
             continue
         margin = MARGIN / float(moments.counts.sum()) if best is not None else 0.0
@@ -93,5 +96,5 @@ def _held_out(moments: FoldMoments, space: Space, target: Target) -> list[HeldOu
     for f in range(moments.n_folds):
         part = moments.without(f)
         if part.degrees_of_freedom > 0:
-            found.append(HeldOutFold(moments.changed(whitening(part, space, target)), f))
+            found.append(HeldOutFold(moments.changed(whitening(part, space, target)[0]), f))
     return found

@@ -284,9 +284,10 @@ def of_scores(
     return np.asarray(finish(likelihood.scores(coordinates(X), known)))
 
 
-def preference(scores: Array) -> Array:
-    """Scores (n, C), or (n,) for two classes."""
-    return np.asarray(scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
+def preference(scores: Array, log_priors: Array) -> Array:
+    """Scores with priors (n, C); for two classes (n,), that of the second less the first."""
+    S = scores + log_priors
+    return np.asarray(S[:, 1] - S[:, 0] if S.shape[1] == 2 else S)
 
 
 def best_class(scores: Array, log_priors: Array, classes: Array) -> Array:

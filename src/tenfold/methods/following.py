@@ -23,7 +23,7 @@ from tenfold.validation.adjustments import is_adjusted
 # What a user calls with samples. For the last ones samples are read into NumPy's memory.
 LEARNING = ("fit", "partial_fit", "enrol", "revert")
 USING = ("transform", "inverse_transform", "decision_function", "distances", "predict")
-PROBABILITIES = ("predict_proba", "predict_log_proba")
+PROBABILITIES = ("predict_proba", "predict_log_proba", "log_likelihood_ratio")
 READING = ("similarity", "score", "set_scores", "recentred", "enrol", "revert")
 # Labels and tables of moments or results are NumPy's, whatever the samples are.
 NUMPYS = ("classes_", "feature_names_in_", "mode_labels_", "moments_", "cv_results_")

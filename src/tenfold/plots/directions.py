@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.decisions.members import member_for
+from tenfold.decisions.members import answer_of, member_for, unwrap
 from tenfold.mathematics.algebra import Array
 from tenfold.methods import KERNEL_METHODS
 from tenfold.plots.display import Display
@@ -73,7 +73,8 @@ class DirectionsDisplay(Display):
         Parameters
         ----------
         estimator : fitted estimator
-            A projector, a verifier, a bank, or a search or pipeline over one.
+            A projector, a verifier, a bank, `ProbabilisticLDA`, or a search or pipeline over one.
+            Of a `ProbabilisticLDA` without projector the directions of its coordinates are drawn.
         positive : label or None, default=None
             Whose projector of a bank; None takes the first class.
         n_directions : int, default=12
@@ -88,8 +89,12 @@ class DirectionsDisplay(Display):
         DirectionsDisplay
             The display, drawn.
         """
-        projector = member_for(estimator, positive).projector
-        return cls(*leading_directions(projector, n_directions)).plot(n_columns=n_columns, ax=ax)
+        model, _ = unwrap(estimator)
+        if answer_of(model) == "probability" and not model.members_:
+            found = _coordinate_directions(model, n_directions)
+        else:
+            found = leading_directions(member_for(estimator, positive).projector, n_directions)
+        return cls(*found).plot(n_columns=n_columns, ax=ax)
 
     def _size(self, n_columns: int = 6) -> tuple[float, float]:
         n_columns = min(len(self.directions), n_columns)
@@ -132,6 +137,12 @@ def leading_directions(projector: Any, n: int) -> tuple[Array, list[tuple[int, .
     ]
     directions = np.array(products).reshape(len(chosen), *projector.sample_shape_)
     return largest_positive(directions), [tuple(j + 1 for j in index) for index in chosen]
+
+
+def _coordinate_directions(model: Any, n: int) -> tuple[Array, list[tuple[int, ...]]]:
+    """At most n directions along which Gaussian classes are compared, the first ones first."""
+    directions = model.directions_.T[:n].reshape(-1, *model.sample_shape_)
+    return largest_positive(directions), [(j + 1,) for j in range(len(directions))]
 
 
 def strongest_slice(tensor: Array) -> Array:

@@ -197,9 +197,12 @@ def check_projector(projector: Any, base: type) -> None:
         )
 
 
-def check_priors(priors: Any, classes: Array) -> Array:
-    """A probability for each of the classes, in their order; None means that all are equal."""
+def check_priors(priors: Any, classes: Array, counts: Array) -> Array:
+    """A probability for each of the classes, in their order; None means their shares of samples."""
     if priors is None:
+        return np.asarray(counts / counts.sum())
+    if isinstance(priors, str):
+        check_option("priors", priors, ("equal",))
         return np.full(len(classes), 1 / len(classes))
     if isinstance(priors, Mapping):
         names = {plain(label) for label in priors}
