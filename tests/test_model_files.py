@@ -16,8 +16,11 @@ import pytest
 import safetensors.numpy
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import tenfold
@@ -31,6 +34,7 @@ from tenfold import (
     KernelCSDA,
     ModeScaler,
     ProbabilisticLDA,
+    RankSearchCV,
 )
 from tenfold.files.loading import mapping_of
 from tenfold.methods import ALL_METHODS
@@ -237,6 +241,72 @@ def test_a_saved_model_enrols_as_if_never_saved(path):
     assert_same(through_file(model, path), model)
 
 
+# ── Pipelines ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        MCSDA(ranks=2, positive=3),
+        ClassSpecificClassifier(MCSDA(ranks=2)),
+        ProbabilisticLDA(MPCA(ranks=3)),
+        ClassSpecificVerifier(MCSDA(ranks=2), positive=3, false_accept_rate=0.5),
+    ],
+    ids=str,
+)
+def test_a_pipeline_comes_back_the_same_to_the_last_bit(last, path):
+    model = Pipeline([("scale", ModeScaler(0)), ("none", "passthrough"), ("model", clone(last))])
+    model.fit(X, Y)
+    tenfold.save(model, path, reading={"scale": 16})
+    loaded = tenfold.load(path)
+    assert isinstance(loaded, Pipeline)
+    assert [name for name, _ in loaded.steps] == ["scale", "none", "model"]
+    for came, saved in zip(outputs(loaded, X), outputs(model, X), strict=True):
+        assert_same(came, saved)
+    summary = read(path)[0]["summary"]
+    assert summary["steps"] == ["ModeScaler"]
+    assert summary["method"] == type(last).__name__
+    assert summary["sample_shape"] == [8, 8]
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (make_pipeline(StandardScaler(), CSDA(ranks=2)), r"ModeScaler\(\(\), per_sample=False\)"),
+        (make_pipeline(PCA(9), CSDA(ranks=2)), r"PCA is not part of tenfold.*joblib"),
+        (RankSearchCV(CSDA(), [1, 2], cv=2), "save its best_estimator_"),
+    ],
+    ids=["StandardScaler", "PCA", "search"],
+)
+def test_steps_of_others_and_searches_are_refused_with_advice(model, message, path):
+    model.fit(X.reshape(len(X), -1), Y == 3)
+    with pytest.raises(ValueError, match=message):
+        tenfold.save(model, path)
+    assert os.listdir(path.parent) == []
+
+
+def test_a_pipeline_that_is_not_fitted_cannot_be_saved(path):
+    with pytest.raises(NotFittedError):
+        tenfold.save(make_pipeline(ModeScaler(), CSDA(ranks=2)), path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda steps: steps.clear(), "no steps"),
+        (lambda steps: steps.append(steps[0]), "two of one name"),
+        (lambda steps: steps[0].append(1), "where a str should be"),
+        (lambda steps: steps[1][1]["learned"].clear(), "step 'csda' of its pipeline is not fitted"),
+    ],
+    ids=["empty", "twice", "triple", "unfitted"],
+)
+def test_a_forged_pipeline_is_refused(change, message, path):
+    tenfold.save(make_pipeline(ModeScaler(), CSDA(ranks=2)).fit(X, Y == 3), path)
+    rewrite(path, lambda header, _: change(header["model"]["pipeline"]))
+    with pytest.raises(ModelFileError, match=message):
+        tenfold.load(path)
+
+
 # ── What cannot be saved ────────────────────────────────────────────────────────────────────────
 
 
@@ -311,13 +381,14 @@ def test_the_header_tells_what_a_person_wants_to_know(path):
     bank = ClassSpecificClassifier(MCSDA(ranks=2, statistics="samples")).fit(X, Y, weight)
     bank.save(path)
     header, _ = read(path)
-    assert header["format"] == "1.1"
+    assert header["format"] == "2.0"
     assert header["versions"]["tenfold"] == tenfold.__version__
     assert header["versions"]["numpy"] == np.__version__
     assert header["labels"] == [{"dtype": "<i8", "values": list(range(9))}]
     members = bank.projectors_
     assert header["summary"] == {
         "method": "ClassSpecificClassifier",
+        "steps": [],
         "projector": "MCSDA",
         "sample_shape": [8, 8],
         "n_classes": 9,
@@ -422,7 +493,7 @@ def test_a_newer_minor_version_loads_and_says_what_it_left_out(small):
     model = tenfold.load(small)
 
     def age(header, arrays):
-        header["format"] = "1.7"
+        header["format"] = "2.7"
         header["mood"] = "good"
         arrays["shine_"] = np.ones(3)
         header["arrays"]["shine_"] = {"dtype": "F64", "shape": [3], "order": "C"}
@@ -437,14 +508,15 @@ def test_a_newer_minor_version_loads_and_says_what_it_left_out(small):
 
 
 def test_a_newer_major_version_asks_for_an_upgrade(small):
-    rewrite(small, lambda header, _: header.update(format="2.0", checksum="blake3:..."), sign=False)
-    with pytest.raises(ModelFileError, match=r"model\.safetensors.*format 2\.0.*upgrade tenfold"):
+    rewrite(small, lambda header, _: header.update(format="3.0", checksum="blake3:..."), sign=False)
+    with pytest.raises(ModelFileError, match=r"model\.safetensors.*format 3\.0.*upgrade tenfold"):
         tenfold.load(small)
 
 
-def test_a_parameter_that_an_older_file_lacks_takes_its_default(small):
-    rewrite(small, lambda header, _: header["model"]["parameters"].pop("shrinkage"))
-    assert tenfold.load(small).shrinkage == 0.5
+def test_a_file_of_before_is_refused_in_words(small):
+    rewrite(small, lambda header, _: header.update(format="1.1"))
+    with pytest.raises(ModelFileError, match=r"format 1\.1.*no longer read; fit the model again"):
+        tenfold.load(small)
 
 
 # ── Damaged, foreign and hostile files ──────────────────────────────────────────────────────────
@@ -532,7 +604,7 @@ def test_sizes_are_checked_before_anything_is_allocated(table, message, path):
         for name, there in table.items()
         if isinstance(there, dict) and "describes" not in message
     }
-    header = json.dumps({"format": "1.0", "arrays": described})
+    header = json.dumps({"format": "2.0", "arrays": described})
     size = 0 if "too big" in message else 16
     path.write_bytes(raw({"__metadata__": {"tenfold": header}, **table}, bytes(size)))
     tracemalloc.start()
@@ -561,7 +633,7 @@ HOSTILE = {
 def test_a_hostile_header_costs_less_than_200_megabytes(kind, place, path):
     text = HOSTILE[kind]()
     if place == "inside":
-        text = json.dumps({"tenfold": f'{{"format":"1.0","arrays":{{}},"x":{text}}}'})
+        text = json.dumps({"tenfold": f'{{"format":"2.0","arrays":{{}},"x":{text}}}'})
     head = f'{{"__metadata__":{text}}}'.encode()[:HEADER_LIMIT]
     path.write_bytes(len(head).to_bytes(8, "little") + head)
     tracemalloc.start()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tenfold.mathematics.moments import ClassMoments as ClassMoments
     from tenfold.mathematics.moments_in_folds import MomentsInFolds as MomentsInFolds
     from tenfold.methods import *  # noqa: F403 - the methods are listed there, and only there
+    from tenfold.methods.saving import save as save
     from tenfold.methods.scaling import ModeScaler as ModeScaler
     from tenfold.selection.comparison import compare as compare
     from tenfold.selection.rank_search import RankSearchCV as RankSearchCV
@@ -41,6 +42,7 @@ _HOMES = {
     "labelled_projections": "tenfold.files.labelled_arrays",
     "load": "tenfold.files.loading",
     "mean_average_precision": "tenfold.decisions.metrics",
+    "save": "tenfold.methods.saving",
     "write_blocks": "tenfold.gathering.gather",
 }
 

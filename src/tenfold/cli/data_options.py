@@ -94,11 +94,12 @@ class DataOptions:
             False reads samples without labels if none are found.
         """
         from tenfold.datasets.as_before import folded_for, load_as_before
+        from tenfold.methods.saving import steps_of
 
         given = self._options()
-        wanted = tuple(model.estimator.sample_shape_)
+        wanted = tuple(steps_of(model.estimator)[0].sample_shape_)
         data = load_as_before(path, model.reading, labels_needed=labels_needed, **given)
-        if not _folds_itself(model.estimator):
+        if not _folds_itself(steps_of(model.estimator)[0]):
             data = folded_for(path, data, wanted, model.reading, **given)
         came = data.sample_shape
         if came not in (wanted, (prod(wanted),)):

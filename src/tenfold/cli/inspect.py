@@ -15,14 +15,15 @@ def inspect(model: ModelPath) -> Outcome:
 
     Example: tenfold inspect s7.safetensors
     """
-    from tenfold.decisions.members import known_classes
+    from tenfold.decisions.members import innermost, known_classes
     from tenfold.system.model_format import read
 
     if model.exists() and holds_moments(read(model)[0]):
         return _of_moments(model)
     estimator, reading = load_model(model, scalers=True)
     header, arrays = read(model)
-    decides = hasattr(estimator, "threshold_")
+    last = innermost(estimator)
+    decides = hasattr(last, "threshold_")
     facts = {
         "model": model,
         "bytes": model.stat().st_size,
@@ -33,10 +34,10 @@ def inspect(model: ModelPath) -> Outcome:
         "reading": reading,
         "estimator": " ".join(repr(estimator).split()),
         "parameters": _parameters(estimator),
-        "classes": known_classes(estimator) if getattr(estimator, "needs_labels", True) else None,
-        "threshold": estimator.threshold_ if decides else None,
-        "error_rates": estimator.error_rates_ if decides else None,
-        "promised_rate": estimator.promised_rate_ if decides else None,
+        "classes": known_classes(last) if getattr(last, "needs_labels", True) else None,
+        "threshold": last.threshold_ if decides else None,
+        "error_rates": last.error_rates_ if decides else None,
+        "promised_rate": last.promised_rate_ if decides else None,
         "arrays": {name: array.shape for name, array in arrays.items()},
     }
     return Outcome(facts, [_table(facts)])

@@ -30,7 +30,7 @@ def answer_of(model: Any) -> Answer:
 
     Parameters
     ----------
-    model : projector, verifier, bank or ProbabilisticLDA
+    model : projector, verifier, bank, ProbabilisticLDA, or a search or pipeline over one
         Fitted or not.
 
     Returns
@@ -47,6 +47,7 @@ def answer_of(model: Any) -> Answer:
     >>> answer_of(MCSDA()), answer_of(MPCA())
     ('score', 'projection')
     """
+    model = innermost(model)
     if isinstance(model, ClassSpecificClassifier):
         return "class"
     if isinstance(model, ProbabilisticLDA):
@@ -121,6 +122,7 @@ def label_of(projector: Any) -> Any:
 
 def known_classes(model: Any) -> Any:
     """All labels that a fitted model was learned from; `classes_` of a verifier are its answers."""
+    model = innermost(model)
     return model.projector_.classes_ if answer_of(model) == "acceptance" else model.classes_
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -54,12 +53,12 @@ def class_scores(estimator: Any, X: Any, y: Any) -> list[ClassScores]:
     return [ClassScores(label, scores, y == label, threshold)]
 
 
-def scores_and_decisions(model: Any, X: Any) -> dict[str, Array]:
+def scores_and_decisions(estimator: Any, X: Any) -> dict[str, Array]:
     """Scores and decisions of every sample, by name of column.
 
     Parameters
     ----------
-    model : bank, ProbabilisticLDA, verifier or class-specific projector
+    estimator : bank, ProbabilisticLDA, verifier, class-specific projector, or a pipeline of one
         Fitted.
     X : array-like or store of shape (n, I_1, ..., I_K)
         The samples.
@@ -71,18 +70,19 @@ def scores_and_decisions(model: Any, X: Any) -> dict[str, Array]:
         where it reaches the threshold; of a bank ``decision`` and one score per class; of
         `ProbabilisticLDA` ``decision`` and the probability of each class.
     """
+    model, prepare = unwrap(estimator)
     _check_scores(model)
     if answer_of(model) == "probability":
-        logarithms = in_blocks(model.predict_log_proba, X)
+        logarithms = in_blocks(lambda block: model.predict_log_proba(prepare(block)), X)
         columns = {"decision": decisions_of(model, X, logarithms)}
         names = [f"probability {c}" for c in model.classes_.tolist()]
         return columns | dict(zip(names, np.exp(logarithms).T, strict=True))
     if answer_of(model) == "class":
-        scores = in_blocks(lambda block: scores_of(model, block), X)
-        columns = {"decision": decisions_of(model, X, scores)}
+        scores = in_blocks(lambda block: scores_of(model, prepare(block)), X)
+        columns = {"decision": decisions_of(model, X, scores, estimator.predict)}
         each = {f"score {c}": scores[:, k] for k, c in enumerate(model.classes_.tolist())}
         return columns | each
-    columns = {"score": in_blocks(partial(_similarity, model), X)}
+    columns = {"score": in_blocks(lambda block: _similarity(model, prepare(block)), X)}
     if answer_of(model) == "acceptance":
         columns["accepted"] = columns["score"] >= model.threshold_
     return columns

@@ -161,8 +161,6 @@ def _check_moments(model: Any) -> None:
 
 
 def _check_bank(bank: ClassSpecificClassifier) -> None:
-    if bank.normalise is True:  # in files of format 1.0: what is called "own" today
-        bank.normalise = "own"
     bank.check_parameters()
     _need(bank, "projectors_", "spreads_")
     if bank.normalise == "others":

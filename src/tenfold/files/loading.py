@@ -11,6 +11,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from tenfold.files.learned_checks import KNOWN, LEARNED, check_kind, check_learned
 from tenfold.mathematics.algebra import Array
@@ -22,7 +23,7 @@ CONTAINERS = {"list", "pairs", "array", "labels", "moments", "estimator"}
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The estimator that `save` wrote: it predicts the same, bit for bit.
+    """The estimator or pipeline that `save` wrote: it predicts the same, bit for bit.
 
     Loading needs no extra, never runs code, and never returns a model with other numbers than
     were saved: a checksum covers all of it.
@@ -30,19 +31,19 @@ def load(path: str | os.PathLike[str]) -> Any:
     Parameters
     ----------
     path : path-like
-        A file that `save` wrote, with this version of tenfold or another.
+        A file that `save` wrote.
 
     Returns
     -------
     estimator
         A fitted projector, `ClassSpecificClassifier`, `ClassSpecificVerifier`,
-        `ProbabilisticLDA` or `ModeScaler`.
+        `ProbabilisticLDA`, `ModeScaler` or scikit-learn pipeline of these.
 
     Raises
     ------
     ModelFileError
         A `ValueError` that names the file and what is wrong with it: damaged, foreign, hostile,
-        or written by a newer tenfold.
+        or of a format that this tenfold does not read.
 
     Examples
     --------
@@ -82,7 +83,7 @@ def load_with_reading(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]
                 "fit --from-moments"
             )
         reading = unpacked_reading(header.get("reading"))
-        return _Unpacker(header, arrays).estimator(header.get("model")), reading
+        return _Unpacker(header, arrays).model(header.get("model")), reading
     except RecursionError as error:
         raise ModelFileError(f"cannot load {path}: its model is nested too deep") from error
     except (ValueError, TypeError) as error:
@@ -100,6 +101,21 @@ class _Unpacker:
         self.arrays = arrays
         self.format = header["format"]
         self.newer = int(self.format.partition(".")[2]) > FORMAT[1]
+
+    def model(self, packed: Any) -> Any:
+        """A fitted estimator, or a pipeline of such."""
+        if not isinstance(packed, dict) or packed.keys() != {"pipeline"}:
+            return self.estimator(packed)
+        steps = []
+        for step in _expect(list, packed["pipeline"]):
+            name, inside = step if isinstance(step, list) and len(step) == 2 else (None, None)
+            skipped = inside in (None, "passthrough")
+            steps.append((_expect(str, name), inside if skipped else self.estimator(inside)))
+            if not skipped and not hasattr(steps[-1][1], "sample_shape_"):
+                raise ValueError(f"step {name!r:.80} of its pipeline is not fitted")
+        if not steps or len({name for name, _ in steps}) < len(steps):
+            raise ValueError("its pipeline has no steps, or two of one name")
+        return Pipeline(steps)
 
     def estimator(self, packed: Any) -> Any:
         """A fitted estimator, or an unfitted one that is a parameter of another."""

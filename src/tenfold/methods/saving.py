@@ -7,6 +7,8 @@ array of floats                 {"array": its name in the file}
 array of labels                 {"labels": its place in the header's lists}
 moments                         {"moments": {...}}
 tenfold estimator               {"estimator": {"method", "parameters", "learned"}}
+
+A model is an estimator as above, or {"pipeline": [[name, estimator], ...]}.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from tenfold.mathematics.algebra import Array
@@ -68,49 +71,93 @@ class Savable(FollowsX):
     ) -> None:
         """Write the fitted estimator to one safetensors file, which `tenfold.load` reads.
 
-        The file holds arrays and a JSON header, no pickle: loading it never runs code. It is
-        written under a temporary name and renamed, so it is never there by half. Training samples
-        are not in it, nor are their moments unless these are asked for. Where a model holds
-        samples by its nature, a warning says which: the landmarks of `KernelCSDA`, and the mean
-        of a class of one sample. What `set_output` chose is not in it.
-
         Parameters
         ----------
         path : path-like
             Where to, such as "s7.safetensors"; an existing file is replaced.
         reading : mapping or None, default=None
-            How the samples were read: ``data.reading`` of a `TensorDataset`. The commands `score`,
-            `evaluate`, `report` and `transform` then read other samples in the same way.
+            How the samples were read, as `tenfold.save` takes it.
         moments : bool, default=False
             Whether to write the moments of a stream, so that `partial_fit` can go on after
-            loading. Whoever has the file then knows count, mean and scatter of every class, and
-            all of a class of one or two samples; see the page "Several sites" of the user guide.
+            loading.
 
-        Examples
+        See Also
         --------
-        >>> import os, tempfile
-        >>> import tenfold
-        >>> from sklearn.datasets import load_digits
-        >>> X, y = load_digits().images, load_digits().target
-        >>> mcsda = tenfold.MCSDA(ranks=(4, 4), positive=3).fit(X, y)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = os.path.join(folder, "three.safetensors")
-        ...     mcsda.save(path)
-        ...     loaded = tenfold.load(path)
-        >>> bool((loaded.transform(X) == mcsda.transform(X)).all())
-        True
+        tenfold.save : The same for pipelines, too; says what is in the file.
         """
-        check_is_fitted(self, "sample_shape_")
-        estimator = host_model(self)
-        check_savable(estimator, moments)
-        packer = Packer(moments)
-        model = packer.estimator(estimator, "")
-        header = {"summary": summary(estimator), "labels": packer.labels, "model": model}
-        if reading:
-            header["reading"] = plain_reading(reading)
-        for said in samples_inside(estimator):
-            warnings.warn(f"{path} will hold {said}", UserWarning, stacklevel=2)
-        model_format.write(path, header, packer.arrays)
+        _save(self, path, reading, moments)
+
+
+def save(
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    reading: Mapping[str, Any] | None = None,
+    moments: bool = False,
+) -> None:
+    """Write a fitted estimator or pipeline to one safetensors file, which `tenfold.load` reads.
+
+    The file holds arrays and a JSON header, no pickle: loading it never runs code. It is written
+    under a temporary name and renamed, so it is never there by half. Training samples are not in
+    it, nor are their moments unless these are asked for. Where a model holds samples by its
+    nature, a warning says which: the landmarks of `KernelCSDA`, and the mean of a class of one
+    sample. What `set_output` chose is not in it, nor are `memory` and `verbose` of a pipeline.
+
+    Parameters
+    ----------
+    model : estimator or sklearn.pipeline.Pipeline
+        A fitted estimator of tenfold, or a pipeline of such.
+    path : path-like
+        Where to, such as "s7.safetensors"; an existing file is replaced.
+    reading : mapping or None, default=None
+        How the samples were read: ``data.reading`` of a `TensorDataset`. The commands `score`,
+        `evaluate`, `report` and `transform` then read other samples in the same way.
+    moments : bool, default=False
+        Whether to write the moments of a stream, so that `partial_fit` can go on after loading.
+        Whoever has the file then knows count, mean and scatter of every class, and all of a class
+        of one or two samples; see the page "Several sites" of the user guide.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import tenfold
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.pipeline import make_pipeline
+    >>> X, y = load_digits().images, load_digits().target
+    >>> model = make_pipeline(tenfold.ModeScaler(), tenfold.MCSDA(ranks=(4, 4), positive=3))
+    >>> model = model.fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "three.safetensors")
+    ...     tenfold.save(model, path)
+    ...     loaded = tenfold.load(path)
+    >>> bool((loaded.transform(X) == model.transform(X)).all())
+    True
+    """
+    _save(model, path, reading, moments)
+
+
+def _save(
+    model: Any, path: str | os.PathLike[str], reading: Mapping[str, Any] | None, moments: bool
+) -> None:
+    packer = Packer(moments)
+    packed = packer.model(model)
+    steps = steps_of(model)
+    check_savable(steps[-1], moments)
+    header = {"summary": summary(steps), "labels": packer.labels, "model": packed}
+    if reading:
+        header["reading"] = plain_reading(reading)
+    for said in dict.fromkeys(said for step in steps for said in samples_inside(step)):
+        warnings.warn(f"{path} will hold {said}", UserWarning, stacklevel=3)
+    model_format.write(path, header, packer.arrays)
+
+
+def steps_of(model: Any) -> list[Any]:
+    """The estimators that samples go through, the last one last; one for what is no pipeline."""
+    named = model.steps if isinstance(model, Pipeline) else [("", model)]
+    steps = [host_model(step) for _, step in named if step not in (None, "passthrough")]
+    if not steps:
+        raise ValueError("the pipeline has no steps; pass a fitted model")
+    return steps
 
 
 class Packer:
@@ -138,14 +185,25 @@ class Packer:
         self._places: dict[int, int] = {}  # of arrays in `labels`: members of a bank share them
         self._names: dict[int, str] = {}  # of arrays in `arrays`, for the same reason
 
+    def model(self, model: Any) -> dict[str, Any]:
+        """A fitted estimator, or the steps of a fitted pipeline."""
+        if not isinstance(model, Pipeline):
+            return self.estimator(model, "")
+        for step in steps_of(model):
+            check_is_fitted(step)
+        return {
+            "pipeline": [
+                [name, step if step in (None, "passthrough") else self.estimator(step, f"{name}.")]
+                for name, step in model.steps
+            ]
+        }
+
     def estimator(self, estimator: Any, prefix: str) -> dict[str, Any]:
         """Method, parameters and learned attributes of a tenfold estimator."""
         estimator = host_model(estimator)
-        if type(estimator).__module__.partition(".")[0] != "tenfold":
-            raise ValueError(
-                f"{type(estimator).__qualname__} is not part of tenfold, so load would not know "
-                "it; use joblib.dump, whose files only someone you trust may write"
-            )
+        _check_known(estimator)
+        if not prefix:
+            check_is_fitted(estimator, "sample_shape_")
         parameters, learned = estimator.get_params(deep=False), estimator.learned_attributes()
         if not (self.moments and estimator._is_stream):
             learned.pop("moments_", None)
@@ -200,6 +258,20 @@ class Packer:
                 self.labels.append(packed)
             self._places[id(array)] = self.labels.index(packed)
         return {"labels": self._places[id(array)]}
+
+
+def _check_known(estimator: Any) -> None:
+    """Refuse what `load` would not know, with what to do instead."""
+    kind = type(estimator).__qualname__
+    ours = type(estimator).__module__.partition(".")[0] == "tenfold"
+    if ours and isinstance(estimator, Savable):
+        return
+    if ours and hasattr(estimator, "best_estimator_"):
+        raise ValueError(f"a {kind} is not saved whole; save its best_estimator_")
+    instead = "use joblib.dump, whose files only someone you trust may write"
+    if kind == "StandardScaler":
+        instead = "use ModeScaler((), per_sample=False), which does the same; or " + instead
+    raise ValueError(f"{kind} is not part of tenfold, so load would not know it; {instead}")
 
 
 def check_savable(estimator: Any, moments: bool) -> None:
@@ -325,19 +397,20 @@ def unpacked_labels(packed: Any) -> Array:
     return array
 
 
-def summary(estimator: Any) -> dict[str, Any]:
+def summary(steps: list[Any]) -> dict[str, Any]:
     """What a person wants to know of a model first, one entry per projector where there are many.
 
     Parameters
     ----------
-    estimator : estimator
-        A fitted projector, bank, verifier or scaler.
+    steps : list of estimators
+        What samples go through; the last is a fitted projector, bank, verifier or scaler.
 
     Returns
     -------
     dict of str to JSON values
         Method, shape, number of classes, rounds, convergence, last objective, class counts.
     """
+    *before, estimator = steps
     learned = estimator.members_ if is_learned(estimator) else []
     projector = getattr(estimator, "projector", estimator)
     objectives = [float(member.objective_[-1]) for member in learned]
@@ -345,8 +418,9 @@ def summary(estimator: Any) -> dict[str, Any]:
     classes, counts = getattr(one, "classes_", None), getattr(one, "class_count_", None)
     return {
         "method": type(estimator).__name__,
+        "steps": [type(step).__name__ for step in before],
         "projector": None if projector is None else type(projector).__name__,
-        "sample_shape": list(estimator.sample_shape_),
+        "sample_shape": list(steps[0].sample_shape_),
         "n_classes": None if classes is None else len(classes),
         "ranks": [list(member.ranks_) for member in learned],
         "n_iter": [member.n_iter_ for member in learned],

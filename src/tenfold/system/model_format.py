@@ -11,7 +11,7 @@ table, then the numbers. Its metadata hold one entry, ``tenfold``, again JSON:
     arrays      dtype, shape and memory order of every array
     model       method, parameters and what was learned, as `tenfold.methods.saving` packs them
     moments     in a file of moments, in place of `model`: counts, means and scatters of classes
-    reading     since 1.1: how the samples were read from their file, as options of the loaders
+    reading     how the samples were read from their file, as options of the loaders
 
 A newer minor version may add entries that an older reader can leave out without changing a
 prediction. Anything else is a new major version, which an older reader refuses.
@@ -37,7 +37,7 @@ import numpy as np
 from tenfold.mathematics.algebra import Array
 from tenfold.system.atomic_write import write_whole
 
-FORMAT = (1, 1)
+FORMAT = (2, 0)
 HEADER_LIMIT = 4 * 2**20  # bytes: room for a bank of two thousand classes
 NESTING_LIMIT = 200_000  # lists and objects in a header; more would take seconds to read
 DTYPES = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4")}
@@ -207,6 +207,11 @@ def _tenfold_header(metadata: Any) -> dict[str, Any]:
     major, _, minor = str(header.get("format")).partition(".")
     if not (major.isdecimal() and minor.isdecimal() and len(major) + len(minor) < 9):
         raise ValueError(f"its format version is {header.get('format')!r:.50}, not major.minor")
+    if int(major) < FORMAT[0]:
+        raise ValueError(
+            f"it has format {major}.{minor}, of a tenfold before {FORMAT[0]}.0, which is no longer "
+            "read; fit the model again and save it"
+        )
     if int(major) > FORMAT[0]:
         raise ValueError(
             f"it has format {major}.{minor}, but this tenfold reads formats up to "
