@@ -7,7 +7,6 @@ from tenfold import MCSDA, ClassSpecificClassifier
 from tenfold.decisions import distances
 from tenfold.decisions.distances import Subspaces
 from tenfold.mathematics.deflation import minus_distances
-from tenfold.mathematics.on_device import Place, to_numpy
 
 
 def members(shape, n_models, offset, seed=0):
@@ -105,27 +104,6 @@ def test_one_number_that_is_far_from_all_means_is_enough_for_float64():
         for W, m in zip(projections, means, strict=True)
     ]
     np.testing.assert_allclose(found, np.stack(alone, axis=1), rtol=1e-6)
-
-
-@pytest.mark.parametrize("shape", [(7,), (6, 5), (4, 3, 5), (2, 3, 2, 4)])
-@pytest.mark.parametrize("n_models", [1, 4])
-def test_another_device_measures_what_the_host_measures(shape, n_models, monkeypatch):
-    strict = pytest.importorskip("array_api_strict")
-    monkeypatch.setattr(distances, "DEVICE_BYTES", 2000)  # several blocks
-    place = Place(strict, strict.Device("device1"))
-    projections, means = members(shape, n_models, 3.0)
-    subspaces = Subspaces.stacked(projections, means)
-    X = np.random.default_rng(5).normal(size=(25, *shape)) + 3.0
-    for spreads in (None, np.linspace(1.0, 2.0, n_models)):
-        here = distances.distances_to_classes(X, subspaces, spreads)
-        there = distances.distances_to_classes_on(place.put(X), place, subspaces, spreads)
-        np.testing.assert_allclose(to_numpy(there), here, rtol=1e-10, atol=1e-12)
-    alone = [minus_distances(X, [W], m) for W, m in zip(projections, means, strict=True)]
-    by_each = [lambda _, found=found: found for found in alone]
-    for spreads in (None, np.linspace(1.0, 2.0, n_models)):
-        here = distances.distances_to_classes(X, subspaces, spreads)
-        each = distances.distances_by_each(X, by_each, spreads)
-        np.testing.assert_allclose(each, here, rtol=1e-9, atol=1e-12)
 
 
 def test_an_offset_costs_float32_samples_no_digits():

@@ -7,7 +7,6 @@ from scipy.stats import multivariate_normal, multivariate_t
 from tenfold import DGTDA, HODA, ClassMoments
 from tenfold.mathematics.alternation import Recipe, solve
 from tenfold.mathematics.criteria import Problem, class_specific
-from tenfold.mathematics.on_device import Place, class_moments
 from tenfold.mathematics.pass_statistics import PassStatistics
 from tenfold.mathematics.sample_statistics import SampleStatistics
 from tenfold.mathematics.scatter import along_mode
@@ -22,9 +21,8 @@ y = np.random.default_rng(1).integers(0, 3, 30)
 
 
 def on_a_device(X, y=None, weight=None, classes=None):
-    place = Place(strict, strict.Device("CPU_DEVICE"))
-    classes = np.unique(np.zeros(1, int) if y is None else y) if classes is None else classes
-    return class_moments(strict.asarray(X), place, y, weight, classes)
+    there = strict.asarray(X, device=strict.Device("device1"))
+    return ClassMoments.from_batch(there, y, weight, classes=classes)
 
 
 def by_passes(X, y=None, weight=None, classes=None):

@@ -6,6 +6,9 @@ from typing import Any
 
 from sklearn.metrics import accuracy_score
 
+from tenfold.mathematics.arrays import to_numpy
+from tenfold.validation.other_arrays import in_numpy
+
 
 class AccuracyScore:
     """`score` of scikit-learn's classifiers, with covariates; it stands before their mixin."""
@@ -31,5 +34,6 @@ class AccuracyScore:
         float
             Between 0 and 1.
         """
-        predicted = self.predict(X, covariates=covariates)
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+        labels, weight = in_numpy(y, "y"), in_numpy(sample_weight, "sample_weight")
+        predicted = to_numpy(self.predict(X, covariates=covariates))
+        return float(accuracy_score(labels, predicted, sample_weight=weight))

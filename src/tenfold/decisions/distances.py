@@ -10,13 +10,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from tenfold.mathematics.accumulate import row_blocks
-from tenfold.mathematics.algebra import Array, of_type, shrinking_order
-from tenfold.mathematics.on_device import STAGES, Other, Place, twin_of
+from tenfold.mathematics.algebra import Array, shrinking_order
+from tenfold.mathematics.arrays import (
+    empty_like,
+    float_type,
+    like,
+    namespace_of,
+    of_type,
+    permuted,
+    reshaped,
+    square_lengths,
+    to_numpy,
+    wide_type,
+)
 from tenfold.mathematics.tuning import CACHE_NUMBERS, DEVICE_BYTES, THREAD_BYTES
 from tenfold.system.threads import over_threads
 
@@ -63,31 +73,37 @@ class Subspaces:
 
     def squared_distances(self, X: Array) -> Array:
         """Squared distances (n, M) of samples from the centres, each in its own subspace."""
-        X = X.reshape(len(X), *self.origin.shape)
-        dtype = np.float32 if X.dtype == np.float32 and self._squares_fit_float32 else np.float64
-        stacks = [of_type(W, dtype) for W in self.projections]
-        centres = of_type(self.centres, dtype)
+        n, n_all = X.shape[0], len(self.centres)
+        X = reshaped(X, (n, *self.origin.shape))
+        dtype = float_type(X) if self._squares_fit_float32 else wide_type(X)
+        stacks = [like(W, X, dtype) for W in self.projections]
+        centres, origin = like(self.centres, X, dtype), like(self.origin, X)
+        axes = (*(k + 1 for k in self.order), 0)  # samples last
+        on_host = isinstance(X, np.ndarray)
+        room = CACHE_NUMBERS if on_host else DEVICE_BYTES // 8
         largest = self.origin.size * stacks[0].shape[1] // stacks[0].shape[2]  # per model, sample
-        n_rows = max(32, CACHE_NUMBERS // (largest * len(centres)))
-        n_models = max(1, CACHE_NUMBERS // (largest * n_rows))
+        n_rows = max(32, room // (largest * n_all))
+        n_models = max(1, room // (largest * n_rows))
 
         def turned(rows: Array) -> Array:
-            return of_type(_samples_last(rows - self.origin, self.order), dtype)
+            found: Array = of_type(permuted(rows - origin, axes), dtype)
+            return found
 
-        if 0 < len(X) <= n_rows and len(centres) <= n_models:
+        if 0 < n <= n_rows and n_all <= n_models:
             return _squares(turned(X), stacks, centres).T
-        result = np.empty((len(X), len(centres)), dtype=dtype)
+        result: Array = empty_like(X, (n, n_all), dtype)
 
         def work(part: slice) -> None:
             for start in range(part.start, part.stop, n_rows):
                 rows = slice(start, min(start + n_rows, part.stop))
-                block = turned(X[rows])
-                for first in range(0, len(centres), n_models):
-                    models = slice(first, first + n_models)
-                    own = [W[models] for W in stacks]
-                    result[rows, models] = _squares(block, own, centres[models]).T
+                block = turned(X[rows, ...])
+                for first in range(0, n_all, n_models):
+                    models = slice(first, min(first + n_models, n_all))
+                    own = [W[models, ...] for W in stacks]
+                    result[rows, models] = _squares(block, own, centres[models, ...]).T
 
-        parts = list(row_blocks(len(X), X[:1].nbytes, THREAD_BYTES))
+        whole = [slice(0, n)]
+        parts = list(row_blocks(n, X[:1].nbytes, THREAD_BYTES)) if on_host else whole
         if len(parts) > 1:
             over_threads(work, parts)
         elif parts:
@@ -100,10 +116,11 @@ def _squares(block: Array, stacks: list[Array], centres: Array) -> Array:
     Y = project_by_all(block, stacks)
     Y -= centres
     if Y.shape[-1] == 1:
-        flat = Y.reshape(len(Y), -1)
-        return np.asarray(np.vecdot(flat, flat)[:, None])
+        lengths: Array = square_lengths(reshaped(Y, (Y.shape[0], -1)))[:, None]
+        return lengths
     Y *= Y
-    return np.asarray(Y.reshape(len(Y), -1, Y.shape[-1]).sum(axis=1))
+    total: Array = namespace_of(Y).sum(reshaped(Y, (Y.shape[0], -1, Y.shape[-1])), axis=1)
+    return total
 
 
 def project_by_all(block: Array, stacks: list[Array]) -> Array:
@@ -113,8 +130,9 @@ def project_by_all(block: Array, stacks: list[Array]) -> Array:
     models and samples.
     """
     first, *rest = stacks
-    Y = first.reshape(-1, len(block)) @ block.reshape(len(block), -1)
-    return _project_each(Y.reshape(*first.shape[:2], *block.shape[1:]), rest, skip=1)
+    size = block.shape[0]
+    Y = reshaped(first, (-1, size)) @ reshaped(block, (size, -1))
+    return _project_each(reshaped(Y, (*first.shape[:2], *block.shape[1:])), rest, skip=1)
 
 
 def _project_each(Y: Array, stacks: Sequence[Array], skip: int = 0) -> Array:
@@ -122,10 +140,10 @@ def _project_each(Y: Array, stacks: Sequence[Array], skip: int = 0) -> Array:
     for axis, W in enumerate(stacks, start=skip + 1):
         before, after = prod(Y.shape[1:axis]), prod(Y.shape[axis + 1 :])
         if after == 1:  # the last mode of one sample: one product per model
-            product = Y.reshape(len(W), before, W.shape[2]) @ W.swapaxes(1, 2)
+            product = reshaped(Y, (W.shape[0], before, W.shape[2])) @ W.mT
         else:
-            product = W[:, None] @ Y.reshape(len(W), before, W.shape[2], after)
-        Y = product.reshape(*Y.shape[:axis], W.shape[1], *Y.shape[axis + 1 :])
+            product = W[:, None, ...] @ reshaped(Y, (W.shape[0], before, W.shape[2], after))
+        Y = reshaped(product, (*Y.shape[:axis], W.shape[1], *Y.shape[axis + 1 :]))
     return Y
 
 
@@ -154,62 +172,22 @@ def _is_same_memory(A: Array, B: Array) -> bool:
     )
 
 
-def _samples_last(X: Array, order: tuple[int, ...]) -> Array:
-    """A batch (n, I_1, ..., I_K) as (I_..., n), its modes in the given order."""
-    return np.ascontiguousarray(X.transpose(*(k + 1 for k in order), 0))
-
-
 def distances_to_classes(X: Array, subspaces: Subspaces, spreads: Array | None) -> Array:
     """Distances (n, C) from every class mean in its own subspace, in units of the spreads."""
-    distances = np.sqrt(subspaces.squared_distances(X))
-    return distances if spreads is None else distances / spreads.astype(distances.dtype)
-
-
-@twin_of(distances_to_classes)
-def distances_to_classes_on(
-    X: Other, place: Place, subspaces: Subspaces, spreads: Array | None
-) -> Other:
-    """The same on another device: products for all classes at once, some samples at a time."""
-    xp, dtype = place.xp, place.float_like(X)
-    origin = place.put(subspaces.origin)
-    stacks = [place.put(W, dtype) for W in subspaces.projections]
-    centres = place.put(subspaces.centres[..., 0], dtype)
-    units = 1.0 if spreads is None else place.put(spreads, dtype)
-    axes = (0, *(k + 1 for k in subspaces.order))
-    per_model = subspaces.origin.size * stacks[0].shape[1] // stacks[0].shape[2]
-    found = []
-    for rows in row_blocks(X.shape[0], 8 * per_model * centres.shape[0], DEVICE_BYTES):
-        block = xp.reshape(X[rows, ...], (-1, *subspaces.origin.shape))
-        block = xp.astype(xp.permute_dims(block - origin, axes), dtype)
-        Y = project_each_on(block, stacks, xp) - centres
-        flat = xp.reshape(Y, (Y.shape[0], Y.shape[1], -1))
-        found.append(xp.sqrt(xp.sum(flat * flat, axis=2)) / units)
-    return xp.concat(found, axis=0)
-
-
-def project_each_on(X: Other, stacks: Sequence[Other], xp: Any) -> Other:
-    """Samples (n, I_1, ..., I_K), modes in the order of the stacks, as (n, M, r_1, ..., r_K)."""
-    n, n_models = X.shape[0], stacks[0].shape[0]
-    Y = X[:, None, ...]
-    for axis, W in enumerate(stacks, start=2):
-        before, after = prod(Y.shape[2:axis]), prod(Y.shape[axis + 1 :])
-        product = xp.matmul(W[:, None, ...], xp.reshape(Y, (n, -1, before, W.shape[2], after)))
-        Y = xp.reshape(product, (n, n_models, *Y.shape[2:axis], W.shape[1], *Y.shape[axis + 1 :]))
-    return Y
+    squared = subspaces.squared_distances(X)
+    distances: Array = namespace_of(squared).sqrt(squared)
+    return distances if spreads is None else distances / like(spreads, squared, squared.dtype)
 
 
 def distances_by_each(X: Array, scorings: Sequence[OfBlock], spreads: Array | None) -> Array:
     """The same, where each model gives minus its distances on its own."""
-    distances = -np.stack([scoring(X) for scoring in scorings], axis=1)
+    distances = -np.stack([to_numpy(scoring(X)) for scoring in scorings], axis=1)
     return distances if spreads is None else distances / spreads.astype(distances.dtype)
 
 
 def finished(X: Array, distances: OfBlock, finish: OfBlock) -> Array:
     """What `finish` makes of the distances of samples."""
-    return np.asarray(finish(distances(X)))
-
-
-STAGES[finished] = "distances"
+    return np.asarray(finish(to_numpy(distances(X))))
 
 
 def preference(distances: Array, compete: bool) -> Array:

@@ -13,6 +13,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 
 from tenfold.decisions.distances import OfBlock
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.arrays import to_numpy
 from tenfold.mathematics.fold_statistics import Split, fold_statistics
 from tenfold.mathematics.stores import Source
 from tenfold.methods.base import Described, Learner
@@ -83,7 +84,7 @@ def held_out(X: Any, splits: list[Split], works: Sequence[OfBlock]) -> Array:
         return work(X, folds)
     own = np.flatnonzero(folds >= 0)
     some = X if len(own) == len(X) else X[own]
-    found = np.asarray(some.rows(work, folds[own]))
+    found = to_numpy(some.rows(work, folds[own]))
     result = np.full((len(X), *found.shape[1:]), np.nan)
     result[own] = found
     return result
@@ -91,6 +92,7 @@ def held_out(X: Any, splits: list[Split], works: Sequence[OfBlock]) -> Array:
 
 def said_by_folds(X: Array, folds: Array, works: Sequence[OfBlock]) -> Array:
     """For each sample what the fold of this number gives; NaN for those without one."""
+    X = to_numpy(X)
     result = np.full((len(X), *works[0](X[:0]).shape[1:]), np.nan)
     for number in np.unique(folds[folds >= 0]):
         rows = np.flatnonzero(folds == number)

@@ -12,6 +12,7 @@ from sklearn.base import ClassifierMixin
 
 from tenfold.decisions.accuracy import AccuracyScore
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.arrays import like, to_numpy
 from tenfold.mathematics.stores import over_blocks
 from tenfold.mathematics.two_covariances import (
     ClassLikelihood,
@@ -20,6 +21,7 @@ from tenfold.mathematics.two_covariances import (
     coordinates,
     log_posteriors,
     of_scores,
+    posteriors,
     preference,
 )
 from tenfold.methods.base import Learner, TensorProjector
@@ -146,7 +148,8 @@ class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
         ndarray of shape (n, C)
             Rows that sum to 1.
         """
-        return np.exp(self.predict_log_proba(X, covariates))
+        finish = partial(posteriors, log_priors=self.log_priors())
+        return self._of_scores(accompanied(X, covariates), finish)
 
     def set_scores(self, X: Any, sets: Any, covariates: Any = None) -> tuple[Array, Array]:
         """Scores of sets of samples, where all samples of a set are of one unknown class.
@@ -183,11 +186,12 @@ class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
         >>> model.classes_[scores.argmax(axis=1)]
         array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
         """
-        scores = np.asarray(self.log_likelihood_ratio(X, covariates))
+        found = self.log_likelihood_ratio(X, covariates)
+        scores = to_numpy(found)
         names, numbers = check_groups("sets", sets, len(scores))
         sums = np.zeros((len(names), scores.shape[1]))
         np.add.at(sums, numbers, scores)
-        return names, sums / np.bincount(numbers)[:, None]
+        return names, like(sums / np.bincount(numbers)[:, None], found)
 
     def recentred(self, X: Any, covariates: Any = None) -> Self:
         """A copy of the model for samples of another session, whose mean takes the place of ours.
@@ -212,7 +216,7 @@ class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
         """
         fitted.check_fitted(self, "directions_")
         X = check.check_samples(self, accompanied(X, covariates))
-        off = np.asarray(over_blocks(X, self.coordinates())).mean(axis=0)
+        off = to_numpy(over_blocks(X, self.coordinates())).mean(axis=0)
         other, D = copy(self), self.directions_
         other.mean_ = self.mean_ + np.linalg.lstsq(D.T, off)[0]  # the shortest way there
         return other

@@ -11,6 +11,7 @@ import numpy as np
 from tenfold.decisions.gaussian_scores import GaussianScores
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.arrays import to_numpy
 from tenfold.mathematics.cost import moments_of
 from tenfold.mathematics.fold_moments import N_FOLDS, content_folds, merged_folds, name_folds
 from tenfold.mathematics.moments import ClassMoments
@@ -127,7 +128,7 @@ class GaussianStreams(GaussianScores):
             numbers = (at[:, None] * n_folds + np.arange(n_folds)).ravel()
             so_far = replace(self._moments_so_far(), classes=numbers)
             learned["moments_"] = so_far + self.moments_of_batch(X, labels, weight, classes)
-        Z = np.asarray(over_blocks(X, self.coordinates()))
+        Z = to_numpy(over_blocks(X, self.coordinates()))
         known = self.known_classes().placed(at, len(classes))
         known = known.with_samples(Z, codes_of(X, labels, classes), weight)
         learned |= {"class_means_": known.means, "class_count_": known.counts}
@@ -156,6 +157,6 @@ class GaussianStreams(GaussianScores):
         if self._n_folds() == 1:
             return np.zeros(len(X), dtype=np.intp)
         if named is None:
-            return np.asarray(over_blocks(X, content_folds))
+            return to_numpy(over_blocks(X, content_folds))
         names, numbers = named
         return name_folds(names)[numbers]

@@ -12,7 +12,6 @@ from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.methods.base import TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
-from tenfold.methods.following import host_model
 from tenfold.validation.parameters import plain
 
 Answer = Literal["class", "probability", "acceptance", "score", "projection"]
@@ -71,10 +70,7 @@ def names_classes(model: Any) -> bool:
 
 
 def unwrap(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """The model inside a search or pipeline, and what is done to samples before they reach it.
-
-    Its learned arrays are NumPy's.
-    """
+    """The model inside a search or pipeline, and what is done to samples before they reach it."""
     steps = []
     while True:
         if hasattr(estimator, "best_estimator_"):
@@ -85,7 +81,7 @@ def unwrap(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
             estimator = estimator.steps[-1][1]
         else:
             check_is_fitted(estimator)
-            return host_model(estimator), lambda X: _applied(steps, X)
+            return estimator, lambda X: _applied(steps, X)
 
 
 def innermost(estimator: Any) -> Any:
@@ -93,7 +89,7 @@ def innermost(estimator: Any) -> Any:
     while hasattr(estimator, "best_estimator_") or hasattr(estimator, "steps"):
         found = getattr(estimator, "best_estimator_", None)
         estimator = estimator.steps[-1][1] if found is None else found
-    return host_model(estimator)
+    return estimator
 
 
 def _applied(steps: list[Callable[[Any], Any]], X: Any) -> Any:

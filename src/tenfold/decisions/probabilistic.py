@@ -13,6 +13,7 @@ from sklearn.base import clone
 from tenfold.decisions.gaussian_scores import LIKELIHOOD
 from tenfold.decisions.gaussian_streams import GaussianStreams
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.arrays import to_numpy
 from tenfold.mathematics.cost import Workload
 from tenfold.mathematics.fold_moments import (
     FoldMoments,
@@ -241,8 +242,8 @@ class ProbabilisticLDA(GaussianStreams):
             work = partial(projected, projections=projector.projections_, centre=projector.centre())
             Y = over_blocks(X, work)
         elif isinstance(X, Source):
-            Y = X.rows(np.array)
-        Y = np.asarray(Y, dtype=float).reshape(len(X), -1)
+            Y = X.in_memory()
+        Y = np.asarray(to_numpy(Y), dtype=float).reshape(len(X), -1)
         counted = slice(None) if weight is None else weight > 0
         shape = (self._n_folds(), len(classes))
         origin, basis, Z = _coordinates(Y, counted)

@@ -23,8 +23,8 @@ from tenfold.decisions.verification import (
     verified,
 )
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.on_device import STAGES
-from tenfold.mathematics.stores import over_blocks
+from tenfold.mathematics.arrays import to_numpy
+from tenfold.mathematics.stores import ArraySamples, over_blocks
 from tenfold.methods.base import Labels, Shape
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.methods.saving import Savable
@@ -106,8 +106,6 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
     0.1
     """
 
-    learns_on_device = False  # equal samples are found by their bytes
-
     projector_: ClassSpecificProjector
     threshold_: float
     error_rates_: dict[str, float]
@@ -158,6 +156,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         described, X, labels, weight = model.first_batch(
             accompanied(X, covariates), y, sample_weight
         )
+        X = X.in_memory() if isinstance(X, ArraySamples) else X  # equal ones are found by bytes
         classes = check.present_labels(labels, weight)
         positive = self.positive_among(classes)
         model.set_params(positive=positive)  # in a fold without it, None would mean another class
@@ -258,7 +257,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
                 f"{promised:.2g}, one over their number plus one; {ceil(1 / rate) - 1} would "
                 f"promise {rate:g}. The threshold {how}",
                 RateWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
         if ratio > ALIKE**2:
             warnings.warn(
@@ -266,7 +265,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
                 f"distances differ by a factor of {ratio:.2f}, so held-out scores say little "
                 "about the false-accept rate; lower ranks or more shrinkage help",
                 RateWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
 
     @property
@@ -310,9 +309,8 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             Positive numbers.
         """
         fitted.check_fitted(self, "projector_")
-        distance = -np.asarray(self.projector_.decision_function(X, covariates))
-        infinite = np.full(distance.shape, np.inf)
-        return np.asarray(np.divide(1.0, distance, out=infinite, where=distance > 0))
+        work = partial(similarities, scoring=self.projector_.scoring())
+        return over_blocks(check.check_samples(self, accompanied(X, covariates)), work)
 
     def predict(self, X: Any, covariates: Any = None) -> Array:
         """Whether each sample is accepted.
@@ -373,12 +371,16 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         return tags
 
 
+def similarities(X: Array, scoring: OfBlock) -> Array:
+    """One over the distance of samples in memory; infinite at the mean itself."""
+    distance = -to_numpy(scoring(X))
+    infinite = np.full(distance.shape, np.inf)
+    return np.asarray(np.divide(1.0, distance, out=infinite, where=distance > 0))
+
+
 def decided(X: Array, scoring: OfBlock, threshold: float, classes: Array) -> Array:
     """For samples in memory the last of two classes where the score reaches the threshold."""
-    return np.asarray(classes[(scoring(X) >= threshold).astype(np.intp)])
-
-
-STAGES[decided] = "scoring"
+    return np.asarray(classes[(to_numpy(scoring(X)) >= threshold).astype(np.intp)])
 
 
 def _is_last_of_two(label: Any, classes: Array) -> bool:

@@ -22,7 +22,6 @@ from tenfold.files.onnx_graph import Graph
 from tenfold.mathematics.mode_scaling import Scaling
 from tenfold.methods.base import TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
-from tenfold.methods.following import host_model
 from tenfold.methods.scaling import ModeScaler
 from tenfold.system.atomic_write import write_whole
 from tenfold.validation.parameters import check_option
@@ -91,7 +90,7 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str], *, precision: str = "d
 def _steps(estimator: Any) -> tuple[list[ModeScaler], Any]:
     """The scalers of a pipeline and its last step; no scalers for what is no pipeline."""
     named = getattr(estimator, "steps", [("", estimator)])
-    steps = [host_model(step) for _, step in named if step is not None and step != "passthrough"]
+    steps = [step for _, step in named if step is not None and step != "passthrough"]
     for step in steps[:-1]:
         if not isinstance(step, ModeScaler):
             raise TypeError(

@@ -115,7 +115,7 @@ def subject(kind: str, X: Any, y: Any, weight: Any) -> dict[str, str]:
     source = X if isinstance(X, Source) else StoredSamples.of(X)
     rows = np.unique(np.linspace(0, len(source) - 1, COMPARED).astype(int))
     about = {"kind": kind, "shape": str(source.shape), "dtype": str(source.dtype)}
-    columns = {"labels": y, "weights": weight, "samples": source[rows].rows(np.array)}
+    columns = {"labels": y, "weights": weight, "samples": source[rows].in_memory()}
     return about | {name: _fingerprint(column) for name, column in columns.items()}
 
 

@@ -10,6 +10,17 @@ import numpy as np
 from scipy.linalg import blas
 
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.arrays import (
+    block_bytes,
+    is_elsewhere,
+    like,
+    of_type,
+    reshaped,
+    square_lengths,
+    take,
+    to_numpy,
+    wide_type,
+)
 from tenfold.mathematics.tuning import BLOCK_BYTES, PROBE_ROWS, SHIFT_ROWS
 
 WEAKEST = 1e-3  # the weakest direction of a mode, relative to the mean one, that float32 can hold
@@ -57,15 +68,16 @@ class ClassSums:
 
     def add(self, X: Array, labels: Array, weight: Array | None) -> None:
         """Add one block of samples."""
-        if X.shape[1:] != self.shape or len(labels) != len(X):
+        n = X.shape[0]
+        if tuple(X.shape[1:]) != self.shape or len(labels) != n:
             raise ValueError(
-                f"a block has samples of shape {X.shape[1:]} and {len(labels)} labels for "
-                f"{len(X)} samples; expected samples of shape {self.shape} with one label each"
+                f"a block has samples of shape {tuple(X.shape[1:])} and {len(labels)} labels for "
+                f"{n} samples; expected samples of shape {self.shape} with one label each"
             )
         if weight is not None and not (weight >= 0).all():
             raise ValueError(f"a weight is {np.min(weight)}; weights must not be negative or NaN")
         check_same_kind(labels, self.classes)
-        counted = np.ones(len(X), dtype=bool) if weight is None else weight > 0
+        counted = np.ones(n, dtype=bool) if weight is None else weight > 0
         strange = ~np.isin(labels, self.classes) & counted
         if strange.any():
             raise ValueError(
@@ -97,7 +109,7 @@ class ClassSums:
             rows = np.sort(rows[np.argsort(-w, kind="stable")[:SHIFT_ROWS]])
             rows = rows[weight[rows] >= w.max() / OUTWEIGHED]
         shift = np.median(gather(X, rows[:SHIFT_ROWS], np.float64), axis=0)
-        self.anchors[c], self.narrow[c] = own, X.dtype in NARROW
+        self.anchors[c], self.narrow[c] = own, is_narrow(X)
         shift = shift.astype(np.float32) if self.narrow[c] else shift
         if n := self.counts[c]:  # the same sums about the new shift
             add_gram(self.grams[c], self.sums[c : c + 1], -1 / n)
@@ -111,21 +123,22 @@ class ClassSums:
         """Add rows of a class, in float32 those whose squared length is within the limit."""
         dtype = np.float64 if limit is None else np.float32
         size = self.shifts.shape[1]
-        blocks = list(row_blocks(len(rows), size * np.dtype(dtype).itemsize))
+        blocks = list(row_blocks(len(rows), size * np.dtype(dtype).itemsize, block_bytes(X)))
         memory = np.empty((max(b.stop - b.start for b in blocks), size), dtype)
         for block in blocks:
             chosen = rows[block]
             Z = about(X, chosen, self.shifts[c].astype(dtype), memory)
             w = np.ones(len(chosen)) if weight is None else weight[chosen]
             if limit is not None:
-                near = w * square_lengths(Z) <= limit  # False where the square is infinite
+                with np.errstate(over="ignore"):
+                    near = w * square_lengths(Z) <= limit  # False where the square is infinite
                 if not near.all():
                     self._add_rows(c, X, chosen[~near], weight, None)
                     Z, w = Z[near], w[near]
             self.counts[c] += w.sum()
             self.sums[c] += weighted_sum(w.astype(dtype), Z)
             if weight is not None:
-                Z *= np.sqrt(w).astype(dtype)[:, None]
+                Z *= like(np.sqrt(w).astype(dtype)[:, None], Z)
             add_gram(self.grams[c], Z)
 
     def _float32_limit(self, c: int, X: Array, rows: Array, weight: Array | None) -> float | None:
@@ -134,7 +147,7 @@ class ClassSums:
         A stream may change, so every block is asked. A few of its rows tell what a typical one is
         and whether it may; how long a row is, each is asked.
         """
-        if X.dtype not in NARROW or not self.narrow[c] or len(rows) < PROBE_ROWS:
+        if not is_narrow(X) or not self.narrow[c] or len(rows) < PROBE_ROWS:
             return None
         probe = rows[:: max(16, -(-len(rows) // PROBE_ROWS))]
         Z = gather(X, probe, np.float64) - self.shifts[c]
@@ -142,7 +155,8 @@ class ClassSums:
             if not (WEIGHTS[0] <= weight[rows].min() and weight[rows].max() <= WEIGHTS[1]):
                 return None
             Z *= np.sqrt(weight[probe])[:, None]
-        lengths = square_lengths(Z)
+        with np.errstate(over="ignore"):
+            lengths = square_lengths(Z)
         limit = FARTHEST * float(np.median(lengths))
         near = Z[lengths <= limit]
         return limit if float32_suffices(near.reshape(len(near), *self.shape)) else None
@@ -233,14 +247,20 @@ def gather(X: Array, rows: Array, dtype: type) -> Array:
     """A new array (len(rows), I) of the named samples, flat, in the wanted precision."""
     chosen = as_slice(rows)
     copy = isinstance(chosen, slice) or None  # other rows are a new array already
-    return np.array(X[chosen], dtype=dtype, copy=copy).reshape(len(rows), -1)
+    found = to_numpy(take(X, chosen)) if is_elsewhere(X) else X[chosen]
+    return np.array(found, dtype=dtype, copy=copy).reshape(len(rows), -1)
 
 
 def about(X: Array, rows: Array, centre: Array, memory: Array) -> Array:
     """The named samples minus a centre (I,), flat, in the precision of the centre.
 
-    They are written into `memory`: fresh memory costs as much as the copy itself.
+    They are written into `memory`: fresh memory costs as much as the copy itself. Samples of
+    another library stay in it.
     """
+    if is_elsewhere(X):
+        own: Array = of_type(reshaped(take(X, as_slice(rows)), (len(rows), -1)), wide_type(X))
+        own = own - like(centre, own)
+        return own
     Z = memory[: len(rows)]
     chosen = as_slice(rows)
     if isinstance(chosen, slice):  # one pass instead of a copy and a subtraction
@@ -252,6 +272,11 @@ def about(X: Array, rows: Array, centre: Array, memory: Array) -> Array:
         Z[...] = X[rows].reshape(len(rows), -1)
     Z -= centre
     return Z
+
+
+def is_narrow(X: Any) -> bool:
+    """Whether samples are NumPy's in less than float64, which may do for their products."""
+    return isinstance(X, np.ndarray) and X.dtype in NARROW
 
 
 def as_slice(rows: Array) -> Any:
@@ -274,6 +299,8 @@ def weighted_sum(weights: Array, rows: Array) -> Array:
     NumPy and SciPy bring a BLAS each. Threads of the one still wait busily for work while the
     other is asked, so on all cores asking both in turn takes twice as long.
     """
+    if is_elsewhere(rows):
+        return to_numpy(like(weights, rows) @ rows)
     times = blas.sgemv if rows.dtype == np.float32 else blas.dgemv
     return np.asarray(times(1.0, rows.T, weights))
 
@@ -305,18 +332,14 @@ def check_squares(counts: Array, means: Array, traces: Array) -> None:
         )
 
 
-def square_lengths(rows: Array) -> Array:
-    """The squared length of each row."""
-    with np.errstate(over="ignore"):
-        return np.asarray(np.vecdot(rows, rows))
-
-
 def add_gram(matrix: Array, rows: Array, factor: float = 1.0) -> None:
     """Add ``factor rows.T @ rows`` to the upper triangle of a C-ordered float64 matrix, in place.
 
     float32 rows are multiplied in float32 and added in float64.
     """
-    if rows.dtype == np.float32:
+    if is_elsewhere(rows):
+        matrix += factor * to_numpy(rows.mT @ rows)
+    elif rows.dtype == np.float32:
         matrix += blas.ssyrk(factor, rows.T, lower=1).T
     else:
         blas.dsyrk(factor, rows.T, beta=1.0, c=matrix.T, lower=1, overwrite_c=1)

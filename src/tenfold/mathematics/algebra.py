@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tenfold.mathematics.arrays import like, reshaped
+
 Array = npt.NDArray[Any]
 
 
@@ -77,12 +79,14 @@ def mode_product(X: Array, matrix: Array, mode: int) -> Array:
         )
     before, after = X.shape[: mode + 1], X.shape[mode + 2 :]
     if len(after) == 1 and after[0] > 1:
-        return np.asarray(matrix @ X)
+        product: Array = matrix @ X
+        return product
     if prod(after) == 1:  # the last mode: one product for the whole batch
-        product = X.reshape(-1, X.shape[mode + 1]) @ matrix.T
+        product = reshaped(X, (-1, X.shape[mode + 1])) @ matrix.T
     else:
-        product = matrix @ X.reshape(*before, X.shape[mode + 1], prod(after))
-    return product.reshape(*before, len(matrix), *after)
+        product = matrix @ reshaped(X, (*before, X.shape[mode + 1], prod(after)))
+    found: Array = reshaped(product, (*before, matrix.shape[0], *after))
+    return found
 
 
 def project(X: Array, projections: Sequence[Array]) -> Array:
@@ -143,13 +147,8 @@ def reconstruct(Y: Array, projections: Sequence[Array]) -> Array:
     True
     """
     for mode, W in enumerate(projections):
-        Y = mode_product(Y, np.linalg.pinv(W).T, mode)
+        Y = mode_product(Y, like(np.linalg.pinv(W).T, Y, Y.dtype), mode)
     return Y
-
-
-def of_type(X: Array, dtype: type) -> Array:
-    """An array in some type of number; asked first, since `astype` is slow for one sample."""
-    return X if X.dtype == dtype else X.astype(dtype)
 
 
 def _check_mode(X: Array, mode: int) -> None:

@@ -15,7 +15,7 @@ from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.pass_statistics import PassStatistics
 from tenfold.mathematics.sample_statistics import SampleStatistics, SpanStatistics
-from tenfold.mathematics.stores import Source
+from tenfold.mathematics.stores import ArraySamples, Source
 from tenfold.mathematics.tuning import KEPT_BYTES, MEMORY_BUDGET, PACK, READ, THIN, TURN
 
 
@@ -135,14 +135,14 @@ def statistics_of(
     ClassStatistics
         The statistics.
     """
-    if isinstance(X, Source) and not X.is_array:
+    if isinstance(X, Source) and not isinstance(X, ArraySamples):
         return _statistics_of_source(X, y, sample_weight, classes, kind, work)
     as_span = kind != "moments" and X.ndim == 2 and len(X) < X.shape[1]
     if kind == "moments" or (
         kind == "auto" and not as_span and work.moments_pay(len(X), X.shape[1:], len(classes))
     ):
         return moments_of(X, y, sample_weight, classes)
-    samples = X.rows(np.asarray) if isinstance(X, Source) else X
+    samples = X.in_memory() if isinstance(X, Source) else X
     if as_span:
         return SpanStatistics.from_vectors(samples, y, sample_weight, classes)
     choice = None if kind == "samples" else work
@@ -167,8 +167,7 @@ def _statistics_of_source(
     ):
         return X.moments(y, weight, classes)
     if X.ndim == 2 and len(X) < size and 3 * 8 * len(X) * size <= work.memory:
-        vectors = np.asarray(X.rows(np.array))
-        return SpanStatistics.from_vectors(vectors, y, weight, classes)
+        return SpanStatistics.from_vectors(X.in_memory(), y, weight, classes)
     if not work.tables_fit((widest,), 4):
         raise ValueError(
             f"scatters of {widest} x {widest} numbers do not fit into "

@@ -21,6 +21,7 @@ import numpy as np
 
 from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array, project
+from tenfold.mathematics.arrays import namespace_of, of_type, square_lengths, to_numpy, wide_type
 from tenfold.mathematics.criteria import mean_square
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.sample_statistics import SampleStatistics
@@ -124,7 +125,7 @@ def block_features(
     if len(blocks) == 1:
         return projected(X, blocks[0], centre, flat)
     sizes = [len(W) for W in blocks[0]]
-    X = X.reshape(len(X), *sizes)
+    X = to_numpy(X).reshape(-1, *sizes)
     widths = np.cumsum([0, *(prod(W.shape[1] for W in block) for block in blocks)])
     Y = np.empty((len(X), widths[-1]), np.float32 if X.dtype == np.float32 else np.float64)
     for rows in row_blocks(len(X), 3 * 8 * prod(sizes)):
@@ -142,6 +143,7 @@ def blocks_reconstructed(
     """The samples (n, *shape) that have the features Y: what each block gives back, added up."""
     if len(blocks) == 1:
         return reconstructed(Y, blocks[0], centre, shape)
+    Y = to_numpy(Y)
     widths = np.cumsum([0, *(prod(W.shape[1] for W in block) for block in blocks)])
     parts = zip(blocks, pairwise(widths), strict=True)
     found = sum(reconstructed(Y[:, a:b], block, None, shape) for block, (a, b) in parts)
@@ -151,8 +153,9 @@ def blocks_reconstructed(
 def minus_distances(X: Array, blocks: Sequence[Block], mean: Array) -> Array:
     """Minus the distance of samples (n, I_1, ..., I_K) from a mean in a subspace, (n,)."""
     Y = block_features(X, blocks, mean)
-    squared = np.vecdot(Y, Y, dtype=np.float64)  # squares of float32 may not fit it
-    return np.asarray(-np.sqrt(squared).astype(Y.dtype, copy=False))
+    squared = square_lengths(Y, wide_type(Y))  # squares of float32 may not fit it
+    found: Array = of_type(namespace_of(Y).sqrt(squared), Y.dtype)
+    return -found
 
 
 def class_spreads(

@@ -18,6 +18,7 @@ import numpy as np
 
 from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.arrays import to_numpy
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.two_covariances import PooledMoments
 
@@ -33,6 +34,7 @@ def content_folds(X: Array, n_folds: int = N_FOLDS) -> Array:
     on the precision in which the numbers came nor on how they lie, and numbers far from zero are
     told apart like others.
     """
+    X = to_numpy(X)
     folds = np.empty(len(X), dtype=np.intp)
     n_numbers = prod(X.shape[1:])
     weights = np.arange(n_numbers, dtype=np.uint64) * _ODD + np.uint64(1) | np.uint64(1)

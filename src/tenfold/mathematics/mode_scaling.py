@@ -15,6 +15,7 @@ import numpy as np
 
 from tenfold.mathematics.accumulate import LARGEST, row_blocks
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.arrays import to_numpy
 
 EPSILON = float(np.finfo(float).eps)
 
@@ -144,6 +145,7 @@ class Scaling:
 
     def __call__(self, X: Array, flat: bool = False) -> Array:
         """Scaled samples, in float32 for float32 samples and in float64 for all others."""
+        X = to_numpy(X)
         dtype = np.float32 if X.dtype == np.float32 else np.float64
         shape = self.shape_after(X.shape[1:])
         Y = np.empty((len(X), *shape), dtype=dtype)
@@ -153,6 +155,7 @@ class Scaling:
 
     def undo(self, Y: Array) -> Array:
         """The samples that were scaled to Y; of fibres, only where both were kept."""
+        Y = to_numpy(Y)
         dtype = np.float32 if Y.dtype == np.float32 else np.float64
         Y = Y.astype(np.float64, copy=False)
         if not self.per_sample:

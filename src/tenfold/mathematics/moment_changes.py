@@ -9,8 +9,9 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky
 
-from tenfold.mathematics.accumulate import check_same_kind, square_lengths
+from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.arrays import square_lengths
 
 EPS = float(np.finfo(float).eps)
 FORGOTTEN = 1e-100  # a class with less than this share of the largest weight is forgotten

@@ -346,7 +346,7 @@ class ClassMoments(ChangingMoments, FiledMoments, ClassStatistics):
                 continue
             X, y, weight = block
             X = X if hasattr(X, "dtype") else np.asarray(X, dtype=float)
-            labels = np.zeros(len(X), dtype=np.intp) if y is None else np.asarray(y)
+            labels = np.zeros(X.shape[0], dtype=np.intp) if y is None else np.asarray(y)
             weight = None if weight is None else np.asarray(weight)
             present = np.unique(labels) if classes is None else np.asarray(classes)
             if sums is None:

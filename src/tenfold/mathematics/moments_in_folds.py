@@ -9,6 +9,7 @@ import numpy as np
 
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.arrays import to_numpy
 from tenfold.mathematics.cost import moments_of
 from tenfold.mathematics.filed_moments import FiledMoments
 from tenfold.mathematics.fold_moments import N_FOLDS, content_folds, merged_folds
@@ -55,7 +56,7 @@ class MomentsInFolds(FiledMoments):
         cls, X: Any, y: Array, sample_weight: Array | None, classes: Array
     ) -> MomentsInFolds:
         """Moments of samples in memory or in a source, with labels among `classes`."""
-        numbers = codes_of(X, y, classes) * N_FOLDS + np.asarray(over_blocks(X, content_folds))
+        numbers = codes_of(X, y, classes) * N_FOLDS + to_numpy(over_blocks(X, content_folds))
         cells = moments_of(X, numbers, sample_weight, np.arange(len(classes) * N_FOLDS))
         return cls(classes, cells)
 

@@ -3,7 +3,8 @@
 A *store* is anything with ``shape``, ``dtype``, ``ndim`` and slices along axis 0: a NumPy memory
 map, a Zarr array, an HDF5 dataset, the windows of an order book. `StoredSamples` reads one from
 front to back, a block at a time; a Dask array is cut into blocks already (`system.dask_array`).
-Both are a `Source`: whoever wants something of all samples says what is wanted of one block.
+An array of another library, perhaps on a GPU, is one block (`ArraySamples`). All are a `Source`:
+whoever wants something of all samples says what is wanted of one block.
 """
 
 from __future__ import annotations
@@ -24,6 +25,15 @@ import numpy as np
 from scipy.sparse import issparse
 
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.arrays import (
+    float_type,
+    has_float64,
+    like,
+    of_type,
+    reshaped,
+    take,
+    to_numpy,
+)
 from tenfold.mathematics.moments import Batch, ClassMoments
 from tenfold.mathematics.tuning import BLOCK_BYTES, LARGEST_CHUNK
 
@@ -45,7 +55,6 @@ class Source(ABC):
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    is_array = False  # whether it is in memory after all, if not in NumPy's
 
     @property
     def ndim(self) -> int:
@@ -85,6 +94,10 @@ class Source(ABC):
 
         With a column of one number per sample it takes that of the block as well.
         """
+
+    def in_memory(self) -> Array:
+        """All samples as one NumPy array."""
+        return to_numpy(self.rows(to_numpy))
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,6 +231,60 @@ class StoredSamples(Source):
         return block if isinstance(rows, range) else block[rows - first]
 
 
+@dataclass(frozen=True, eq=False)
+class ArraySamples(Source):
+    """Samples in an array of another library: what grows with their number is done where they are.
+
+    Parameters
+    ----------
+    array : array of shape (n, I_1, ..., I_K)
+        Of PyTorch, or of a library that follows the array API standard.
+    """
+
+    array: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The shape (n, I_1, ..., I_K)."""
+        return tuple(self.array.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:  # type: ignore[override]
+        """Type of the numbers, by NumPy's name."""
+        return np.dtype(str(self.array.dtype).rpartition(".")[2])
+
+    def __getitem__(self, rows: slice | Array) -> ArraySamples:
+        return ArraySamples(take(self.array, np.arange(len(self))[rows]))
+
+    def reshape(self, n: int, *sample_shape: int) -> ArraySamples:
+        """The same samples in another shape; -1 stands for all their numbers."""
+        return ArraySamples(reshaped(self.array, (n, *folded(self.shape[1:], sample_shape))))
+
+    def ends(self) -> Array:
+        """One block: all of them."""
+        return np.array([len(self)])
+
+    def moments(self, y: Any, weight: Any, classes: Array) -> ClassMoments:
+        """Class moments; their products are made where the samples are, if in float64."""
+        X = self._floats() if has_float64(self.array) else self.in_memory()
+        return ClassMoments.from_batch(X, y, weight, classes=classes)
+
+    def total(self, work: BlockWork[T], y: Any, weight: Any) -> T:
+        """What `work` gives for the samples in NumPy's memory."""
+        return work(self.in_memory(), y, weight)
+
+    def rows(self, work: Callable[..., Array], column: Array | None = None) -> Any:
+        """What `work` gives, in NumPy or where the samples are."""
+        return work(self._floats()) if column is None else work(self._floats(), column)
+
+    def in_memory(self) -> Array:
+        """All samples as one NumPy array, in their own type of numbers."""
+        return to_numpy(self.array)
+
+    def _floats(self) -> Any:
+        return of_type(self.array, float_type(self.array))
+
+
 def over_blocks(X: Any, work: Callable[[Array], Array]) -> Array:
     """``work(X)``, block by block where X is a `Source`.
 
@@ -231,11 +298,12 @@ def over_blocks(X: Any, work: Callable[[Array], Array]) -> Array:
     Returns
     -------
     array of shape (n, ...)
-        An ndarray; a lazy Dask array where the samples are one.
+        An ndarray; a lazy Dask array where the samples are one; an array of another library, on
+        the same device, where they are that.
     """
     in_memory = type(X) is np.ndarray or not isinstance(X, Source)  # the first is quicker to ask
     rows: Array = work(X) if in_memory else X.rows(work)
-    return rows
+    return rows if in_memory or not isinstance(X, ArraySamples) else like(rows, X.array)
 
 
 def folded(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:

@@ -13,7 +13,15 @@ import numpy as np
 from scipy.linalg import qr
 
 from tenfold.mathematics.accumulate import row_blocks
-from tenfold.mathematics.algebra import Array, of_type, project, reconstruct
+from tenfold.mathematics.algebra import Array, project, reconstruct
+from tenfold.mathematics.arrays import (
+    block_bytes,
+    empty_like,
+    float_type,
+    like,
+    of_type,
+    reshaped,
+)
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.tuning import BLOCK_BYTES
 
@@ -39,37 +47,37 @@ def projected(
     ndarray of shape (n, r_1, ..., r_K) or (n, r_1 * ... * r_K)
         The projected samples.
     """
-    sizes = [len(W) for W in projections]
-    X = X.reshape(len(X), *sizes)
-    dtype = np.float32 if X.dtype == np.float32 else np.float64
-    W = [of_type(P, dtype) for P in projections]
-    centre = None if centre is None else centre.reshape(sizes)
+    n, sizes = X.shape[0], [len(W) for W in projections]
+    X = reshaped(X, (n, *sizes))
+    dtype = float_type(X)
+    W = [like(P, X, dtype) for P in projections]
+    centre = None if centre is None else like(centre.reshape(sizes), X)
 
     def part(rows: Array) -> Array:
         if centre is not None:
             rows = rows - centre  # in the wider precision: offsets cost no digits
         return project(of_type(rows, dtype), W)
 
-    if 16 * X.size <= BLOCK_BYTES:
+    if 16 * n * prod(sizes) <= BLOCK_BYTES:
         Y = part(X)
     else:
-        Y = np.empty((len(X), *(P.shape[1] for P in W)), dtype=dtype)
-        for rows in row_blocks(len(X), 2 * Y.itemsize * prod(sizes)):
-            Y[rows] = part(X[rows])
-    return Y.reshape(len(Y), prod(Y.shape[1:])) if flat else Y
+        Y = empty_like(X, (n, *(P.shape[1] for P in W)), dtype)
+        for rows in row_blocks(n, 2 * 8 * prod(sizes), block_bytes(X)):
+            Y[rows, ...] = part(X[rows, ...])
+    return reshaped(Y, (n, prod(Y.shape[1:]))) if flat else Y
 
 
 def reconstructed(
     Y: Array, projections: Sequence[Array], centre: Array | None, shape: tuple[int, ...]
 ) -> Array:
     """The samples (n, *shape) of the subspace that have the projections Y, in Y's precision."""
-    dtype = np.float32 if Y.dtype == np.float32 else np.float64
-    W = [P.astype(dtype, copy=False) for P in projections]
-    projected_samples = Y.reshape(len(Y), *(P.shape[1] for P in W)).astype(dtype, copy=False)
-    samples = reconstruct(projected_samples, W)
+    n, dtype = Y.shape[0], float_type(Y)
+    tensors = of_type(reshaped(Y, (n, *(W.shape[1] for W in projections))), dtype)
+    samples = reconstruct(tensors, projections)
     if centre is not None:
-        samples += centre.astype(dtype).reshape(samples.shape[1:])
-    return samples.reshape(len(Y), *shape)
+        samples = samples + like(centre.reshape(samples.shape[1:]), samples, dtype)
+    found: Array = reshaped(samples, (n, *shape))
+    return found
 
 
 def span(Y: Array) -> tuple[Array, Array | None]:

@@ -31,6 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.arrays import like, of_type, reshaped, to_numpy, wide_type
 from tenfold.mathematics.subspace import projected
 
 SMALLEST = 1e-12  # of all scatter: what noise is taken to be where there is none
@@ -271,17 +272,24 @@ def log_posteriors(scores: Array, log_priors: Array | float = 0.0) -> Array:
     return np.asarray(result)
 
 
+def posteriors(scores: Array, log_priors: Array | float = 0.0) -> Array:
+    """Class probabilities (n, C)."""
+    return np.exp(log_posteriors(scores, log_priors))
+
+
 def coordinates(X: Array, steps: Any, mean: Array, directions: Array) -> Array:
     """Samples (n, I_1, ..., I_K) in the coordinates of a model, (n, d), in float64."""
     Y = X if steps is None else projected(X, *steps)
-    return np.asarray((Y.reshape(len(Y), -1) - mean) @ directions)
+    Y = of_type(reshaped(Y, (Y.shape[0], -1)), wide_type(Y))
+    found: Array = (Y - like(mean, Y)) @ like(directions, Y)
+    return found
 
 
 def of_scores(
     X: Array, coordinates: Any, likelihood: ClassLikelihood, known: KnownClasses, finish: Any
 ) -> Array:
     """What `finish` makes of the scores of samples in memory."""
-    return np.asarray(finish(likelihood.scores(coordinates(X), known)))
+    return np.asarray(finish(likelihood.scores(to_numpy(coordinates(X)), known)))
 
 
 def preference(scores: Array, log_priors: Array) -> Array:

@@ -13,6 +13,7 @@ from sklearn.metrics import average_precision_score
 from tenfold.mathematics.accumulate import check_same_kind, row_blocks
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution, padded
+from tenfold.mathematics.arrays import to_numpy
 from tenfold.mathematics.criteria import Problem, automatic_shrinkage, class_specific, lowered
 from tenfold.mathematics.deflation import class_spreads, minus_distances
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
@@ -22,6 +23,7 @@ from tenfold.methods.base import Described, TensorProjector
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
 from tenfold.validation.adjustments import accompanied
+from tenfold.validation.other_arrays import in_numpy
 
 
 class ClassSpecificProjector(TensorProjector):
@@ -82,7 +84,7 @@ class ClassSpecificProjector(TensorProjector):
                 f"{len(classes)} classes, for the positive one; pass positive={taken!r} or another "
                 "label, or learn all classes with ClassSpecificClassifier",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
 
     def asked_ranks(self, classes: Array) -> Any:
@@ -163,7 +165,7 @@ class ClassSpecificProjector(TensorProjector):
         float
             Between 0 and 1.
         """
-        scores = np.asarray(self.decision_function(X, covariates))
+        scores = to_numpy(self.decision_function(X, covariates))
         labels, positive = check.check_labels(self, scores, y), self.positive_label_
         check_same_kind(labels, self.classes_)
         is_positive = labels == positive
@@ -172,7 +174,8 @@ class ClassSpecificProjector(TensorProjector):
                 f"there is no sample of the positive class {parameters.plain(positive)!r} to "
                 "score; average precision needs at least one"
             )
-        return float(average_precision_score(is_positive, scores, sample_weight=sample_weight))
+        weight = in_numpy(sample_weight, "sample_weight")
+        return float(average_precision_score(is_positive, scores, sample_weight=weight))
 
     @property
     def positive_label_(self) -> Any:

@@ -275,7 +275,7 @@ class CSRDA(ClassSpecificProjector):
                 f"the objective of CSRDA still changed by more than tol={self.tol:g} of it in "
                 f"round {learned['n_iter_']}; raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=6,
+                stacklevel=4,
             )
         apart = between_means(statistics, p).reshape(described["sample_shape_"])
         return {**learned, "mean_": learned["mean_"] + shift * apart, "shift_": shift}

@@ -14,9 +14,10 @@ from sklearn.utils.metaestimators import available_if
 from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
+from tenfold.mathematics.arrays import to_numpy
 from tenfold.mathematics.kernel_basis import KernelBasis
 from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.stores import OfBlock, Source
+from tenfold.mathematics.stores import OfBlock, Source, over_blocks
 from tenfold.methods.base import Described, Learner, TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.validation import parameters
@@ -217,9 +218,7 @@ class KernelCSDA(ClassSpecificProjector):
         if exact and len(rows) == len(X):
             return {**described, **learned}, basis.coordinates
         seen = self._coordinates(learned)
-        return {**described, **learned}, np.asarray(
-            X.rows(seen) if isinstance(X, Source) else seen(X)
-        )
+        return {**described, **learned}, to_numpy(over_blocks(X, seen))
 
     def on_samples(self, work: OfBlock) -> OfBlock:
         """`work` on samples as they come: it gets their coordinates."""
@@ -296,6 +295,7 @@ def coordinates(
     X: Array, kernel: Callable[[Array, Array], Array], points: Array, basis: Array
 ) -> Array:
     """Coordinates (n, d) of samples in a basis of the span of some points, in their precision."""
+    X = to_numpy(X)
     found = np.empty((len(X), basis.shape[1]), np.float32 if X.dtype == np.float32 else float)
     for rows in row_blocks(len(X), 8 * (len(basis) + X[:1].size)):
         found[rows] = kernel(_vectors(X[rows]), points) @ basis
@@ -308,7 +308,7 @@ def after(X: Array, first: OfBlock, then: OfBlock) -> Array:
 
 
 def _vectors(X: Any) -> Array:
-    X = np.asarray(X.rows(np.array)) if isinstance(X, Source) else X
+    X = X.in_memory() if isinstance(X, Source) else X
     return np.asarray(X.reshape(len(X), -1), dtype=float)
 
 

@@ -146,7 +146,7 @@ class NullCSDA(ClassSpecificProjector):
                 "which they vary least; use CSDA, which weighs all directions, or samples with "
                 "more numbers than the class has samples",
                 UserWarning,
-                stacklevel=6,
+                stacklevel=4,
             )
         whole = whole_square(self.problem(statistics).maximise, statistics.shape)
         learned["objective_"] = learned["objective_"] * 0 + (kept / whole if whole > 0 else 0.0)

@@ -28,14 +28,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassMoments
-from tenfold.methods.following import FollowsX, host_model
 from tenfold.system import model_format
 
 LABEL_KINDS = {"U": str, "i": int, "u": int, "b": bool}
 LABEL_BYTES = 64 * 2**20  # of one array of labels; a few declared bytes must not claim gigabytes
 
 
-class Savable(FollowsX):
+class Savable:
     """An estimator whose learned attributes can be saved: those that end with an underscore."""
 
     mode_names_: tuple[str, ...]  # of samples with named axes, such as a DataArray
@@ -48,7 +47,7 @@ class Savable(FollowsX):
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for a pickle: the moments that `fit` keeps in memory are left out."""
-        state = super().__getstate__()
+        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
         if not self._is_stream:
             state.pop("moments_", None)
         return state
@@ -154,7 +153,7 @@ def _save(
 def steps_of(model: Any) -> list[Any]:
     """The estimators that samples go through, the last one last; one for what is no pipeline."""
     named = model.steps if isinstance(model, Pipeline) else [("", model)]
-    steps = [host_model(step) for _, step in named if step not in (None, "passthrough")]
+    steps = [step for _, step in named if step not in (None, "passthrough")]
     if not steps:
         raise ValueError("the pipeline has no steps; pass a fitted model")
     return steps
@@ -200,7 +199,6 @@ class Packer:
 
     def estimator(self, estimator: Any, prefix: str) -> dict[str, Any]:
         """Method, parameters and learned attributes of a tenfold estimator."""
-        estimator = host_model(estimator)
         _check_known(estimator)
         if not prefix:
             check_is_fitted(estimator, "sample_shape_")

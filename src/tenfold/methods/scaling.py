@@ -14,6 +14,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in
 
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.arrays import reshaped
 from tenfold.mathematics.mapped_store import MappedStore
 from tenfold.mathematics.mode_scaling import FibreMoments, Scaling
 from tenfold.mathematics.stores import Source, StoredSamples, over_blocks
@@ -372,5 +373,5 @@ def _moments_of_block(
 
 
 def _unscaled(X: Array, scaling: Scaling, scaled_shape: Shape, shape: Shape) -> Array:
-    samples = scaling.undo(X.reshape(len(X), *scaled_shape))
-    return samples.reshape(len(X), *shape)
+    samples = scaling.undo(reshaped(X, (X.shape[0], *scaled_shape)))
+    return samples.reshape(len(samples), *shape)

@@ -12,7 +12,6 @@ from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moment_changes import check_decay, decayed_weights
 from tenfold.mathematics.moments import ClassMoments
-from tenfold.methods.following import FollowsX
 from tenfold.validation import fitted
 from tenfold.validation import samples as check
 from tenfold.validation.adjustments import accompanied, refuse_parts
@@ -21,7 +20,7 @@ from tenfold.validation.parameters import check_option
 FORGETTING = ("batch", "sample")
 
 
-class Streaming(FollowsX):
+class Streaming:
     """The part of a learner that works from moments alone."""
 
     classes_: Array

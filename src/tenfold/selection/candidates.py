@@ -63,7 +63,7 @@ class Samples:
         """The arguments of a scorer for some of the samples, read only once if they fit."""
         X = self._rows(rows)
         if isinstance(X, Source) and X.dtype.itemsize * prod(X.shape) <= memory_budget() // 4:
-            X = np.asarray(X.rows(np.array))
+            X = X.in_memory()
         batch = (X,) if self.labels is None else (X, self.labels[rows])
         weight = self.weight if weighted else None
         return batch, {} if weight is None else {"sample_weight": weight[rows]}

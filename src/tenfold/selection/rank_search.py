@@ -21,8 +21,8 @@ from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.fold_statistics import Split, fold_statistics
 from tenfold.mathematics.moments import ClassStatistics
+from tenfold.mathematics.stores import ArraySamples
 from tenfold.methods.base import Described, Learner, TensorProjector
-from tenfold.methods.following import FollowsX
 from tenfold.selection.candidates import (
     Candidate,
     Samples,
@@ -45,7 +45,7 @@ def _best_has(name: str) -> Any:
     return available_if(present)
 
 
-class RankSearchCV(FollowsX, MetaEstimatorMixin, BaseEstimator):
+class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     """Cross-validated search over ranks, ridges and shrinkages.
 
     It gives what `GridSearchCV` gives over the same candidates and folds. But the data are read
@@ -128,8 +128,6 @@ class RankSearchCV(FollowsX, MetaEstimatorMixin, BaseEstimator):
     {'ranks': (5, 5)}
     """
 
-    learns_on_device = False  # folds are cut from samples in memory
-
     def __init__(
         self,
         estimator: Any,
@@ -178,6 +176,7 @@ class RankSearchCV(FollowsX, MetaEstimatorMixin, BaseEstimator):
             learner.check_parameters()
         first = learners[0]
         described, checked, learned, weight = first.first_batch(X, y, sample_weight)
+        checked = checked.in_memory() if isinstance(checked, ArraySamples) else checked
         labels = None if y is None else np.asarray(in_numpy(y, "y"))
         samples = Samples(X, checked, labels if learned is None else learned, weight)
         splits = self._splits(checked, samples.labels, groups)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.arrays import to_numpy
 from tenfold.mathematics.completion import completed, learned_completion
 from tenfold.mathematics.covariates import (
     Slopes,
@@ -23,7 +24,6 @@ from tenfold.mathematics.covariates import (
     without_covariates,
 )
 from tenfold.mathematics.moments import ClassMoments
-from tenfold.mathematics.on_device import to_numpy
 from tenfold.mathematics.stores import Source
 from tenfold.validation.fitted import COMPLETION, COVARIATES
 from tenfold.validation.named_axes import refuse_masked
@@ -318,12 +318,6 @@ def learned_adjustments(
         found, X = _learned_covariates(X, y, weight, covariates)
         learned |= found
     return learned, X
-
-
-def is_adjusted(estimator: Any, arguments: Mapping[str, Any]) -> bool:
-    """Whether samples are changed before anything else, which is done in memory."""
-    comes = arguments.get("covariates") is not None
-    return comes or allows_gaps(estimator) or hasattr(estimator, "covariate_slopes_")
 
 
 def adjusted(estimator: Any, X: Any, covariates: Any) -> Any:

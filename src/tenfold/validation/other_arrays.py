@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 from sklearn import get_config
-from sklearn.utils._array_api import get_namespace_and_device
 
-from tenfold.mathematics.on_device import Place, to_numpy
-from tenfold.system.device_samples import DeviceSamples
+from tenfold.mathematics.arrays import namespace_of, to_numpy
+from tenfold.mathematics.stores import ArraySamples
 
 HOSTS = ("cpu", "CPU")  # in the names of devices that NumPy can read
 WIDTHS = (8, 16, 32, 64)
@@ -31,19 +30,6 @@ def is_other(X: Any) -> bool:
         return True
     namespace = hasattr(type(X), "__array_namespace__") and hasattr(X, "device")
     return namespace and not isinstance(X, np.ndarray | np.generic)
-
-
-def dispatches() -> bool:
-    """Whether arrays of other libraries shall come out as they went in."""
-    return bool(get_config()["array_api_dispatch"])
-
-
-def place_of(X: Any) -> Place | None:
-    """The namespace and device of an array of another library; None for everything else."""
-    if not is_other(X):
-        return None
-    xp, _, device = get_namespace_and_device(X)
-    return Place(xp, device)
 
 
 def check_readable(X: Any, name: str = "X") -> Any:
@@ -106,31 +92,27 @@ def in_numpy(X: Any, name: str = "X") -> Any:
     return to_numpy(check_readable(X, name)) if is_other(X) else X
 
 
-def samples_at(X: Any, place: Place | None) -> Any:
-    """Samples that stay at their place; NumPy's without one, or for the usual messages.
+def follow_array(X: Any) -> Any:
+    """Samples of another library that results are to follow; all else as it is.
 
     Parameters
     ----------
-    X : array of another library
-        The samples, readable.
-    place : Place or None
-        Where they are; None without dispatch.
+    X : anything
+        What the user passed as samples.
 
     Returns
     -------
-    DeviceSamples or ndarray
-        NumPy's without dispatch, and for what is no batch of finite numbers.
+    anything
+        `ArraySamples` of an array of another library. NumPy's array without dispatch, and of what
+        is no batch of finite numbers, for the usual messages.
     """
-    if place is None:
-        return _without_dispatch(X)
-    xp = place.xp
-    is_batch = X.ndim >= 2 and 0 not in X.shape
-    if is_batch and (not xp.isdtype(X.dtype, "real floating") or bool(xp.all(xp.isfinite(X)))):
-        return DeviceSamples(X, place)
-    return to_numpy(X)
-
-
-def _without_dispatch(X: Any) -> Any:
+    if not is_other(X):
+        return X
+    check_readable(X)
+    if get_config()["array_api_dispatch"]:
+        xp, is_batch = namespace_of(X), X.ndim >= 2 and 0 not in X.shape
+        is_whole = "float" not in str(X.dtype)
+        return ArraySamples(X) if is_batch and (is_whole or xp.all(xp.isfinite(X))) else to_numpy(X)
     device = str(getattr(X, "device", "cpu"))
     if not any(word in device for word in HOSTS):
         raise ValueError(
@@ -139,16 +121,3 @@ def _without_dispatch(X: Any) -> Any:
             "in the environment before Python starts, or pass X.cpu()"
         )
     return to_numpy(X)
-
-
-def check_same_place(name: str, method: str, place: Place | None, own: Place | None) -> None:
-    """Refuse samples that are elsewhere than what was fitted, in the words of scikit-learn."""
-    if place is not None and place == own:
-        return
-    came = "NumPy or in another form" if place is None else str(place)
-    raise ValueError(
-        f"Inputs passed to {name}.{method}() must use the same namespace and the same device as "
-        f"those passed to fit(): the model was fitted on arrays of {own}, and these samples are "
-        f"of {came}. Move the samples, as with X.to(device), or the model: save and tenfold.load "
-        "give one of NumPy arrays, which takes the arrays of any library on any device"
-    )

@@ -31,7 +31,7 @@ from tenfold.validation.fitted import description_of
 from tenfold.validation.labels import check_labels as check_labels
 from tenfold.validation.large_input import as_source
 from tenfold.validation.named_axes import named_samples, refuse_masked
-from tenfold.validation.other_arrays import in_numpy
+from tenfold.validation.other_arrays import follow_array, in_numpy
 from tenfold.validation.parameters import plain
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
@@ -66,6 +66,7 @@ def check_first_batch(
     """
     seen = copy(estimator)
     X, covariates = parted(X)
+    X = X if covariates is None else in_numpy(X)
     X, y, weight = check_batch(seen, X, y, sample_weight, reset=True)
     if estimator.needs_labels:
         check_classes(present_labels(y, weight) if classes is None else np.unique(classes), seen)
@@ -104,6 +105,7 @@ def check_samples(estimator: Any, X: Any, *, reset: bool = False) -> Any:
         are still there, since how to complete them is not known yet.
     """
     X, covariates = parted(X)
+    X = X if covariates is None else in_numpy(X)
     X = _checked(estimator, X, reset)
     return X if reset else adjusted(estimator, X, covariates)
 
@@ -112,6 +114,7 @@ def _checked(estimator: Any, X: Any, reset: bool) -> Any:
     fitted_shape = None if reset else estimator.sample_shape_
     if _is_ready(estimator, X, fitted_shape):
         return X
+    X = follow_array(X)
     named = named_samples(estimator, X, reset)
     X = unmasked(estimator, X if named is None else named.values)
     source = None if type(X) is np.ndarray else as_source(X)
@@ -261,6 +264,7 @@ def check_weights(X: Array, sample_weight: Any) -> Array | None:
 
 def check_projected(X: Any, ranks: tuple[int, ...]) -> Any:
     """Samples that `transform` of a model with these ranks returned, flat or not."""
+    X = follow_array(X)
     Y: Any = as_source(X)
     if Y is None:
         Y = check_array(X, dtype=[np.float64, np.float32], allow_nd=True, input_name="X")
