@@ -59,6 +59,7 @@ class Samples:
         self.n = np.array([self.w[self.y == c].sum() for c in range(n_classes)])
         self.means = np.stack([self.about(self.y == c) for c in range(n_classes)])
         self.mean = self.about(np.full(len(self.y), True))
+        self.usual = None  # the mean shrinkage, once it was asked for
 
     def about(self, rows):
         shape = (-1,) + (1,) * (self.X.ndim - 1)
@@ -138,12 +139,28 @@ def pair(data, setting, k, factors, shift=0, share=0):
     steps = (data.n * ((data.means - data.mean).reshape(len(rest), -1) ** 2).sum(axis=1)).sum()
     whole = (data.w * ((data.X - data.mean).reshape(len(data.X), -1) ** 2).sum(axis=1)).sum()
     wider = 1 + steps / whole if whole > 0 else REAL(1)
-    return A, B + moved, ridge_of(setting, part * wider * np.trace(total) / size, np.trace(total))
+    unit = part * wider * np.trace(total) / size
+    return (
+        A,
+        B + moved,
+        ridge_of(setting, unit, np.trace(total), share / usual_share(data, setting)),
+    )
 
 
-def ridge_of(setting, unit, floor):
+def usual_share(data, setting):
+    """The shrinkage of the class of a sample, on average."""
+    if setting.shrinkage != "auto":
+        return REAL(setting.shrinkage)
+    if data.usual is None:
+        each = [share_of_all(data, "auto", c) for c in range(len(data.n))]
+        data.usual = (data.n * np.array(each)).sum() / data.n.sum()
+    return data.usual
+
+
+def ridge_of(setting, unit, floor, part=1):
     least = np.finfo(float).eps * floor if floor > 0 else REAL(1)
-    return max(REAL(setting.ridge) if setting.absolute else REAL(setting.ridge) * unit, least)
+    ridge = part * REAL(setting.ridge)
+    return max(ridge if setting.absolute else ridge * unit, least)
 
 
 # ── One pair ────────────────────────────────────────────────────────────────────────────────────

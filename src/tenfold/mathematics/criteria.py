@@ -225,7 +225,7 @@ def trace(stack: Array) -> Array:
 def class_specific(
     statistics: ClassStatistics,
     positive: int,
-    shrinkage: float,
+    shrinkages: Array | float,
     *,
     out_class: str = "samples",
     shift: float = 0.0,
@@ -233,9 +233,14 @@ def class_specific(
 ) -> Problem:
     """Everything else far from the mean of class number `positive`, that class tight around it.
 
-    With ``out_class="means"`` the mean of each other class stands for its samples. A `shift` t
-    measures both from M_p + t (M_p - M_o) instead, where M_o is the mean of the other samples.
+    With shrinkages s of each class the scatter to suppress is ``(1 - s_p) S_I + s_p (share S_w +
+    ridge I / mean(s))``: the ridge is a part of what is shrunk towards, so that classes share that
+    part whatever their shrinkage. If all have the same, it is the ridge as it is. With
+    ``out_class="means"`` the mean of each other class stands for its samples. A `shift` t measures
+    both from M_p + t (M_p - M_o) instead, where M_o is the mean of the other samples.
     """
+    each = np.broadcast_to(np.asarray(shrinkages, dtype=float), statistics.counts.shape)
+    shrinkage = float(each[positive])
     share = float(statistics.counts[positive] / statistics.count)
     inside = statistics.in_class(positive)  # S_I, eq. 18
     apart = statistics.displacement(positive)
@@ -252,6 +257,9 @@ def class_specific(
         return Problem.of(statistics, outside, inside, unit=about, balance=share, **settings)
     balance = share * about_class_means(statistics)
     unit = statistics.total() + apart * 0.0  # the same terms as above: both can be stacked
+    amount, absolute = settings.pop("ridge", (0.0, False))
+    usual = float(statistics.counts @ each / statistics.count)
+    settings["ridge"] = (amount * shrinkage / usual, absolute)
     return Problem.of(statistics, outside, inside, unit=unit, balance=balance, **settings)
 
 

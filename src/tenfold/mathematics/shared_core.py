@@ -2,19 +2,19 @@
 
 The pair of class number p, of n_p samples among N, is ::
 
-    A_p = T + N d d^T - Z Z^T          all other samples about the mean of the class
-    B_p = s S_w + (1 - s) Z Z^T + l I  the class about its mean, shrunk, with a ridge
+    A_p = T + N d d^T - Z Z^T                   all other samples about the mean of the class
+    B_p = (1 - s_p) Z Z^T + s_p (S_w + rho I)   the class about its mean, shrunk
 
 (up to factors per class), where the total T and the within scatter S_w are those of all classes,
-and only the displacement d and the deviations Z of n_p samples are its own. One generalised
-eigenproblem ``F^T T F = diag(tau)``, ``F^T (S_w + rho I) F = I`` serves all classes. In its basis
-every pair is diagonal but for the few columns ``G = F^T [d, Z]``:
+and only the displacement d, the deviations Z of n_p samples and the shrinkage s_p are its own. One
+generalised eigenproblem ``F^T T F = diag(tau)``, ``F^T (S_w + rho I) F = I`` serves all classes. In
+its basis every pair is diagonal but for the few columns ``G = F^T [d, Z]``:
 
     (diag(tau) + G a G^T) u = mu (I + G b G^T) u.
 
-`few_columns` finds the leading directions of such a pair; models for which these do not become
-exact are solved without this. In the null space of ``B_p = Z Z^T`` the columns of Z are to be seen
-in no direction, and F are the eigenvectors of T.
+`leading_of_columns` finds the leading directions of such a pair; models for which these do not
+become exact are solved without this. Without shrinkage B_p is ``Z Z^T + rho I``, and F are the
+eigenvectors of T. So they are in the null space of ``B_p = Z Z^T``, where b is infinite.
 """
 
 from __future__ import annotations
@@ -22,38 +22,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
 
-from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.criteria import Problem
-from tenfold.mathematics.few_columns import Leading, leading
 from tenfold.mathematics.null_space import NULL, ROUNDING
 from tenfold.mathematics.scatter import SampleTerm, Scatter, Term, along_mode
 from tenfold.mathematics.solvers import signs_of_columns
 from tenfold.mathematics.span import Span
 
 FEWEST = 4  # models for which a shared problem is solved
+POLES = (1.0, 1.5, 3.0, 10.0)  # of the smallest wanted value: where tails are guessed
+FAR = 0.4  # of the smallest wanted value: where the tail may begin
+EXACT = 1e-8  # largest residual, in units of the value itself
+ROUNDS = 4  # in which that is reached, or not at all
 
 
-@dataclass(frozen=True, eq=False)
-class Own:
-    """What sets the models apart: columns (n, k) of each, and what A and B make of these.
+class ClassColumns(NamedTuple):
+    """What sets one model apart: columns, and the factors of their squares in A and B."""
 
-    Parameters
-    ----------
-    columns : list of M ndarrays of shape (n, k)
-        Displacements and deviations.
-    in_A, in_B : lists of M ndarrays of shape (k,)
-        The factor of every column's square in each of the scatters.
-    """
-
-    columns: list[Array]
-    in_A: list[Array]
-    in_B: list[Array]
+    G: Array  # (n, k)
+    in_A: Array  # (k,)
+    in_B: Array  # (k,), not negative
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +61,7 @@ class SharedCore:
         tau, the largest first.
     rows : ndarray of shape (n, I)
         F^T, for samples as they came.
-    own : Own
+    own : list of M ClassColumns
         Their columns, in the basis F; `in_B` is relative to the shared part of B.
     scale : ndarray of shape (M,)
         By how much B exceeds that.
@@ -83,173 +76,11 @@ class SharedCore:
     models: Array
     values: Array
     rows: Array
-    own: Own
+    own: list[ClassColumns]
     scale: Array
     ridge: Array
     has_within: bool
     ranks: Array
-
-    def leading(self, number: int) -> Leading | None:
-        """The leading directions of one of the models, in the basis F."""
-        G, a, b = (each[number] for each in (self.own.columns, self.own.in_A, self.own.in_B))
-        found = leading(self.values, G, a, b, int(self.ranks[number]))
-        if found is None or not np.isinf(b).any():
-            return found
-        size = float(self.values.sum() + (a * (G**2).sum(axis=0)).sum())
-        least = 10 * len(G) * np.finfo(float).eps * size
-        return found if found.values[-1] > least else None  # A vanishes in some of these directions
-
-
-def shared_cores(problem: Problem, null: bool = False) -> list[SharedCore]:
-    """The shared parts of as many models of vectors as have one; none where it does not pay."""
-    if len(problem) < FEWEST or problem.unit is None:
-        return []
-    parts = _common_and_own(problem)
-    if parts is None:
-        return []
-    T, S_w, in_B, own = parts
-    most, widest = int(problem.ranks.max()), max(G.shape[1] for G in own.columns)
-    if 2 * (most + widest) + 5 * widest > len(T) // 2:
-        return []
-    if null:
-        core = None if S_w is not None else _core(T, None, np.inf, problem.basis)
-        every, one = np.arange(len(problem)), np.ones(len(problem))
-        if core is None:
-            return []
-        own = _not_seen(own, float(np.trace(T)))
-        return [_with_models(problem, core, own, every, one, 0 * one, has_within=False)]
-    ridge = problem.ridges(_unit_sizes(problem, T))
-    relative = np.divide(ridge, in_B, out=np.full_like(ridge, np.inf), where=in_B > 0)
-    _, first, group = np.unique(
-        np.round(np.log(relative), 12), return_index=True, return_inverse=True
-    )
-    cores = []
-    for number, example in enumerate(first):
-        models = np.flatnonzero(group == number)
-        if len(models) >= FEWEST:
-            rho = float(relative[example])
-            core = _core(T, S_w, rho, problem.basis)
-            if core is not None:
-                shrunk = bool(np.isfinite(rho))
-                scale = in_B[models] if shrunk else ridge[models]
-                cores.append(_with_models(problem, core, own, models, scale, ridge[models], shrunk))
-    return cores
-
-
-def _common_and_own(problem: Problem) -> tuple[Array, Array | None, Array, Own] | None:
-    """T, S_w, the factor of S_w in each B, and the columns of each model; or None."""
-    n_models, common = len(problem), []
-    own: dict[int, tuple[SampleTerm, Array, Array]] = {}
-    assert problem.minimise is not None
-    assert problem.unit is not None
-    for side, scatter in enumerate((problem.maximise, problem.minimise)):
-        shared = []
-        for (coefficient, term), groups in zip(scatter.terms, scatter.groups, strict=True):
-            each = np.broadcast_to(np.asarray(coefficient, dtype=float), (n_models,))
-            if term.n_groups == 1:
-                shared.append((each, term))
-            elif isinstance(term, SampleTerm):
-                own.setdefault(id(term), (term, groups, np.zeros((2, n_models))))[2][side] += each
-            else:
-                return None
-        common.append(shared)
-    (of_A, of_B) = common
-    if len(of_A) != 1 or (of_A[0][0] != 1).any() or len(of_B) > 1 or not own:
-        return None
-    T, *S_w = (_whole(term, problem.shape[0]) for _, term in of_A + of_B)
-    columns, in_A, in_B = [], [], []
-    for m in range(n_models):
-        blocks = [
-            (_independent(np.concatenate(list(term.deviations(int(groups[m]))))), factors[:, m])
-            for term, groups, factors in own.values()
-            if factors[:, m].any()
-        ]
-        if not blocks:
-            return None
-        columns.append(np.concatenate([Z for Z, _ in blocks]).T)
-        both = np.concatenate([np.broadcast_to(factor, (len(Z), 2)) for Z, factor in blocks])
-        in_A.append(both[:, 0])
-        in_B.append(both[:, 1])
-    within = of_B[0][0] if of_B else np.zeros(n_models)
-    return T, S_w[0] if S_w else None, within, Own(columns, in_A, in_B)
-
-
-def _whole(term: Term, size: int) -> Array:
-    """The scatter (n, n) of a term of one group."""
-    (S,) = along_mode([Scatter.of(term)], 0, [np.eye(size)[None]])
-    return np.asarray(S[0])
-
-
-def _unit_sizes(problem: Problem, T: Array) -> Array:
-    """The trace of the unit of each model's ridge: of one scatter, and perhaps of own columns."""
-    assert problem.unit is not None
-    first = problem.unit.terms[0][1]
-    unit = T if first is problem.maximise.terms[0][1] else _whole(first, len(T))
-    sizes = np.full(len(problem), np.trace(unit))
-    columns = zip(problem.unit.terms[1:], problem.unit.groups[1:], strict=True)
-    for (coefficient, term), groups in columns:
-        assert isinstance(term, SampleTerm)
-        squares = [sum(float(np.vdot(Z, Z)) for Z in term.deviations(int(g))) for g in groups]
-        sizes += coefficient * np.array(squares)
-    return sizes
-
-
-def _independent(Z: Array) -> Array:
-    """Rows with the same ``Z^T Z``, one fewer: deviations from a mean sum to zero."""
-    if len(Z) < 2:
-        return Z
-    squares, turn = np.linalg.eigh(Z @ Z.T)
-    there = squares > len(Z) * np.finfo(float).eps * squares[-1]
-    return np.asarray(turn[:, there].T @ Z)
-
-
-def _not_seen(own: Own, total: float) -> Own:
-    """The same columns, those in B of length 1, and its directions infinitely heavy in it."""
-    columns, in_A, in_B = [], [], []
-    for Z, a, b in zip(own.columns, own.in_A, own.in_B, strict=True):
-        squares = (Z**2).sum(axis=0)
-        of_B = b * squares
-        size = total + float(np.sum((a + b) * squares))
-        there = of_B > max(NULL * of_B.max(), ROUNDING * size)
-        columns.append(Z / np.where(there, np.sqrt(squares), 1.0))
-        in_A.append(np.where(there, a * squares, a))
-        in_B.append(np.where(there, np.inf, 0.0))
-    return Own(columns, in_A, in_B)
-
-
-def _core(
-    T: Array, S_w: Array | None, rho: float, basis: Span | None
-) -> tuple[Array, Array, Array] | None:
-    """tau, F in the basis of the samples and F^T as they came; None where B is nearly singular."""
-    try:
-        if S_w is None or not np.isfinite(rho):
-            values, F = np.linalg.eigh(T)
-        else:
-            values, F = eigh(T, S_w + rho * np.eye(len(T)), check_finite=False)
-    except LinAlgError:
-        return None
-    values, F = values[::-1], np.ascontiguousarray(F[:, ::-1])
-    return values, F, np.ascontiguousarray(F.T) if basis is None else basis.lifted_rows(F)
-
-
-def _with_models(
-    problem: Problem,
-    core: tuple[Array, Array, Array],
-    own: Own,
-    models: Array,
-    scale: Array,
-    ridge: Array,
-    has_within: bool,
-) -> SharedCore:
-    """The core with the columns of its models in its basis."""
-    values, F, rows = core
-    ends = np.cumsum([own.columns[m].shape[1] for m in models])
-    together = F.T @ np.concatenate([own.columns[m] for m in models], axis=1)
-    columns = np.split(together, ends[:-1], axis=1)
-    in_B = [own.in_B[m] / b for m, b in zip(models, scale, strict=True)]
-    seen = Own(columns, [own.in_A[m] for m in models], in_B)
-    ranks = problem.ranks[models, 0]
-    return SharedCore(models, values, rows, seen, scale, ridge, has_within, ranks)
 
 
 def solve_shared(
@@ -282,8 +113,7 @@ def solve_shared(
     numbers = np.zeros((3, n_models))  # suppressed, objective, and whether it is exact
     for core in cores:
         turn = orthonormal and not null  # in a null space they are orthonormal as found
-        into = (W, kept, numbers)
-        work = partial(_solve_some, core=core, orthonormal=turn, into=into)
+        work = partial(_solve_some, core=core, orthonormal=turn, into=(W, kept, numbers))
         share(work, np.array_split(np.arange(len(core.models)), min(8, len(core.models))))
     exact = np.flatnonzero(numbers[2])
     suppressed, objective, _ = numbers[:, exact]
@@ -296,58 +126,283 @@ def _solve_some(
 ) -> None:
     """Solve the models of one part, and write them where they belong."""
     W, kept, numbers = into
-    for block in row_blocks(len(part), core.rows[: int(core.ranks.max())].nbytes):
-        each = [(int(number), core.leading(int(number))) for number in part[block]]
-        found = [(number, _scaled(core, number, one)) for number, one in each if one is not None]
-        lifted = _lifted(core, [one for _, one in found])
-        for (number, one), rows in zip(found, lifted, strict=True):
-            values, seen, b = one.values, one.seen, core.own.in_B[number]
-            lost, squares = float(len(values)), float(np.vdot(rows, rows))  # W^T B W is I
-            if orthonormal:
-                Q, triangle = np.linalg.qr(rows.T)
-                rows, back = Q.T, np.linalg.inv(triangle)
-                values, seen = values @ back**2, seen @ back
-                lost, squares = float((back**2).sum()), float(len(values))
-            of_columns = (np.where(np.isinf(b), 0.0, b)[:, None] * seen**2).sum()
-            suppressed = lost - core.ridge[number] * squares if core.has_within else of_columns
-            model, own = core.models[number], slice(len(values))
-            np.multiply(rows, signs_of_columns(rows.T).T, out=W[model, own])
-            W[model, own] += 0.0  # no negative zeros
-            kept[model, own] = values
-            numbers[:, model] = max(suppressed, 0.0), values.sum() / lost, 1.0
+    for number in part:
+        (G, _, b), scale = core.own[number], core.scale[number]
+        found = leading_of_columns(core.values, core.own[number], int(core.ranks[number]))
+        if found is None:
+            continue
+        tells = found[0] > 10 * len(G) * np.finfo(float).eps * found[0][0]
+        values, U = found[0][tells] / scale, found[1][:, tells] / np.sqrt(scale)
+        rows, seen = U.T @ core.rows, G.T @ U
+        lost, squares = float(len(values)), float(np.vdot(rows, rows))  # W^T B W is I
+        if orthonormal:
+            Q, triangle = np.linalg.qr(rows.T)
+            rows, back = Q.T, np.linalg.inv(triangle)
+            values, seen = values @ back**2, seen @ back
+            lost, squares = float((back**2).sum()), float(len(values))
+        suppressed = lost - core.ridge[number] * squares
+        if not core.has_within:
+            suppressed = scale * (np.where(np.isinf(b), 0.0, b)[:, None] * seen**2).sum()
+        model, own = core.models[number], slice(len(values))
+        np.multiply(rows, signs_of_columns(rows.T).T, out=W[model, own])
+        W[model, own] += 0.0  # no negative zeros
+        kept[model, own] = values
+        numbers[:, model] = max(suppressed, 0.0), values.sum() / lost, 1.0
 
 
-def _scaled(core: SharedCore, number: int, one: Leading) -> Leading:
-    """The directions that tell, scaled so that B of the model itself makes them orthonormal."""
-    scale = core.scale[number]
-    tells = one.values > 10 * len(core.values) * np.finfo(float).eps * one.values[0]
-    parts = (one.head, one.tail, one.inside)
-    head, tail, inside = (part[:, tells] / np.sqrt(scale) for part in parts)
-    return Leading(one.values[tells] / scale, head, tail, one.basis, inside, one.seen[:, tells])
+# ── The pair of one model ───────────────────────────────────────────────────────────────────────
 
 
-def _lifted(core: SharedCore, found: list[Leading]) -> list[Array]:
-    """The directions of several models as rows (r, I) for samples as they came.
+def leading_of_columns(tau: Array, own: ClassColumns, rank: int) -> tuple[Array, Array] | None:
+    """The leading eigenvectors of a pair that is diagonal but for a few columns.
 
-    One product for all models, or two, of which the second is for the few directions that all
-    their tails lie in.
+    With ``B^(-1/2) = I + P D P^T`` it becomes ``H w = mu w`` with ``H = diag(tau) + L S L^T``. An
+    eigenvector has ``w_i = (L y)_i / (mu - tau_i)`` for some small y. The *head*, the largest tau,
+    is kept as it is. In the *tail*, where tau_i is far below every wanted mu, these vectors lie
+    close to the span of ``G / (pole - tau)`` for a few poles. A dense eigenproblem of head and tail
+    gives the wanted vectors. Where the residual is too large, the tails of the values that were
+    found take the place of the guess. At last the law of inertia says whether a value was missed.
+
+    Parameters
+    ----------
+    tau : ndarray of shape (n,)
+        The diagonal, the largest first.
+    own : ClassColumns
+        Columns with an infinite factor in B are independent; the vectors are orthogonal to them,
+        and to no others is that factor positive, then.
+    rank : int
+        How many vectors are wanted.
+
+    Returns
+    -------
+    tuple of ndarrays of shape (r,) and (n, r), or None
+        Values, the largest first, and vectors u with ``u^T (I + G b G^T) u = 1``; None where they
+        did not become exact, or where a dense solution costs no more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.mathematics.shared_core import ClassColumns, leading_of_columns
+    >>> tau, G = 0.8 ** np.arange(100.0), np.ones((100, 1))
+    >>> own = ClassColumns(G, np.array([0.0]), np.array([2.0]))
+    >>> values, _ = leading_of_columns(tau, own, rank=2)
+    >>> A, B = np.diag(tau), np.eye(100) + 2 * G @ G.T
+    >>> expected = np.linalg.eigvals(np.linalg.solve(B, A)).real
+    >>> bool(np.allclose(values, np.sort(expected)[::-1][:2]))
+    True
     """
-    if not found:
+    G, k = own.G, own.G.shape[1]
+    smallest = float(tau[min(rank, len(tau)) - 1])
+    head = int(np.searchsorted(-tau, -FAR * smallest))
+    head = min(max(head, rank + k + 5), 2 * (rank + k) + 20)
+    if 2 * (head + 5 * k) > len(tau) or not 0 <= tau[head] < smallest:
+        return None
+    rest, tail = tau[head:, None], G[head:]
+    P, D = _inverse_root(own)
+    L, S = _low_rank(tau, own, P, D)
+    V = np.concatenate([tail, *(tail / (pole * smallest - rest) for pole in POLES)], axis=1)
+    for _ in range(ROUNDS):
+        V = np.linalg.qr(V)[0]
+        seen = np.concatenate([L[:head], V.T @ L[head:]])
+        H = (seen @ S) @ seen.T
+        H[np.arange(head), np.arange(head)] += tau[:head]
+        H[head:, head:] += V.T @ (rest * V)
+        values, vectors = np.linalg.eigh(H)  # takes less time than the leading ones alone
+        mu, w = values[::-1][:rank], vectors[:, ::-1][:, :rank]
+        in_tail, pull = V @ w[head:], L[head:] @ (S @ (seen.T @ w))
+        if np.abs((rest - mu) * in_tail + pull).max() <= EXACT * mu[-1]:
+            break
+        if not (mu[-1] > 0 and np.abs(mu - rest).min() > 0):
+            return None
+        V = pull / (mu - rest)
+    else:
+        return None
+    above = mu[-1] * (1 + 1e-9)
+    least = 10 * len(G) * np.finfo(float).eps * float(tau.sum() + own.in_A @ (G**2).sum(axis=0))
+    if np.isinf(own.in_B).any() and not mu[-1] > least:  # A vanishes in some of these directions
+        return None
+    if _number_above(above, tau, own) != int((mu > above).sum()):
+        return None
+    u = np.concatenate([w[:head], in_tail])
+    return mu, u + (P * D) @ (P.T @ u)
+
+
+def _inverse_root(own: ClassColumns) -> tuple[Array, Array]:
+    """P with orthonormal columns and D with ``(I + G b G^T)^(-1/2) = I + P D P^T``."""
+    apart = np.isinf(own.in_B)
+    taken = apart if apart.any() else own.in_B > 0
+    inside = own.G[:, taken] * np.sqrt(np.where(apart, 1.0, own.in_B)[taken])
+    P, roots, _ = np.linalg.svd(inside, full_matrices=False)
+    return P, np.full(len(roots), -1.0) if apart.any() else 1 / np.sqrt(1 + roots**2) - 1
+
+
+def _low_rank(tau: Array, own: ClassColumns, P: Array, D: Array) -> tuple[Array, Array]:
+    """L and S with ``B^(-1/2) A B^(-1/2) = diag(tau) + L S L^T``."""
+    scaled, q = tau[:, None] * P, len(D)
+    L = np.concatenate([P, scaled, own.G + (P * D) @ (P.T @ own.G)], axis=1)
+    S = np.zeros((L.shape[1], L.shape[1]))
+    S[:q, :q] = D[:, None] * (P.T @ scaled) * D
+    S[:q, q : 2 * q] = S[q : 2 * q, :q] = np.diag(D)
+    S[2 * q :, 2 * q :] = np.diag(own.in_A)
+    return L, S
+
+
+def _number_above(sigma: float, tau: Array, own: ClassColumns) -> int:
+    """How many eigenvalues of the pair are larger, by Sylvester's law of inertia."""
+    apart = np.isinf(own.in_B)
+    c = np.where(apart, -1.0, own.in_A - sigma * np.where(apart, 0.0, own.in_B))
+    G = own.G[:, c != 0] * np.sqrt(np.abs(c[c != 0]))
+    small = np.diag(np.where(apart, 0.0, np.sign(c))[c != 0]) + G.T @ (G / (tau - sigma)[:, None])
+    return int((tau > sigma).sum() + (np.linalg.eigvalsh(small) < 0).sum() - (c < 0).sum())
+
+
+# ── What is shared, and what is not ─────────────────────────────────────────────────────────────
+
+
+def shared_cores(problem: Problem, null: bool = False) -> list[SharedCore]:
+    """The shared parts of as many models of vectors as have one; none where it does not pay."""
+    if len(problem) < FEWEST or problem.unit is None:
         return []
-    head = len(found[0].head)
-    thin = all(
-        len(one.head) == head and 2 * one.basis.shape[1] < one.inside.shape[1] for one in found
+    parts = _common_and_own(problem)
+    if parts is None:
+        return []
+    T, S_w, in_B, own = parts
+    every = np.arange(len(problem))
+    widths = np.array([each.G.shape[1] for each in own])
+    if (2 * (problem.ranks[:, 0] + 6 * widths + 5) > len(T)).all():  # dense solutions cost no more
+        return []
+    if null:
+        own, one = [_not_seen(each, float(np.trace(T))) for each in own], np.ones(len(problem))
+        core = None if S_w is not None else _core(T, None, np.inf, problem.basis)
+        if core is None:
+            return []
+        return [_with_models(problem, core, own, every, one, 0 * one, has_within=False)]
+    ridge = problem.ridges(_unit_sizes(problem, T))
+    relative = np.divide(ridge, in_B, out=np.full_like(ridge, np.inf), where=in_B > 0)
+    _, first, group = np.unique(
+        np.round(np.log(relative), 12), return_index=True, return_inverse=True
     )
-    if not thin:
-        return _times([np.concatenate([one.head, one.tail]) for one in found], core.rows)
-    near = _times([one.head for one in found], core.rows[:head])
-    far = _times([one.basis for one in found], core.rows[head:])
-    for one, rows, basis in zip(found, near, far, strict=True):
-        rows += one.inside.T @ basis
-    return near
+    cores = []
+    for number, example in enumerate(first):
+        models, rho = every[group == number], float(relative[example])
+        core = _core(T, S_w, rho, problem.basis) if len(models) >= FEWEST else None
+        if core is not None:
+            shrunk = bool(np.isfinite(rho))
+            scale = in_B[models] if shrunk else ridge[models]
+            cores.append(_with_models(problem, core, own, models, scale, ridge[models], shrunk))
+    return cores
 
 
-def _times(parts: list[Array], rows: Array) -> list[Array]:
-    """``part^T @ rows`` of every part."""
-    ends = np.cumsum([part.shape[1] for part in parts])
-    return np.split(np.concatenate(parts, axis=1).T @ rows, ends[:-1])
+def _common_and_own(
+    problem: Problem,
+) -> tuple[Array, Array | None, Array, list[ClassColumns]] | None:
+    """T, S_w, the factor of S_w in each B, and the columns of each model; or None."""
+    n_models, common = len(problem), []
+    own: dict[int, tuple[SampleTerm, Array, Array]] = {}
+    assert problem.minimise is not None
+    for side, scatter in enumerate((problem.maximise, problem.minimise)):
+        shared = []
+        for (coefficient, term), groups in zip(scatter.terms, scatter.groups, strict=True):
+            each = np.broadcast_to(np.asarray(coefficient, dtype=float), (n_models,))
+            if term.n_groups == 1:
+                shared.append((each, term))
+            elif isinstance(term, SampleTerm):
+                own.setdefault(id(term), (term, groups, np.zeros((2, n_models))))[2][side] += each
+            else:
+                return None
+        common.append(shared)
+    (of_A, of_B) = common
+    if len(of_A) != 1 or (of_A[0][0] != 1).any() or len(of_B) > 1 or not own:
+        return None
+    T, *S_w = (_whole(term, problem.shape[0]) for _, term in of_A + of_B)
+    columns = []
+    for m in range(n_models):
+        blocks = [
+            (_independent(np.concatenate(list(term.deviations(int(groups[m]))))), factors[:, m])
+            for term, groups, factors in own.values()
+            if factors[:, m].any()
+        ]
+        if not blocks:
+            return None
+        G = np.concatenate([Z for Z, _ in blocks]).T
+        both = np.concatenate([np.broadcast_to(factor, (len(Z), 2)) for Z, factor in blocks])
+        columns.append(ClassColumns(G, both[:, 0], both[:, 1]))
+    within = of_B[0][0] if of_B else np.zeros(n_models)
+    return T, S_w[0] if S_w else None, within, columns
+
+
+def _whole(term: Term, size: int) -> Array:
+    """The scatter (n, n) of a term of one group."""
+    (S,) = along_mode([Scatter.of(term)], 0, [np.eye(size)[None]])
+    return np.asarray(S[0])
+
+
+def _unit_sizes(problem: Problem, T: Array) -> Array:
+    """The trace of the unit of each model's ridge: of one scatter, and perhaps of own columns."""
+    assert problem.unit is not None
+    first = problem.unit.terms[0][1]
+    unit = T if first is problem.maximise.terms[0][1] else _whole(first, len(T))
+    sizes = np.full(len(problem), np.trace(unit))
+    columns = zip(problem.unit.terms[1:], problem.unit.groups[1:], strict=True)
+    for (coefficient, term), groups in columns:
+        assert isinstance(term, SampleTerm)
+        squares = [sum(float(np.vdot(Z, Z)) for Z in term.deviations(int(g))) for g in groups]
+        sizes += coefficient * np.array(squares)
+    return sizes
+
+
+def _independent(Z: Array) -> Array:
+    """Rows with the same ``Z^T Z``, one fewer: deviations from a mean sum to zero."""
+    if len(Z) < 2:
+        return Z
+    squares, turn = np.linalg.eigh(Z @ Z.T)
+    there = squares > len(Z) * np.finfo(float).eps * squares[-1]
+    return np.asarray(turn[:, there].T @ Z)
+
+
+def _not_seen(own: ClassColumns, total: float) -> ClassColumns:
+    """The same columns, those in B of length 1, and its directions infinitely heavy in it."""
+    squares = (own.G**2).sum(axis=0)
+    of_B = own.in_B * squares
+    size = total + float(np.sum((own.in_A + own.in_B) * squares))
+    there = of_B > max(NULL * of_B.max(), ROUNDING * size)
+    G = own.G / np.where(there, np.sqrt(squares), 1.0)
+    return ClassColumns(
+        G, np.where(there, own.in_A * squares, own.in_A), np.where(there, np.inf, 0.0)
+    )
+
+
+def _core(
+    T: Array, S_w: Array | None, rho: float, basis: Span | None
+) -> tuple[Array, Array, Array] | None:
+    """tau, F in the basis of the samples and F^T as they came; None where B is nearly singular."""
+    try:
+        if S_w is None or not np.isfinite(rho):
+            values, F = np.linalg.eigh(T)
+        else:
+            values, F = eigh(T, S_w + rho * np.eye(len(T)), check_finite=False)
+    except LinAlgError:
+        return None
+    values, F = values[::-1], np.ascontiguousarray(F[:, ::-1])
+    return values, F, np.ascontiguousarray(F.T) if basis is None else basis.lifted_rows(F)
+
+
+def _with_models(
+    problem: Problem,
+    core: tuple[Array, Array, Array],
+    own: list[ClassColumns],
+    models: Array,
+    scale: Array,
+    ridge: Array,
+    has_within: bool,
+) -> SharedCore:
+    """The core with the columns of its models in its basis."""
+    values, F, rows = core
+    ends = np.cumsum([own[m].G.shape[1] for m in models])
+    together = np.split(F.T @ np.concatenate([own[m].G for m in models], axis=1), ends[:-1], axis=1)
+    seen = [
+        ClassColumns(G, own[m].in_A, own[m].in_B / b)
+        for G, m, b in zip(together, models, scale, strict=True)
+    ]
+    ranks = problem.ranks[models, 0]
+    return SharedCore(models, values, rows, seen, scale, ridge, has_within, ranks)

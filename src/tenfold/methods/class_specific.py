@@ -45,10 +45,9 @@ class ClassSpecificProjector(TensorProjector):
 
     def problem(self, statistics: ClassStatistics, shift: float = 0.0) -> Problem:
         """Everything else far from the positive mean, or a point behind it, the class tight."""
-        p = self.positive_in(statistics.classes)
-        shrinkage = float(self.shrinkage_in(statistics)[p])
+        p, shrinkages = self.positive_in(statistics.classes), self.shrinkage_in(statistics)
         settings = self.settings(statistics) | {"out_class": self.out_class, "shift": shift}
-        return class_specific(statistics, p, shrinkage, **settings)
+        return class_specific(statistics, p, shrinkages, **settings)
 
     def learned(
         self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described

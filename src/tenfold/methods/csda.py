@@ -30,7 +30,8 @@ class CSDA(ClassSpecificProjector):
     ridge : float or ("absolute", float), default=1e-2
         Added to the diagonal of the in-class scatter. A float is relative to the mean eigenvalue
         of the scatter of all samples about a class mean, per positive sample, so the units of the
-        data do not matter; ``("absolute", 0.01)`` is the paper's lambda.
+        data do not matter; ``("absolute", 0.01)`` is the paper's lambda. With
+        ``shrinkage="auto"`` classes get it in the measure of their shrinkage.
     shrinkage : float or "auto", default=0.5
         Share of the pooled within-class covariance in that of the positive class, 0 for none, as
         in the paper. "auto" is the share with the least error for Gaussian samples. It is needed
