@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import toy_run
 from failing_disk import Disk, contents, failing
 from paper.experiment import run_experiment
-from tenfold import MCSDA, MPCA, ClassMoments, ClassSpecificClassifier, gather_moments
+from tenfold import MCSDA, MPCA, ClassMoments, ClassSpecificClassifier, gather_moments, save_moments
 from tenfold.cli.app import app
 from tenfold.datasets import TensorDataset
 from tenfold.demo import write_digits
@@ -34,12 +34,12 @@ def save(folder):
     MODEL.save(folder / "out.safetensors")
 
 
-def save_moments(folder):
+def save_some_moments(folder):
     gather_moments(X, Y, checkpoint=folder / "moments", save_every=20)
 
 
 def save_moment_file(folder):
-    ClassMoments.from_batch(X, Y).save(folder / "out.safetensors")
+    save_moments(ClassMoments.from_batch(X, Y), folder / "out.safetensors")
 
 
 def export(folder):
@@ -67,7 +67,7 @@ class CommandError(Exception):
 FIT = ("--method", "mcsda", "--ranks", "2", "-o", "{}/out.safetensors")
 SAVERS = [
     save,
-    save_moments,
+    save_some_moments,
     save_moment_file,
     export,
     report,

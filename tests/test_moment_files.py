@@ -17,6 +17,8 @@ from tenfold import (
     MomentsInFolds,
     ProbabilisticLDA,
     gather_folds,
+    load_moments,
+    save_moments,
 )
 from tenfold.mathematics.alternation import subspace_distance
 from tenfold.methods import ALL_METHODS
@@ -31,7 +33,7 @@ def data(n=120, shape=(4, 3), seed=0):
 
 
 def saved(path, X, y, **more):
-    ClassMoments.from_batch(X, y).save(path, **more)
+    save_moments(ClassMoments.from_batch(X, y), path, **more)
     return path
 
 
@@ -42,8 +44,8 @@ def test_loaded_moments_are_the_saved_ones_to_the_bit(labels, tmp_path):
     kinds = {"objects": y.astype(object), "numbers": numbers, "points": numbers / 2}
     kinds |= {"words": y, "flags": numbers > 1, None: None}
     moments = ClassMoments.from_batch(X, kinds[labels])
-    moments.save(tmp_path / "m.safetensors")
-    found = ClassMoments.load(tmp_path / "m.safetensors")
+    save_moments(moments, tmp_path / "m.safetensors")
+    found = load_moments(tmp_path / "m.safetensors")
     assert found.classes.dtype == moments.classes.dtype
     for name in ("classes", "counts", "means", "scatters"):
         assert_array_equal(getattr(found, name), getattr(moments, name))
@@ -65,7 +67,7 @@ def test_two_sites_give_the_model_of_all_samples(model, tmp_path):
     paths = [
         saved(tmp_path / f"{i}.safetensors", X[s], y[s]) for i, s in enumerate([first, ~first])
     ]
-    found = clone(model).fit_moments(ClassMoments.load(*paths))
+    found = clone(model).fit_moments(load_moments(*paths))
     if model is GIVEN["auto"]:  # the samples themselves would be held out; moments have none
         expected = clone(model).fit_moments(ClassMoments.from_batch(X, y))
     else:
@@ -89,7 +91,7 @@ def test_any_number_of_sites_in_any_order(tmp_path):
     paths = [saved(tmp_path / f"{i}.safetensors", X[c], y[c]) for i, c in enumerate(cuts)]
     whole = ClassMoments.from_batch(X, y)
     for order in (paths, paths[::-1]):
-        found = ClassMoments.load(*order)
+        found = load_moments(*order)
         assert_array_equal(found.classes, whole.classes)
         assert_allclose(found.scatters, whole.scatters, rtol=1e-10, atol=1e-10)
 
@@ -113,23 +115,23 @@ def test_sites_whose_samples_are_not_alike_are_refused(change, complaint, tmp_pa
     X, y = change.pop("X", lambda X: X)(X), change.pop("y", lambda y: y)(y)
     second = saved(tmp_path / "b.safetensors", X, y, **(told | change))
     with pytest.raises(ValueError, match=complaint):
-        ClassMoments.load(first, second)
+        load_moments(first, second)
 
 
 def test_sites_that_do_not_say_how_they_read_are_added(tmp_path):
     X, y = data()
     first = saved(tmp_path / "a.safetensors", X, y, reading={"scale": 255}, mode_names=("a", "b"))
     second = saved(tmp_path / "b.safetensors", X, y)
-    assert ClassMoments.load(first, second).count == 240
-    assert ClassMoments.load(second, first).count == 240
+    assert load_moments(first, second).count == 240
+    assert load_moments(second, first).count == 240
 
 
 def test_a_file_that_is_named_twice_is_refused(tmp_path):
     path = saved(tmp_path / "a.safetensors", *data())
     with pytest.raises(ValueError, match="named twice"):
-        ClassMoments.load(path, tmp_path / "." / "a.safetensors")
+        load_moments(path, tmp_path / "." / "a.safetensors")
     with pytest.raises(ValueError, match="no files"):
-        ClassMoments.load()
+        load_moments()
 
 
 # ── Folds ───────────────────────────────────────────────────────────────────────────────────────
@@ -148,13 +150,13 @@ def test_sites_in_folds_give_what_is_chosen_on_held_out_samples(model, tmp_path)
     first = (np.arange(len(y)) < 50) & (y != "dora")
     paths = [tmp_path / "1.safetensors", tmp_path / "2.safetensors"]
     for rows, path in zip([first, ~first], paths, strict=True):
-        gather_folds(X[rows], y[rows]).save(path)
-    folds = MomentsInFolds.load(*paths)
+        save_moments(gather_folds(X[rows], y[rows]), path)
+    folds = load_moments(*paths, folds=True)
     found = clone(model).fit_moments(folds)
     expected = clone(model).partial_fit(X, y)
     assert_allclose(found.predict_log_proba(X), expected.predict_log_proba(X), atol=1e-7)
     assert found.shrinkage_ == expected.shrinkage_
-    whole = ClassMoments.load(*paths)
+    whole = load_moments(*paths)
     assert_allclose(whole.scatters, ClassMoments.from_batch(X, y).scatters, atol=1e-9)
     if model.shrinkage == "auto":
         found.partial_fit(X[:9] + 1, y[:9])
@@ -165,10 +167,10 @@ def test_sites_in_folds_give_what_is_chosen_on_held_out_samples(model, tmp_path)
 def test_folds_are_asked_for_where_they_are_missing(tmp_path):
     X, y = data()
     saved(tmp_path / "plain.safetensors", X, y)
-    gather_folds(X, y).save(tmp_path / "folds.safetensors")
+    save_moments(gather_folds(X, y), tmp_path / "folds.safetensors")
     with pytest.raises(ValueError, match="not of classes in folds; write them with gather_folds"):
-        MomentsInFolds.load(tmp_path / "folds.safetensors", tmp_path / "plain.safetensors")
-    assert ClassMoments.load(tmp_path / "plain.safetensors", tmp_path / "folds.safetensors")
+        load_moments(tmp_path / "folds.safetensors", tmp_path / "plain.safetensors", folds=True)
+    assert load_moments(tmp_path / "plain.safetensors", tmp_path / "folds.safetensors")
     with pytest.raises(ValueError, match="expected ClassMoments"):
         CSDA(positive="ann").fit_moments(gather_folds(X, y))
     with pytest.raises(ValueError, match="labels are numbers"):
@@ -196,9 +198,9 @@ def test_the_minimum_count_holds_in_every_fold(tmp_path):
     X, y = data()
     folds = gather_folds(X, y)
     least = folds.cells.counts.min()
-    folds.save(tmp_path / "a.safetensors", minimum_count=int(least))
+    save_moments(folds, tmp_path / "a.safetensors", minimum_count=int(least))
     with pytest.raises(ValueError, match=rf"samples in a fold \(.*has {least:g}"):
-        folds.save(tmp_path / "b.safetensors", minimum_count=int(least) + 1)
+        save_moments(folds, tmp_path / "b.safetensors", minimum_count=int(least) + 1)
     assert not (tmp_path / "b.safetensors").exists()
 
 
@@ -222,8 +224,8 @@ def test_a_class_without_samples_is_not_a_small_one(tmp_path):
     X, y = data()
     own = y == "bob"
     moments = ClassMoments.from_batch(X, y).revert(X[own], y[own])
-    moments.save(tmp_path / "a.safetensors", minimum_count=10)
-    found = ClassMoments.load(tmp_path / "a.safetensors")
+    save_moments(moments, tmp_path / "a.safetensors", minimum_count=10)
+    found = load_moments(tmp_path / "a.safetensors")
     assert found.counts.tolist() == [30, 0, 30, 30]
 
 
@@ -276,9 +278,9 @@ def test_models_and_moments_are_not_taken_for_each_other(tmp_path):
     with pytest.raises(ModelFileError, match=r"moments, not a model; .*--from-moments"):
         tenfold.load(moments)
     with pytest.raises(ModelFileError, match="it holds a model; expected moments"):
-        ClassMoments.load(tmp_path / "model.safetensors")
+        load_moments(tmp_path / "model.safetensors")
     with pytest.raises(FileNotFoundError):
-        ClassMoments.load(tmp_path / "nothing.safetensors")
+        load_moments(tmp_path / "nothing.safetensors")
 
 
 def negative_count(arrays):
@@ -344,7 +346,7 @@ def test_moments_that_no_samples_have_are_refused(forge, tmp_path):
     with pytest.raises(
         ModelFileError, match=r"cannot load .*a\.safetensors: (its|it|a|one of its|samples) "
     ):
-        ClassMoments.load(path)
+        load_moments(path)
 
 
 @pytest.mark.parametrize(
@@ -369,6 +371,6 @@ def test_headers_that_do_not_fit_are_refused(part, value, tmp_path):
     kept = {name: header[name] for name in ("summary", "labels", "moments")}
     write(path, kept | {part: json.loads(json.dumps(value))}, arrays)
     with pytest.raises(ModelFileError, match="cannot load"):
-        ClassMoments.load(path)
+        load_moments(path)
     with pytest.raises(ValueError, match="one name per mode"):
-        ClassMoments.from_batch(*data()).save(path, mode_names=("a",))
+        save_moments(ClassMoments.from_batch(*data()), path, mode_names=("a",))

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from tenfold.decisions.verifier import ClassSpecificVerifier as ClassSpecificVerifier
     from tenfold.decisions.verifier import RateWarning as RateWarning
     from tenfold.files.loading import load as load
+    from tenfold.files.moment_files import load_moments as load_moments
+    from tenfold.files.moment_files import save_moments as save_moments
     from tenfold.gathering.gather import gather_batches as gather_batches
     from tenfold.gathering.gather import gather_folds as gather_folds
     from tenfold.gathering.gather import gather_moments as gather_moments
@@ -41,8 +43,10 @@ _HOMES = {
     "gather_moments": "tenfold.gathering.gather",
     "labelled_projections": "tenfold.files.labelled_arrays",
     "load": "tenfold.files.loading",
+    "load_moments": "tenfold.files.moment_files",
     "mean_average_precision": "tenfold.decisions.metrics",
     "save": "tenfold.methods.saving",
+    "save_moments": "tenfold.files.moment_files",
     "write_blocks": "tenfold.gathering.gather",
 }
 

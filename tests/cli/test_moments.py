@@ -7,7 +7,15 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn import config_context
 
-from tenfold import CMDA, CSDA, ClassMoments, ClassSpecificClassifier, ProbabilisticLDA, load
+from tenfold import (
+    CMDA,
+    CSDA,
+    ClassMoments,
+    ClassSpecificClassifier,
+    ProbabilisticLDA,
+    load,
+    load_moments,
+)
 from tenfold.methods import ALL_METHODS
 
 
@@ -23,7 +31,7 @@ def sites(here, pixels, labels, tenfold):
 
 
 def test_moments_of_a_file_are_those_of_its_samples(sites, pixels, labels):
-    found = ClassMoments.load(*sites)
+    found = load_moments(*sites)
     expected = ClassMoments.from_batch(pixels / 255, labels)
     assert found.classes.tolist() == ["s6", "s7", "s8"]
     assert_allclose(found.scatters, expected.scatters, atol=1e-12)

@@ -14,7 +14,7 @@ import scipy.io
 import zarr
 from PIL import Image
 
-from tenfold import ClassMoments
+from tenfold import ClassMoments, load_moments
 from tenfold import load as load_model
 from tenfold.datasets import TensorDataset, load
 from tenfold.datasets.images import read_image
@@ -355,7 +355,7 @@ FORMATS = {
             models.write_moments,
             tuple(models.MUTATIONS),
             {},
-            ClassMoments.load,
+            load_moments,
             models.fingerprint,
             sealed=lambda name: True,
         ),
@@ -365,7 +365,7 @@ FORMATS = {
             models.write_moments,
             (models.forged_bytes,),
             {},
-            ClassMoments.load,
+            load_moments,
             models.fingerprint,
         ),
         Format(

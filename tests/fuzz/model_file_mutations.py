@@ -29,6 +29,8 @@ from tenfold import (
     ProbabilisticLDA,
     gather_folds,
     load,
+    load_moments,
+    save_moments,
 )
 from tenfold.system.model_format import ModelFileError, _checksum, read
 
@@ -243,11 +245,11 @@ def write_moments(folder):
     ]
     paths = [folder / f"{i}.safetensors" for i in range(len(saved))]
     for (moments, more), path in zip(saved, paths, strict=True):
-        moments.save(path, **more)
+        save_moments(moments, path, **more)
     return paths, X
 
 
-KINDS = {"models": (write_models, load), "moments": (write_moments, ClassMoments.load)}
+KINDS = {"models": (write_models, load), "moments": (write_moments, load_moments)}
 
 
 def main(n, seed, forged, folder, kind):

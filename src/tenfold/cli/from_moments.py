@@ -32,7 +32,7 @@ class Gathered:
         positive: str | None,
     ) -> Gathered:
         """The sum of files of moments; options that need samples are refused."""
-        from tenfold.files.moment_files import load_moments
+        from tenfold.files.moment_files import read_moments
 
         words = [*data_options.words(), *(["--rows"] if data_options.rows is not None else [])]
         if words:
@@ -55,7 +55,7 @@ class Gathered:
                 raise BadInput(
                     f"{path} does not exist; expected moments that tenfold moments wrote"
                 )
-        stored = load_moments(*paths)
+        stored = read_moments(*paths)
         return cls(stored.moments, stored.folded, stored.reading)
 
     def __len__(self) -> int:

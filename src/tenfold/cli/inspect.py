@@ -46,9 +46,9 @@ def inspect(model: ModelPath) -> Outcome:
 def _of_moments(path: Path) -> Outcome:
     """What a file of moments holds."""
     from tenfold.datasets.reading import SAMPLE_OPTIONS, in_words
-    from tenfold.files.moment_files import load_moments
+    from tenfold.files.moment_files import read_moments
 
-    moments, folded, reading, mode_names, header, _ = load_moments(path)
+    moments, folded, reading, mode_names, header, _ = read_moments(path)
     facts = {
         "moments": path,
         "bytes": path.stat().st_size,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from tenfold.cli.data_options import DataOptions, DataPath, labelled, remembered, typed
 from tenfold.cli.errors import BadInput
@@ -40,6 +40,7 @@ def moments(
     require("a file of moments", "files", "safetensors")
     if minimum_count is not None and minimum_count < 1:
         raise BadInput(f"--minimum-count is {minimum_count}; expected a whole number from 1")
+    from tenfold.files.moment_files import save_moments
     from tenfold.gathering.gather import gather_folds, gather_moments
     from tenfold.validation.parameters import check_tables_fit
 
@@ -50,7 +51,8 @@ def moments(
         found = stored.together()
     else:
         stored = found = gather_moments(samples.X, samples.y)
-    stored.save(
+    save_moments(
+        stored,
         output,
         reading=remembered(samples),
         mode_names=samples.mode_names,
@@ -66,10 +68,13 @@ def moments(
         "minimum_count": minimum_count,
         "folds": folds,
     }
-    classes = "no labels" if samples.y is None else f"{len(found.classes)} classes"
-    least = f"{found.counts.min():g} samples or more in each class"
-    shown = [
+    return Outcome(facts, _in_words(samples, found.counts, output))
+
+
+def _in_words(samples: Any, counts: Any, output: Path) -> list[str]:
+    classes = "no labels" if samples.y is None else f"{len(counts)} classes"
+    least = f"{counts.min():g} samples or more in each class"
+    return [
         f"moments of {len(samples)} samples of {times(samples.sample_shape)}, {classes}; {least}",
         f"wrote {output}; next: tenfold fit --from-moments {typed(output)} OTHERS -o FILE",
     ]
-    return Outcome(facts, shown)

@@ -79,7 +79,7 @@ def load_with_reading(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]
     try:
         if "moments" in header and "model" not in header:
             raise ValueError(
-                "it holds moments, not a model; use ClassMoments.load and fit_moments, or tenfold "
+                "it holds moments, not a model; use load_moments and fit_moments, or tenfold "
                 "fit --from-moments"
             )
         reading = unpacked_reading(header.get("reading"))

@@ -44,34 +44,73 @@ class StoredMoments(NamedTuple):
     header: dict[str, Any]  # of the first file
     labelled: bool = True  # else all samples count as one class, 0
 
-    def of_kind(self, kind: type) -> Any:
-        """The moments of classes, or those of classes in folds."""
-        if kind is ClassMoments:
-            return self.moments
-        if self.folded is None:
-            raise ValueError(
-                "the files hold moments of classes, not of classes in folds; write them with "
-                "gather_folds, or tenfold moments --folds, or use ClassMoments.load"
-            )
-        return self.folded
-
 
 def save_moments(
     moments: ClassMoments | MomentsInFolds,
     path: Path,
-    reading: Mapping[str, Any] | None,
-    mode_names: Sequence[str],
-    minimum_count: int | None,
+    *,
+    reading: Mapping[str, Any] | None = None,
+    mode_names: Sequence[str] = (),
+    minimum_count: int | None = None,
     labelled: bool = True,
 ) -> None:
-    """Write moments to a file; see `ClassMoments.save`."""
+    """Write moments to one safetensors file, which `load_moments` reads.
+
+    The file holds arrays and a JSON header, no pickle, under a checksum; it is written whole or
+    not at all. It says more of single samples than one may think: see the page "Several sites" of
+    the user guide.
+
+    Parameters
+    ----------
+    moments : ClassMoments or MomentsInFolds
+        The moments.
+    path : path-like
+        Where to, such as "site1.safetensors"; an existing file is replaced.
+    reading : mapping or None, default=None
+        How the samples were read: ``data.reading`` of a `TensorDataset`. Moments of samples that
+        were read otherwise are then refused as summands.
+    mode_names : sequence of K str, default=()
+        What the modes of a sample are called; moments with other names are refused as well.
+    minimum_count : int or None, default=None
+        Refuse to write moments of a class with fewer samples. Counts are sums of weights.
+    labelled : bool, default=True
+        False for samples without labels, so that they are not added to those of a class 0.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from tenfold import ClassMoments, load_moments, save_moments
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(40, 4, 3)), np.arange(40) % 2
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     paths = [os.path.join(folder, f"site{i}.safetensors") for i in (1, 2)]
+    ...     save_moments(ClassMoments.from_batch(X[:30], y[:30]), paths[0], minimum_count=10)
+    ...     save_moments(ClassMoments.from_batch(X[30:], y[30:]), paths[1])
+    ...     both = load_moments(*paths)
+    >>> both.counts
+    array([20., 20.])
+    """
     if minimum_count is not None:
         check_minimum_count(moments, minimum_count)
-    if mode_names and len(mode_names) != len(moments.shape):
+    _check_names(mode_names, moments.shape)
+    header, arrays = _packed(moments)
+    header |= {"mode_names": [str(name) for name in mode_names]} if mode_names else {}
+    header |= {"reading": plain_reading(reading)} if reading else {}
+    header |= {} if labelled else {"labelled": False}
+    model_format.write(path, header, arrays)
+
+
+def _check_names(mode_names: Sequence[str], shape: tuple[int, ...]) -> None:
+    if mode_names and len(mode_names) != len(shape):
         raise ValueError(
             f"mode_names has {len(mode_names)} names {tuple(mode_names)}, but samples have shape "
-            f"{moments.shape}; pass one name per mode"
+            f"{shape}; pass one name per mode"
         )
+
+
+def _packed(moments: ClassMoments | MomentsInFolds) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Header and arrays of a file."""
     packer, folds, whole, rows = Packer(), {}, moments, moments
     if isinstance(moments, MomentsInFolds):
         folds = {"folds": N_FOLDS}
@@ -83,10 +122,7 @@ def save_moments(
         "counts": whole.counts.tolist(),
     }
     header = {"summary": summary, "labels": packer.labels, "moments": packed} | folds
-    header |= {"mode_names": [str(name) for name in mode_names]} if mode_names else {}
-    header |= {"reading": plain_reading(reading)} if reading else {}
-    header |= {} if labelled else {"labelled": False}
-    model_format.write(path, header, packer.arrays)
+    return header, packer.arrays
 
 
 def check_minimum_count(moments: ClassMoments | MomentsInFolds, minimum_count: int) -> None:
@@ -111,8 +147,53 @@ def check_minimum_count(moments: ClassMoments | MomentsInFolds, minimum_count: i
         )
 
 
-def load_moments(*paths: Path) -> StoredMoments:
-    """The moments of files, added, if all are of like samples; see `ClassMoments.load`.
+def load_moments(*paths: Path, folds: bool = False) -> Any:
+    """The moments of one file, or the sum of those of several, if they are of like samples.
+
+    Parameters
+    ----------
+    *paths : path-like
+        Files that `save_moments` or ``tenfold moments`` wrote. Classes may differ; shapes, names
+        of modes and the way in which samples were read must not.
+    folds : bool, default=False
+        Whether the moments of every class in every fold are wanted, which all files must have
+        then. Without it folds are added up.
+
+    Returns
+    -------
+    ClassMoments, or MomentsInFolds if `folds`
+        Of all samples together.
+
+    Raises
+    ------
+    ModelFileError
+        A `ValueError` that names the file and what is wrong with it.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from tenfold import ClassMoments, load_moments, save_moments
+    >>> moments = ClassMoments.from_batch(np.ones((4, 3, 2)), np.array([0, 0, 1, 1]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "site.safetensors")
+    ...     save_moments(moments, path)
+    ...     load_moments(path).counts
+    array([2., 2.])
+    """
+    stored = read_moments(*paths)
+    if not folds:
+        return stored.moments
+    if stored.folded is None:
+        raise ValueError(
+            "the files hold moments of classes, not of classes in folds; write them with "
+            "gather_folds, or tenfold moments --folds, or load them without folds"
+        )
+    return stored.folded
+
+
+def read_moments(*paths: Path) -> StoredMoments:
+    """The moments of files, added, and what is known of their samples.
 
     Parameters
     ----------
@@ -158,8 +239,7 @@ def _read(path: Path) -> StoredMoments:
         if packed is None:
             other = "a model" if "model" in header else "no moments"
             raise ValueError(
-                f"it holds {other}; expected moments, which tenfold moments or ClassMoments.save "
-                "writes"
+                f"it holds {other}; expected moments, which tenfold moments or save_moments writes"
             )
         moments, folded = _unpacked(packed, header, arrays)
         names = header.get("mode_names", [])

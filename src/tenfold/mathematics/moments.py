@@ -32,7 +32,6 @@ from tenfold.mathematics.accumulate import (
     row_blocks,
 )
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.filed_moments import FiledMoments
 from tenfold.mathematics.moment_changes import ChangingMoments
 from tenfold.mathematics.packed_tables import (
     contracted,
@@ -252,7 +251,7 @@ class TableTerm:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassMoments(ChangingMoments, FiledMoments, ClassStatistics):
+class ClassMoments(ChangingMoments, ClassStatistics):
     """Count, mean and scatter of every class: exact, weighted, and mergeable with ``+``.
 
     Parameters

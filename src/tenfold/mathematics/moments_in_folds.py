@@ -11,7 +11,6 @@ from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.arrays import to_numpy
 from tenfold.mathematics.cost import moments_of
-from tenfold.mathematics.filed_moments import FiledMoments
 from tenfold.mathematics.fold_moments import N_FOLDS, content_folds, merged_folds
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.pass_statistics import codes_of
@@ -19,7 +18,7 @@ from tenfold.mathematics.stores import over_blocks
 
 
 @dataclass(frozen=True, eq=False)
-class MomentsInFolds(FiledMoments):
+class MomentsInFolds:
     """The moments of every class in five folds, to which samples are dealt by their content.
 
     They add up as class moments do, and let `ProbabilisticLDA` choose on samples that are held

@@ -38,7 +38,7 @@ class Streaming:
         Parameters
         ----------
         moments : ClassMoments
-            Of all samples, as `gather_moments`, `gather_batches`, `ClassMoments.load` or ``+``
+            Of all samples, as `gather_moments`, `gather_batches`, `load_moments` or ``+``
             give them.
         covariates : int or None, default=None
             If the moments are of flat rows (x, z), how many of their last numbers are covariates.
