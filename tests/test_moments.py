@@ -470,3 +470,20 @@ def test_tiny_numbers_beside_others_are_welcome():
     X[:, 0] = 1e-170
     MCSDA(ranks=2).fit(X, y)
     MCSDA(ranks=2).fit(np.zeros_like(X), y)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e8])
+def test_sums_of_cells_are_the_moments_of_their_samples(offset):
+    """Classes at sites on days, in any grouping; cells that are left out are not there."""
+    rng = np.random.default_rng(4)
+    X, cells = rng.normal(size=(60, 3, 2)) + offset, rng.integers(0, 9, 60)
+    weight = rng.uniform(0.5, 2, 60)
+    table = ClassMoments.from_batch(X, cells, weight, classes=np.arange(10))
+    codes = np.array([2, 0, 0, -1, 3, 2, 0, 3, -1, 1])  # the last cell is empty
+    found = table.summed_by(codes, 5)
+    kept = codes[cells] >= 0
+    own = ClassMoments.from_batch(X[kept], codes[cells[kept]], weight[kept], classes=np.arange(5))
+    assert found.counts[[1, 4]].tolist() == [0, 0]
+    np.testing.assert_allclose(found.counts, own.counts, rtol=1e-12)
+    np.testing.assert_allclose(found.means, own.means, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.scatters, own.scatters, rtol=0, atol=1e-13 * (1e5 + offset))

@@ -197,20 +197,37 @@ def _shown(labels: Array) -> str:
     return repr(labels[:1].tolist()[0])
 
 
-def merged(
-    counts: Array, means: Array, more: Array, other_means: Array
-) -> tuple[Array, Array, Array, Array]:
-    """Counts (C,) and means (C, ...) of two sets of samples together.
+def merged_means(counts: Array, means: Array, codes: Array, n: int) -> tuple[Array, Array, Array]:
+    """Counts (n,) and means (n, ...) of cells together, by the code of each; -1 leaves one out.
 
-    Also the weights ``n_a n_b / (n_a + n_b)`` and the steps ``M_b - M_a`` of the rank-one parts by
-    which scatters about the common means exceed the sum of those about their own.
+    Also the steps (m, I) of the cells, ``sqrt(count) (mean of the cell - common mean)``, flat. A
+    scatter about a common mean is the sum of those of its cells about their own, and of the
+    products of the steps with themselves.
+
+    Parameters
+    ----------
+    counts, means : ndarrays of shape (m,) and (m, ...)
+        Of the cells; those without samples do not count.
+    codes : ndarray of shape (m,)
+        To which of the n sums a cell belongs.
+    n : int
+        The number of sums.
     """
-    total = counts + more
-    share = np.divide(more, total, out=np.zeros_like(total), where=total > 0)
-    step = other_means - means
-    common = means + share.reshape(-1, *[1] * (step.ndim - 1)) * step
-    common[counts == 0] = other_means[counts == 0]  # no rounding from a mean that is not there
-    return total, common, np.where(more > 0, counts, 0.0) * share, step.reshape(len(step), -1)
+    own = np.flatnonzero((codes >= 0) & (counts > 0))
+    at = codes[own]
+    total = np.bincount(at, weights=counts[own], minlength=n)
+    flat = means.reshape(len(means), prod(means.shape[1:]))
+    common, steps = np.zeros((n, flat.shape[1])), np.zeros_like(flat)
+    groups, firsts = np.unique(at, return_index=True)
+    common[groups] = flat[own[firsts]]  # all about the first: no digits are lost to an offset
+    steps[own] = flat[own] - common[at]
+    if len(own) > len(groups):
+        offsets = np.zeros_like(common)
+        np.add.at(offsets, at, (counts[own] / total[at])[:, None] * steps[own])
+        common += offsets
+        steps[own] -= offsets[at]
+        steps[own] *= np.sqrt(counts[own])[:, None]
+    return total, common.reshape(n, *means.shape[1:]), steps
 
 
 def float32_suffices(Z: Array) -> bool:

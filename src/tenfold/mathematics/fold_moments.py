@@ -16,7 +16,7 @@ from zlib import crc32
 
 import numpy as np
 
-from tenfold.mathematics.accumulate import row_blocks
+from tenfold.mathematics.accumulate import merged_means, row_blocks
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.arrays import to_numpy
 from tenfold.mathematics.moments import ClassMoments
@@ -56,14 +56,8 @@ def name_folds(names: Array, n_folds: int = N_FOLDS) -> Array:
 
 def merged_folds(moments: ClassMoments, n_folds: int) -> ClassMoments:
     """The moments of so many neighbouring classes together, numbered from 0."""
-    columns = (moments.classes, moments.counts, moments.means, moments.scatters)
-    starts = range(0, len(moments.classes), n_folds)
-    parts = [ClassMoments(*(a[i : i + n_folds] for a in columns)).pooled() for i in starts]
-    counts, means, scatters = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("counts", "means", "scatters")
-    )
-    return ClassMoments(np.arange(len(parts)), counts, means, scatters)
+    n_classes = len(moments.classes) // n_folds
+    return moments.summed_by(np.arange(n_classes).repeat(n_folds), n_classes)
 
 
 class Points(NamedTuple):
@@ -166,14 +160,12 @@ class FoldMoments:
     def without(self, fold: int | None) -> PooledMoments:
         """The moments of all samples, or of those outside of one fold."""
         folds = [f for f in range(self.n_folds) if f != fold]
-        counts = self.counts[folds]  # (F', C)
-        n = counts.sum(axis=0)
-        share = counts / np.where(n > 0, n, 1.0)
-        means = np.einsum("fc,fcr->cr", share, self.means[folds])
-        steps = (self.means[folds] - means) * np.sqrt(counts)[..., None]
-        steps = steps.reshape(-1, means.shape[1])
+        counts, means = self.counts[folds].ravel(), self.means[folds]
+        n_classes, r = means.shape[1:]
+        codes = np.tile(np.arange(n_classes), len(folds))
+        n, common, steps = merged_means(counts, means.reshape(-1, r), codes, n_classes)
         within = self.within[folds].sum(axis=0) + steps.T @ steps
-        return PooledMoments(n, means, within, self.size)
+        return PooledMoments(n, common, within, self.size)
 
     def changed(self, R: Array) -> FoldMoments:
         """The moments in the coordinates z' = R z, with R (r, r)."""

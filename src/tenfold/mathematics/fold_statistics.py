@@ -9,6 +9,7 @@ splits that hold out whole classes one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.cost import Workload, moments_of, statistics_of
-from tenfold.mathematics.moments import ClassMoments, ClassStatistics, weighted_mean
+from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.pass_statistics import codes_of
 from tenfold.mathematics.stores import Source
 from tenfold.mathematics.tuning import ADDING
@@ -64,7 +65,10 @@ def fold_statistics(
     if once and _sharing_pays(X, len(of_class), len(parts), len(classes), kind, work):
         moments = moments_of(X, atoms, weight, np.arange(len(of_class)))
         for rows in parts:
-            yield _together(moments, np.unique(atoms[rows]), of_class, classes).present()
+            held = np.setdiff1d(np.arange(len(of_class)), atoms[rows])
+            codes = of_class.copy()
+            codes[held] = -1
+            yield replace(moments.summed_by(codes, len(classes)), classes=classes).present()
         return
     for rows in parts:
         labels, own = (None if column is None else column[rows] for column in (y, weight))
@@ -100,19 +104,3 @@ def _sharing_pays(
     sharing_costs, not_sharing = n + ADDING * n_parts * n_tables, n * n_parts
     asked = kind == "moments" or work.moments_pay(n, shape, n_classes)
     return asked and sharing_costs <= not_sharing
-
-
-def _together(moments: ClassMoments, atoms: Array, of_class: Array, classes: Array) -> ClassMoments:
-    """The sum of some atoms by class, with one step for all of a class instead of one for each."""
-    counts, means = np.zeros(len(classes)), np.zeros((len(classes), *moments.shape))
-    scatters = np.zeros((len(classes), *moments.scatters.shape[1:]))
-    for c in np.unique(of_class[atoms]):
-        own = atoms[of_class[atoms] == c]
-        n = moments.counts[own]
-        counts[c], means[c] = n.sum(), weighted_mean(moments.means[own], n)
-        for atom in own:
-            scatters[c] += moments.scatters[atom]
-        if len(own) > 1:
-            steps = (moments.means[own] - means[c]).reshape(len(own), -1)
-            scatters[c] += (steps.T * n) @ steps
-    return ClassMoments(classes, counts, means, scatters)

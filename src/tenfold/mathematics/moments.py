@@ -28,7 +28,7 @@ from tenfold.mathematics.accumulate import (
     ClassSums,
     check_same_kind,
     check_squares,
-    merged,
+    merged_means,
     row_blocks,
 )
 from tenfold.mathematics.algebra import Array
@@ -364,7 +364,7 @@ class ClassMoments(ChangingMoments, ClassStatistics):
         return self.plus(other)
 
     def plus(self, other: ClassMoments, spend: bool = False) -> ClassMoments:
-        """The sum; with `spend`, in the memory of the other one, which is lost."""
+        """The sum; with `spend`, in the memory of the other one if it has all classes."""
         if self.shape != other.shape:
             raise ValueError(
                 f"moments of samples of shape {self.shape} and {other.shape} cannot be added; "
@@ -372,23 +372,37 @@ class ClassMoments(ChangingMoments, ClassStatistics):
             )
         check_same_kind(other.classes, self.classes)
         classes = np.union1d(self.classes, other.classes)
-        a, b = self._spread_over(classes), other._spread_over(classes)
-        counts, means, both, steps = merged(a.counts, a.means, b.counts, b.means)
-        scatters = np.add(a.scatters, b.scatters, out=b.scatters if spend else None)
-        for c in np.flatnonzero(both):
-            step = np.sqrt(both[c]) * steps[c]
-            blas.dger(1.0, step, step, a=scatters[c].T, overwrite_a=1)  # in place
-        return ClassMoments(classes, counts, means, scatters)
+        codes = [np.searchsorted(classes, part.classes) for part in (other, self)]
+        return _summed([other, self], codes, classes, spend)
 
-    def _spread_over(self, classes: Array) -> ClassMoments:
-        """The same moments with rows for all the given classes."""
-        if len(classes) == len(self.classes):
-            return self
-        at = np.searchsorted(classes, self.classes)
-        wide = [np.zeros((len(classes), *a.shape[1:])) for a in (self.means, self.scatters)]
-        counts = np.zeros(len(classes))
-        counts[at], wide[0][at], wide[1][at] = self.counts, self.means, self.scatters
-        return ClassMoments(classes, counts, *wide)
+    def summed_by(self, codes: Array, n: int) -> ClassMoments:
+        """Sums of cells.
+
+        A cell is a row: a class, or a class in a fold, at a site, on a day. What is known of all
+        samples of some cells together is known from the cells.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (C,)
+            The number of the sum to which each row belongs; -1 leaves a row out.
+        n : int
+            How many sums there are.
+
+        Returns
+        -------
+        ClassMoments
+            With the labels 0 to n - 1; a sum without samples has count 0.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tenfold import ClassMoments
+        >>> X = np.random.default_rng(0).normal(size=(6, 2))
+        >>> four = ClassMoments.from_batch(X, np.array([0, 1, 2, 3, 0, 1]))
+        >>> four.summed_by(np.array([0, 0, 1, 1]), 2).counts
+        array([4., 2.])
+        """
+        return _summed([self], [np.asarray(codes)], np.arange(n))
 
     def present(self) -> ClassMoments:
         """The moments of the classes that have samples."""
@@ -402,12 +416,7 @@ class ClassMoments(ChangingMoments, ClassStatistics):
         """The moments of all samples as one class, 0."""
         if len(self.classes) == 1:
             return replace(self, classes=np.zeros(1, dtype=np.intp))
-        everything = self.scatters.sum(axis=0)
-        for deviations in self._means_about_mean().deviations(0):
-            flat = deviations.reshape(len(deviations), -1)
-            everything += flat.T @ flat
-        counts = np.array([self.count])
-        return ClassMoments(np.zeros(1, dtype=np.intp), counts, self.mean[None], everything[None])
+        return self.summed_by(np.zeros(len(self.classes), dtype=np.intp), 1)
 
     @cached_property
     def covariance_products(self) -> tuple[Array, Array, float]:
@@ -431,6 +440,32 @@ class ClassMoments(ChangingMoments, ClassStatistics):
 
     def _in_class(self, p: int) -> TableTerm:
         return TableTerm.from_matrices(self.scatters[[p]], self.shape)
+
+
+def _summed(
+    parts: Sequence[ClassMoments], codes: Sequence[Array], classes: Array, spend: bool = False
+) -> ClassMoments:
+    """The sum of the rows of several moments, by code; see `ClassMoments.summed_by`.
+
+    With `spend` in the memory of the first, if its rows stay where they are.
+    """
+    n, all_codes = len(classes), np.concatenate(codes)
+    all_counts = np.concatenate([part.counts for part in parts])
+    all_means = np.concatenate([part.means for part in parts])
+    counts, means, steps = merged_means(all_counts, all_means, all_codes, n)
+    if spend and np.array_equal(codes[0], np.arange(n)):
+        scatters, parts, codes = parts[0].scatters, parts[1:], codes[1:]
+    else:
+        scatters = np.zeros((n, *parts[0].scatters.shape[1:]))
+    for part, places in zip(parts, codes, strict=True):
+        for i in np.flatnonzero((places >= 0) & (part.counts > 0)):
+            scatters[places[i]] += part.scatters[i]
+    moved = np.flatnonzero(steps.any(axis=1))
+    groups = all_codes[moved]
+    for g in np.unique(groups):
+        rows = steps[moved[groups == g]].T
+        blas.dgemm(1.0, rows, rows, 1.0, scatters[g].T, trans_b=1, overwrite_c=1)  # in place
+    return ClassMoments(classes, counts, means, scatters)
 
 
 def weighted_mean(means: Array, counts: Array) -> Array:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tenfold.mathematics.accumulate import merged
+from tenfold.mathematics.accumulate import merged_means, square_lengths
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.scatter import Factors, SampleTerm, is_identity
@@ -59,9 +59,13 @@ class ClassSketch:
         return cls(counts, means, traces)
 
     def __add__(self, other: ClassSketch) -> ClassSketch:
-        counts, means, both, steps = merged(self.counts, self.means, other.counts, other.means)
-        apart = np.einsum("ij,ij->i", steps, steps)
-        return ClassSketch(counts, means, self.traces + other.traces + both * apart)
+        both, n = (self, other), len(self.counts)
+        codes = np.tile(np.arange(n), 2)
+        all_counts = np.concatenate([one.counts for one in both])
+        all_means = np.concatenate([one.means for one in both])
+        counts, means, steps = merged_means(all_counts, all_means, codes, n)
+        apart = np.bincount(codes, weights=square_lengths(steps))
+        return ClassSketch(counts, means, self.traces + other.traces + apart)
 
 
 @dataclass(frozen=True, eq=False)
