@@ -9,10 +9,23 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import config_context
+from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from reference import problem
-from tenfold import CMDA, CSDA, DATER, MCSDA, MPCA, ClassMoments, ClassSpecificClassifier
+from tenfold import (
+    CMDA,
+    CSDA,
+    DATER,
+    MCSDA,
+    MPCA,
+    ClassMoments,
+    ClassSpecificClassifier,
+    ProbabilisticLDA,
+    RankSearchCV,
+    gather_folds,
+    gather_moments,
+)
 from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
 
 each_method = pytest.mark.parametrize("Method", ALL_METHODS, ids=lambda M: M.__name__)
@@ -436,6 +449,59 @@ def test_moments_that_do_not_fit_into_memory_are_refused_before_they_are_made():
         "budget of 4 GiB",
         "MPCA|statistics='samples'",
     )
+
+
+@pytest.mark.parametrize(
+    "gather",
+    [
+        gather_moments,
+        gather_folds,
+        lambda X, y: CSDA(ranks=2, positive=1).partial_fit(X, y),
+        lambda X, y: ProbabilisticLDA().partial_fit(X, y),
+    ],
+    ids=["moments", "folds", "stream", "stream in folds"],
+)
+def test_large_moments_of_few_samples_are_announced_before_they_are_made(gather):
+    faces = np.zeros((14, 65, 65), dtype=np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # so that nothing is made
+        with pytest.raises(UserWarning, match=r"(272|1362) MiB.*14 samples take.*PCA\(\).*MPCA"):
+            gather(faces, np.arange(14) % 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gather(X, y)
+
+
+def test_moments_in_a_basis_of_the_span_give_the_model_of_the_samples():
+    vectors = np.random.default_rng(0).normal(size=(20, 50)) + (np.arange(20) % 4)[:, None]
+    labels = np.arange(20) % 4
+    pca = PCA().fit(vectors)
+    new = np.random.default_rng(1).normal(size=(9, 50))
+    own = CSDA(ranks=3, ridge=("absolute", 0.1), positive=2)  # a relative one counts the numbers
+    for model in (ClassSpecificClassifier(own), own):
+        moments = gather_moments(pca.transform(vectors), labels)
+        found = model.fit_moments(moments).decision_function(pca.transform(new))
+        expected = model.fit(vectors, labels).decision_function(new)
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+
+
+def test_samples_of_extended_precision_are_taken_as_float64():
+    vectors, wide = X.reshape(len(X), -1), X.reshape(len(X), -1).astype(np.longdouble)
+    for model in (ClassSpecificClassifier(CSDA(ranks=2)), ProbabilisticLDA(), CSDA(positive=1)):
+        expected = model.fit(vectors[:9], y[:9]).decision_function(vectors)
+        found = model.fit(wide[:9], y[:9]).decision_function(wide)
+        np.testing.assert_array_equal(found, expected)
+    if np.finfo(np.longdouble).max > np.finfo(float).max:
+        with pytest.raises(ValueError, match="infinity"):
+            CSDA().fit(wide * np.longdouble(10) ** 400, y)
+
+
+def test_ranks_of_a_search_that_are_a_word_are_refused_with_what_works():
+    search = RankSearchCV(ProbabilisticLDA(CMDA()), ranks="auto", cv=2)
+    with pytest.raises(ValueError, match=r"'auto'.*list of candidates.*None among them"):
+        search.fit(X, y)
+    found = search.set_params(ranks=[1, None]).fit(X, y).best_params_
+    assert found["projector__ranks"] in (1, None)
 
 
 def test_a_block_with_too_few_labels_is_refused():

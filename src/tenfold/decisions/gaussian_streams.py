@@ -38,6 +38,9 @@ class GaussianStreams(GaussianScores):
         counts = moments.counts.reshape(-1, self._n_folds()).sum(axis=1)
         return bool((counts > 0).sum() > 1 and (counts > 1).any())
 
+    def _n_tables(self, classes: Array) -> int:
+        return len(classes) * self._n_folds()
+
     def moments_of_batch(
         self,
         X: Any,

@@ -82,6 +82,7 @@ def gather_moments(
     y = None if y is None else check.check_labels(carrier, X, y)
     weight = check.check_weights(X, sample_weight)
     classes = check.present_labels(y, weight)
+    parameters.announce_tables(len(X), prod(X.shape[1:]), len(classes), stacklevel=2)
     source = X if isinstance(X, Source) else StoredSamples.of(X)
     if checkpoint is None:
         return source.moments(y, weight, classes)
@@ -122,7 +123,8 @@ def gather_folds(X: Any, y: Any, sample_weight: Any = None) -> MomentsInFolds:
     y = check.check_labels(carrier, X, y)
     weight = check.check_weights(X, sample_weight)
     classes = check.present_labels(y, weight)
-    parameters.check_tables_fit(prod(X.shape[1:]), N_FOLDS * len(classes))
+    size, tables = prod(X.shape[1:]), N_FOLDS * len(classes)
+    parameters.announce_tables(len(X), size, tables, stacklevel=2)
     return MomentsInFolds.from_batch(X, y, weight, classes)
 
 

@@ -183,6 +183,9 @@ class Learner(Streaming, Savable, BaseEstimator):
             X, y, weight = check.check_batch(self, X, y, sample_weight)
         check.check_known_labels(y, known)
         so_far = None if first else self._moments_so_far()
+        if so_far is None:
+            size, tables = prod(X.shape[1:]), self._n_tables(known)
+            parameters.announce_tables(len(X), size, tables, stacklevel=2)
         factor, weight = forgetting(decay, decay_per, len(X), weight)
         added = self.moments_of_batch(X, y, weight, known)
         moments = added if so_far is None else self._added(so_far, factor, added)
@@ -207,6 +210,10 @@ class Learner(Streaming, Savable, BaseEstimator):
         learned = self.learned(fresh, solution, np.arange(len(problem)), described)
         self.warn_unless_converged(solution)
         return learned | ({"moments_": statistics} if self.statistics == "moments" else {})
+
+    def _n_tables(self, classes: Array) -> int:
+        """How many tables its moments of these classes have."""
+        return len(classes)
 
     def moments_of_batch(
         self, X: Any, y: Array | None, weight: Array | None, classes: Array

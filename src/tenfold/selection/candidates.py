@@ -130,9 +130,10 @@ def listed(name: str, values: Any) -> list[Any] | None:
         isinstance(values, tuple) and not _is_one(name, values)
     ):
         return list(values)
-    raise ValueError(
-        f"{name} is {values!r}; expected a list of candidates; for this one alone pass [{values!r}]"
-    )
+    advice = f"for this one alone pass [{values!r}]"
+    if name == "ranks" and isinstance(values, str):  # no method has ranks that are a word
+        advice = "such as [2, 4, (4, 8)]; None among them stands for the ranks a method chooses"
+    raise ValueError(f"{name} is {values!r}; expected a list of candidates; {advice}")
 
 
 def _is_one(name: str, values: tuple[Any, ...]) -> bool:

@@ -42,6 +42,11 @@ def as_source(X: Any) -> Source | None:
         )
     if source.dtype.kind not in "fiub":
         raise ValueError(f"X holds {source.dtype}; expected real numbers")
+    if source.dtype.itemsize > 8:
+        raise ValueError(
+            f"X holds {source.dtype}, and is read block by block; expected float64 or less; "
+            "write it as float64"
+        )
     if not len(source):
         raise ValueError(f"Found array with 0 sample(s) (shape={source.shape}); pass at least one")
     return source

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -12,6 +13,7 @@ from sklearn import get_config
 from tenfold.mathematics.algebra import Array
 
 KERNEL_TABLES = 17  # of n x n, that a model of the kernel of n samples takes while it is solved
+LARGE_TABLES = 2**28  # bytes of moments from which their size is said before
 
 
 def plain(label: Any) -> Any:
@@ -260,6 +262,23 @@ def check_kernel_fits(n: int) -> None:
             f"the kernel of all pairs of {n} samples needs {needed / 2**30:.1f} GiB, more than the "
             f"budget of {budget / 2**30:.3g} GiB, four times scikit-learn's working_memory; pass "
             "n_landmarks, such as 1000, or raise sklearn.set_config(working_memory=...)"
+        )
+
+
+def announce_tables(n: int, size: int, n_tables: int, stacklevel: int) -> None:
+    """Say how large moments will be, where the samples are smaller; refuse what does not fit."""
+    check_tables_fit(size, n_tables)
+    needed, own = 8 * n_tables * size**2, 8 * n * size
+    if needed > LARGE_TABLES and needed > own:
+        warnings.warn(
+            f"moments of {n_tables} class(es) of samples with {size} numbers take "
+            f"{needed / 2**20:.0f} MiB, while the {n} samples take {own / 2**20:.3g} MiB; fit "
+            "needs no moments. Where moments are needed and samples are few, pass them in a basis "
+            "of their span, sklearn.decomposition.PCA().fit_transform(X.reshape(len(X), -1)): "
+            "methods of vectors then give the same scores, but for the scale of a relative ridge. "
+            "For methods of tensors make samples smaller with MPCA",
+            UserWarning,
+            stacklevel=stacklevel + 1,
         )
 
 

@@ -169,6 +169,9 @@ def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
                 "the samples do not all have the same shape, so they form no array; "
                 f"pad, crop or resample them to one shape first ({error})"
             ) from error
+    if isinstance(X, np.ndarray) and X.dtype.kind == "f" and X.dtype.itemsize > 8:
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
+            X = X.astype(np.float64)
     finite: Any = "allow-nan" if allows_gaps(estimator) else True
     try:
         with np.errstate(invalid="ignore"):  # infinities of both signs
