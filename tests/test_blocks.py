@@ -18,7 +18,6 @@ from tenfold import (
     ClassMoments,
     ClassSpecificClassifier,
     ClassSpecificVerifier,
-    NullCSDA,
     ProbabilisticLDA,
     RankSearchCV,
 )
@@ -290,7 +289,9 @@ def test_blocks_that_would_need_many_readings_are_refused(tmp_path, allow):
 @each_statistics
 def test_blocks_end_with_an_error_when_nothing_is_left_to_keep(statistics):
     rows = np.concatenate([np.flatnonzero(y == 1)[:1], np.flatnonzero((y == 0) | (y == 2))])
-    model = NullCSDA(ranks=8, blocks=2, positive=1, out_class="means", statistics=statistics)
+    model = CSDA(
+        ranks=8, solver="null_space", blocks=2, positive=1, out_class="means", statistics=statistics
+    )
     # a single sample has no scatter; the means of two other classes span two directions
     with pytest.raises(ValueError, match=r"ranks \(2,\), nothing is left of the scatter"):
         model.fit(X[rows], y[rows])
@@ -315,7 +316,7 @@ def test_a_block_of_a_null_space_has_no_direction_of_an_earlier_one(statistics):
     turn = np.linalg.qr(rng.normal(size=(6, 6)))[0]
     X = rng.normal(size=(12, 6)) * [1, 1, 1, 1, 1, 1e-4] @ turn
     X[0] = 0  # the class is one sample: all directions are in its null space
-    model = NullCSDA(positive=0, ranks=5, blocks=2, statistics=statistics)
+    model = CSDA(solver="null_space", positive=0, ranks=5, blocks=2, statistics=statistics)
     first, second = model.fit(X, [0] + 11 * [1]).blocks_
     assert first[0].shape == (6, 5)
     assert second[0].shape == (6, 1)

@@ -5,7 +5,7 @@ import pytest
 from scipy.linalg import eigh
 from sklearn.base import clone
 
-from tenfold import CSDA, CSRDA, PCSDA, ClassSpecificClassifier, NullCSDA
+from tenfold import CSDA, CSRDA, PCSDA, ClassSpecificClassifier
 from tenfold.mathematics import alternation
 from tenfold.mathematics.shared_core import ClassColumns, leading_of_columns
 from tenfold.mathematics.span import Span
@@ -83,8 +83,8 @@ def pair(X, y, p, shrinkage, ridge, weight):
         CSDA(ranks=6, shrinkage=1.0),
         CSDA(ranks=6, shrinkage="auto"),
         CSDA(ranks={c: 3 + c % 4 for c in range(20)}),
-        NullCSDA(ranks=6),
-        NullCSDA(ranks=6, out_class="means"),
+        CSDA(ranks=6, solver="null_space"),
+        CSDA(ranks=6, solver="null_space", out_class="means"),
         PCSDA(ranks=6),
         PCSDA(ranks=6, shrinkage=0.4, out_class="samples"),
         CSRDA(ranks=6),
@@ -172,7 +172,9 @@ def test_directions_that_a_class_sees_by_rounding_alone_are_in_its_null_space():
     X, y = samples(12, 6, 120, seed=5)
     off = np.random.default_rng(0).standard_normal((6, 120))
     X[y == 3] = X[y == 3][0] + np.arange(6)[:, None] * X[0] + 1e-9 * off
-    assert_members_alone(ClassSpecificClassifier(NullCSDA(ranks=5)).fit(X, y), X, y)
+    assert_members_alone(
+        ClassSpecificClassifier(CSDA(ranks=5, solver="null_space")).fit(X, y), X, y
+    )
 
 
 def test_one_model_may_want_far_more_directions_than_the_others():

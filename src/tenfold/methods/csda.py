@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
+import numpy as np
+
+from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.alternation import Solution
+from tenfold.mathematics.moments import ClassStatistics
+from tenfold.mathematics.null_space import null_space
+from tenfold.mathematics.scatter import along_mode
+from tenfold.mathematics.solvers import SOLVERS, Solver
+from tenfold.methods.base import Described
 from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.validation.parameters import check_option, plain
+
+LEFT = 1e-7  # of the in-class scatter: more than rounding leaves in its null space
 
 
 class CSDA(ClassSpecificProjector):
@@ -21,8 +34,11 @@ class CSDA(ClassSpecificProjector):
         Dimensions kept in each mode; one number serves all modes. A float such as 0.95 is a
         share: the fewest dimensions that keep so much of the total scatter of the mode. None takes
         the square root of each size, rounded up, and the whole of modes of up to 3 entries.
-    solver : {"ratio_trace", "trace_ratio", "trace_difference"}, default="ratio_trace"
-        How the pair of scatters of a mode is solved.
+    solver : {"ratio_trace", "trace_ratio", "trace_difference", "null_space"}, \
+            default="ratio_trace"
+        How the pair of scatters is solved. "null_space" takes, of all directions in which the
+        positive class does not vary, the orthonormal ones in which the other samples are farthest
+        from it. `ridge` and `shrinkage` would fill the null space, and play no part then.
     orthonormal : bool, default=False
         Orthonormalise the columns of each projection, as in the paper. With False they keep the
         scale that the solver gives them: distances are measured in units of the spread of the
@@ -70,7 +86,8 @@ class CSDA(ClassSpecificProjector):
     sample_shape_ : tuple of K ints
         The shape of a sample.
     objective_ : ndarray of shape (n_rounds,)
-        ``tr(W^T S_O W) / tr(W^T S_I W)``, with the ridge in its denominator.
+        ``tr(W^T S_O W) / tr(W^T S_I W)``, with the ridge in its denominator. With "null_space"
+        ``tr(W^T S_O W) / tr(S_O)``, the share of the out-class scatter that is kept.
     n_iter_ : int
         Rounds made.
     converged_ : bool
@@ -78,16 +95,30 @@ class CSDA(ClassSpecificProjector):
     moments_ : ClassMoments
         Kept by `partial_fit` and by ``statistics="moments"``.
 
+    Warns
+    -----
+    UserWarning
+        When "null_space" is asked for and the positive class varies in all directions. Those in
+        which it varies least are taken then, and the other solvers do better.
+
     Notes
     -----
     **Departures from the paper.** The bound min(n_p - 1, D) on the dimension contradicts the 729
     dimensions that the paper reports for ORL; with a ridge there is none but the number of
     samples, beyond which all directions are alike; `ranks_` says how many were used.
 
+    **Null space.** Raitoharju and Iosifidis compare orders of the steps. This is the plain one: the
+    null space of ``S_I`` within the range of ``S_I + S_O``, then the principal directions of
+    ``S_O`` in it, orthonormal and not scaled. ``out_class="means"`` gives the scatter that they use
+    for other classes of several kinds.
+
     References
     ----------
     G. Goudelis, S. Zafeiriou, A. Tefas, I. Pitas, "Class-specific kernel-discriminant analysis
     for face verification", IEEE Transactions on Information Forensics and Security, 2007.
+
+    J. Raitoharju, A. Iosifidis, "Null Space Analysis for Class-Specific Discriminant Learning",
+    arXiv:1908.04562, 2019.
 
     Examples
     --------
@@ -99,6 +130,13 @@ class CSDA(ClassSpecificProjector):
     (64, 16)
     >>> csda.decision_function(digits.images[:2]).shape
     (2,)
+
+    In the null space of its scatter the class is one point:
+
+    >>> X, y = digits.images[:200], digits.target[:200]
+    >>> model = CSDA(ranks=8, solver="null_space", positive=3).fit(X, y)
+    >>> bool(model.transform(X[y == 3]).std(axis=0).max() < 1e-8)
+    True
     """
 
     flattens = True
@@ -132,3 +170,47 @@ class CSDA(ClassSpecificProjector):
         self.output = output
         self.positive = positive
         self.blocks = blocks
+
+    def solver_function(self) -> Solver:
+        """What solves a pair of scatters."""
+        check_option("solver", self.solver, [*SOLVERS, "null_space"])
+        return null_space if self.solver == "null_space" else SOLVERS[self.solver]
+
+    @property
+    def is_one_solution(self) -> bool:
+        """Whether a bank can take spreads from the solution: a null space leaves rounding."""
+        return super().is_one_solution and self.solver != "null_space"
+
+    def settings(self, statistics: ClassStatistics) -> dict[str, Any]:
+        """Ranks and ridge of its problem."""
+        none = {"ridge": (0.0, False)} if self.solver == "null_space" else {}
+        return super().settings(statistics) | none
+
+    def shrinkage_in(self, statistics: ClassStatistics) -> Array:
+        """The shrinkage of every class."""
+        if self.solver == "null_space":
+            return np.zeros(len(statistics.classes))
+        return super().shrinkage_in(statistics)
+
+    def learned(
+        self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
+    ) -> dict[str, Any]:
+        """The learned attributes, from the solution with this number in a stack."""
+        learned = super().learned(statistics, solution, models, described)
+        if self.solver != "null_space":
+            return learned
+        p = self.positive_in(statistics.classes)
+        kept, left = float(solution.kept[models[0]]), float(solution.suppressed[models[0]])
+        if left > LEFT * float(statistics.traces[p]):
+            warnings.warn(
+                f"no null space: the {statistics.counts[p]:g} samples of class "
+                f"{plain(statistics.classes[p])!r} vary in all directions. Those in which they "
+                "vary least are taken; use solver='ratio_trace', which weighs all directions, or "
+                "samples with more numbers than the class has samples",
+                UserWarning,
+                stacklevel=6,
+            )
+        outside = self.problem(statistics).maximise
+        whole = np.trace(along_mode([outside], 0, [np.eye(statistics.shape[0])[None]])[0][0])
+        learned["objective_"] = learned["objective_"] * 0 + (kept / whole if whole > 0 else 0.0)
+        return learned

@@ -5,7 +5,7 @@ import pytest
 from scipy.linalg import eigh, null_space
 
 from reference import distance, problem
-from tenfold import CSDA, ClassSpecificClassifier, ClassSpecificVerifier, NullCSDA
+from tenfold import CSDA, ClassSpecificClassifier, ClassSpecificVerifier
 
 X, y = problem((6, 5), classes=4, per_class=9, seed=0)  # fewer samples of a class than numbers
 FLAT = X.reshape(len(X), -1)
@@ -37,7 +37,7 @@ def test_it_is_the_leading_directions_of_scipys_null_space(statistics, out_class
     Z, labels = FLAT[rows], y[rows]
     # the mean of a class twice over: three means span no more than three directions
     rank = 3 if out_class == "means" else 4
-    model = NullCSDA(rank, positive=2, statistics=statistics, out_class=out_class)
+    model = CSDA(rank, solver="null_space", positive=2, statistics=statistics, out_class=out_class)
     found = model.fit(X[rows], labels)
     expected = by_scipy(Z, labels, 2, rank, out_class == "means")
     assert distance(found.projections_, [expected]) <= 1e-8
@@ -53,7 +53,7 @@ def test_it_is_the_leading_directions_of_scipys_null_space(statistics, out_class
 
 def test_it_is_the_limit_of_csda_without_ridge():
     """As the ridge goes to zero, the null space outweighs every other direction."""
-    null = NullCSDA(4, positive=1).fit(X, y)
+    null = CSDA(4, solver="null_space", positive=1).fit(X, y)
     options = {"positive": 1, "shrinkage": 0.0, "orthonormal": True}
     gaps = [
         distance(null.projections_, CSDA(4, ridge=ridge, **options).fit(X, y).projections_)
@@ -65,38 +65,42 @@ def test_it_is_the_limit_of_csda_without_ridge():
 
 def test_a_weight_is_the_same_as_having_a_sample_more_often():
     weight = np.random.default_rng(1).integers(0, 4, len(y))
-    weighted = NullCSDA(3, positive=0).fit(X, y, sample_weight=weight)
-    repeated = NullCSDA(3, positive=0).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    weighted = CSDA(3, solver="null_space", positive=0).fit(X, y, sample_weight=weight)
+    repeated = CSDA(3, solver="null_space", positive=0).fit(
+        np.repeat(X, weight, axis=0), np.repeat(y, weight)
+    )
     assert distance(weighted.projections_, repeated.projections_) <= 1e-8
 
 
 def test_a_stream_gives_the_model_of_one_fit():
-    whole = NullCSDA(3, positive=0).fit(X, y)
-    stream = NullCSDA(3, positive=0)
+    whole = CSDA(3, solver="null_space", positive=0).fit(X, y)
+    stream = CSDA(3, solver="null_space", positive=0)
     for rows in np.array_split(np.arange(len(X)), 4):
         stream.partial_fit(X[rows], y[rows], classes=np.unique(y))
     assert distance(whole.projections_, stream.projections_) <= 1e-8
 
 
 def test_the_members_of_a_bank_are_the_models_alone():
-    bank = ClassSpecificClassifier(NullCSDA(3)).fit(X, y)
+    bank = ClassSpecificClassifier(CSDA(3, solver="null_space")).fit(X, y)
     for label, member in zip(bank.classes_, bank.projectors_, strict=True):
-        alone = NullCSDA(3, positive=label).fit(X, y)
+        alone = CSDA(3, solver="null_space", positive=label).fit(X, y)
         assert distance(member.projections_, alone.projections_) <= 1e-8
-    assert ClassSpecificVerifier(NullCSDA(3), positive=1, false_accept_rate=0.5).fit(X, y)
+    assert ClassSpecificVerifier(
+        CSDA(3, solver="null_space"), positive=1, false_accept_rate=0.5
+    ).fit(X, y)
 
 
 def test_with_one_positive_sample_everything_is_null_space():
     rows = np.r_[np.flatnonzero(y != 3), np.flatnonzero(y == 3)[:1]]
     Z = FLAT[rows][:-1] - FLAT[rows][-1]
     expected = eigh(Z.T @ Z)[1][:, ::-1][:, :4]
-    model = NullCSDA(4, positive=3).fit(X[rows], y[rows])
+    model = CSDA(4, solver="null_space", positive=3).fit(X[rows], y[rows])
     assert distance(model.projections_, [expected]) <= 1e-8
 
 
 def test_no_more_directions_come_than_the_null_space_has():
     for statistics in ("moments", "samples"):
-        model = NullCSDA(30, positive=0, statistics=statistics).fit(X, y)
+        model = CSDA(30, solver="null_space", positive=0, statistics=statistics).fit(X, y)
         n = np.sum(y == 0)
         assert model.ranks_ == (30 - (n - 1),)  # of all numbers, less what the class spans
         rank = np.linalg.matrix_rank(scatters(FLAT, y, 0)[0])
@@ -105,8 +109,8 @@ def test_no_more_directions_come_than_the_null_space_has():
 
 def test_without_a_null_space_it_says_so_and_takes_the_least_directions():
     Z, labels = problem((4, 3), classes=3, per_class=20, seed=2)
-    with pytest.warns(UserWarning, match=r"no null space: the 22 samples of class 2.*use CSDA"):
-        model = NullCSDA(3, positive=2).fit(Z, labels)
+    with pytest.warns(UserWarning, match=r"no null space: the 22 samples of class 2.*use solver="):
+        model = CSDA(3, solver="null_space", positive=2).fit(Z, labels)
     flat = Z.reshape(len(Z), -1)
     expected = eigh(scatters(flat, labels, 2)[0])[1][:, :3]
     assert distance(model.projections_, [expected]) <= 1e-8
@@ -118,5 +122,5 @@ def test_a_null_space_in_which_nothing_else_lies_has_one_direction(statistics):
     spanned = rng.normal(size=(5, 12))  # all other samples lie where the class varies
     own = rng.normal(size=(9, 5)) @ spanned
     Z = np.concatenate([own, own[:4] + rng.normal(size=(4, 5)) @ spanned])
-    model = NullCSDA(ranks=6, positive=1, statistics=statistics)
+    model = CSDA(ranks=6, solver="null_space", positive=1, statistics=statistics)
     assert model.fit(Z, np.repeat([1, 0], [9, 4])).ranks_ == (1,)
