@@ -307,6 +307,17 @@ def test_what_cannot_be_promised_is_said_with_the_number_that_can():
     assert model.promised_rate_ == pytest.approx(1 / (n + 1))
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_verifier_of_one_of_many_labels_is_not_calibrated_as_the_labels_0_and_1(jobs):
+    model = verifier(positive=3, false_accept_rate="equal")
+    calibrated = CalibratedClassifierCV(model, cv=2, n_jobs=jobs)
+    with pytest.raises(ValueError, match=r"labels to a verifier.*pass it y == 3.*without positive"):
+        calibrated.fit(X, y)
+    found = calibrated.set_params(estimator=verifier(positive=None, false_accept_rate="equal"))
+    chances = found.fit(X, y == 3).predict_proba(X)
+    assert roc_auc_score(y == 3, chances[:, 1]) > 0.8
+
+
 def test_what_can_be_promised_is_silent():
     for rate in (0.0, 1 / 6, "equal"):
         verifier(false_accept_rate=rate).fit(X, y)

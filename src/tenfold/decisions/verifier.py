@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from functools import partial
 from math import ceil
 from numbers import Real
+from types import FrameType
 from typing import Any, Self
 
 import numpy as np
@@ -225,6 +227,12 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
                 "pass positive, the class to verify, and y == positive is the target"
             )
         label = classes[model.positive_in(classes)]
+        if len(classes) > 2 and _is_calibrated():
+            raise ValueError(
+                f"CalibratedClassifierCV gave {len(classes)} labels to a verifier, whose answers "
+                "are False and True: it would take these for the labels 0 and 1; pass it "
+                f"y == {parameters.plain(label)!r}, and a verifier without positive"
+            )
         if len(classes) == 2 and label != classes[1] and classes.dtype.kind in "biuf":
             raise ValueError(
                 f"y has the labels {classes.tolist()}, and positive is the first of them, but "
@@ -381,6 +389,14 @@ def similarities(X: Array, scoring: OfBlock) -> Array:
 def decided(X: Array, scoring: OfBlock, threshold: float, classes: Array) -> Array:
     """For samples in memory the last of two classes where the score reaches the threshold."""
     return np.asarray(classes[(to_numpy(scoring(X)) >= threshold).astype(np.intp)])
+
+
+def _is_calibrated() -> bool:
+    """Whether scikit-learn's calibration calls; nothing that it passes tells."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__") != "sklearn.calibration":
+        frame = frame.f_back
+    return frame is not None
 
 
 def _is_last_of_two(label: Any, classes: Array) -> bool:
