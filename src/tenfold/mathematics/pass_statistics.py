@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tenfold.mathematics.accumulate import merged_means, square_lengths
+from tenfold.mathematics.accumulate import merged_means
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.arrays import square_lengths
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.scatter import Factors, SampleTerm, is_identity
 from tenfold.mathematics.stores import Source
