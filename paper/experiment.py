@@ -24,7 +24,7 @@ import tenfold
 from paper.finished_cells import FinishedCells, RunError, only_run_in
 from paper.results_page import results_page
 from paper.tables import Table, as_csv, as_markdown
-from tenfold.report.page import as_html
+from tenfold.app.report.page import as_html
 from tenfold.system.atomic_write import write_whole
 from tenfold.system.progress import progress as progress_bar
 

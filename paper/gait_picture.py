@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from paper.tables import published
+from tenfold.app.report.page import Figure
+from tenfold.app.report.pictures import FigureSet
 from tenfold.plots.drawing import COLOURS, OTHERS, OWN, tidy
-from tenfold.report.content import Figure
-from tenfold.report.figures import FigureSet
 
 PROBES = "ABCDEFG"
 Summary = tuple[str, list[tuple[str, str]], list[Figure]]

@@ -135,7 +135,7 @@ np.testing.assert_allclose(came, model.transform(X), atol=1e-4)
 def test_the_new_method_is_on_the_command_line(copy):
     pytest.importorskip("typer")
     run_code(copy, 'np.savez("digits.npz", X=X[:120], y=y[:120])')
-    command = ["-c", "from tenfold.cli import main; main()"]
+    command = ["-c", "from tenfold.app.cli import main; main()"]
     options = ["--method", "totallda", "--ranks", "3,3"]
     run(copy, *command, "fit", "digits.npz", *options, "-o", "fitted.safetensors")
     assert "TotalLDA" in run(copy, *command, "inspect", "fitted.safetensors")

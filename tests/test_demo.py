@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tenfold import demo
-from tenfold.cli.app import app
+from tenfold.app import demo
+from tenfold.app.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 

@@ -14,9 +14,9 @@ from pkgutil import resolve_name
 import pytest
 
 import tenfold
+import tenfold.app.report
 import tenfold.datasets
 import tenfold.plots
-import tenfold.report
 from tenfold.datasets import load_faces_subset
 from tenfold.methods import ALL_METHODS, KERNEL_METHODS
 
@@ -85,7 +85,7 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch)
 def run_commands(text):
     """Run the lines that call tenfold; those that install things are left alone."""
     for line in re.findall(r"^\$ (tenfold .*)$", text, flags=re.M):
-        command = [sys.executable, "-c", "from tenfold.cli import main; main()"]
+        command = [sys.executable, "-c", "from tenfold.app.cli import main; main()"]
         done = subprocess.run(
             [*command, *shlex.split(line, comments=True)[1:]], capture_output=True, text=True
         )
@@ -128,7 +128,7 @@ def test_a_tutorial_can_be_compiled_and_names_what_exists(file):
 
 def public_names():
     """Dotted names of all that is public: tenfold, its data sets, plots, report and export."""
-    packages = (tenfold, tenfold.datasets, tenfold.plots, tenfold.report)
+    packages = (tenfold, tenfold.datasets, tenfold.plots, tenfold.app.report)
     names = [f"{package.__name__}.{name}" for package in packages for name in package.__all__]
     return [*names, "tenfold.files.onnx_export.to_onnx"]
 
@@ -238,7 +238,11 @@ def tour():
     ]
     named = []
     for line in lines:
-        members = sorted((SOURCE / line[:-2]).glob("[!_]*.py")) if line.endswith(".*") else []
+        members = (
+            sorted(SOURCE.joinpath(*line[:-2].split(".")).glob("[!_]*.py"))
+            if line.endswith(".*")
+            else []
+        )
         named += [f"{line[:-2]}.{path.stem}" for path in members] or [line]
     return named
 

@@ -16,12 +16,12 @@ import toy_run
 from failing_disk import Disk, contents, failing
 from paper.experiment import run_experiment
 from tenfold import MCSDA, MPCA, ClassMoments, ClassSpecificClassifier, gather_moments, save_moments
-from tenfold.cli.app import app
+from tenfold.app.cli.app import app
+from tenfold.app.demo import write_digits
+from tenfold.app.report import write_report
+from tenfold.app.report.model_page import model_page
 from tenfold.datasets import TensorDataset
-from tenfold.demo import write_digits
 from tenfold.files.onnx_export import to_onnx
-from tenfold.report import write_report
-from tenfold.report.model_page import model_page
 
 resource = pytest.importorskip("resource", reason="disks are full as POSIX does it")
 
@@ -95,7 +95,7 @@ def folder(tmp_path):
 def test_a_disk_that_fails_at_any_step_costs_no_file(saver, number, folder, monkeypatch):
     if "report" in saver.__name__:  # drawing takes long and writes nothing
         page = model_page(MODEL, TensorDataset(X, Y), None)
-        monkeypatch.setattr("tenfold.report.writing.model_page", lambda *arguments: page)
+        monkeypatch.setattr("tenfold.app.report.model_page.model_page", lambda *arguments: page)
     at = 0
     while True:
         at += 1
@@ -212,7 +212,7 @@ cp {model} {data} {folder}
 echo old > {folder}/scores.csv
 dd if=/dev/zero of={folder}/filler bs=1k count=100000 2>/dev/null || true
 ls -a {folder} > {listing}
-{python} -m tenfold.cli {words} || echo "exit code $?"
+{python} -m tenfold.app.cli {words} || echo "exit code $?"
 ls -a {folder} | diff - {listing}
 cat {folder}/scores.csv
 """

@@ -24,11 +24,11 @@ from tenfold import (
     ProbabilisticLDA,
     RankSearchCV,
 )
+from tenfold.app.report import write_report
 from tenfold.datasets import TensorDataset
 from tenfold.mathematics.kernel_basis import KernelBasis
 from tenfold.methods import kernelcsda
 from tenfold.plots import DirectionsDisplay
-from tenfold.report import write_report
 from tenfold.validation.parameters import KERNEL_TABLES
 
 RIDGE = ("absolute", 0.05)

@@ -172,7 +172,7 @@ def test_tables_and_labels_are_read_with_the_newlines_of_any_system(tmp_path, en
 
 
 def test_the_version_is_shown_where_the_system_is_not_utf8():
-    code = "from tenfold.cli import main; main()"
+    code = "from tenfold.app.cli import main; main()"
     words = [sys.executable, "-X", "utf8=0", "-c", code, "--help"]
     done = subprocess.run(words, capture_output=True, env={"LC_ALL": "C", "PATH": ""})
     assert done.returncode == 0, done.stderr.decode()

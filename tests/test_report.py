@@ -25,16 +25,14 @@ from tenfold import (
     RankSearchCV,
     load,
 )
+from tenfold.app.report import write_report
+from tenfold.app.report.page import Page, as_html
+from tenfold.app.report.pictures import SamplePictures, inline, joined, png, side_by_side, to_levels
+from tenfold.app.report.reconstruction_sections import reconstruction_of
+from tenfold.app.report.subject import Subject
 from tenfold.datasets import TensorDataset, load_digits_tensor
 from tenfold.decisions.metrics import class_metrics, equal_errors
 from tenfold.decisions.scores import ClassScores
-from tenfold.report import write_report
-from tenfold.report.content import Page
-from tenfold.report.figures import inline
-from tenfold.report.page import as_html
-from tenfold.report.pictures import SamplePictures, joined, png, side_by_side, to_levels
-from tenfold.report.reconstruction_sections import reconstruction_of
-from tenfold.report.subject import Subject
 
 DIGITS = load_digits_tensor()
 TRAIN, TEST = DIGITS.select(slice(0, 500)), DIGITS.select(slice(500, 800))

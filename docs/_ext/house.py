@@ -55,7 +55,9 @@ def first_sentence(module):
 
 def members_of(package):
     """The modules of a package, in alphabetical order."""
-    return [f"{package}.{p.stem}" for p in sorted((SOURCE / package).glob("[!_]*.py"))]
+    return [
+        f"{package}.{p.stem}" for p in sorted(SOURCE.joinpath(*package.split(".")).glob("[!_]*.py"))
+    ]
 
 
 class Layers(SphinxDirective):
@@ -201,7 +203,7 @@ def resolve_optional(app, env, node, contnode):
     if not node.get("optional"):
         return None
     domain = env.get_domain("py")
-    for prefix in ("", "tenfold.", "tenfold.datasets.", "tenfold.plots.", "tenfold.report."):
+    for prefix in ("", "tenfold.", "tenfold.datasets.", "tenfold.plots.", "tenfold.app.report."):
         target = prefix + node["reftarget"]
         if target in domain.objects:
             where = (env, node["refdoc"], app.builder, "obj", target, node, contnode)

@@ -10,8 +10,8 @@ import pytest
 from paper.experiment import run_experiment
 from paper.training_times import complexity_experiment
 from tenfold import MCSDA, MPCA, ClassSpecificClassifier, ClassSpecificVerifier, RankSearchCV
+from tenfold.app.report import write_report
 from tenfold.datasets import TensorDataset, load_digits_tensor
-from tenfold.report import write_report
 
 playwright = pytest.importorskip("playwright.sync_api")
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tenfold import MCSDA, ClassSpecificClassifier
+from tenfold.app.report import write_report
 from tenfold.datasets import load_orl
-from tenfold.report import write_report
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from tenfold.cli.app import app
+from tenfold.app.cli.app import app
 
 CLASSES = ("s6", "s7", "s8")
 PER_CLASS, SHAPE = 8, (8, 6)

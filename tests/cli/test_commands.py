@@ -536,8 +536,8 @@ def test_an_old_page_is_not_the_report_of_a_demo_that_could_not_write(tenfold, h
         raise PermissionError("no right to write here")
 
     (here / "digits.html").write_text("old")
-    monkeypatch.setattr("tenfold.demo.compare", lambda: ([], None))
-    monkeypatch.setattr("tenfold.demo.write_report", refuse)
+    monkeypatch.setattr("tenfold.app.demo.compare", lambda: ([], None))
+    monkeypatch.setattr("tenfold.app.demo.write_report", refuse)
     assert strict_json(tenfold("demo", "-o", "digits.html", "--json").out)["report"] is None
 
 

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import tenfold as library
-from tenfold.cli.app import COMMANDS
-from tenfold.cli.method_options import method_names
+from tenfold.app.cli.app import COMMANDS
+from tenfold.app.cli.method_options import method_names
 from tenfold.methods import ALL_METHODS
 
 NAMES = [work.__name__ for work in COMMANDS]
-EXECUTABLE = [sys.executable, "-m", "tenfold.cli"]
+EXECUTABLE = [sys.executable, "-m", "tenfold.app.cli"]
 
 
 def start(*words, **more):
@@ -287,7 +287,7 @@ def test_control_c_while_writing_keeps_the_old_file(tenfold, here, verifier, mon
 def test_help_is_quick_because_nothing_heavy_is_imported():
     code = (
         "import sys\n"
-        "from tenfold.cli.app import app\n"
+        "from tenfold.app.cli.app import app\n"
         "heavy = {'numpy', 'scipy', 'sklearn', 'pandas'} & set(sys.modules)\n"
         "sys.exit(f'imported {heavy}' if heavy else 0)"
     )
@@ -304,7 +304,7 @@ class Missing:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Missing)
-from tenfold.cli import main
+from tenfold.app.cli import main
 main()
 """
 
@@ -320,7 +320,7 @@ def test_the_command_is_installed():
     from importlib.metadata import entry_points
 
     (script,) = entry_points(group="console_scripts", name="tenfold")
-    assert script.value == "tenfold.cli:main"
+    assert script.value == "tenfold.app.cli:main"
 
 
 def test_a_usage_error_is_bad_input():

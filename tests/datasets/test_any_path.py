@@ -8,7 +8,7 @@ import pytest
 import scipy.io
 import zarr
 
-from tenfold.cli.data_options import DataOptions
+from tenfold.app.cli.data_options import DataOptions
 from tenfold.datasets import any_path, load
 
 X = np.random.default_rng(0).random((4, 6))

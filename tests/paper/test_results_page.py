@@ -8,7 +8,7 @@ from paper.experiment import run_experiment
 from paper.results_page import results_page
 from paper.tables import Table
 from paper.training_times import complexity_experiment
-from tenfold.report.page import as_html
+from tenfold.app.report.page import as_html
 
 TABLE = Table(
     "Table <1>",

@@ -1,0 +1,1 @@
+"""An application on the library: the command line, the report and the demo; nothing imports it."""

@@ -1,0 +1,6 @@
+"""``python -m tenfold.app.cli`` is the command `tenfold`."""
+
+from tenfold.app.cli import main
+
+if __name__ == "__main__":  # worker processes import this file, too
+    main()

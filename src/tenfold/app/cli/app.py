@@ -1,0 +1,54 @@
+"""The commands of `tenfold`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tenfold import __version__
+from tenfold.app.cli.command import command
+from tenfold.app.cli.compare import compare
+from tenfold.app.cli.evaluate import evaluate
+from tenfold.app.cli.fit import fit
+from tenfold.app.cli.inspect import export, inspect
+from tenfold.app.cli.moments import moments
+from tenfold.app.cli.report import demo, report
+from tenfold.app.cli.score import score, transform
+
+COMMANDS = (demo, compare, fit, evaluate, score, transform, report, moments, inspect, export)
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,  # plain help: it fits on a screen and goes through a pipe
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tenfold {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def tenfold(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Tell one class from the rest when samples are images, matrices or tensors.
+
+    DATA is a folder of images (or .npy files) by class, a .npz, .npy, .mat, .h5, .nc, .csv, .tsv,
+    .parquet or .tif file, or a Zarr store; file.h5::/path names an array inside.
+    Start with tenfold demo, then tenfold compare DATA.
+
+    Options are named as parameters. Where a message asks for name=value, pass --name value; --read
+    takes any name=value of a loader, --set any of a method.
+    """
+
+
+for work in COMMANDS:
+    app.command(work.__name__)(command(work))

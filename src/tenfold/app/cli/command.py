@@ -1,0 +1,258 @@
+"""What is around every command: shared options, errors and their exit codes, warnings, printing."""
+
+from __future__ import annotations
+
+import errno
+import inspect
+import json
+import math
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from functools import wraps
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from tenfold.system.tables import Table, visible
+
+# What may go wrong without a fault in tenfold; anything else shows its traceback.
+EXPECTED = (ValueError, OSError, ImportError, MemoryError, RuntimeError, KeyboardInterrupt)
+
+DISK_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM)
+DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+
+class BadInput(ValueError):
+    """Input that a command cannot work with; the message says what to do."""
+
+
+def exit_code_of(error: BaseException) -> int:
+    """The exit code for an error.
+
+    A full disk or too little memory is no mistake of the user's input, so these count as work that
+    could not be done.
+    """
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
+    if isinstance(error, OSError):
+        return FAILED if error.errno in DISK_FAILS else BAD_INPUT
+    return BAD_INPUT if isinstance(error, ValueError | ImportError) else FAILED
+
+
+def complain(error: BaseException) -> None:
+    """Write the message of an error to standard error, in one line."""
+    sys.stderr.write(f"tenfold: {visible(one_line(error))}\n")
+
+
+def one_line(error: BaseException) -> str:
+    """The message of an error without line breaks; never empty.
+
+    Examples
+    --------
+    >>> from tenfold.app.cli.command import one_line
+    >>> one_line(MemoryError())
+    'MemoryError'
+    """
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror.lower()}"
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted; nothing was left half-written"
+    if isinstance(error, MemoryError):
+        return f"not enough memory: {error}" if str(error) else "MemoryError"
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a command.
+
+    Parameters
+    ----------
+    facts : JSON value
+        What ``--json`` prints; NumPy numbers and arrays, paths and NaN (as null) are welcome.
+    shown : sequence of Table and str
+        What is printed otherwise; a str is one line.
+    exit_code : int, default=0
+        1 when a wanted figure was not reached.
+    """
+
+    facts: Any
+    shown: Sequence[Table | str] = field(default_factory=tuple)
+    exit_code: int = 0
+
+
+def print_outcome(outcome: Outcome, *, as_json: bool) -> None:
+    """Write an outcome to standard output: JSON, rich tables on a terminal, or plain ones."""
+    if hasattr(sys.stdout, "reconfigure"):  # a narrow encoding must not cost the finished work
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        if as_json:
+            sys.stdout.write(as_json_text(outcome.facts) + "\n")
+        else:
+            _print_pieces(outcome.shown)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # a full disk, behind > file
+        raise OSError(error.errno, error.strerror, "standard output") from error
+
+
+def _print_pieces(pieces: Sequence[Table | str]) -> None:
+    for piece in pieces:
+        if isinstance(piece, Table) and sys.stdout.isatty():
+            _print_rich(piece)
+        else:
+            sys.stdout.write((visible(piece) if isinstance(piece, str) else str(piece)) + "\n")
+
+
+def _print_rich(table: Table) -> None:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    drawn = RichTable()
+    for name, numeric in zip(table.names, table.numeric, strict=True):
+        drawn.add_column(Text(name), justify="right" if numeric else "left")
+    for row in table.cells:
+        drawn.add_row(*(Text(cell.text) for cell in row))  # Text: a label like "[b]" is no markup
+    console = Console()
+    if table.title:
+        console.print(Text(visible(table.title), style="bold"))
+    console.print(drawn)
+
+
+def as_json_text(value: Any) -> str:
+    """Strict JSON in ASCII: what is not a finite number becomes null, a date becomes text.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.app.cli.command import as_json_text
+    >>> print(as_json_text({"ap": np.float64(0.5), "auc": np.nan, "ranks": (7, 7)}))
+    {"ap": 0.5, "auc": null, "ranks": [7, 7]}
+    """
+    return json.dumps(_plain_value(value), allow_nan=False, default=str)
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(_plain_value(key)): _plain_value(inner) for key, inner in value.items()}
+    if hasattr(value, "tolist"):  # NumPy's numbers and arrays
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain_value(inner) for inner in value]
+    if isinstance(value, PathLike):
+        return fspath(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+@dataclass(frozen=True)
+class CommonOptions:
+    """Options that every command has."""
+
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+    debug: Annotated[bool, typer.Option("--debug", hidden=True)] = False  # shows tracebacks
+
+
+def command(work: Callable[..., Outcome]) -> Callable[..., None]:
+    """A function that computes an outcome, as a command for typer.
+
+    A parameter annotated with a dataclass is replaced by the fields of that dataclass, so that
+    options are written once and shared by any number of commands.
+
+    Parameters
+    ----------
+    work : callable
+        Returns an `Outcome`.
+
+    Returns
+    -------
+    callable
+        Prints the outcome; turns errors into one line and an exit code.
+    """
+    groups = {n: kind for n, kind in get_type_hints(work).items() if is_dataclass(kind)}
+    groups = {name: kind for name, kind in groups.items() if name != "return"}
+
+    @wraps(work)
+    def run(**values: Any) -> None:
+        common = _taken(CommonOptions, values)
+        values |= {name: _taken(kind, values) for name, kind in groups.items()}
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # libraries about one another
+                warnings.simplefilter("default", UserWarning)
+                warnings.showwarning = _Warner()
+                outcome = work(**{name: _at_home(value) for name, value in values.items()})
+            print_outcome(outcome, as_json=common.as_json)
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader, such as head, has seen enough; typer knows how
+            raise
+        except EXPECTED as error:
+            if common.debug and not isinstance(error, KeyboardInterrupt):
+                raise
+            complain(error)
+            raise typer.Exit(exit_code_of(error)) from None
+        raise typer.Exit(outcome.exit_code)
+
+    parameters = [
+        parameter
+        for own in inspect.signature(work, eval_str=True).parameters.values()
+        for parameter in (_parameters(groups[own.name]) if own.name in groups else [own])
+    ]
+    everything = [
+        p.replace(kind=p.KEYWORD_ONLY) for p in [*parameters, *_parameters(CommonOptions)]
+    ]
+    run.__signature__ = inspect.Signature(everything)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in everything}
+    run.__doc__ = _help(work)
+    del run.__wrapped__  # typer would look through it at the other signature
+    return run
+
+
+def _help(work: Callable[..., Outcome]) -> str:
+    """The docstring, with what comes before the example as one paragraph."""
+    text, mark, example = inspect.cleandoc(work.__doc__ or "").partition("Example:")
+    return f"{' '.join(text.split())}\n\n\b\n{mark}{example}"  # \b: lines stay as they are
+
+
+def _parameters(group: type) -> list[inspect.Parameter]:
+    """The fields of a dataclass as parameters of a function."""
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            annotation=hints[field.name],
+        )
+        for field in fields(group)
+    ]
+
+
+def _taken(group: type, values: dict[str, Any]) -> Any:
+    """A dataclass from those of the values that are its fields; they are taken out."""
+    return group(**{field.name: values.pop(field.name) for field in fields(group)})
+
+
+def _at_home(value: Any) -> Any:
+    """A path with the home directory for ``~``, which shells leave alone in ``--output=~/x``."""
+    if isinstance(value, list):
+        return [_at_home(one) for one in value]
+    return value.expanduser() if isinstance(value, Path) and value.parts[:1] == ("~",) else value
+
+
+class _Warner:
+    """Shows each warning once, in one line, without the place in the code."""
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+
+    def __call__(self, message: Warning | str, *place: Any, **more: Any) -> None:
+        text = " ".join(str(message).split())
+        if text not in self.seen:
+            self.seen.add(text)
+            sys.stderr.write(f"tenfold: warning: {visible(text)}\n")

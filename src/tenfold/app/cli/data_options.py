@@ -1,0 +1,245 @@
+"""How DATA is to be read: the options, and the samples they give."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tenfold.app.cli.command import BadInput
+from tenfold.app.cli.options import StoredModel, assignments, option, whole_numbers
+from tenfold.system.tables import visible
+
+if TYPE_CHECKING:
+    from tenfold.datasets import TensorDataset
+
+DataPath = Annotated[
+    Path,
+    typer.Argument(metavar="DATA", help="A folder of images by class, or a data file."),
+]
+
+DataPaths = Annotated[
+    list[Path],
+    typer.Argument(metavar="DATA", help="A folder of images by class, or a data file."),
+]
+
+
+def one_path(paths: list[Path]) -> Path:
+    """The only one of some paths."""
+    if len(paths) > 1:
+        raise BadInput(
+            f"{len(paths)} data sets were named ({paths[0]}, {paths[1]}, ...); expected one; join "
+            "them first, or add their moments: tenfold moments, then tenfold fit --from-moments"
+        )
+    if paths[0].suffix == ".safetensors":
+        raise BadInput(
+            f"{paths[0]} is a file of a model or of moments, not of samples; for moments add "
+            "--from-moments"
+        )
+    return paths[0]
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """How DATA is to be read; the same for every command."""
+
+    key: Annotated[str | None, option("--key", metavar="NAME", text="Array of the samples.")] = None
+    labels: Annotated[
+        str | None,
+        option("--labels", metavar="NAME|FILE", text="Array, column or file of the labels."),
+    ] = None
+    no_labels: Annotated[
+        bool,
+        option("--no-labels", metavar=None, text="As --read labelled=False.", hidden=True),
+    ] = False
+    sample_shape: Annotated[
+        str | None, option("--sample-shape", metavar="I,J,..", text="Fold flat rows to this shape.")
+    ] = None
+    resize: Annotated[
+        str | None, option("--resize", metavar="H,W", text="Bring images to one size.")
+    ] = None
+    rows: Annotated[
+        str | None, option("--rows", metavar="A:B:C", text="Use a slice of the samples: ::2.")
+    ] = None
+    read: Annotated[
+        list[str] | None,
+        option("--read", metavar="NAME=VALUE", text="sample_axis=2, order=F or grey=False."),
+    ] = None
+
+    def load(self, path: Path) -> TensorDataset:
+        """Read the data set at `path` as the options say."""
+        from tenfold.datasets import load
+
+        return self._chosen(_shown(load(path, **self._options())), path)
+
+    def load_for(
+        self, model: StoredModel, path: Path, *, labels_needed: bool = True
+    ) -> TensorDataset:
+        """Read the data set at `path` as the samples that a model was fitted on.
+
+        Parameters
+        ----------
+        model : StoredModel
+            The model, and how its samples were read.
+        path : Path
+            The data.
+        labels_needed : bool, default=True
+            False reads samples without labels if none are found.
+        """
+        from tenfold.datasets.as_before import folded_for, load_as_before
+        from tenfold.methods.saving import steps_of
+
+        given = self._options()
+        wanted = tuple(steps_of(model.estimator)[0].sample_shape_)
+        data = load_as_before(path, model.reading, labels_needed=labels_needed, **given)
+        if not _folds_itself(steps_of(model.estimator)[0]):
+            data = folded_for(path, data, wanted, model.reading, **given)
+        came = data.sample_shape
+        if came not in (wanted, (prod(wanted),)):
+            raise BadInput(
+                f"{path} has samples of shape {came}, but the model was fitted on {wanted}; "
+                f"{_advice(data, wanted)}"
+            )
+        return self._chosen(_shown(data), path)
+
+    def words(self) -> list[str]:
+        """These options as they are typed, without ``--rows``."""
+        typed = {
+            "--key": self.key,
+            "--labels": self.labels,
+            "--sample-shape": self.sample_shape,
+            "--resize": self.resize,
+        }
+        words = [word for name, text in typed.items() if text is not None for word in (name, text)]
+        words += ["--no-labels"] * self.no_labels
+        return words + [word for pair in self.read or [] for word in ("--read", pair)]
+
+    def _options(self) -> dict[str, Any]:
+        """What was given, as keyword arguments of `tenfold.datasets.load`."""
+        options = {
+            "key": self.key,
+            "labels": None if self.no_labels else self.labels,
+            "labelled": False if self.no_labels else None,
+            "sample_shape": _sizes("--sample-shape", self.sample_shape),
+            "resize": _sizes("--resize", self.resize),
+        }
+        return options | self._read()
+
+    def _read(self) -> dict[str, Any]:
+        """What --read says, if it has a value that a loader can take."""
+        given = assignments("--read", self.read or [])
+        for name in ("grey", "labelled"):
+            if not isinstance(given.get(name, True), bool):
+                raise BadInput(f"--read {name} is {given[name]!r}; expected true or false")
+        return given
+
+    def _chosen(self, data: TensorDataset, path: Path) -> TensorDataset:
+        """The rows that were asked for; the description says which."""
+        if self.rows is None:
+            return replace(data, reading=_with_rows(data, range(len(data))))
+        chosen = data.select(self._slice())
+        if not len(chosen):
+            raise BadInput(f"--rows {self.rows} leaves none of the {len(data)} samples of {path}")
+        which = f"Rows {self.rows}: {len(chosen)} of {len(data)} samples."
+        return replace(
+            chosen,
+            description=f"{data.description} {which}".strip(),
+            reading=_with_rows(data, range(len(data))[self._slice()]),
+        )
+
+    def _slice(self) -> slice:
+        try:
+            parts = [int(part) if part else None for part in str(self.rows).split(":")]
+            step = parts[2] if len(parts) > 2 else None
+            if not 2 <= len(parts) <= 3 or (step is not None and step < 1):
+                raise ValueError(parts)
+        except ValueError:
+            raise BadInput(
+                f"--rows is {self.rows!r}; expected a slice such as ::2, 1::2 or :100"
+            ) from None
+        return slice(*parts)
+
+
+def typed(*words: Any) -> str:
+    """Words as a command that can be pasted into a shell.
+
+    Examples
+    --------
+    >>> from tenfold.app.cli.data_options import typed
+    >>> typed("tenfold", "fit", "my faces", "--ranks", "3,3")
+    "tenfold fit 'my faces' --ranks 3,3"
+    """
+    return shlex.join(map(str, words))
+
+
+def labelled(data: TensorDataset, command: str) -> TensorDataset:
+    """`data`, or an error when it has no labels, which the command needs."""
+    if data.y is None:
+        raise BadInput(f"{command} needs labels; leave out --no-labels, or pass --labels")
+    return data
+
+
+def remembered(data: TensorDataset) -> Mapping[str, Any]:
+    """What a model is to remember of the samples it was fitted on."""
+    from tenfold.datasets.reading import usual_size
+
+    return {**data.reading, "usual_size": usual_size(data)}
+
+
+def warn_of_known_samples(model: StoredModel, data: TensorDataset) -> None:
+    """Say so when samples to test a model on are among those it was fitted on."""
+    then, now = model.reading, data.reading
+    if any(then.get(name) != now.get(name) for name in ("name", "of")) or "rows" not in then:
+        return
+    start, stop, step = then["rows"]
+    n_known = sum(int(row) in range(start, stop, step) for row in data.row_numbers)
+    if n_known:
+        sys.stderr.write(
+            f"tenfold: note: the model was fitted on {n_known} of these {len(data)} samples; "
+            "expect worse figures on new ones (fit with --rows ::2 and evaluate with --rows 1::2)\n"
+        )
+
+
+def _with_rows(data: TensorDataset, rows: range) -> dict[str, Any]:
+    """How the data were read, with the rows that were taken and of how many."""
+    taken = (rows.start, rows.stop, rows.step)
+    return {**data.reading, "name": data.name, "of": len(data), "rows": taken}
+
+
+def _shown(data: TensorDataset) -> TensorDataset:
+    """`data` again; what its loader chose without being asked goes to standard error."""
+    for note in data.notes:
+        sys.stderr.write(f"tenfold: note: {visible(note)}\n")
+    return data
+
+
+def _sizes(name: str, text: str | None) -> tuple[int, ...] | None:
+    return None if text is None else whole_numbers(name, text)
+
+
+def _folds_itself(estimator: Any) -> bool:
+    """Whether flat rows are folded by a parameter of the model, as they were when it was fitted."""
+    parameters = estimator.get_params()
+    return any(n.endswith("sample_shape") and v is not None for n, v in parameters.items())
+
+
+def _advice(data: TensorDataset, wanted: tuple[int, ...]) -> str:
+    """How samples could get the shape that a model wants."""
+    came = data.sample_shape
+    if data.mode_names[:2] == ("row", "column"):  # images, which can be read in other ways
+        ways = [f"--resize {wanted[0]},{wanted[1]}"] if came[:2] != wanted[:2] else []
+        if (len(came), wanted[2:]) == (2, (3,)):
+            return f"pass {' '.join([*ways, '--read grey=False'])}"
+        if (came[2:], len(wanted)) == ((3,), 2):
+            return " and ".join(["leave out --read grey=False", *(f"pass {way}" for way in ways)])
+        if came[2:] == wanted[2:]:
+            return f"pass {ways[0]}"
+    if sorted(came) == sorted(wanted):
+        return "transpose the samples"
+    return "fit a model to samples of this shape"

@@ -1,0 +1,352 @@
+"""``tenfold fit``: learn a model from a data set and write it to a file."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tenfold.app.cli.command import BadInput, Outcome
+from tenfold.app.cli.data_options import DataOptions, DataPaths, one_path, remembered, typed
+from tenfold.app.cli.method_options import (
+    GAUSSIAN,
+    MethodOptions,
+    fit_names,
+    flat_parameters,
+    gaussian_of,
+    method_named,
+    method_names,
+    mode_count,
+    projector_of,
+)
+from tenfold.app.cli.options import FoldCount, label_named, number_or, option, output_file, require
+from tenfold.system.tables import Table, percent, times
+
+SAMPLES_NEEDED = (
+    "moments hold no single samples to hold out; {remedy}, or fit where the samples are"
+)
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Moments that stand for a data set, with what the commands ask of one."""
+
+    moments: Any
+    folded: Any  # of classes in folds, or None
+    reading: dict[str, Any]
+
+    @classmethod
+    def load(
+        cls,
+        paths: list[Path],
+        data_options: DataOptions,
+        method_options: MethodOptions,
+        positive: str | None,
+    ) -> Gathered:
+        """The sum of files of moments; options that need samples are refused."""
+        from tenfold.files.moment_files import read_moments
+
+        words = [*data_options.words(), *(["--rows"] if data_options.rows is not None else [])]
+        if words:
+            raise BadInput(
+                f"{words[0]} says how samples are read, but --from-moments reads none; pass it to "
+                "tenfold moments instead"
+            )
+        if positive is not None:
+            remedy = "leave out --positive for a bank, which needs no threshold"
+            raise BadInput(
+                f"--positive sets a threshold, but {SAMPLES_NEEDED.format(remedy=remedy)}"
+            )
+        if method_options.searches:
+            remedy = "name the ranks, as with --ranks 7,7"
+            raise BadInput(
+                f"--ranks auto compares ranks, but {SAMPLES_NEEDED.format(remedy=remedy)}"
+            )
+        for path in paths:
+            if not path.exists():
+                raise BadInput(
+                    f"{path} does not exist; expected moments that tenfold moments wrote"
+                )
+        stored = read_moments(*paths)
+        return cls(stored.moments, stored.folded, stored.reading)
+
+    def __len__(self) -> int:
+        return round(self.moments.count)
+
+    @property
+    def sample_shape(self) -> tuple[int, ...]:
+        """Shape (I_1, ..., I_K) of one sample."""
+        return tuple(self.moments.shape)
+
+    @property
+    def classes(self) -> Any:
+        """The labels of classes that have samples, sorted."""
+        return self.moments.present().classes
+
+    @property
+    def y(self) -> Any:
+        """The labels, if there is more than one; there is no label per sample."""
+        return self.classes if len(self.classes) > 1 else None
+
+    def fit(self, estimator: Any) -> Any:
+        """The estimator, fitted to the moments."""
+        from tenfold.decisions.probabilistic import ProbabilisticLDA
+
+        by_folds = self.folded is not None and isinstance(estimator, ProbabilisticLDA)
+        return estimator.fit_moments(self.folded if by_folds else self.moments)
+
+
+if TYPE_CHECKING:
+    from tenfold.datasets import TensorDataset
+
+    Samples = TensorDataset | Gathered
+
+
+MethodName = Annotated[
+    str | None,
+    option(
+        "--method",
+        metavar="NAME",
+        text=", ".join(fit_names()),
+        autocompletion=fit_names,
+    ),
+]
+ProjectorName = Annotated[
+    str | None,
+    option(
+        "--projector",
+        metavar="NAME",
+        text="Subspace for plda to work in; as --method NAME on labelled data.",
+        hidden=True,
+        autocompletion=method_names,
+    ),
+]
+
+
+def fit(
+    data: DataPaths,
+    *,
+    output: Annotated[
+        Path, option("-o", "--output", metavar="FILE", text="The model, .safetensors.")
+    ],
+    method: MethodName = None,
+    projector: ProjectorName = None,
+    positive: Annotated[
+        str | None, option("--positive", metavar="CLASS", text="The class to tell from the rest.")
+    ] = None,
+    false_accept_rate: Annotated[
+        str | None,
+        option("--false-accept-rate", metavar="X", text="For the threshold; 0.01, or equal."),
+    ] = None,
+    from_moments: Annotated[
+        bool,
+        option("--from-moments", metavar=None, text="DATA are files of tenfold moments."),
+    ] = False,
+    method_options: MethodOptions,
+    data_options: DataOptions,
+    cv: FoldCount = 5,
+) -> Outcome:
+    """Learn a model and write it to a file.
+
+    plda gives probabilities. mcsda and csda verify one class, --positive, or learn a bank: one
+    subspace per class.
+
+    Example: tenfold fit faces --ranks 3,3 --positive s7 -o s7.safetensors
+    """
+    output_file(output, ".safetensors", inputs=tuple(data))
+    require("a model file", "files", "safetensors")
+    samples = (
+        Gathered.load(data, data_options, method_options, positive)
+        if from_moments
+        else data_options.load(one_path(data))
+    )
+    name = (method or (GAUSSIAN if positive is None else "mcsda")).lower()
+    if positive is None and false_accept_rate is not None:
+        raise BadInput("--false-accept-rate sets the threshold of one class; add --positive CLASS")
+    if name == GAUSSIAN:
+        estimator = _gaussian(method_options, samples, positive, projector)
+    elif projector is not None:
+        raise BadInput(f"--projector is for --method plda; {name} is a projector itself")
+    else:
+        estimator = _estimator(name, method_options, samples, positive, false_accept_rate, cv)
+    start = time.perf_counter()
+    estimator, search = _fitted(estimator, samples, method_options.searches, cv)
+    facts = _facts(estimator, samples, time.perf_counter() - start) | search
+    estimator.save(output, reading=samples.reading if from_moments else remembered(samples))
+    following = (
+        f"evaluate {typed(output, *data)}" if facts["scores"] else f"inspect {typed(output)}"
+    )
+    if facts["scores"] and from_moments:
+        following = f"evaluate {typed(output)} DATA"
+    elif facts["scores"] and data_options.rows == "::2":
+        following += " --rows 1::2"
+    hints = hints_for(facts, "moments" if from_moments else data_options.rows)
+    shown = [*_shown(facts), *hints, f"wrote {output}; next: tenfold {following}"]
+    return Outcome({"model": output, **facts, "hints": hints}, shown)
+
+
+def _fitted(
+    estimator: Any, samples: Samples, searches: bool, cv: int
+) -> tuple[Any, dict[str, Any]]:
+    """The estimator fitted, and what a search of its ranks found."""
+    if isinstance(samples, Gathered):
+        return samples.fit(estimator), {}
+    if not searches:
+        return estimator.fit(samples.X, samples.y), {}
+    from tenfold.selection.automatic_ranks import search_ranks, stratified_folds
+
+    search = search_ranks(estimator, samples.X, samples.y, stratified_folds(samples.y, cv))
+    scored = zip(search.candidates, search.scores, strict=True)
+    tried = [{"ranks": ranks, "score": score} for ranks, score in scored]
+    return search.estimator, {"search": {"measure": search.metric, "tried": tried}}
+
+
+def _refuse_one_class(data: Samples) -> None:
+    """Refuse moments of one class, or of samples without labels, to what tells classes apart."""
+    if isinstance(data, Gathered) and data.y is None:
+        raise BadInput(
+            f"the moments are of one class ({data.classes[0]!s}), or of samples without labels; "
+            "name files of other classes, too, or choose --method mpca"
+        )
+
+
+def _gaussian(
+    options: MethodOptions, data: Samples, positive: str | None, projector: str | None
+) -> Any:
+    """`ProbabilisticLDA`, not fitted."""
+    if positive is not None:
+        raise BadInput(
+            "plda knows all classes; leave out --positive, or choose --method mcsda or csda"
+        )
+    _refuse_one_class(data)
+    if data.y is None:
+        raise BadInput(
+            "plda needs labels; leave out --no-labels, or pass --labels; --method mpca needs none"
+        )
+    return gaussian_of(options, projector, data.sample_shape)
+
+
+def _estimator(
+    name: str,
+    options: MethodOptions,
+    data: Samples,
+    positive: str | None,
+    false_accept_rate: str | None,
+    cv: int,
+) -> Any:
+    """The estimator that the options ask for, not fitted."""
+    from tenfold.decisions.classifier import ClassSpecificClassifier
+    from tenfold.decisions.probabilistic import ProbabilisticLDA
+    from tenfold.decisions.verifier import ClassSpecificVerifier
+    from tenfold.methods import CLASS_SPECIFIC_METHODS
+
+    method = method_named(name)
+    given = options.parameters()
+    n_modes = mode_count(given, data.sample_shape)
+    projector = projector_of(method, flat_parameters(method, given, n_modes))
+    if projector.needs_labels:
+        _refuse_one_class(data)
+    if data.y is None and (projector.needs_labels or options.searches):
+        who = method.__name__ if projector.needs_labels else "--ranks auto, to compare ranks,"
+        raise BadInput(f"{who} needs labels; leave out --no-labels, or pass --labels")
+    if method not in CLASS_SPECIFIC_METHODS:
+        if positive is not None:
+            raise BadInput(
+                f"{method.__name__} learns one subspace for all classes; leave out --positive, or "
+                "choose --method mcsda or csda"
+            )
+        if data.y is None:
+            return projector
+        return ProbabilisticLDA(projector, missing=projector.missing)
+    if positive is None:
+        return ClassSpecificClassifier(projector)
+    rate = number_or("--false-accept-rate", false_accept_rate or "0.01", "equal")
+    label = label_named(positive, data.classes)
+    return ClassSpecificVerifier(projector, positive=label, false_accept_rate=rate, cv=cv)
+
+
+def _facts(model: Any, data: Samples, seconds: float) -> dict[str, Any]:
+    from tenfold.decisions.members import answer_of
+
+    members = model.members_
+    ranks = sorted({member.ranks_ for member in members})
+    facts = {
+        "kind": type(model).__name__,
+        "method": type((*members, model)[0]).__name__,
+        "samples": len(data),
+        "sample_shape": data.sample_shape,
+        "classes": len(data.classes) if data.y is not None else None,
+        "ranks": ranks[0] if len(ranks) == 1 else ranks,
+        "rounds": max((member.n_iter_ for member in members), default=0),
+        "converged": all(member.converged_ for member in members),
+        "seconds": seconds,
+        "scores": answer_of(model) != "projection",
+    }
+    if answer_of(model) == "probability":
+        names = ("shrinkage_", "gain_", "tails_", "temperature_")
+        chosen = "classes" if isinstance(data, Gathered) and data.folded is None else "samples"
+        facts["by_held_out_samples"] = model.shrinkage == "auto" and chosen == "samples"
+        facts["by_held_out_classes"] = model.shrinkage == "auto" and chosen == "classes"
+        facts["coordinates"] = len(model.between_)
+        facts |= {name.rstrip("_"): getattr(model, name) for name in names}
+    if answer_of(model) == "acceptance":
+        facts |= {"positive": model.positive, "threshold": model.threshold_}
+        facts |= {"held_out": model.error_rates_, "promised_rate": model.promised_rate_}
+    return facts
+
+
+def _shown(facts: dict[str, Any]) -> list[Table | str]:
+    what = {
+        "ClassSpecificVerifier": f"{facts['method']} verifier of {facts.get('positive')}",
+        "ClassSpecificClassifier": f"bank of {facts['classes']} {facts['method']} models",
+    }.get(facts["kind"], f"{facts['method']} subspace")
+    each = facts["ranks"] if isinstance(facts["ranks"], list) else [facts["ranks"]]
+    if facts["kind"] == "ProbabilisticLDA":
+        inside = f" in a subspace of {facts['method']}" if facts["ranks"] else ""
+        what = f"Gaussian models of {facts['classes']} classes{inside}"
+        each = [*each, (facts["coordinates"],)]
+    lines: list[Table | str] = [
+        f"{what}: {times(facts['sample_shape'])} -> {_joined(facts, each)}, "
+        f"{facts['samples']} samples, {facts['seconds']:.1f} s"
+    ]
+    if "search" in facts:
+        rows = [[times(one["ranks"]), percent(one["score"])] for one in facts["search"]["tried"]]
+        lines.append(Table("", ["ranks", f"{facts['search']['measure']} (%)"], rows))
+    if facts.get("by_held_out_samples"):
+        lines.append(
+            f"chosen on held-out samples: shrinkage {facts['shrinkage']:.3g}, temperature "
+            f"{facts['temperature']:.3g}"
+        )
+    if facts.get("by_held_out_classes"):
+        lines.append(
+            f"chosen by leaving out classes: shrinkage {facts['shrinkage']:.3g}; moments that "
+            "tenfold moments --folds writes let samples be held out"
+        )
+    if "held_out" in facts:
+        rates = {name.replace("_", " "): rate for name, rate in facts["held_out"].items()}
+        shown = ", ".join(f"{100 * rate:.1f} % {name}" for name, rate in rates.items())
+        lines.append(f"threshold {facts['threshold']:.4g}; on held-out samples {shown}")
+    return lines
+
+
+def hints_for(facts: dict[str, Any], rows: str | None) -> list[str]:
+    """Settings that are known to help and were not used, a sentence each."""
+    hints = []
+    if not facts["converged"]:
+        hints.append("hint: some subspaces did not converge; --set max_iter=200 allows more rounds")
+    if facts["kind"] == "ClassSpecificClassifier" and facts["method"] == "MCSDA":
+        hints.append(
+            "hint: --method csda or plda is usually more accurate than mcsda for many classes; see "
+            "tenfold compare"
+        )
+    if facts["scores"] and rows is None:
+        hints.append(
+            "hint: all samples were used; with --rows ::2 the other half can test the model"
+        )
+    return hints
+
+
+def _joined(facts: dict[str, Any], each: list[Any]) -> str:
+    between = " -> " if facts["kind"] == "ProbabilisticLDA" else " or "
+    return between.join(map(times, each))

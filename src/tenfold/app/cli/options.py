@@ -1,0 +1,211 @@
+"""Options that several commands share, and the values that texts on the command line stand for."""
+
+from __future__ import annotations
+
+import ast
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from tenfold.app.cli.command import DISK_FAILS, BadInput
+
+SWITCHES = {"true": True, "yes": True, "false": False, "no": False}
+EXAMPLES = {"--set": "max_iter=100", "--read": "sample_axis=2"}
+
+
+def whole_numbers(option: str, text: str) -> tuple[int, ...]:
+    """Numbers between commas.
+
+    Examples
+    --------
+    >>> from tenfold.app.cli.options import whole_numbers
+    >>> whole_numbers("--sample-shape", "40,30")
+    (40, 30)
+    """
+    try:
+        numbers = tuple(int(part) for part in text.replace("x", ",").split(","))
+    except ValueError:
+        numbers = ()
+    if not numbers or min(numbers) < 1:
+        raise BadInput(f"{option} is {text!r}; expected whole numbers such as {option} 40,30")
+    return numbers
+
+
+def number_or(option: str, text: str, *words: str) -> Any:
+    """A number, or one of some words.
+
+    Examples
+    --------
+    >>> from tenfold.app.cli.options import number_or
+    >>> number_or("--shrinkage", "0.5", "auto"), number_or("--shrinkage", "auto", "auto")
+    (0.5, 'auto')
+    """
+    if text in words:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        expected = " or ".join(["a number", *words])
+        raise BadInput(f"{option} is {text!r}; expected {expected}") from None
+
+
+def ridge_value(text: str) -> Any:
+    """A relative ridge, or an absolute one as the paper has it.
+
+    Examples
+    --------
+    >>> from tenfold.app.cli.options import ridge_value
+    >>> ridge_value("0.001"), ridge_value("absolute:0.01")
+    (0.001, ('absolute', 0.01))
+    """
+    word, colon, number = text.rpartition(":")
+    if colon and word == "absolute":
+        return ("absolute", number_or("--ridge", number))
+    try:
+        return float(text)
+    except ValueError:
+        raise BadInput(f"--ridge is {text!r}; expected a number or absolute:NUMBER") from None
+
+
+def assignments(option: str, pairs: list[str]) -> dict[str, Any]:
+    """Parameters from texts like ``max_iter=100``, ``solver=trace_ratio`` and ``grey=no``.
+
+    Examples
+    --------
+    >>> from tenfold.app.cli.options import assignments
+    >>> assignments("--set", ["max_iter=100", "solver=trace_ratio", "orthonormal=false"])
+    {'max_iter': 100, 'solver': 'trace_ratio', 'orthonormal': False}
+    """
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise BadInput(f"{option} is {pair!r}; expected NAME=VALUE, such as {EXAMPLES[option]}")
+        values[name] = SWITCHES[text.lower()] if text.lower() in SWITCHES else _literal(text)
+    return values
+
+
+def _literal(text: str) -> Any:
+    """A number, tuple or the like as Python writes it; else the text, which is a word."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return text  # TypeError: {[]: 1} reads well and cannot be
+
+
+def label_named(text: str, classes: Any) -> Any:
+    """The label that reads `text`, whatever its type.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.app.cli.options import label_named
+    >>> label_named("7", np.array([3, 7]))
+    7
+    """
+    for label in classes.tolist():
+        if str(label) == text:
+            return label
+    shown = ", ".join(map(str, classes[:10])) + (", ..." if len(classes) > 10 else "")
+    raise BadInput(f"--positive is {text!r}, which is not among the labels: {shown}")
+
+
+ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="What tenfold fit wrote.")]
+
+
+def option(*names: str, metavar: str | None, text: str, **more: Any) -> Any:
+    """An option of a command; `text` names its default, where it matters."""
+    return typer.Option(*names, metavar=metavar, help=text, show_default=False, **more)
+
+
+FoldCount = Annotated[int, option("--cv", metavar="N", text="Folds of the cross-validation; 5.")]
+
+
+def require(what: str, extra: str, *libraries: str) -> None:
+    """Complain before the work, not after it, if a library of an extra is missing."""
+    missing = [name for name in libraries if find_spec(name) is None]
+    if missing:
+        raise ImportError(f'{what} needs {missing[0]}; pip install "tenfold[{extra}]"')
+
+
+class StoredModel(NamedTuple):
+    """A fitted model from a file."""
+
+    estimator: Any
+    reading: dict[str, Any]  # how the samples that it was fitted on were read; may be empty
+
+
+def load_model(path: Path, *, scalers: bool = False) -> StoredModel:
+    """The model of a file; with `scalers` also a ModeScaler, which says nothing of samples."""
+    from tenfold.files.loading import load_with_reading
+
+    if not path.exists():
+        raise BadInput(f"{path} does not exist; expected a model that tenfold fit wrote")
+    model = StoredModel(*load_with_reading(path))
+    if type(model.estimator).__name__ == "ModeScaler" and not scalers:
+        raise BadInput(
+            f"{path} holds a ModeScaler, which scales samples and says nothing of them; name a "
+            "model that tenfold fit wrote, or use tenfold.load and transform in Python"
+        )
+    return model
+
+
+def holds_moments(header: dict[str, Any]) -> bool:
+    """Whether a file is one of moments, and not of a model."""
+    return "moments" in header and "model" not in header
+
+
+def scoring_model(path: Path) -> StoredModel:
+    """The model of a file, if it is of a kind that gives scores."""
+    from tenfold.decisions.members import answer_of
+
+    model = load_model(path)
+    if answer_of(model.estimator) == "projection":
+        raise BadInput(
+            f"{path} holds a {type(model.estimator).__name__} subspace that was fitted without "
+            "labels or in Python, so it knows no classes; fit it again on labelled samples, or use "
+            "tenfold transform"
+        )
+    return model
+
+
+def output_file(path: Path, *suffixes: str, inputs: tuple[Path, ...] = ()) -> Path:
+    """`path`, when a file can be written there; to be asked before the work starts.
+
+    Parameters
+    ----------
+    path : Path
+        Where the user wants the output.
+    *suffixes : str
+        Endings it may have; none means any.
+    inputs : tuple of Path, default=()
+        Files that must not be replaced.
+
+    Returns
+    -------
+    Path
+        The same path.
+    """
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise BadInput(f"{path} should end in {' or '.join(suffixes)}, to say what to write")
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder; name a file to write")
+    if not path.absolute().parent.is_dir():
+        raise BadInput(f"the folder {path.parent} does not exist; make it first")
+    if any(path.exists() and given.exists() and path.samefile(given) for given in inputs):
+        raise BadInput(f"{path} is read and would be replaced; choose another name for the output")
+    try:
+        with tempfile.TemporaryFile(dir=path.resolve().parent):
+            pass
+    except OSError as error:
+        if error.errno in DISK_FAILS:  # no mistake of whoever typed the command
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        why = (error.strerror or str(error)).lower()
+        raise BadInput(
+            f"nothing can be written to the folder {path.absolute().parent} ({why}); choose "
+            "another place for the output"
+        ) from error
+    return path

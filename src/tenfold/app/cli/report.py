@@ -1,0 +1,75 @@
+"""``tenfold report`` and ``tenfold demo``: pages to look at."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+from tenfold.app.cli.command import Outcome
+from tenfold.app.cli.data_options import DataOptions, DataPath
+from tenfold.app.cli.options import ModelPath, load_model, option, output_file, require
+
+
+def report(
+    model: ModelPath,
+    data: DataPath,
+    *,
+    output: Annotated[Path, option("-o", "--output", metavar="FILE", text="The page, .html.")],
+    data_options: DataOptions,
+) -> Outcome:
+    """Write one HTML page about a model.
+
+    It needs no network: summary, plots, learned directions and the hardest samples.
+
+    Example: tenfold report s7.safetensors faces -o report.html
+    """
+    from tenfold.app.report import write_report
+    from tenfold.decisions.members import answer_of
+
+    output_file(output, ".html", ".htm", inputs=(model, data))
+    require("the report", "report", "jinja2", "matplotlib", "PIL")
+    stored = load_model(model)
+    needs = answer_of(stored.estimator) != "projection"
+    samples = data_options.load_for(stored, data, labels_needed=needs)
+    write_report(stored.estimator, samples, output)
+    facts = {"subject": model, "report": output, "bytes": output.stat().st_size}
+    return Outcome(facts, [f"wrote {output}: {facts['bytes'] / 1e6:.1f} MB; open it in a browser"])
+
+
+def demo(
+    output: Annotated[
+        Path, option("-o", "--output", metavar="FILE", text="The page; tenfold-demo.html.")
+    ] = Path("tenfold-demo.html"),
+) -> Outcome:
+    """Learn one subspace per handwritten digit, in seconds.
+
+    The digits come with scikit-learn. It ends by writing a page to open in a browser.
+
+    Example: tenfold demo
+    """
+    from tenfold.app import demo as shown
+
+    output_file(output, ".html", ".htm")
+    rows, bank = shown.compare()
+    page, where = shown.write_page(bank, output)
+    n_learned, n_held_out = map(len, shown.halves())
+    facts = {
+        "learned_from": n_learned,
+        "held_out": n_held_out,
+        "methods": [asdict(row) for row in rows],
+        "report": page,
+    }
+    lines = ["", *shown.REMARK, "", *where, "", *shown.NEXT, ""]
+    digits = shown.write_digits(output.with_suffix(".npz"))
+    return Outcome(
+        facts,
+        [
+            "One subspace per handwritten digit: which of the held-out images show it?",
+            f"{n_learned} images of 8x8 to learn from, {n_held_out} held out.",
+            "",
+            shown.table(rows),
+            *lines,
+            *digits,
+        ],
+    )

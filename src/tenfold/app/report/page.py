@@ -1,0 +1,153 @@
+"""What a page holds, and the page as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tenfold import __version__
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing, as inline SVG, with a description for those who do not see it."""
+
+    kind: ClassVar[str] = "figure"
+    svg: str
+    description: str
+    caption: str
+    half: bool = False  # whether two of them fit side by side
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A small image with a line or two below it."""
+
+    uri: str
+    width: int
+    height: int
+    description: str
+    lines: Sequence[str] = ()
+    wrong: bool = False  # whether the model erred here
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Pictures side by side."""
+
+    kind: ClassVar[str] = "gallery"
+    caption: str
+    pictures: Sequence[Picture]
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A paragraph."""
+
+    kind: ClassVar[str] = "prose"
+    text: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and values, such as the parameters of a model."""
+
+    kind: ClassVar[str] = "facts"
+    pairs: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Details:
+    """Blocks that open on click, below a line that says what they are about."""
+
+    kind: ClassVar[str] = "details"
+    anchor: str
+    summary: str
+    aside: str
+    blocks: Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A stretch of the page with a heading."""
+
+    anchor: str
+    title: str
+    blocks: Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A whole page."""
+
+    title: str
+    summary: str
+    note: str
+    headline: Sequence[tuple[str, str]]  # the few numbers that matter most: value, what it is
+    sections: Sequence[Section]
+
+
+def short(value: float, digits: int = 3) -> str:
+    """A number with few digits and a true minus sign.
+
+    Examples
+    --------
+    >>> from tenfold.app.report.page import short
+    >>> short(-1.23456)
+    '−1.23'
+    """
+    return f"{value:.{digits}g}".replace("-", "−")
+
+
+def counted(n: int, thing: str, things: str = "") -> str:
+    """Return "1 sample", "2 samples".
+
+    Examples
+    --------
+    >>> from tenfold.app.report.page import counted
+    >>> counted(1, "class", "classes"), counted(1200, "sample")
+    ('1 class', '1,200 samples')
+    """
+    return f"{n:,} {thing if n == 1 else things or thing + 's'}"
+
+
+# Control characters of labels, which HTML does not allow, also inside of figures.
+UNSEEN = {code: f"\\x{code:02x}" for code in (*range(9), 11, 12, *range(14, 32), *range(127, 160))}
+
+
+def as_html(page: Page) -> str:
+    """The page as one HTML document with its style and script inside.
+
+    Parameters
+    ----------
+    page : Page
+        What to show.
+
+    Returns
+    -------
+    str
+        HTML. All texts are escaped; only the SVG of figures is taken as it is.
+    """
+    environment = _environment()
+    template = environment.get_template("page.html")
+    source = environment.loader.get_source
+    style, script = (source(environment, name)[0] for name in ("page.css", "page.js"))
+    html = template.render(page=page, style=style, script=script, version=__version__)
+    return str(html).translate(UNSEEN)
+
+
+def _environment() -> Any:
+    try:
+        import jinja2
+    except ImportError as error:
+        raise ImportError(
+            'the report needs jinja2, which is not installed; pip install "tenfold[report]"'
+        ) from error
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("tenfold.app.report", "."),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )

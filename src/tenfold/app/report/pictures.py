@@ -1,0 +1,328 @@
+"""Pictures of samples and directions, figures, and small histograms."""
+
+from __future__ import annotations
+
+import base64
+import re
+import struct
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from tenfold.app.report.page import Figure, Picture, short
+from tenfold.decisions.metrics import ClassMetrics
+from tenfold.mathematics.algebra import Array
+from tenfold.plots import drawing
+from tenfold.plots.directions import strongest_slice
+from tenfold.plots.drawing import AMOUNT, SIGNED, palette
+from tenfold.plots.scores import shared_histogram
+
+N_SLICES = 3  # how much of a sample of order 3 is shown
+MOST_PIXELS = 160  # per side; a larger sample is thinned out, nobody sees more in a small picture
+LINE = "#4c8fc7"  # visible on light and on dark
+
+
+@dataclass(frozen=True, eq=False)
+class SamplePictures:
+    """Pictures of the samples of one data set, all on the same scale.
+
+    Parameters
+    ----------
+    low, high : float
+        The values drawn as the two ends of the scale.
+    style : {"line", "grey", "colour", "map"}
+        Vectors as lines, grey and colour images as such, anything else as heat maps.
+    """
+
+    low: float
+    high: float
+    style: str
+
+    @classmethod
+    def for_samples(cls, X: Any, shape: Sequence[int], mode_names: Sequence[str]) -> SamplePictures:
+        """Choose scale and style from up to 200 of the samples.
+
+        Parameters
+        ----------
+        X : array of shape (n, ...)
+            The samples.
+        shape : sequence of K ints
+            The shape of one sample as the model sees it.
+        mode_names : sequence of K str, possibly empty
+            What the modes count; rows and columns, or no names and no negative number, or two
+            values only (a silhouette), make an image.
+        """
+        some = np.asarray(X[:: max(1, X.shape[0] // 200)], dtype=float)
+        low, high = (float(v) for v in np.percentile(some, [0.5, 99.5]))
+        named = tuple(mode_names[:2]) == ("row", "column")
+        two_values = len(np.unique(some[:50])) <= 2 and len(np.unique(some)) <= 2  # silhouettes
+        image = named or (not mode_names and some.min() >= 0) or two_values
+        if two_values:
+            low, high = float(some.min()), float(some.max())
+        if len(shape) == 1:
+            style = "line"
+        elif image and len(shape) == 3 and shape[2] == 3:
+            style = "colour"
+        elif image and len(shape) == 2:
+            style = "grey"
+        else:
+            style = "map"
+        return cls(low, high if high > low else low + 1.0, style)
+
+    def picture(
+        self, sample: Array, description: str, lines: Sequence[str] = (), wrong: bool = False
+    ) -> Picture:
+        """One sample."""
+        if self.style == "line":
+            return line_picture(sample, (self.low, self.high), description, lines, wrong)
+        if self.style != "colour":
+            sample = side_by_side(sample, self.low)
+        sample = thinned(sample)
+        levels = to_levels(sample, self.low, self.high)
+        colours = palette(AMOUNT) if self.style == "map" else None
+        height, width = levels.shape[:2]
+        return Picture(png_uri(levels, colours), width, height, description, lines, wrong)
+
+
+def joined(first: Array, second: Array, gap: float) -> Array:
+    """Two samples as one, the second to the right of the first."""
+    axis = min(1, first.ndim - 1)
+    return np.concatenate([first, np.full_like(first.take([0], axis), gap), second], axis)
+
+
+def direction_picture(direction: Array, description: str, lines: Sequence[str] = ()) -> Picture:
+    """A direction, on a scale about zero of its own."""
+    limit = float(np.abs(direction).max()) or 1.0
+    if direction.ndim == 1:
+        return line_picture(direction, (-limit, limit), description, lines)
+    levels = to_levels(thinned(strongest_slice(direction)), -limit, limit)
+    height, width = levels.shape
+    return Picture(png_uri(levels, palette(SIGNED)), width, height, description, lines)
+
+
+def side_by_side(sample: Array, gap: float) -> Array:
+    """A matrix as it is; of a sample of higher order its first slices, next to each other."""
+    if sample.ndim == 2:
+        return sample
+    slices = sample.reshape(*sample.shape[:2], -1)[:, :, :N_SLICES]
+    bar = np.full((len(sample), 1), gap)
+    parts = [part for i in range(slices.shape[2]) for part in (slices[:, :, i], bar)]
+    return np.concatenate(parts[:-1], axis=1)
+
+
+def thinned(image: Array) -> Array:
+    """Every second, third, ... row and column of an image that is too large for a picture."""
+    steps = [max(1, -(-size // MOST_PIXELS)) for size in image.shape[:2]]
+    return image[:: steps[0], :: steps[1]]
+
+
+def to_levels(values: Array, low: float, high: float) -> Array:
+    """Values from `low` to `high` as uint8 from 0 to 255; what lies outside is cut off."""
+    share = (np.asarray(values, dtype=float) - low) / (high - low)
+    return np.round(255 * np.clip(share, 0, 1)).astype(np.uint8)
+
+
+def line_picture(
+    values: Array,
+    limits: tuple[float, float],
+    description: str,
+    lines: Sequence[str] = (),
+    wrong: bool = False,
+) -> Picture:
+    """A vector as a line."""
+    width, height = 160, 60
+    low, high = limits
+    x = np.linspace(2, width - 2, len(values))
+    y = height - 4 - (height - 8) * np.clip((values - low) / (high - low), 0, 1)
+    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
+    drawing = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">'
+        f'<polyline points="{points}" fill="none" stroke="{LINE}" stroke-width="1.2"/></svg>'
+    )
+    uri = "data:image/svg+xml;base64," + base64.b64encode(drawing.encode()).decode()
+    return Picture(uri, width, height, description, lines, wrong)
+
+
+def png_uri(pixels: Array, colours: Array | None = None) -> str:
+    """A PNG as a data address."""
+    return "data:image/png;base64," + base64.b64encode(png(pixels, colours)).decode()
+
+
+def png(pixels: Array, colours: Array | None = None) -> bytes:
+    """Encode an image.
+
+    Parameters
+    ----------
+    pixels : ndarray of uint8 of shape (height, width) or (height, width, 3)
+        Grey or colour; with `colours`, positions in them.
+    colours : ndarray of uint8 of shape (256, 3) or None
+        A palette.
+
+    Returns
+    -------
+    bytes
+        A PNG file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.app.report.pictures import png
+    >>> png(np.zeros((2, 3), dtype=np.uint8))[1:4]
+    b'PNG'
+    """
+    height, width = pixels.shape[:2]
+    colour_type = 2 if pixels.ndim == 3 else 0 if colours is None else 3
+    # Neighbouring rows of an image are alike, so their differences pack better (filter 2);
+    # positions in a palette are packed as they are (filter 0).
+    is_palette = colours is not None
+    rows = pixels if is_palette else np.diff(pixels, axis=0, prepend=np.uint8(0))
+    mark = np.full((height, 1), 0 if is_palette else 2, dtype=np.uint8)
+    scanlines = np.concatenate([mark, rows.reshape(height, -1)], axis=1)
+    header = struct.pack(">IIBBBBB", width, height, 8, colour_type, 0, 0, 0)
+    chunks = [(b"IHDR", header)]
+    if colours is not None:
+        chunks.append((b"PLTE", colours.tobytes()))
+    chunks += [(b"IDAT", zlib.compress(scanlines.tobytes(), 9)), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*chunk) for chunk in chunks)
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    check = struct.pack(">I", zlib.crc32(kind + content))
+    return struct.pack(">I", len(content)) + kind + content + check
+
+
+INK = "#1c1e21"
+
+# The page gives each of these colours a value for light and one for dark.
+_PAGE_COLOURS = {INK: "currentColor", drawing.MUTED: "var(--faint)"} | {
+    colour: f"var(--series-{i})" for i, colour in enumerate(drawing.COLOURS)
+}
+_LOOKS = {
+    "font.size": 10.5,
+    "axes.edgecolor": drawing.MUTED,
+    "axes.labelsize": 10.5,
+    "axes.titlesize": 10.5,
+    **dict.fromkeys(
+        ["text.color", "axes.labelcolor", "axes.titlecolor", "xtick.color", "ytick.color"], INK
+    ),
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "figure.constrained_layout.use": False,
+    "text.parse_math": False,  # a class may be called US$$
+}
+
+
+class FigureSet:
+    """The figures of one page; ids inside them are unique on the page."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+
+    def figure(
+        self,
+        draw: Callable[[Any], Any],
+        size: tuple[float, float],
+        description: str,
+        caption: str,
+    ) -> Figure:
+        """Draw with ``draw(ax)`` on axes of `size` inches."""
+        with drawing.settings(_LOOKS):
+            ax = drawing.detached_axes(size)
+            draw(ax)
+            text = drawing.svg(ax.figure)
+        prefix = f"f{next(self._numbers)}-"
+        return Figure(inline(text, prefix), description, caption, half=size[0] < 5)
+
+
+def inline(svg: str, prefix: str) -> str:
+    """SVG text from matplotlib, ready to stand inside a page.
+
+    Parameters
+    ----------
+    svg : str
+        A whole SVG document.
+    prefix : str
+        Put before every id, so that figures on one page do not use each other's clip paths.
+
+    Returns
+    -------
+    str
+        The svg element alone, in the colours of the page.
+    """
+    svg = svg[svg.index("<svg") :]
+    # A style inside an SVG would rule the whole page; page.css says the same for figures alone.
+    svg = re.sub(r"<(metadata|style)\b.*?</\1>\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'(?<=\sid=")', prefix, svg)
+    svg = re.sub(r'(?<=href="#)|(?<=url\(#)', prefix, svg)
+    svg = re.sub(r'^<svg([^>]*?) (?:width|height)="[^"]*"', r"<svg\1", svg)
+    svg = re.sub(r'^<svg([^>]*?) (?:width|height)="[^"]*"', r"<svg\1", svg)
+    svg = re.sub(r"font(?:-family)?: [^;\"]*(;|(?=\"))", _without_family, svg)
+    for colour, variable in _PAGE_COLOURS.items():
+        svg = svg.replace(colour, variable)
+    return re.sub(r">\s+<", "><", svg).strip()
+
+
+def _without_family(found: re.Match[str]) -> str:
+    """The size of a font without its family, so that text takes the font of the page."""
+    size = re.search(r"[\d.]+px", found.group())
+    return f"font-size: {size.group()};" if size else ""
+
+
+WIDTH, HEIGHT, FLOOR = 640, 130, 108  # of the drawing, and where its bars stand
+N_BINS = 48
+
+
+def small_histogram(measured: ClassMetrics) -> str:
+    """Histograms of a class and of the others over one line, as SVG.
+
+    Parameters
+    ----------
+    measured : ClassMetrics
+        A class with samples on both sides and a threshold.
+
+    Returns
+    -------
+    str
+        An svg element in the colours of the page.
+    """
+    edges, shares = shared_histogram(measured.scores, measured.is_positive, N_BINS)
+    tops = FLOOR - (FLOOR - 24) * shares / shares.max()
+    x = _place(edges, edges)
+    bars = "".join(
+        f'<path d="{_stairs(x, top)}" fill="var(--series-{i})" fill-opacity="0.5" '
+        f'stroke="var(--series-{i})" stroke-width="1"/>'
+        for i, top in enumerate(tops)
+    )
+    threshold = float(np.clip(_place(measured.threshold, edges), 0, WIDTH))
+    rule = (
+        f'<path d="M0 {FLOOR}H{WIDTH}" stroke="var(--faint)"/>'
+        f'<path d="M{threshold:.1f} 20V{FLOOR}" stroke="var(--soft)" stroke-dasharray="4 3"/>'
+    )
+    names = (
+        f'<text x="{WIDTH}" y="12" text-anchor="end" fill="var(--series-0)">'
+        f"class {escape(str(measured.label))}</text>"
+        '<text x="0" y="12" fill="var(--series-1)">others</text>'
+    )
+    ends = (
+        f'<text x="0" y="{HEIGHT - 6}">{short(edges[0])}</text>'
+        f'<text x="{WIDTH}" y="{HEIGHT - 6}" text-anchor="end">{short(edges[-1])}</text>'
+    )
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" fill="currentColor" font-size="11">'
+        f"{bars}{rule}{names}{ends}</svg>"
+    )
+
+
+def _place(values: Array | float | None, edges: Array) -> Array:
+    """Scores as positions across the drawing."""
+    return WIDTH * (np.asarray(values, dtype=float) - edges[0]) / (edges[-1] - edges[0])
+
+
+def _stairs(x: Array, top: Array) -> str:
+    steps = (f"V{y:.1f}H{right:.1f}" for y, right in zip(top, x[1:], strict=True))
+    return f"M{x[0]:.1f} {FLOOR}{''.join(steps)}V{FLOOR}Z"

@@ -1,0 +1,118 @@
+"""What a report is about: a model, samples, and all figures that were computed from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tenfold.app.report.pictures import FigureSet, SamplePictures
+from tenfold.datasets import TensorDataset
+from tenfold.datasets.locations import natural_key
+from tenfold.decisions.members import (
+    Answer,
+    Member,
+    answer_of,
+    members_of,
+    names_classes,
+    unwrap,
+)
+from tenfold.decisions.metrics import ClassMetrics, Evaluation, evaluate
+from tenfold.mathematics.algebra import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A fitted model and samples to test it on.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        As the user gave it, possibly a search or a pipeline.
+    data : TensorDataset
+        The samples.
+    """
+
+    estimator: Any
+    data: TensorDataset
+
+    @cached_property
+    def model(self) -> Any:
+        """The estimator without the search or pipeline around it."""
+        return unwrap(self.estimator)[0]
+
+    @cached_property
+    def answer(self) -> Answer:
+        """The kind of answer that the model gives."""
+        return answer_of(self.model)
+
+    @property
+    def is_bank(self) -> bool:
+        """Whether there is one projector per class."""
+        return self.answer == "class"
+
+    @property
+    def names_classes(self) -> bool:
+        """Whether the model says of which class a sample is."""
+        return names_classes(self.model)
+
+    @cached_property
+    def members(self) -> list[Member]:
+        """The projectors, in the natural order of their classes."""
+        return sorted(members_of(self.estimator), key=lambda one: natural_key(str(one.label)))
+
+    @cached_property
+    def method(self) -> str:
+        """The name of the method."""
+        model = self.model if self.answer == "probability" else self.members[0].projector
+        return type(model).__name__
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """The figures of the model on the samples."""
+        if self.data.y is None:
+            raise ValueError(
+                f"{self.data.name} has no labels, and the report compares scores with labels; "
+                "pass labelled samples"
+            )
+        return evaluate(self.estimator, self.data.X, self.data.y)
+
+    @cached_property
+    def y(self) -> Array:
+        """The labels, in the type of the model's: "7" and 7 are the same class."""
+        return np.asarray(self.data.y) if self.answer == "projection" else self.evaluation.y
+
+    @cached_property
+    def classes(self) -> list[ClassMetrics]:
+        """The figures of every class, in natural order."""
+        return sorted(self.evaluation.classes, key=lambda one: natural_key(str(one.label)))
+
+    @cached_property
+    def sample_shape(self) -> tuple[int, ...]:
+        """The shape in which a sample is drawn."""
+        shape = tuple(self.model.sample_shape_)
+        return shape if prod(shape) == prod(self.data.sample_shape) else self.data.sample_shape
+
+    @cached_property
+    def pictures(self) -> SamplePictures:
+        """Draws the samples."""
+        names = self.data.mode_names if len(self.data.sample_shape) > 1 else ()
+        return SamplePictures.for_samples(self.data.X, self.sample_shape, names)
+
+    @cached_property
+    def figures(self) -> FigureSet:
+        """Draws the figures."""
+        return FigureSet()
+
+    def sample(self, i: int) -> Array:
+        """Sample i in its shape."""
+        one = self.data.X[int(i) : int(i) + 1]  # a slice: rows of arrays, frames and stores
+        return np.asarray(one, dtype=float).reshape(self.sample_shape)
+
+    def name_of(self, i: int) -> str:
+        """What to call sample i."""
+        named = "file" in self.data.sample_info
+        return str(self.data.sample_names[i]) if named else f"row {self.data.row_numbers[i]}"
