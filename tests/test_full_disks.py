@@ -173,7 +173,7 @@ def count_steps(experiment, place, monkeypatch):
 def test_the_demo_says_that_its_file_could_not_be_written(tmp_path, monkeypatch):
     for at in range(1, 5):
         with failing(Disk(tmp_path, at, errno.ENOSPC), monkeypatch):
-            assert "No file of digits this time" in write_digits(tmp_path / "digits.npz")
+            assert "No file of digits this time" in write_digits(tmp_path / "digits.npz")[0]
         assert contents(tmp_path) == {}
 
 
@@ -255,8 +255,9 @@ def test_whatever_writes_a_file_writes_it_whole():
         and ("open" in line or "mode" in line)
         and "..." not in line
         and ">>>" not in line
+        and "os.devnull" not in line
     ]
-    assert writers == ['system/atomic_write.py: with open(part, "xb") as file:']
+    assert writers == ['system/atomic_write.py: with open(part, "wb") as file:']
     texts = [path.read_text() for path in source.rglob("*.py")]
     assert not any(".write_text(" in line and ">>>" not in line and "..." not in line
                    for text in texts for line in text.splitlines())  # fmt: skip

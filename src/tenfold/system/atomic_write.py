@@ -6,7 +6,6 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -62,14 +61,13 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     part = goal.with_name(f".{secrets.token_hex(8)}.part")
     try:
         # Made with the permissions that it will have: no moment in which others can read it.
-        with open(
-            part, "xb", opener=partial(os.open, mode=0o666 if mode is None else mode)
-        ) as file:
-            if mode is not None:
-                os.chmod(part, mode)  # what the umask has taken away
+        part.touch(0o666 if mode is None else mode | 0o200, exist_ok=False)
+        with open(part, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
+        if mode is not None:
+            os.chmod(part, mode)  # what the umask has taken away
         os.replace(part, goal)
     except OSError as error:
         if error.errno is None or error.filename not in (None, str(part)):
