@@ -35,7 +35,7 @@ from tenfold.mathematics.solvers import signs_of_columns
 from tenfold.mathematics.span import Span
 
 FEWEST = 4  # models for which a shared problem is solved
-POLES = (1.0, 1.5, 3.0, 10.0)  # of the smallest wanted value: where tails are guessed
+POLES = (0.7, 0.9, 1.2, 2.0, 5.0, 20.0)  # of the smallest likely value: where tails are guessed
 FAR = 0.4  # of the smallest wanted value: where the tail may begin
 EXACT = 1e-8  # largest residual, in units of the value itself
 ROUNDS = 4  # in which that is reached, or not at all
@@ -200,7 +200,8 @@ def leading_of_columns(tau: Array, own: ClassColumns, rank: int) -> tuple[Array,
     rest, tail = tau[head:, None], G[head:]
     P, D = _inverse_root(own)
     L, S = _low_rank(tau, own, P, D)
-    V = np.concatenate([tail, *(tail / (pole * smallest - rest) for pole in POLES)], axis=1)
+    poles = [pole * smallest for pole in POLES if pole * smallest > tau[head]]
+    V = np.concatenate([tail, *(tail / (pole - rest) for pole in poles)], axis=1)
     for _ in range(ROUNDS):
         V = np.linalg.qr(V)[0]
         seen = np.concatenate([L[:head], V.T @ L[head:]])
