@@ -75,8 +75,8 @@ def changed(value, dtype=float):
 
 # What comes as X, and what the message must say: what came, what was expected, what to do.
 SAMPLES = {
-    "NaN": (changed(np.nan), "contains NaN", "missing='complete'", "fill gaps"),
-    "NaN in float32": (changed(np.nan, np.float32), "contains NaN", "missing='complete'", "fill"),
+    "NaN": (changed(np.nan), "contains NaN", "complete gaps first", "GaussianImputer"),
+    "NaN in float32": (changed(np.nan, np.float32), "contains NaN", "gaps", "GaussianImputer"),
     "infinity": (changed(np.inf), "contains infinity", "must be finite", "repair or drop"),
     "minus infinity": (changed(-np.inf), "contains infinity", "must be finite", "repair or drop"),
     "strings": (X.astype(str), "strings", "numeric", "[Cc]onvert"),

@@ -1,22 +1,20 @@
-"""Covariates are removed within classes, and the rest of the library does not notice."""
+"""Covariates are removed within classes, from samples, rows and moments alike."""
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
-import tenfold
 from tenfold import (
     CSDA,
     MCSDA,
     MPCA,
     ClassMoments,
     ClassSpecificClassifier,
-    ClassSpecificVerifier,
+    CovariateRemover,
     ProbabilisticLDA,
+    mean_average_precision,
 )
-from tenfold.files.onnx_export import to_onnx
-from tenfold.mathematics.stores import StoredSamples
-from tenfold.methods import ALL_METHODS, KERNEL_METHODS
 
 
 def planted(n=300, seed=0):
@@ -39,56 +37,52 @@ def by_least_squares(X, y, Z, weight=None):
     return found[: Z.shape[1]].reshape(-1, *X.shape[1:])
 
 
-def every_estimator():
-    for Method in (*ALL_METHODS, *KERNEL_METHODS):
-        yield Method(**({"positive": 2} if hasattr(Method, "positive") else {}))
-    yield ClassSpecificClassifier(MCSDA(ranks=(2, 2)))
-    yield ClassSpecificVerifier(CSDA(ranks=3, positive=2), false_accept_rate=0.4)
-    yield ProbabilisticLDA(shrinkage=0.1)  # folds go by content, which rounding changes
-    yield ProbabilisticLDA(MPCA(ranks=(3, 3)), shrinkage=0.1)
-
-
-def answer(model, X, *covariates):
-    score = model.transform if hasattr(model, "transform") else model.decision_function
-    return np.asarray(score(X, *covariates))
-
-
-names = [f"{type(e).__name__}-{i}" for i, e in enumerate(every_estimator())]
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("i", range(len(names)), ids=names)
-def test_every_estimator_is_that_of_samples_regressed_by_hand(i, tmp_path):
+@pytest.mark.parametrize("labelled", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_samples_are_those_of_a_regression_within_classes(labelled, weighted):
     X, y, Z, _ = planted()
-    bare = list(every_estimator())[i]
-    model = clone(bare).fit(X[:200], y[:200], covariates=Z[:200])
-    if bare.__sklearn_tags__().target_tags.required:
-        slopes = by_least_squares(X[:200], y[:200], Z[:200])
-    else:  # a method without labels has one class
-        slopes = by_least_squares(X[:200], np.zeros(200), Z[:200])
-    np.testing.assert_allclose(model.covariate_slopes_, slopes, atol=1e-10)
-    by_hand = X - np.tensordot(Z - Z[:200].mean(axis=0), slopes, axes=1)
-    plain = clone(bare).fit(by_hand[:200], y[:200])
-    found = answer(model, X[200:], Z[200:])
-    np.testing.assert_allclose(found, answer(plain, by_hand[200:]), rtol=1e-7, atol=1e-8)
-    model.save(tmp_path / "m.safetensors")
-    loaded = tenfold.load(tmp_path / "m.safetensors")
-    np.testing.assert_array_equal(answer(loaded, X[200:], Z[200:]), found)
+    weight = np.random.default_rng(1).integers(3, size=len(y)).astype(float) if weighted else None
+    remover = CovariateRemover().fit(X, y if labelled else None, Z, weight)
+    slopes = by_least_squares(X, y if labelled else 0 * y, Z, weight)  # without labels: one class
+    np.testing.assert_allclose(remover.slopes_, slopes, atol=1e-10)
+    by_hand = X - np.tensordot(Z - np.average(Z, axis=0, weights=weight), slopes, axes=1)
+    np.testing.assert_allclose(remover.transform(X, Z), by_hand, atol=1e-9)
 
 
-def test_weights_count_in_the_regression():
+def test_the_model_learns_from_corrected_samples():
+    """Fitting and transforming at once hands the covariates to both."""
     X, y, Z, _ = planted()
-    weight = np.random.default_rng(1).integers(3, size=len(y)).astype(float)
-    model = ProbabilisticLDA().fit(X, y, weight, covariates=Z)
-    expected = by_least_squares(X, y, Z, weight)
-    np.testing.assert_allclose(model.covariate_slopes_, expected, atol=1e-10)
+    corrected = CovariateRemover().fit_transform(X, y, covariates=Z)
+    np.testing.assert_array_equal(corrected, CovariateRemover().fit(X, y, Z).transform(X, Z))
+    assert np.abs(corrected - X).max() > 1
+    rows = np.hstack([X.reshape(len(X), -1), Z])
+    pipeline = make_pipeline(CovariateRemover(last=2), CSDA(ranks=2, positive=1)).fit(rows, y)
+    model = CSDA(ranks=2, positive=1).fit(corrected.reshape(len(X), -1), y)
+    np.testing.assert_allclose(pipeline[-1].mean_, model.mean_, atol=1e-10)
 
 
 def test_a_far_offset_costs_no_digits():
     X, y, Z, _ = planted()
-    near = CSDA(positive=2).fit(X, y, covariates=Z).covariate_slopes_
-    far = CSDA(positive=2).fit(X + 1e7, y, covariates=Z + 1e5).covariate_slopes_
+    near = CovariateRemover().fit(X, y, Z).slopes_
+    far = CovariateRemover().fit(X + 1e7, y, Z + 1e5).slopes_
     np.testing.assert_allclose(far, near, atol=1e-6)
+
+
+def test_the_size_of_weights_does_not_matter():
+    X, y, Z, _ = planted(n=60)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, 60)
+    found = [CovariateRemover().fit(X, y, Z, f * weight).slopes_ for f in (1e3, 1e-3)]
+    np.testing.assert_allclose(*found, rtol=1e-9)
+
+
+def test_rows_that_end_with_covariates_are_samples_with_covariates():
+    X, y, Z, _ = planted()
+    rows = np.hstack([X.reshape(len(X), -1), Z])
+    beside = CovariateRemover().fit(X, y, Z)
+    remover = CovariateRemover(last=2)
+    found = remover.fit_transform(rows, y)
+    np.testing.assert_allclose(found, beside.transform(X, Z).reshape(len(X), -1), atol=1e-10)
+    assert remover.get_feature_names_out().tolist() == [f"x{i}" for i in range(20)]
 
 
 def test_moments_of_rows_with_their_covariates_are_enough():
@@ -97,30 +91,35 @@ def test_moments_of_rows_with_their_covariates_are_enough():
     moments = ClassMoments.from_batch(rows[:90], y[:90]) + ClassMoments.from_batch(
         rows[90:], y[90:]
     )
+    remover = CovariateRemover(last=2).fit_moments(moments)
+    whole = CovariateRemover(last=2).fit(rows, y)
+    np.testing.assert_allclose(remover.slopes_, whole.slopes_, atol=1e-8)
+    corrected, left = whole.transform(rows), remover.transform_moments(moments)
+    np.testing.assert_allclose(left.means, ClassMoments.from_batch(corrected, y).means, atol=1e-8)
     for bare in (
         MCSDA(ranks=(2, 2), positive=1, sample_shape=(4, 5)),
         MPCA(ranks=(2, 2), sample_shape=(4, 5)),
-        ClassSpecificClassifier(CSDA(ranks=3, sample_shape=(4, 5))),
+        ClassSpecificClassifier(CSDA(ranks=3)),
         ProbabilisticLDA(shrinkage=0.1),
     ):
-        whole = clone(bare).fit(X.reshape(len(X), -1), y, covariates=Z)
-        parts = clone(bare).fit_moments(moments, covariates=2)
-        assert parts.covariate_slopes_.shape == whole.covariate_slopes_.shape
-        np.testing.assert_allclose(parts.covariate_slopes_, whole.covariate_slopes_, atol=1e-8)
-        flat = X.reshape(len(X), -1)
-        np.testing.assert_allclose(
-            np.abs(answer(parts, flat, Z)), np.abs(answer(whole, flat, Z)), atol=1e-6
-        )
+        moments_of = left.pooled() if isinstance(bare, MPCA) else left
+        models = clone(bare).fit_moments(moments_of), clone(bare).fit(corrected, y)
+        answers = [
+            m.transform(corrected) if hasattr(m, "transform") else m.decision_function(corrected)
+            for m in models
+        ]
+        found, expected = map(np.abs, answers)
+        np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_covariates_help_where_they_move_samples():
     X, y, Z, effects = planted()
-    model = ProbabilisticLDA()
-    without = model.fit(X[:150], y[:150]).score(X[150:], y[150:])
-    model.fit(X[:150], y[:150], covariates=Z[:150])
-    found = model.score(X[150:], y[150:], covariates=Z[150:])
-    assert found > without + 0.1
-    assert np.abs(model.covariate_slopes_ - effects).max() < 0.4
+    rows = np.hstack([X.reshape(len(X), -1), Z])
+    without = ProbabilisticLDA().fit(X[:150], y[:150]).score(X[150:], y[150:])
+    model = make_pipeline(CovariateRemover(last=2), ProbabilisticLDA()).fit(rows[:150], y[:150])
+    assert model.score(rows[150:], y[150:]) > without + 0.1
+    assert mean_average_precision(model, rows[150:], y[150:]) > 0.9
+    assert np.abs(model[0].slopes_.reshape(2, 4, 5) - effects).max() < 0.4
 
 
 def test_what_classes_differ_by_is_not_taken_away():
@@ -129,50 +128,19 @@ def test_what_classes_differ_by_is_not_taken_away():
     y = np.arange(200) % 2
     X = rng.normal(size=(200, 6)) + 2.0 * y[:, None]
     z = y + 0.01 * rng.normal(size=200)
-    slopes = CSDA().fit(X, y, covariates=z).covariate_slopes_
+    slopes = CovariateRemover().fit(X, y, z).slopes_
     np.testing.assert_allclose(slopes, by_least_squares(X, y, z[:, None]), rtol=1e-6)
     z = 3.0 * y + rng.normal(size=200)
-    model = ProbabilisticLDA().fit(X, y, covariates=z)
-    assert model.score(X, y, covariates=z) > 0.95
+    corrected = CovariateRemover().fit_transform(X, y, z)
+    assert ProbabilisticLDA().fit(corrected, y).score(corrected, y) > 0.95
+
+
+# ── Bad input ───────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.fixture
 def data():
     return planted(n=60)[:3]
-
-
-def test_all_that_scores_takes_covariates(data):
-    X, y, Z = data
-    model = ProbabilisticLDA().fit(X, y, covariates=Z)
-    assert model.predict(X, Z).shape == (60,)
-    assert model.predict_proba(X, Z).shape == (60, 3)
-    assert model.set_scores(X, y, Z)[1].shape == (3, 3)
-    at_home = model.recentred(X, Z).predict_proba(X, Z)
-    np.testing.assert_allclose(at_home, model.predict_proba(X, Z), atol=1e-6)
-    assert len(model.enrol(X[:2], [7, 7], covariates=Z[:2]).classes_) == 4
-    bank = ClassSpecificClassifier(CSDA(ranks=2)).fit(X, y, covariates=Z)
-    assert bank.distances(X, Z).shape == (60, 3)
-    assert bank.score(X, y, covariates=Z) == np.mean(bank.predict(X, Z) == y)
-    projected = MPCA(ranks=(2, 2)).fit_transform(X, covariates=Z)
-    np.testing.assert_array_equal(
-        projected, MPCA(ranks=(2, 2)).fit(X, covariates=Z).transform(X, Z)
-    )
-    verifier = ClassSpecificVerifier(CSDA(ranks=2), positive=1, false_accept_rate=0.4)
-    verifier.fit(X, y, covariates=Z)
-    assert verifier.similarity(X, Z).shape == (60,)
-    assert verifier.score(X, y, covariates=Z) > 0.9
-    assert verifier.predict(X, Z).dtype == bool
-
-
-def test_gaps_are_completed_first(data):
-    X, y, Z = data
-    holes = X.copy()
-    holes[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
-    model = ProbabilisticLDA(missing="complete").fit(holes, y, covariates=Z)
-    assert np.isfinite(model.decision_function(holes, Z)).all()
-
-
-# ── Bad input ───────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -181,6 +149,7 @@ def test_gaps_are_completed_first(data):
         (np.zeros((59, 2)), r"shape \(59, 2\), but there are 60 samples"),
         (np.zeros((60, 2, 2)), r"expected \(60,\) or \(60, q\)"),
         (np.r_[np.nan, np.arange(59.0)], r"1 samples are NaN or infinite, the first in row 0"),
+        (np.ma.masked_less(np.arange(60.0), 3), r"3 samples are NaN or infinite"),
         (np.full(60, 3.0), r"covariate 0 .* same for all samples; leave it out"),
         (["north"] * 60, r"covariates hold .*OneHotEncoder"),
     ],
@@ -188,56 +157,36 @@ def test_gaps_are_completed_first(data):
 def test_covariates_that_cannot_be_used(data, covariates, complaint):
     X, y, _ = data
     with pytest.raises(ValueError, match=complaint):
-        ProbabilisticLDA().fit(X, y, covariates=covariates)
+        CovariateRemover().fit(X, y, covariates)
 
 
 def test_covariates_that_repeat_something_are_named(data):
     X, y, Z = data
     with pytest.raises(ValueError, match=r"covariate 2 .* does not vary within any class"):
-        ProbabilisticLDA().fit(X, y, covariates=np.column_stack([Z, 2.0 * y - 1]))
+        CovariateRemover().fit(X, y, np.column_stack([Z, 2.0 * y - 1]))
     with pytest.raises(ValueError, match=r"covariate 2 .* follows from the columns before it"):
-        ProbabilisticLDA().fit(X, y, covariates=np.column_stack([Z, Z @ [1.0, -2.0] + y]))
+        CovariateRemover().fit(X, y, np.column_stack([Z, Z @ [1.0, -2.0] + y]))
 
 
 def test_covariates_come_always_or_never(data):
     X, y, Z = data
-    model = ProbabilisticLDA().fit(X, y, covariates=Z)
+    remover = CovariateRemover().fit(X, y, Z)
     with pytest.raises(ValueError, match=r"fitted with 2 covariates.*pass covariates=Z"):
-        model.predict(X)
+        remover.transform(X)
     with pytest.raises(ValueError, match=r"1 covariates per sample, but .* fitted with 2"):
-        model.predict(X, Z[:, 0])
-    with pytest.raises(ValueError, match=r"fitted with covariates.*use fit"):
-        model.partial_fit(X, y)
-    with pytest.raises(ValueError, match=r"fitted with covariates.*use fit"):
-        model.revert(X[:2], y[:2])
-    model.fit(X, y)
+        remover.transform(X, Z[:, 0])
+    np.testing.assert_array_equal(remover.fit(X, y).transform(X), X)
     with pytest.raises(ValueError, match=r"fitted without; leave them out"):
-        model.predict(X, Z)
+        remover.transform(X, Z)
+    with pytest.raises(ValueError, match="pass them in one way"):
+        CovariateRemover(last=1).fit(X.reshape(60, -1), y, Z)
 
 
-def test_stores_files_and_graphs_say_what_they_cannot(data, tmp_path):
+@pytest.mark.parametrize("last", [0, 22, 2.0, "2", True])
+def test_how_many_numbers_are_covariates_is_checked(data, last):
     X, y, Z = data
-    with pytest.raises(ValueError, match=r"in memory only; load the samples"):
-        CSDA(positive=1).fit(StoredSamples.of(X), y, covariates=Z)
-    np.save(tmp_path / "x.npy", X)
-    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    model = CSDA(ranks=2, positive=1).fit(X, y, covariates=Z)
-    np.testing.assert_array_equal(
-        clone(model).fit(mapped, y, covariates=Z).decision_function(mapped, Z),
-        model.decision_function(X, Z),
-    )
-    pytest.importorskip("onnx")
-    with pytest.raises(ValueError, match=r"fitted with covariates, and a graph takes samples only"):
-        to_onnx(model, tmp_path / "m.onnx")
-    broken = clone(model).keep(model.learned_attributes() | {"covariate_means_": np.zeros(3)})
-    broken.save(tmp_path / "m.safetensors")
-    with pytest.raises(ValueError, match="covariate_slopes_"):
-        tenfold.load(tmp_path / "m.safetensors")
-
-
-@pytest.mark.parametrize("count", [0, 22, 2.0, "2"])
-def test_the_number_of_covariates_in_moments_is_checked(data, count):
-    X, y, Z = data
-    moments = ClassMoments.from_batch(np.hstack([X.reshape(60, -1), Z]), y)
-    with pytest.raises(ValueError, match=r"expected moments of flat rows \(x, z\)"):
-        ProbabilisticLDA().fit_moments(moments, covariates=count)
+    rows = np.hstack([X.reshape(60, -1), Z])
+    with pytest.raises(ValueError, match=r"last is "):
+        CovariateRemover(last=last).fit(rows, y)
+    with pytest.raises(ValueError, match=r"last is "):
+        CovariateRemover(last=last).fit_moments(ClassMoments.from_batch(rows, y))

@@ -6,7 +6,7 @@ import pytest
 from tenfold import MCSDA, ClassSpecificClassifier
 from tenfold.decisions import distances
 from tenfold.decisions.distances import Subspaces
-from tenfold.mathematics.deflation import minus_distances
+from tenfold.mathematics.subspace import minus_distances
 
 
 def members(shape, n_models, offset, seed=0):
@@ -49,7 +49,7 @@ def test_stacks_that_are_there_are_not_copied():
 def assert_alike(projections, means, shape, offset):
     X = np.random.default_rng(1).normal(size=(90, *shape)) + offset
     together = Subspaces.stacked(projections, means).squared_distances(X)
-    alone = [minus_distances(X, [W], mean) ** 2 for W, mean in zip(projections, means, strict=True)]
+    alone = [minus_distances(X, W, mean) ** 2 for W, mean in zip(projections, means, strict=True)]
     # at an offset of 1e6 the samples themselves are known to 1e-10 only
     np.testing.assert_allclose(together, np.stack(alone, axis=1), atol=1e-11 + 1e-15 * offset)
 
@@ -66,7 +66,7 @@ def test_threads_score_what_one_thread_scores(per_part, monkeypatch):
     one = subspaces.squared_distances(X)
     monkeypatch.setattr(threads, "_allowed", lambda controller: 3)
     np.testing.assert_array_equal(subspaces.squared_distances(X), one)
-    alone = [minus_distances(X, [W], m) ** 2 for W, m in zip(projections, means, strict=True)]
+    alone = [minus_distances(X, W, m) ** 2 for W, m in zip(projections, means, strict=True)]
     np.testing.assert_allclose(one, np.stack(alone, axis=1), atol=1e-11)
 
 
@@ -100,8 +100,7 @@ def test_one_number_that_is_far_from_all_means_is_enough_for_float64():
     X = np.random.default_rng(6).normal(size=(20, 6, 5)).astype(np.float32)
     found = Subspaces.stacked(projections, means).squared_distances(X)
     alone = [
-        minus_distances(X.astype(float), [W], m) ** 2
-        for W, m in zip(projections, means, strict=True)
+        minus_distances(X.astype(float), W, m) ** 2 for W, m in zip(projections, means, strict=True)
     ]
     np.testing.assert_allclose(found, np.stack(alone, axis=1), rtol=1e-6)
 

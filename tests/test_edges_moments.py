@@ -1,9 +1,9 @@
-"""Laws at the edges of moments: kinds of labels, small weights, float32, covariates and folds."""
+"""Laws at the edges of moments: kinds of labels, small weights, float32 and folds."""
 
 import numpy as np
 import pytest
 
-from tenfold import CSDA, MPCA, ClassMoments, gather_folds
+from tenfold import ClassMoments, gather_folds
 
 
 def exact(X, weight):
@@ -102,30 +102,6 @@ def test_weights_that_float32_cannot_hold_are_float64(scale, factor):
     assert (np.abs(found.scatters[0] - scatter) / np.outer(spread, spread)).max() < 1e-6
     steps = (found.means[0].ravel() - mean) / spread * np.sqrt(count)
     assert np.abs(steps).max() < 1e-6
-
-
-# ── Covariates ──────────────────────────────────────────────────────────────────────────────────
-
-
-def rows_with_covariates(seed=0, factor=1.0):
-    rng = np.random.default_rng(seed)
-    y = np.sort(rng.integers(0, 4, 60))
-    Z = rng.normal(size=(60, 2)) * [3.0, 0.2] + y[:, None] + [20.0, 50.0]
-    X = rng.normal(size=(60, 5)) + Z @ rng.normal(size=(2, 5)) + y[:, None]
-    return X, y, Z, factor * rng.uniform(0.1, 1.0, 60)
-
-
-def test_the_covariates_of_a_single_sample_are_refused():
-    with pytest.raises(ValueError, match="same for all samples"):
-        MPCA().fit(np.ones((1, 3)), covariates=[1.0])
-
-
-def test_light_samples_have_the_slopes_of_heavy_ones():
-    X, y, Z, w = rows_with_covariates()
-    heavy, light = (
-        CSDA(positive=1).fit(X, y, f * w, covariates=Z).covariate_slopes_ for f in (1e3, 1e-3)
-    )
-    np.testing.assert_allclose(light, heavy, rtol=1e-8)
 
 
 # ── Recentred moments, and classes that are not there ───────────────────────────────────────────

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from reference import problem
-from tenfold import CSDA, MCSDA, MPCA, ClassMoments, ModeScaler, ProbabilisticLDA
+from tenfold import MCSDA, ProbabilisticLDA
 from tenfold.validation import labels, parameters
 from tenfold.validation.groups import check_groups
 
@@ -86,14 +86,12 @@ def test_masked_labels_and_weights_are_not_told_to_be_completed():
     """Gaps of samples may be completed, and those of labels and weights may not."""
     hidden = np.ma.masked_array(y, mask=np.arange(len(y)) == 2)
     with refused("y is a masked array with 1 masked values, and each must be known; fill them"):
-        ProbabilisticLDA(missing="complete").fit(X, hidden)
+        ProbabilisticLDA().fit(X, hidden)
     with refused("sample_weight is a masked array with 1 .* must be known; fill them"):
         ProbabilisticLDA().fit(X, y, hidden)
     holes = np.ma.masked_array(X, mask=np.arange(X.size).reshape(X.shape) == 5)
-    with refused("X is a masked array with 1 .*; pass missing='complete' to have them completed"):
+    with refused("X is a masked array with 1 .*GaussianImputer"):
         ProbabilisticLDA().fit(holes, y)
-    with refused("X is a masked array with 1 .* must be known; fill them"):
-        ModeScaler(0).fit(holes)  # it cannot complete
 
 
 @pytest.mark.parametrize(
@@ -110,87 +108,3 @@ def test_masked_labels_and_weights_are_not_told_to_be_completed():
 def test_groups_that_name_nothing(given, words):
     with refused(words):
         check_groups("sets", given, 3)
-
-
-# ── Gaps ────────────────────────────────────────────────────────────────────────────────────────
-
-
-def with_gaps(array=X):
-    gaps = np.random.default_rng(0).random(array.shape) < 0.1
-    return np.where(gaps, np.nan, array), gaps
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16, np.uint8, bool])
-def test_a_masked_array_is_one_with_gaps(dtype):
-    numbers = (X > 0 if dtype is bool else np.abs(5 * X)).astype(dtype)
-    kind = dtype if np.dtype(dtype).kind == "f" else float
-    holes, gaps = with_gaps(numbers)
-    model = MPCA(ranks=2, missing="complete").fit(np.ma.masked_array(numbers, mask=gaps))
-    expected = MPCA(ranks=2, missing="complete").fit(holes.astype(kind))
-    np.testing.assert_array_equal(model.mean_, expected.mean_)
-    found = model.transform(np.ma.masked_array(numbers, mask=gaps))
-    np.testing.assert_array_equal(found, expected.transform(holes.astype(kind)))
-    assert found.dtype == kind
-
-
-def test_whole_numbers_have_no_gaps():
-    whole = np.rint(5 * X).astype(int)
-    model = MPCA(ranks=2, missing="complete").fit(whole)
-    np.testing.assert_allclose(model.transform(whole), MPCA(ranks=2).fit(whole).transform(whole))
-
-
-def test_what_only_samples_without_weight_know_is_not_known():
-    holes = X.copy()
-    holes[1:, 2, 1] = np.nan
-    weight = np.full(len(X), 0.5)
-    learned = MPCA(ranks=2, missing="complete").fit(holes, sample_weight=weight)
-    assert np.isfinite(learned.transform(holes)).all()  # one sample with half a weight knows it
-    weight[0] = 0
-    with refused(r"1 of 12 numbers are missing in every sample, the first at \(2, 1\)"):
-        MPCA(ranks=2, missing="complete").fit(holes, sample_weight=weight)
-
-
-def test_samples_of_gaps_alone_are_told_from_classes_of_gaps_alone():
-    holes = X.copy()
-    first = np.flatnonzero(y == 1)
-    holes[first[1:]] = np.nan
-    with refused(f"{len(first) - 1} samples have no number at all"):
-        ProbabilisticLDA(missing="complete").fit(holes, y)
-    holes[first] = np.nan
-    with refused("class 1 is only gaps"):
-        ProbabilisticLDA(missing="complete").fit(holes, y)
-    with refused(f"{len(first)} samples have no number at all"):
-        MPCA(missing="complete").fit(holes, y)  # it has no classes
-    named = LETTERS[y]
-    with refused("class 'b' is only gaps"):
-        ProbabilisticLDA(missing="complete").fit(holes, named)
-    holes[first] = 0.0
-    holes[first, 0, 0] = np.nan
-    assert np.isfinite(ProbabilisticLDA(missing="complete").fit(holes, y).predict(holes)).all()
-
-
-# ── Covariates ──────────────────────────────────────────────────────────────────────────────────
-
-
-def test_one_covariate_in_moments_is_that_of_samples():
-    ages = np.random.default_rng(1).normal(size=len(X))
-    folded = {"ranks": 2, "positive": 1, "sample_shape": (4, 3)}
-    model = MCSDA(**folded).fit(X, y, covariates=ages)
-    moments = ClassMoments.from_batch(np.column_stack([FLAT, ages]), y)
-    for count in (1, np.int64(1)):
-        found = MCSDA(**folded).fit_moments(moments, covariates=count)
-        assert found.covariate_slopes_.shape == (1, 4, 3)
-        np.testing.assert_allclose(found.covariate_slopes_, model.covariate_slopes_)
-        np.testing.assert_allclose(
-            found.decision_function(X, ages), model.decision_function(X, ages), rtol=1e-6
-        )
-    flat = CSDA(ranks=2, positive=1).fit_moments(moments, covariates=1)
-    assert flat.covariate_slopes_.shape == (1, 12)
-    one = ClassMoments.from_batch(np.column_stack([FLAT[:, :1], ages]), y)
-    assert CSDA(positive=1).fit_moments(one, covariates=1).n_features_in_ == 1
-    folds = ClassMoments.from_batch(X, y)
-    for wrong, count in [(one, True), (one, 2), (one, 0), (one, -1), (one, 1.0), (folds, 1)]:
-        with refused(r"expected moments of flat rows \(x, z\)"):
-            CSDA(positive=1).fit_moments(wrong, covariates=count)
-    with refused(r"sample_shape is \(5, 3\)"):
-        MCSDA(positive=1, sample_shape=(5, 3)).fit_moments(moments, covariates=1)

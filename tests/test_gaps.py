@@ -1,26 +1,22 @@
-"""Samples with gaps: what completes them is right, and every estimator takes them if asked to."""
+"""Samples with gaps: what completes them is right, and only `GaussianImputer` takes them."""
 
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
-from sklearn import config_context
-from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris
-from sklearn.utils.estimator_checks import check_estimator
+from sklearn.covariance import LedoitWolf
+from sklearn.datasets import load_digits
+from sklearn.pipeline import make_pipeline
 
-import tenfold
 from reference import with_gaps
 from tenfold import (
     CSDA,
     MCSDA,
-    MPCA,
     ClassSpecificClassifier,
     ClassSpecificVerifier,
+    GaussianImputer,
     ProbabilisticLDA,
-    RankSearchCV,
     mean_average_precision,
 )
-from tenfold.files.onnx_export import to_onnx
 from tenfold.mathematics.completion import (
     Gaussian,
     completed,
@@ -166,109 +162,89 @@ def test_a_weight_of_zero_is_not_there_and_samples_with_equal_gaps_are_solved_to
     assert found == {(0, 2): [1], (3,): [0]}
 
 
-# ── The estimators ──────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("common", [0.0, 1.0, 30.0])
+@pytest.mark.parametrize("holes", [0.0, 0.2])
+def test_gaps_are_filled_as_well_as_by_the_shrinkage_of_ledoit_and_wolf(common, holes):
+    """From few samples, whole or with gaps: what numbers have in common is none, some or all."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240, 15)) + common * rng.normal(size=(240, 2)) @ rng.normal(size=(2, 15))
+    training, asked = X[:40], with_gaps(X[40:], 0.4)
+    rival = LedoitWolf().fit(training)
+    expected = completed(asked, rival.location_, rival.precision_)
+    found = GaussianImputer().fit(with_gaps(training, holes)).transform(asked)
+    error, least = (np.mean((filled - X[40:]) ** 2) for filled in (found, expected))
+    assert error < 1.15 * least
 
 
-def every_estimator(**settings):
-    for Method in (*ALL_METHODS, *KERNEL_METHODS):
-        extra = {"positive": 3} if hasattr(Method, "positive") else {}
-        yield Method(**extra, **settings)
-    yield ClassSpecificClassifier(MCSDA(ranks=(4, 4), **settings))
-    yield ClassSpecificVerifier(CSDA(ranks=4, positive=3, **settings), false_accept_rate=0.2)
-    yield ProbabilisticLDA(**settings)
-    yield ProbabilisticLDA(MPCA(ranks=(4, 4)), **settings)
+def test_modes_of_size_one_are_as_if_not_there():
+    holes = with_gaps(np.random.default_rng(0).normal(size=(30, 5)), 0.2)
+    found = GaussianImputer().fit(holes.reshape(30, 1, 5))
+    np.testing.assert_allclose(found.precision_, GaussianImputer().fit(holes).precision_, rtol=1e-9)
 
 
-def answer(model, X):
-    found = model.transform(X) if hasattr(model, "transform") else model.decision_function(X)
-    return np.asarray(found)
+def test_numbers_that_never_vary_are_completed_by_themselves():
+    holes = with_gaps(np.full((12, 2, 3), 7.0), 0.3)
+    for samples in (holes, np.full((8, 2, 3), 7.0), np.full((13, 2, 3), 0.1)):
+        value = np.nanmax(samples)
+        for weight in (None, np.random.default_rng(0).random(len(samples))):
+            imputer = GaussianImputer().fit(samples, sample_weight=weight)
+            np.testing.assert_array_equal(imputer.mean_, value)
+            found = imputer.transform(with_gaps(np.full((5, 2, 3), value), 0.3))
+            np.testing.assert_allclose(found, value, rtol=1e-9)
 
 
-names = [f"{type(e).__name__}-{i}" for i, e in enumerate(every_estimator())]
+@pytest.mark.parametrize("unit", [1e-130, 1e130])
+def test_no_unit_is_too_small_or_too_large_for_completing(unit):
+    rng = np.random.default_rng(0)
+    holes = with_gaps(rng.normal(size=(40, 4)) + rng.normal(size=(40, 1)), 0.2)
+    scaled = GaussianImputer().fit_transform(unit * holes)
+    np.testing.assert_allclose(scaled / unit, GaussianImputer().fit_transform(holes), atol=1e-8)
 
 
-@pytest.fixture(scope="module")
-def once():
-    """Gaps are completed in the same way for all methods; here that is learned once."""
-    with pytest.MonkeyPatch.context() as patch:
-        from tenfold.validation import adjustments
-
-        known = {}
-
-        def kept(X, weight=None):
-            key = X.tobytes()
-            if key not in known:
-                known[key] = learned_completion(X, weight)
-            return known[key]
-
-        patch.setattr(adjustments, "learned_completion", kept)
-        yield
+def test_numbers_whose_squares_are_none_are_refused_or_never_vary():
+    rng = np.random.default_rng(0)
+    holes = with_gaps(rng.normal(size=(40, 4)) + rng.normal(size=(40, 1)), 0.2)
+    large, small = holes.copy(), holes.copy()
+    large[:, 2] *= 1e150
+    with pytest.raises(ValueError, match="too large for float64"):
+        GaussianImputer().fit(large)
+    small[:, 2] *= 1e-150  # beside the others it is a constant
+    constant = np.where(np.arange(4) == 2, 0.0 * holes, holes)
+    found, expected = (GaussianImputer().fit_transform(X) for X in (small, constant))
+    np.testing.assert_allclose(found[:, [0, 1, 3]], expected[:, [0, 1, 3]], atol=1e-6)
+    assert np.abs(found[:, 2]).max() < 1e-149
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("i", range(len(names)), ids=names)
-def test_every_estimator_takes_gaps_if_asked_to(i, digits, once, tmp_path):
-    X, y = digits
+# ── The step ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_flat_rows_with_a_shape_are_completed_as_tensors_are(digits):
+    holes = with_gaps(digits[0], 0.3)
+    flat = GaussianImputer(sample_shape=(8, 8)).fit_transform(holes.reshape(240, -1))
+    np.testing.assert_array_equal(flat, GaussianImputer().fit_transform(holes).reshape(240, -1))
+
+
+def test_what_is_known_stays_and_masks_are_gaps(digits):
+    X = digits[0]
     holes = with_gaps(X, 0.2)
-    refusing = list(every_estimator())[i]
-    with pytest.raises(ValueError, match=r"(?s)NaN.*missing='complete'"):
-        refusing.fit(holes, y)
-    model = list(every_estimator(missing="complete"))[i].fit(holes[:200], y[:200])
-    found = answer(model, holes[200:])
+    imputer = GaussianImputer().fit(holes)
+    found = imputer.transform(holes)
+    np.testing.assert_array_equal(found[~np.isnan(holes)], holes[~np.isnan(holes)])
     assert np.isfinite(found).all()
-    filled = completed(holes, model.completion_mean_, model.completion_precision_)
-    plain = clone(refusing).fit(filled[:200], y[:200])
-    np.testing.assert_allclose(found, answer(plain, filled[200:]), rtol=1e-8, atol=1e-10)
-    masked = np.ma.masked_invalid(holes[200:])
-    np.testing.assert_array_equal(answer(model, masked), found)
-    path = tmp_path / "model.safetensors"
-    model.save(path)
-    np.testing.assert_array_equal(answer(tenfold.load(path), holes[200:]), found)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("i", range(len(names)), ids=names)
-def test_without_gaps_the_model_is_that_of_today(i, digits, once):
-    X, y = digits
-    plain = list(every_estimator())[i].fit(X[:200], y[:200])
-    asked = list(every_estimator(missing="complete"))[i].fit(X[:200], y[:200])
-    np.testing.assert_array_equal(answer(plain, X[200:]), answer(asked, X[200:]))
+    masked = np.ma.masked_array(X.astype(int), mask=np.isnan(holes))
+    np.testing.assert_array_equal(GaussianImputer().fit_transform(masked), found)
+    np.testing.assert_array_equal(imputer.transform(X), X)  # whole samples as they are, to the bit
 
 
 def test_completing_beats_filling_with_means(digits):
     X, y = digits
     holes = with_gaps(X, 0.5)
     filled = np.where(np.isnan(holes), np.nanmean(holes[:160], axis=0), holes)
-    bank = ClassSpecificClassifier(CSDA(missing="complete"))
-    ours = mean_average_precision(bank.fit(holes[:160], y[:160]), holes[160:], y[160:])
+    bank = ClassSpecificClassifier(CSDA())
+    model = make_pipeline(GaussianImputer(), bank).fit(holes[:160], y[:160])
+    ours = mean_average_precision(model, holes[160:], y[160:])
     means = mean_average_precision(bank.fit(filled[:160], y[:160]), filled[160:], y[160:])
     assert ours > means + 0.02
-
-
-def test_rows_of_a_table_and_rank_searches_may_have_gaps():
-    pd = pytest.importorskip("pandas")
-    X, y = load_iris(return_X_y=True)
-    table = pd.DataFrame(with_gaps(X, 0.1), columns=list("abcd"))
-    model = ProbabilisticLDA(missing="complete").fit(table, y)
-    assert model.score(table, y) > 0.9
-    bank = ClassSpecificClassifier(CSDA(missing="complete"))
-    search = RankSearchCV(bank, [1, 2], cv=3).fit(table, y)
-    assert search.predict(table).shape == (150,)
-    assert hasattr(search.best_estimator_, "completion_mean_")
-
-
-def test_float32_stays_and_a_later_fit_forgets_the_gaps(digits):
-    X, _ = digits
-    holes = with_gaps(X, 0.1).astype(np.float32)
-    model = MPCA(ranks=(2, 2), missing="complete").fit(holes)
-    assert model.transform(holes).dtype == np.float32
-    model.set_params(missing="error").fit(X)
-    assert not hasattr(model, "completion_mean_")
-    with pytest.raises(ValueError, match="missing='complete'"):
-        model.transform(holes)
-
-
-# ── Bad input ───────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_number_that_one_class_never_has_is_inferred_from_the_others():
@@ -280,174 +256,69 @@ def test_a_number_that_one_class_never_has_is_inferred_from_the_others():
     X[y == 2] += 3.0
     holes = X.copy()
     holes[y == 2, 1] = np.nan
-    model = CSDA(ranks=2, positive=2, missing="complete").fit(holes, y)
-    assert abs(model.mean_[1] - X[y == 2, 1].mean()) < 0.3
+    model = make_pipeline(GaussianImputer(), CSDA(ranks=2, positive=2)).fit(holes, y)
+    assert abs(model[-1].mean_[1] - X[y == 2, 1].mean()) < 0.3
+
+
+# ── Bad input ───────────────────────────────────────────────────────────────────────────────────
+
+
+def every_estimator():
+    for Method in (*ALL_METHODS, *KERNEL_METHODS):
+        yield Method(**({"positive": 3} if hasattr(Method, "positive") else {}))
+    yield ClassSpecificClassifier(MCSDA(ranks=(4, 4)))
+    yield ClassSpecificVerifier(CSDA(ranks=4, positive=3), false_accept_rate=0.2)
+    yield ProbabilisticLDA()
+
+
+def test_whoever_takes_no_gaps_names_who_does(digits):
+    X, y = digits
+    holes = with_gaps(X, 0.2)
+    for estimator in every_estimator():
+        for samples in (holes, np.ma.masked_invalid(holes), StoredSamples.of(holes)):
+            with pytest.raises(ValueError, match="GaussianImputer"):
+                estimator.fit(samples, y)
 
 
 @pytest.fixture
 def small():
-    X = np.random.default_rng(0).normal(size=(30, 3, 2))
-    return X, np.arange(30) % 3
-
-
-def test_a_class_that_is_only_gaps_is_named(small):
-    X, y = small
-    X[y == 1] = np.nan
-    with pytest.raises(ValueError, match=r"class 1 is only gaps.*leave the class out"):
-        ProbabilisticLDA(missing="complete").fit(X, y)
+    return np.random.default_rng(0).normal(size=(30, 3, 2))
 
 
 def test_samples_without_any_number_are_named(small):
-    X, y = small
-    model = MPCA(ranks=1, missing="complete").fit(X)
-    X[[4, 7]] = np.nan
-    with pytest.raises(ValueError, match=r"2 samples have no number at all.*rows 4, 7"):
-        ProbabilisticLDA(missing="complete").fit(X, y)
-    with pytest.raises(ValueError, match=r"2 samples have no number at all.*leave them out"):
-        model.transform(X)
+    imputer = GaussianImputer().fit(small)
+    small[[4, 7]] = np.nan
+    for use in (GaussianImputer().fit, imputer.transform):
+        with pytest.raises(ValueError, match=r"2 samples have no number at all.*rows 4, 7"):
+            use(small)
 
 
-def test_a_number_that_no_sample_has_is_named(small):
-    X, y = small
-    X[:, 2, 1] = np.nan
+def test_a_number_that_no_sample_with_weight_has_is_named(small):
+    small[1:, 2, 1] = np.nan
+    GaussianImputer().fit(small)
+    weight = np.r_[0.0, np.ones(29)]
     with pytest.raises(ValueError, match=r"1 of 6 numbers .* every sample, the first at \(2, 1\)"):
-        ProbabilisticLDA(missing="complete").fit(X, y)
+        GaussianImputer().fit(small, sample_weight=weight)
 
 
 def test_infinity_is_no_gap(small):
-    X, y = small
-    X[0, 0, 0] = np.inf
-    with pytest.raises(ValueError, match="infinity"):
-        ProbabilisticLDA(missing="complete").fit(X, y)
+    small[0, 0, 0] = np.inf
+    imputer = GaussianImputer().fit(small[1:])
+    for samples in (small, StoredSamples.of(small)):
+        with pytest.raises(ValueError, match="infinity"):
+            np.asarray(imputer.transform(samples))
 
 
-def test_how_gaps_are_completed_is_not_learned_from_parts(small):
-    X, y = small
-    model = MPCA(ranks=(2, 1), missing="complete").partial_fit(X[:20]).partial_fit(X[20:])
-    np.testing.assert_allclose(model.transform(X), MPCA(ranks=(2, 1)).fit(X).transform(X))
-    X[25, 0, 0] = np.nan
-    with pytest.raises(ValueError, match=r"all samples at once; use fit"):
-        MPCA(missing="complete").partial_fit(X, y)
-    with pytest.raises(ValueError, match=r"has not learned how gaps are completed"):
-        model.partial_fit(X)
+def test_tables_that_do_not_fit_into_memory_are_refused(small, allow):
+    allow(8 * 6**2)
+    with pytest.raises(ValueError, match=r"more than the budget.*fit on some of the samples"):
+        GaussianImputer().fit(small)
 
 
-def test_what_fit_learned_of_gaps_serves_later_batches_and_those_taken_back(small):
-    X, y = small
-    X[::7, 0, 0] = np.nan
-    model = ProbabilisticLDA(shrinkage=0.1, missing="complete").fit(X, y)
-    whole = completed(X, model.completion_mean_, model.completion_precision_)
-    expected = ProbabilisticLDA(shrinkage=0.1).fit(whole[:20], y[:20]).decision_function(whole)
-    model.revert(X[20:], y[20:])
-    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-8)
-    model.partial_fit(X[20:], y[20:])
-    expected = ProbabilisticLDA(shrinkage=0.1).fit(whole, y).decision_function(whole)
-    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-8)
-
-
-def test_gaps_are_not_completed_in_stores_but_in_memory_maps(small, tmp_path):
-    X, _ = small
-    with pytest.raises(ValueError, match=r"in memory only; load them"):
-        MPCA(missing="complete").fit(StoredSamples.of(X))
-    X[0, 0, 0] = np.nan
-    np.save(tmp_path / "x.npy", X)
-    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    model = MPCA(missing="complete").fit(X)
-    expected = model.transform(X)
-    np.testing.assert_array_equal(model.fit(mapped).transform(mapped), expected)
-
-
-def test_a_model_that_saw_no_samples_cannot_complete(small):
-    X, y = small
-    moments = tenfold.ClassMoments.from_batch(X, y)
-    model = ProbabilisticLDA(missing="complete").fit_moments(moments)
-    assert np.isfinite(model.decision_function(X)).all()
-    X[0, 0, 0] = np.nan
-    with pytest.raises(ValueError, match=r"has not learned how gaps are completed; fit it"):
-        model.decision_function(X)
-
-
-def test_the_parameter_has_two_words(small):
-    for model in (MPCA(missing="drop"), ProbabilisticLDA(missing="drop")):
-        with pytest.raises(ValueError, match=r"missing.*'drop'.*error.*complete"):
-            model.fit(*small)
-
-
-def test_onnx_has_no_gaps(small, tmp_path):
-    pytest.importorskip("onnx")
-    X, y = small
-    model = ProbabilisticLDA(missing="complete").fit(X, y)
-    with pytest.raises(ValueError, match=r"completes gaps.*set_params\(missing='error'\)"):
-        to_onnx(model, tmp_path / "m.onnx")
-    to_onnx(model.set_params(missing="error"), tmp_path / "m.onnx")
-
-
-def test_a_model_file_with_a_wrong_precision_is_refused(small, tmp_path):
-    X, _ = small
-    model = MPCA(ranks=1, missing="complete").fit(X)
-    for wrong in (-model.completion_precision_, model.completion_precision_[:3]):
-        broken = clone(model).keep(model.learned_attributes() | {"completion_precision_": wrong})
-        broken.save(tmp_path / "m.safetensors")
-        with pytest.raises(ValueError, match="completion_precision_"):
-            tenfold.load(tmp_path / "m.safetensors")
-
-
-def test_arrays_of_other_libraries_may_have_gaps_and_covariates(digits, monkeypatch):
-    xp = pytest.importorskip("array_api_strict")
+@pytest.mark.parametrize("name", ["y", "sample_weight"])
+def test_masked_labels_and_weights_are_refused(digits, name):
     X, y = digits
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    holes, Z = with_gaps(X, 0.1), np.random.default_rng(0).normal(size=(240, 2))
-    model = ProbabilisticLDA(missing="complete")
-    expected = model.fit(X, y, covariates=Z).decision_function(holes, covariates=Z)
-    with config_context(array_api_dispatch=True):
-        model.fit(xp.asarray(X), xp.asarray(y), covariates=Z)
-        found = model.decision_function(xp.asarray(holes), covariates=xp.asarray(Z))
-    np.testing.assert_allclose(np.asarray(found), expected, atol=1e-8)
-
-
-@pytest.mark.filterwarnings("ignore")  # of scikit-learn's own samples
-def test_the_common_checks_pass_where_gaps_are_completed():
-    found = check_estimator(ProbabilisticLDA(missing="complete"), on_skip=None, on_fail=None)
-    assert [one["check_name"] for one in found if one["status"] == "failed"] == []
-    assert sum(one["status"] == "passed" for one in found) > 50
-
-
-# ── Together with streams, masks and metrics ────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize("rows", [slice(0, 1), slice(3, 11), slice(20, 50)])
-def test_samples_with_the_same_gaps_are_taken_back_alone_or_together(rows):
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1, 2], 20)
-    X = rng.normal(size=(60, 5, 4)) + y[:, None, None]
-    X[::2, 1:3, 1:3] = np.nan
-    model = ProbabilisticLDA(missing="complete").fit(X, y)
-    before = model.moments_.counts.sum()
-    model.revert(X[rows], y[rows])
-    assert model.moments_.counts.sum() == pytest.approx(before - len(X[rows]))
-
-
-def test_a_projector_does_not_learn_the_gaps_again(digits):
-    X, y = with_gaps(digits[0], 0.1), digits[1]
-    model = ProbabilisticLDA(MPCA(ranks=3, missing="complete"), missing="complete").fit(X, y)
-    assert not hasattr(model.projector_, "completion_mean_")
-    assert np.isfinite(model.predict_proba(X)).all()
-
-
-@pytest.mark.parametrize("name", ["y", "sample_weight", "covariates"])
-def test_masked_labels_weights_and_covariates_are_refused(digits, name):
-    X, y = digits
-    given = {"y": y, "sample_weight": np.ones(len(y)), "covariates": np.arange(len(y)) % 7.0}
+    given = {"y": y, "sample_weight": np.ones(len(y))}
     given[name] = np.ma.masked_array(given[name], mask=np.arange(len(y)) < 5)
-    with pytest.raises(ValueError, match=r"masked values|NaN or infinite"):
-        ProbabilisticLDA().fit(X, given.pop("y"), **given)
-
-
-def test_mean_average_precision_of_a_model_with_covariates(digits):
-    X, y = digits
-    ages = np.random.default_rng(0).normal(size=len(y))
-    model = ProbabilisticLDA().fit(X, y, covariates=ages)
-    found = mean_average_precision(model, X, y, covariates=ages)
-    assert 0.9 < found <= 1
-    with pytest.raises(ValueError, match="covariates=Z"):
-        mean_average_precision(model, X, y)
+    with pytest.raises(ValueError, match="masked values"):
+        ProbabilisticLDA().fit(X, **given)

@@ -102,9 +102,6 @@ def test_any_order_of_tensor_is_exported(shape, Method, precision, path):
 @pytest.mark.parametrize(
     "model",
     [
-        MCSDA(ranks=(2, 3), blocks=3, positive=3, **FEW_ROUNDS),
-        MPCA(ranks=(2, 3), blocks=2),
-        CSDA(ranks=5, blocks=2, positive=3),
         KernelCSDA(5, n_landmarks=30, positive=3),
         KernelCSDA(5, n_landmarks=30, kernel="poly", degree=2, positive=3),
         KernelCSDA(5, kernel="linear", positive=3),

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from tenfold.mathematics.moments_in_folds import MomentsInFolds as MomentsInFolds
     from tenfold.methods import *  # noqa: F403 - the methods are listed there, and only there
     from tenfold.methods.saving import save as save
-    from tenfold.methods.scaling import ModeScaler as ModeScaler
+    from tenfold.preprocessing import Blocks as Blocks
+    from tenfold.preprocessing import CovariateRemover as CovariateRemover
+    from tenfold.preprocessing import GaussianImputer as GaussianImputer
+    from tenfold.preprocessing import ModeScaler as ModeScaler
     from tenfold.selection.comparison import compare as compare
     from tenfold.selection.rank_search import RankSearchCV as RankSearchCV
 
@@ -29,10 +32,13 @@ __version__ = "0.1.0"
 # A name is imported when it is first used. SciPy and scikit-learn take seconds to import, and
 # `tenfold --help` and shell completion need neither. Methods are public by being in ALL_METHODS.
 _HOMES = {
+    "Blocks": "tenfold.preprocessing",
     "ClassMoments": "tenfold.mathematics.moments",
     "ClassSpecificClassifier": "tenfold.decisions.classifier",
     "ClassSpecificVerifier": "tenfold.decisions.verifier",
-    "ModeScaler": "tenfold.methods.scaling",
+    "CovariateRemover": "tenfold.preprocessing",
+    "GaussianImputer": "tenfold.preprocessing",
+    "ModeScaler": "tenfold.preprocessing",
     "MomentsInFolds": "tenfold.mathematics.moments_in_folds",
     "ProbabilisticLDA": "tenfold.decisions.probabilistic",
     "RankSearchCV": "tenfold.selection.rank_search",

@@ -189,11 +189,6 @@ def drawn_parameters(rng, Method, shape, n_classes, path):
         setting.kind = "total"
         if rng.random() < 0.1:
             asked["max_iter"], setting.direct = 0, True
-    if "blocks" in has and rng.random() < 0.1 and max(seen) > 3:
-        setting.blocks = asked["blocks"] = 2
-        if all(r == size for r, size in zip(ranks, seen, strict=True)):
-            setting.ranks = tuple(max(1, r - 1) for r in ranks)
-            asked["ranks"] = setting.ranks
     if Method in CLASS_SPECIFIC_METHODS:
         class_specific(rng, name, has, asked, setting, n_classes)
     if path in ("moments", "samples"):
@@ -351,7 +346,7 @@ def check(seed, folder=None):
 
 def differences(case, model, truth):
     """How far model and oracle are apart, in W W^T and in the objective."""
-    blocks = model.all_blocks
+    blocks = [model.projections_]
     if [W.shape for b in blocks for W in b] != [W.shape for b in truth.blocks for W in b]:
         return np.inf, np.inf
     gap = apart(squares(blocks), squares(truth.blocks))
@@ -376,9 +371,6 @@ def off_by(first, second):
 
 def refusal(case, message):
     """Errors that are right."""
-    passes, blocks = case.path == "passes", case.setting.blocks > 1
-    if "nothing is left of the s" in message and blocks:
-        return "refused"
-    if ("blocks need moments" in message or "shrinkage='auto' needs" in message) and passes:
+    if "shrinkage='auto' needs" in message and case.path == "passes":
         return "refused"
     return message

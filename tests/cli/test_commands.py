@@ -555,8 +555,34 @@ def test_samples_with_gaps_are_fitted_and_scored_if_asked_to(tenfold, here, pixe
     words = ["fit", "gaps.npz", "--method", method, "-o", "m.safetensors"]
     refused = tenfold(*words)
     assert refused.code == 2
-    assert "missing='complete'" in refused.err
-    assert tenfold(*words, "--set", "missing=complete").code == 0
+    assert "GaussianImputer" in refused.err
+    assert tenfold(*words, "--impute", "--scale-modes", "0,1").code == 0
     lines = tenfold("score", "m.safetensors", "gaps.npz").out.splitlines()
     assert len(lines) == 1 + len(labels)
     assert "nan" not in "".join(lines)
+    assert tenfold("evaluate", "m.safetensors", "gaps.npz").code == 0
+
+
+def test_the_last_columns_of_a_table_are_covariates_if_asked_for(tenfold, here, pixels, labels):
+    rng = np.random.default_rng(0)
+    age = rng.normal(size=len(labels))
+    rows = np.column_stack([pixels.reshape(len(labels), -1) + 9 * age[:, None], age])
+    np.savez("rows.npz", X=rows, y=labels)
+    run = tenfold(
+        "fit",
+        "rows.npz",
+        "--method",
+        "csda",
+        "--covariates",
+        "1",
+        "--ranks",
+        "auto",
+        "-o",
+        "m.safetensors",
+    )
+    assert run.code == 0
+    model = library.load("m.safetensors")
+    assert model[0].slopes_.shape == (1, pixels[0].size)
+    assert tenfold("transform", "m.safetensors", "rows.npz", "-o", "features.npy").code == 0
+    moments = tenfold("fit", "m.safetensors", "--from-moments", "--impute", "-o", "n.safetensors")
+    assert moments.code == 2

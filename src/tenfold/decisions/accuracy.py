@@ -1,4 +1,4 @@
-"""The accuracy of classifiers whose samples may come with covariates."""
+"""The accuracy of classifiers whose samples may be arrays of other libraries."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tenfold.validation.other_arrays import in_numpy
 
 
 class AccuracyScore:
-    """`score` of scikit-learn's classifiers, with covariates; it stands before their mixin."""
+    """`score` of scikit-learn's classifiers, for any arrays; it stands before their mixin."""
 
     predict: Any
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, covariates: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of samples whose class is predicted.
 
         Parameters
@@ -26,8 +26,6 @@ class AccuracyScore:
             Their labels.
         sample_weight : array-like of shape (n,), default=None
             Sample weights.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -35,5 +33,5 @@ class AccuracyScore:
             Between 0 and 1.
         """
         labels, weight = in_numpy(y, "y"), in_numpy(sample_weight, "sample_weight")
-        predicted = to_numpy(self.predict(X, covariates=covariates))
+        predicted = to_numpy(self.predict(X))
         return float(accuracy_score(labels, predicted, sample_weight=weight))

@@ -19,7 +19,6 @@ from tenfold.decisions.accuracy import AccuracyScore
 from tenfold.decisions.distances import (
     OfBlock,
     Subspaces,
-    distances_by_each,
     distances_to_classes,
     finished,
     nearest,
@@ -36,7 +35,6 @@ from tenfold.methods.base import Described, Learner, Shape
 from tenfold.methods.class_specific import ClassSpecificProjector, spreads_of
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
-from tenfold.validation.adjustments import accompanied, allows_gaps
 
 
 def _learns_from_parts(bank: ClassSpecificClassifier) -> bool:
@@ -130,11 +128,6 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         """The `statistics` of the projector."""
         return str(self.projector.statistics)
 
-    @property
-    def missing(self) -> str:  # type: ignore[override]
-        """What the projector does with gaps."""
-        return str(self.projector.missing)
-
     def as_seen(self, X: Any) -> Any:
         """The batch as the projector sees it."""
         return self.projector.as_seen(X)
@@ -210,7 +203,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         """Replace all learned attributes, and stack the new subspaces: using changes nothing."""
         super().keep(learned)
         self.__dict__.pop("_stacked", None)
-        if "projectors_" in learned and self.projector.blocks == 1:
+        if "projectors_" in learned:
             self._subspaces()
         return self
 
@@ -224,9 +217,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
 
     # -- fitting ----------------------------------------------------------------------------------
 
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, covariates: Any = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn one subspace per class, and the second classifier if there is one.
 
         Parameters
@@ -238,9 +229,6 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
             Class labels.
         sample_weight : array-like of shape (n,), default=None
             Non-negative weights.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Numbers that samples depend on beside their class, such as age or site. Their effect
-            within classes is learned and removed; they are needed with every sample from then on.
 
         Returns
         -------
@@ -248,11 +236,10 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
             The fitted bank.
         """
         if self.classifier is None:
-            return super().fit(X, y, sample_weight, covariates=covariates)
+            return super().fit(X, y, sample_weight)
         second = clone(self.classifier)
         if sample_weight is not None and not has_fit_parameter(second, "sample_weight"):
             raise ValueError(f"classifier={second!r} takes no sample_weight; leave it out")
-        X = accompanied(X, covariates)
         described, X, labels, weight = self.first_batch(X, y, sample_weight)
         assert labels is not None
         splits = stratified_splits(self.cv, labels, weight)
@@ -276,22 +263,20 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         fitted.check_fitted(self, "projectors_")
         return self.projectors_
 
-    def distances(self, X: Any, covariates: Any = None) -> Array:
+    def distances(self, X: Any) -> Array:
         """Distance of every sample from every class mean, each in the subspace of that class.
 
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
         ndarray of shape (n, C)
             Divided by the spreads that `normalise` names.
         """
-        return self._from_distances(accompanied(X, covariates), np.asarray)
+        return self._from_distances(X, np.asarray)
 
     def _from_distances(self, X: Any, finish: OfBlock) -> Array:
         """What follows from the distances of samples, block by block."""
@@ -303,9 +288,6 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         """What gives distances of samples in memory, and can be sent to other processes."""
         choice = {"others": "other_spreads_", "own": "spreads_"}
         spreads = getattr(self, choice[self.normalise]) if self.normalise else None
-        if self.projector.blocks > 1:
-            scorings = [member.scoring() for member in self.projectors_]
-            return partial(distances_by_each, scorings=scorings, spreads=spreads)
         work = partial(distances_to_classes, subspaces=self._subspaces(), spreads=spreads)
         return self.projectors_[0].on_samples(work)
 
@@ -328,7 +310,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         return state
 
     @available_if(lambda s: s.classifier is None or hasattr(s.classifier, "decision_function"))
-    def decision_function(self, X: Any, covariates: Any = None) -> Array:
+    def decision_function(self, X: Any) -> Array:
         """How much more a sample is like one class than like the best others.
 
         Minus the distances; unless `normalise` is False, less the mean of the two largest of
@@ -340,8 +322,6 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -351,19 +331,15 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         """
         second = getattr(self, "classifier_", None)
         own = partial(preference, compete=self.normalise is not False)
-        return self._from_distances(
-            accompanied(X, covariates), own if second is None else second.decision_function
-        )
+        return self._from_distances(X, own if second is None else second.decision_function)
 
-    def predict(self, X: Any, covariates: Any = None) -> Array:
+    def predict(self, X: Any) -> Array:
         """The class of every sample.
 
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -373,18 +349,16 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         fitted.check_fitted(self, "projectors_")
         second = getattr(self, "classifier_", None)
         decide = partial(nearest, classes=self.classes_) if second is None else second.predict
-        return self._from_distances(accompanied(X, covariates), decide)
+        return self._from_distances(X, decide)
 
     @available_if(lambda self: hasattr(self.classifier, "predict_proba"))
-    def predict_proba(self, X: Any, covariates: Any = None) -> Array:
+    def predict_proba(self, X: Any) -> Array:
         """Class probabilities of `classifier`; there are none without it.
 
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -392,10 +366,9 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
             Probabilities.
         """
         fitted.check_fitted(self, "classifier_")
-        return self._from_distances(accompanied(X, covariates), self.classifier_.predict_proba)
+        return self._from_distances(X, self.classifier_.predict_proba)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
-        tags.input_tags.allow_nan = allows_gaps(self)
         return tags

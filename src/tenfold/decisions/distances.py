@@ -179,12 +179,6 @@ def distances_to_classes(X: Array, subspaces: Subspaces, spreads: Array | None) 
     return distances if spreads is None else distances / like(spreads, squared, squared.dtype)
 
 
-def distances_by_each(X: Array, scorings: Sequence[OfBlock], spreads: Array | None) -> Array:
-    """The same, where each model gives minus its distances on its own."""
-    distances = -np.stack([to_numpy(scoring(X)) for scoring in scorings], axis=1)
-    return distances if spreads is None else distances / spreads.astype(distances.dtype)
-
-
 def finished(X: Array, distances: OfBlock, finish: OfBlock) -> Array:
     """What `finish` makes of the distances of samples."""
     return np.asarray(finish(to_numpy(distances(X))))

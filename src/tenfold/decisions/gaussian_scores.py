@@ -27,7 +27,6 @@ from tenfold.mathematics.two_covariances import (
 from tenfold.methods.base import Learner, TensorProjector
 from tenfold.validation import fitted
 from tenfold.validation import samples as check
-from tenfold.validation.adjustments import accompanied, allows_gaps
 from tenfold.validation.groups import check_groups
 
 LIKELIHOOD = [field.name for field in fields(ClassLikelihood)]
@@ -56,7 +55,7 @@ class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
         fitted.check_fitted(self, "directions_")
         return [] if self.projector_ is None else [self.projector_]
 
-    def decision_function(self, X: Any, covariates: Any = None) -> Array:
+    def decision_function(self, X: Any) -> Array:
         """Log likelihood ratio of every class plus the logarithm of its prior.
 
         The class of the largest one is what `predict` says.
@@ -65,8 +64,6 @@ class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -74,9 +71,9 @@ class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
             For two classes that of the second minus that of the first.
         """
         finish = partial(preference, log_priors=self.log_priors())
-        return self._of_scores(accompanied(X, covariates), finish)
+        return self._of_scores(X, finish)
 
-    def log_likelihood_ratio(self, X: Any, covariates: Any = None) -> Array:
+    def log_likelihood_ratio(self, X: Any) -> Array:
         """Logarithm of the density under "this class" over that under "someone else".
 
         It knows nothing of priors or of who else is known, so it is what to threshold when a
@@ -86,8 +83,6 @@ class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -95,17 +90,15 @@ class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
             Above 0 where the class explains the sample better than a class that nobody has
             seen.
         """
-        return self._of_scores(accompanied(X, covariates), np.asarray)
+        return self._of_scores(X, np.asarray)
 
-    def predict(self, X: Any, covariates: Any = None) -> Array:
+    def predict(self, X: Any) -> Array:
         """The most probable class of every sample.
 
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -113,17 +106,15 @@ class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
             Labels.
         """
         finish = partial(best_class, log_priors=self.log_priors(), classes=self.classes_)
-        return self._of_scores(accompanied(X, covariates), finish)
+        return self._of_scores(X, finish)
 
-    def predict_log_proba(self, X: Any, covariates: Any = None) -> Array:
+    def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of `predict_proba`, to full precision where a class is nearly certain.
 
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -131,17 +122,15 @@ class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
             At most 0.
         """
         finish = partial(log_posteriors, log_priors=self.log_priors())
-        return self._of_scores(accompanied(X, covariates), finish)
+        return self._of_scores(X, finish)
 
-    def predict_proba(self, X: Any, covariates: Any = None) -> Array:
+    def predict_proba(self, X: Any) -> Array:
         """The probability of every class, if the sample belongs to one of them.
 
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -149,9 +138,9 @@ class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
             Rows that sum to 1.
         """
         finish = partial(posteriors, log_priors=self.log_priors())
-        return self._of_scores(accompanied(X, covariates), finish)
+        return self._of_scores(X, finish)
 
-    def set_scores(self, X: Any, sets: Any, covariates: Any = None) -> tuple[Array, Array]:
+    def set_scores(self, X: Any, sets: Any) -> tuple[Array, Array]:
         """Scores of sets of samples, where all samples of a set are of one unknown class.
 
         A set may be all images of one video, or all steps of one walk. Its score is the mean of
@@ -164,8 +153,6 @@ class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
             The samples.
         sets : array-like of shape (n,)
             For each sample the name or number of its set.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -186,14 +173,14 @@ class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
         >>> model.classes_[scores.argmax(axis=1)]
         array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
         """
-        found = self.log_likelihood_ratio(X, covariates)
+        found = self.log_likelihood_ratio(X)
         scores = to_numpy(found)
         names, numbers = check_groups("sets", sets, len(scores))
         sums = np.zeros((len(names), scores.shape[1]))
         np.add.at(sums, numbers, scores)
         return names, like(sums / np.bincount(numbers)[:, None], found)
 
-    def recentred(self, X: Any, covariates: Any = None) -> Self:
+    def recentred(self, X: Any) -> Self:
         """A copy of the model for samples of another session, whose mean takes the place of ours.
 
         Another camera, day or surface moves all samples alike. A set of samples of many classes
@@ -205,8 +192,6 @@ class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             Samples of that session, of many classes; no labels are needed.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -215,7 +200,7 @@ class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
             `partial_fit` and `fit` of the copy forget the session.
         """
         fitted.check_fitted(self, "directions_")
-        X = check.check_samples(self, accompanied(X, covariates))
+        X = check.check_samples(self, X)
         off = to_numpy(over_blocks(X, self.coordinates())).mean(axis=0)
         other, D = copy(self), self.directions_
         other.mean_ = self.mean_ + np.linalg.lstsq(D.T, off)[0]  # the shortest way there
@@ -257,5 +242,4 @@ class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
-        tags.input_tags.allow_nan = allows_gaps(self)
         return tags

@@ -21,7 +21,6 @@ from tenfold.mathematics.stores import over_blocks
 from tenfold.methods.streams import check_added_labels
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
-from tenfold.validation.adjustments import accompanied, refuse_parts
 from tenfold.validation.groups import check_groups
 
 
@@ -89,13 +88,12 @@ class GaussianStreams(GaussianScores):
         if groups is None:
             return super().revert(X, y, sample_weight)
         fitted.check_fitted(self, "sample_shape_")
-        refuse_parts(self)
         X, labels, weight = check.check_batch(self, X, y, sample_weight)
         check_added_labels(labels, self.classes_)
         folds = self._folds(X, groups)
         return self._without(self.moments_of_batch(X, labels, weight, self.classes_, folds))
 
-    def enrol(self, X: Any, y: Any, sample_weight: Any = None, covariates: Any = None) -> Self:
+    def enrol(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add classes that came later, or samples of known ones, without learning anew.
 
         Parameters
@@ -106,8 +104,6 @@ class GaussianStreams(GaussianScores):
             Their labels: new ones, or known ones, to whose means the samples are added.
         sample_weight : array-like of shape (n,), default=None
             Non-negative weights.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -116,7 +112,6 @@ class GaussianStreams(GaussianScores):
             mean prior of those before; then all are scaled to sum to 1.
         """
         fitted.check_fitted(self, "directions_")
-        X = accompanied(X, covariates)
         X, labels, weight = check.check_batch(self, X, y, sample_weight)
         assert labels is not None
         check_same_kind(labels, self.classes_)

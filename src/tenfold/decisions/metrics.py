@@ -325,7 +325,7 @@ def _some(labels: Any) -> str:
 
 
 def mean_average_precision(
-    model: Any, X: Any, y: Any, sample_weight: Any = None, covariates: Any = None
+    model: Any, X: Any, y: Any, sample_weight: Any = None, **params: Any
 ) -> float:
     """Average precision of the scores of every class at finding its class, averaged over classes.
 
@@ -343,8 +343,8 @@ def mean_average_precision(
         Their labels. Classes of the model without a sample here are left out of the mean.
     sample_weight : array-like of shape (n,), default=None
         Sample weights.
-    covariates : array-like of shape (n,) or (n, q), default=None
-        Those of the samples, if the model was fitted with covariates.
+    **params : dict
+        More that the scores of the model take, as a pipeline does with metadata routing.
 
     Returns
     -------
@@ -362,14 +362,13 @@ def mean_average_precision(
     {'projector__ranks': (4, 4)}
     """
     inner = innermost(model)
-    if covariates is None and isinstance(inner, Learner) and names_classes(inner):
+    if not params and isinstance(inner, Learner) and names_classes(inner):
         # the scores of `evaluate`, so that both give one number
         scores = np.stack([one.scores for one in class_scores(model, X, y)], axis=1)
     else:
         gaussian = isinstance(inner, ProbabilisticLDA)
-        extra = {} if covariates is None else {"covariates": covariates}
         scores_by = model.predict_log_proba if gaussian else model.decision_function
-        scores = np.asarray(scores_by(X, **extra))
+        scores = np.asarray(scores_by(X, **params))
         scores = np.maximum(scores, np.finfo(float).min)  # probability 0 has a place, too
         scores = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
     y = check.check_labels(model, scores, y)

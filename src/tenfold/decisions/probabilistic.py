@@ -32,7 +32,7 @@ from tenfold.methods.base import Described, Shape, TensorProjector
 from tenfold.system.threads import one_thread_for_small
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
-from tenfold.validation.adjustments import MISSING, accompanied
+from tenfold.validation.other_arrays import in_numpy
 from tenfold.validation.parameters import memory_budget
 
 
@@ -67,9 +67,6 @@ class ProbabilisticLDA(GaussianStreams):
         The probabilities of the classes before a sample is seen. None means their shares of the
         training samples, as in scikit-learn; "equal" suits averages over classes, and samples
         whose shares will be others.
-    missing : {"error", "complete"}, default="error"
-        What to do with gaps, NaN or masked numbers in samples: refuse them, or complete each
-        sample from what is known of it. That of the projector does not count.
 
     Attributes
     ----------
@@ -150,14 +147,12 @@ class ProbabilisticLDA(GaussianStreams):
         shrink_to: str = "identity",
         time_modes: Any = (),
         priors: Any = None,
-        missing: str = "error",
     ):
         self.projector = projector
         self.shrinkage = shrinkage
         self.shrink_to = shrink_to
         self.time_modes = time_modes
         self.priors = priors
-        self.missing = missing
 
     # -- what the projector says ------------------------------------------------------------------
 
@@ -176,7 +171,6 @@ class ProbabilisticLDA(GaussianStreams):
         if self.projector is not None:
             parameters.check_projector(self.projector, TensorProjector)
             self.projector.check_parameters()
-        parameters.check_option("missing", self.missing, MISSING)
         parameters.check_shrinkage(self.shrinkage)
         parameters.check_option("shrink_to", self.shrink_to, ("identity", "kronecker", "auto"))
         if self.shrink_to == "auto" and self.shrinkage != "auto":
@@ -200,8 +194,6 @@ class ProbabilisticLDA(GaussianStreams):
         y: Any = None,
         sample_weight: Any = None,
         groups: Any = None,
-        *,
-        covariates: Any = None,
     ) -> Self:
         """Learn from one batch.
 
@@ -217,16 +209,12 @@ class ProbabilisticLDA(GaussianStreams):
         groups : array-like of shape (n,), default=None
             Numbers or names of groups that are held out together, such as recordings, or a sample
             and its shifted copies. None takes each sample as its own group.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Numbers that samples depend on beside their class, such as age or site. Their effect
-            within classes is learned and removed; they are needed with every sample from then on.
 
         Returns
         -------
         self
             The fitted estimator.
         """
-        X = accompanied(X, covariates)
         described, X, labels, weight = self.first_batch(X, y, sample_weight)
         folds = self._folds(X, groups)
         classes = check.present_labels(labels, weight)
@@ -238,9 +226,9 @@ class ProbabilisticLDA(GaussianStreams):
             return self.keep(self.learn_moments(moments, classes, described) | kept)
         projector, Y = None, X
         if self.projector is not None:
-            projector = self._bare_projector().fit(X, labels, weight)
+            projector = clone(self.projector).fit(X, labels, weight)
             work = partial(projected, projections=projector.projections_, centre=projector.centre())
-            Y = over_blocks(X, work)
+            Y = in_numpy(over_blocks(X, work))
         elif isinstance(X, Source):
             Y = X.in_memory()
         Y = np.asarray(to_numpy(Y), dtype=float).reshape(len(X), -1)
@@ -262,19 +250,17 @@ class ProbabilisticLDA(GaussianStreams):
         n_folds = len(moments.counts) // n_classes
         if self.projector is not None:
             together = replace(merged_folds(moments, n_folds), classes=classes)
-            projector = self._bare_projector().fit_moments(together)
+            projector = clone(self.projector).fit_moments(together)
             moments = projected_moments(moments, projector.projections_, projector.centre())
         folded = FoldMoments.of_tables(moments, (n_folds, n_classes))
         origin = np.zeros(folded.size)
         usual = left_out(moments) if n_folds == 1 and self.shrinkage == "auto" else USUAL
         return self._learned(folded, classes, described, projector, origin, None, usual)
 
-    def fit_moments(
-        self, moments: ClassMoments | MomentsInFolds, covariates: int | None = None
-    ) -> Self:
+    def fit_moments(self, moments: ClassMoments | MomentsInFolds) -> Self:
         """Learn from moments that are gathered already; no samples are read.
 
-        From `MomentsInFolds`, without covariates, the model is that of all samples. `ClassMoments`
+        From `MomentsInFolds` the model is that of all samples. `ClassMoments`
         have no folds. So
         with ``shrinkage="auto"`` it is chosen by leaving classes out, ``shrink_to="auto"`` means
         the identity, and nothing else is fitted to held-out samples.
@@ -284,8 +270,6 @@ class ProbabilisticLDA(GaussianStreams):
         moments : ClassMoments or MomentsInFolds
             Of all samples, as `gather_folds`, `gather_moments`, `gather_batches` or ``+`` give
             them.
-        covariates : int or None, default=None
-            If the moments are of flat rows (x, z), how many of their last numbers are covariates.
 
         Returns
         -------
@@ -293,20 +277,14 @@ class ProbabilisticLDA(GaussianStreams):
             The fitted estimator; with `moments_`, if it used folds.
         """
         self.check_parameters()
-        if isinstance(moments, MomentsInFolds) and self._n_folds() > 1 and covariates is None:
+        if isinstance(moments, MomentsInFolds) and self._n_folds() > 1:
             return self._fit_folds(moments)
         if isinstance(moments, MomentsInFolds):
             moments = moments.together()
-        described, moments = check.check_moments(self, accompanied(moments, covariates))
+        described, moments = check.check_moments(self, moments)
         return self.keep(self.learn_moments(moments, moments.classes, described))
 
     # -- the steps --------------------------------------------------------------------------------
-
-    def _bare_projector(self) -> Any:
-        """The projector, not fitted; gaps are completed before it sees samples."""
-        projector = clone(self.projector)
-        projector.missing = "error"
-        return projector
 
     def _tables_are_smaller(self, X: Any, n_classes: int) -> bool:
         """Whether moments take less memory than the samples, or samples are not in memory."""

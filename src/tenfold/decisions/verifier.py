@@ -32,7 +32,6 @@ from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.methods.saving import Savable
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
-from tenfold.validation.adjustments import accompanied, allows_gaps
 from tenfold.validation.other_arrays import in_numpy
 
 NOTHING = float(np.finfo(np.float32).tiny)  # a threshold above every score, which is 0 at most
@@ -130,9 +129,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         self.false_accept_rate = false_accept_rate
         self.cv = cv
 
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, covariates: Any = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the subspace of the positive class and the threshold.
 
         Parameters
@@ -144,9 +141,6 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             Class labels, at least two.
         sample_weight : array-like of shape (n,), default=None
             Non-negative weights.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Numbers that samples depend on beside their class, such as age or site. Their effect
-            within classes is learned and removed; they are needed with every sample from then on.
 
         Returns
         -------
@@ -155,9 +149,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         """
         self.check_parameters()
         model = self.model()
-        described, X, labels, weight = model.first_batch(
-            accompanied(X, covariates), y, sample_weight
-        )
+        described, X, labels, weight = model.first_batch(X, y, sample_weight)
         X = X.in_memory() if isinstance(X, ArraySamples) else X  # equal ones are found by bytes
         classes = check.present_labels(labels, weight)
         positive = self.positive_among(classes)
@@ -207,11 +199,6 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             raise ValueError(
                 f"false_accept_rate is {rate!r}; expected a number from 0 to 1, or 'equal'"
             )
-
-    @property
-    def missing(self) -> str:
-        """What the projector does with gaps."""
-        return str(self.projector.missing)
 
     def model(self) -> Any:
         """The projector for the class to verify, not fitted."""
@@ -282,15 +269,13 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         fitted.check_fitted(self, "projector_")
         return [self.projector_]
 
-    def decision_function(self, X: Any, covariates: Any = None) -> Array:
+    def decision_function(self, X: Any) -> Array:
         """By how much each sample is closer to the positive mean than the threshold asks.
 
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -299,17 +284,15 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             `threshold_`. Samples are accepted where it is not negative.
         """
         fitted.check_fitted(self, "projector_")
-        return self.projector_.decision_function(X, covariates) - self.threshold_
+        return self.projector_.decision_function(X) - self.threshold_
 
-    def similarity(self, X: Any, covariates: Any = None) -> Array:
+    def similarity(self, X: Any) -> Array:
         """The paper's similarity, one over the distance; infinite at the mean itself.
 
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -318,17 +301,15 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         """
         fitted.check_fitted(self, "projector_")
         work = partial(similarities, scoring=self.projector_.scoring())
-        return over_blocks(check.check_samples(self, accompanied(X, covariates)), work)
+        return over_blocks(check.check_samples(self, X), work)
 
-    def predict(self, X: Any, covariates: Any = None) -> Array:
+    def predict(self, X: Any) -> Array:
         """Whether each sample is accepted.
 
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -343,9 +324,9 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             threshold=self.threshold_,
             classes=self.classes_,
         )
-        return over_blocks(check.check_samples(self, accompanied(X, covariates)), decide)
+        return over_blocks(check.check_samples(self, X), decide)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, covariates: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Average precision at finding the positive class.
 
         Parameters
@@ -356,8 +337,6 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             Their labels as in `fit`, or whether they are of the positive class.
         sample_weight : array-like of shape (n,), default=None
             Sample weights.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -369,13 +348,12 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         if np.asarray(y).dtype == bool and classes.dtype != bool:
             positive = self.projector_.positive_label_
             y = np.where(y, positive, classes[classes != positive][0])
-        return float(self.projector_.score(X, y, sample_weight, covariates))
+        return float(self.projector_.score(X, y, sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.three_d_array = True
-        tags.input_tags.allow_nan = allows_gaps(self)
         return tags
 
 

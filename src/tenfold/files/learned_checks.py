@@ -15,8 +15,8 @@ from tenfold.mathematics.fold_moments import N_FOLDS
 from tenfold.methods import ALL_METHODS, KERNEL_METHODS
 from tenfold.methods.base import Labels, Shape, TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
-from tenfold.methods.scaling import ModeScaler
-from tenfold.validation.fitted import COMPLETION, COVARIATES
+from tenfold.preprocessing import ALL_STEPS
+from tenfold.preprocessing.step import Step
 
 
 def learned_kinds(method: type) -> dict[str, Any]:
@@ -26,11 +26,10 @@ def learned_kinds(method: type) -> dict[str, Any]:
 
 
 DECISIONS = (ClassSpecificClassifier, ClassSpecificVerifier, ProbabilisticLDA)
-KNOWN = {M.__name__: M for M in (*ALL_METHODS, *KERNEL_METHODS, *DECISIONS, ModeScaler)}
+KNOWN = {M.__name__: M for M in (*ALL_METHODS, *KERNEL_METHODS, *DECISIONS, *ALL_STEPS)}
 LEARNED = {name: learned_kinds(method) for name, method in KNOWN.items()}
 OPTIONAL = {"moments_", "feature_names_in_", "shrink_to_"}  # not in files of older versions
 OPTIONAL |= {"mode_names_", "mode_labels_"}  # of samples with named axes
-OPTIONAL |= {*COMPLETION, *COVARIATES}  # of samples with gaps, and with covariates
 
 
 def check_kind(name: str, value: Any, kind: Any) -> None:
@@ -56,9 +55,9 @@ def check_learned(model: Any) -> None:
         _agree("feature_names_in_", len(names), model.n_features_in_)
     if hasattr(model, "mode_names_") or hasattr(model, "mode_labels_"):
         _check_mode_names(model)
-    _check_adjustments(model)
-    if isinstance(model, ModeScaler):
-        _check_scaler(model)
+    if isinstance(model, Step):
+        _need(model, *(name for name in LEARNED[type(model).__name__] if name not in OPTIONAL))
+        model.check_learned()
         return
     _need(model, "classes_")
     gaussian, projector = isinstance(model, ProbabilisticLDA), getattr(model, "projector", model)
@@ -94,23 +93,6 @@ def _check_mode_names(model: Any) -> None:
         raise ValueError("its mode_names_ are not words")
 
 
-def _check_adjustments(model: Any) -> None:
-    """By what gaps are completed and covariates removed, where a model does either."""
-    size = model.n_features_in_
-    if any(hasattr(model, name) for name in COMPLETION):
-        _need(model, *COMPLETION)
-        _agree("completion_mean_", model.completion_mean_.shape, (size,))
-        precision = model.completion_precision_
-        _agree("completion_precision_", precision.shape, (size, size))
-        if not (np.array_equal(precision, precision.T) and (np.diag(precision) > 0).all()):
-            raise ValueError("its completion_precision_ is not the inverse of a covariance")
-    if any(hasattr(model, name) for name in COVARIATES):
-        _need(model, *COVARIATES)
-        n = len(np.atleast_1d(model.covariate_means_))
-        _agree("covariate_means_", model.covariate_means_.shape, (n,))
-        _agree("covariate_slopes_", model.covariate_slopes_.shape, (n, *model.sample_shape_))
-
-
 def _check_projector(model: TensorProjector) -> None:
     if hasattr(model, "moments_") and not hasattr(model, "projections_"):
         return  # partial_fit still gathers
@@ -121,8 +103,6 @@ def _check_projector(model: TensorProjector) -> None:
     shapes = tuple(W.shape for W in model.projections_)
     _agree("projections_", shapes, tuple(zip(shape, model.ranks_, strict=False)))
     _agree("ranks_", len(model.ranks_), len(shape))
-    if model.blocks > 1:
-        _check_blocks(model, shape)
     _agree("objective_", model.objective_.shape, (model.n_iter_,))
     if "mean_" in LEARNED[type(model).__name__]:
         _need(model, "mean_")
@@ -133,16 +113,6 @@ def _check_projector(model: TensorProjector) -> None:
         _need(model, "positive_index_")
         if not 0 <= model.positive_index_ < len(model.classes_):
             raise ValueError("its positive_index_ is not the position of a class")
-
-
-def _check_blocks(model: TensorProjector, shape: Shape) -> None:
-    _need(model, "blocks_")
-    _agree("blocks_", len(model.blocks_), model.blocks)
-    for block in model.blocks_:
-        good = isinstance(block, list) and all(
-            isinstance(W, np.ndarray) and W.dtype.kind == "f" and W.ndim == 2 for W in block
-        )
-        _agree("blocks_", tuple(len(W) for W in block) if good else None, shape)
 
 
 def _check_moments(model: Any) -> None:
@@ -197,19 +167,6 @@ def _check_gaussian(model: ProbabilisticLDA) -> None:
     above = (model.within_, model.noise_, model.temperature_)
     if not all(np.all(v >= 0) for v in least) or not all(np.all(v > 0) for v in above):
         raise ValueError("its variances, counts or temperature are not positive")
-
-
-def _check_scaler(scaler: ModeScaler) -> None:
-    _need(scaler, "mean_", "spread_", "mean_spread_", "n_samples_seen_")
-    scaler.check_parameters()
-    axes = scaler.scaling().axes
-    shape = tuple(1 if k + 1 in axes else size for k, size in enumerate(scaler.sample_shape_))
-    for name in ("mean_", "spread_", "mean_spread_"):
-        _agree(name, getattr(scaler, name).shape, shape)
-    if not (np.all(scaler.spread_ >= 0) and np.all(scaler.mean_spread_ >= 0)):
-        raise ValueError("its spreads are negative")
-    if not scaler.n_samples_seen_ > 0:
-        raise ValueError("its n_samples_seen_ is not positive")
 
 
 def _check_verifier(verifier: ClassSpecificVerifier) -> None:

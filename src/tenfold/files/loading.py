@@ -37,7 +37,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     -------
     estimator
         A fitted projector, `ClassSpecificClassifier`, `ClassSpecificVerifier`,
-        `ProbabilisticLDA`, `ModeScaler` or scikit-learn pipeline of these.
+        `ProbabilisticLDA`, step of `tenfold.preprocessing` or scikit-learn pipeline of these.
 
     Raises
     ------

@@ -22,9 +22,12 @@ from tenfold.files.onnx_graph import Graph
 from tenfold.mathematics.mode_scaling import Scaling
 from tenfold.methods.base import TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
-from tenfold.methods.scaling import ModeScaler
+from tenfold.preprocessing import Blocks, CovariateRemover, ModeScaler
+from tenfold.preprocessing.step import Step
 from tenfold.system.atomic_write import write_whole
 from tenfold.validation.parameters import check_option
+
+OUTPUTS = {ModeScaler: "scaled", CovariateRemover: "corrected", Blocks: "features"}
 
 
 def to_onnx(estimator: Any, path: str | os.PathLike[str], *, precision: str = "double") -> None:
@@ -40,15 +43,17 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str], *, precision: str = "d
     - of a `ProbabilisticLDA` ``log_likelihood_ratio``, ``scores`` (these plus the logarithms of the
       priors) and ``probabilities``, each of shape (n, C), and ``label``.
       Scores have a column per class for two classes, too;
-    - of a `ModeScaler` ``scaled``, what `transform` gives;
-    - of a scikit-learn pipeline of scalers and one of the others, those of its last step.
+    - of `ModeScaler` ``scaled``, `CovariateRemover` ``corrected``, `Blocks` ``features``;
+    - of a scikit-learn pipeline of these steps and one of the others, those of its last step.
 
+    Covariates that come beside the samples are a second input, ``covariates``, of shape (n, q).
     The metadata of the graph say method, classes and sample shape, as JSON.
 
     Parameters
     ----------
-    estimator : projector, verifier, bank, ProbabilisticLDA, ModeScaler or pipeline of these
-        The fitted model. It is not changed. In a pipeline all steps but the last are scalers.
+    estimator : projector, verifier, bank, ProbabilisticLDA, step or pipeline of these
+        The fitted model. It is not changed. In a pipeline all steps but the last are steps of
+        `tenfold.preprocessing`; a `GaussianImputer` has no graph.
     path : path-like
         Where to, such as "s7.onnx"; written whole or not at all.
     precision : {"double", "single"}, default="double"
@@ -77,35 +82,33 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str], *, precision: str = "d
     onnx = _onnx()
     kinds = {"double": np.float64, "single": np.float32}
     graph = Graph(onnx, kinds[check_option("precision", precision, list(kinds))])
-    scalers, last = _steps(estimator)
-    for scaler in scalers:
-        _scale(graph, scaler)
+    before, last = _steps(estimator)
+    for step in before:
+        _change(graph, step)
     _draw(graph, last)
-    shape = (*scalers, last)[0].sample_shape_
+    shape = (*before, last)[0].sample_shape_
     model = graph.finished(type(last).__name__, shape, _told(last))
     onnx.checker.check_model(model, full_check=True)
     write_whole(path, model.SerializeToString())
 
 
-def _steps(estimator: Any) -> tuple[list[ModeScaler], Any]:
-    """The scalers of a pipeline and its last step; no scalers for what is no pipeline."""
+def _steps(estimator: Any) -> tuple[list[Step], Any]:
+    """The steps of a pipeline before its last, and that; none before for what is no pipeline."""
     named = getattr(estimator, "steps", [("", estimator)])
     steps = [step for _, step in named if step is not None and step != "passthrough"]
     for step in steps[:-1]:
-        if not isinstance(step, ModeScaler):
+        if not isinstance(step, Step):
             raise TypeError(
-                f"{type(step).__name__} is not part of tenfold or does not scale, so the pipeline "
-                "has no ONNX form here; expected ModeScaler before the last step; export the last "
-                "step alone, and feed it what comes before"
+                f"{type(step).__name__} is no step of tenfold.preprocessing, so the pipeline has "
+                "no ONNX form here; expected such steps before the last one; export the last one "
+                "alone, and feed it what comes before"
             )
-        check_is_fitted(step, "mean_")
     if not steps:
         raise TypeError("the pipeline has no steps; pass a fitted model")
     return steps[:-1], steps[-1]
 
 
 def _draw(graph: Graph, estimator: Any) -> None:
-    _refuse_adjusted(estimator)
     shape = getattr(estimator, "sample_shape_", None)
     if shape is not None:  # a scaler before it may have given flat rows
         graph.fold(shape)
@@ -121,30 +124,14 @@ def _draw(graph: Graph, estimator: Any) -> None:
     elif isinstance(estimator, TensorProjector):
         check_is_fitted(estimator, "projections_")
         _projector(graph, estimator)
-    elif isinstance(estimator, ModeScaler):
-        check_is_fitted(estimator, "mean_")
-        _scale(graph, estimator)
-        graph.output("scaled", graph.samples, graph.shape)
+    elif isinstance(estimator, Step):
+        _change(graph, estimator)
+        graph.output(OUTPUTS[type(estimator)], graph.samples, graph.shape)
     else:
         raise TypeError(
             f"{type(estimator).__name__} has no ONNX form; expected a projector, "
-            "ClassSpecificVerifier, ClassSpecificClassifier, ProbabilisticLDA, ModeScaler or a "
+            "ClassSpecificVerifier, ClassSpecificClassifier, ProbabilisticLDA, a step or a "
             "pipeline of these (of a search its best_estimator_)"
-        )
-
-
-def _refuse_adjusted(estimator: Any) -> None:
-    """Refuse models that change samples in ways for which a graph has no input or no nodes."""
-    if hasattr(estimator, "covariate_slopes_"):
-        raise ValueError(
-            f"this {type(estimator).__name__} was fitted with covariates, and a graph takes "
-            "samples only; fit without covariates, on samples from which their effect is removed"
-        )
-    if getattr(estimator, "missing", "error") == "complete":
-        raise ValueError(
-            f"this {type(estimator).__name__} completes gaps (missing='complete'), and a graph "
-            "cannot; for samples without gaps export it after set_params(missing='error') of the "
-            "model, or of the projector inside it"
         )
 
 
@@ -164,7 +151,7 @@ def _onnx() -> Any:
 def _told(estimator: Any) -> dict[str, Any]:
     """What the metadata say, beside the shape."""
     told: dict[str, Any] = {"tenfold": version("tenfold")}
-    if isinstance(estimator, ModeScaler):
+    if isinstance(estimator, Step):
         return told
     told["classes"] = known_classes(estimator).tolist()
     all_classes = isinstance(estimator, ClassSpecificClassifier | ProbabilisticLDA)
@@ -179,9 +166,62 @@ def _told(estimator: Any) -> dict[str, Any]:
 # ── The kinds of models ─────────────────────────────────────────────────────────────────────────
 
 
+def _change(graph: Graph, step: Step) -> None:
+    """Replace the samples by what a step makes of them."""
+    check_is_fitted(step, "sample_shape_")
+    graph.fold(step.sample_shape_)
+    if isinstance(step, ModeScaler):
+        _scale(graph, step)
+    elif isinstance(step, CovariateRemover):
+        _remove(graph, step)
+    elif isinstance(step, Blocks):
+        _deflate(graph, step)
+    else:
+        raise ValueError(
+            f"{type(step).__name__} completes gaps, and a graph cannot; for samples without gaps "
+            "export the pipeline without it, as with pipeline[1:]"
+        )
+
+
+def _remove(graph: Graph, remover: CovariateRemover) -> None:
+    """Samples without what covariates add: the last numbers of rows, or a second input."""
+    q = len(remover.slopes_)
+    if not q:
+        return
+    size = remover.slopes_[0].size
+    flat = graph.node("Flatten", [graph.samples], axis=1)
+    if remover.last is None:
+        X, Z, shape = flat, graph.input("covariates", q), remover.sample_shape_
+    else:
+        ends = [graph.constant(np.array([place])) for place in (0, size, size + q, 1)]
+        X = graph.node("Slice", [flat, ends[0], ends[1], ends[3]])
+        Z = graph.node("Slice", [flat, ends[1], ends[2], ends[3]])
+        shape = (size,)
+    added = graph.times(graph.about(Z, remover.covariate_means_), remover.slopes_.reshape(q, -1))
+    graph.samples, graph.shape = graph.node("Sub", [X, added]), (size,)
+    graph.fold(shape)
+
+
+def _deflate(graph: Graph, blocks: Blocks) -> None:
+    """The features of all blocks, side by side."""
+    found, width = [], 0
+    for block in blocks.blocks_:
+        if not isinstance(block, TensorProjector) or not block.streams:
+            raise TypeError(f"blocks of {type(block).__name__} have no ONNX form here")
+        found.append(graph.node("Flatten", [graph.projected(block, block.centre())], axis=1))
+        width += prod(block.ranks_)
+        shape = graph.constant(np.array([-1, *block.sample_shape_]))
+        X, centre = graph.samples, block.centre()
+        X = X if centre is None else graph.about(X, centre)
+        Q = [np.linalg.qr(W)[0] for W in block.projections_]
+        seen = graph.node("Flatten", [X], axis=1) if block.flattens else X
+        seen = graph.multiplied(graph.multiplied(seen, Q), [basis.T for basis in Q])
+        graph.samples = graph.node("Sub", [X, graph.node("Reshape", [seen, shape])])
+    graph.samples, graph.shape = graph.node("Concat", found, axis=1), (width,)
+
+
 def _scale(graph: Graph, scaler: ModeScaler) -> None:
     """Replace the samples by scaled ones."""
-    graph.fold(scaler.sample_shape_)
     scaling = scaler.scaling()
     if scaling.per_sample:
         graph.samples = _scaled_by_itself(graph, scaling)
@@ -224,8 +264,7 @@ def _projector(graph: Graph, projector: TensorProjector) -> None:
     Y = graph.projected(projector, projector.centre())
     if projector.output == "flat":
         Y = graph.node("Flatten", [Y], axis=1)
-    width = sum(int(np.prod([W.shape[1] for W in block])) for block in projector.all_blocks)
-    shape = projector.ranks_ if projector.output == "tensor" else (width,)
+    shape = projector.ranks_ if projector.output == "tensor" else (prod(projector.ranks_),)
     graph.output("projected", Y, shape)
     if isinstance(projector, ClassSpecificProjector):
         graph.output("scores", graph.scores(projector))

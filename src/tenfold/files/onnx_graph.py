@@ -24,6 +24,7 @@ class Graph:
         self.constants: list[Any] = []
         self.outputs: list[Any] = []
         self.kernels: dict[int, str] = {}
+        self.beside: list[Any] = []  # inputs besides the samples
         self.samples = self.cast("X", dtype)
         self.shape: tuple[int, ...] = ()
 
@@ -64,11 +65,17 @@ class Graph:
         info = self.onnx.helper.make_tensor_value_info(name, kind, ["n", *shape])
         self.outputs.append(info)
 
+    def input(self, name: str, size: int) -> str:
+        """Let float32 numbers (n, size) come in beside the samples."""
+        info = self.onnx.helper.make_tensor_value_info(name, self._kind(np.float32), ["n", size])
+        self.beside.append(info)
+        return self.cast(name, self.dtype)
+
     def _kind(self, dtype: Any) -> int:
         return int(self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     def projected(self, projector: TensorProjector, centre: Array | None) -> str:
-        """Samples about a centre, projected (eq. 6), as (n, r_1, ..., r_K); blocks as (n, r)."""
+        """Samples about a centre, projected (eq. 6), as (n, r_1, ..., r_K)."""
         X = self.samples
         if isinstance(projector, KernelCSDA):
             if id(projector.basis_) not in self.kernels:  # the members of a bank share it
@@ -77,17 +84,7 @@ class Graph:
         X = X if centre is None else self.about(X, centre)
         if projector.flattens:
             X = self.node("Flatten", [X], axis=1)
-        *earlier, last = projector.all_blocks
-        found = []
-        for block in earlier:
-            found.append(self.node("Flatten", [self.multiplied(X, block)], axis=1))
-            Q = [np.linalg.qr(W)[0] for W in block]
-            seen = self.multiplied(self.multiplied(X, Q), [basis.T for basis in Q])
-            X = self.node("Sub", [X, seen])
-        Y = self.multiplied(X, last)
-        if not found:
-            return Y
-        return self.node("Concat", [*found, self.node("Flatten", [Y], axis=1)], axis=1)
+        return self.multiplied(X, projector.projections_)
 
     def multiplied(self, X: str, matrices: list[Array]) -> str:
         """Tensors multiplied by one matrix per mode."""
@@ -154,7 +151,9 @@ class Graph:
         """The model with its input and metadata."""
         helper = self.onnx.helper
         sample = helper.make_tensor_value_info("X", self.onnx.TensorProto.FLOAT, ["n", *shape])
-        graph = helper.make_graph(self.nodes, name, [sample], self.outputs, self.constants)
+        graph = helper.make_graph(
+            self.nodes, name, [sample, *self.beside], self.outputs, self.constants
+        )
         opset = helper.make_opsetid("", OPSET)
         model = helper.make_model(graph, opset_imports=[opset], ir_version=IR_VERSION)
         model.producer_name, model.producer_version = "tenfold", told["tenfold"]

@@ -13,6 +13,7 @@ Journal of the American Statistical Association 2019.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ import numpy as np
 from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassMoments, weighted_mean
+from tenfold.mathematics.stores import Source
 
 ALIASED = 1e-10  # share of its variance that a covariate must have beyond classes and the others
 
@@ -40,14 +42,14 @@ class Slopes(NamedTuple):
 
 
 def scatters_of_samples(
-    X: Array, Z: Array, codes: Array, weight: Array | None
+    X: Array | Source, Z: Array, codes: Array, weight: Array | None
 ) -> tuple[Array, WithinScatters]:
     """The mean of the covariates, and scatters within classes, from samples.
 
     Parameters
     ----------
-    X : ndarray of shape (n, I_1, ..., I_K)
-        The samples.
+    X : ndarray or Source of shape (n, I_1, ..., I_K)
+        The samples, read once.
     Z : ndarray of shape (n, q)
         Their covariates.
     codes : ndarray of ints of shape (n,)
@@ -67,11 +69,21 @@ def scatters_of_samples(
     sums = np.stack([np.bincount(codes, w * column) for column in Z.T], axis=1)
     means = sums / np.where(counts > 0, counts, 1.0)[:, None]
     within = (Z - means[codes]) * w[:, None]  # the rows of a class sum to 0
-    flat = X.reshape(len(X), -1)
-    cross = np.zeros((Z.shape[1], flat.shape[1]))
-    for rows in row_blocks(len(flat), 8 * flat.shape[1]):
-        cross += within[rows].T @ np.subtract(flat[rows], flat[0], dtype=float)
+    one = X[:1].in_memory() if isinstance(X, Source) else X[:1]
+    first = one.astype(float).reshape(-1)
+    work = partial(_cross_of_block, first=first)
+    cross = X.total(work, within, None) if isinstance(X, Source) else work(X, within, None)
     return mean, WithinScatters(within.T @ Z, cross, w @ Z**2)
+
+
+def _cross_of_block(X: Array, within: Array | None, weight: Array | None, first: Array) -> Array:
+    """The part of a block in S_zx, about the first sample, so that an offset costs no digits."""
+    assert within is not None
+    flat = X.reshape(len(X), -1)
+    cross = np.zeros((within.shape[1], flat.shape[1]))
+    for rows in row_blocks(len(flat), 8 * flat.shape[1]):
+        cross += within[rows].T @ np.subtract(flat[rows], first, dtype=float)
+    return cross
 
 
 def scatters_of_moments(moments: ClassMoments, count: int) -> tuple[Array, WithinScatters]:

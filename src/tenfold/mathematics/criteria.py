@@ -387,6 +387,51 @@ def out_class_spreads(statistics: ClassStatistics, kept: Array, positives: Array
     return np.asarray(np.sqrt(np.where(squares > 0, squares, 1.0)))
 
 
+def class_spreads(
+    statistics: ClassStatistics,
+    projections: Sequence[Array],
+    positives: Array,
+    shrinkage: Array,
+    shift: Array,
+) -> tuple[Array, Array]:
+    """Root mean square distance of classes, and of all other samples, from where it is measured.
+
+    Parameters
+    ----------
+    statistics : ClassStatistics
+        Of all samples.
+    projections : sequence of K ndarrays of shape (M, I_k, r_k)
+        Those of the models, in the basis of the statistics.
+    positives : ndarray of shape (M,)
+        The number of the class of each model.
+    shrinkage : ndarray of shape (M,)
+        Share of all classes about their means in the first number.
+    shift : ndarray of shape (M,)
+        Distances are from M_p + shift (M_p - M_o); M_o is the mean of the other samples.
+
+    Returns
+    -------
+    tuple of two ndarrays of shape (M,)
+        Positive numbers, as `in_class_spreads` and `out_class_spreads` give.
+    """
+    n, n_own = statistics.count, statistics.counts[positives]
+    classes = [
+        Scatter.stacked([part(int(p)) for p in positives], statistics.joined)
+        for part in (statistics.in_class, statistics.displacement)
+    ]
+    own, step, total, within = (
+        mean_square(scatter, projections, 1.0)
+        for scatter in (*classes, statistics.total(), statistics.within())
+    )
+    others = (total + step - own) / (n - n_own)
+    step = step * n / (n - n_own) ** 2  # |W^T (M_p - M_o)|^2
+    others += ((1 + shift) ** 2 - 1) * step
+    own, within = own / n_own + shift**2 * step, within / n
+    mixed = (1 - shrinkage) * own + shrinkage * within
+    mixed = np.where(mixed <= 1e-12 * within, np.where(within > 0, within, 1.0), mixed)
+    return np.sqrt(mixed), np.sqrt(np.where(others > 0, others, 1.0))
+
+
 def lowered(statistics: ClassStatistics, projections: Sequence[Array]) -> list[Array]:
     """Projections of samples as they came, in the basis of the statistics."""
     if statistics.basis is None:

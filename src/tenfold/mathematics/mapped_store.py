@@ -22,7 +22,10 @@ class MappedStore:
     samples : StoredSamples of shape (n, I_1, ..., I_K)
         What is read.
     work : callable
-        Takes samples (m, I_1, ..., I_K), gives an array (m, ...).
+        Takes samples (m, I_1, ..., I_K), and the part of the column of these if there is one;
+        gives an array (m, ...).
+    column : ndarray of shape (n, ...) or None
+        What comes along with each sample.
 
     Examples
     --------
@@ -37,9 +40,12 @@ class MappedStore:
            [2., 2., 2.]])
     """
 
-    def __init__(self, samples: StoredSamples, work: Callable[[Array], Array]) -> None:
-        self.samples, self.work = samples, work
-        example = work(np.zeros((1, *samples.shape[1:]), dtype=samples.dtype))
+    def __init__(
+        self, samples: StoredSamples, work: Callable[..., Array], column: Array | None = None
+    ) -> None:
+        self.samples, self.work, self.column = samples, work, column
+        beside = () if column is None else (column[:1],)
+        example = work(np.zeros((1, *samples.shape[1:]), dtype=samples.dtype), *beside)
         self.shape: tuple[int, ...] = (len(samples), *example.shape[1:])
         self.dtype: np.dtype[Any] = example.dtype
         self.chunks = getattr(samples.store, "chunks", None)
@@ -59,7 +65,8 @@ class MappedStore:
         places = np.arange(len(self))[rows]
         wanted = self.samples[rows if isinstance(rows, slice) else np.atleast_1d(places)]
         if len(wanted):
-            block = wanted.rows(self.work)
+            own = None if self.column is None else self.column[np.atleast_1d(places)]
+            block = wanted.rows(self.work, own)
         else:
             block = np.empty((0, *self.shape[1:]), dtype=self.dtype)
         picked = block if np.ndim(places) else block[0]

@@ -55,6 +55,7 @@ class Source(ABC):
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    gaps: bool = False  # whether NaN in samples is a gap, and no error
 
     @property
     def ndim(self) -> int:
@@ -112,6 +113,8 @@ class StoredSamples(Source):
         The shape (n, I_1, ..., I_K) that they are given.
     chosen : range or ndarray of shape (n,)
         Which rows of the store they are.
+    gaps : bool
+        Whether NaN in samples is a gap, and no error.
 
     Examples
     --------
@@ -125,6 +128,7 @@ class StoredSamples(Source):
     store: Any
     shape: tuple[int, ...]
     chosen: range | Array
+    gaps: bool = False
 
     @classmethod
     def of(cls, store: Any) -> StoredSamples:
@@ -227,7 +231,7 @@ class StoredSamples(Source):
             raise BlockError(unreadable(first, last, came))
         if (chunk := absent_chunk(self.store, block, first)) is not None:
             raise BlockError(unreadable(first, last, chunk))
-        block = check_block(block.reshape(-1, *self.shape[1:]), first)
+        block = check_block(block.reshape(-1, *self.shape[1:]), first, self.gaps)
         return block if isinstance(rows, range) else block[rows - first]
 
 
@@ -325,21 +329,25 @@ def is_stored(X: Any) -> bool:
     )
 
 
-def check_block(block: Array, first: int) -> Array:
-    """A block without NaN or infinity, or an error that names the samples that hold them."""
+def check_block(block: Array, first: int, gaps: bool = False) -> Array:
+    """A block without NaN or infinity, or an error that names the samples that hold them.
+
+    With `gaps` NaN may be there.
+    """
     if block.dtype.kind != "f":
         return block
     with np.errstate(over="ignore", invalid="ignore"):
         finite = bool(np.isfinite(block.sum()))  # one read; decides unless the sum overflows
     if finite:
         return block
-    bad = np.flatnonzero(~np.isfinite(block.reshape(len(block), -1)).all(axis=1))
+    good = ~np.isinf(block) if gaps else np.isfinite(block)
+    bad = np.flatnonzero(~good.reshape(len(block), -1).all(axis=1))
     if len(bad):
         shown = ", ".join(str(first + row) for row in bad[:5]) + (", ..." if len(bad) > 5 else "")
         raise NotFiniteError(
             f"Input X contains NaN or infinity in {len(bad)} of the samples {first} to "
-            f"{first + len(block) - 1}: {shown}; repair or leave out these samples, or fill the "
-            "holes first"
+            f"{first + len(block) - 1}: {shown}; repair or leave out these samples; "
+            "GaussianImputer completes gaps"
         )
     return block
 

@@ -19,8 +19,11 @@ from tenfold.mathematics.arrays import (
     empty_like,
     float_type,
     like,
+    namespace_of,
     of_type,
     reshaped,
+    square_lengths,
+    wide_type,
 )
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.tuning import BLOCK_BYTES
@@ -78,6 +81,14 @@ def reconstructed(
         samples = samples + like(centre.reshape(samples.shape[1:]), samples, dtype)
     found: Array = reshaped(samples, (n, *shape))
     return found
+
+
+def minus_distances(X: Array, projections: Sequence[Array], mean: Array) -> Array:
+    """Minus the distance of samples (n, I_1, ..., I_K) from a mean in a subspace, (n,)."""
+    Y = projected(X, projections, mean, flat=True)
+    squared = square_lengths(Y, wide_type(Y))  # squares of float32 may not fit it
+    found: Array = of_type(namespace_of(Y).sqrt(squared), Y.dtype)
+    return -found
 
 
 def span(Y: Array) -> tuple[Array, Array | None]:

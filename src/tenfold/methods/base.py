@@ -19,19 +19,17 @@ from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Recipe, Solution, solve
 from tenfold.mathematics.cost import Workload, moments_of, statistics_of
 from tenfold.mathematics.criteria import Problem, ranks_of_shares
-from tenfold.mathematics.deflation import block_features, blocks_reconstructed
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.solvers import SOLVERS, Solver
 from tenfold.mathematics.stores import OfBlock, over_blocks
+from tenfold.mathematics.subspace import projected, reconstructed
 from tenfold.mathematics.tuning import EXPECTED_ROUNDS, KEPT_MOMENTS
-from tenfold.methods.blocks import learned_blocks
 from tenfold.methods.convergence import warn_of_late
 from tenfold.methods.saving import Savable
 from tenfold.methods.streams import Streaming, forgetting
 from tenfold.system.threads import one_thread_for_small, threads_for
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
-from tenfold.validation.adjustments import MISSING, accompanied, allows_gaps, refuse_parts
 from tenfold.validation.named_axes import labelled_like
 
 Labels = Annotated[Array, "labels"]
@@ -50,7 +48,6 @@ class Learner(Streaming, Savable, BaseEstimator):
     needs_labels = True
     streams = True  # whether moments of parts of the samples can be added
     statistics: str = "auto"
-    missing: str = "error"
 
     sample_shape_: Shape
     n_features_in_: int
@@ -97,9 +94,7 @@ class Learner(Streaming, Savable, BaseEstimator):
 
     # -- fitting ---------------------------------------------------------------------------------
 
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, covariates: Any = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one batch.
 
         Parameters
@@ -111,16 +106,13 @@ class Learner(Streaming, Savable, BaseEstimator):
             Class labels; MPCA does not look at them.
         sample_weight : array-like of shape (n,), default=None
             Non-negative weights. A weight of 2 is the same as having the sample twice.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Numbers that samples depend on beside their class, such as age or site. Their effect
-            within classes is learned and removed; they are needed with every sample from then on.
 
         Returns
         -------
         self
             The fitted estimator.
         """
-        described, X, y, weight = self.first_batch(accompanied(X, covariates), y, sample_weight)
+        described, X, y, weight = self.first_batch(X, y, sample_weight)
         classes = check.present_labels(y, weight)
         described, X = self.prepared(described, X, weight)
         work = self.workload(X.shape[1:], classes)
@@ -171,10 +163,9 @@ class Learner(Streaming, Savable, BaseEstimator):
             that kept the moments of its samples, as it does with ``statistics="moments"`` and
             where they take no more than 64 KiB.
         """
-        refuse_parts(self)
         first = not hasattr(self, "sample_shape_")
         if first:
-            described, X, y, weight = self.first_batch(X, y, sample_weight, classes, True)
+            described, X, y, weight = self.first_batch(X, y, sample_weight, classes)
             known = check.announced_labels(y, weight, classes)
         else:
             self.check_parameters()
@@ -194,11 +185,11 @@ class Learner(Streaming, Savable, BaseEstimator):
     # -- the steps -------------------------------------------------------------------------------
 
     def first_batch(
-        self, X: Any, y: Any, sample_weight: Any, classes: Any = None, part: bool = False
+        self, X: Any, y: Any, sample_weight: Any, classes: Any = None
     ) -> tuple[Described, Any, Array | None, Array | None]:
         """What is to be known of the samples of a first batch, and the batch, all checked."""
         self.check_parameters()
-        return check.check_first_batch(self, X, y, sample_weight, classes, part)
+        return check.check_first_batch(self, X, y, sample_weight, classes)
 
     def learn(self, statistics: ClassStatistics, described: Described) -> dict[str, Any]:
         """All learned attributes; the estimator itself stays as it is."""
@@ -264,14 +255,12 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
     init: str = "identity"
     sample_shape: Any = None
     output: str = "flat"
-    blocks: int = 1
 
     ranks_: Shape
     projections_: list[Array]
     objective_: Array
     n_iter_: int
     converged_: bool
-    blocks_: list[list[Array]]
 
     # -- what a method may say -------------------------------------------------------------------
 
@@ -306,13 +295,11 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         parameters.check_number("max_iter", self.max_iter, self.fewest_rounds, integer=True)
         parameters.check_number("tol", self.tol, 0)
         parameters.check_option("statistics", self.statistics, ("auto", "moments", "samples"))
-        parameters.check_option("missing", self.missing, MISSING)
         parameters.check_option("output", self.output, ("flat", "tensor"))
         parameters.check_option("init", self.init, ("ones", "identity"))
         parameters.check_flag("orthonormal", self.orthonormal)
         parameters.check_ridge(self.ridge)
         self.solver_function()
-        parameters.check_blocks(self.blocks, self.output)
 
     def workload(self, shape: Shape, classes: Array) -> Workload:
         """What will be asked of statistics of such samples, by which these are chosen."""
@@ -346,7 +333,6 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         own = solution.columns(m)
         return {
             **described,
-            **(learned_blocks(self, statistics, own) if self.blocks > 1 else {}),
             "classes_": statistics.classes,
             "class_count_": statistics.counts,
             "projections_": own,
@@ -374,25 +360,18 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
     # -- using -----------------------------------------------------------------------------------
 
     @property
-    def all_blocks(self) -> list[list[Array]]:
-        """The projections of every block; most models have one."""
-        return getattr(self, "blocks_", None) or [self.projections_]
-
-    @property
     def members_(self) -> list[TensorProjector]:
         """The fitted projectors of the model: this one."""
         fitted.check_fitted(self, "projections_")
         return [self]
 
-    def transform(self, X: Any, covariates: Any = None) -> Array:
+    def transform(self, X: Any) -> Array:
         """Project samples onto the learned subspaces (eq. 6).
 
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -402,27 +381,10 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         """
         fitted.check_fitted(self, "projections_")
         container, flat = fitted.check_output(self), self.output == "flat"
-        work = partial(block_features, blocks=self.all_blocks, centre=self.centre(), flat=flat)
-        samples = check.check_samples(self, accompanied(X, covariates))
+        work = partial(projected, projections=self.projections_, centre=self.centre(), flat=flat)
+        samples = check.check_samples(self, X)
         found = over_blocks(samples, self.on_samples(work))
         return labelled_like(X, found, self, container)
-
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Array:
-        """`fit`, then `transform` of the same samples.
-
-        Parameters
-        ----------
-        X, y : array-likes
-            As `fit` takes them.
-        **fit_params : dict
-            More that `fit` takes; `transform` gets the covariates, too.
-
-        Returns
-        -------
-        array of shape (n, r_1 * ... * r_K), or (n, r_1, ..., r_K) with output="tensor"
-            The projected samples.
-        """
-        return self.fit(X, y, **fit_params).transform(X, fit_params.get("covariates"))
 
     def inverse_transform(self, X: Any) -> Array:
         """Map projected samples back to the space of the samples, by least squares.
@@ -438,20 +400,19 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
             The samples of the subspace with these projections.
         """
         fitted.check_fitted(self, "projections_")
-        Y = check.check_projected(X, (self._n_features_out,) if self.blocks > 1 else self.ranks_)
+        Y = check.check_projected(X, self.ranks_)
         folded = self.sample_shape is not None and self.output == "flat"
         shape = (prod(self.sample_shape_),) if folded else self.sample_shape_
-        own, centre = self.all_blocks, self.centre()
-        return over_blocks(Y, partial(blocks_reconstructed, blocks=own, centre=centre, shape=shape))
+        own, centre = self.projections_, self.centre()
+        return over_blocks(Y, partial(reconstructed, projections=own, centre=centre, shape=shape))
 
     @property
     def _n_features_out(self) -> int:
-        return sum(prod(W.shape[1] for W in block) for block in self.all_blocks)
+        return prod(self.ranks_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self.needs_labels
         tags.input_tags.three_d_array = True
-        tags.input_tags.allow_nan = allows_gaps(self)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

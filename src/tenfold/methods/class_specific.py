@@ -14,15 +14,19 @@ from tenfold.mathematics.accumulate import check_same_kind, row_blocks
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution, padded
 from tenfold.mathematics.arrays import to_numpy
-from tenfold.mathematics.criteria import Problem, automatic_shrinkage, class_specific, lowered
-from tenfold.mathematics.deflation import class_spreads, minus_distances
+from tenfold.mathematics.criteria import (
+    Problem,
+    automatic_shrinkage,
+    class_specific,
+    class_spreads,
+    lowered,
+)
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.stores import OfBlock, over_blocks
-from tenfold.mathematics.tuning import BLOCK_BYTES
+from tenfold.mathematics.subspace import minus_distances
 from tenfold.methods.base import Described, TensorProjector
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
-from tenfold.validation.adjustments import accompanied
 from tenfold.validation.other_arrays import in_numpy
 
 
@@ -109,7 +113,7 @@ class ClassSpecificProjector(TensorProjector):
 
     # -- how it is used --------------------------------------------------------------------------
 
-    def decision_function(self, X: Any, covariates: Any = None) -> Array:
+    def decision_function(self, X: Any) -> Array:
         """Minus the distance to the positive mean in the subspace.
 
         The order is that of the paper's similarity 1 / distance, without its division by zero.
@@ -118,8 +122,6 @@ class ClassSpecificProjector(TensorProjector):
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
@@ -128,24 +130,24 @@ class ClassSpecificProjector(TensorProjector):
             lazy one.
         """
         fitted.check_fitted(self, "projections_")
-        return over_blocks(check.check_samples(self, accompanied(X, covariates)), self.scoring())
+        return over_blocks(check.check_samples(self, X), self.scoring())
 
     def scoring(self) -> OfBlock:
         """What gives scores of samples in memory, and can be sent to other processes."""
-        work = partial(minus_distances, blocks=self.all_blocks, mean=self.mean_)
+        work = partial(minus_distances, projections=self.projections_, mean=self.mean_)
         return self.on_samples(work)
 
     @property
     def is_one_solution(self) -> bool:
         """Whether the solution of its problem is all there is, so that a bank can stack it."""
-        return self.blocks == 1 and self.out_class == "samples"
+        return self.out_class == "samples"
 
     def spreads(self, statistics: ClassStatistics) -> tuple[float, float]:
         """Root mean square distance of the class, and of all else, from `mean_`, when fitted."""
         (own,), (others,) = spreads_of([self], statistics)
         return float(own), float(others)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, covariates: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Average precision of `decision_function` at finding the positive class.
 
         Parameters
@@ -156,15 +158,13 @@ class ClassSpecificProjector(TensorProjector):
             Their labels.
         sample_weight : array-like of shape (n,), default=None
             Sample weights.
-        covariates : array-like of shape (n,) or (n, q), default=None
-            Those of the samples, if the model was fitted with covariates.
 
         Returns
         -------
         float
             Between 0 and 1.
         """
-        scores = to_numpy(self.decision_function(X, covariates))
+        scores = to_numpy(self.decision_function(X))
         labels, positive = check.check_labels(self, scores, y), self.positive_label_
         check_same_kind(labels, self.classes_)
         is_positive = labels == positive
@@ -191,16 +191,12 @@ def spreads_of(
     shrinkage = members[0].shrinkage_in(statistics)[positives]
     shifts = np.array([getattr(member, "shift_", 0.0) for member in members])
     one = max(statistics.shape) ** 2 + sum(W.size for W in members[0].projections_)
-    budget = BLOCK_BYTES if members[0].blocks == 1 else 0  # each has its own deflated statistics
     found = []
-    for rows in row_blocks(len(members), 4 * 8 * one, budget):
-        of_blocks = zip(*(member.all_blocks for member in members[rows]), strict=True)
-        blocks = [
-            lowered(statistics, [side_by_side(W) for W in zip(*models, strict=True)])
-            for models in of_blocks
-        ]
+    for rows in row_blocks(len(members), 4 * 8 * one):
+        modes = zip(*(member.projections_ for member in members[rows]), strict=True)
+        seen = lowered(statistics, [side_by_side(W) for W in modes])
         found.append(
-            class_spreads(statistics, blocks, positives[rows], shrinkage[rows], shifts[rows])
+            class_spreads(statistics, seen, positives[rows], shrinkage[rows], shifts[rows])
         )
     own, others = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return own, others

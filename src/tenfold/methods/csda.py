@@ -59,17 +59,11 @@ class CSDA(ClassSpecificProjector):
         Work from class moments, from the samples, or from whichever costs less.
     sample_shape : tuple of K ints or None, default=None
         Fold flat rows of X into tensors of this shape.
-    missing : {"error", "complete"}, default="error"
-        What to do with gaps, NaN or masked numbers in samples: refuse them, or complete each
-        sample from what is known of it.
     output : {"flat", "tensor"}, default="flat"
         Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
     positive : label or None, default=None
         The class of interest; None means the last of the sorted classes, and says so if there are
         more than two.
-    blocks : int, default=1
-        Learn so many projections one after the other, each from what the last ones leave of the
-        samples; `transform` gives the features of all of them.
 
     Attributes
     ----------
@@ -153,10 +147,8 @@ class CSDA(ClassSpecificProjector):
         out_class: str = "samples",
         statistics: str = "auto",
         sample_shape: Any = None,
-        missing: str = "error",
         output: str = "flat",
         positive: Any = None,
-        blocks: int = 1,
     ):
         self.ranks = ranks
         self.solver = solver
@@ -166,10 +158,8 @@ class CSDA(ClassSpecificProjector):
         self.out_class = out_class
         self.statistics = statistics
         self.sample_shape = sample_shape
-        self.missing = missing
         self.output = output
         self.positive = positive
-        self.blocks = blocks
 
     def solver_function(self) -> Solver:
         """What solves a pair of scatters."""

@@ -59,9 +59,6 @@ class CSRDA(ClassSpecificProjector):
         Work from class moments, from the samples, or from whichever costs less.
     sample_shape : tuple of K ints or None, default=None
         Fold flat rows of X into tensors of this shape.
-    missing : {"error", "complete"}, default="error"
-        What to do with gaps, NaN or masked numbers in samples: refuse them, or complete each
-        sample from what is known of it.
     output : {"flat", "tensor"}, default="flat"
         Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
     positive : label or None, default=None
@@ -100,8 +97,7 @@ class CSRDA(ClassSpecificProjector):
     **Departures from the paper.** It maps samples by a kernel, and finds the reference among all
     points of the space. Outside of the line through M_p and M_o, J falls as the reference leaves
     it, and what W does not see of the reference is of no account; so a number is enough, and
-    moments of the classes are. For kernels put scikit-learn's ``Nystroem`` before it. There are no
-    `blocks`: each would have a reference of its own.
+    moments of the classes are. For kernels put scikit-learn's ``Nystroem`` before it.
 
     References
     ----------
@@ -136,7 +132,6 @@ class CSRDA(ClassSpecificProjector):
         tol: float = 1e-6,
         statistics: str = "auto",
         sample_shape: Any = None,
-        missing: str = "error",
         output: str = "flat",
         positive: Any = None,
     ):
@@ -150,7 +145,6 @@ class CSRDA(ClassSpecificProjector):
         self.tol = tol
         self.statistics = statistics
         self.sample_shape = sample_shape
-        self.missing = missing
         self.output = output
         self.positive = positive
 

@@ -36,14 +36,8 @@ class HODA(MultiClassProjector):
         Work from class moments, from the samples, or from whichever costs less.
     sample_shape : tuple of K ints or None, default=None
         Fold flat rows of X into tensors of this shape.
-    missing : {"error", "complete"}, default="error"
-        What to do with gaps, NaN or masked numbers in samples: refuse them, or complete each
-        sample from what is known of it.
     output : {"flat", "tensor"}, default="flat"
         Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
-    blocks : int, default=1
-        Learn so many projections one after the other, each from what the last ones leave of the
-        samples; `transform` gives the features of all of them.
 
     Attributes
     ----------
@@ -107,9 +101,7 @@ class HODA(MultiClassProjector):
         init: str = "identity",
         statistics: str = "auto",
         sample_shape: Any = None,
-        missing: str = "error",
         output: str = "flat",
-        blocks: int = 1,
     ):
         self.ranks = ranks
         self.ridge = ridge
@@ -118,6 +110,4 @@ class HODA(MultiClassProjector):
         self.init = init
         self.statistics = statistics
         self.sample_shape = sample_shape
-        self.missing = missing
         self.output = output
-        self.blocks = blocks

@@ -78,9 +78,6 @@ class KernelCSDA(ClassSpecificProjector):
         What is to be far from the positive mean: all other samples, or the means of their classes.
     sample_shape : tuple of K ints or None, default=None
         Fold flat rows of X into tensors of this shape; the kernel sees vectors all the same.
-    missing : {"error", "complete"}, default="error"
-        What to do with gaps, NaN or masked numbers in samples: refuse them, or complete each
-        sample from what is known of it.
     output : {"flat", "tensor"}, default="flat"
         The same here: samples are vectors.
     positive : label or None, default=None
@@ -157,7 +154,6 @@ class KernelCSDA(ClassSpecificProjector):
         shrinkage: Any = 0.5,
         out_class: str = "samples",
         sample_shape: Any = None,
-        missing: str = "error",
         output: str = "flat",
         positive: Any = None,
         random_state: Any = 0,
@@ -174,7 +170,6 @@ class KernelCSDA(ClassSpecificProjector):
         self.shrinkage = shrinkage
         self.out_class = out_class
         self.sample_shape = sample_shape
-        self.missing = missing
         self.output = output
         self.positive = positive
         self.random_state = random_state

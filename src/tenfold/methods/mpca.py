@@ -6,8 +6,7 @@ from typing import Any
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
-from tenfold.mathematics.criteria import Problem, lowered, total
-from tenfold.mathematics.deflation import share_left
+from tenfold.mathematics.criteria import Problem, total
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.solvers import Solver, leading_eigenvectors
 from tenfold.methods.base import Described, TensorProjector
@@ -37,14 +36,8 @@ class MPCA(TensorProjector):
         Work from class moments, from the samples, or from whichever costs less.
     sample_shape : tuple of K ints or None, default=None
         Fold flat rows of X into tensors of this shape.
-    missing : {"error", "complete"}, default="error"
-        What to do with gaps, NaN or masked numbers in samples: refuse them, or complete each
-        sample from what is known of it.
     output : {"flat", "tensor"}, default="flat"
         Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
-    blocks : int, default=1
-        Learn so many projections one after the other, each from what the last ones leave of the
-        samples; `transform` gives the features of all of them.
 
     Attributes
     ----------
@@ -99,9 +92,7 @@ class MPCA(TensorProjector):
         init: str = "identity",
         statistics: str = "auto",
         sample_shape: Any = None,
-        missing: str = "error",
         output: str = "flat",
-        blocks: int = 1,
     ):
         self.ranks = ranks
         self.max_iter = max_iter
@@ -109,9 +100,7 @@ class MPCA(TensorProjector):
         self.init = init
         self.statistics = statistics
         self.sample_shape = sample_shape
-        self.missing = missing
         self.output = output
-        self.blocks = blocks
 
     @property
     def alternates(self) -> bool:  # type: ignore[override]
@@ -133,10 +122,6 @@ class MPCA(TensorProjector):
         learned = super().learned(statistics, solution, models, described)
         everything, captured = float(statistics.traces[0]), float(learned["objective_"][-1])
         share = captured / everything if everything > 0 else 1.0
-        if self.blocks > 1:
-            share = 1 - share_left(
-                statistics, [lowered(statistics, block) for block in learned["blocks_"]]
-            )
         return learned | {"mean_": statistics.full_means[0], "captured_": share}
 
     def centre(self) -> Array | None:

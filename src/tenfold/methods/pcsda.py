@@ -41,9 +41,6 @@ class PCSDA(ClassSpecificProjector):
         Work from class moments, from the samples, or from whichever costs less.
     sample_shape : tuple of K ints or None, default=None
         Fold flat rows of X into tensors of this shape.
-    missing : {"error", "complete"}, default="error"
-        What to do with gaps, NaN or masked numbers in samples: refuse them, or complete each
-        sample from what is known of it.
     output : {"flat", "tensor"}, default="flat"
         Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
     positive : label or None, default=None
@@ -84,7 +81,7 @@ class PCSDA(ClassSpecificProjector):
 
     **Departures from the paper.** It fits by expectation maximisation. Here F_w is the covariance
     above, and F_o follows from the scatter of the class means: it exceeds F_o by F_w over the size
-    of a class. There are no `blocks`: they would not be independent, as the ratio assumes.
+    of a class.
 
     References
     ----------
@@ -117,7 +114,6 @@ class PCSDA(ClassSpecificProjector):
         out_class: str = "means",
         statistics: str = "auto",
         sample_shape: Any = None,
-        missing: str = "error",
         output: str = "flat",
         positive: Any = None,
     ):
@@ -127,7 +123,6 @@ class PCSDA(ClassSpecificProjector):
         self.out_class = out_class
         self.statistics = statistics
         self.sample_shape = sample_shape
-        self.missing = missing
         self.output = output
         self.positive = positive
 

@@ -39,10 +39,6 @@ class Savable:
 
     mode_names_: tuple[str, ...]  # of samples with named axes, such as a DataArray
     mode_labels_: list[Any]  # what the entries of each mode are called; None where they are not
-    completion_mean_: Array  # (I,), and (I, I): by these gaps in samples are completed
-    completion_precision_: Array
-    covariate_means_: Array  # (q,), and (q, I_1, ..., I_K): what one unit of each adds to samples
-    covariate_slopes_: Array
     _is_stream = False  # whether `moments_` are those of `partial_fit`, which goes on with them
 
     def __getstate__(self) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from tenfold.mathematics.moment_changes import check_decay, decayed_weights
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.validation import fitted
 from tenfold.validation import samples as check
-from tenfold.validation.adjustments import accompanied, refuse_parts
 from tenfold.validation.parameters import check_option
 
 FORGETTING = ("batch", "sample")
@@ -32,7 +31,7 @@ class Streaming:
     learn_moments: Any
     moments_of_batch: Any
 
-    def fit_moments(self, moments: ClassMoments, covariates: int | None = None) -> Self:
+    def fit_moments(self, moments: ClassMoments) -> Self:
         """Learn from moments that are gathered already; no samples are read.
 
         Parameters
@@ -40,8 +39,6 @@ class Streaming:
         moments : ClassMoments
             Of all samples, as `gather_moments`, `gather_batches`, `load_moments` or ``+``
             give them.
-        covariates : int or None, default=None
-            If the moments are of flat rows (x, z), how many of their last numbers are covariates.
 
         Returns
         -------
@@ -49,7 +46,7 @@ class Streaming:
             The fitted estimator, with `moments_`.
         """
         self.check_parameters()
-        described, moments = check.check_moments(self, accompanied(moments, covariates))
+        described, moments = check.check_moments(self, moments)
         moments = replace(moments, means=self.as_seen(moments.means))
         self.keep({**self.learn(moments, described), "moments_": moments})
         return self
@@ -78,7 +75,6 @@ class Streaming:
         """
         fitted.check_fitted(self, "sample_shape_")
         self.check_parameters()
-        refuse_parts(self)
         X, y, weight = check.check_batch(self, X, y, sample_weight)
         check_added_labels(y, self.classes_)
         return self._without(self.moments_of_batch(X, y, weight, self.classes_))

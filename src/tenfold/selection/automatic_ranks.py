@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.model_selection import StratifiedKFold
 
-from tenfold.decisions.members import answer_of
+from tenfold.decisions.members import answer_of, innermost
 from tenfold.mathematics.algebra import Array
 from tenfold.selection.rank_search import RankSearchCV
 from tenfold.system.progress import progress
@@ -68,11 +68,12 @@ def search_ranks(
     FoundRanks
         With the estimator fitted on all samples.
     """
-    answer = answer_of(estimator)
-    projector = (
-        estimator.projector if answer in ("class", "probability", "acceptance") else estimator
-    )
-    shape = (prod(X.shape[1:]),) if projector.flattens else tuple(X.shape[1:])
+    answer, inner = answer_of(estimator), innermost(estimator)
+    projector = inner.projector if answer in ("class", "probability", "acceptance") else inner
+    before = [step for _, step in getattr(estimator, "steps", [])[:-1]]
+    beside = sum(getattr(step, "last", None) or 0 for step in before)  # covariates in rows
+    sizes = (X.shape[1] - beside,) if beside else tuple(X.shape[1:])
+    shape = (prod(sizes),) if projector.flattens else sizes
     candidates = rank_ladder(shape, X.shape[0])
     if answer == "projection":
         return _search_projection(estimator, np.asarray(X), y, folds, candidates, verbose)

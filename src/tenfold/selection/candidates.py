@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from inspect import signature
 from math import prod
 from numbers import Real
@@ -12,7 +12,10 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
+from sklearn import get_config
 from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.metadata_routing import process_routing
 
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
@@ -47,30 +50,37 @@ class Samples:
         The labels, also when the estimator does not look at them.
     weight : ndarray of shape (n,) or None
         Sample weights.
+    fit_with, score_with : dicts
+        What `fit` and the scorer get besides, by name: one entry per sample each.
     """
 
     given: Any
     checked: Any
     labels: Array | None
     weight: Array | None
+    fit_with: dict[str, Any] = field(default_factory=dict)
+    score_with: dict[str, Any] = field(default_factory=dict)
 
-    def training(self, rows: Array) -> tuple[Any, Array | None, Array | None]:
+    def training(self, rows: Array) -> tuple[tuple[Any, Array | None], dict[str, Any]]:
         """The arguments of `fit` for some of the samples."""
-        labels, weight = (None if c is None else c[rows] for c in (self.labels, self.weight))
-        return self._rows(rows), labels, weight
+        labels = None if self.labels is None else self.labels[rows]
+        return (self._rows(rows), labels), _parts(self.fit_with, rows)
 
-    def test(self, rows: Array, weighted: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def test(self, rows: Array) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a scorer for some of the samples, read only once if they fit."""
         X = self._rows(rows)
         if isinstance(X, Source) and X.dtype.itemsize * prod(X.shape) <= memory_budget() // 4:
             X = X.in_memory()
         batch = (X,) if self.labels is None else (X, self.labels[rows])
-        weight = self.weight if weighted else None
-        return batch, {} if weight is None else {"sample_weight": weight[rows]}
+        return batch, _parts(self.score_with, rows)
 
     def _rows(self, rows: Array) -> Any:
         is_frame = hasattr(self.given, "iloc")  # estimators look at the names of its columns
         return self.given.iloc[rows] if is_frame else self.checked[rows]
+
+
+def _parts(columns: dict[str, Any], rows: Array) -> dict[str, Any]:
+    return {name: _safe_indexing(column, rows) for name, column in columns.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +153,52 @@ def _is_one(name: str, values: tuple[Any, ...]) -> bool:
     return len(values) > 0 and isinstance(values[0], str) and values[0] == "absolute"
 
 
+def step_with_ranks(estimator: Any) -> tuple[str, Any]:
+    """The step of a pipeline whose ranks are searched, the last that has some, and its prefix.
+
+    Of what is no pipeline, itself and no prefix.
+    """
+    if not hasattr(estimator, "steps"):
+        return "", estimator
+    for name, step in reversed(estimator.steps):
+        known = step.get_params() if hasattr(step, "get_params") else {}
+        if "ranks" in known or "projector" in known:
+            return f"{name}__", step
+    raise ValueError(
+        f"no step of {estimator!r} has ranks; expected one such as MCSDA() or MPCA(); GridSearchCV "
+        "searches other pipelines"
+    )
+
+
+def routed_metadata(search: Any, besides: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What comes beside samples and labels, by who gets it: "fit", "score" or "split"."""
+    if get_config()["enable_metadata_routing"]:
+        found = process_routing(search, "fit", **besides)
+        return {
+            "fit": found.estimator.fit,
+            "score": found.scorer.score,
+            "split": found.splitter.split,
+        }
+    groups = besides.pop("groups", None)
+    plain = [name for name in besides if "__" not in name]
+    if plain:
+        raise ValueError(
+            f"{', '.join(plain)} came for a pipeline, and no step is named that gets it; turn "
+            "on sklearn.set_config(enable_metadata_routing=True) and let steps ask for it, as "
+            "with set_fit_request, or pass it as step__name"
+        )
+    return {"fit": besides, "score": {}, "split": {"groups": groups}}
+
+
+def refuse_metadata(estimator: Any, params: dict[str, Any]) -> None:
+    """Refuse what comes beside samples and labels to what is no pipeline."""
+    if params:
+        raise ValueError(
+            f"{', '.join(params)} came, but {type(estimator).__name__} takes none; metadata are "
+            "for pipelines, of which a step asks for them"
+        )
+
+
 def learner_of(estimator: Any) -> Learner:
     """What is solved: the estimator itself, or the projector of a verifier."""
     if isinstance(estimator, ClassSpecificVerifier):
@@ -152,7 +208,8 @@ def learner_of(estimator: Any) -> Learner:
     if not isinstance(estimator, Learner):
         raise ValueError(
             f"estimator is {estimator!r}; expected a projector such as MCSDA(), a "
-            "ClassSpecificClassifier or a ClassSpecificVerifier; GridSearchCV searches others"
+            "ClassSpecificClassifier, a ClassSpecificVerifier or a pipeline that ends with one; "
+            "GridSearchCV searches others"
         )
     return estimator
 
@@ -192,7 +249,12 @@ def one_stack_per_fold(
 
 def one_by_one(variants: list[Any], samples: Samples) -> FitPart:
     """Each candidate fitted alone; for estimators that need inner folds of their own."""
-    return lambda split: [clone(variant).fit(*samples.training(split[0])) for variant in variants]
+
+    def fit(split: Split) -> list[Any]:
+        batch, besides = samples.training(split[0])
+        return [clone(variant).fit(*batch, **besides) for variant in variants]
+
+    return fit
 
 
 def tried(
@@ -261,11 +323,11 @@ def _tried_on_fold(
     start = time.perf_counter()
     fitted = fit(split)
     fit_time = (time.perf_counter() - start) / len(fitted)
-    batch, weight = samples.test(split[1], takes_weight(scorer, fitted[0]))
+    batch, besides = samples.test(split[1])
     scores, times = np.empty(len(fitted)), np.empty(len(fitted))
     for c, estimator in enumerate(fitted):
         start = time.perf_counter()
-        scores[c] = scorer(estimator, *batch, **weight)
+        scores[c] = scorer(estimator, *batch, **besides)
         times[c] = time.perf_counter() - start
         if not np.isfinite(scores[c]):
             raise ValueError(f"candidate {c} has the score {scores[c]}, which is not a number")

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,7 +23,7 @@ from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.fold_statistics import Split, fold_statistics
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.stores import ArraySamples
-from tenfold.methods.base import Described, Learner, TensorProjector
+from tenfold.methods.base import Described, Learner
 from tenfold.selection.candidates import (
     Candidate,
     Samples,
@@ -32,10 +33,17 @@ from tenfold.selection.candidates import (
     listed,
     one_by_one,
     one_stack_per_fold,
+    refuse_metadata,
+    routed_metadata,
+    step_with_ranks,
+    takes_weight,
     tried,
 )
 from tenfold.validation import samples as check
+from tenfold.validation.large_input import as_source
 from tenfold.validation.other_arrays import in_numpy
+
+ASKED = ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform")
 
 
 def _best_has(name: str) -> Any:
@@ -55,7 +63,9 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : projector, ClassSpecificClassifier, ClassSpecificVerifier or ProbabilisticLDA
-        What is searched for; all its other parameters stay as they are.
+        What is searched for, or a pipeline with one of them; all its other parameters stay as they
+        are. Of a pipeline the last step that has ranks is searched, and every fold learns all steps
+        from its own training samples.
     ranks : list
         Candidates for `ranks`: tuples, ints, mappings of labels to ranks, or None. May also be a
         tuple, range or array of candidates, but not a tuple of numbers, which looks like one
@@ -149,7 +159,9 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.refit = refit
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, **params: Any
+    ) -> Self:
         """Score every candidate on every fold, and fit the best on all samples.
 
         Parameters
@@ -162,12 +174,17 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
             Non-negative weights, for fitting and for scorers that take them.
         groups : array-like of shape (n,), default=None
             Groups for splitters that keep groups together.
+        **params : dict of array-likes of length n
+            What the steps of a pipeline ask for besides, such as `covariates`, by metadata routing.
 
         Returns
         -------
         self
             The search with its results.
         """
+        if hasattr(self.estimator, "steps"):
+            return self._fit_pipeline(X, y, sample_weight, groups, params)
+        refuse_metadata(self.estimator, params)
         learner_of(self.estimator)  # or an error that says what can be searched
         scorer, candidates = self._scorer(), self._candidates()
         variants = [clone(self.estimator).set_params(**params) for params in candidates]
@@ -178,7 +195,10 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         described, checked, learned, weight = first.first_batch(X, y, sample_weight)
         checked = checked.in_memory() if isinstance(checked, ArraySamples) else checked
         labels = None if y is None else np.asarray(in_numpy(y, "y"))
-        samples = Samples(X, checked, labels if learned is None else learned, weight)
+        besides = {} if weight is None else {"sample_weight": weight}
+        scored = besides if takes_weight(scorer, self.estimator) else {}
+        seen_labels = labels if learned is None else learned
+        samples = Samples(X, checked, seen_labels, weight, besides, scored)
         splits = self._splits(checked, samples.labels, groups)
         classes = check.present_labels(learned, weight)
         described, seen = first.prepared(described, checked, weight)
@@ -196,6 +216,51 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
             self._refit(variants[self.best_index_], described, samples, parts)
         return self
 
+    def _fit_pipeline(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, params: dict[str, Any]
+    ) -> Self:
+        """Refit the whole pipeline for every candidate and fold: its steps learn from samples."""
+        scorer, candidates = self._scorer(), self._candidates()
+        besides = {"sample_weight": sample_weight, "groups": groups, **params}
+        routed = routed_metadata(self, {k: v for k, v in besides.items() if v is not None})
+        source = None if isinstance(X, np.ndarray) else as_source(X)
+        checked = source if source is not None else (X if hasattr(X, "iloc") else np.asarray(X))
+        labels = None if y is None else np.asarray(in_numpy(y, "y"))
+        samples = Samples(X, checked, labels, None, routed["fit"], routed["score"])
+        cv = check_cv(self.cv, labels, classifier=is_classifier(self.estimator))
+        splits = positions(
+            cv.split(np.arange(len(checked)), labels, **routed["split"]), len(checked)
+        )
+        variants = [clone(self.estimator).set_params(**params) for params in candidates]
+        fit = one_by_one(variants, samples)
+        trials = tried(fit, scorer, samples, splits, self.verbose)
+        self._choose(candidates, trials.results(candidates))
+        self.n_splits_ = len(splits)
+        if self.refit:
+            self._refit(variants[self.best_index_], {}, samples, iter(()))
+        return self
+
+    def get_metadata_routing(self) -> Any:
+        """Who gets what comes beside samples and labels.
+
+        Returns
+        -------
+        MetadataRouter
+            The steps of the estimator, the scorer and the splitter.
+        """
+        calls = MethodMapping()
+        for name in ("fit", *ASKED):
+            calls.add(caller=name, callee=name)
+        scored = (
+            MethodMapping().add(caller="score", callee="score").add(caller="fit", callee="score")
+        )
+        split = MethodMapping().add(caller="fit", callee="split")
+        router = MetadataRouter(owner=self)
+        router.add(estimator=self.estimator, method_mapping=calls)
+        router.add(scorer=self._scorer(), method_mapping=scored)
+        router.add(splitter=self.cv, method_mapping=split)
+        return router
+
     # -- what is asked for -----------------------------------------------------------------------
 
     def _scorer(self) -> Any:
@@ -208,11 +273,12 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     def _candidates(self) -> list[Candidate]:
         """All combinations, under the names that `set_params` takes."""
-        prefix = "" if isinstance(self.estimator, TensorProjector) else "projector__"
+        outer, searched = step_with_ranks(self.estimator)
+        prefix = outer if "ranks" in searched.get_params() else f"{outer}projector__"
         grid = {"ranks": self.ranks, "ridge": self.ridge, "shrinkage": self.shrinkage}
-        own = {"shrinkage"} if isinstance(self.estimator, ProbabilisticLDA) else set()
+        own = {"shrinkage"} if isinstance(searched, ProbabilisticLDA) else set()
         lists = {
-            name if name in own else prefix + name: listed(name, values)
+            (outer if name in own else prefix) + name: listed(name, values)
             for name, values in grid.items()
         }
         asked = {name: values for name, values in lists.items() if values is not None}
@@ -263,7 +329,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
             *_, whole = parts
             best = best.keep(best.learn(whole, described))
         else:
-            best.fit(samples.given, samples.labels, samples.weight)
+            best.fit(samples.given, samples.labels, **samples.fit_with)
         self.best_estimator_, self.refit_time_ = best, time.perf_counter() - start
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(best, name):
@@ -278,44 +344,44 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         return np.asarray(self.best_estimator_.classes_)
 
     @_best_has("predict")
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, **params: Any) -> Any:
         """`predict` of the best estimator."""
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict(X)
+        return self.best_estimator_.predict(X, **params)
 
     @_best_has("predict_proba")
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Any, **params: Any) -> Any:
         """`predict_proba` of the best estimator."""
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict_proba(X)
+        return self.best_estimator_.predict_proba(X, **params)
 
     @_best_has("predict_log_proba")
-    def predict_log_proba(self, X: Any) -> Any:
+    def predict_log_proba(self, X: Any, **params: Any) -> Any:
         """`predict_log_proba` of the best estimator."""
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict_log_proba(X)
+        return self.best_estimator_.predict_log_proba(X, **params)
 
     @_best_has("decision_function")
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: Any, **params: Any) -> Any:
         """`decision_function` of the best estimator."""
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.decision_function(X)
+        return self.best_estimator_.decision_function(X, **params)
 
     @_best_has("transform")
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any, **params: Any) -> Any:
         """`transform` of the best estimator."""
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.transform(X)
+        return self.best_estimator_.transform(X, **params)
 
     @_best_has("transform")
     def fit_transform(self, X: Any, y: Any = None, **fit_parameters: Any) -> Any:
         """Search, then `transform` the same samples."""
         return self.fit(X, y, **fit_parameters).transform(X)
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, **params: Any) -> float:
         """The score of the best estimator, as it was searched for."""
         check_is_fitted(self, "best_estimator_")
-        return float(self._scorer()(self.best_estimator_, X, in_numpy(y, "y")))
+        return float(self._scorer()(self.best_estimator_, X, in_numpy(y, "y"), **params))
 
     def __sklearn_tags__(self) -> Any:
         tags, own = super().__sklearn_tags__(), get_tags(self.estimator)

@@ -63,6 +63,8 @@ class DaskSamples(Source):
         The samples; each block holds whole samples.
     start : int
         The number that errors give the first of them.
+    gaps : bool
+        Whether NaN in samples is a gap, and no error.
 
     Examples
     --------
@@ -75,6 +77,7 @@ class DaskSamples(Source):
 
     array: da.Array
     start: int = 0
+    gaps: bool = False
 
     @classmethod
     def of(cls, array: da.Array) -> DaskSamples:
@@ -103,7 +106,7 @@ class DaskSamples(Source):
         if shape == self.shape[1:]:
             return self
         array = _by_rows(partial(_reshaped, shape=shape), self.array, shape, self.dtype)
-        return DaskSamples(array, self.start)
+        return replace(self, array=array)
 
     def ends(self) -> Array:
         """Where blocks end, as numbers of samples; the last is n."""
@@ -131,7 +134,7 @@ class DaskSamples(Source):
         """What `work` gives for each block of samples, one below the other: a lazy array."""
         beside = () if column is None else (column[:1],)
         example = work(np.zeros((1, *self.shape[1:]), dtype=self.dtype), *beside)
-        checked = partial(_rows_of_block, empty=example[:0], column=column)
+        checked = partial(_rows_of_block, empty=example[:0], column=column, gaps=self.gaps)
         return _by_rows(checked, self.array, example.shape[1:], example.dtype, work)
 
     def _total(self, work: BlockWork[T], y: Any, weight: Any, block_bytes: int) -> T:
@@ -209,11 +212,11 @@ def _moments_of_block(
 
 
 def _rows_of_block(
-    block: Array, first: Array, work: Any = None, *, empty: Array, column: Array | None
+    block: Array, first: Array, work: Any = None, *, empty: Array, column: Array | None, gaps: bool
 ) -> Array:
     start = int(first[0])
     beside = () if column is None else (column[start : start + len(block)],)
-    return work(check_block(block, start), *beside) if len(block) else empty
+    return work(check_block(block, start, gaps), *beside) if len(block) else empty
 
 
 def _reshaped(block: Array, first: Array, work: Any = None, *, shape: tuple[int, ...]) -> Array:

@@ -11,9 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from tenfold.mathematics.moments import ClassMoments
 
 NAMES = ("feature_names_in_", "mode_names_", "mode_labels_")
-COMPLETION = ("completion_mean_", "completion_precision_")  # of samples with gaps
-COVARIATES = ("covariate_means_", "covariate_slopes_")
-DESCRIPTION = ("sample_shape_", "n_features_in_", *NAMES, *COMPLETION, *COVARIATES)
+DESCRIPTION = ("sample_shape_", "n_features_in_", *NAMES)
 
 
 def check_fitted(estimator: Any, attribute: str) -> None:

@@ -147,15 +147,16 @@ def labelled_like(X: Any, found: Any, projector: Any, container: str) -> Array:
     return result
 
 
-def refuse_masked(X: Any, can: bool = False, name: str = "X") -> Any:
-    """X without its mask, or an error when it hides numbers; `can` says if they may be allowed."""
+def refuse_masked(X: Any, name: str = "X") -> Any:
+    """X without its mask, or an error when it hides numbers."""
     if not isinstance(X, np.ma.MaskedArray):
         return X
     hidden = int(np.ma.getmaskarray(X).sum())
     if hidden:
         raise ValueError(
             f"{name} is a masked array with {hidden} masked values, and each must be known; "
-            + ("pass missing='complete' to have them completed, " if can else "")
+            + "complete samples first, as make_pipeline(GaussianImputer(), ...) does, "
+            * (name == "X")
             + f"fill them, as with {name}.filled(0), or drop those samples"
         )
     return X.data

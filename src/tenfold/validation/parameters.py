@@ -191,10 +191,10 @@ def check_projector(projector: Any, base: type) -> None:
             f"projector is {projector!r}; expected a method such as MPCA() or CMDA(), or None for "
             "all numbers of a sample"
         )
-    if projector is not None and (projector.blocks != 1 or not projector.streams):
+    if projector is not None and not projector.streams:
         raise ValueError(
-            f"projector is {projector!r}; expected one block of projections of the samples "
-            "themselves; for features of several blocks, or of a kernel, put it before in a "
+            f"projector is {projector!r}; expected projections of the samples themselves; "
+            "for features of a kernel, put it before in a "
             f"pipeline: make_pipeline({type(projector).__name__}(...), ProbabilisticLDA())"
         )
 
@@ -237,16 +237,6 @@ def check_number(name: str, value: Any, least: float, integer: bool = False) -> 
         what = "an integer" if integer else "a number"
         raise ValueError(f"{name} is {value!r}; expected {what} of {least} or more")
     return value
-
-
-def check_blocks(blocks: Any, output: str) -> None:
-    """A number of blocks of 1 or more, whose features are flat."""
-    check_number("blocks", blocks, 1, integer=True)
-    if blocks > 1 and output == "tensor":
-        raise ValueError(
-            f"blocks is {blocks} and output is 'tensor', but blocks may differ in their ranks, so "
-            "their features form no tensor; use output='flat'"
-        )
 
 
 def memory_budget() -> int:

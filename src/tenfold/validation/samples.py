@@ -18,18 +18,10 @@ from sklearn.utils.validation import (
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassMoments
-from tenfold.validation.adjustments import (
-    adjusted,
-    allows_gaps,
-    joint_moments,
-    learned_adjustments,
-    parted,
-    unadjusted,
-    unmasked,
-)
+from tenfold.mathematics.stores import ArraySamples
 from tenfold.validation.fitted import description_of
 from tenfold.validation.labels import check_labels as check_labels
-from tenfold.validation.large_input import as_source
+from tenfold.validation.large_input import as_source as as_source
 from tenfold.validation.named_axes import named_samples, refuse_masked
 from tenfold.validation.other_arrays import follow_array, in_numpy
 from tenfold.validation.parameters import plain
@@ -38,7 +30,7 @@ FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 def check_first_batch(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, classes: Any, part: bool
+    estimator: Any, X: Any, y: Any, sample_weight: Any, classes: Any = None
 ) -> tuple[dict[str, Any], Any, Array | None, Array | None]:
     """What is to be known of samples before anything is learned from them, and the batch.
 
@@ -56,8 +48,6 @@ def check_first_batch(
         The weights.
     classes : array-like of shape (C,) or None
         All labels that will come; None means those of the batch.
-    part : bool
-        Whether more samples will come.
 
     Returns
     -------
@@ -65,13 +55,10 @@ def check_first_batch(
         Attributes that a fitted estimator has, such as `sample_shape_`, and the checked batch.
     """
     seen = copy(estimator)
-    X, covariates = parted(X)
-    X = X if covariates is None else in_numpy(X)
     X, y, weight = check_batch(seen, X, y, sample_weight, reset=True)
     if estimator.needs_labels:
         check_classes(present_labels(y, weight) if classes is None else np.unique(classes), seen)
-    learned, X = learned_adjustments(estimator, X, y, weight, covariates, part)
-    return unadjusted(description_of(seen)) | learned, X, y, weight
+    return description_of(seen), X, y, weight
 
 
 def check_batch(
@@ -86,7 +73,7 @@ def check_batch(
 
 
 def check_samples(estimator: Any, X: Any, *, reset: bool = False) -> Any:
-    """Samples as a finite numeric batch; gaps and covariates aside, neither copied nor cast.
+    """Samples as a finite numeric batch, neither copied nor cast.
 
     Parameters
     ----------
@@ -101,24 +88,22 @@ def check_samples(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     Returns
     -------
     ndarray or Source of shape (n, I_1, ..., I_K)
-        The batch, in its own dtype. A source is checked as its blocks are read. With `reset` gaps
-        are still there, since how to complete them is not known yet.
+        The batch, in its own dtype. A source is checked as its blocks are read. NaN is there only
+        for an estimator that `takes_gaps`.
     """
-    X, covariates = parted(X)
-    X = X if covariates is None else in_numpy(X)
-    X = _checked(estimator, X, reset)
-    return X if reset else adjusted(estimator, X, covariates)
-
-
-def _checked(estimator: Any, X: Any, reset: bool) -> Any:
     fitted_shape = None if reset else estimator.sample_shape_
     if _is_ready(estimator, X, fitted_shape):
         return X
     X = follow_array(X)
     named = named_samples(estimator, X, reset)
-    X = unmasked(estimator, X if named is None else named.values)
+    X = X if named is None else named.values
+    gaps = takes_gaps(estimator)
+    X = unmasked(X) if gaps else refuse_masked(X)
     source = None if type(X) is np.ndarray else as_source(X)
-    X = _as_array(estimator, X, reset) if source is None else source
+    if source is not None:
+        X = replace(source, gaps=True) if gaps and not isinstance(source, ArraySamples) else source
+    else:
+        X = _as_array(estimator, X, reset)
     shape = fitted_shape if fitted_shape is not None else _asked_shape(estimator)
     if X.ndim == 2 and shape is not None and X.shape[1] == prod(shape):
         X = X.reshape(len(X), *shape)
@@ -131,6 +116,18 @@ def _checked(estimator: Any, X: Any, reset: bool) -> Any:
         if named is not None:
             named.remember(estimator, X.shape[1:])
     return X
+
+
+def takes_gaps(estimator: Any) -> bool:
+    """Whether the samples of an estimator may hold NaN: those of `GaussianImputer` alone."""
+    return bool(getattr(estimator, "takes_gaps", False))
+
+
+def unmasked(X: Any) -> Any:
+    """X without a mask: with NaN where it was masked."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    return X.astype(X.dtype if X.dtype.kind == "f" else float).filled(np.nan)
 
 
 def _is_ready(estimator: Any, X: Any, fitted_shape: tuple[int, ...] | None) -> bool:
@@ -172,7 +169,7 @@ def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
     if isinstance(X, np.ndarray) and X.dtype.kind == "f" and X.dtype.itemsize > 8:
         with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
             X = X.astype(np.float64)
-    finite: Any = "allow-nan" if allows_gaps(estimator) else True
+    finite: Any = "allow-nan" if takes_gaps(estimator) else True
     try:
         with np.errstate(invalid="ignore"):  # infinities of both signs
             if getattr(X, "ndim", 2) > 2:
@@ -182,8 +179,7 @@ def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
                 X = validate_data(estimator, X, reset=reset, ensure_all_finite=finite)
     except ValueError as error:
         single = not reset and np.shape(X) == estimator.sample_shape_
-        can = hasattr(estimator, "missing")
-        raise ValueError(_with_advice(str(error), single, can)) from error
+        raise ValueError(_with_advice(str(error), single)) from error
     if 0 in X.shape:  # there are samples, which were counted above
         raise ValueError(
             f"samples have shape {X.shape[1:]}, so they hold no numbers; every mode needs at least "
@@ -192,14 +188,13 @@ def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
     return X
 
 
-def _with_advice(complaint: str, single: bool, can: bool) -> str:
+def _with_advice(complaint: str, single: bool) -> str:
     """What scikit-learn says of an array, and what to do about it where it does not say so."""
     if single and "features, but" in complaint:
         return f"{complaint.rstrip('.')}; for a single sample pass X[None]"
     advice = {
         "infinity": "every number must be finite; repair or drop those samples",
-        "contains NaN": "pass missing='complete' to have gaps completed, or " * can
-        + "fill gaps with np.nan_to_num or the mean of the other samples",
+        "contains NaN": "complete gaps first, as make_pipeline(GaussianImputer(), ...) does",
         "could not convert": "every entry must be a number; encode or drop those that are none",
         "0 sample(s)": "pass at least one sample",
         "0 feature(s)": "pass samples that hold some numbers",
@@ -281,7 +276,6 @@ def check_projected(X: Any, ranks: tuple[int, ...]) -> Any:
 
 def check_moments(estimator: Any, moments: Any) -> tuple[dict[str, Any], ClassMoments]:
     """What is to be known of the samples, and moments of the classes that the estimator sees."""
-    moments, count = parted(moments)
     if not isinstance(moments, ClassMoments):
         raise ValueError(
             f"moments is a {type(moments).__name__}; expected ClassMoments, as gather_moments "
@@ -290,13 +284,12 @@ def check_moments(estimator: Any, moments: Any) -> tuple[dict[str, Any], ClassMo
     if not moments.counts.any():
         raise ValueError("the moments are of no samples; gather some first")
     moments = moments.present() if estimator.needs_labels else moments.pooled()
-    moments, learned = joint_moments(moments, count, _asked_shape(estimator))
     shape = _asked_shape(estimator) or moments.shape
     if prod(shape) != prod(moments.shape) or (len(moments.shape) > 1 and shape != moments.shape):
         raise ValueError(_shape_complaint(moments.shape, shape, True))
     if estimator.needs_labels:
         check_classes(moments.classes, estimator)
-    described = {"sample_shape_": shape, "n_features_in_": prod(shape), **learned}
+    described = {"sample_shape_": shape, "n_features_in_": prod(shape)}
     return described, replace(moments, means=moments.means.reshape(-1, *shape))
 
 

@@ -12,6 +12,7 @@ from tenfold.app.cli.data_options import DataOptions, DataPaths, one_path, remem
 from tenfold.app.cli.method_options import (
     GAUSSIAN,
     MethodOptions,
+    StepOptions,
     fit_names,
     flat_parameters,
     gaussian_of,
@@ -143,6 +144,7 @@ def fit(
         bool,
         option("--from-moments", metavar=None, text="DATA are files of tenfold moments."),
     ] = False,
+    step_options: StepOptions,
     method_options: MethodOptions,
     data_options: DataOptions,
     cv: FoldCount = 5,
@@ -154,6 +156,8 @@ def fit(
 
     Example: tenfold fit faces --ranks 3,3 --positive s7 -o s7.safetensors
     """
+    from tenfold.methods.saving import save
+
     output_file(output, ".safetensors", inputs=tuple(data))
     require("a model file", "files", "safetensors")
     samples = (
@@ -170,20 +174,25 @@ def fit(
         raise BadInput(f"--projector is for --method plda; {name} is a projector itself")
     else:
         estimator = _estimator(name, method_options, samples, positive, false_accept_rate, cv)
+    estimator = step_options.before(estimator, from_moments)
     start = time.perf_counter()
     estimator, search = _fitted(estimator, samples, method_options.searches, cv)
     facts = _facts(estimator, samples, time.perf_counter() - start) | search
-    estimator.save(output, reading=samples.reading if from_moments else remembered(samples))
-    following = (
-        f"evaluate {typed(output, *data)}" if facts["scores"] else f"inspect {typed(output)}"
-    )
-    if facts["scores"] and from_moments:
-        following = f"evaluate {typed(output)} DATA"
-    elif facts["scores"] and data_options.rows == "::2":
-        following += " --rows 1::2"
-    hints = hints_for(facts, "moments" if from_moments else data_options.rows)
+    save(estimator, output, reading=samples.reading if from_moments else remembered(samples))
+    rows = "moments" if from_moments else data_options.rows
+    following = _following(facts["scores"], output, data, rows)
+    hints = hints_for(facts, rows)
     shown = [*_shown(facts), *hints, f"wrote {output}; next: tenfold {following}"]
     return Outcome({"model": output, **facts, "hints": hints}, shown)
+
+
+def _following(scores: bool, output: Path, data: list[Path], rows: str | None) -> str:
+    """The command to type next."""
+    if not scores:
+        return f"inspect {typed(output)}"
+    if rows == "moments":
+        return f"evaluate {typed(output)} DATA"
+    return f"evaluate {typed(output, *data)}" + " --rows 1::2" * (rows == "::2")
 
 
 def _fitted(
@@ -258,7 +267,7 @@ def _estimator(
             )
         if data.y is None:
             return projector
-        return ProbabilisticLDA(projector, missing=projector.missing)
+        return ProbabilisticLDA(projector)
     if positive is None:
         return ClassSpecificClassifier(projector)
     rate = number_or("--false-accept-rate", false_accept_rate or "0.01", "equal")
@@ -267,8 +276,9 @@ def _estimator(
 
 
 def _facts(model: Any, data: Samples, seconds: float) -> dict[str, Any]:
-    from tenfold.decisions.members import answer_of
+    from tenfold.decisions.members import answer_of, innermost
 
+    model = innermost(model)
     members = model.members_
     ranks = sorted({member.ranks_ for member in members})
     facts = {

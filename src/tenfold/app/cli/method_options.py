@@ -12,6 +12,7 @@ from tenfold.app.cli.command import BadInput
 from tenfold.app.cli.options import assignments, number_or, option, ridge_value, whole_numbers
 
 GAUSSIAN = "plda"
+EACH = "each"  # number of a sample, for --scale-modes
 
 
 def fit_names() -> list[str]:
@@ -34,14 +35,16 @@ class MethodOptions:
         str | None, option("--ranks", metavar="R,S,..|auto", text="Per mode; auto searches.")
     ] = None
     ridge: Annotated[
-        str | None, option("--ridge", metavar="X|absolute:X", text="Relative to the data.")
+        str | None,
+        option("--ridge", metavar="X|absolute:X", text="Relative to the data.", hidden=True),
     ] = None
     shrinkage: Annotated[
-        str | None, option("--shrinkage", metavar="X|auto", text="Towards all classes; 0 to 1.")
+        str | None,
+        option("--shrinkage", metavar="X|auto", text="To all classes; 0 to 1.", hidden=True),
     ] = None
     settings: Annotated[
         list[str] | None,
-        option("--set", metavar="NAME=VALUE", text="Another parameter: max_iter=100."),
+        option("--set", metavar="NAME=VALUE", text="Another parameter: ridge=0.1."),
     ] = None
 
     @property
@@ -79,6 +82,44 @@ class MethodOptions:
         return words + [word for pair in pairs for word in ("--set", pair)]
 
 
+@dataclass(frozen=True)
+class StepOptions:
+    """Steps that samples go through before the method; without any there is no pipeline."""
+
+    impute: Annotated[
+        bool, option("--impute", metavar=None, text="Complete gaps (NaN) in samples.")
+    ] = False
+    covariates: Annotated[
+        int | None,
+        option("--covariates", metavar="Q", text="Remove the last Q numbers of rows, as age."),
+    ] = None
+    scale_modes: Annotated[
+        str | None,
+        option("--scale-modes", metavar="K,..|each", text="Scale samples along modes, from 0."),
+    ] = None
+
+    def before(self, model: Any, from_moments: bool) -> Any:
+        """The model, or a pipeline of the steps that were asked for and the model."""
+        from sklearn.pipeline import make_pipeline
+
+        from tenfold.preprocessing import CovariateRemover, GaussianImputer, ModeScaler
+
+        steps: list[Any] = [GaussianImputer()] if self.impute else []
+        if self.covariates is not None:
+            steps.append(CovariateRemover(last=self.covariates))
+        if self.scale_modes == EACH:  # number of a sample, over the training samples
+            steps.append(ModeScaler((), per_sample=False))
+        elif self.scale_modes is not None:
+            modes = whole_numbers("--scale-modes", self.scale_modes, 0)
+            steps.append(ModeScaler(modes))
+        if steps and from_moments:
+            raise BadInput(
+                "--impute, --covariates and --scale-modes change samples, and the samples of "
+                "moments have gone by; change the samples before tenfold moments"
+            )
+        return make_pipeline(*steps, model) if steps else model
+
+
 def ranks_value(text: str) -> Any:
     """Ranks per mode, one for all, or the share of the scatter that `MPCA` is to keep.
 
@@ -110,13 +151,13 @@ def gaussian_of(options: MethodOptions, projector: str | None, shape: tuple[int,
     from tenfold.decisions.probabilistic import ProbabilisticLDA
 
     given = options.parameters()
-    names = ("shrinkage", "shrink_to", "time_modes", "priors", "missing")
+    names = ("shrinkage", "shrink_to", "time_modes", "priors")
     own = {name: given.pop(name) for name in names if name in given}
     if projector is None and (options.ranks is not None or "sample_shape" in given):
         projector = "mpca"
     if projector is None and given:
         raise BadInput(
-            f"plda has no parameter {next(iter(given))!r} to set; it has missing, priors, "
+            f"plda has no parameter {next(iter(given))!r} to set; it has priors, "
             "shrinkage, shrink_to, time_modes and, with --projector NAME, those of the projector"
         )
     if projector is None:

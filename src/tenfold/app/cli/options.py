@@ -16,8 +16,8 @@ SWITCHES = {"true": True, "yes": True, "false": False, "no": False}
 EXAMPLES = {"--set": "max_iter=100", "--read": "sample_axis=2"}
 
 
-def whole_numbers(option: str, text: str) -> tuple[int, ...]:
-    """Numbers between commas.
+def whole_numbers(option: str, text: str, least: int = 1) -> tuple[int, ...]:
+    """Numbers between commas, none below the least.
 
     Examples
     --------
@@ -29,8 +29,9 @@ def whole_numbers(option: str, text: str) -> tuple[int, ...]:
         numbers = tuple(int(part) for part in text.replace("x", ",").split(","))
     except ValueError:
         numbers = ()
-    if not numbers or min(numbers) < 1:
-        raise BadInput(f"{option} is {text!r}; expected whole numbers such as {option} 40,30")
+    if not numbers or min(numbers) < least:
+        example = "40,30" if least else "0,1"
+        raise BadInput(f"{option} is {text!r}; expected whole numbers such as {option} {example}")
     return numbers
 
 
@@ -121,7 +122,9 @@ def option(*names: str, metavar: str | None, text: str, **more: Any) -> Any:
     return typer.Option(*names, metavar=metavar, help=text, show_default=False, **more)
 
 
-FoldCount = Annotated[int, option("--cv", metavar="N", text="Folds of the cross-validation; 5.")]
+FoldCount = Annotated[
+    int, option("--cv", metavar="N", text="Folds of the cross-validation; 5.", hidden=True)
+]
 
 
 def require(what: str, extra: str, *libraries: str) -> None:

@@ -9,24 +9,20 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.validation import _check_feature_names_in
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.arrays import reshaped
-from tenfold.mathematics.mapped_store import MappedStore
 from tenfold.mathematics.mode_scaling import FibreMoments, Scaling
-from tenfold.mathematics.stores import Source, StoredSamples, over_blocks
-from tenfold.methods.base import Labels, Shape
-from tenfold.methods.saving import Savable
+from tenfold.mathematics.stores import Source, over_blocks
+from tenfold.methods.base import Shape
+from tenfold.preprocessing.step import Step
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
 
 KEPT = {None: (), "mean": ("mean",), "spread": ("spread",), "both": ("mean", "spread")}
 
 
-class ModeScaler(TransformerMixin, Savable, BaseEstimator):
+class ModeScaler(Step):
     """Centre and scale samples along modes, each by itself or by the training samples.
 
     A *fibre* is what a sample holds along `modes`: by default along the last one, such as the ten
@@ -111,11 +107,6 @@ class ModeScaler(TransformerMixin, Savable, BaseEstimator):
     ((1797, 8, 8), True)
     """
 
-    needs_labels = False
-
-    sample_shape_: Shape
-    n_features_in_: int
-    feature_names_in_: Labels
     mean_: Array
     spread_: Array
     mean_spread_: Array
@@ -158,7 +149,7 @@ class ModeScaler(TransformerMixin, Savable, BaseEstimator):
             The fitted scaler.
         """
         self.check_parameters()
-        described, X, _, weight = check.check_first_batch(self, X, None, sample_weight, None, False)
+        described, X, _, weight = check.check_first_batch(self, X, None, sample_weight)
         return self._learn(described, self._moments(X, weight))
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -244,24 +235,17 @@ class ModeScaler(TransformerMixin, Savable, BaseEstimator):
 
     def _learn(self, described: dict[str, Any], moments: FibreMoments) -> Self:
         spread, mean_spread = moments.spreads()
-        for name in self.learned_attributes():
-            delattr(self, name)
-        self.__dict__.update(
-            described,
-            mean_=moments.mean,
-            spread_=spread,
-            mean_spread_=mean_spread,
-            n_samples_seen_=moments.weight,
+        return self._set_fitted(
+            {
+                **described,
+                "mean_": moments.mean,
+                "spread_": spread,
+                "mean_spread_": mean_spread,
+                "n_samples_seen_": moments.weight,
+            }
         )
-        return self
 
     # -- using -----------------------------------------------------------------------------------
-
-    @property
-    def members_(self) -> list[Any]:
-        """The projectors inside: none."""
-        fitted.check_fitted(self, "mean_")
-        return []
 
     @property
     def scale_(self) -> Array:
@@ -294,19 +278,9 @@ class ModeScaler(TransformerMixin, Savable, BaseEstimator):
         array, store or Dask array of shape (n, J_1, ..., J_K), or flat with output="flat"
             The scaled samples. J_k is I_k, and with `keep` 1 or 2 more for the mode of the fibres.
         """
-        scaling = self.scaling()
-        container = _get_output_config("transform", self)["dense"]
-        tables = container != "default"
-        if tables and self.output == "tensor" and len(self.sample_shape_) > 1:
-            raise ValueError(
-                f"set_output asks for {container}, whose rows are flat, but output is 'tensor'; "
-                "use output='flat', or set_output(transform='default')"
-            )
-        work = partial(scaling, flat=self.output == "flat")
-        X = check.check_samples(self, X)
-        if isinstance(X, StoredSamples) and not tables:
-            return MappedStore(X, work)
-        return over_blocks(X, work)
+        work = partial(self.scaling(), flat=self.output == "flat")
+        flat = self.output == "flat" or len(self.sample_shape_) == 1
+        return self._changed(check.check_samples(self, X), work, flat=flat)
 
     def inverse_transform(self, X: Any) -> Array:
         """The samples that `transform` scaled.
@@ -346,9 +320,7 @@ class ModeScaler(TransformerMixin, Savable, BaseEstimator):
         ndarray of str objects
             The same names, with "mean0", "spread0", ... for what is kept of each fibre.
         """
-        fitted.check_fitted(self, "mean_")
-        names = np.asarray(_check_feature_names_in(self, input_features), dtype=object)
-        names = names.reshape(self.sample_shape_)
+        names = super().get_feature_names_out(input_features).reshape(self.sample_shape_)
         kept = [
             np.array([f"{word}{i}" for i in range(self.mean_.size)], dtype=object)
             for word in KEPT[self.keep]
@@ -359,11 +331,18 @@ class ModeScaler(TransformerMixin, Savable, BaseEstimator):
             names = np.concatenate(columns, axis=axis - 1)
         return np.asarray(names.ravel())
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    def check_learned(self) -> None:
+        """Refuse means and spreads from a file that do not fit the samples."""
+        self.check_parameters()
+        axes = self.scaling().axes
+        shape = tuple(1 if k + 1 in axes else size for k, size in enumerate(self.sample_shape_))
+        for name in ("mean_", "spread_", "mean_spread_"):
+            if getattr(self, name).shape != shape:
+                raise ValueError(f"its {name} has not the shape {shape} that the rest needs")
+        if not (np.all(self.spread_ >= 0) and np.all(self.mean_spread_ >= 0)):
+            raise ValueError("its spreads are negative")
+        if not self.n_samples_seen_ > 0:
+            raise ValueError("its n_samples_seen_ is not positive")
 
 
 def _moments_of_block(

@@ -1,0 +1,112 @@
+"""What all steps have in common: how samples come in, go out, and what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import _check_feature_names_in
+
+from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.arrays import like
+from tenfold.mathematics.mapped_store import MappedStore
+from tenfold.mathematics.stores import ArraySamples, Source, StoredSamples
+from tenfold.methods.base import Labels, Shape
+from tenfold.methods.saving import Savable
+from tenfold.validation import fitted
+
+
+class Step(TransformerMixin, Savable, BaseEstimator):
+    """A transformer of samples (n, I_1, ..., I_K), read block by block where they are not arrays.
+
+    A subclass learns in `fit`, keeps what it learned with `_set_fitted`, and hands `_changed` what
+    is to be done with a block of samples.
+    """
+
+    needs_labels = False
+    takes_gaps = False  # whether NaN may come
+    sample_shape: Any = None
+
+    sample_shape_: Shape
+    n_features_in_: int
+    feature_names_in_: Labels
+
+    def _set_fitted(self, learned: dict[str, Any]) -> Self:
+        """Replace all that was learned."""
+        for name in self.learned_attributes():
+            delattr(self, name)
+        self.__dict__.update(learned)
+        return self
+
+    def check_learned(self) -> None:
+        """Refuse what was learned, from a file, where it does not fit together."""
+        raise NotImplementedError
+
+    @property
+    def members_(self) -> list[Any]:
+        """The projectors inside: none."""
+        fitted.check_fitted(self, "sample_shape_")
+        return []
+
+    def _changed(
+        self, X: Any, work: Callable[..., Array], column: Array | None = None, *, flat: bool
+    ) -> Any:
+        """``work(block, part of column)`` of all blocks of samples.
+
+        Parameters
+        ----------
+        X : ndarray or Source of shape (n, I_1, ..., I_K)
+            Checked samples.
+        work : callable
+            Takes a block, and the part of the column of that block if there is one.
+        column : ndarray of shape (n, ...) or None
+            What comes along with each sample.
+        flat : bool
+            Whether flat rows come out, of which a table can be made.
+
+        Returns
+        -------
+        array, store or Dask array
+            A store for a store, changed as it is read; a lazy Dask array for a Dask array.
+        """
+        container = _get_output_config("transform", self)["dense"]
+        if container != "default" and not flat:
+            raise ValueError(
+                f"set_output asks for {container}, whose rows are flat, but samples with several "
+                "modes come out here; use output='flat' where a step has it, flat rows before one "
+                "that has not, or set_output(transform='default')"
+            )
+        if isinstance(X, StoredSamples) and container == "default":
+            return MappedStore(X, work, column)
+        if isinstance(X, ArraySamples):
+            found = work(X.in_memory()) if column is None else work(X.in_memory(), column)
+            return like(found, X.array)
+        if isinstance(X, Source):
+            return X.rows(work, column)
+        return work(X) if column is None else work(X, column)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the numbers that come out, in the order of flat rows: those that came in.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            The names of the numbers of a sample; None takes those of `fit`, or x0, x1, ...
+
+        Returns
+        -------
+        ndarray of str objects
+            One name per number.
+        """
+        fitted.check_fitted(self, "sample_shape_")
+        return np.asarray(_check_feature_names_in(self, input_features), dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = self.takes_gaps
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,302 @@
+"""Laws of all steps: scikit-learn's own, and that stores, files and graphs change no number."""
+
+import pickle
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+import tenfold
+from reference import ARRAY_API_CHECKS, problem, with_gaps
+from tenfold import (
+    CSDA,
+    HODA,
+    MCSDA,
+    MPCA,
+    Blocks,
+    ClassSpecificClassifier,
+    ClassSpecificVerifier,
+    CovariateRemover,
+    GaussianImputer,
+    ModeScaler,
+    ProbabilisticLDA,
+    RankSearchCV,
+)
+from tenfold.mathematics.mapped_store import MappedStore
+
+X, y = problem((5, 4), classes=4, per_class=9, seed=0)
+AGES = np.random.default_rng(0).normal(size=(len(X), 2))
+STEPS = {
+    "ModeScaler": ModeScaler(),
+    "GaussianImputer": GaussianImputer(),
+    "CovariateRemover": CovariateRemover(),
+    "Blocks of MPCA": Blocks(MPCA(ranks=1)),
+    "Blocks of HODA": Blocks(HODA(ranks=1, max_iter=3, tol=10.0)),
+}
+each_step = pytest.mark.parametrize("name", STEPS)
+
+
+def given(name):
+    return {"covariates": AGES} if name == "CovariateRemover" else {}
+
+
+def samples_for(name):
+    return with_gaps(X, 0.1) if name == "GaussianImputer" else X
+
+
+@each_step
+def test_the_common_checks_pass(name):
+    results = check_estimator(clone(STEPS[name]), on_skip=None, on_fail=None)
+    assert not [(r["check_name"], r["exception"]) for r in results if r["status"] == "failed"]
+    assert sum(r["status"] == "passed" for r in results) > 40
+    assert {r["check_name"] for r in results if r["status"] == "skipped"} <= ARRAY_API_CHECKS
+
+
+@each_step
+def test_files_and_pickles_change_no_number(name, tmp_path):
+    data, besides = samples_for(name), given(name)
+    step = clone(STEPS[name]).fit(data, y, **besides)
+    expected = step.transform(data, **besides)
+    step.save(tmp_path / "step.safetensors")
+    for copy in (tenfold.load(tmp_path / "step.safetensors"), pickle.loads(pickle.dumps(step))):
+        np.testing.assert_array_equal(copy.transform(data, **besides), expected)
+        assert copy.get_feature_names_out().tolist() == step.get_feature_names_out().tolist()
+
+
+@each_step
+def test_stores_are_changed_as_they_are_read(name, tmp_path):
+    data, besides = samples_for(name), given(name)
+    np.save(tmp_path / "x.npy", data)
+    stored = np.load(tmp_path / "x.npy", mmap_mode="r")
+    step = clone(STEPS[name]).fit(data, y, **besides)
+    expected = step.transform(data, **besides)
+    found = clone(step).fit(stored, y, **besides).transform(stored, **besides)
+    assert isinstance(found, MappedStore)
+    np.testing.assert_allclose(np.asarray(found), expected, atol=1e-9)
+    np.testing.assert_allclose(found[7:9], expected[7:9], atol=1e-9)
+    np.testing.assert_allclose(found[[5, 2]], expected[[5, 2]], atol=1e-9)
+
+
+@each_step
+def test_dask_arrays_stay_lazy(name):
+    da = pytest.importorskip("dask.array")
+    data, besides = samples_for(name), given(name)
+    lazy = da.from_array(data, chunks=(10, 5, 4))
+    step = clone(STEPS[name]).fit(data, y, **besides)
+    found = clone(step).fit(lazy, y, **besides).transform(lazy, **besides)
+    assert isinstance(found, da.Array)
+    np.testing.assert_allclose(found.compute(), step.transform(data, **besides), atol=1e-9)
+
+
+@each_step
+def test_weights_are_repeats_and_float32_stays(name):
+    data, besides = samples_for(name), given(name)
+    weight = np.random.default_rng(1).integers(0, 3, len(y))
+    step = clone(STEPS[name]).fit(data, y, sample_weight=weight, **besides)
+    repeated = {k: np.repeat(v, weight, axis=0) for k, v in besides.items()}
+    other = clone(step).fit(np.repeat(data, weight, axis=0), np.repeat(y, weight), **repeated)
+    expected = np.abs(step.transform(data, **besides))
+    np.testing.assert_allclose(np.abs(other.transform(data, **besides)), expected, atol=1e-5)
+    assert step.transform(data.astype(np.float32), **besides).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [CovariateRemover(last=2), CSDA(ranks=3, positive=1)],
+        [CovariateRemover(), ModeScaler(0), MPCA(ranks=(2, 2))],
+        [Blocks(MPCA(ranks=(2, 2)), 3)],
+        [Blocks(CSDA(ranks=2, positive=1)), ProbabilisticLDA()],
+    ],
+    ids=["last numbers", "second input", "blocks", "blocks of vectors"],
+)
+def test_graphs_give_what_pipelines_give(steps, tmp_path):
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    from tenfold.files.onnx_export import to_onnx
+
+    data, feed = X.astype(np.float32), {}
+    if getattr(steps[0], "last", None):
+        data = np.hstack([data.reshape(len(X), -1), AGES]).astype(np.float32)
+    model, changed = make_pipeline(*map(clone, steps)), data
+    for _, step in model.steps[:-1]:
+        if isinstance(step, CovariateRemover) and step.last is None:
+            feed = {"covariates": AGES.astype(np.float32)}
+        changed = (
+            step.fit_transform(changed, y, **feed)
+            if feed and changed is data
+            else (step.fit_transform(changed, y))
+        )
+    last = model.steps[-1][1].fit(changed, y)
+    to_onnx(model, tmp_path / "m.onnx")
+    session = runtime.InferenceSession(tmp_path / "m.onnx")
+    found = dict(
+        zip(
+            [o.name for o in session.get_outputs()],
+            session.run(None, {"X": data} | feed),
+            strict=True,
+        )
+    )
+    if isinstance(last, ProbabilisticLDA):
+        np.testing.assert_allclose(found["probabilities"], last.predict_proba(changed), atol=1e-5)
+    else:
+        name = "features" if isinstance(last, Blocks) else "projected"
+        expected = last.transform(changed)
+        np.testing.assert_allclose(found[name], expected, atol=1e-4 * np.abs(expected).max())
+
+
+def test_a_graph_cannot_complete_gaps(tmp_path):
+    pytest.importorskip("onnx")
+    from tenfold.files.onnx_export import to_onnx
+
+    model = make_pipeline(GaussianImputer(), MPCA(ranks=2)).fit(X)
+    with pytest.raises(ValueError, match=r"completes gaps, and a graph cannot.*pipeline\[1:\]"):
+        to_onnx(model, tmp_path / "m.onnx")
+
+
+@each_step
+def test_tables_come_out_where_rows_are_flat(name):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X.reshape(len(X), -1), columns=[f"n{i}" for i in range(20)])
+    step = clone(STEPS[name]).set_output(transform="pandas").fit(frame, y)
+    assert step.transform(frame).columns.tolist() == step.get_feature_names_out().tolist()
+    if not name.startswith("Blocks"):
+        with pytest.raises(ValueError, match="set_output asks for pandas"):
+            clone(STEPS[name]).set_output(transform="pandas").fit(X, y).transform(X)
+
+
+@each_step
+def test_a_damaged_file_is_refused(name, tmp_path):
+    step = clone(STEPS[name]).fit(samples_for(name), y, **given(name))
+    learned = {k: v for k, v in vars(step).items() if k.endswith("_") and isinstance(v, np.ndarray)}
+    for attribute in learned or ("blocks_",):
+        broken = clone(step)
+        vars(broken).update(vars(step))
+        setattr(broken, attribute, getattr(step, attribute)[:-1])
+        broken.save(tmp_path / "step.safetensors")
+        with pytest.raises(tenfold.system.model_format.ModelFileError):
+            tenfold.load(tmp_path / "step.safetensors")
+
+
+# ── Searches: steps learn from the training part of each fold alone ─────────────────────────────
+
+
+def same_as_grid_search(pipeline, grid_name, ranks, data, **besides):
+    search = RankSearchCV(pipeline, ranks, cv=3).fit(data, y, **besides)
+    grid = GridSearchCV(pipeline, {grid_name: ranks}, cv=3).fit(data, y, **besides)
+    for fold in range(3):
+        name = f"split{fold}_test_score"
+        np.testing.assert_allclose(search.cv_results_[name], grid.cv_results_[name], atol=1e-10)
+    return search
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def with_covariates():
+    return (
+        CovariateRemover().set_fit_request(covariates=True).set_transform_request(covariates=True)
+    )
+
+
+def test_a_search_with_gaps_is_a_grid_search():
+    holes = with_gaps(X, 0.3)
+    pipeline = make_pipeline(GaussianImputer(), MCSDA(positive=1, max_iter=3, tol=1.0))
+    search = same_as_grid_search(pipeline, "mcsda__ranks", [1, 2], holes)
+    assert search.decision_function(holes).shape == (len(y),)
+    bank = make_pipeline(GaussianImputer(), ClassSpecificClassifier(CSDA()))
+    same_as_grid_search(bank, "classspecificclassifier__projector__ranks", [1, 3], holes)
+
+
+def test_a_search_with_covariates_is_a_grid_search(routing):
+    moved = X + 5 * AGES[:, :1, None]
+    pipeline = make_pipeline(with_covariates(), MCSDA(positive=1, max_iter=3, tol=1.0))
+    search = same_as_grid_search(pipeline, "mcsda__ranks", [1, 2], moved, covariates=AGES)
+    assert search.score(moved, y, covariates=AGES) > 0.5
+    with pytest.raises(ValueError, match="fitted with 2 covariates"):
+        search.decision_function(moved)
+
+
+def test_covariates_in_rows_need_no_routing():
+    rows = np.hstack([X.reshape(len(X), -1), AGES])
+    pipeline = make_pipeline(CovariateRemover(last=2), CSDA(positive=1))
+    same_as_grid_search(pipeline, "csda__ranks", [1, 2], rows)
+
+
+def test_the_ranks_of_a_step_before_the_last_are_searched():
+    pipeline = make_pipeline(Blocks(MPCA()), LinearDiscriminantAnalysis())
+    search = same_as_grid_search(pipeline, "blocks__projector__ranks", [1, 2], X)
+    assert search.predict(X).shape == (len(y),)
+    with pytest.raises(ValueError, match=r"no step of .* has ranks"):
+        RankSearchCV(make_pipeline(PCA()), [1, 2]).fit(X.reshape(len(X), -1), y)
+
+
+def test_a_store_is_searched_through_a_pipeline(tmp_path):
+    np.save(tmp_path / "x.npy", X)
+    stored = np.load(tmp_path / "x.npy", mmap_mode="r")
+    pipeline = make_pipeline(ModeScaler((), per_sample=False), CSDA(positive=1))
+    found, expected = (RankSearchCV(pipeline, [1, 2], cv=3).fit(data, y) for data in (stored, X))
+    for name in ("split0_test_score", "mean_test_score"):
+        np.testing.assert_allclose(found.cv_results_[name], expected.cv_results_[name])
+
+
+def test_metadata_go_where_they_are_asked_for(routing):
+    """Weights to the model, covariates to the remover, groups to the splitter."""
+    weight = np.random.default_rng(2).uniform(0.5, 2.0, len(y))
+    model = MCSDA(positive=1, max_iter=3, tol=1.0)
+    model.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+    pipeline = make_pipeline(
+        with_covariates().set_fit_request(covariates=True, sample_weight=True), model
+    )
+    same_as_grid_search(pipeline, "mcsda__ranks", [1, 2], X, covariates=AGES, sample_weight=weight)
+
+
+def test_banks_and_verifiers_in_pipelines_take_covariates(routing):
+    moved = X + 5 * AGES[:, :1, None]
+    for model in (
+        ClassSpecificClassifier(CSDA(ranks=2)),
+        ClassSpecificVerifier(CSDA(ranks=2), positive=1, false_accept_rate=0.4),
+        ProbabilisticLDA(shrinkage=0.1),
+    ):
+        pipeline = make_pipeline(with_covariates(), clone(model)).fit(moved, y, covariates=AGES)
+        corrected = with_covariates().fit_transform(moved, y, covariates=AGES)
+        expected = clone(model).fit(corrected, y).decision_function(corrected)
+        found = pipeline.decision_function(moved, covariates=AGES)
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+        search = RankSearchCV(
+            make_pipeline(with_covariates(), clone(model)),
+            None if isinstance(model, ProbabilisticLDA) else [1, 2],
+            shrinkage=[0.1, 0.5],
+            cv=3,
+        )
+        assert (
+            search.fit(moved, y, covariates=AGES).predict(moved, covariates=AGES).shape == y.shape
+        )
+
+
+def test_what_no_step_asks_for_is_refused():
+    pipeline = make_pipeline(CovariateRemover(), MCSDA(positive=1))
+    with pytest.raises(ValueError, match="enable_metadata_routing"):
+        RankSearchCV(pipeline, [1, 2]).fit(X, y, covariates=AGES)
+    with pytest.raises(ValueError, match="covariates came, but MCSDA takes none"):
+        RankSearchCV(MCSDA(positive=1), [1, 2]).fit(X, y, covariates=AGES)
+
+
+def test_a_search_is_what_one_does_by_hand_fold_by_fold():
+    holes, folds = with_gaps(X, 0.4), list(KFold(3, shuffle=True, random_state=0).split(X))
+    pipeline = make_pipeline(GaussianImputer(), CSDA(positive=1))
+    search = RankSearchCV(pipeline, [2], cv=folds).fit(holes, y)
+    for fold, (train, test) in enumerate(folds):
+        imputer = GaussianImputer().fit(holes[train])
+        model = CSDA(ranks=2, positive=1).fit(imputer.transform(holes[train]), y[train])
+        expected = model.score(imputer.transform(holes[test]), y[test])
+        assert search.cv_results_[f"split{fold}_test_score"] == pytest.approx(expected, abs=1e-12)
