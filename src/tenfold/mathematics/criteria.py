@@ -276,8 +276,7 @@ def about_class_means(statistics: ClassStatistics) -> float:
 
 def between_and_within(statistics: ClassStatistics) -> tuple[float, float]:
     """The sums of squares of the class means about their mean, and of samples about these."""
-    steps = (statistics.means - statistics.mean).reshape(len(statistics.means), -1)
-    return float(statistics.counts @ np.vecdot(steps, steps)), float(statistics.traces.sum())
+    return statistics.between_squares, float(statistics.traces.sum())
 
 
 def between_within(statistics: ClassStatistics, **settings: Any) -> Problem:

@@ -100,6 +100,12 @@ class ClassStatistics(ABC):
         """The mean of all samples, of shape (I_1, ..., I_K)."""
         return weighted_mean(self.means, self.counts)
 
+    @cached_property
+    def between_squares(self) -> float:
+        """The sum of squares of the class means about the mean of all samples."""
+        steps = (self.means - self.mean).reshape(len(self.means), -1)
+        return float(self.counts @ np.vecdot(steps, steps))
+
     # -- scatters --------------------------------------------------------------------------------
 
     def within(self) -> Scatter:
