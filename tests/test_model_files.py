@@ -28,9 +28,12 @@ from tenfold import (
     CSDA,
     MCSDA,
     MPCA,
+    Blocks,
     ClassMoments,
     ClassSpecificClassifier,
     ClassSpecificVerifier,
+    CovariateRemover,
+    GaussianImputer,
     KernelCSDA,
     ModeScaler,
     ProbabilisticLDA,
@@ -120,6 +123,9 @@ ESTIMATORS = [
     ModeScaler(),
     ModeScaler(0, keep="both", output="flat"),
     ModeScaler((), per_sample=False),
+    GaussianImputer(),
+    CovariateRemover(),
+    Blocks(MPCA(ranks=1)),
 ]
 
 
