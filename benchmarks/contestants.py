@@ -88,7 +88,7 @@ def tenfold_grid(given: Given, grid: list[tuple[int, ...]], shown: list[int]) ->
     """A bank of all classes at every pair of ranks, as a search solves them: one stack."""
     X, y = given["X"], given["y"]
     banks = [ClassSpecificClassifier(MCSDA(ranks, **LITERALLY)) for ranks in grid]
-    described, X, y, weight = banks[0].first_batch(X, y, None)
+    described, X, y, weight = banks[0]._first_batch(X, y, None)
     classes = np.unique(y)
     work = joint_workload(banks, X.shape[1:], classes)
     statistics = statistics_of(X, y, weight, classes, "auto", work)

@@ -96,7 +96,7 @@ def torch(monkeypatch):
 
 def quick(Method, **parameters):
     rest = {} if "tol" not in Method().get_params() else {"tol": 10.0}
-    return Method(ranks=5 if Method.flattens else 2, **rest, **parameters)
+    return Method(ranks=5 if Method._flattens else 2, **rest, **parameters)
 
 
 ESTIMATORS = {

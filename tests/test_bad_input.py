@@ -29,9 +29,9 @@ from tenfold import (
 from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
 
 each_method = pytest.mark.parametrize("Method", ALL_METHODS, ids=lambda M: M.__name__)
-LABELLED = [Method for Method in ALL_METHODS if Method.needs_labels]
+LABELLED = [Method for Method in ALL_METHODS if Method._needs_labels]
 each_labelled = pytest.mark.parametrize("Method", LABELLED, ids=lambda M: M.__name__)
-MULTILINEAR = [Method for Method in ALL_METHODS if not Method.flattens]
+MULTILINEAR = [Method for Method in ALL_METHODS if not Method._flattens]
 each_class_specific = pytest.mark.parametrize(
     "Method", CLASS_SPECIFIC_METHODS, ids=lambda M: M.__name__
 )

@@ -18,7 +18,7 @@ new = problem((5, 4), classes=4, per_class=9, seed=1)[0]
 
 def make(Method, **parameters):
     rounds = {"max_iter": 4, "tol": 0.0} if "tol" in Method().get_params() else {}
-    return Method(ranks=3 if Method.flattens else (2, 2), **rounds, **parameters)
+    return Method(ranks=3 if Method._flattens else (2, 2), **rounds, **parameters)
 
 
 def without(samples, projections):

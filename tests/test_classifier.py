@@ -298,7 +298,7 @@ def test_shrinkage_helps_a_class_of_one_sample(Method, shrinkage):
     X, y = draw(means, 20)
     alone = np.append(np.flatnonzero(y != 5), np.flatnonzero(y == 5)[0])
     X_test, y_test = draw(means, 50)
-    ranks = 3 if Method.flattens else (2, 3)
+    ranks = 3 if Method._flattens else (2, 3)
     plain, shrunk = (
         fitted(Method(ranks, positive=5, shrinkage=s), X[alone], y[alone]).score(X_test, y_test)
         for s in (0.0, shrinkage)

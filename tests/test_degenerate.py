@@ -27,7 +27,7 @@ def fit(estimator, X, y=None):
     assert all(np.isfinite(W).all() for W in estimator.projections_)
     assert np.isfinite(estimator.objective_).all()
     assert np.isfinite(estimator.transform(X)).all()
-    shape = (estimator.n_features_in_,) if estimator.flattens else estimator.sample_shape_
+    shape = (estimator.n_features_in_,) if estimator._flattens else estimator.sample_shape_
     shapes = [W.shape for W in estimator.projections_]
     assert shapes == list(zip(shape, estimator.ranks_, strict=True))
     if hasattr(estimator, "decision_function"):
@@ -36,7 +36,7 @@ def fit(estimator, X, y=None):
 
 
 def ranks_of(Method, multilinear, flat):
-    return flat if Method.flattens else multilinear
+    return flat if Method._flattens else multilinear
 
 
 # ── One positive sample ─────────────────────────────────────────────────────────────────────────
@@ -51,7 +51,7 @@ def test_one_positive_sample_leaves_the_directions_of_most_scatter(Method, ridge
     keep = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:1]]
     X, y = X[keep], y[keep]
     # One mode at a time from the identity: the reference with S_I = 0 and any ridge.
-    if Method.flattens:
+    if Method._flattens:
         Z = (X[y == 0] - X[y == 1]).reshape((y == 0).sum(), -1)
         expected = [reference.leading(Z.T @ Z, None, 3)]
         estimator = CSDA(ranks=3, ridge=ridge, statistics=statistics, shrinkage=0.0)
@@ -90,7 +90,7 @@ def test_constant_features_are_not_looked_at(Method, statistics):
     options = {"ridge": ("absolute", 0.1)} if "ridge" in Method().get_params() else {}
     plain = fit(Method(ranks=ranks, statistics=statistics, **options), X, y)
     padded = fit(Method(ranks=ranks, statistics=statistics, **options), wide, y)
-    if Method.flattens:
+    if Method._flattens:
         expected = np.zeros((7, 4, 3))
         expected[1:6] = plain.projections_[0].reshape(5, 4, 3)
         expected = [expected.reshape(28, 3)]
@@ -165,7 +165,7 @@ def test_modes_of_size_one_are_as_if_not_there(Method, shape):
     ranks = ranks_of(Method, tuple(2 if size > 1 else 1 for size in shape), 2)
     vectors = fit(Method(ranks=2), X, y)
     tensors = fit(Method(ranks=ranks), X.reshape(-1, *shape), y)
-    mode = 0 if Method.flattens else shape.index(5)
+    mode = 0 if Method._flattens else shape.index(5)
     assert distance([tensors.projections_[mode]], vectors.projections_) <= 1e-8
     for k, W in enumerate(tensors.projections_):
         assert k == mode or W.shape == (1, 1)
@@ -185,7 +185,7 @@ def test_a_sample_of_one_number(Method):
 @pytest.mark.parametrize("Method", [M for M in ALL_METHODS if M is not PCSDA])
 def test_full_ranks_lose_nothing(Method):
     X, y = problem((4, 3), classes=16, per_class=5, seed=8)
-    whole = {"orthonormal": True} if Method.flattens else {}
+    whole = {"orthonormal": True} if Method._flattens else {}
     estimator = fit(Method(ranks=ranks_of(Method, (4, 3), 12), **whole), X, y)
     assert estimator.ranks_ == ranks_of(Method, (4, 3), (12,))
     np.testing.assert_allclose(estimator.inverse_transform(estimator.transform(X)), X, atol=1e-7)

@@ -248,7 +248,7 @@ def pooled(rows, labels, size=None):
 def test_methods_that_see_each_mode_once_do_not_pay_for_rounds():
     """The cost model counts one round for them, so that many samples are not made tables of."""
     shape, classes = (40, 30), np.arange(10)
-    assert DGTDA().workload(shape, classes).rounds == 1
-    assert HODA().workload(shape, classes).rounds > 1
-    assert not DGTDA().workload(shape, classes).moments_pay(5000, shape, 10)
-    assert HODA().workload(shape, classes).moments_pay(5000, shape, 10)
+    assert DGTDA()._workload(shape, classes).rounds == 1
+    assert HODA()._workload(shape, classes).rounds > 1
+    assert not DGTDA()._workload(shape, classes).moments_pay(5000, shape, 10)
+    assert HODA()._workload(shape, classes).moments_pay(5000, shape, 10)

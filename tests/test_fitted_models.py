@@ -106,7 +106,7 @@ def failing(*_):
 @pytest.mark.parametrize(
     "step",
     [
-        "tenfold.methods.base.TensorProjector.check_parameters",
+        "tenfold.methods.base.TensorProjector._check_parameters",
         "tenfold.methods.base.solve",
         "tenfold.methods.base.TensorProjector.learned",
     ],
@@ -180,18 +180,18 @@ def test_no_module_holds_estimators_or_samples_after_all_of_them_were_used():
 @pytest.mark.parametrize("Method", [MCSDA, CSDA])
 def test_stacked_problems_of_members_are_solved_as_each_alone(Method, statistics):
     X, y = data((6, 5), seed=2)
-    X = X.reshape(len(X), -1) if Method.flattens else X
-    ranks = [2, 3] if Method.flattens else [(2, 3), (4, 2)]
+    X = X.reshape(len(X), -1) if Method._flattens else X
+    ranks = [2, 3] if Method._flattens else [(2, 3), (4, 2)]
     members = [
         Method(ranks=own, positive=label, ridge=ridge, shrinkage=shrinkage)
         for own in ranks
         for label, ridge, shrinkage in [(0, 1e-3, 0.0), (2, ("absolute", 0.1), 0.3), (1, 0.1, 0.0)]
     ]
     found = statistics.from_batch(X, y)
-    problems = [member.problem(found) for member in members]
-    together = solve(Problem.stacked(problems), members[0].recipe())
+    problems = [member._problem(found) for member in members]
+    together = solve(Problem.stacked(problems), members[0]._recipe())
     for m, (member, own) in enumerate(zip(members, problems, strict=True)):
-        alone = solve(own, member.recipe())
+        alone = solve(own, member._recipe())
         assert together.n_iter[m] == alone.n_iter[0]
         n = int(alone.n_iter[0])
         np.testing.assert_allclose(together.objective[m, :n], alone.objective[0], rtol=1e-8)
@@ -202,7 +202,7 @@ def test_stacked_problems_of_members_are_solved_as_each_alone(Method, statistics
 def test_a_problem_that_is_stacked_and_cut_is_what_it_was():
     X, y = data()
     found = ClassMoments.from_batch(X, y)
-    problems = [MCSDA(ranks=r, positive=p).problem(found) for r, p in [(2, 0), (3, 1), (1, 2)]]
+    problems = [MCSDA(ranks=r, positive=p)._problem(found) for r, p in [(2, 0), (3, 1), (1, 2)]]
     stack = Problem.stacked(problems)
     assert len(stack) == 3
     whole = [np.eye(size)[None] for size in SHAPE]
@@ -245,7 +245,7 @@ def test_learning_takes_the_memory_that_the_guide_names(Method):
     """docs/user_guide/statistics.md: C + 4 tables, of vectors nine more, in a stream C more."""
     X, y = data((18, 20), seed=4)
     size, n_tables = 360, 1 if Method is MPCA else len(np.unique(y))
-    most = n_tables + 4 + 9 * Method.flattens
+    most = n_tables + 4 + 9 * Method._flattens
     model = Method(ranks=2, statistics="moments")
     assert tables_taken(lambda: model.fit(X, y), size) <= most
     model.partial_fit(X, y)

@@ -152,7 +152,7 @@ def test_held_out_samples_play_no_part():
     splits = positions(StratifiedKFold(3).split(X, y), len(X))
 
     def folds(samples):
-        described, *batch = bank.first_batch(samples, y, None)
+        described, *batch = bank._first_batch(samples, y, None)
         return list(fold_models(bank, described, *batch, splits))
 
     found = folds(X)

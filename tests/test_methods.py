@@ -65,7 +65,7 @@ def rounds(n):
 
 def make(Method, order=2, **parameters):
     """The method with the ranks of this file; CSDA has one mode whatever the order is."""
-    return Method(ranks=6 if Method.flattens else RANKS[order], **parameters)
+    return Method(ranks=6 if Method._flattens else RANKS[order], **parameters)
 
 
 def metric(W):
@@ -290,7 +290,7 @@ def test_moments_and_samples_give_the_same_projections(Method, order, offset):
 def test_moments_and_samples_agree_with_fewer_samples_than_numbers(Method, shape):
     X, y = problem(shape, classes=3, per_class=4, seed=9)
     assert len(X) < X[0].size
-    ranks = 2 if Method.flattens or len(shape) == 1 else (2, 2)
+    ranks = 2 if Method._flattens or len(shape) == 1 else (2, 2)
     found = [
         fitted(Method(ranks=ranks, statistics=s), X, y) for s in ("moments", "samples", "auto")
     ]
@@ -326,7 +326,7 @@ def test_partial_fit_over_random_cuts_is_one_fit(Method, seed, offset):
     edges = [0, *np.sort(rng.integers(1, len(X), 4)).tolist(), len(X)]
     parts = [np.arange(a, b) for a, b in pairwise(edges) if a < b]
     rng.shuffle(parts)
-    ranks = 3 if Method.flattens else (2, 2)
+    ranks = 3 if Method._flattens else (2, 2)
     options = {} if "tol" not in Method().get_params() else rounds(3)
     whole = fitted(Method(ranks=ranks, **options), X, y)
     stream = Method(ranks=ranks, **options)
@@ -409,7 +409,7 @@ def test_rotating_a_mode_rotates_its_subspace(Method, mode):
     options = tight(Method) | ({"init": "identity"} if Method is MCSDA else {})
     plain = fitted(make(Method, **options), X, y).projections_
     found = fitted(make(Method, **options), turned, y).projections_
-    if Method.flattens:
+    if Method._flattens:
         expected = [
             np.kron(R, np.eye(3)) @ plain[0] if mode == 0 else np.kron(np.eye(4), R) @ plain[0]
         ]
@@ -481,7 +481,7 @@ def test_transform_is_eq_6_and_inverse_transform_its_least_squares_way_back(Meth
     X, y = problem(SHAPES[order], classes=5, seed=20)
     estimator = fitted(make(Method, order), X, y)
     centre = X.mean(axis=0) if Method is MPCA else np.zeros(SHAPES[order])
-    samples = (X - centre).reshape(len(X), -1) if Method.flattens else X - centre
+    samples = (X - centre).reshape(len(X), -1) if Method._flattens else X - centre
     expected = np.stack([reference.projected(x, estimator.projections_) for x in samples])
     Y = estimator.transform(X)
     np.testing.assert_allclose(Y, expected.reshape(len(X), -1), atol=1e-9)
@@ -668,12 +668,12 @@ def test_a_positive_class_that_nobody_named_is_named_in_a_warning(Method):
 def test_shares_of_the_scatter_give_the_same_ranks_on_all_paths(Method, shares):
     X, y = problem((6, 5), classes=12, per_class=20, seed=37)
     X *= np.geomspace(1, 0.05, 6)[:, None]  # or no share would leave anything out
-    ranks = shares if shares != "mixed" else (0.9,) if Method.flattens else (0.8, 2)
+    ranks = shares if shares != "mixed" else (0.9,) if Method._flattens else (0.8, 2)
     named = {"positive": 1} if Method in CLASS_SPECIFIC_METHODS else {}
     estimator = Method(ranks=ranks, **named)
     Z = X - X.mean(axis=0)
     kept = [Z.swapaxes(1, 2).reshape(-1, 6), Z.reshape(-1, 5)]
-    kept = [Z.reshape(len(Z), 30)] if Method.flattens else kept
+    kept = [Z.reshape(len(Z), 30)] if Method._flattens else kept
     expected = []
     for k, matrix in enumerate(kept):
         values = np.linalg.svd(matrix, compute_uv=False) ** 2
@@ -696,7 +696,7 @@ def test_shares_of_the_scatter_give_the_same_ranks_on_all_paths(Method, shares):
 def test_fitting_again_forgets_the_first_fit(Method):
     X, y = problem((4, 3), classes=4, seed=32)
     Z, z = problem((3, 5), classes=3, seed=33)
-    ranks = 3 if Method.flattens else 2
+    ranks = 3 if Method._flattens else 2
     again = fitted(fitted(Method(ranks=ranks), X, y), Z, z)
     fresh = fitted(Method(ranks=ranks), Z, z)
     np.testing.assert_array_equal(again.transform(Z), fresh.transform(Z))

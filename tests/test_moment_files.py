@@ -72,7 +72,7 @@ def test_two_sites_give_the_model_of_all_samples(model, tmp_path):
         expected = clone(model).fit_moments(ClassMoments.from_batch(X, y))
     else:
         expected = clone(model).fit(X, y)
-    if model.needs_labels:
+    if model._needs_labels:
         assert_array_equal(found.classes_, expected.classes_)
     if hasattr(expected, "projections_"):
         pairs = zip(found.projections_, expected.projections_, strict=True)

@@ -92,7 +92,7 @@ def test_any_order_of_tensor_is_exported(shape, Method, precision, path):
     """Different sizes and ranks in every mode, so that no wrong order of modes goes unseen."""
     rng = np.random.default_rng(0)
     batch = rng.normal(size=(60, *shape)).astype(np.float32)
-    ranks = 3 if Method.flattens else tuple(1 + k % (size - 1) for k, size in enumerate(shape))
+    ranks = 3 if Method._flattens else tuple(1 + k % (size - 1) for k, size in enumerate(shape))
     model = projector(Method, ranks=ranks, output="tensor", **FEW_ROUNDS)
     model.fit(batch, np.arange(60) % 3)
     came = run(model, path, batch, precision)

@@ -71,8 +71,8 @@ def test_csda_at_its_best_dimension_reaches_96_5(splits):
 def stack_of_ranks(statistics, ranks):
     """The projections of CMDA, one model per rank, with the paper's lambda."""
     each = [CMDA(ranks=r, ridge=LAMBDA, **ROUNDS) for r in ranks]
-    together = Problem.stacked([cmda.problem(statistics) for cmda in each])
-    return solve(together, each[0].recipe()).projections
+    together = Problem.stacked([cmda._problem(statistics) for cmda in each])
+    return solve(together, each[0]._recipe()).projections
 
 
 def binary_precision(ranks, X, y, X_test, y_test):

@@ -276,7 +276,7 @@ each_model = pytest.mark.parametrize("model", MODELS, ids=repr)
 
 def classes_for(model):
     """What to announce: MPCA sees no labels."""
-    return CLASSES if getattr(model, "needs_labels", True) else None
+    return CLASSES if getattr(model, "_needs_labels", True) else None
 
 
 def assert_same_model(found, expected, X):

@@ -23,17 +23,17 @@ def sentence(method):
 def labels(method):
     if issubclass(method, ClassSpecificProjector):
         return "one class against the rest"
-    return "all classes" if method.needs_labels else "none"
+    return "all classes" if method._needs_labels else "none"
 
 
 def solver(method):
-    return method().solver_function().__name__.replace("_", " ")
+    return method()._solver_function().__name__.replace("_", " ")
 
 
 def modes(method):
-    if method.flattens:
+    if method._flattens:
         return "one: samples as vectors"
-    return "alternating" if method().alternates else "each once"
+    return "alternating" if method()._alternates else "each once"
 
 
 def columns(method):

@@ -38,7 +38,7 @@ from tenfold.validation import samples as check
 
 
 def _learns_from_parts(bank: ClassSpecificClassifier) -> bool:
-    if not getattr(bank.projector, "streams", True):
+    if not getattr(bank.projector, "_streams", True):
         raise ValueError(f"{bank.projector!r} learns from all samples at once; use fit")
     if bank.classifier is None:
         return True
@@ -128,18 +128,20 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         """The `statistics` of the projector."""
         return str(self.projector.statistics)
 
-    def as_seen(self, X: Any) -> Any:
+    def _flatten_if_needed(self, X: Any) -> Any:
         """The batch as the projector sees it."""
-        return self.projector.as_seen(X)
+        return self.projector._flatten_if_needed(X)
 
     @property
-    def streams(self) -> bool:  # type: ignore[override]
+    def _streams(self) -> bool:  # type: ignore[override]
         """Whether the projector can learn from moments."""
-        return bool(self.projector.streams)
+        return bool(self.projector._streams)
 
-    def prepared(self, described: Described, X: Any, weight: Array | None) -> tuple[Described, Any]:
+    def _prepared(
+        self, described: Described, X: Any, weight: Array | None
+    ) -> tuple[Described, Any]:
         """As the projector does it, once for all classes."""
-        prepared: tuple[Described, Any] = self.projector.prepared(described, X, weight)
+        prepared: tuple[Described, Any] = self.projector._prepared(described, X, weight)
         return prepared
 
     def of_classes(self, classes: Array) -> list[ClassSpecificProjector]:
@@ -152,36 +154,36 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
 
     # -- what a learner says ----------------------------------------------------------------------
 
-    def check_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         """Refuse parameters that no data could make right."""
         parameters.check_class_specific(self.projector, ClassSpecificProjector)
         parameters.check_option("normalise", self.normalise, ("others", "own", False))
-        self.projector.check_parameters()
+        self.projector._check_parameters()
 
-    def workload(self, shape: Shape, classes: Array) -> Workload:
+    def _workload(self, shape: Shape, classes: Array) -> Workload:
         """That of the projectors of all classes together."""
-        each = [member.workload(shape, classes) for member in self.of_classes(classes)]
+        each = [member._workload(shape, classes) for member in self.of_classes(classes)]
         return replace(Workload.together(each), positives=len(each))
 
-    def problem(self, statistics: ClassStatistics) -> Problem:
+    def _problem(self, statistics: ClassStatistics) -> Problem:
         """The problems of the projectors of all classes, as one stack."""
         members = self.of_classes(statistics.classes)
-        return Problem.stacked([member.problem(statistics) for member in members])
+        return Problem.stacked([member._problem(statistics) for member in members])
 
-    def recipe(self) -> Recipe:
+    def _recipe(self) -> Recipe:
         """How the problem of every projector is solved."""
-        recipe: Recipe = self.projector.recipe()
+        recipe: Recipe = self.projector._recipe()
         return recipe
 
-    def learned(
+    def _learned_from(
         self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
     ) -> dict[str, Any]:
         """The learned attributes, from the solutions with these numbers in a stack."""
         members = self.of_classes(statistics.classes)
-        solution, models = self.projector.completed(members, statistics, solution, models)
+        solution, models = self.projector._completed(members, statistics, solution, models)
         for member, m in zip(members, models, strict=True):
-            member.keep(member.learned(statistics, solution, np.array([m]), described))
-        if self.projector.is_one_solution:
+            member._set_fitted(member._learned_from(statistics, solution, np.array([m]), described))
+        if self.projector._is_one_solution:
             others = out_class_spreads(statistics, solution.kept[models], np.arange(len(members)))
             spreads = in_class_spreads(
                 statistics,
@@ -199,19 +201,19 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
             "other_spreads_": others,
         }
 
-    def keep(self, learned: Mapping[str, Any]) -> Self:
+    def _set_fitted(self, learned: Mapping[str, Any]) -> Self:
         """Replace all learned attributes, and stack the new subspaces: using changes nothing."""
-        super().keep(learned)
+        super()._set_fitted(learned)
         self.__dict__.pop("_stacked", None)
         if "projectors_" in learned:
             self._subspaces()
         return self
 
-    def warn_unless_converged(self, solution: Solution) -> None:
+    def _warn_unless_converged(self, solution: Solution) -> None:
         """Warn of models that still moved in the last round."""
-        self.projector.warn_unless_converged(solution)
+        self.projector._warn_unless_converged(solution)
 
-    def is_learnable(self, moments: ClassMoments) -> bool:
+    def _is_learnable(self, moments: ClassMoments) -> bool:
         """Whether the moments hold samples of all classes."""
         return bool((moments.counts > 0).all())
 
@@ -240,7 +242,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         second = clone(self.classifier)
         if sample_weight is not None and not has_fit_parameter(second, "sample_weight"):
             raise ValueError(f"classifier={second!r} takes no sample_weight; leave it out")
-        described, X, labels, weight = self.first_batch(X, y, sample_weight)
+        described, X, labels, weight = self._first_batch(X, y, sample_weight)
         assert labels is not None
         splits = stratified_splits(self.cv, labels, weight)
         banks = fold_models(self, described, X, labels, weight, splits)
@@ -249,7 +251,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         held = ~np.isnan(distances[:, 0])
         weights = {} if weight is None else {"sample_weight": weight[held]}
         second.fit(distances[held], labels[held], **weights)
-        return self.keep({**next(banks).learned_attributes(), "classifier_": second})
+        return self._set_fitted({**next(banks)._learned_attributes(), "classifier_": second})
 
     partial_fit = available_if(_learns_from_parts)(Learner.partial_fit)
     fit_moments = available_if(_learns_from_parts)(Learner.fit_moments)
@@ -289,7 +291,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         choice = {"others": "other_spreads_", "own": "spreads_"}
         spreads = getattr(self, choice[self.normalise]) if self.normalise else None
         work = partial(distances_to_classes, subspaces=self._subspaces(), spreads=spreads)
-        return self.projectors_[0].on_samples(work)
+        return self.projectors_[0]._on_samples(work)
 
     def _subspaces(self) -> Subspaces:
         """The subspaces of all classes, stacked once: for one sample that takes the most time."""

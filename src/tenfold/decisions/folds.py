@@ -38,7 +38,7 @@ def fold_models(
     learner : Learner
         Not fitted.
     described : mapping
-        What is known of the samples, from `Learner.first_batch`.
+        What is known of the samples, from `Learner._first_batch`.
     X, y, weight : arrays
         The batch that came with it.
     splits : list of (train, test)
@@ -50,13 +50,13 @@ def fold_models(
         One per split, and one for all samples.
     """
     classes = check.present_labels(y, weight)
-    described, samples = learner.prepared(described, X, weight)
-    work = learner.workload(samples.shape[1:], classes)
+    described, samples = learner._prepared(described, X, weight)
+    work = learner._workload(samples.shape[1:], classes)
     kind = learner.statistics
     for statistics in fold_statistics(samples, y, weight, classes, splits, kind, work):
         check.check_classes(statistics.classes, learner)
         fold: Learner = clone(learner)
-        yield fold.keep(fold.learn(statistics, described))
+        yield fold._set_fitted(fold._learn(statistics, described))
 
 
 def held_out(X: Any, splits: list[Split], works: Sequence[OfBlock]) -> Array:

@@ -224,7 +224,7 @@ class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
         """What gives the coordinates of samples in memory, and can be sent to other processes."""
         steps = None
         if self.projector_ is not None:
-            steps = (self.projector_.projections_, self.projector_.centre())
+            steps = (self.projector_.projections_, self.projector_._centre())
         return partial(coordinates, steps=steps, mean=self.mean_, directions=self.directions_)
 
     def _of_scores(self, X: Any, finish: Any) -> Array:

@@ -32,7 +32,7 @@ class GaussianStreams(GaussianScores):
 
     shrinkage: Any
 
-    def is_learnable(self, moments: ClassMoments) -> bool:
+    def _is_learnable(self, moments: ClassMoments) -> bool:
         """Whether there are samples of two classes, and two of one of them."""
         counts = moments.counts.reshape(-1, self._n_folds()).sum(axis=1)
         return bool((counts > 0).sum() > 1 and (counts > 1).any())
@@ -40,7 +40,7 @@ class GaussianStreams(GaussianScores):
     def _n_tables(self, classes: Array) -> int:
         return len(classes) * self._n_folds()
 
-    def moments_of_batch(
+    def _moments_of_batch(
         self,
         X: Any,
         y: Array | None,
@@ -60,8 +60,8 @@ class GaussianStreams(GaussianScores):
         described, together = check.check_moments(self, moments.together())
         cells = moments.present().cells
         cells = replace(cells, means=cells.means.reshape(-1, *together.shape))
-        learned = self.learn_moments(cells, together.classes, described)
-        return self.keep({**learned, "moments_": cells})
+        learned = self._learn_moments(cells, together.classes, described)
+        return self._set_fitted({**learned, "moments_": cells})
 
     def revert(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Take a batch back: the model is as if these samples had never come.
@@ -91,7 +91,7 @@ class GaussianStreams(GaussianScores):
         X, labels, weight = check.check_batch(self, X, y, sample_weight)
         check_added_labels(labels, self.classes_)
         folds = self._folds(X, groups)
-        return self._without(self.moments_of_batch(X, labels, weight, self.classes_, folds))
+        return self._without(self._moments_of_batch(X, labels, weight, self.classes_, folds))
 
     def enrol(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add classes that came later, or samples of known ones, without learning anew.
@@ -125,7 +125,7 @@ class GaussianStreams(GaussianScores):
             n_folds = self._n_folds()
             numbers = (at[:, None] * n_folds + np.arange(n_folds)).ravel()
             so_far = replace(self._moments_so_far(), classes=numbers)
-            learned["moments_"] = so_far + self.moments_of_batch(X, labels, weight, classes)
+            learned["moments_"] = so_far + self._moments_of_batch(X, labels, weight, classes)
         Z = to_numpy(over_blocks(X, self.coordinates()))
         known = self.known_classes().placed(at, len(classes))
         known = known.with_samples(Z, codes_of(X, labels, classes), weight)

@@ -166,11 +166,11 @@ class ProbabilisticLDA(GaussianStreams):
         """The `statistics` of the projector."""
         return "auto" if self.projector is None else str(self.projector.statistics)
 
-    def check_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         """Refuse parameters that no data could make right."""
         if self.projector is not None:
             parameters.check_projector(self.projector, TensorProjector)
-            self.projector.check_parameters()
+            self.projector._check_parameters()
         parameters.check_shrinkage(self.shrinkage)
         parameters.check_option("shrink_to", self.shrink_to, ("identity", "kronecker", "auto"))
         if self.shrink_to == "auto" and self.shrinkage != "auto":
@@ -179,11 +179,11 @@ class ProbabilisticLDA(GaussianStreams):
                 "choose both or none; pass shrinkage='auto', or shrink_to='kronecker'"
             )
 
-    def workload(self, shape: Shape, classes: Array) -> Workload:
+    def _workload(self, shape: Shape, classes: Array) -> Workload:
         """What the projector will ask."""
         if self.projector is None:
             return Workload((1,) * len(shape), 1, memory=memory_budget())
-        work: Workload = self.projector.workload(shape, classes)
+        work: Workload = self.projector._workload(shape, classes)
         return work
 
     # -- fitting ----------------------------------------------------------------------------------
@@ -215,19 +215,21 @@ class ProbabilisticLDA(GaussianStreams):
         self
             The fitted estimator.
         """
-        described, X, labels, weight = self.first_batch(X, y, sample_weight)
+        described, X, labels, weight = self._first_batch(X, y, sample_weight)
         folds = self._folds(X, groups)
         classes = check.present_labels(labels, weight)
         tables = 8 * len(classes) * self._n_folds() * prod(X.shape[1:]) ** 2
         keeps = self.statistics == "moments" or tables <= KEPT_MOMENTS
         if self.statistics == "moments" or self._tables_are_smaller(X, len(classes)):
-            moments = self.moments_of_batch(X, labels, weight, classes, folds)
+            moments = self._moments_of_batch(X, labels, weight, classes, folds)
             kept = {"moments_": moments} if keeps else {}
-            return self.keep(self.learn_moments(moments, classes, described) | kept)
+            return self._set_fitted(self._learn_moments(moments, classes, described) | kept)
         projector, Y = None, X
         if self.projector is not None:
             projector = clone(self.projector).fit(X, labels, weight)
-            work = partial(projected, projections=projector.projections_, centre=projector.centre())
+            work = partial(
+                projected, projections=projector.projections_, centre=projector._centre()
+            )
             Y = in_numpy(over_blocks(X, work))
         elif isinstance(X, Source):
             Y = X.in_memory()
@@ -239,10 +241,10 @@ class ProbabilisticLDA(GaussianStreams):
         folded = FoldMoments.of_samples(Z, codes, folds, weight, shape, Y.shape[1])
         learned = self._learned(folded, classes, described, projector, origin, basis)
         if keeps:
-            learned["moments_"] = self.moments_of_batch(X, labels, weight, classes, folds)
-        return self.keep(learned)
+            learned["moments_"] = self._moments_of_batch(X, labels, weight, classes, folds)
+        return self._set_fitted(learned)
 
-    def learn_moments(
+    def _learn_moments(
         self, moments: ClassMoments, classes: Array, described: Described
     ) -> dict[str, Any]:
         """All learned attributes, from moments of every class in every fold."""
@@ -251,7 +253,7 @@ class ProbabilisticLDA(GaussianStreams):
         if self.projector is not None:
             together = replace(merged_folds(moments, n_folds), classes=classes)
             projector = clone(self.projector).fit_moments(together)
-            moments = projected_moments(moments, projector.projections_, projector.centre())
+            moments = projected_moments(moments, projector.projections_, projector._centre())
         folded = FoldMoments.of_tables(moments, (n_folds, n_classes))
         origin = np.zeros(folded.size)
         usual = left_out(moments) if n_folds == 1 and self.shrinkage == "auto" else USUAL
@@ -276,13 +278,13 @@ class ProbabilisticLDA(GaussianStreams):
         self
             The fitted estimator; with `moments_`, if it used folds.
         """
-        self.check_parameters()
+        self._check_parameters()
         if isinstance(moments, MomentsInFolds) and self._n_folds() > 1:
             return self._fit_folds(moments)
         if isinstance(moments, MomentsInFolds):
             moments = moments.together()
         described, moments = check.check_moments(self, moments)
-        return self.keep(self.learn_moments(moments, moments.classes, described))
+        return self._set_fitted(self._learn_moments(moments, moments.classes, described))
 
     # -- the steps --------------------------------------------------------------------------------
 

@@ -54,52 +54,54 @@ class MeasuredProjector(Learner):
         """Which statistics the projector asks for."""
         return str(self.projector.statistics)
 
-    def prepared(self, described: Described, X: Any, weight: Array | None) -> tuple[Described, Any]:
+    def _prepared(
+        self, described: Described, X: Any, weight: Array | None
+    ) -> tuple[Described, Any]:
         """As the projector does it."""
-        prepared: tuple[Described, Any] = self.projector.prepared(described, X, weight)
+        prepared: tuple[Described, Any] = self.projector._prepared(described, X, weight)
         return prepared
 
-    def workload(self, shape: Shape, classes: Array) -> Workload:
+    def _workload(self, shape: Shape, classes: Array) -> Workload:
         """That of the projector."""
-        work: Workload = self.projector.workload(shape, classes)
+        work: Workload = self.projector._workload(shape, classes)
         return work
 
-    def problem(self, statistics: ClassStatistics) -> Problem:
+    def _problem(self, statistics: ClassStatistics) -> Problem:
         """That of the projector."""
-        problem: Problem = self.projector.problem(statistics)
+        problem: Problem = self.projector._problem(statistics)
         return problem
 
-    def recipe(self) -> Recipe:
+    def _recipe(self) -> Recipe:
         """That of the projector."""
-        recipe: Recipe = self.projector.recipe()
+        recipe: Recipe = self.projector._recipe()
         return recipe
 
-    def learned(
+    def _learned_from(
         self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
     ) -> dict[str, Any]:
         """The fitted projector, and the spread of all other samples."""
         projector = clone(self.projector)
-        projector.keep(projector.learned(statistics, solution, models, described))
-        if projector.is_one_solution:
-            positive = np.array([projector.positive_in(statistics.classes)])
+        projector._set_fitted(projector._learned_from(statistics, solution, models, described))
+        if projector._is_one_solution:
+            positive = np.array([projector._positive_in(statistics.classes)])
             (spread,) = out_class_spreads(statistics, solution.kept[models], positive)
         else:
-            _, spread = projector.spreads(statistics)
+            _, spread = projector._spreads(statistics)
         return {"projector_": projector, "spread_": float(spread), "solution_": solution}
 
-    def learn(self, statistics: ClassStatistics, described: Described) -> dict[str, Any]:
+    def _learn(self, statistics: ClassStatistics, described: Described) -> dict[str, Any]:
         """What is learned; moments that are to be kept are those of the projector."""
-        learned = super().learn(statistics, described)
+        learned = super()._learn(statistics, described)
         if "moments_" in learned:
             learned["projector_"].moments_ = learned.pop("moments_")
         return learned
 
-    def warn_unless_converged(self, solution: Solution) -> None:
+    def _warn_unless_converged(self, solution: Solution) -> None:
         """Say nothing of the model of a fold; `verified` speaks of that of all samples."""
 
     def measure(self) -> OfBlock:
         """What gives distances of samples in memory, in units of the spread."""
-        return partial(distances_in, scoring=self.projector_.scoring(), unit=self.spread_)
+        return partial(distances_in, scoring=self.projector_._scoring(), unit=self.spread_)
 
 
 def distances_in(X: Array, scoring: OfBlock, unit: float) -> Array:
@@ -145,7 +147,7 @@ def verified(
     model : ClassSpecificProjector
         Not fitted, with the label of the positive class.
     described : mapping
-        What is known of the samples, from `Learner.first_batch`.
+        What is known of the samples, from `Learner._first_batch`.
     X, labels, weight : arrays
         The batch that came with it.
     plan : FoldPlan
@@ -160,7 +162,7 @@ def verified(
     splits = [everything, *plan.own, *chain(*plan.impostors)]
     folds = fold_models(MeasuredProjector(model), described, X, labels, weight, splits)
     whole = next(folds)
-    model.warn_unless_converged(whole.solution_)
+    model._warn_unless_converged(whole.solution_)
     own = [fold.measure() for fold in islice(folds, len(plan.own))]
     for chosen in plan.impostors:
         found = [(fold.spread_, fold.measure()) for fold in islice(folds, len(chosen))]

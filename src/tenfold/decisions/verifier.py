@@ -147,9 +147,9 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         self
             The fitted verifier.
         """
-        self.check_parameters()
+        self._check_parameters()
         model = self.model()
-        described, X, labels, weight = model.first_batch(X, y, sample_weight)
+        described, X, labels, weight = model._first_batch(X, y, sample_weight)
         X = X.in_memory() if isinstance(X, ArraySamples) else X  # equal ones are found by bytes
         classes = check.present_labels(labels, weight)
         positive = self.positive_among(classes)
@@ -171,7 +171,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         promised = 1 / (1 + (n_classes if n_classes > 1 else kish(impostors.weight)))
         self._warn(n_classes, promised, found.ratio)
         whole = found.whole.projector_.set_params(positive=self.model().positive)
-        for name in self.learned_attributes():
+        for name in self._learned_attributes():
             delattr(self, name)
         self.__dict__.update(fitted.of_samples(described))
         self.projector_, self.promised_rate_ = whole, promised
@@ -182,7 +182,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         self.classes_ = classes if _is_last_of_two(positive, classes) else np.array([False, True])
         return self
 
-    def check_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         """Refuse parameters that no data could make right."""
         parameters.check_class_specific(self.projector, ClassSpecificProjector)
         asked = self.positive, self.projector.positive
@@ -213,7 +213,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
                 "Only binary classification is supported. The type of the target is multiclass; "
                 "pass positive, the class to verify, and y == positive is the target"
             )
-        label = classes[model.positive_in(classes)]
+        label = classes[model._positive_in(classes)]
         if len(classes) > 2 and _is_calibrated():
             raise ValueError(
                 f"CalibratedClassifierCV gave {len(classes)} labels to a verifier, whose answers "
@@ -300,7 +300,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             Positive numbers.
         """
         fitted.check_fitted(self, "projector_")
-        work = partial(similarities, scoring=self.projector_.scoring())
+        work = partial(similarities, scoring=self.projector_._scoring())
         return over_blocks(check.check_samples(self, X), work)
 
     def predict(self, X: Any) -> Array:
@@ -320,7 +320,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         fitted.check_fitted(self, "projector_")
         decide = partial(
             decided,
-            scoring=self.projector_.scoring(),
+            scoring=self.projector_._scoring(),
             threshold=self.threshold_,
             classes=self.classes_,
         )

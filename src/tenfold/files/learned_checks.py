@@ -97,7 +97,7 @@ def _check_projector(model: TensorProjector) -> None:
     if hasattr(model, "moments_") and not hasattr(model, "projections_"):
         return  # partial_fit still gathers
     _need(model, "projections_", "ranks_", "objective_", "n_iter_", "converged_")
-    shape = model.seen_shape()
+    shape = model._seen_shape()
     if not all(isinstance(W, np.ndarray) and W.dtype.kind == "f" for W in model.projections_):
         raise ValueError("its projections are not arrays of floats")
     shapes = tuple(W.shape for W in model.projections_)
@@ -109,7 +109,7 @@ def _check_projector(model: TensorProjector) -> None:
         kernel = type(model) in KERNEL_METHODS
         _agree("mean_", model.mean_.shape, shape if kernel else model.sample_shape_)
     if isinstance(model, ClassSpecificProjector):
-        model.positive_in(model.classes_)
+        model._positive_in(model.classes_)
         _need(model, "positive_index_")
         if not 0 <= model.positive_index_ < len(model.classes_):
             raise ValueError("its positive_index_ is not the position of a class")
@@ -125,13 +125,13 @@ def _check_moments(model: Any) -> None:
         _agree("moments_.classes", n, n_classes)
     _agree("moments_.counts", moments.counts.shape, (n,))
     _agree("moments_.scatters", moments.scatters.shape, (n, size, size))
-    flat = getattr(getattr(model, "projector", model), "flattens", False)
+    flat = getattr(getattr(model, "projector", model), "_flattens", False)
     flat = flat and not isinstance(model, ProbabilisticLDA)  # its folds are of samples as they are
     _agree("moments_.means", moments.means.shape, (n, size) if flat else (n, *model.sample_shape_))
 
 
 def _check_bank(bank: ClassSpecificClassifier) -> None:
-    bank.check_parameters()
+    bank._check_parameters()
     _need(bank, "projectors_", "spreads_")
     if bank.normalise == "others":
         _need(bank, "other_spreads_")

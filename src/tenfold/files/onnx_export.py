@@ -208,13 +208,13 @@ def _deflate(graph: Graph, blocks: Blocks) -> None:
     for block in blocks.blocks_:
         if not isinstance(block, TensorProjector) or not block.streams:
             raise TypeError(f"blocks of {type(block).__name__} have no ONNX form here")
-        found.append(graph.node("Flatten", [graph.projected(block, block.centre())], axis=1))
+        found.append(graph.node("Flatten", [graph.projected(block, block._centre())], axis=1))
         width += prod(block.ranks_)
         shape = graph.constant(np.array([-1, *block.sample_shape_]))
-        X, centre = graph.samples, block.centre()
+        X, centre = graph.samples, block._centre()
         X = X if centre is None else graph.about(X, centre)
         Q = [np.linalg.qr(W)[0] for W in block.projections_]
-        seen = graph.node("Flatten", [X], axis=1) if block.flattens else X
+        seen = graph.node("Flatten", [X], axis=1) if block._flattens else X
         seen = graph.multiplied(graph.multiplied(seen, Q), [basis.T for basis in Q])
         graph.samples = graph.node("Sub", [X, graph.node("Reshape", [seen, shape])])
     graph.samples, graph.shape = graph.node("Concat", found, axis=1), (width,)
@@ -261,7 +261,7 @@ def _scaled_by_itself(graph: Graph, scaling: Scaling) -> str:
 
 
 def _projector(graph: Graph, projector: TensorProjector) -> None:
-    Y = graph.projected(projector, projector.centre())
+    Y = graph.projected(projector, projector._centre())
     if projector.output == "flat":
         Y = graph.node("Flatten", [Y], axis=1)
     shape = projector.ranks_ if projector.output == "tensor" else (prod(projector.ranks_),)
@@ -296,7 +296,7 @@ def _gaussian(graph: Graph, model: ProbabilisticLDA) -> None:
     """The scores of `ClassLikelihood`, and what follows from them."""
     Y, inside = graph.samples, model.projector_
     if inside is not None:
-        Y = graph.projected(inside, inside.centre())
+        Y = graph.projected(inside, inside._centre())
     Y = graph.about(graph.node("Flatten", [Y], axis=1), model.mean_)
     Z = graph.node("MatMul", [Y, graph.numbers(model.directions_)])
     ratios = _log_ratios(graph, Z, model)

@@ -82,7 +82,7 @@ class Graph:
                 self.kernels[id(projector.basis_)] = self.coordinates(projector)
             X = self.kernels[id(projector.basis_)]
         X = X if centre is None else self.about(X, centre)
-        if projector.flattens:
+        if projector._flattens:
             X = self.node("Flatten", [X], axis=1)
         return self.multiplied(X, projector.projections_)
 

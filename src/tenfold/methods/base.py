@@ -40,13 +40,13 @@ Described = Mapping[str, Any]  # sample_shape_, n_features_in_ and, of a table, 
 class Learner(Streaming, Savable, BaseEstimator):
     """Base of everything that is learned from class statistics.
 
-    A subclass says which problem its parameters describe (`problem`), how it is solved (`recipe`)
-    and what is kept of the solution (`learned`). The annotations of a class with a trailing
-    underscore are its learned attributes; a model file holds these and no others.
+    A subclass says which problem its parameters describe (`_problem`), how it is solved
+    (`_recipe`) and what is kept of the solution (`_learned_from`). The annotations of a class with
+    a trailing underscore are its learned attributes; a model file holds these and no others.
     """
 
-    needs_labels = True
-    streams = True  # whether moments of parts of the samples can be added
+    _needs_labels = True
+    _streams = True  # whether moments of parts of the samples can be added
     statistics: str = "auto"
 
     sample_shape_: Shape
@@ -58,39 +58,41 @@ class Learner(Streaming, Savable, BaseEstimator):
 
     # -- what a subclass says --------------------------------------------------------------------
 
-    def check_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         """Refuse parameters that no data could make right."""
         raise NotImplementedError
 
-    def workload(self, shape: Shape, classes: Array) -> Workload:
+    def _workload(self, shape: Shape, classes: Array) -> Workload:
         """What will be asked of statistics of such samples, by which these are chosen."""
         raise NotImplementedError
 
-    def problem(self, statistics: ClassStatistics) -> Problem:
+    def _problem(self, statistics: ClassStatistics) -> Problem:
         """The problem that the parameters describe."""
         raise NotImplementedError
 
-    def recipe(self) -> Recipe:
+    def _recipe(self) -> Recipe:
         """How it is solved."""
         raise NotImplementedError
 
-    def learned(
+    def _learned_from(
         self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
     ) -> dict[str, Any]:
         """The learned attributes, from the solutions with these numbers in a stack."""
         raise NotImplementedError
 
-    def as_seen(self, X: Any) -> Any:
+    def _flatten_if_needed(self, X: Any) -> Any:
         """The batch as this method sees it: tensors, or vectors for one that flattens."""
         return X
 
-    def prepared(self, described: Described, X: Any, weight: Array | None) -> tuple[Described, Any]:
+    def _prepared(
+        self, described: Described, X: Any, weight: Array | None
+    ) -> tuple[Described, Any]:
         """What is known of the samples, and the batch as seen: a kernel learns its map here."""
-        return described, self.as_seen(X)
+        return described, self._flatten_if_needed(X)
 
-    def is_learnable(self, moments: ClassMoments) -> bool:
+    def _is_learnable(self, moments: ClassMoments) -> bool:
         """Whether the moments hold samples of all the classes that it needs."""
-        return not self.needs_labels or int((moments.counts > 0).sum()) > 1
+        return not self._needs_labels or int((moments.counts > 0).sum()) > 1
 
     # -- fitting ---------------------------------------------------------------------------------
 
@@ -112,18 +114,18 @@ class Learner(Streaming, Savable, BaseEstimator):
         self
             The fitted estimator.
         """
-        described, X, y, weight = self.first_batch(X, y, sample_weight)
+        described, X, y, weight = self._first_batch(X, y, sample_weight)
         classes = check.present_labels(y, weight)
-        described, X = self.prepared(described, X, weight)
-        work = self.workload(X.shape[1:], classes)
+        described, X = self._prepared(described, X, weight)
+        work = self._workload(X.shape[1:], classes)
         with one_thread_for_small(len(X) if X.ndim == 2 else prod(X.shape)):  # few vectors
             statistics = statistics_of(X, y, weight, classes, self.statistics, work)
-        learned = self.learn(statistics, described)
+        learned = self._learn(statistics, described)
         tables = 8 * len(classes) * prod(X.shape[1:]) ** 2
-        if self.streams and self.statistics == "auto" and tables <= KEPT_MOMENTS:
+        if self._streams and self.statistics == "auto" and tables <= KEPT_MOMENTS:
             there = isinstance(statistics, ClassMoments)
             learned["moments_"] = statistics if there else moments_of(X, y, weight, classes)
-        return self.keep(learned)
+        return self._set_fitted(learned)
 
     def partial_fit(
         self,
@@ -165,11 +167,11 @@ class Learner(Streaming, Savable, BaseEstimator):
         """
         first = not hasattr(self, "sample_shape_")
         if first:
-            described, X, y, weight = self.first_batch(X, y, sample_weight, classes)
+            described, X, y, weight = self._first_batch(X, y, sample_weight, classes)
             known = check.announced_labels(y, weight, classes)
         else:
-            self.check_parameters()
-            check.check_same_classes(classes if self.needs_labels else None, self.classes_)
+            self._check_parameters()
+            check.check_same_classes(classes if self._needs_labels else None, self.classes_)
             described, known = fitted.description_of(self), self.classes_
             X, y, weight = check.check_batch(self, X, y, sample_weight)
         check.check_known_labels(y, known)
@@ -178,48 +180,48 @@ class Learner(Streaming, Savable, BaseEstimator):
             size, tables = prod(X.shape[1:]), self._n_tables(known)
             parameters.announce_tables(len(X), size, tables, stacklevel=2)
         factor, weight = forgetting(decay, decay_per, len(X), weight)
-        added = self.moments_of_batch(X, y, weight, known)
+        added = self._moments_of_batch(X, y, weight, known)
         moments = added if so_far is None else self._added(so_far, factor, added)
         return self._keep_moments(moments, known, described)
 
     # -- the steps -------------------------------------------------------------------------------
 
-    def first_batch(
+    def _first_batch(
         self, X: Any, y: Any, sample_weight: Any, classes: Any = None
     ) -> tuple[Described, Any, Array | None, Array | None]:
         """What is to be known of the samples of a first batch, and the batch, all checked."""
-        self.check_parameters()
+        self._check_parameters()
         return check.check_first_batch(self, X, y, sample_weight, classes)
 
-    def learn(self, statistics: ClassStatistics, described: Described) -> dict[str, Any]:
+    def _learn(self, statistics: ClassStatistics, described: Described) -> dict[str, Any]:
         """All learned attributes; the estimator itself stays as it is."""
-        self.warn_of_guesses(statistics.classes)
+        self._warn_of_guesses(statistics.classes)
         fresh = replace(statistics)  # a copy: the terms of its scatters go when this is done
-        problem = self.problem(fresh)
+        problem = self._problem(fresh)
         small = isinstance(statistics, ClassMoments) or len(problem) > 1
-        solution = solve(problem, self.recipe(), threads_for(problem.shape, small, len(problem)))
-        learned = self.learned(fresh, solution, np.arange(len(problem)), described)
-        self.warn_unless_converged(solution)
+        solution = solve(problem, self._recipe(), threads_for(problem.shape, small, len(problem)))
+        learned = self._learned_from(fresh, solution, np.arange(len(problem)), described)
+        self._warn_unless_converged(solution)
         return learned | ({"moments_": statistics} if self.statistics == "moments" else {})
 
     def _n_tables(self, classes: Array) -> int:
         """How many tables its moments of these classes have."""
         return len(classes)
 
-    def moments_of_batch(
+    def _moments_of_batch(
         self, X: Any, y: Array | None, weight: Array | None, classes: Array
     ) -> ClassMoments:
         """What `partial_fit` adds up."""
         parameters.check_tables_fit(prod(X.shape[1:]), len(classes))
-        return moments_of(self.as_seen(X), y, weight, classes)
+        return moments_of(self._flatten_if_needed(X), y, weight, classes)
 
-    def learn_moments(
+    def _learn_moments(
         self, moments: ClassMoments, classes: Array, described: Described
     ) -> dict[str, Any]:
         """All learned attributes, from what `partial_fit` added up."""
-        return self.learn(moments, described)
+        return self._learn(moments, described)
 
-    def keep(self, learned: Mapping[str, Any]) -> Self:
+    def _set_fitted(self, learned: Mapping[str, Any]) -> Self:
         """Replace all learned attributes."""
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)
@@ -227,10 +229,10 @@ class Learner(Streaming, Savable, BaseEstimator):
         self.__dict__.update(learned)
         return self
 
-    def warn_of_guesses(self, classes: Array) -> None:
+    def _warn_of_guesses(self, classes: Array) -> None:
         """Warn of parameters that were left open and that only the user can know."""
 
-    def warn_unless_converged(self, solution: Solution) -> None:
+    def _warn_unless_converged(self, solution: Solution) -> None:
         """Warn of models that still moved in the last round."""
         raise NotImplementedError
 
@@ -238,13 +240,13 @@ class Learner(Streaming, Savable, BaseEstimator):
 class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
     """Base of all methods: one projection matrix per mode.
 
-    A method says in `problem` which scatters it maximises and minimises; everything else is here.
+    A method says in `_problem` which scatters it maximises and minimises; everything else is here.
     Parameters that a method does not have are class attributes with fixed values.
     """
 
-    flattens = False  # whether samples are treated as vectors
-    alternates = True  # whether a mode waits for the solutions of the others
-    fewest_rounds = 1
+    _flattens = False  # whether samples are treated as vectors
+    _alternates = True  # whether a mode waits for the solutions of the others
+    _fewest_rounds = 1
 
     ranks: Any = None
     solver: Any = "ratio_trace"
@@ -264,68 +266,68 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
 
     # -- what a method may say -------------------------------------------------------------------
 
-    def default_ranks(self, shape: Shape, classes: Array) -> Shape:
+    def _default_ranks(self, shape: Shape, classes: Array) -> Shape:
         """The square root of each size, rounded up; modes of up to three entries stay whole."""
         return tuple(max(ceil(sqrt(size)), min(size, 3)) for size in shape)
 
-    def asked_ranks(self, classes: Array) -> Any:
+    def _asked_ranks(self, classes: Array) -> Any:
         """The parameter `ranks`, for the data at hand."""
         return self.ranks
 
-    def solver_function(self) -> Solver:
+    def _solver_function(self) -> Solver:
         """What solves a pair of scatters."""
         return SOLVERS[parameters.check_option("solver", self.solver, list(SOLVERS))]
 
-    def centre(self) -> Array | None:
+    def _centre(self) -> Array | None:
         """What is subtracted before projecting: nothing, as in eq. 6."""
         return None
 
-    def seen_shape(self) -> Shape:
+    def _seen_shape(self) -> Shape:
         """The shape of a sample as it is projected."""
-        return (self.n_features_in_,) if self.flattens else self.sample_shape_
+        return (self.n_features_in_,) if self._flattens else self.sample_shape_
 
-    def on_samples(self, work: OfBlock) -> OfBlock:
+    def _on_samples(self, work: OfBlock) -> OfBlock:
         """`work` on samples as they come, where it was made for samples as they are projected."""
         return work
 
     # -- what a learner says ---------------------------------------------------------------------
 
-    def check_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         """Refuse parameters that no data could make right."""
-        parameters.check_number("max_iter", self.max_iter, self.fewest_rounds, integer=True)
+        parameters.check_number("max_iter", self.max_iter, self._fewest_rounds, integer=True)
         parameters.check_number("tol", self.tol, 0)
         parameters.check_option("statistics", self.statistics, ("auto", "moments", "samples"))
         parameters.check_option("output", self.output, ("flat", "tensor"))
         parameters.check_option("init", self.init, ("ones", "identity"))
         parameters.check_flag("orthonormal", self.orthonormal)
         parameters.check_ridge(self.ridge)
-        self.solver_function()
+        self._solver_function()
 
-    def workload(self, shape: Shape, classes: Array) -> Workload:
+    def _workload(self, shape: Shape, classes: Array) -> Workload:
         """What will be asked of statistics of such samples, by which these are chosen."""
         ranks, _ = self._ranks_and_shares(shape, classes)
         rounds = min(self.max_iter, EXPECTED_ROUNDS) if self.tol > 0 else self.max_iter
-        rounds = max(1, rounds) if len(ranks) > 1 and self.alternates else 1
+        rounds = max(1, rounds) if len(ranks) > 1 and self._alternates else 1
         return Workload(ranks, rounds, memory=parameters.memory_budget())
 
-    def settings(self, statistics: ClassStatistics) -> dict[str, Any]:
+    def _settings(self, statistics: ClassStatistics) -> dict[str, Any]:
         """Ranks and ridge of its problem; shares of scatter become ranks here."""
         ranks, shares = self._ranks_and_shares(statistics.full_shape, statistics.classes)
         found = dict(enumerate(ranks)) | ranks_of_shares(statistics, shares)
         return {"ranks": tuple(found.values()), "ridge": parameters.check_ridge(self.ridge)}
 
-    def recipe(self) -> Recipe:
+    def _recipe(self) -> Recipe:
         """How its problem is solved."""
         return Recipe(
-            solver=self.solver_function(),
+            solver=self._solver_function(),
             orthonormal=self.orthonormal,
             init=self.init,
-            direct=not self.alternates,
+            direct=not self._alternates,
             max_iter=self.max_iter,
             tol=self.tol,
         )
 
-    def learned(
+    def _learned_from(
         self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
     ) -> dict[str, Any]:
         """The learned attributes, from the solution with this number in a stack."""
@@ -342,19 +344,19 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
             "converged_": bool(solution.converged[m]),
         }
 
-    def warn_unless_converged(self, solution: Solution) -> None:
+    def _warn_unless_converged(self, solution: Solution) -> None:
         """Warn of models that still moved in the last round."""
         if not solution.converged.all():
             warn_of_late(type(self).__name__, self.max_iter, self.tol, solution)
 
-    def as_seen(self, X: Any) -> Any:
+    def _flatten_if_needed(self, X: Any) -> Any:
         """The batch as this method sees it: tensors, or vectors for one that flattens."""
-        return X.reshape(len(X), -1) if self.flattens else X
+        return X.reshape(len(X), -1) if self._flattens else X
 
     def _ranks_and_shares(self, shape: Shape, classes: Array) -> tuple[Shape, dict[int, float]]:
         """A rank per mode, and the modes whose rank follows from a share: the whole, until then."""
-        ranks, shares = parameters.ranks_and_shares(self.asked_ranks(classes), len(shape))
-        ranks = parameters.check_ranks(ranks, shape, self.default_ranks(shape, classes))
+        ranks, shares = parameters.ranks_and_shares(self._asked_ranks(classes), len(shape))
+        ranks = parameters.check_ranks(ranks, shape, self._default_ranks(shape, classes))
         return tuple(size if k in shares else ranks[k] for k, size in enumerate(shape)), shares
 
     # -- using -----------------------------------------------------------------------------------
@@ -381,9 +383,9 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         """
         fitted.check_fitted(self, "projections_")
         container, flat = fitted.check_output(self), self.output == "flat"
-        work = partial(projected, projections=self.projections_, centre=self.centre(), flat=flat)
+        work = partial(projected, projections=self.projections_, centre=self._centre(), flat=flat)
         samples = check.check_samples(self, X)
-        found = over_blocks(samples, self.on_samples(work))
+        found = over_blocks(samples, self._on_samples(work))
         return labelled_like(X, found, self, container)
 
     def inverse_transform(self, X: Any) -> Array:
@@ -403,7 +405,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         Y = check.check_projected(X, self.ranks_)
         folded = self.sample_shape is not None and self.output == "flat"
         shape = (prod(self.sample_shape_),) if folded else self.sample_shape_
-        own, centre = self.projections_, self.centre()
+        own, centre = self.projections_, self._centre()
         return over_blocks(Y, partial(reconstructed, projections=own, centre=centre, shape=shape))
 
     @property
@@ -412,7 +414,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = self.needs_labels
+        tags.target_tags.required = self._needs_labels
         tags.input_tags.three_d_array = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

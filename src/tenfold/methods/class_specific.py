@@ -47,22 +47,22 @@ class ClassSpecificProjector(TensorProjector):
 
     # -- what is learned -------------------------------------------------------------------------
 
-    def problem(self, statistics: ClassStatistics, shift: float = 0.0) -> Problem:
+    def _problem(self, statistics: ClassStatistics, shift: float = 0.0) -> Problem:
         """Everything else far from the positive mean, or a point behind it, the class tight."""
-        p, shrinkages = self.positive_in(statistics.classes), self.shrinkage_in(statistics)
-        settings = self.settings(statistics) | {"out_class": self.out_class, "shift": shift}
+        p, shrinkages = self._positive_in(statistics.classes), self._shrinkage_in(statistics)
+        settings = self._settings(statistics) | {"out_class": self.out_class, "shift": shift}
         return class_specific(statistics, p, shrinkages, **settings)
 
-    def learned(
+    def _learned_from(
         self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
     ) -> dict[str, Any]:
         """The learned attributes, from the solution with this number in a stack."""
-        p = self.positive_in(statistics.classes)
+        p = self._positive_in(statistics.classes)
         mean = statistics.full_means[p].reshape(described["sample_shape_"])
         own = {"mean_": mean, "positive_index_": p}
-        return super().learned(statistics, solution, models, described) | own
+        return super()._learned_from(statistics, solution, models, described) | own
 
-    def completed(
+    def _completed(
         self,
         members: Sequence[ClassSpecificProjector],
         statistics: ClassStatistics,
@@ -72,16 +72,16 @@ class ClassSpecificProjector(TensorProjector):
         """What is left to solve for members of a bank together: a solution, and their numbers."""
         return solution, models
 
-    def check_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         """Refuse parameters that no data could make right."""
-        super().check_parameters()
+        super()._check_parameters()
         parameters.check_shrinkage(self.shrinkage)
         parameters.check_option("out_class", self.out_class, ("samples", "means"))
 
-    def warn_of_guesses(self, classes: Array) -> None:
+    def _warn_of_guesses(self, classes: Array) -> None:
         """Say which class is the positive one, where nobody named one of several."""
         if self.positive is None and len(classes) > 2:
-            taken = parameters.plain(classes[self.positive_in(classes)])
+            taken = parameters.plain(classes[self._positive_in(classes)])
             warnings.warn(
                 f"positive is None, so {type(self).__name__} takes {taken!r}, the last of "
                 f"{len(classes)} classes, for the positive one; pass positive={taken!r} or another "
@@ -90,22 +90,22 @@ class ClassSpecificProjector(TensorProjector):
                 stacklevel=4,
             )
 
-    def asked_ranks(self, classes: Array) -> Any:
+    def _asked_ranks(self, classes: Array) -> Any:
         """The ranks of the positive class when `ranks` maps labels to ranks."""
         if not isinstance(self.ranks, Mapping):
             return self.ranks
-        return parameters.ranks_of_class(self.ranks, classes[self.positive_in(classes)])
+        return parameters.ranks_of_class(self.ranks, classes[self._positive_in(classes)])
 
-    def is_learnable(self, moments: ClassMoments) -> bool:
+    def _is_learnable(self, moments: ClassMoments) -> bool:
         """Whether the moments hold samples of all the classes that it needs."""
-        positives = moments.counts[self.positive_in(moments.classes)]
-        return super().is_learnable(moments) and bool(positives > 0)
+        positives = moments.counts[self._positive_in(moments.classes)]
+        return super()._is_learnable(moments) and bool(positives > 0)
 
-    def positive_in(self, classes: Array) -> int:
+    def _positive_in(self, classes: Array) -> int:
         """The position of the positive class among the classes."""
         return parameters.check_positive(self.positive, classes)
 
-    def shrinkage_in(self, statistics: ClassStatistics) -> Array:
+    def _shrinkage_in(self, statistics: ClassStatistics) -> Array:
         """The shrinkage of every class: the number asked for, or the closed form for "auto"."""
         if self.shrinkage == "auto":
             return automatic_shrinkage(statistics)
@@ -130,19 +130,19 @@ class ClassSpecificProjector(TensorProjector):
             lazy one.
         """
         fitted.check_fitted(self, "projections_")
-        return over_blocks(check.check_samples(self, X), self.scoring())
+        return over_blocks(check.check_samples(self, X), self._scoring())
 
-    def scoring(self) -> OfBlock:
+    def _scoring(self) -> OfBlock:
         """What gives scores of samples in memory, and can be sent to other processes."""
         work = partial(minus_distances, projections=self.projections_, mean=self.mean_)
-        return self.on_samples(work)
+        return self._on_samples(work)
 
     @property
-    def is_one_solution(self) -> bool:
+    def _is_one_solution(self) -> bool:
         """Whether the solution of its problem is all there is, so that a bank can stack it."""
         return self.out_class == "samples"
 
-    def spreads(self, statistics: ClassStatistics) -> tuple[float, float]:
+    def _spreads(self, statistics: ClassStatistics) -> tuple[float, float]:
         """Root mean square distance of the class, and of all else, from `mean_`, when fitted."""
         (own,), (others,) = spreads_of([self], statistics)
         return float(own), float(others)
@@ -187,8 +187,8 @@ def spreads_of(
     members: Sequence[ClassSpecificProjector], statistics: ClassStatistics
 ) -> tuple[Array, Array]:
     """`spreads` of M fitted models that differ in their class alone, as two ndarrays (M,)."""
-    positives = np.array([member.positive_in(statistics.classes) for member in members])
-    shrinkage = members[0].shrinkage_in(statistics)[positives]
+    positives = np.array([member._positive_in(statistics.classes) for member in members])
+    shrinkage = members[0]._shrinkage_in(statistics)[positives]
     shifts = np.array([getattr(member, "shift_", 0.0) for member in members])
     one = max(statistics.shape) ** 2 + sum(W.size for W in members[0].projections_)
     found = []

@@ -133,7 +133,7 @@ class CSDA(ClassSpecificProjector):
     True
     """
 
-    flattens = True
+    _flattens = True
     max_iter = 1
 
     def __init__(
@@ -161,35 +161,35 @@ class CSDA(ClassSpecificProjector):
         self.output = output
         self.positive = positive
 
-    def solver_function(self) -> Solver:
+    def _solver_function(self) -> Solver:
         """What solves a pair of scatters."""
         check_option("solver", self.solver, [*SOLVERS, "null_space"])
         return null_space if self.solver == "null_space" else SOLVERS[self.solver]
 
     @property
-    def is_one_solution(self) -> bool:
+    def _is_one_solution(self) -> bool:
         """Whether a bank can take spreads from the solution: a null space leaves rounding."""
-        return super().is_one_solution and self.solver != "null_space"
+        return super()._is_one_solution and self.solver != "null_space"
 
-    def settings(self, statistics: ClassStatistics) -> dict[str, Any]:
+    def _settings(self, statistics: ClassStatistics) -> dict[str, Any]:
         """Ranks and ridge of its problem."""
         none = {"ridge": (0.0, False)} if self.solver == "null_space" else {}
-        return super().settings(statistics) | none
+        return super()._settings(statistics) | none
 
-    def shrinkage_in(self, statistics: ClassStatistics) -> Array:
+    def _shrinkage_in(self, statistics: ClassStatistics) -> Array:
         """The shrinkage of every class."""
         if self.solver == "null_space":
             return np.zeros(len(statistics.classes))
-        return super().shrinkage_in(statistics)
+        return super()._shrinkage_in(statistics)
 
-    def learned(
+    def _learned_from(
         self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
     ) -> dict[str, Any]:
         """The learned attributes, from the solution with this number in a stack."""
-        learned = super().learned(statistics, solution, models, described)
+        learned = super()._learned_from(statistics, solution, models, described)
         if self.solver != "null_space":
             return learned
-        p = self.positive_in(statistics.classes)
+        p = self._positive_in(statistics.classes)
         kept, left = float(solution.kept[models[0]]), float(solution.suppressed[models[0]])
         if left > LEFT * float(statistics.traces[p]):
             warnings.warn(
@@ -200,7 +200,7 @@ class CSDA(ClassSpecificProjector):
                 UserWarning,
                 stacklevel=6,
             )
-        outside = self.problem(statistics).maximise
+        outside = self._problem(statistics).maximise
         whole = np.trace(along_mode([outside], 0, [np.eye(statistics.shape[0])[None]])[0][0])
         learned["objective_"] = learned["objective_"] * 0 + (kept / whole if whole > 0 else 0.0)
         return learned

@@ -114,8 +114,8 @@ class CSRDA(ClassSpecificProjector):
     True
     """
 
-    flattens = True
-    is_one_solution = False
+    _flattens = True
+    _is_one_solution = False
 
     shift_: float
 
@@ -148,11 +148,11 @@ class CSRDA(ClassSpecificProjector):
         self.output = output
         self.positive = positive
 
-    def recipe(self) -> Recipe:
+    def _recipe(self) -> Recipe:
         """How it is solved: columns stay as the solver scales them until the last round."""
-        return replace(super().recipe(), orthonormal=False)
+        return replace(super()._recipe(), orthonormal=False)
 
-    def completed(
+    def _completed(
         self,
         members: Sequence[ClassSpecificProjector],
         statistics: ClassStatistics,
@@ -160,7 +160,7 @@ class CSRDA(ClassSpecificProjector):
         models: Array,
     ) -> tuple[Solution, Array]:
         """A reference and a projection in turn, of all members; the first ones are given."""
-        p = np.array([member.positive_in(statistics.classes) for member in members])
+        p = np.array([member._positive_in(statistics.classes) for member in members])
         found, shift = solution.of_models(models), np.zeros(len(p))
         best = replace(
             found,  # whose kept and suppressed scatters stay those of the first projections
@@ -199,8 +199,8 @@ class CSRDA(ClassSpecificProjector):
     ) -> Solution:
         """The projections of one round: everything is measured from given references."""
         each = zip(members, shifts, strict=True)
-        stack = Problem.stacked([member.problem(statistics, shift) for member, shift in each])
-        return solve(stack, self.recipe(), threads_for(stack.shape, len(stack) > 1, len(stack)))
+        stack = Problem.stacked([member._problem(statistics, shift) for member, shift in each])
+        return solve(stack, self._recipe(), threads_for(stack.shape, len(stack) > 1, len(stack)))
 
     def best_reference(
         self, statistics: ClassStatistics, positive: int, shift: float, found: Solution, number: int
@@ -255,15 +255,15 @@ class CSRDA(ClassSpecificProjector):
         A, B = A + n_o * (1 + best) ** 2 * D, B + n_p * best**2 * D
         return best, float(np.trace(np.linalg.solve(B, A)) / len(B))
 
-    def learned(
+    def _learned_from(
         self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
     ) -> dict[str, Any]:
         """The learned attributes, from the solution with this number in a stack."""
         if solution.shift is None:
-            solution, models = self.completed([self], statistics, solution, models)
+            solution, models = self._completed([self], statistics, solution, models)
         assert solution.shift is not None
-        p, shift = self.positive_in(statistics.classes), float(solution.shift[models[0]])
-        learned = super().learned(statistics, solution, models, described)
+        p, shift = self._positive_in(statistics.classes), float(solution.shift[models[0]])
+        learned = super()._learned_from(statistics, solution, models, described)
         if not learned["converged_"] and self.tol > 0 and self.max_iter > 1:
             warnings.warn(
                 f"the objective of CSRDA still changed by more than tol={self.tol:g} of it in "

@@ -73,7 +73,7 @@ class DGTDA(MultiClassProjector):
     """
 
     solver = "trace_difference"
-    alternates = False
+    _alternates = False
 
     def __init__(
         self,

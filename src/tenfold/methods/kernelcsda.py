@@ -131,8 +131,8 @@ class KernelCSDA(ClassSpecificProjector):
     0.99
     """
 
-    flattens = True
-    streams = False
+    _flattens = True
+    _streams = False
     max_iter = 1
 
     landmarks_: Array
@@ -174,9 +174,9 @@ class KernelCSDA(ClassSpecificProjector):
         self.positive = positive
         self.random_state = random_state
 
-    def check_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         """Refuse parameters that no data could make right."""
-        super().check_parameters()
+        super()._check_parameters()
         known = sorted({*KERNEL_PARAMS, "precomputed"})
         if not callable(self.kernel):
             parameters.check_option("kernel", self.kernel, known)
@@ -188,7 +188,7 @@ class KernelCSDA(ClassSpecificProjector):
 
     # -- the change of basis ---------------------------------------------------------------------
 
-    def prepared(
+    def _prepared(
         self, described: Described, X: Any, weight: Array | None
     ) -> tuple[Described, Array]:
         """The basis, and the coordinates of the samples in it."""
@@ -215,7 +215,7 @@ class KernelCSDA(ClassSpecificProjector):
         seen = self._coordinates(learned)
         return {**described, **learned}, to_numpy(over_blocks(X, seen))
 
-    def on_samples(self, work: OfBlock) -> OfBlock:
+    def _on_samples(self, work: OfBlock) -> OfBlock:
         """`work` on samples as they come: it gets their coordinates."""
         return partial(after, first=self._coordinates(vars(self)), then=work)
 
@@ -242,13 +242,13 @@ class KernelCSDA(ClassSpecificProjector):
 
     # -- what is learned -------------------------------------------------------------------------
 
-    def learned(
+    def _learned_from(
         self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
     ) -> dict[str, Any]:
         """The learned attributes; signs do not depend on the basis, which is one of many."""
-        learned = TensorProjector.learned(self, statistics, solution, models, described)
+        learned = TensorProjector._learned_from(self, statistics, solution, models, described)
         (W,) = learned["projections_"]
-        p = self.positive_in(statistics.classes)
+        p = self._positive_in(statistics.classes)
         mean = statistics.full_means[p]
         apart = (mean - np.average(statistics.full_means, axis=0, weights=statistics.counts)) @ W
         return {
@@ -258,7 +258,7 @@ class KernelCSDA(ClassSpecificProjector):
             "positive_index_": p,
         }
 
-    def seen_shape(self) -> tuple[int, ...]:
+    def _seen_shape(self) -> tuple[int, ...]:
         """The shape of a sample as it is projected: its coordinates."""
         return (self.basis_.shape[1],)
 

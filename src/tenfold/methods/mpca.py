@@ -77,8 +77,8 @@ class MPCA(TensorProjector):
     0.93
     """
 
-    needs_labels = False
-    fewest_rounds = 0
+    _needs_labels = False
+    _fewest_rounds = 0
 
     mean_: Array
     captured_: float
@@ -103,27 +103,27 @@ class MPCA(TensorProjector):
         self.output = output
 
     @property
-    def alternates(self) -> bool:  # type: ignore[override]
+    def _alternates(self) -> bool:  # type: ignore[override]
         """Whether a mode waits for the solutions of the others."""
         return self.max_iter > 0
 
-    def solver_function(self) -> Solver:
+    def _solver_function(self) -> Solver:
         """What solves a mode: there is only one scatter."""
         return leading_eigenvectors
 
-    def problem(self, statistics: ClassStatistics) -> Problem:
+    def _problem(self, statistics: ClassStatistics) -> Problem:
         """As much of the scatter as the ranks allow."""
-        return total(statistics, **self.settings(statistics))
+        return total(statistics, **self._settings(statistics))
 
-    def learned(
+    def _learned_from(
         self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
     ) -> dict[str, Any]:
         """The learned attributes, from the solution with this number in a stack."""
-        learned = super().learned(statistics, solution, models, described)
+        learned = super()._learned_from(statistics, solution, models, described)
         everything, captured = float(statistics.traces[0]), float(learned["objective_"][-1])
         share = captured / everything if everything > 0 else 1.0
         return learned | {"mean_": statistics.full_means[0], "captured_": share}
 
-    def centre(self) -> Array | None:
+    def _centre(self) -> Array | None:
         """What is subtracted before projecting: the mean of all samples."""
         return self.mean_

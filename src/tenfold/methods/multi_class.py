@@ -13,12 +13,12 @@ from tenfold.methods.base import Shape, TensorProjector
 class MultiClassProjector(TensorProjector):
     """Base of the methods that keep class means apart and classes tight."""
 
-    def problem(self, statistics: ClassStatistics) -> Problem:
+    def _problem(self, statistics: ClassStatistics) -> Problem:
         """Class means apart, classes tight."""
-        return between_within(statistics, **self.settings(statistics))
+        return between_within(statistics, **self._settings(statistics))
 
-    def default_ranks(self, shape: Shape, classes: Array) -> Shape:
+    def _default_ranks(self, shape: Shape, classes: Array) -> Shape:
         """As for every method, but no more directions than the class means can span."""
-        roots = super().default_ranks(shape, classes)
+        roots = super()._default_ranks(shape, classes)
         n_means = len(classes) - 1
         return tuple(min(rank, n_means * prod(roots) // rank) for rank in roots)

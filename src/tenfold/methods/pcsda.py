@@ -98,10 +98,10 @@ class PCSDA(ClassSpecificProjector):
     True
     """
 
-    flattens = True
+    _flattens = True
     max_iter = 1
     orthonormal = False
-    is_one_solution = False
+    _is_one_solution = False
 
     offset_: float
 
@@ -126,12 +126,12 @@ class PCSDA(ClassSpecificProjector):
         self.output = output
         self.positive = positive
 
-    def learned(
+    def _learned_from(
         self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
     ) -> dict[str, Any]:
         """The learned attributes: the ratio trace makes F_w the identity and F_o diagonal."""
-        learned = super().learned(statistics, solution, models, described)
-        p = self.positive_in(statistics.classes)
+        learned = super()._learned_from(statistics, solution, models, described)
+        p = self._positive_in(statistics.classes)
         n_own, n_others = statistics.counts[p], statistics.count - statistics.counts[p]
         found = learned["projections_"][0]
         spread = solution.kept_by_column[models[0], : found.shape[1]] * n_own / n_others

@@ -53,7 +53,7 @@ class Savable:
         other.__dict__.update(vars(self))
         return other
 
-    def learned_attributes(self) -> dict[str, Any]:
+    def _learned_attributes(self) -> dict[str, Any]:
         """What was learned, by name."""
         return {k: v for k, v in vars(self).items() if k.endswith("_") and k[0] != "_"}
 
@@ -198,7 +198,7 @@ class Packer:
         _check_known(estimator)
         if not prefix:
             check_is_fitted(estimator, "sample_shape_")
-        parameters, learned = estimator.get_params(deep=False), estimator.learned_attributes()
+        parameters, learned = estimator.get_params(deep=False), estimator._learned_attributes()
         if not (self.moments and estimator._is_stream):
             learned.pop("moments_", None)
         values = {"parameters": parameters, "learned": learned}

@@ -23,13 +23,13 @@ class Streaming:
     """The part of a learner that works from moments alone."""
 
     classes_: Array
-    check_parameters: Any
-    as_seen: Any
-    learn: Any
-    keep: Any
-    is_learnable: Any
-    learn_moments: Any
-    moments_of_batch: Any
+    _check_parameters: Any
+    _flatten_if_needed: Any
+    _learn: Any
+    _set_fitted: Any
+    _is_learnable: Any
+    _learn_moments: Any
+    _moments_of_batch: Any
 
     def fit_moments(self, moments: ClassMoments) -> Self:
         """Learn from moments that are gathered already; no samples are read.
@@ -45,10 +45,10 @@ class Streaming:
         self
             The fitted estimator, with `moments_`.
         """
-        self.check_parameters()
+        self._check_parameters()
         described, moments = check.check_moments(self, moments)
-        moments = replace(moments, means=self.as_seen(moments.means))
-        self.keep({**self.learn(moments, described), "moments_": moments})
+        moments = replace(moments, means=self._flatten_if_needed(moments.means))
+        self._set_fitted({**self._learn(moments, described), "moments_": moments})
         return self
 
     def revert(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -74,10 +74,10 @@ class Streaming:
             refused where a count or an eigenvalue would be negative; then nothing is changed.
         """
         fitted.check_fitted(self, "sample_shape_")
-        self.check_parameters()
+        self._check_parameters()
         X, y, weight = check.check_batch(self, X, y, sample_weight)
         check_added_labels(y, self.classes_)
-        return self._without(self.moments_of_batch(X, y, weight, self.classes_))
+        return self._without(self._moments_of_batch(X, y, weight, self.classes_))
 
     def _without(self, taken: ClassMoments) -> Self:
         """Learn from the moments so far less those that are taken."""
@@ -89,7 +89,7 @@ class Streaming:
         if factor == 1:
             return so_far.plus(batch, spend=True)
         moments = so_far.decay(factor) + batch
-        if not self.is_learnable(moments) and self.is_learnable(so_far + batch):
+        if not self._is_learnable(moments) and self._is_learnable(so_far + batch):
             gone = (so_far.counts > 0) & (moments.counts == 0)
             if gone.any():
                 raise ValueError(
@@ -108,9 +108,9 @@ class Streaming:
         self, moments: ClassMoments, classes: Array, described: Mapping[str, Any]
     ) -> Self:
         """Learn from moments of parts, or wait until there are samples of the classes it needs."""
-        learnable = self.is_learnable(moments)
-        learned = self.learn_moments(moments, classes, described) if learnable else described
-        self.keep({**learned, "classes_": classes, "moments_": moments})
+        learnable = self._is_learnable(moments)
+        learned = self._learn_moments(moments, classes, described) if learnable else described
+        self._set_fitted({**learned, "classes_": classes, "moments_": moments})
         self._is_stream = True
         return self
 

@@ -97,6 +97,6 @@ class ObjectiveDisplay(Display):
 
 
 def _quantity(member: Member) -> str:
-    if not member.projector.needs_labels:
+    if not member.projector._needs_labels:
         return _QUANTITIES["captured"]
     return _QUANTITIES["multi-class" if member.label is None else "class-specific"]

@@ -148,7 +148,7 @@ class ModeScaler(Step):
         self
             The fitted scaler.
         """
-        self.check_parameters()
+        self._check_parameters()
         described, X, _, weight = check.check_first_batch(self, X, None, sample_weight)
         return self._learn(described, self._moments(X, weight))
 
@@ -171,13 +171,13 @@ class ModeScaler(Step):
         """
         if not hasattr(self, "mean_"):
             return self.fit(X, y, sample_weight)
-        self.check_parameters()
+        self._check_parameters()
         X, _, weight = check.check_batch(self, X, None, sample_weight)
         n = self.n_samples_seen_
         so_far = FibreMoments(n, self.mean_, n * self.mean_spread_**2, n * self.spread_**2)
         return self._learn(fitted.description_of(self), so_far + self._moments(X, weight))
 
-    def check_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         """Refuse parameters that no data could make right."""
         modes = self._asked_modes()
         parameters.check_flag("per_sample", self.per_sample)
@@ -333,7 +333,7 @@ class ModeScaler(Step):
 
     def check_learned(self) -> None:
         """Refuse means and spreads from a file that do not fit the samples."""
-        self.check_parameters()
+        self._check_parameters()
         axes = self.scaling().axes
         shape = tuple(1 if k + 1 in axes else size for k, size in enumerate(self.sample_shape_))
         for name in ("mean_", "spread_", "mean_spread_"):

@@ -26,7 +26,7 @@ class Step(TransformerMixin, Savable, BaseEstimator):
     is to be done with a block of samples.
     """
 
-    needs_labels = False
+    _needs_labels = False
     takes_gaps = False  # whether NaN may come
     sample_shape: Any = None
 
@@ -36,7 +36,7 @@ class Step(TransformerMixin, Savable, BaseEstimator):
 
     def _set_fitted(self, learned: dict[str, Any]) -> Self:
         """Replace all that was learned."""
-        for name in self.learned_attributes():
+        for name in self._learned_attributes():
             delattr(self, name)
         self.__dict__.update(learned)
         return self

@@ -73,7 +73,7 @@ def search_ranks(
     before = [step for _, step in getattr(estimator, "steps", [])[:-1]]
     beside = sum(getattr(step, "last", None) or 0 for step in before)  # covariates in rows
     sizes = (X.shape[1] - beside,) if beside else tuple(X.shape[1:])
-    shape = (prod(sizes),) if projector.flattens else sizes
+    shape = (prod(sizes),) if projector._flattens else sizes
     candidates = rank_ladder(shape, X.shape[0])
     if answer == "projection":
         return _search_projection(estimator, np.asarray(X), y, folds, candidates, verbose)

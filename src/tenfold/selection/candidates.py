@@ -202,7 +202,7 @@ def refuse_metadata(estimator: Any, params: dict[str, Any]) -> None:
 def learner_of(estimator: Any) -> Learner:
     """What is solved: the estimator itself, or the projector of a verifier."""
     if isinstance(estimator, ClassSpecificVerifier):
-        estimator.check_parameters()
+        estimator._check_parameters()
         model: Learner = estimator.model()
         return model
     if not isinstance(estimator, Learner):
@@ -216,17 +216,17 @@ def learner_of(estimator: Any) -> Learner:
 
 def joint_workload(learners: list[Learner], shape: tuple[int, ...], classes: Array) -> Workload:
     """All candidates together; asking each for its own also checks its ranks."""
-    return Workload.together([learner.workload(shape, classes) for learner in learners])
+    return Workload.together([learner._workload(shape, classes) for learner in learners])
 
 
 def solved_together(
     learners: list[Learner], statistics: ClassStatistics, described: Described
 ) -> list[Learner]:
     """Every candidate fitted on the same statistics, in stacks of bounded size."""
-    if learners[0].needs_labels:
+    if learners[0]._needs_labels:
         check.check_classes(statistics.classes, learners[0])
-    fresh, recipe = replace(statistics), learners[0].recipe()
-    problems = [learner.problem(fresh) for learner in learners]
+    fresh, recipe = replace(statistics), learners[0]._recipe()
+    problems = [learner._problem(fresh) for learner in learners]
     per_stack = max(1, STACK_NUMBERS // (len(problems[0]) * max(statistics.shape) ** 2))
     fitted = []
     for start in range(0, len(learners), per_stack):
@@ -235,8 +235,8 @@ def solved_together(
         solution = solve(stack, recipe, threads_for(stack.shape, len(stack) > 1, len(stack)))
         starts = np.cumsum([0, *map(len, chunk)])
         for learner, first, last in zip(learners[start:], starts, starts[1:], strict=False):
-            own = learner.learned(fresh, solution, np.arange(first, last), described)
-            fitted.append(clone(learner).keep(own))
+            own = learner._learned_from(fresh, solution, np.arange(first, last), described)
+            fitted.append(clone(learner)._set_fitted(own))
     return fitted
 
 

@@ -190,9 +190,9 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         variants = [clone(self.estimator).set_params(**params) for params in candidates]
         learners = [learner_of(variant) for variant in variants]
         for learner in learners:
-            learner.check_parameters()
+            learner._check_parameters()
         first = learners[0]
-        described, checked, learned, weight = first.first_batch(X, y, sample_weight)
+        described, checked, learned, weight = first._first_batch(X, y, sample_weight)
         checked = checked.in_memory() if isinstance(checked, ArraySamples) else checked
         labels = None if y is None else np.asarray(in_numpy(y, "y"))
         besides = {} if weight is None else {"sample_weight": weight}
@@ -201,7 +201,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         samples = Samples(X, checked, seen_labels, weight, besides, scored)
         splits = self._splits(checked, samples.labels, groups)
         classes = check.present_labels(learned, weight)
-        described, seen = first.prepared(described, checked, weight)
+        described, seen = first._prepared(described, checked, weight)
         if isinstance(self.estimator, ClassSpecificVerifier):
             self.estimator.positive_among(classes)  # or an error that says how to name it
         work = joint_workload(learners, seen.shape[1:], classes)
@@ -327,7 +327,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         start = time.perf_counter()
         if self._stacks() and isinstance(best, Learner):
             *_, whole = parts
-            best = best.keep(best.learn(whole, described))
+            best = best._set_fitted(best._learn(whole, described))
         else:
             best.fit(samples.given, samples.labels, **samples.fit_with)
         self.best_estimator_, self.refit_time_ = best, time.perf_counter() - start

@@ -191,7 +191,7 @@ def check_projector(projector: Any, base: type) -> None:
             f"projector is {projector!r}; expected a method such as MPCA() or CMDA(), or None for "
             "all numbers of a sample"
         )
-    if projector is not None and not projector.streams:
+    if projector is not None and not projector._streams:
         raise ValueError(
             f"projector is {projector!r}; expected projections of the samples themselves; "
             "for features of a kernel, put it before in a "

@@ -56,7 +56,7 @@ def check_first_batch(
     """
     seen = copy(estimator)
     X, y, weight = check_batch(seen, X, y, sample_weight, reset=True)
-    if estimator.needs_labels:
+    if estimator._needs_labels:
         check_classes(present_labels(y, weight) if classes is None else np.unique(classes), seen)
     return description_of(seen), X, y, weight
 
@@ -65,10 +65,10 @@ def check_batch(
     estimator: Any, X: Any, y: Any, sample_weight: Any, reset: bool = False
 ) -> tuple[Any, Array | None, Array | None]:
     """Samples, labels and weights of one batch; labels and weights are always in memory."""
-    if estimator.needs_labels and y is None:
+    if estimator._needs_labels and y is None:
         check_labels(estimator, X, y)
     X = check_samples(estimator, X, reset=reset)
-    y = check_labels(estimator, X, y) if estimator.needs_labels else None
+    y = check_labels(estimator, X, y) if estimator._needs_labels else None
     return X, y, check_weights(X, sample_weight)
 
 
@@ -283,11 +283,11 @@ def check_moments(estimator: Any, moments: Any) -> tuple[dict[str, Any], ClassMo
         )
     if not moments.counts.any():
         raise ValueError("the moments are of no samples; gather some first")
-    moments = moments.present() if estimator.needs_labels else moments.pooled()
+    moments = moments.present() if estimator._needs_labels else moments.pooled()
     shape = _asked_shape(estimator) or moments.shape
     if prod(shape) != prod(moments.shape) or (len(moments.shape) > 1 and shape != moments.shape):
         raise ValueError(_shape_complaint(moments.shape, shape, True))
-    if estimator.needs_labels:
+    if estimator._needs_labels:
         check_classes(moments.classes, estimator)
     described = {"sample_shape_": shape, "n_features_in_": prod(shape)}
     return described, replace(moments, means=moments.means.reshape(-1, *shape))

@@ -254,10 +254,10 @@ def _estimator(
     given = options.parameters()
     n_modes = mode_count(given, data.sample_shape)
     projector = projector_of(method, flat_parameters(method, given, n_modes))
-    if projector.needs_labels:
+    if projector._needs_labels:
         _refuse_one_class(data)
-    if data.y is None and (projector.needs_labels or options.searches):
-        who = method.__name__ if projector.needs_labels else "--ranks auto, to compare ranks,"
+    if data.y is None and (projector._needs_labels or options.searches):
+        who = method.__name__ if projector._needs_labels else "--ranks auto, to compare ranks,"
         raise BadInput(f"{who} needs labels; leave out --no-labels, or pass --labels")
     if method not in CLASS_SPECIFIC_METHODS:
         if positive is not None:

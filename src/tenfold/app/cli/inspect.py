@@ -34,7 +34,7 @@ def inspect(model: ModelPath) -> Outcome:
         "reading": reading,
         "estimator": " ".join(repr(estimator).split()),
         "parameters": _parameters(estimator),
-        "classes": known_classes(last) if getattr(last, "needs_labels", True) else None,
+        "classes": known_classes(last) if getattr(last, "_needs_labels", True) else None,
         "threshold": last.threshold_ if decides else None,
         "error_rates": last.error_rates_ if decides else None,
         "promised_rate": last.promised_rate_ if decides else None,

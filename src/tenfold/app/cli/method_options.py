@@ -69,7 +69,7 @@ class MethodOptions:
             return []
         known = method_named(method)().get_params()
         ranks = None if self.ranks is None or "ranks" not in known else self.ranks
-        if ranks is not None and ranks.isdecimal() and method_named(method).flattens:
+        if ranks is not None and ranks.isdecimal() and method_named(method)._flattens:
             ranks = str(int(ranks) ** n_modes)  # as `own_parameters` has it
         given = {"ranks": ranks, "ridge": self.ridge, "shrinkage": self.shrinkage}
         words = [
@@ -200,7 +200,7 @@ def own_parameters(method: Any, parameters: dict[str, Any], n_modes: int) -> dic
     """
     own = {name: value for name, value in parameters.items() if name in method().get_params()}
     ranks = own.get("ranks")
-    if method.flattens and isinstance(ranks, int) and not isinstance(ranks, bool):
+    if method._flattens and isinstance(ranks, int) and not isinstance(ranks, bool):
         own["ranks"] = ranks**n_modes
     return flat_parameters(method, own, n_modes)
 
@@ -217,7 +217,7 @@ def flat_parameters(method: Any, parameters: dict[str, Any], n_modes: int) -> di
     """
     ranks = parameters.get("ranks")
     per_mode = isinstance(ranks, tuple | list) and all(isinstance(rank, int) for rank in ranks)
-    if not method.flattens or not per_mode:
+    if not method._flattens or not per_mode:
         return parameters
     if len(ranks) not in (1, n_modes):
         raise BadInput(
