@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from paper_sets import load_orl
 from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import RidgeClassifier
@@ -47,7 +48,6 @@ from tenfold import (
     ClassSpecificClassifier,
     ProbabilisticLDA,
 )
-from tenfold.datasets import load_orl
 
 SETS = ("orl2", "orl3", "orl5", "pie5", "pie10", "coil5", "coil15", "digits90", "gaitA")
 TITLES = {

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from tenfold.datasets import load_fi2010_days, load_orl
+from paper_sets import load_fi2010_days, load_orl
 
 Array = npt.NDArray[Any]
 

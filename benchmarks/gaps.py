@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from paper_sets import load_orl
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401 - it must come first
 from sklearn.impute import IterativeImputer, SimpleImputer
@@ -33,7 +34,6 @@ from tenfold import (
     ProbabilisticLDA,
     mean_average_precision,
 )
-from tenfold.datasets import load_orl
 
 Array = npt.NDArray[Any]
 KINDS = (0.1, 0.3, 0.5, "rectangle")

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from paper_sets import load_orl, load_pie
 from sklearn.exceptions import ConvergenceWarning
 
 from tenfold import CSDA, MCSDA, ClassSpecificVerifier, RateWarning
-from tenfold.datasets import load_orl, load_pie
 from tenfold.decisions.metrics import equal_errors
 
 Array = npt.NDArray[Any]

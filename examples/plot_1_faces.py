@@ -12,16 +12,16 @@ The images here are the 200 patches of 25 x 25 pixels that come with scikit-imag
 # %%
 # A folder with a subfolder per class
 # -----------------------------------
-# This is all that `load_image_folder` asks for. The name of a subfolder is the label of the images
-# in it.
+# This is all that `load` asks for. The name of a subfolder is the label of the images in it.
 
+import os
 import tempfile
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-from tenfold.datasets import load_faces_subset, load_image_folder
+from tenfold.datasets import load, load_faces_subset
 
 folder = Path(tempfile.mkdtemp()) / "patches"
 for number, (image, label) in enumerate(zip(*load_faces_subset(), strict=True)):
@@ -29,7 +29,7 @@ for number, (image, label) in enumerate(zip(*load_faces_subset(), strict=True)):
     pixels = Image.fromarray((255 * image).astype(np.uint8))
     pixels.save(folder / label / f"{number:03}.png")
 
-data = load_image_folder(folder)  # resize=(40, 30) would bring them all to one size
+data = load(folder)  # resize=(40, 30) would bring them all to one size
 print(data)
 
 # %%
@@ -143,13 +143,12 @@ print(bool((same.predict(test.X) == accepted).all()), f"{path.stat().st_size} by
 # that holds ``orl/s1/1.pgm`` and the rest, and this runs too.
 
 from tenfold import ClassSpecificClassifier
-from tenfold.datasets import load_orl
 
-try:
-    orl = load_orl(shape=(40, 30))
-except FileNotFoundError as error:
-    print(f"skipped: {error}")
+faces = Path(os.environ.get("TENFOLD_DATA", "."), "orl")
+if not faces.is_dir():
+    print(f"skipped: there is no folder {faces.name}")
 else:
+    orl = load(faces, resize=(40, 30))
     half = np.arange(400) % 2 == 0
     bank = ClassSpecificClassifier(MCSDA(ranks=(12, 12), shrinkage=0.5))
     bank.fit(orl.X[half], orl.y[half])

@@ -131,17 +131,5 @@ grown.partial_fit(X_train[:half], y_train[:half]).partial_fit(X_train[half:], y_
 print((grown.predict(X_test) == search.predict(X_test)).mean())
 
 # %%
-# The real thing
-# --------------
-# Set `TENFOLD_DATA` to a folder with ``fi2010/``, and the first fold of FI-2010 is run.
-
-from tenfold.datasets import fi2010_fold
-
-try:
-    train, test = fi2010_fold(1)
-except FileNotFoundError as error:
-    print(f"skipped: {str(error).partition(':')[0]}")
-else:
-    bank = ClassSpecificClassifier(MCSDA(ranks=(60, 1), orthonormal=False))
-    predicted = bank.fit(*train).predict(test.X)
-    print(f"FI-2010, fold 1: macro F1 {f1_score(test.y, predicted, average='macro'):.3f}")
+# The real thing is FI-2010, the order books of the paper. In a checkout of tenfold
+# ``python -m paper fi2010 --data FOLDER`` computes its table.

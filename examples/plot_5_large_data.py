@@ -24,7 +24,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import zarr
 
-from tenfold.datasets import load_zarr, make_tensor_classes
+from tenfold.datasets import load, make_tensor_classes
 
 folder = Path(tempfile.mkdtemp())
 truth = make_tensor_classes(4, sample_shape=(24, 20), ranks=(3, 2), n_classes=4, random_state=0)
@@ -42,7 +42,7 @@ for first in range(0, n, 5000):
     X_out[rows] = truth.means[y] + 3.0 * rng.normal(size=(5000, *shape))
     y_out[rows] = y
 
-data = load_zarr(folder / "big.zarr")
+data = load(folder / "big.zarr")
 size = data.X.dtype.itemsize * np.prod(data.X.shape) / 2**20
 print(data, f"{size:.0f} MiB on disk")
 

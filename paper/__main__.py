@@ -14,6 +14,7 @@ from paper.experiment import Experiment, run_experiment
 from paper.face_tables import face_experiment
 from paper.finished_cells import RunError
 from paper.gait import gait_experiment
+from paper.locations import data_directory
 from paper.order_book_tables import order_book_experiment
 from paper.published_tables import published_experiment
 from paper.recordings import recordings_experiment
@@ -21,7 +22,6 @@ from paper.series import series_experiment
 from paper.small_tensors import small_experiment
 from paper.tables import as_text
 from paper.training_times import complexity_experiment
-from tenfold.datasets.locations import data_directory
 
 OF_OTHERS = {
     "gait": gait_experiment,

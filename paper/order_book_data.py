@@ -14,8 +14,9 @@ from operator import add
 
 import numpy as np
 
-from tenfold.datasets import FI2010Days, SegmentedWindows, TensorDataset, load_fi2010_days
-from tenfold.datasets.fi2010_days import mean_and_scale, windowed
+from paper.fi2010 import load_fi2010_days
+from paper.fi2010_days import FI2010Days, mean_and_scale, windowed
+from tenfold.datasets import SegmentedWindows, TensorDataset
 from tenfold.mathematics.moments import ClassMoments
 
 LABELS = np.array([1, 2, 3])

@@ -22,6 +22,9 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 
 from paper.experiment import Cell
+from paper.fi2010 import load_fi2010_days
+from paper.fi2010_days import FI2010Days
+from paper.fi2010_text import HORIZONS
 from paper.linear_rows import linear_discriminants
 from paper.neural_row import MISSING, OneLayerTABL
 from paper.order_book_data import LABELS, flattened, head_and_tail, number_of_folds
@@ -34,8 +37,7 @@ from tenfold import (
     ProbabilisticLDA,
     gather_moments,
 )
-from tenfold.datasets import FI2010Days, TensorDataset, load_fi2010_days
-from tenfold.datasets.fi2010_text import HORIZONS
+from tenfold.datasets import TensorDataset
 from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.fold_moments import merged_folds
 

@@ -8,6 +8,8 @@ import pytest
 import sklearn
 from hypothesis import settings
 
+from forked_child import ForkedChild
+
 ROOT = Path(__file__).parents[1]
 
 # No window may open, and a worker must not need a display.
@@ -35,3 +37,13 @@ def allow() -> Iterator[Callable[[int], None]]:
     """Give a function that sets how many bytes tables may take, until the test is over."""
     with sklearn.config_context():
         yield lambda size: sklearn.set_config(working_memory=size / 4 / 2**20)
+
+
+@pytest.fixture(autouse=True)
+def quick_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let processes that read files be forks of this one, where the system can fork.
+
+    tests/datasets/test_child.py starts them as users do.
+    """
+    if hasattr(os, "fork"):
+        monkeypatch.setattr("tenfold.datasets.child._started", ForkedChild)

@@ -18,6 +18,8 @@ from sklearn.metrics import average_precision_score, f1_score
 from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFold
 
 from paper.faces import stratified_split
+from paper.fi2010 import fi2010_fold
+from paper.orl import load_orl
 from reference import distance
 from tenfold import (
     CSDA,
@@ -27,7 +29,6 @@ from tenfold import (
     RankSearchCV,
     mean_average_precision,
 )
-from tenfold.datasets import fi2010_fold, load_orl
 
 pytestmark = pytest.mark.realdata
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from paper.orl import load_orl
 from tenfold import (
     CSDA,
     ClassSpecificClassifier,
@@ -10,7 +11,6 @@ from tenfold import (
     ProbabilisticLDA,
     mean_average_precision,
 )
-from tenfold.datasets import load_orl
 
 pytestmark = pytest.mark.realdata
 

@@ -116,12 +116,12 @@ def test_every_edge_library_has_one_home():
     }
     used = set().union(*map(third_party, MODULES)) - CORE - WITH_CORE
     assert used - homes.keys() == set(), "add a protected contract to pyproject.toml"
-    # Bars run inside estimators, tables are drawn by the command line alone. Parquet is read as
-    # data and written as scores. Peers stand in the tables of the experiments.
+    # Bars run inside estimators, tables are drawn by the command line alone. Labelled arrays are
+    # read as data, and what was learned is given as such. Peers stand in the experiments' tables.
     several = {package: home for package, home in homes.items() if len(home) != 1}
     assert {name: home for name, home in several.items() if "paper." not in home[0]} == {
         "rich": ["tenfold.system.progress", "tenfold.app.cli.command"],
-        "pyarrow": ["tenfold.datasets.parquet", "tenfold.app.cli.score"],
+        "xarray": ["tenfold.files.labelled_arrays", "tenfold.datasets.netcdf"],
     }
 
 

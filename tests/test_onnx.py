@@ -247,7 +247,7 @@ def test_faces_are_told_apart_as_numpy_does(model, data_root, path):
     CSDA maps the training samples of a class onto its mean but for a hundred-thousandth: single
     precision, in NumPy or not, has no digits left for these.
     """
-    from tenfold.datasets import load_orl
+    from paper.orl import load_orl
 
     faces = load_orl(data_root / "orl")
     batch, people = faces.X.astype(np.float32), np.asarray(faces.y)

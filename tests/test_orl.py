@@ -13,8 +13,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import average_precision_score
 
+from paper.orl import load_orl
 from tenfold import CMDA, CSDA, DGTDA, GTDA, HODA, MCSDA, ClassSpecificClassifier
-from tenfold.datasets import load_orl
 from tenfold.mathematics.alternation import solve
 from tenfold.mathematics.cost import Workload
 from tenfold.mathematics.criteria import Problem

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tenfold
-from tenfold.datasets import load_csv
+from tenfold.datasets import load
 from tenfold.datasets.label_files import read_labels
 
 ROOT = Path(__file__).parents[1]
@@ -165,7 +165,7 @@ def test_tables_and_labels_are_read_with_the_newlines_of_any_system(tmp_path, en
     table, words = tmp_path / "table.csv", tmp_path / "labels.txt"
     table.write_bytes((mark + end.join(lines)).encode())
     words.write_bytes((mark + end.join(["größer", "kleiner", ""])).encode())
-    data = load_csv(table)
+    data = load(table)
     np.testing.assert_array_equal(data.X, [[1, 2], [3, 4]])
     assert data.y.tolist() == ["größer", "kleiner"]
     assert read_labels(words).tolist() == ["größer", "kleiner"]

@@ -250,9 +250,9 @@ UNDER_A_LIMIT = """
     import resource, sys
     import numpy as np
     from tenfold import MCSDA
-    from tenfold.datasets import load_zarr
+    from tenfold.datasets import load
 
-    store = load_zarr(sys.argv[1], labelled=False, missing_chunks="fill").X
+    store = load(sys.argv[1], labelled=False, missing_chunks="fill").X
     y = np.arange(store.shape[0]) % 2
     limit = 500 * 2**20  # the libraries alone take a good part of it
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))

@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
+from paper.orl import load_orl
 from tenfold import CSDA, ClassSpecificVerifier, RateWarning
-from tenfold.datasets import load_orl
 
 pytestmark = pytest.mark.realdata
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from paper.orl import load_orl
 from tenfold import MCSDA, ClassSpecificClassifier
 from tenfold.app.report import write_report
-from tenfold.datasets import load_orl
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 

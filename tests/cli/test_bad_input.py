@@ -11,7 +11,7 @@ import zarr
 from PIL import Image
 
 from tenfold import MPCA, ModeScaler
-from tenfold.datasets import load_image_folder
+from tenfold.datasets import load
 from tenfold.system.progress import progress
 
 FIT = ("-o", "model.safetensors")
@@ -378,7 +378,7 @@ def test_a_subspace_gives_no_scores(tenfold, faces):
 
 def test_grey_images_for_a_model_of_colour(tenfold, faces):
     """A model that was saved in Python does not know how its samples were read."""
-    data = load_image_folder(faces, grey=False)
+    data = load(faces, grey=False)
     MPCA((2, 2, 1)).fit(data.X).save("model.safetensors")
     run = tenfold("transform", "model.safetensors", "faces", "-o", "features.npy")
     assert run.code == 2

@@ -188,7 +188,7 @@ def test_the_reading_travels_in_the_file(here, npz):
     model = library.MPCA((2, 2)).fit(data.X)
     model.save("m.safetensors", reading=data.reading)
     header, _ = read("m.safetensors")
-    assert header["reading"] == {"scale": 2, "loader": "load_npz"}
+    assert header["reading"] == {"scale": 2, "loader": "npz"}
     np.testing.assert_array_equal(data.X, np.load(npz)["X"] / 2)
     with pytest.raises(ValueError, match=r"reading\['scale'\] is nan"):
         model.save("n.safetensors", reading={"scale": np.nan})

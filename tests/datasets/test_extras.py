@@ -7,15 +7,7 @@ import numpy as np
 import pytest
 import scipy.io
 
-from tenfold.datasets import (
-    load_faces_subset,
-    load_hdf5,
-    load_image_folder,
-    load_mat,
-    load_parquet,
-    load_zarr,
-    with_hog,
-)
+from tenfold.datasets import load, load_faces_subset, with_hog
 
 HDF5 = b"MATLAB 7.3 MAT-file".ljust(512) + b"\x89HDF\r\n\x1a\n"
 
@@ -33,17 +25,19 @@ def without(monkeypatch):
 @pytest.mark.parametrize(
     ("package", "use"),
     [
-        ("PIL", load_image_folder),
+        ("PIL", load),
         ("skimage", lambda _: load_faces_subset()),
         ("skimage", lambda _: with_hog(np.zeros((1, 20, 20)))),
-        ("zarr", load_zarr),
-        ("h5py", lambda folder: load_mat(folder / "new.mat")),
-        ("h5py", lambda folder: load_hdf5(folder / "new.mat")),
-        ("pyarrow", lambda folder: load_parquet(folder / "new.mat")),
+        ("zarr", lambda folder: load(folder.rename(folder.parent / "new.zarr"))),
+        ("h5py", lambda folder: load(folder / "new.mat")),
+        ("h5py", lambda folder: load(folder / "new.h5")),
+        ("pandas", lambda folder: load(folder / "new.csv")),
+        ("xarray", lambda folder: load(folder / "new.nc")),
     ],
 )
 def test_a_missing_library_names_the_extra(without, image_folder, package, use):
-    (image_folder / "new.mat").write_bytes(HDF5)
+    for name in ("new.mat", "new.h5", "new.nc", "new.csv"):
+        (image_folder / name).write_bytes(HDF5)
     without(package)
     with pytest.raises(ImportError, match=r'pip install "tenfold\[data\]"'):
         use(image_folder)
@@ -52,7 +46,7 @@ def test_a_missing_library_names_the_extra(without, image_folder, package, use):
 def test_older_mat_files_need_no_extra(without, tmp_path):
     scipy.io.savemat(tmp_path / "old.mat", {"X": np.ones((3, 2)), "y": [1, 2, 3]})
     without("h5py")
-    assert len(load_mat(tmp_path / "old.mat")) == 3
+    assert len(load(tmp_path / "old.mat")) == 3
 
 
 def test_the_pages_agree_on_what_the_extra_brings_and_how_to_install_it():

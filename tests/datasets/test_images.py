@@ -1,16 +1,19 @@
 """Folders of images."""
 
+import io
 import os
+import tarfile
+import zipfile
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from tenfold.datasets import load_image_folder, resize_images
+from tenfold.datasets import load, resize_images
 
 
 def test_classes_are_subfolders_in_natural_order(image_folder):
-    data = load_image_folder(image_folder)
+    data = load(image_folder)
     assert data.X.shape == (6, 6, 5)
     assert data.y.tolist() == ["s1", "s1", "s2", "s2", "s10", "s10"]
     assert data.sample_info["file"].tolist()[:3] == ["s1/1.png", "s1/2.png", "s2/1.png"]
@@ -18,7 +21,7 @@ def test_classes_are_subfolders_in_natural_order(image_folder):
 
 
 def test_pixels_are_grey_levels_from_0_to_1(image_folder):
-    data = load_image_folder(image_folder)
+    data = load(image_folder)
     stored = np.asarray(Image.open(image_folder / "s2" / "2.png"))
     np.testing.assert_array_equal(data.X[3], stored / 255)
 
@@ -26,19 +29,19 @@ def test_pixels_are_grey_levels_from_0_to_1(image_folder):
 def test_files_come_in_natural_order(tmp_path, write_image):
     for number in (10, 9, 1):
         write_image(tmp_path / "a" / f"{number}.pgm", np.full((2, 2), number))
-    assert (load_image_folder(tmp_path).X[:, 0, 0] * 255).round().tolist() == [1, 9, 10]
+    assert (load(tmp_path).X[:, 0, 0] * 255).round().tolist() == [1, 9, 10]
 
 
 def test_colour_keeps_three_channels(tmp_path, write_image):
     pixels = np.random.default_rng(0).integers(0, 256, (4, 3, 3))
     write_image(tmp_path / "a" / "1.png", pixels)
-    data = load_image_folder(tmp_path, grey=False)
+    data = load(tmp_path, grey=False)
     np.testing.assert_array_equal(data.X[0], pixels / 255)
     assert data.mode_names == ("row", "column", "channel")
 
 
 def test_a_grey_image_read_in_colour_has_three_equal_channels(image_folder):
-    X = load_image_folder(image_folder, grey=False).X
+    X = load(image_folder, grey=False).X
     assert X.shape == (6, 6, 5, 3)
     assert np.ptp(X, axis=3).max() == 0
 
@@ -48,7 +51,7 @@ def test_sixteen_bits_per_pixel_are_not_clipped(tmp_path, grey):
     (tmp_path / "a").mkdir()
     deep = np.array([[0, 257, 65535]], dtype=np.uint16)
     Image.fromarray(deep).save(tmp_path / "a" / "1.png")
-    X = load_image_folder(tmp_path, grey=grey).X[0]
+    X = load(tmp_path, grey=grey).X[0]
     np.testing.assert_allclose(X if grey else X[..., 2], deep / 65535, rtol=1e-15)
 
 
@@ -57,7 +60,7 @@ def test_real_numbers_from_0_to_1_are_kept(tmp_path, grey):
     (tmp_path / "a").mkdir()
     real = np.array([[0, 0.3, 1]], dtype=np.float32)
     Image.fromarray(real).save(tmp_path / "a" / "1.tif")
-    X = load_image_folder(tmp_path, grey=grey).X[0]
+    X = load(tmp_path, grey=grey).X[0]
     np.testing.assert_array_equal(X if grey else X[..., 2], real)
 
 
@@ -75,7 +78,7 @@ def test_pixels_beyond_their_range_are_refused(tmp_path, pixels, said):
     (tmp_path / "a").mkdir()
     Image.fromarray(pixels).save(tmp_path / "a" / "1.tif")
     with pytest.raises(ValueError, match=rf"cannot read .*1\.tif as an image: .* are {said}"):
-        load_image_folder(tmp_path)
+        load(tmp_path)
 
 
 def test_an_image_is_turned_as_a_viewer_would(tmp_path):
@@ -84,24 +87,24 @@ def test_an_image_is_turned_as_a_viewer_would(tmp_path):
     exif = image.getexif()
     exif[0x0112] = 6  # the camera was turned by a quarter
     image.save(tmp_path / "a" / "1.png", exif=exif)
-    assert load_image_folder(tmp_path).X[0].tolist() == [[0.0], [1.0], [1.0]]
+    assert load(tmp_path).X[0].tolist() == [[0.0], [1.0], [1.0]]
 
 
 def test_resizing_is_resize_images(image_folder):
-    whole = load_image_folder(image_folder)
-    small = load_image_folder(image_folder, resize=(3, 4))
+    whole = load(image_folder)
+    small = load(image_folder, resize=(3, 4))
     np.testing.assert_allclose(small.X, resize_images(whole.X, (3, 4)), rtol=1e-12)
 
 
 def test_mixed_sizes_name_both_files_and_the_way_out(image_folder, write_image):
     odd = write_image(image_folder / "s2" / "2.png", np.zeros((7, 5)))
     with pytest.raises(ValueError, match="images differ in size") as error:
-        load_image_folder(image_folder)
+        load(image_folder)
     said = str(error.value)
     assert f"{image_folder / 's1' / '1.png'} is 6x5" in said
     assert f"{odd} is 7x5" in said
     assert "resize=(H, W)" in said
-    assert load_image_folder(image_folder, resize=(6, 5)).X.shape == (6, 6, 5)
+    assert load(image_folder, resize=(6, 5)).X.shape == (6, 6, 5)
 
 
 @pytest.mark.parametrize("content", [b"", b"not an image", None])
@@ -109,7 +112,7 @@ def test_an_unreadable_image_is_named(image_folder, content):
     bad = image_folder / "s10" / "2.png"
     bad.write_bytes(bad.read_bytes()[:40] if content is None else content)
     with pytest.raises(ValueError, match=r"cannot read .*s10.2\.png as an image"):
-        load_image_folder(image_folder)
+        load(image_folder)
 
 
 @pytest.mark.parametrize("labelled", [True, False])
@@ -120,38 +123,30 @@ def test_a_name_that_is_not_utf8_is_refused(image_folder, labelled):
     except OSError:
         pytest.skip("this file system takes UTF-8 names only")
     with pytest.raises(ValueError, match=r"caf\\xe9.[12]\.png is not UTF-8; rename it"):
-        load_image_folder(image_folder, labelled=labelled)
+        load(image_folder, labelled=labelled)
     with pytest.raises(ValueError, match=r"caf\\xe9 is not UTF-8; rename it"):
-        load_image_folder(os.fsdecode(latin), labelled=False)
+        load(os.fsdecode(latin), labelled=False)
 
 
 def test_an_empty_class_is_named(image_folder):
     (image_folder / "s3").mkdir()
     with pytest.raises(ValueError, match=r"class folder .*s3 holds no images"):
-        load_image_folder(image_folder)
+        load(image_folder)
 
 
 def test_images_without_subfolders_are_not_classes(image_folder):
     with pytest.raises(ValueError, match=r"has no subfolders \(2 images lie in it directly\)"):
-        load_image_folder(image_folder / "s1")
+        load(image_folder / "s1")
 
 
 def test_unlabelled_images_can_lie_anywhere(image_folder):
-    assert load_image_folder(image_folder / "s1", labelled=False).y is None
-    assert len(load_image_folder(image_folder, labelled=False)) == 6
+    assert load(image_folder / "s1", labelled=False).y is None
+    assert len(load(image_folder, labelled=False)) == 6
 
 
 def test_a_folder_without_images_and_labels_says_so(tmp_path):
     with pytest.raises(ValueError, match="holds no images"):
-        load_image_folder(tmp_path, labelled=False)
-
-
-def test_a_wrong_path_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere does not exist"):
-        load_image_folder(tmp_path / "nowhere")
-    (tmp_path / "file").write_text("")
-    with pytest.raises(NotADirectoryError, match="file is not a folder"):
-        load_image_folder(tmp_path / "file")
+        load(tmp_path, labelled=False)
 
 
 # ── Images of strangers ─────────────────────────────────────────────────────────────────────────
@@ -165,7 +160,7 @@ def test_what_is_named_as_an_image_and_is_none_of_ours_is_not_opened(tmp_path, m
     started = []
     monkeypatch.setattr("subprocess.Popen", lambda *args, **more: started.append(args))
     with pytest.raises(ValueError, match=r"1\.png as an image: its content is none of PNG, JPEG"):
-        load_image_folder(tmp_path)
+        load(tmp_path)
     assert started == []
 
 
@@ -175,7 +170,7 @@ def test_the_content_decides_and_not_the_name(tmp_path, suffix):
     grey = np.full((4, 4), 200, dtype=np.uint8)
     Image.fromarray(grey).save(tmp_path / f"image.{suffix}")
     (tmp_path / f"image.{suffix}").rename(tmp_path / "a" / "1.ppm")
-    np.testing.assert_allclose(load_image_folder(tmp_path).X[0], 200 / 255, atol=2 / 255)
+    np.testing.assert_allclose(load(tmp_path).X[0], 200 / 255, atol=2 / 255)
 
 
 def test_few_bytes_do_not_become_gigabytes(tmp_path):
@@ -183,7 +178,7 @@ def test_few_bytes_do_not_become_gigabytes(tmp_path):
     Image.new("1", (9000, 9000)).save(tmp_path / "a" / "1.png")
     assert (tmp_path / "a" / "1.png").stat().st_size < 20_000
     with pytest.raises(ValueError, match=r"1\.png .*it declares 9000 x 9000 pixels; at most"):
-        load_image_folder(tmp_path)
+        load(tmp_path)
 
 
 @pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])
@@ -199,11 +194,11 @@ def test_transparent_pixels_need_a_background(tmp_path, mode):
     else:
         image.convert(mode).save(tmp_path / "a" / "1.png")
     with pytest.raises(ValueError, match=r"it has transparent pixels; pass background=1"):
-        load_image_folder(tmp_path)
-    assert load_image_folder(tmp_path, background=1).X[0].tolist() == [[0, 0], [1, 1]]
-    assert load_image_folder(tmp_path, background=0, grey=False).X.max() == 0
+        load(tmp_path)
+    assert load(tmp_path, background=1).X[0].tolist() == [[0, 0], [1, 1]]
+    assert load(tmp_path, background=0, grey=False).X.max() == 0
     with pytest.raises(ValueError, match="background is 7; expected 0"):
-        load_image_folder(tmp_path, background=7)
+        load(tmp_path, background=7)
 
 
 def test_opaque_alpha_palettes_and_cmyk_are_their_colours(tmp_path):
@@ -213,9 +208,9 @@ def test_opaque_alpha_palettes_and_cmyk_are_their_colours(tmp_path):
     image.convert("RGBA").save(tmp_path / "a" / "1.png")
     image.quantize(4).save(tmp_path / "a" / "2.png")
     image.convert("CMYK").save(tmp_path / "a" / "3.tif")
-    for read in load_image_folder(tmp_path, grey=False).X:
+    for read in load(tmp_path, grey=False).X:
         np.testing.assert_allclose(read, colours / 255, atol=1 / 255)
-    np.testing.assert_allclose(np.ptp(load_image_folder(tmp_path).X, axis=0), 0, atol=2 / 255)
+    np.testing.assert_allclose(np.ptp(load(tmp_path).X, axis=0), 0, atol=2 / 255)
 
 
 @pytest.mark.parametrize("suffix", ["gif", "webp", "png"])
@@ -224,12 +219,100 @@ def test_the_first_frame_stands_for_an_animation(tmp_path, suffix):
     frames = [Image.new("L", (4, 4), level) for level in (255, 0)]
     options = {"save_all": True, "append_images": frames[1:]}
     frames[0].save(tmp_path / "a" / f"1.{suffix}", **options)
-    assert load_image_folder(tmp_path).X.min() > 0.98
+    assert load(tmp_path).X.min() > 0.98
 
 
 def test_a_stack_in_a_folder_is_not_one_sample(tmp_path):
     (tmp_path / "a").mkdir()
     pages = [Image.new("L", (4, 4), level) for level in (255, 0)]
     pages[0].save(tmp_path / "a" / "1.tif", save_all=True, append_images=pages[1:])
-    with pytest.raises(ValueError, match=r"it has 2 pages, .* load_tiff"):
-        load_image_folder(tmp_path)
+    with pytest.raises(ValueError, match=r"it has 2 pages, .* save a file per page"):
+        load(tmp_path)
+
+
+# ── Folders in folders, archives, single files ──────────────────────────────────────────────────
+
+
+@pytest.fixture
+def nested(tmp_path, write_image):
+    def write(*names):
+        for number, name in enumerate(names):
+            write_image(tmp_path / "set" / name, np.full((3, 2), number))
+        return tmp_path / "set"
+
+    return write
+
+
+def test_folders_named_as_sets_are_not_classes(nested):
+    data = load(nested("train/cat/1.png", "train/dog/2.png", "val/cat/3.png", "val/dog/4.png"))
+    assert data.y.tolist() == ["cat", "dog", "cat", "dog"]
+    assert data.notes[0].startswith("the classes are the deepest folders: cat, dog; those above")
+
+
+def test_other_folders_in_folders_are_asked_about(nested):
+    folder = nested("ann/monday/1.png", "ann/friday/2.png", "bo/monday/3.png", "bo/friday/4.png")
+    with pytest.raises(ValueError, match=r"folders in folders: ann, bo and inside friday, monday"):
+        load(folder)
+    assert load(folder, classes_from="first").y.tolist() == ["ann", "ann", "bo", "bo"]
+    assert set(load(folder, classes_from="last").y) == {"friday", "monday"}
+
+
+def test_stray_images_are_named(nested):
+    with pytest.raises(ValueError, match=r"1 images lie beside the class folders: stray\.png"):
+        load(nested("cat/1.png", "dog/2.png", "stray.png"))
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar", "tar.gz"])
+@pytest.mark.parametrize("around", ["", "pets/"])
+def test_an_archive_of_images_is_its_folder(image_folder, tmp_path, kind, around):
+    path = tmp_path / f"pets.{kind}"
+    files = {f.relative_to(image_folder).as_posix(): f for f in image_folder.rglob("*.*")}
+    if kind == "zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, file in files.items():
+                archive.write(file, around + name)
+    else:
+        with tarfile.open(path, "w:gz" if kind.endswith("gz") else "w") as archive:
+            for name, file in files.items():
+                archive.add(file, around + name, recursive=False)
+            link = tarfile.TarInfo("s1/9.png")
+            link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+            archive.addfile(link)
+    data, folder = load(path), load(image_folder)
+    np.testing.assert_array_equal(data.X, folder.X)
+    assert data.y.tolist() == folder.y.tolist()
+
+
+def test_a_damaged_archive_is_named(tmp_path):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("a/1.png", b"not an image")
+    (tmp_path / "a.zip").write_bytes(content.getvalue())
+    (tmp_path / "b.zip").write_bytes(content.getvalue()[:40])
+    for name in ("a.zip", "b.zip"):
+        with pytest.raises(ValueError, match=name):
+            load(tmp_path / name)
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_pages_of_a_tiff_file_are_samples(tmp_path, deep):
+    top, dtype = (65535, np.uint16) if deep else (255, np.uint8)
+    levels = np.random.default_rng(0).integers(0, top, (6, 4, 3)).astype(dtype)
+    first, *others = map(Image.fromarray, levels)
+    path = tmp_path / "stack.tif"
+    first.save(path, save_all=True, append_images=others)
+    data = load(path, labels=list("aabbcc"))
+    np.testing.assert_array_equal(data.X, levels / top)
+    assert load(path, labels=list("aabbcc"), resize=(2, 2)).X.shape == (6, 2, 2)
+    with pytest.raises(ValueError, match=r"stack\.tif holds samples only; pass labels=FILE"):
+        load(path)
+    with pytest.raises(ValueError, match="has 6 samples, but there are 5 labels"):
+        load(path, labels=list("aabbc"))
+    first.save(path, save_all=True, append_images=[Image.new(first.mode, (5, 4))])
+    with pytest.raises(ValueError, match=r"stack\.tif .*its pages differ in size"):
+        load(path, labelled=False)
+
+
+def test_a_single_image_is_a_sample_to_score(image_folder):
+    data = load(image_folder / "s1" / "1.png", labelled=False)
+    np.testing.assert_array_equal(data.X[0], load(image_folder).X[0])

@@ -10,7 +10,7 @@ import pytest
 import zarr
 
 from tenfold import MPCA
-from tenfold.datasets import load_zarr
+from tenfold.datasets import load
 
 X = np.random.default_rng(0).random((6, 4, 3))
 Y = np.array([1, 1, 2, 2, 3, 3])
@@ -32,7 +32,7 @@ def single(tmp_path):
 
 
 def test_samples_stay_on_disk_and_labels_do_not(group):
-    data = load_zarr(group(X=X, y=Y, pose=np.arange(6)))
+    data = load(group(X=X, y=Y, pose=np.arange(6)))
     assert isinstance(data.X, zarr.Array)
     assert isinstance(data.y, np.ndarray)
     np.testing.assert_array_equal(data.X[2:5], X[2:5])
@@ -42,7 +42,7 @@ def test_samples_stay_on_disk_and_labels_do_not(group):
 
 
 def test_a_store_cannot_be_written_through_the_data_set(group):
-    data = load_zarr(group(X=X, y=Y))
+    data = load(group(X=X, y=Y))
     with pytest.raises(ValueError, match="read-only"):
         data.X[0] = 0
 
@@ -50,33 +50,33 @@ def test_a_store_cannot_be_written_through_the_data_set(group):
 def test_several_arrays_are_listed(group):
     path = group(X=X, Z=X, y=Y)
     with pytest.raises(ValueError, match=r"several arrays .*pass key=NAME"):
-        load_zarr(path)
-    assert load_zarr(path, key="Z").X.shape == X.shape
+        load(path)
+    assert load(path, key="Z").X.shape == X.shape
 
 
 def test_a_single_array_takes_its_labels_from_elsewhere(single, tmp_path):
     (tmp_path / "labels.txt").write_text("\n".join("aabbcc"))
-    assert load_zarr(single, tmp_path / "labels.txt").y.tolist() == list("aabbcc")
-    assert load_zarr(single, labelled=False).y is None
-    with pytest.raises(ValueError, match="is a single array; pass labels"):
-        load_zarr(single)
+    assert load(single, labels=tmp_path / "labels.txt").y.tolist() == list("aabbcc")
+    assert load(single, labelled=False).y is None
+    with pytest.raises(ValueError, match="holds samples only; pass labels"):
+        load(single)
 
 
 def test_folding_gives_tensors(group):
-    data = load_zarr(group(X=X.reshape(6, 12), y=Y), sample_shape=(4, 3))
+    data = load(group(X=X.reshape(6, 12), y=Y), sample_shape=(4, 3))
     np.testing.assert_array_equal(data.X, X)
 
 
 def test_a_folder_that_is_no_store_is_named(tmp_path):
     (tmp_path / "empty.zarr").mkdir()
     with pytest.raises(ValueError, match=r"empty\.zarr is not a whole Zarr store"):
-        load_zarr(tmp_path / "empty.zarr")
+        load(tmp_path / "empty.zarr")
     with pytest.raises(FileNotFoundError, match=r"none\.zarr does not exist"):
-        load_zarr(tmp_path / "none.zarr")
+        load(tmp_path / "none.zarr")
 
 
 def test_labels_from_elsewhere_come_before_those_in_the_store(group):
-    assert load_zarr(group(X=X, y=Y), list("aabbcc")).y.tolist() == list("aabbcc")
+    assert load(group(X=X, y=Y), labels=list("aabbcc")).y.tolist() == list("aabbcc")
 
 
 # ── Chunks that are not there ───────────────────────────────────────────────────────────────────
@@ -112,16 +112,16 @@ def zarr_format(kind):
 def test_a_chunk_that_is_not_there_is_named(holey):
     key = r"(c/1/0/0|1\.0\.0)"
     with pytest.raises(ValueError, match=rf"X has 2 of 3 chunks; .* is {key} \(rows 4 to 7\)"):
-        load_zarr(holey)
+        load(holey)
 
 
 def test_absent_may_mean_the_fill_value(holey):
-    data = load_zarr(holey, missing_chunks="fill")
+    data = load(holey, missing_chunks="fill")
     assert not data.X[4:8].any()
     assert data.X[0:4].all()
     assert MPCA(ranks=2).fit(data.X).mean_.shape == (4, 3)
     with pytest.raises(ValueError, match=r"missing_chunks is 'zero'; expected"):
-        load_zarr(holey, missing_chunks="zero")
+        load(holey, missing_chunks="zero")
 
 
 def test_a_fit_on_a_store_with_holes_names_the_chunk(holey):
@@ -138,7 +138,7 @@ def test_samples_that_are_zero_and_there_are_samples(tmp_path):
         tmp_path / "zeros.zarr", data=X, chunks=(2, 4, 3), config={"write_empty_chunks": True}
     )
     MPCA(ranks=2).fit(array)
-    assert len(load_zarr(tmp_path / "zeros.zarr", labelled=False)) == 6
+    assert len(load(tmp_path / "zeros.zarr", labelled=False)) == 6
 
 
 def test_chunks_of_a_store_without_files_are_counted(tmp_path):
@@ -165,18 +165,18 @@ def test_pickles_are_never_opened(tmp_path, where):
     (path / ".zarray").write_text(json.dumps(metadata))
     (path / "0.0").write_bytes(pickle.dumps(Bomb()))
     with pytest.raises(ValueError, match=r"bomb\.zarr"):
-        load_zarr(path, labelled=False)
+        load(path, labelled=False)
 
 
 def test_a_store_that_declares_more_than_it_holds_is_refused_at_once(tmp_path):
     path = tmp_path / "huge.zarr"
     zarr.create_array(path, shape=(2**40, 3), chunks=(1, 3), dtype="f8")
     with pytest.raises(ValueError, match=r"has 0 of 1099511627776 chunks"):
-        load_zarr(path, labelled=False)
+        load(path, labelled=False)
     other = tmp_path / "large.zarr"
     zarr.create_array(other, shape=(2**40, 3), chunks=(2**40, 3), dtype="f8")
-    with pytest.raises(ValueError, match=r"large\.zarr: a chunk needs 24 TiB"):
-        load_zarr(other, labelled=False, missing_chunks="fill")
+    with pytest.raises(ValueError, match=r"large\.zarr: a chunk .* is larger than memory"):
+        load(other, labelled=False, missing_chunks="fill")
 
 
 @pytest.mark.parametrize("size", [-2, 2**31 - 1])
@@ -189,7 +189,7 @@ def test_a_compressed_chunk_is_not_believed_about_its_size(tmp_path, size):
     data = chunk.read_bytes()
     chunk.write_bytes(data[:4] + struct.pack("<i", size) + data[8:])
     with pytest.raises(ValueError, match=r"lie\.zarr is not a whole Zarr store"):
-        load_zarr(tmp_path / "lie.zarr")
+        load(tmp_path / "lie.zarr")
 
 
 def test_a_flipped_byte_in_a_chunk_with_a_checksum_is_seen(tmp_path):
@@ -202,7 +202,7 @@ def test_a_flipped_byte_in_a_chunk_with_a_checksum_is_seen(tmp_path):
     for byte in range(len(data)):
         for bit in (1, 128):
             chunk.write_bytes(data[:byte] + bytes([data[byte] ^ bit]) + data[byte + 1 :])
-            store = load_zarr(tmp_path / "safe.zarr", labelled=False).X
+            store = load(tmp_path / "safe.zarr", labelled=False).X
             try:
                 found = store[...]
             except (RuntimeError, ValueError, MemoryError):

@@ -4,13 +4,16 @@
 
 Mutants are made of real files, and of earlier mutants that reached a line of a reader which none
 had reached before. Each is loaded in a child process with 1 GB of memory and 5 seconds of work (30
-on the clock). The words:
+on the clock). Files of strangers are read by a child of that, as always; here it is a fork, since
+to start Python takes longer than to read a small file. The words:
 
     same      the data of an original
     values    other numbers or labels in the same shape: the damage hit a value, and the format has
               no checksum over it
     layout    another shape, type or number of labels, as the damaged header says
     refused   an error of tenfold, which names the file
+    ended     the same, since the library of the format crashed, hung or took all memory: that ended
+              the process which read the file, and no other
 
 These are failures:
 
@@ -39,13 +42,17 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import hostile_formats
-from watching import Lines, Watch
+from watching import Diary, Lines, Watch
+
+from forked_child import ForkedChild
+from tenfold.datasets import child
 
 SECONDS, MEMORY, BATCH, POOL = 5, 2**30, 200, 400
 BROKEN = ("crash", "hang", "memory", "unclear", "unnamed", "silent", "foreign", "code")
-ALLOWED = ("same", "values", "layout", "refused")
+ALLOWED = ("same", "values", "layout", "refused", "ended")
 
 
 def outcome(form, target, known, name, resealed):
@@ -56,7 +63,8 @@ def outcome(form, target, known, name, resealed):
         return "refused", str(error)[:500]
     except (ValueError, FileNotFoundError) as error:
         named = os.fspath(target) in str(error) and len(str(error)) < 2000
-        return ("refused" if named else "unnamed"), f"{type(error).__name__}: {error}"[:500]
+        word = "ended" if "the process that read it" in str(error) else "refused"
+        return (word if named else "unnamed"), f"{type(error).__name__}: {error}"[:500]
     except MemoryError as error:
         return "memory", str(error)[:500]
     except Exception as error:  # noqa: BLE001
@@ -82,8 +90,11 @@ def run_batch(form, folder, seeds, known, lines, kept, pipe):
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     os.dup2(sys.stderr.fileno(), 2)
     os.chdir(folder)  # names in a file may mean this folder or that of the file
-    watch = Watch(folder, [folder / name for name in hostile_formats.BAIT])
-    reached, pool = Lines(set(lines)), form.pool(folder)
+    diary = Diary(folder / f"diary-{os.getpid()}")
+    watch = Watch(folder, [folder / name for name in hostile_formats.BAIT], diary)
+    reached, pool = Lines(set(lines), diary), form.pool(folder)
+    child._started, child.SECONDS = ForkedChild, SECONDS
+    form.warm_up(folder)
     with os.fdopen(pipe, "w") as out:
         for seed in seeds:
             target, name, resealed = form.mutant(folder, seed, pool)
@@ -148,8 +159,8 @@ def run_format(form, each, seed, kept):
 def one_child(form, folder, batch, known, lines, kept):
     """What a child tells of a batch, and the signal that ended it (0 for none)."""
     read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
+    forked = os.fork()
+    if forked == 0:
         os.close(read)
         try:  # no exception gets further than this
             run_batch(form, folder, batch, known, lines, kept, write)
@@ -161,15 +172,15 @@ def one_child(form, folder, batch, known, lines, kept):
     os.close(write)
     with os.fdopen(read) as out:
         told = [json.loads(line) for line in out if line.endswith("\n")]
-    _, status = os.waitpid(child, 0)
+    _, status = os.waitpid(forked, 0)
     return told, os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 
 def in_a_child(work):
     """What `work` gives, so that no thread of a library lives on in the parent that forks."""
     read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
+    forked = os.fork()
+    if forked == 0:
         try:
             with os.fdopen(write, "wb") as out:
                 pickle.dump(work(), out)
@@ -180,7 +191,7 @@ def in_a_child(work):
     os.close(write)
     with os.fdopen(read, "rb") as out:
         result = pickle.load(out)
-    os.waitpid(child, 0)
+    os.waitpid(forked, 0)
     return result
 
 

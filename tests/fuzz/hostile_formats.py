@@ -1,8 +1,12 @@
 """Real files of every format, and how they are damaged and loaded."""
 
+import contextlib
+import io
 import random
 import shutil
+import tarfile
 import warnings
+import zipfile
 from dataclasses import dataclass
 
 import h5py
@@ -16,8 +20,7 @@ from PIL import Image
 
 from tenfold import ClassMoments, load_moments
 from tenfold import load as load_model
-from tenfold.datasets import TensorDataset, load
-from tenfold.datasets.images import read_image
+from tenfold.datasets import load
 from tenfold.gathering.checkpoint import FILE, Checkpoint
 from tenfold.mathematics.stores import BlockError, NotFiniteError, StoredSamples, is_stored
 
@@ -71,6 +74,13 @@ class Format:
         (folder / BAIT[1]).write_bytes(X.tobytes())
         self.write(folder / "originals")
         return {path.name: self._held(path) for path in self.originals(folder)}
+
+    def warm_up(self, folder):
+        """Import the library of the format, so that no fork need do it again."""
+        if self.reader is load:
+            for path in self.originals(folder):
+                with contextlib.suppress(ValueError):
+                    self.fingerprint(load(path, trusted=True, **self.options))
 
     def _held(self, path):
         try:
@@ -274,16 +284,39 @@ def write_images(folder):
         Image.fromarray(colour).save(folder / name, compression=packing)
 
 
-def load_one_image(path):
-    return TensorDataset(read_image(path)[None], None)
-
-
 def write_tiff(folder):
     levels = (rng.random((4, 6, 5)) * 255).astype(np.uint8)
     for i, packing in enumerate([None, "tiff_lzw", "tiff_deflate", "packbits", "jpeg"]):
         first, *others = map(Image.fromarray, levels)
         more = {"compression": packing} if packing else {}
         first.save(folder / f"{i}.tif", save_all=True, append_images=others, **more)
+
+
+def write_archives(folder):
+    """A zip and a tar file of two classes with two images each."""
+    content = io.BytesIO()
+    Image.fromarray((rng.random((6, 5)) * 255).astype(np.uint8)).save(content, "PNG")
+    names = [f"{kind}/{i}.png" for kind in ("cat", "dog") for i in range(2)]
+    with zipfile.ZipFile(folder / "0.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in names:
+            archive.writestr(name, content.getvalue())
+    with tarfile.open(folder / "1.zip", "w") as archive:  # known by its content
+        for name in names:
+            member = tarfile.TarInfo(name)
+            member.size = len(content.getvalue())
+            archive.addfile(member, io.BytesIO(content.getvalue()))
+
+
+def write_arff(folder):
+    names = [f"@attribute p{i} numeric" for i in range(12)] + ["@attribute class {ann,bo,cy}"]
+    rows = [",".join([*map(repr, x), y]) for x, y in zip(FLAT, WORDS, strict=True)]
+    (folder / "0.arff").write_text("\n".join(["@relation toy", *names, "@data", *rows]))
+
+
+def write_ts(folder):
+    channels = [[",".join(map(repr, channel)) for channel in x.tolist()] for x in X]
+    rows = [":".join([*x, y]) for x, y in zip(channels, WORDS, strict=True)]
+    (folder / "0.ts").write_text("\n".join(["@classLabel true ann bo cy", "@data", *rows]))
 
 
 def write_zarr(folder):
@@ -328,8 +361,11 @@ FORMATS = {
         Format("netcdf", ".nc", write_netcdf, HDF5, {}),
         Format("csv", ".csv", write_csv, (ways.anyhow, ways.csv_cell, ways.csv_cell), {}),
         Format("parquet", ".parquet", write_parquet, NUMBERS, {}),
-        Format("images", ".png", write_images, (*NUMBERS, ways.png_chunk), {}, load_one_image),
+        Format("images", ".png", write_images, (*NUMBERS, ways.png_chunk), {"labelled": False}),
         Format("tiff", ".tif", write_tiff, NUMBERS, {"labelled": False}),
+        Format("archive", ".zip", write_archives, (*NUMBERS, ways.inside_npz), {}),
+        Format("arff", ".arff", write_arff, (ways.anyhow, ways.csv_cell), {}),
+        Format("ts", ".ts", write_ts, (ways.anyhow, ways.csv_cell), {}),
         Format("zarr", ".zarr", write_zarr, NUMBERS, {}, **STAYS),
         Format(
             "model",

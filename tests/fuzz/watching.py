@@ -1,6 +1,7 @@
 """What a load does beside reading its own file, and which lines it reaches."""
 
 import ctypes
+import json
 import os
 import sys
 
@@ -20,34 +21,37 @@ class Watch:
     """Notices code that is run and files that are opened.
 
     Python tells of what it opens itself. What a library in C opens is seen where bait lies: files
-    with the names that mutants mention, which the kernel watches.
+    with the names that mutants mention, which the kernel watches. What happens in a process that
+    was forked to read a file is written to the same diary.
     """
 
-    def __init__(self, folder, bait):
-        self.folder, self.seen, self.on = os.path.realpath(folder), [], False
+    def __init__(self, folder, bait, diary):
+        self.folder, self.diary, self.on = os.path.realpath(folder), diary, False
         self.bait = Inotify(bait)
         sys.addaudithook(self._notice)
 
     def begin(self):
         self.bait.opened()
-        self.seen, self.on = [], True
+        self.diary.read()
+        self.on = True
 
     def end(self):
         """The first thing that should not have happened, as a word and what it was; or None."""
         self.on = False
+        seen = [tuple(one) for one in self.diary.read("seen")]
         if self.bait.opened():
-            self.seen.append(("foreign", "the bait was opened"))
-        return self.seen[0] if self.seen else None
+            seen.append(("foreign", "the bait was opened"))
+        return seen[0] if seen else None
 
     def _notice(self, event, arguments):
-        if not self.on:
+        if not self.on or (event == "os.fork" and _is_ours(sys._getframe(1))):
             return
         if event in CODE:
-            self.seen.append(("code", f"{event} {arguments!r:.200}"))
+            self.diary.write("seen", "code", f"{event} {arguments!r:.200}")
         elif event == "open" and isinstance(arguments[0], str | bytes):
             path = os.fsdecode(arguments[0])
             if not self._allowed(path):
-                self.seen.append(("foreign", path))
+                self.diary.write("seen", "foreign", path)
 
     def _allowed(self, path):
         """The mutant itself, what Python imports, and what it asks the system about itself."""
@@ -57,6 +61,32 @@ class Watch:
         return (
             inside or libraries or shown or path.startswith(("/proc/", "/sys/", "/dev/", "/etc/"))
         )
+
+
+def _is_ours(frame):
+    """Whether the process that reads a file is started here."""
+    return frame.f_code.co_filename.endswith("forked_child.py")
+
+
+class Diary:
+    """Lines in a file that a process and its forks write to."""
+
+    def __init__(self, path):
+        self.number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        self.at, self.kept = 0, []
+
+    def write(self, *words):
+        os.write(self.number, json.dumps(words).encode() + b"\n")
+
+    def read(self, kind=None):
+        """What was written of this kind since it was last asked for; None forgets all."""
+        size = os.fstat(self.number).st_size
+        new = os.pread(self.number, size - self.at, self.at).splitlines()
+        self.at = size
+        self.kept += [json.loads(line) for line in new]
+        found = [words[1:] for words in self.kept if words[0] == kind]
+        self.kept = [words for words in self.kept if words[0] != kind] if kind else []
+        return found
 
 
 class Inotify:
@@ -77,10 +107,10 @@ class Inotify:
 
 
 class Lines:
-    """Lines of the readers that no mutant has reached before."""
+    """Lines of the readers that no mutant has reached before, in this process or in a fork."""
 
-    def __init__(self, known):
-        self.known, self.new, self.left = known, [], {}
+    def __init__(self, known, diary):
+        self.known, self.new, self.left, self.diary = known, [], {}, diary
 
     def __enter__(self):
         self.new = []
@@ -89,6 +119,8 @@ class Lines:
 
     def __exit__(self, *error):
         sys.settrace(None)
+        self.new = sorted({place for (place,) in self.diary.read("line")} - self.known)
+        self.known.update(self.new)
 
     def _enter(self, frame, event, argument):
         code = frame.f_code
@@ -102,8 +134,7 @@ class Lines:
         left = self.left[frame.f_code]
         if frame.f_lineno in left:
             left.remove(frame.f_lineno)
-            self.known.add(_place(frame.f_code, frame.f_lineno))
-            self.new.append(_place(frame.f_code, frame.f_lineno))
+            self.diary.write("line", _place(frame.f_code, frame.f_lineno))
         return self._line
 
 

@@ -1,58 +1,42 @@
-"""Loaders: the paper's three data sets, small ones that need no download, and people's own files.
+"""Data sets: people's own files, small ones that need no download, and made ones.
 
-Every loader returns a `TensorDataset`. Pillow, scikit-image, h5py, pyarrow and zarr come with the
-extra ``data`` and are imported only when a file needs them.
+`load` reads a file or folder by what it is, and returns a `TensorDataset`. The libraries of the
+formats come with the extra ``data`` and are imported only when a file needs them.
 """
 
-from tenfold.datasets.any_path import load
-from tenfold.datasets.csv_file import load_csv
-from tenfold.datasets.digits import load_digits_tensor
-from tenfold.datasets.fi2010 import fi2010_fold, load_fi2010_days
-from tenfold.datasets.fi2010_days import FI2010_LABELS, FI2010Days, Fold
-from tenfold.datasets.hdf5 import load_hdf5
-from tenfold.datasets.images import load_image_folder
-from tenfold.datasets.matlab import load_mat
-from tenfold.datasets.netcdf import load_netcdf
-from tenfold.datasets.numpy_files import load_npy, load_npy_folder, load_npz
-from tenfold.datasets.orl import load_orl
-from tenfold.datasets.parquet import load_parquet
-from tenfold.datasets.pie import PIE_STAND_INS, load_pie
-from tenfold.datasets.resizing import resize_images
-from tenfold.datasets.scikit_image import load_faces_subset, with_hog
-from tenfold.datasets.synthetic import SyntheticTensors, make_tensor_classes, make_trials
-from tenfold.datasets.tensor_dataset import TensorDataset
-from tenfold.datasets.tiff import load_tiff
-from tenfold.datasets.windows import SegmentedWindows
-from tenfold.datasets.zarr_store import load_zarr
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "FI2010_LABELS",
-    "PIE_STAND_INS",
-    "FI2010Days",
-    "Fold",
-    "SegmentedWindows",
-    "SyntheticTensors",
-    "TensorDataset",
-    "fi2010_fold",
-    "load",
-    "load_csv",
-    "load_digits_tensor",
-    "load_faces_subset",
-    "load_fi2010_days",
-    "load_hdf5",
-    "load_image_folder",
-    "load_mat",
-    "load_netcdf",
-    "load_npy",
-    "load_npy_folder",
-    "load_npz",
-    "load_orl",
-    "load_parquet",
-    "load_pie",
-    "load_tiff",
-    "load_zarr",
-    "make_tensor_classes",
-    "make_trials",
-    "resize_images",
-    "with_hog",
-]
+if TYPE_CHECKING:
+    from tenfold.datasets.any_path import load as load
+    from tenfold.datasets.digits import load_digits_tensor as load_digits_tensor
+    from tenfold.datasets.resizing import resize_images as resize_images
+    from tenfold.datasets.scikit_image import load_faces_subset as load_faces_subset
+    from tenfold.datasets.scikit_image import with_hog as with_hog
+    from tenfold.datasets.synthetic import SyntheticTensors as SyntheticTensors
+    from tenfold.datasets.synthetic import make_tensor_classes as make_tensor_classes
+    from tenfold.datasets.synthetic import make_trials as make_trials
+    from tenfold.datasets.tensor_dataset import TensorDataset as TensorDataset
+    from tenfold.datasets.windows import SegmentedWindows as SegmentedWindows
+
+# A name is imported when it is first used: the process that reads a file needs its library alone.
+_HOMES = {
+    "SegmentedWindows": "windows",
+    "SyntheticTensors": "synthetic",
+    "TensorDataset": "tensor_dataset",
+    "load": "any_path",
+    "load_digits_tensor": "digits",
+    "load_faces_subset": "scikit_image",
+    "make_tensor_classes": "synthetic",
+    "make_trials": "synthetic",
+    "resize_images": "resizing",
+    "with_hog": "scikit_image",
+}
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tenfold.datasets' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"tenfold.datasets.{_HOMES[name]}"), name)
+    return value

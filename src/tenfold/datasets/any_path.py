@@ -4,116 +4,329 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tenfold.datasets.csv_file import load_csv
-from tenfold.datasets.hdf5 import load_hdf5
-from tenfold.datasets.images import image_files, load_image_folder
-from tenfold.datasets.label_files import read_labels
+from tenfold.datasets import hdf5, zarr_store
+from tenfold.datasets.child import in_child
+from tenfold.datasets.images import IMAGE_SUFFIXES, image_files, read_image_folder, read_pages
+from tenfold.datasets.label_files import HERE, read_labels
+from tenfold.datasets.label_values import as_labels
 from tenfold.datasets.locations import existing_path, inner_path
-from tenfold.datasets.matlab import load_mat
-from tenfold.datasets.named_arrays import check_count
-from tenfold.datasets.netcdf import load_netcdf
-from tenfold.datasets.numpy_files import load_npy, load_npy_folder, load_npz, npy_files
-from tenfold.datasets.parquet import load_parquet
+from tenfold.datasets.mat import open_mat
+from tenfold.datasets.named_arrays import ArrayOptions, Order, assemble
+from tenfold.datasets.netcdf import read_netcdf
+from tenfold.datasets.numpy_files import npy_files, open_npy, open_npz, read_npy_folder
 from tenfold.datasets.reading import how_it_was_read
+from tenfold.datasets.tables import read_table
 from tenfold.datasets.tensor_dataset import TensorDataset
-from tenfold.datasets.tiff import load_tiff
-from tenfold.datasets.zarr_store import load_zarr
+from tenfold.datasets.time_series import read_fif, read_ts
 
-_BY_SUFFIX: dict[str, Callable[..., TensorDataset]] = {
-    ".npz": load_npz,
-    ".npy": load_npy,
-    ".mat": load_mat,
-    ".zarr": load_zarr,
-    ".csv": load_csv,
-    ".tsv": load_csv,
-    ".h5": load_hdf5,
-    ".hdf5": load_hdf5,
-    ".hdf": load_hdf5,
-    ".nc": load_netcdf,
-    ".nc4": load_netcdf,
-    ".parquet": load_parquet,
-    ".tif": load_tiff,
-    ".tiff": load_tiff,
+
+@dataclass(frozen=True)
+class Reader:
+    """How one format is read.
+
+    Parameters
+    ----------
+    name : str
+        The format.
+    library : str
+        What reads it.
+    read : callable
+        Takes a path and options; its keyword arguments are the options of the format.
+    here : bool, default=False
+        Whether it is read in this process: NumPy's own formats are.
+    reopened : callable or None, default=None
+        Opens samples that stay on disk, by name, after a child looked through the file.
+    """
+
+    name: str
+    library: str
+    read: Callable[..., TensorDataset]
+    here: bool = False
+    reopened: Callable[..., Any] | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Names of the options and their defaults."""
+        found = inspect.signature(self.read).parameters.values()
+        named = (one for one in found if one.kind is one.KEYWORD_ONLY and one.name != "opened")
+        return {one.name: one.default for one in named}
+
+
+def read_arrays(
+    source: Path,
+    *,
+    opened: Callable[[Path], Any],
+    key: str | None = None,
+    label_key: str | None = None,
+    labels: np.ndarray | None = None,
+    sample_shape: Sequence[int] | None = None,
+    order: Order = "C",
+    sample_axis: int | None = None,
+    labelled: bool = True,
+) -> TensorDataset:
+    """Samples and labels among the named arrays of a file."""
+    names = (None if name is None else name.strip("/") for name in (key, label_key))
+    options = ArrayOptions(*names, sample_shape, order, labelled, sample_axis, labels)
+    with opened(source) as arrays:
+        return assemble(source, arrays, options)
+
+
+def read_zarr(
+    source: Path,
+    *,
+    key: str | None = None,
+    label_key: str | None = None,
+    labels: np.ndarray | None = None,
+    sample_shape: Sequence[int] | None = None,
+    order: Order = "C",
+    sample_axis: int | None = None,
+    labelled: bool = True,
+    missing_chunks: zarr_store.MissingChunks = "error",
+) -> TensorDataset:
+    """Samples and labels among the arrays of a Zarr store."""
+    return read_arrays(
+        source,
+        opened=partial(zarr_store.open_zarr, missing_chunks=missing_chunks),
+        key=key,
+        label_key=label_key,
+        labels=labels,
+        sample_shape=sample_shape,
+        order=order,
+        sample_axis=sample_axis,
+        labelled=labelled,
+    )
+
+
+NPZ = Reader("npz", "NumPy", partial(read_arrays, opened=open_npz), here=True)
+NPY = Reader("npy", "NumPy", partial(read_arrays, opened=open_npy), here=True)
+NPY_FOLDER = Reader("npy folder", "NumPy", read_npy_folder, here=True)
+MAT = Reader("mat", "SciPy, h5py", partial(read_arrays, opened=open_mat, order="F"))
+HDF5 = Reader("hdf5", "h5py", partial(read_arrays, opened=hdf5.open_hdf5), reopened=hdf5.reopened)
+ZARR = Reader("zarr", "zarr", read_zarr, reopened=zarr_store.reopened)
+NETCDF = Reader("netcdf", "xarray", read_netcdf)
+TABLE = Reader("table", "pandas", read_table)
+SERIES = Reader("ts", "none", read_ts)
+EPOCHS = Reader("fif", "MNE", read_fif)
+IMAGES = Reader("image folder", "Pillow", read_image_folder)
+PAGES = Reader("image", "Pillow", read_pages)
+
+READERS: dict[str, Reader] = {
+    ".npz": NPZ,
+    ".npy": NPY,
+    ".mat": MAT,
+    ".zarr": ZARR,
+    **dict.fromkeys((".h5", ".hdf5", ".hdf"), HDF5),
+    **dict.fromkeys((".nc", ".nc4"), NETCDF),
+    **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".data", ".txt", ".xlsx"), TABLE),
+    **dict.fromkeys((".parquet", ".arff"), TABLE),
+    ".ts": SERIES,
+    ".fif": EPOCHS,
+    **dict.fromkeys((".zip", ".tar", ".tar.gz", ".tgz"), IMAGES),
+    **dict.fromkeys(sorted(IMAGE_SUFFIXES), PAGES),
 }
-_UNDERSTOOD = (
-    "a .npz, .npy, .mat, .csv, .tsv, .h5, .nc, .parquet or .tif file, a Zarr store, or a folder of "
-    "images (or .npy files) by class"
-)
+UNDERSTOOD = f"a folder of images (or .npy files) by class, or a file of {', '.join(READERS)}"
 
 
 def load(
-    path: str | os.PathLike[str], *, labels: Any = None, scale: Any = None, **options: Any
+    path: str | os.PathLike[str],
+    *,
+    labels: Any = None,
+    scale: Any = None,
+    trusted: bool = False,
+    **options: Any,
 ) -> TensorDataset:
-    """Read a data set, by what the path is.
+    r"""Read a data set, by what the path is.
 
-    ============================= ====================
-    path                          read by
-    ============================= ====================
-    ``.npz``, ``.npy``            `load_npz`, `load_npy`
-    ``.mat``                      `load_mat`
-    ``.csv``, ``.tsv``            `load_csv`
-    ``.h5``, ``.nc``              `load_hdf5`, `load_netcdf`
-    ``.parquet``, ``.tif``        `load_parquet`, `load_tiff`
-    Zarr store                    `load_zarr`
-    folder of .npy files          `load_npy_folder`
-    other folder                  `load_image_folder`
-    ============================= ====================
+    Folders of images by class, and these files: .npz, .npy, .mat (every version), HDF5, netCDF,
+    Zarr, tables (.csv, .csv.gz, .tsv, .data, .txt, .xlsx, .parquet, .arff), series of the UEA
+    archive (.ts), epochs of MNE (.fif), images (PNG, JPEG, TIFF, BMP, PGM, PPM, GIF, WebP), zip and
+    tar files of images.
+
+    A file is read by the library of its format, in a process of its own with limits of time and
+    (on Linux) memory, so that a damaged or hostile file can end that process only. NumPy's own
+    files are read in this process; a pickle is never opened. Zarr stores, and .npy and HDF5 files
+    with more than 1 GiB of samples, stay on disk and are read block by block.
 
     Parameters
     ----------
     path : path
         File or folder. ``file::name`` names an array inside, as ``key="name"`` does.
     labels : array-like of shape (n,), path, str, int or None, default=None
-        The labels, the file that holds them (text with one per line, .npy, .npz, .mat, .csv, .h5),
-        or the name of the array or column in the data; None leaves it to the loader to find them.
+        The labels, the file that holds them (text with one per line, a table, .npy, .npz, .mat,
+        .h5), or the name of the array or column in the data; None finds them: the array or column
+        called y, gnd, label(s), target(s) or class(es), or the only vector with a value per sample.
+        Rows with a single 1 (one-hot) give the number of its column.
     scale : float or None, default=None
         Divide all numbers by this, such as 255; what stays on disk is then read into memory.
+    trusted : bool, default=False
+        True reads the file in this process, without limits.
     **options
-        Keyword arguments of the loader in the table. One that is None counts as not given.
+        What the format knows. One that is None counts as not given.
+
+        labelled : bool, default=True
+            False reads samples without labels.
+        key, label_key : str
+            Names of the samples and labels among arrays.
+        sample_shape : sequence of int
+            Shape to fold flat rows into.
+        order : {"C", "F"}
+            Whether flat rows hold their sample row by row or, as in .mat files, column by column.
+        sample_axis : int
+            The axis that counts samples; by default 0, or the last one if no other is as long as
+            the labels.
+        label_column : str or int
+            Name or position (-1: last) of the labels of a table.
+        columns, leave_out : sequence of str
+            Columns of a table that are the numbers, or that are neither numbers nor labels.
+        delimiter, decimal : str
+            What separates the cells of a text, and "," for numbers such as 0,5; found by default.
+        header : bool
+            Whether the first row holds names.
+        dims : sequence of str
+            The modes of a netCDF variable, in the order wanted.
+        resize : (height, width)
+            Bring every image to this size, with anti-aliasing.
+        grey : bool, default=True
+            False keeps colours: samples (H, W, 3).
+        background : float
+            Grey level, 0 to 1, behind transparent pixels; such images are refused without it.
+        classes_from : {"first", "last"}
+            Which folders are the classes, where folders lie in folders.
+        missing_chunks : {"error", "fill"}
+            What a chunk means that is not in a Zarr store: an error, or the fill value.
 
     Returns
     -------
     TensorDataset
-        The data. Its ``reading`` says how it was read.
+        The data. Its ``notes`` say what was chosen without being asked for, its ``reading`` how it
+        was read. Pixels are in [0, 1]; gaps in tables (blank, NA, ?) are NaN.
 
     Examples
     --------
     >>> import pathlib, tempfile, numpy as np
     >>> from tenfold.datasets import load
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "toy.npz"
-    >>> np.savez(path, X=np.zeros((4, 3, 2)), y=[0, 0, 1, 1])
-    >>> load(path, key="X")
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> np.savez(folder / "toy.npz", X=np.zeros((4, 3, 2)), y=[0, 0, 1, 1])
+    >>> load(folder / "toy.npz", key="X")
     TensorDataset 'toy': 4 samples of 3x2 (float64), 2 classes
+    >>> _ = (folder / "toy.csv").write_text("label,a,b,c,d\nup,1,2,3,4\ndown,5,6,7,8\n")
+    >>> load(folder / "toy.csv", sample_shape=(2, 2)).X[0].tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
     """
     place, inner = inner_path(path)
-    source = existing_path(place, _UNDERSTOOD)
-    loader = _loader_for(source)
-    known = list(inspect.signature(loader).parameters)[1:]
+    source = existing_path(place, UNDERSTOOD)
+    reader = reader_of(source)
     given = _given(source, inner, options)
-    beside = _place_labels(labels, given, known)
-    _check_known(source, loader.__name__, given, known)
-    data = loader(source, **given)
-    if beside is not None:
-        check_count(source, len(data), beside)
+    _place_labels(labels, given, reader.options)
+    _check_known(source, reader, given)
+    if trusted or reader.here:
+        data = _read_here(reader, source, given, trusted)
+    else:
+        data = _read_there(reader, source, given)
     return replace(
         data,
         X=data.X if scale is None else _scaled(data.X, scale),
-        y=data.y if beside is None else beside,
-        reading=how_it_was_read(loader, given | {"scale": scale}, data.reading),
+        reading=how_it_was_read(reader, given | {"scale": scale}, data.reading),
     )
+
+
+def reader_of(path: str | os.PathLike[str]) -> Reader:
+    """The reader of a path: what `load` uses."""
+    source = existing_path(inner_path(path)[0], UNDERSTOOD)
+    if source.is_dir():
+        if zarr_store.is_zarr(source) or source.suffix.lower() == ".zarr":
+            return ZARR
+        return NPY_FOLDER if npy_files(source) and not image_files(source) else IMAGES
+    endings = ("".join(source.suffixes[-n:]).lower() for n in (2, 1))
+    found = next((READERS[ending] for ending in endings if ending in READERS), None)
+    if found is None:
+        raise ValueError(f"{source} has a form tenfold does not read; expected {UNDERSTOOD}")
+    return found
+
+
+# ── Here, and in a child ────────────────────────────────────────────────────────────────────────
+
+
+def _read_here(
+    reader: Reader, source: Path, given: Mapping[str, Any], trusted: bool
+) -> TensorDataset:
+    """What the reader gives, with labels of another file read before."""
+    options = dict(given)
+    labels = options.pop("labels", None)
+    if labels is not None and options.get("labelled", True):
+        key = options.pop("label_key", None)
+        options["labels"] = read_labels(labels, key) if trusted else _labels(labels, key)
+    return reader.read(source, **options)
+
+
+def _labels(labels: Any, key: str | None) -> np.ndarray:
+    """Labels from an array or file; a foreign file is read in a child."""
+    if not isinstance(labels, str | os.PathLike):
+        return as_labels(labels)
+    place, _ = inner_path(labels)
+    source = existing_path(place, "a file of labels")
+    if source.suffix.lower() in HERE:
+        return read_labels(labels, key)
+    found: np.ndarray = in_child("labels", source, {"labels": str(labels), "key": key})["y"]
+    return found
+
+
+def _read_there(reader: Reader, source: Path, given: Mapping[str, Any]) -> TensorDataset:
+    """What the reader gives in a process of its own; what stays on disk is opened here."""
+    options = dict(given)
+    labels = options.get("labels")
+    if isinstance(labels, os.PathLike):
+        options["labels"] = os.fspath(labels)
+    elif labels is not None and not isinstance(labels, str):
+        options["labels"] = as_labels(labels)
+    answer = in_child("data", source, {"options": options})
+    info = {name[1:]: answer.pop(name) for name in list(answer) if name.startswith("@")}
+    stays = answer.pop("stays")
+    if stays is not None:
+        assert reader.reopened is not None
+        more = {n: given[n] for n in ("missing_chunks",) if n in given}
+        answer["X"] = reader.reopened(source, stays, **more)
+    told = {name: tuple(answer.pop(name)) for name in ("mode_names", "notes")}
+    return TensorDataset(y=answer.pop("y", None), sample_info=info, **told, **answer)
+
+
+def _data_task(source: Path, options: dict[str, Any]) -> dict[str, Any]:
+    """In the child: the fields of a data set; samples that stay on disk by name alone."""
+    listed = {n: tuple(v) for n, v in options.items() if isinstance(v, list) and n != "labels"}
+    data = _read_here(reader_of(source), source, options | listed, trusted=True)
+    answer: dict[str, Any] = {f"@{name}": values for name, values in data.sample_info.items()}
+    for name in ("name", "description", "mode_names", "notes", "reading"):
+        answer[name] = getattr(data, name)
+    if data.y is not None:
+        answer["y"] = data.y
+    if isinstance(data.X, np.ndarray):
+        return {**answer, "stays": None, "X": data.X}
+    path = data.X.path if hasattr(data.X, "path") else data.X.name  # of Zarr, of h5py
+    return {**answer, "stays": path}
+
+
+def _labels_task(source: Path, labels: str, key: str | None) -> dict[str, Any]:
+    return {"y": read_labels(labels, key)}
+
+
+TASKS = {"data": _data_task, "labels": _labels_task}
+
+
+# ── Options ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def _given(source: Path, inner: str | None, options: dict[str, Any]) -> dict[str, Any]:
     """The options that have a value, with the array that the path names as the key."""
     given = {name: value for name, value in options.items() if value is not None}
-    if inner is not None and given.setdefault("key", inner) != inner:
+    if inner is not None and given.setdefault("key", inner).strip("/") != inner.strip("/"):
         raise ValueError(
             f"{source}: the path names {inner} and key names {given['key']}; give one of them"
         )
@@ -130,58 +343,28 @@ def _scaled(X: Any, scale: Any) -> np.ndarray:
     return scaled
 
 
-def loader_of(path: str | os.PathLike[str]) -> Callable[..., TensorDataset]:
-    """The loader that `load` calls for a path."""
-    return _loader_for(existing_path(inner_path(path)[0], _UNDERSTOOD))
-
-
-def _check_known(source: Path, loader: str, given: dict[str, Any], known: list[str]) -> None:
-    unknown = [name for name in given if name not in known]
+def _check_known(source: Path, reader: Reader, given: Mapping[str, Any]) -> None:
+    unknown = [name for name in given if name not in reader.options]
     if unknown:
         raise ValueError(
-            f"{', '.join(unknown)} does not apply to {source}, which is read by {loader}; its "
-            f"options are {', '.join(known)}"
+            f"{', '.join(unknown)} does not apply to {source}, which is read as {reader.name}; its "
+            f"options are {', '.join(reader.options)}"
         )
 
 
-def _place_labels(labels: Any, given: dict[str, Any], known: list[str]) -> np.ndarray | None:
-    """Add labels to the options that are given; those of a folder are read, and come back."""
+def _place_labels(labels: Any, given: dict[str, Any], known: Mapping[str, Any]) -> None:
+    """Add labels to the options that are given: a name in the data, an array or a file."""
     if labels is None:
-        return None
-    if not _is_outside(labels):
-        name = _label_option(known)
-        given[name] = int(labels) if _is_position(name, labels) else labels
-    elif given.get("labelled", True):
-        if "labels" not in known:  # a folder, which names its classes itself
-            given["labelled"] = False
-            return read_labels(labels)
-        given["labels"] = labels
-    return None
-
-
-def _is_outside(labels: Any) -> bool:
-    """Whether labels are not a name in the data, but an array or a file."""
+        return
+    outside = not isinstance(labels, int)
     if isinstance(labels, str):
-        return inner_path(labels)[0].expanduser().is_file()
-    return not isinstance(labels, int)
-
-
-def _label_option(known: list[str]) -> str:
-    """The option of a loader that names labels in the data."""
-    return next((name for name in ("label_key", "label_column") if name in known), "labels")
-
-
-def _is_position(name: str, labels: Any) -> bool:
-    return name == "label_column" and str(labels).lstrip("-").isdecimal()
-
-
-def _loader_for(source: Path) -> Callable[..., TensorDataset]:
-    is_store = any((source / name).exists() for name in ("zarr.json", ".zgroup", ".zarray"))
-    if source.is_dir() and not is_store:
-        return (
-            load_npy_folder if npy_files(source) and not image_files(source) else load_image_folder
-        )
-    loader = load_zarr if is_store else _BY_SUFFIX.get(source.suffix.lower())
-    if loader is None:
-        raise ValueError(f"{source} has a form tenfold does not read; expected {_UNDERSTOOD}")
-    return loader
+        place = inner_path(labels)[0].expanduser()
+        outside = place.is_file() or place.suffix.lower() in READERS
+    name = next((n for n in ("label_key", "label_column") if n in known), "labels")
+    if outside:
+        if given.get("labelled", True):
+            given["labels"] = labels
+    elif name == "label_column" and str(labels).lstrip("-").isdecimal():
+        given[name] = int(labels)
+    else:
+        given[name] = labels

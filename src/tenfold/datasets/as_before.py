@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 from typing import Any
 
-from tenfold.datasets.any_path import load, loader_of
+from tenfold.datasets.any_path import load, reader_of
 from tenfold.datasets.reading import (
     PLACE_OPTIONS,
     SAMPLE_OPTIONS,
@@ -19,7 +18,8 @@ from tenfold.datasets.reading import (
 from tenfold.datasets.tensor_dataset import TensorDataset
 
 FIXED = ("sample_shape", "resize", "grey", "background", "columns")  # no other value can be right
-UNSAID = ("columns", "dims", "label_key", "label_column", "header", "delimiter")  # nobody need know
+# Nobody need know these.
+UNSAID = ("columns", "dims", "label_key", "label_column", "header", "delimiter", "decimal")
 LARGEST_RATIO = 50.0  # of the usual size of numbers; pixels of 0..255 and 0..1 differ by 255
 
 
@@ -32,9 +32,9 @@ def load_as_before(
 ) -> TensorDataset:
     """Read samples as those of a model were read.
 
-    Options that are not given are those of `before`, as far as the loader of this path has them.
+    Options that are not given are those of `before`, as far as the reader of this path has them.
     Where the samples lie (key, axis, names of labels) may differ from file to file: if the old
-    places fail, the loader looks for them itself, and ``notes`` of the result says so.
+    places fail, the reader looks for them itself, and ``notes`` of the result says so.
 
     Parameters
     ----------
@@ -54,24 +54,24 @@ def load_as_before(
     """
     given = {name: value for name, value in given.items() if value is not None}
     _refuse_disagreement(before, given)
-    loader = loader_of(path)
-    known = {*inspect.signature(loader).parameters, "scale"}
+    reader = reader_of(path)
+    known = {*reader.options, "scale"}
     taken = {n: v for n, v in before.items() if n in known and n not in given}
     if "labels" in given or given.get("labelled") is False:
         taken = {n: v for n, v in taken.items() if n not in ("label_key", "label_column")}
     if "::" in os.fspath(path):
         taken.pop("key", None)
     data, used = _first_that_works(path, taken, given, labels_needed)
-    if "order" in used and before.get("loader") not in (None, loader.__name__):
-        _refuse_another_order(path, loader, before)
+    if "order" in used and before.get("loader") not in (None, reader.name):
+        _refuse_another_order(path, reader.options["order"], before)
     _check_size(path, data, before, given)
     told = {name: value for name, value in used.items() if name not in UNSAID}
     return data if not told else replace(data, notes=(*data.notes, _note(told)))
 
 
-def _refuse_another_order(path: Any, loader: Any, before: Mapping[str, Any]) -> None:
+def _refuse_another_order(path: Any, usual: str, before: Mapping[str, Any]) -> None:
     """Flat rows of two formats that are usually stored in different orders: a person must say."""
-    if inspect.signature(loader).parameters["order"].default != before["order"]:
+    if usual != before["order"]:
         how = "column by column" if before["order"] == "F" else "row by row"
         raise ValueError(
             f"the model was fitted on flat rows folded {how} (order={before['order']!r}), and "
@@ -187,8 +187,7 @@ def folded_for(
     """
     if len(shape) < 2 or data.sample_shape != (prod(shape),):
         return data
-    order = inspect.signature(loader_of(path)).parameters.get("order")
-    if order is None:
+    if "order" not in reader_of(path).options:
         return data
     options = {**given, "sample_shape": shape, "labelled": data.y is not None or None}
     folded = load_as_before(

@@ -1,101 +1,159 @@
-"""Samples and labels in HDF5 files."""
+"""HDF5 files, MATLAB's of version 7.3 among them: the only module here that imports h5py.
+
+An HDF5 file can name other files of the disk: external links, external storage, virtual datasets.
+All of that is refused before a number is read.
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tenfold.datasets.hdf5_file import HDF5_DAMAGE, datasets, opened, read_dataset
-from tenfold.datasets.label_files import read_labels
-from tenfold.datasets.locations import existing_path, inner_path, reading
-from tenfold.datasets.named_arrays import ArrayOptions, Order, assemble
-from tenfold.datasets.tensor_dataset import TensorDataset
+from tenfold.datasets.locations import reading
+from tenfold.datasets.named_arrays import Arrays
+from tenfold.datasets.numpy_files import STAYS_ON_DISK
+
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+MOST_NAMES = 100_000
+DEEPEST = 32
 
 
-def load_hdf5(
-    path: str | os.PathLike[str],
-    *,
-    key: str | None = None,
-    label_key: str | None = None,
-    labels: Any = None,
-    sample_shape: Sequence[int] | None = None,
-    order: Order = "C",
-    sample_axis: int | None = None,
-    labelled: bool = True,
-) -> TensorDataset:
-    """Read samples and labels from an HDF5 file into memory.
-
-    For more data than memory, open the file with h5py and pass a dataset to `fit`. Links to other
-    files, and numbers that lie in other files, are refused.
-
-    Parameters
-    ----------
-    path : path
-        The file, or ``file.h5::/path/of/samples``.
-    key : str or None, default=None
-        Path of the samples inside; None when only one dataset can be meant.
-    label_key : str or None, default=None
-        Path of the labels inside; None as in `load_npz`.
-    labels : array-like of shape (n,), path or None, default=None
-        Labels that are not in this file: one per sample, or a file that holds them (text with one
-        per line, .npy, .npz, .mat, .csv, .h5).
-    sample_shape : sequence of int or None, default=None
-        Shape to fold flat rows into.
-    order : {"C", "F"}, default="C"
-        Whether flat rows hold their sample row by row or column by column.
-    sample_axis : int or None, default=None
-        The axis that counts samples; None as in `load_npz`.
-    labelled : bool, default=True
-        False reads samples without labels.
-
-    Returns
-    -------
-    TensorDataset
-        Samples and labels; other vectors with one value per sample go to ``sample_info``.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> import h5py, numpy as np
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "toy.h5"
-    >>> with h5py.File(path, "w") as file:
-    ...     file["train/X"], file["train/y"] = np.zeros((4, 3, 2)), [0, 0, 1, 1]
-    >>> load_hdf5(f"{path}::/train/X")
-    TensorDataset 'toy': 4 samples of 3x2 (float64), 2 classes
-    """
-    place, inner = inner_path(path)
-    source = existing_path(place, "an HDF5 file")
-    if key is not None and inner is not None and key.strip("/") != inner.strip("/"):
-        raise ValueError(f"{source}: the path names {inner} and key names {key}; give one of them")
-    given = read_labels(labels, label_key) if labelled and labels is not None else None
-    names = _bare(key or inner), _bare(label_key)
-    options = ArrayOptions(*names, sample_shape, order, labelled, sample_axis, given)
-    return _loaded(source, options)
+def is_hdf5(source: Path) -> bool:
+    """Whether a file is HDF5: at its start, or behind MATLAB's block of 512 bytes."""
+    with source.open("rb") as file:
+        start = file.read(520)
+    return SIGNATURE in (start[:8], start[512:])
 
 
-def _loaded(source: Path, options: ArrayOptions) -> TensorDataset:
-    with reading(source, "HDF5 file", *HDF5_DAMAGE), opened(source) as file:
-        found = datasets(file)
-        shapes = {name: tuple(item.shape or ()) for name, item in found.items()}
-        if options.key in shapes and options.label_key is None:
-            shapes = _beside(shapes, options.key)
+@contextmanager
+def open_hdf5(source: Path) -> Iterator[Arrays]:
+    """All datasets of a file by path. A large one that is asked for first stays on disk."""
+    with opened(source) as file:
+        with reading(source, "HDF5 file"):
+            found = datasets(file)
+            shapes = {name: tuple(item.shape or ()) for name, item in found.items()}
 
-        def read(names: list[str]) -> dict[str, np.ndarray]:
-            return {name: read_dataset(source, found[name]) for name in names}
+        def read(names: list[str]) -> dict[str, Any]:
+            with reading(source, "HDF5 file"):
+                values = {name: values_of(source, found[name]) for name in names[1:]}
+                first = checked(source, found[names[0]])
+                stays = prod(first.shape or ()) * first.dtype.itemsize > STAYS_ON_DISK
+                X = reopened(source, names[0]) if stays else values_of(source, first)
+                return {names[0]: X, **values}
 
-        return assemble(source, shapes, read, options)
-
-
-def _beside(shapes: dict[str, tuple[int, ...]], wanted: str) -> dict[str, tuple[int, ...]]:
-    """The datasets of the same group, if there are any beside the samples; else all."""
-    group = Path(wanted).parent
-    near = {name: shape for name, shape in shapes.items() if Path(name).parent == group}
-    return near if len(near) > 1 else shapes
+        yield Arrays(shapes, read)
 
 
-def _bare(name: str | None) -> str | None:
-    return None if name is None else name.strip("/")
+def reopened(source: Path, name: str) -> Any:
+    """A dataset that stays on disk; its file is closed with it."""
+    with reading(source, "HDF5 file"):
+        return _h5py().File(source, "r")[name]
+
+
+@contextmanager
+def opened(source: Path) -> Iterator[Any]:
+    """An HDF5 file, if none of its links leads to another file."""
+    h5py = _h5py()
+    with ExitStack() as stack:
+        with reading(source, "HDF5 file"):
+            file = stack.enter_context(h5py.File(source, "r"))
+            kinds = (h5py.h5l.TYPE_HARD, h5py.h5l.TYPE_SOFT)
+            names = []
+
+            def look(name: bytes, info: Any) -> bool | None:
+                names.append(name)
+                return True if info.type not in kinds or len(names) > MOST_NAMES else None
+
+            if file.id.links.visit(look, info=True):
+                what = "an external link" if len(names) <= MOST_NAMES else "one name too many"
+                raise ValueError(
+                    f"{source}: {names[-1].decode('utf-8', 'replace')!r} is {what}; tenfold does "
+                    "not follow links to other files: copy the data into one file (h5repack)"
+                )
+        yield file
+
+
+def datasets(file: Any) -> dict[str, Any]:
+    """All datasets of a file by path; soft links count, if they lead somewhere."""
+    names: list[str] = []
+    file.id.links.visit(lambda name: names.append(name.decode("utf-8", "replace")))
+    found = {name: file.get(name) for name in names}
+    return {name: item for name, item in found.items() if isinstance(item, _h5py().Dataset)}
+
+
+def values_of(source: Path, stored: Any) -> np.ndarray:
+    """The numbers or texts of a dataset, if they lie in this file."""
+    checked(source, stored)
+    if _h5py().check_string_dtype(stored.dtype) is not None:
+        return np.asarray(stored.asstr("utf-8", "replace")[()])
+    return np.asarray(stored[()])
+
+
+def checked(source: Path, stored: Any) -> Any:
+    """A dataset again, if all of its numbers lie in this file."""
+    name = stored.name or "a cell"
+    others = [place[0] for place in stored.external or ()]
+    if stored.is_virtual:
+        others = [part.file_name for part in stored.virtual_sources() if part.file_name != "."]
+    if others:
+        raise ValueError(
+            f"{source}: the numbers of {name} lie in another file, {others[0]!r}; tenfold reads "
+            "none but the file it is given: copy them into it (h5repack)"
+        )
+    if stored.is_virtual or not stored.size:
+        return stored
+    whole, there = 1, int(stored.id.get_storage_size() > 0)
+    if stored.chunks:
+        sizes = zip(stored.shape, stored.chunks, strict=True)
+        whole, there = prod(-(-size // step) for size, step in sizes), stored.id.get_num_chunks()
+    if there < whole:
+        raise ValueError(
+            f"{source}: {whole - there} of {whole} chunks of dataset {name} are not in the file, "
+            "and would be read as its fill value; write the file again"
+        )
+    return stored
+
+
+# ── MATLAB 7.3: HDF5 with reversed axes ─────────────────────────────────────────────────────────
+
+
+def matlab_values(source: Path, item: Any, depth: int = 0) -> Any:
+    """A variable as SciPy gives those of older files: an array, cells, a mapping, or a class."""
+    if depth > DEEPEST:
+        raise ValueError(f"arrays lie more than {DEEPEST} deep in each other")
+    kind = item.attrs.get("MATLAB_class", b"")
+    kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else ""
+    if "MATLAB_object_decode" in item.attrs or kind in ("string", "function_handle"):
+        return kind or "object"
+    if not isinstance(item, _h5py().Dataset):
+        if "MATLAB_sparse" in item.attrs:
+            return "sparse"
+        named = {name: item.get(name) for name in item if not name.startswith("#")}
+        return {n: matlab_values(source, v, depth + 1) for n, v in named.items() if v is not None}
+    if kind == "char":
+        if "MATLAB_empty" in item.attrs:
+            return np.array([""])
+        codes = values_of(source, item).astype(np.uint32).T
+        return np.array(["".join(map(chr, row)) for row in codes.reshape(len(codes), -1)])
+    if _h5py().check_ref_dtype(item.dtype) is _h5py().Reference:
+        inside = np.ravel(np.asarray(values_of(source, item), dtype=object))
+        cells = np.empty(len(inside), dtype=object)
+        for i, reference in enumerate(inside):
+            cells[i] = matlab_values(source, item.file[reference], depth + 1)
+        return cells
+    return values_of(source, item).T
+
+
+def _h5py() -> Any:
+    try:
+        import h5py
+    except ImportError as error:
+        raise ImportError(
+            'reading HDF5, and .mat files of version 7.3, needs h5py: pip install "tenfold[data]"'
+        ) from error
+    return h5py

@@ -18,7 +18,8 @@ def as_labels(values: Any) -> np.ndarray:
     """Labels as a vector: whole numbers as int, text stripped, cells and one-hot rows opened.
 
     Texts become numbers only if every one of them is the usual way to write its number. So ids such
-    as 007 and 7 stay two classes, and numbers too long for 64 bits stay text.
+    as 007 and 7 stay two classes, and numbers too long for 64 bits stay text. Blanks around a text
+    go, unless two classes would become one; that, and labels that are empty or NaN, is an error.
 
     Examples
     --------
@@ -36,16 +37,30 @@ def as_labels(values: Any) -> np.ndarray:
     array = np.asarray(values)
     if array.dtype.kind == "O":
         array = _opened_cells(array)
-    if array.size == max(array.shape, default=1) or 0 in array.shape:
-        labels = array.ravel()
-    else:
-        labels = from_one_hot(array)
+    labels = from_one_hot(array) if is_matrix(array) else array.ravel()
     if labels.dtype.kind in "SU":
-        labels = np.array([text.strip() for text in _texts(labels)], dtype=str)
+        labels = _stripped(_texts(labels))
         return labels.astype(np.int64) if all(map(_is_usual_number, labels.tolist())) else labels
-    if labels.dtype.kind == "f" and (labels % 1 == 0).all() and (np.abs(labels) <= EXACT).all():
-        return labels.astype(np.int64)
+    if labels.dtype.kind == "f":
+        _refuse_absent(np.isnan(labels), "NaN")
+        if (labels % 1 == 0).all() and (np.abs(labels) <= EXACT).all():
+            return labels.astype(np.int64)
     return labels
+
+
+def is_matrix(array: np.ndarray) -> bool:
+    """Whether labels are more than a vector: a column per class."""
+    return array.size != max(array.shape, default=1) and 0 not in array.shape
+
+
+def one_hot_notes(array: np.ndarray) -> tuple[str, ...]:
+    """What is to be said of labels that are a column per class; nothing of others."""
+    if array.dtype.kind == "O" or not is_matrix(array):
+        return ()
+    return (
+        f"the labels are {min(array.shape)} columns of zeros and ones (one-hot); class 0 is the "
+        "first column, class 1 the second, and so on",
+    )
 
 
 def from_one_hot(rows: np.ndarray) -> np.ndarray:
@@ -68,22 +83,39 @@ def from_one_hot(rows: np.ndarray) -> np.ndarray:
     return columns
 
 
+def _stripped(texts: list[str]) -> np.ndarray:
+    """Texts without blanks around them, if that leaves the classes as they are."""
+    bare = [text.strip() for text in texts]
+    _refuse_absent(np.array([not text for text in bare], dtype=bool), "empty")
+    together = dict(zip(bare, texts, strict=True))
+    mixed = next((text for text in set(texts) if together[text.strip()] != text), None)
+    if mixed is not None:
+        raise ValueError(
+            f"labels {mixed!r} and {together[mixed.strip()]!r} differ in blanks only; write them "
+            "alike if they are one class, or rename one of them"
+        )
+    return np.array(bare, dtype=str)
+
+
+def _refuse_absent(absent: np.ndarray, how: str) -> None:
+    if absent.any():
+        first = int(np.flatnonzero(absent)[0])
+        raise ValueError(
+            f"{int(absent.sum())} of {len(absent)} labels are {how}, the first is that of sample "
+            f"{first} (counted from 0); fill them in, or leave out these samples"
+        )
+
+
 def _opened_cells(cells: np.ndarray) -> np.ndarray:
     """Cells that hold one number or one text each, as an array of them."""
     inner = [np.asarray(cell).ravel() for cell in cells.ravel()]
     if inner and all(cell.size == 1 and cell.dtype.kind in "biuf" for cell in inner):
         return np.concatenate(inner)
-    return np.array(
-        [
-            cell[0].decode("utf-8", "replace")
-            if isinstance(cell[0], bytes)
-            else str(cell[0])
-            if cell.size == 1
-            else str(np.squeeze(cell))
-            for cell in inner
-        ],
-        dtype=str,
-    )
+    if not all(cell.size == 1 or not cell.size for cell in inner):
+        raise ValueError("labels lie in cells that are neither one number nor one text each")
+    found = [cell[0] if cell.size else "" for cell in inner]
+    texts = [one.decode("utf-8", "replace") if isinstance(one, bytes) else one for one in found]
+    return np.array(["" if one is None else str(one) for one in texts], dtype=str)
 
 
 def _texts(labels: np.ndarray) -> list[str]:

@@ -1,51 +1,45 @@
-"""Where data are looked for, and what is said when they are not there."""
+"""Paths that people give: what may be read at all, and what is said when it may not."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+import stat
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tenfold.datasets.sizes import in_words, stored_bytes
-
-DATA_VARIABLE = "TENFOLD_DATA"
-SMALL_FILE = 2**20  # bytes; what is smaller is no reason to run out of memory
 LONGEST = 300  # characters of what a library says about a damaged file
-
-
-def data_directory(data: str | os.PathLike[str] | None, wanted: str) -> Path:
-    """The directory (or file) to look in: the argument, else the variable TENFOLD_DATA.
-
-    Parameters
-    ----------
-    data : path or None
-        What the user gave.
-    wanted : str
-        What is looked for, for the message.
-
-    Returns
-    -------
-    Path
-        A path that exists.
-    """
-    given = data if data is not None else os.environ.get(DATA_VARIABLE)
-    if not given:
-        raise FileNotFoundError(
-            f"no place to look for {wanted}: pass data=DIRECTORY, or set the environment "
-            f"variable {DATA_VARIABLE}"
-        )
-    origin = "data" if data is not None else f"the environment variable {DATA_VARIABLE}"
-    return existing_path(given, f"{wanted} ({origin})")
+POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 def existing_path(path: str | os.PathLike[str], wanted: str) -> Path:
-    """`path` as a Path, or a FileNotFoundError that says what was wanted there."""
+    """`path` as a Path to a regular file or a folder, or an error that says what was wanted."""
     found = Path(path).expanduser()
     if not found.exists():
         raise FileNotFoundError(f"{found} does not exist; expected {wanted} there")
-    return readable_name(found)
+    return regular(readable_name(found))
+
+
+def regular(path: Path) -> Path:
+    """`path` again, if it is a folder or a regular file that holds data.
+
+    To open a named pipe waits for ever, and a device such as /dev/zero never ends.
+    """
+    mode = path.stat().st_mode
+    if stat.S_ISDIR(mode):
+        return path
+    if not stat.S_ISREG(mode):
+        kinds = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
+        kind = kinds.get(stat.S_IFMT(mode), "a device")
+        raise ValueError(f"{path} is {kind}, not a regular file; copy the data into a file")
+    with path.open("rb") as file:
+        if file.read(len(POINTER)) == POINTER:
+            raise ValueError(
+                f"{path} is a Git LFS pointer: it says where the data are, and holds none; run "
+                "git lfs pull in its repository"
+            )
+    return path
 
 
 def readable_name(path: Path) -> Path:
@@ -58,26 +52,9 @@ def readable_name(path: Path) -> Path:
     return path
 
 
-def not_found(wanted: str, names: Iterable[str], place: Path, origin: str) -> FileNotFoundError:
-    """The error for a data set that is not in the place looked at.
-
-    Parameters
-    ----------
-    wanted : str
-        The data set.
-    names : iterable of str
-        File names that would have done.
-    place : Path
-        The directory looked at.
-    origin : str
-        Where people get the set.
-    """
-    return FileNotFoundError(f"{wanted} not found: no {' or '.join(names)} in {place}. {origin}")
-
-
 @contextmanager
-def reading(source: Path, form: str, *damage: type[Exception]) -> Iterator[None]:
-    """Turn a reader's complaints into a ValueError that names the file.
+def reading(source: Path, form: str) -> Iterator[None]:
+    """Turn whatever a library raises into a ValueError that names the file.
 
     Parameters
     ----------
@@ -85,29 +62,21 @@ def reading(source: Path, form: str, *damage: type[Exception]) -> Iterator[None]
         The file being read.
     form : str
         What it should be.
-    *damage : exception types
-        What the reader raises when it is not.
     """
     try:
         yield
+    except ImportError:
+        raise
     except MemoryError as error:
-        raise too_large(source) from error
-    except damage as error:
+        raise ValueError(
+            f"{source} needs more memory than there is, or declares more than it holds; cut it "
+            "into smaller files, or save the samples as .npy or Zarr, which stay on disk"
+        ) from error
+    except Exception as error:
         if isinstance(error, ValueError) and str(error).startswith(str(source)):
             raise  # a complaint of our own, which names the file already
-        why = short(str(error), LONGEST)
+        why = short(str(error) or type(error).__name__, LONGEST)
         raise ValueError(f"{source} is not a whole {form}: {why}") from error
-
-
-def too_large(source: Path) -> Exception:
-    """What to raise when memory was not enough: a small file has no right to ask for so much."""
-    held = stored_bytes(source)
-    if held > SMALL_FILE:
-        return MemoryError(f"{source} needs more memory than there is; read it in parts")
-    return ValueError(
-        f"{source} declares more than fits into memory, but takes only {in_words(held)} on disk; "
-        "it is damaged, so write it again"
-    )
 
 
 def short(text: str, most: int = 40) -> str:
@@ -120,6 +89,11 @@ def short(text: str, most: int = 40) -> str:
     'xxxxx...'
     """
     return text if len(text) <= most else f"{text[:most]}..."
+
+
+def shortened(names: list[str], most: int = 8) -> str:
+    """The first of some names for a message."""
+    return ", ".join(map(short, names[:most])) + (", ..." if len(names) > most else "")
 
 
 def natural_key(name: str) -> list[tuple[int, int | str]]:
@@ -148,3 +122,9 @@ def inner_path(path: str | os.PathLike[str]) -> tuple[Path, str | None]:
     if mark and not Path(path).expanduser().exists():
         return Path(outer), inner or None
     return Path(path), None
+
+
+def stored_bytes(source: Path) -> int:
+    """Bytes of a file, or of all files in a folder."""
+    files = [source] if source.is_file() else [one for one in source.rglob("*") if one.is_file()]
+    return sum(one.stat().st_size for one in files)

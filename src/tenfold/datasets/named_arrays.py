@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from operator import index
 from pathlib import Path
@@ -12,12 +12,31 @@ from typing import Any, Literal
 import numpy as np
 
 from tenfold.datasets.array_names import is_label_name, parsed_name
-from tenfold.datasets.label_values import as_labels
+from tenfold.datasets.label_values import as_labels, one_hot_notes
 from tenfold.datasets.locations import short
 from tenfold.datasets.tensor_dataset import TensorDataset
 
 Shapes = Mapping[str, tuple[int, ...]]
 Order = Literal["C", "F"]
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """What a file of named arrays holds, while it is open.
+
+    Parameters
+    ----------
+    shapes : mapping of str to tuple of int
+        Shape of each array.
+    read : callable
+        Takes names, gives the arrays of those names; the samples are named first.
+    unreadable : mapping of str to str
+        What is in the file and cannot be read, and why.
+    """
+
+    shapes: Shapes
+    read: Callable[[list[str]], Mapping[str, Any]]
+    unreadable: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -36,7 +55,7 @@ class ArrayChoice:
 
 @dataclass(frozen=True)
 class ArrayOptions:
-    """What the user says about the arrays of a file; see `load_npz` for the meaning of each.
+    """What the user says about the arrays of a file; see `load` for the meaning of each.
 
     ``labels`` are those of another file, already read.
     """
@@ -50,22 +69,15 @@ class ArrayOptions:
     labels: np.ndarray | None = None
 
 
-def assemble(
-    source: Path,
-    shapes: Shapes,
-    read: Callable[[list[str]], Mapping[str, Any]],
-    options: ArrayOptions,
-) -> TensorDataset:
+def assemble(source: Path, arrays: Arrays, options: ArrayOptions) -> TensorDataset:
     """Choose among the arrays of a file, read the chosen ones, and put the data set together.
 
     Parameters
     ----------
     source : Path
         The file.
-    shapes : mapping of str to tuple of int
-        Shape of each array in it.
-    read : callable
-        Takes names, gives the arrays of those names; the samples are named first.
+    arrays : Arrays
+        What it holds.
     options : ArrayOptions
         The user's choices.
 
@@ -74,31 +86,52 @@ def assemble(
     TensorDataset
         Samples, labels, and other vectors with one value per sample.
     """
-    choice = choose_arrays(source, shapes, options)
-    arrays = read([choice.samples, *choice.facts, *filter(None, [choice.labels])])
-    X = check_numbers(arrays[choice.samples], choice.samples, source)
-    if tuple(X.shape) != tuple(shapes[choice.samples]):
-        raise ValueError(
-            f"{source}: array {choice.samples!r} has shape {tuple(X.shape)}, but the file declares "
-            f"{tuple(shapes[choice.samples])}; the file is damaged"
-        )
+    _refuse_unreadable(source, arrays, options)
+    choice = choose_arrays(source, _beside(arrays.shapes, options), options)
+    found = arrays.read([choice.samples, *choice.facts, *filter(None, [choice.labels])])
+    X = check_numbers(found[choice.samples], choice.samples, source)
     if choice.axis != 0:
         X = np.moveaxis(np.asarray(X), choice.axis, 0)
     labels = options.labels if options.labelled else None
+    notes = choice.notes
     if choice.labels is not None:
-        labels = _labels_of(source, choice.labels, arrays[choice.labels], X.shape[0])
+        values = np.asarray(found[choice.labels])
+        notes += one_hot_notes(values)
+        labels = _labels_of(source, choice.labels, values, X.shape[0])
     elif labels is not None:
         check_count(source, X.shape[0], labels)
-    facts = {name: _fact(arrays[name]) for name in choice.facts}
+    facts = {name: _fact(found[name]) for name in choice.facts}
     return TensorDataset(
         fold_rows(X, options.sample_shape, options.order, source),
         labels,
         name=source.stem,
         description=f"Array {choice.samples} of {source.name}.",
         sample_info={n: fact for n, fact in facts.items() if np.shape(fact) == (X.shape[0],)},
-        notes=choice.notes,
+        notes=notes,
         reading={"sample_axis": choice.axis} if choice.axis else {},
     )
+
+
+def _beside(shapes: Shapes, options: ArrayOptions) -> Shapes:
+    """The arrays of the group that the samples lie in, if they are named and not alone in it."""
+    group, mark, _ = (options.key or "").rpartition("/")
+    if not mark or options.key not in shapes or options.label_key is not None:
+        return shapes
+    near = {name: shape for name, shape in shapes.items() if name.rpartition("/")[0] == group}
+    return near if len(near) > 1 else shapes
+
+
+def _refuse_unreadable(source: Path, arrays: Arrays, options: ArrayOptions) -> None:
+    """Say why an array that is wanted cannot be read: by its name, or as the only labels."""
+    wanted = [options.key, options.label_key]
+    sought = options.labelled and options.labels is None and options.label_key is None
+    if sought and not any(map(is_label_name, arrays.shapes)):
+        wanted += [name for name in arrays.unreadable if is_label_name(name)]
+    if not any(sum(size > 1 for size in shape) > 1 for shape in arrays.shapes.values()):
+        wanted += arrays.unreadable  # the samples must be among them
+    for name in wanted:
+        if name in arrays.unreadable:
+            raise ValueError(f"{source}: array {name!r} {arrays.unreadable[name]}")
 
 
 def choose_arrays(source: Path, shapes: Shapes, options: ArrayOptions) -> ArrayChoice:
@@ -230,13 +263,12 @@ def _fact(values: Any) -> np.ndarray | None:
         return None
 
 
-def _labels_of(source: Path, name: str, values: Any, n_samples: int) -> np.ndarray:
+def _labels_of(source: Path, name: str, values: np.ndarray, n_samples: int) -> np.ndarray:
     """The labels as a vector; rows of a one-hot matrix may lie along either axis."""
-    array = np.asarray(values)
-    if array.ndim == 2 and array.dtype.kind != "O" and min(array.shape) > 1:
-        array = array.T if array.shape[0] != n_samples else array
+    if values.ndim == 2 and values.dtype.kind != "O" and min(values.shape) > 1:
+        values = values.T if values.shape[0] != n_samples else values
     try:
-        labels = as_labels(array)
+        labels = as_labels(values)
     except ValueError as error:
         raise ValueError(f"{source}: {name}: {error}") from error
     check_count(source, n_samples, labels)
@@ -287,6 +319,11 @@ def _choose_labels(
     if not per_sample and axis is None:
         per_sample = [n for n in same if n in vectors and 1 < _length(shapes[n]) in shape]
     guesses = named or per_sample
+    if not others:
+        raise ValueError(
+            f"{source} holds samples only; pass labels=FILE, a file with one label per sample, or "
+            "labelled=False"
+        )
     if len(guesses) != 1:
         found = {name: shapes[name] for name in others if _length(shapes[name]) > 1}
         what = f"beside the samples {samples} {tuple(shape)} it holds {listing(found)}"
@@ -318,10 +355,10 @@ def _choose_axis(
         )
         return last, (note,)
     count = " or ".join(map(str, sorted(counts)))
+    whose = f"{labels} has" if labels else "there are"
     raise ValueError(
         f"{source}: {name} {tuple(shape)} has {shape[axis]} samples along axis {axis}, but "
-        f"{labels or 'the file of labels'} has {count} labels; axis 0 must count samples, or pass "
-        "sample_axis=N"
+        f"{whose} {count} labels; axis 0 must count samples, or pass sample_axis=N"
     )
 
 

@@ -1,183 +1,98 @@
-"""netCDF files, as xarray writes them: samples whose axes have names.
+"""netCDF files: samples whose axes have names, as xarray understands them.
 
-Version 4 is HDF5 and is read with h5py; version 3 is read by SciPy, in plain Python.
+xarray unpacks numbers that are stored as small integers, and makes gaps (NaN) of fill values.
+Version 3 is read by SciPy, version 4, which is HDF5, by h5py. The only module here that imports
+xarray.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy.io import netcdf_file
 
 from tenfold.datasets.array_names import is_label_name
-from tenfold.datasets.hdf5_file import HDF5_DAMAGE, datasets, is_hdf5, opened, read_dataset
-from tenfold.datasets.label_files import read_labels
+from tenfold.datasets.hdf5 import datasets, is_hdf5, opened, values_of
 from tenfold.datasets.label_values import as_labels
-from tenfold.datasets.locations import existing_path, inner_path, reading
+from tenfold.datasets.locations import reading
 from tenfold.datasets.named_arrays import check_count, check_numbers, listing
-from tenfold.datasets.sizes import HonestReader
 from tenfold.datasets.tensor_dataset import TensorDataset
 
 
-@dataclass(frozen=True)
-class Variable:
-    """An array of a file and the names of its axes."""
-
-    dims: tuple[str, ...]
-    shape: tuple[int, ...]
-    attributes: Mapping[str, Any]
-    read: Callable[[], np.ndarray]
-
-
-def load_netcdf(
-    path: str | os.PathLike[str],
+def read_netcdf(
+    source: Path,
     *,
     key: str | None = None,
     label_key: str | None = None,
-    labels: Any = None,
+    labels: np.ndarray | None = None,
     dims: Sequence[str] | None = None,
     labelled: bool = True,
 ) -> TensorDataset:
-    """Read samples with named axes from a netCDF file, such as xarray writes.
-
-    The axis of samples is the one that the labels have; without labels it is the axis that is not
-    in `dims`, or else the first.
-
-    Parameters
-    ----------
-    path : path
-        The file, or ``file.nc::name``.
-    key : str or None, default=None
-        Name of the samples; None when only one variable has several axes.
-    label_key : str or None, default=None
-        Name of the labels; None takes the variable called y, gnd, label(s), target(s) or class(es),
-        or else the only one with a value per sample that is not a coordinate of an axis.
-    labels : array-like of shape (n,), path or None, default=None
-        Labels that are not in this file.
-    dims : sequence of str or None, default=None
-        The modes in the order wanted; None keeps the order of the file.
-    labelled : bool, default=True
-        False reads samples without labels.
-
-    Returns
-    -------
-    TensorDataset
-        Its ``mode_names`` are the names of the axes.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from scipy.io import netcdf_file
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "eeg.nc"
-    >>> with netcdf_file(path, "w") as file:
-    ...     for name, size in {"channel": 3, "trial": 4, "time": 5}.items():
-    ...         file.createDimension(name, size)
-    ...     file.createVariable("eeg", "d", ("channel", "trial", "time"))[:] = 0
-    ...     file.createVariable("label", "i", ("trial",))[:] = [0, 0, 1, 1]
-    >>> load_netcdf(path), load_netcdf(path).mode_names
-    (TensorDataset 'eeg': 4 samples of 3x5 (float64), 2 classes, ('channel', 'time'))
-    """
-    place, inner = inner_path(path)
-    source = existing_path(place, "a netCDF file")
-    given = read_labels(labels, label_key) if labelled and labels is not None else None
-    names = _Names(key or inner, label_key, dims, labelled and labels is None)
-    return _loaded(source, names, given)
+    """Samples along the axis that the labels have; without labels the one that is not in `dims`."""
+    found = variables(source)
+    name = _samples(source, found, key and key.strip("/"))
+    inside = labelled and labels is None
+    label = _labels(source, found, name, label_key) if inside else None
+    axes = found[name].dims
+    sample = found[label].dims[0] if label else _sample_axis(source, axes, dims)
+    modes = tuple(dims or (axis for axis in axes if axis != sample))
+    if sorted((sample, *modes)) != sorted(axes):
+        raise ValueError(
+            f"{source}: {name} has the axes {axes}, but samples along {sample!r} with the modes "
+            f"{modes} were expected; pass dims=NAMES of the modes"
+        )
+    X = check_numbers(found[name].transpose(sample, *modes).to_numpy(), name, source)
+    y = as_labels(found[label].to_numpy()) if label else labels
+    if y is not None:
+        check_count(source, len(X), y)
+    return TensorDataset(
+        np.ascontiguousarray(X),
+        y if labelled else None,
+        name=source.stem,
+        description=f"Variable {name} of {source.name}, samples along {sample}.",
+        mode_names=modes,
+        reading={"dims": modes},
+    )
 
 
-class _Names(NamedTuple):
-    """What the user says of the variables of a file."""
-
-    key: str | None
-    label_key: str | None
-    dims: Sequence[str] | None
-    labels_inside: bool
-
-
-def _loaded(source: Path, names: _Names, given: np.ndarray | None) -> TensorDataset:
-    dims = names.dims
-    damage = (*HDF5_DAMAGE, AssertionError, AttributeError)
-    with reading(source, "netCDF file", *damage), _variables(source) as found:
-        name = _samples(source, found, names.key)
-        inside = names.labels_inside
-        label = _labels(source, found, name, names.label_key) if inside else None
-        axes = found[name].dims
-        sample = found[label].dims[0] if label else _sample_axis(source, axes, dims)
-        modes = tuple(dims or (axis for axis in axes if axis != sample))
-        if sorted((sample, *modes)) != sorted(axes):
-            raise ValueError(
-                f"{source}: {name} has the axes {axes}, but samples along {sample!r} with the "
-                f"modes {modes} were expected; pass dims=NAMES of the modes"
-            )
-        X = _numbers(source, name, found[name])
-        X = np.transpose(X, [axes.index(axis) for axis in (sample, *modes)])
-        y = as_labels(found[label].read()) if label else given
-        if y is not None:
-            check_count(source, len(X), y)
-    told = f"Variable {name} of {source.name}, samples along {sample}."
-    facts = {"description": told, "mode_names": modes, "reading": {"dims": modes}}
-    return TensorDataset(X, y, name=source.stem, **facts)
-
-
-@contextmanager
-def _variables(source: Path) -> Iterator[dict[str, Variable]]:
-    if is_hdf5(source):
-        with opened(source) as file:
-            found = datasets(file)
-            yield {
-                name: Variable(
-                    _axis_names(item),
-                    tuple(item.shape or ()),
-                    dict(item.attrs),
-                    lambda item=item: read_dataset(source, item),
+def variables(source: Path) -> dict[str, Any]:
+    """All variables of a file with names of their axes, unpacked."""
+    xarray = _xarray()
+    with reading(source, "netCDF file"):
+        if is_hdf5(source):
+            with opened(source) as file:
+                whole = xarray.Dataset(
+                    {name: _variable(source, item) for name, item in datasets(file).items()}
                 )
-                for name, item in found.items()
-            }
-        return
-    with HonestReader(source) as raw, netcdf_file(raw, mmap=False) as file:
-        yield {
-            name: Variable(
-                tuple(item.dimensions), tuple(item.shape), dict(item._attributes), _copy(item)
-            )
-            for name, item in file.variables.items()
-        }
+        else:
+            with xarray.open_dataset(source, engine="scipy", decode_cf=False) as file:
+                whole = file.load()
+        return dict(xarray.decode_cf(whole, decode_times=False).variables)
 
 
-def _copy(item: Any) -> Callable[[], np.ndarray]:
-    def read() -> np.ndarray:
-        values = np.array(item.data)
-        if values.dtype.kind == "S":  # characters, a text per row
-            texts = [b"".join(row).decode("utf-8", "replace").strip("\0 ") for row in values]
-            return np.array(texts)
-        native: np.ndarray = values.astype(values.dtype.newbyteorder("="))
-        return native
-
-    return read
-
-
-def _axis_names(item: Any) -> tuple[str, ...]:
-    """The dimensions of a netCDF variable: each is an HDF5 scale of that name."""
-    if "DIMENSION_LIST" not in item.attrs:
-        return (item.name.strip("/"),) if item.ndim == 1 else ()
-    return tuple(axis[0].name.rpartition("/")[2] if len(axis) else "" for axis in item.dims)
+def _variable(source: Path, item: Any) -> Any:
+    """A dataset whose axes are scales of HDF5, as an xarray variable."""
+    axes = [axis[0].name.rpartition("/")[2] if len(axis) else "" for axis in item.dims]
+    if item.is_scale:
+        axes = [item.name.rpartition("/")[2]]
+    names = [axis or f"{item.name}_{i}" for i, axis in enumerate(axes)]
+    wanted = ("scale_factor", "add_offset", "_FillValue", "missing_value", "_Unsigned")
+    told = {n: np.ravel(item.attrs[n])[0] for n in wanted if n in item.attrs}
+    return _xarray().Variable(names, values_of(source, item), told)
 
 
-def _samples(source: Path, found: Mapping[str, Variable], key: str | None) -> str:
+def _samples(source: Path, found: dict[str, Any], key: str | None) -> str:
     shapes = {name: one.shape for name, one in found.items()}
     if key is not None:
-        if key.strip("/") not in found:
+        if key not in found:
             raise ValueError(f"{source} has no variable {key!r}; it holds {listing(shapes)}")
-        return key.strip("/")
-    tensors = {name: shape for name, shape in shapes.items() if len(found[name].dims) > 1}
+        return key
     tensors = {
         name: shape
-        for name, shape in tensors.items()
-        if not is_label_name(name) and name not in found[name].dims  # a coordinate of an axis
+        for name, shape in shapes.items()
+        if len(shape) > 1 and not is_label_name(name) and name not in found[name].dims
     }
     if len(tensors) != 1:
         raise ValueError(
@@ -187,9 +102,7 @@ def _samples(source: Path, found: Mapping[str, Variable], key: str | None) -> st
     return next(iter(tensors))
 
 
-def _labels(
-    source: Path, found: Mapping[str, Variable], samples: str, label_key: str | None
-) -> str:
+def _labels(source: Path, found: dict[str, Any], samples: str, label_key: str | None) -> str:
     if label_key is not None:
         if label_key not in found:
             shapes = {name: one.shape for name, one in found.items()}
@@ -201,13 +114,12 @@ def _labels(
         for name, one in found.items()
         if one.dims and one.dims[0] in axes and len(one.dims) <= 2 and name not in (*axes, samples)
     ]
-    named = [name for name in per_sample if is_label_name(name)]
-    guesses = named or per_sample
+    guesses = [name for name in per_sample if is_label_name(name)] or per_sample
     if len(guesses) != 1:
-        shown = ", ".join(guesses or found)
         raise ValueError(
-            f"cannot tell which variable of {source} holds the labels: it has {shown}; pass "
-            "label_key=NAME, labels=FILE, or labelled=False if there are none"
+            f"cannot tell which variable of {source} holds the labels: it has "
+            f"{', '.join(guesses or found)}; pass label_key=NAME, labels=FILE, or labelled=False "
+            "if there are none"
         )
     return guesses[0]
 
@@ -222,19 +134,9 @@ def _sample_axis(source: Path, axes: tuple[str, ...], dims: Sequence[str] | None
     return others[0]
 
 
-def _numbers(source: Path, name: str, variable: Variable) -> np.ndarray:
-    """The numbers of a variable, unpacked as its attributes say, if none is missing."""
-    values: np.ndarray = check_numbers(variable.read(), name, source)
-    gap = variable.attributes.get("_FillValue", variable.attributes.get("missing_value"))
-    if gap is not None:
-        missing = int((values == np.ravel(gap)[0]).sum())
-        if missing:
-            raise ValueError(
-                f"{source}: {missing} numbers of {name} are missing (they are its fill value); "
-                "fill them, or drop those samples"
-            )
-    scale = variable.attributes.get("scale_factor", 1)
-    offset = variable.attributes.get("add_offset", 0)
-    if np.ravel(scale)[0] != 1 or np.ravel(offset)[0] != 0:
-        values = values * np.ravel(scale)[0] + np.ravel(offset)[0]
-    return values
+def _xarray() -> Any:
+    try:
+        import xarray
+    except ImportError as error:
+        raise ImportError('netCDF files need xarray: pip install "tenfold[data]"') from error
+    return xarray

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,40 +11,40 @@ from tenfold.datasets.tensor_dataset import TensorDataset
 
 # What a sample is: a model can only be used on samples that were read in the same way.
 SAMPLE_OPTIONS = ("sample_shape", "order", "resize", "grey", "background", "scale")
-SAMPLE_OPTIONS += ("columns", "dims")
+SAMPLE_OPTIONS += ("columns", "dims", "classes_from")
 # Where the samples and labels lie in a file: another file may need other values.
 PLACE_OPTIONS = ("key", "label_key", "label_column", "sample_axis", "header", "delimiter")
+PLACE_OPTIONS += ("decimal",)
 
 MOST_ROWS = 1000  # from which the usual size of the numbers is taken
 
 
 def how_it_was_read(
-    loader: Callable[..., Any], given: Mapping[str, Any], found: Mapping[str, Any]
+    reader: Any, given: Mapping[str, Any], found: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The options that a later reading needs to give the same kind of samples.
 
     Parameters
     ----------
-    loader : callable
-        The loader; its default of ``order`` counts, since it differs from format to format.
+    reader : Reader
+        How it was read; its default of ``order`` counts, since it differs from format to format.
     given : mapping
         The options it was called with.
     found : mapping
-        What the loader found out itself, such as the axis that counts samples.
+        What the reader found out itself, such as the axis that counts samples.
 
     Returns
     -------
     dict
         Options by name, plain values.
     """
-    known = inspect.signature(loader).parameters
     options = {name: value for name, value in {**found, **given}.items() if value is not None}
     if "sample_shape" in options:
-        options.setdefault("order", known["order"].default)
+        options.setdefault("order", reader.options["order"])
     else:
         options.pop("order", None)
     kept = (name for name in (*SAMPLE_OPTIONS, *PLACE_OPTIONS) if name in options)
-    return {name: _plain(options[name]) for name in kept} | {"loader": loader.__name__}
+    return {name: _plain(options[name]) for name in kept} | {"loader": reader.name}
 
 
 def _plain(value: Any) -> Any:

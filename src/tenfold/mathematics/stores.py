@@ -393,7 +393,8 @@ def absent_chunk(store: Any, block: Array, first: int) -> str | None:
             return (
                 f"chunk {key_of(cell)} with samples {low} to {high - 1} is not in the store, and "
                 "would be read as its fill value; restore it, or if absent chunks are meant to "
-                'be the fill value, open the store with load_zarr(path, missing_chunks="fill")'
+                "be the fill value, open the store with tenfold.datasets.load(path, "
+                'missing_chunks="fill")'
             )
     return None
 

@@ -4,7 +4,8 @@ import joblib
 import numpy as np
 import pytest
 
-from tenfold.datasets import load_orl, resize_images
+from paper.orl import load_orl
+from tenfold.datasets import resize_images
 
 RNG = np.random.default_rng(0)
 PIXELS = RNG.integers(0, 256, (400, 112, 92), dtype=np.uint8)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import lzma
 import zipfile
-import zlib
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -44,7 +43,6 @@ STOCK_BLOCKS = np.array(
 # In z-scores of the best ask. On days 1 to 7 the smallest jump between stocks is 0.4 and the
 # largest within one is 0.03.
 _PRICE_JUMP = 0.2
-_DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error, zipfile.BadZipFile)
 _OPENERS: dict[str, Callable[..., Any]] = {".txt": open, ".gz": gzip.open, ".xz": lzma.open}
 
 
@@ -80,7 +78,7 @@ def published_name(split: Split, fold: int) -> str:
 
     Examples
     --------
-    >>> from tenfold.datasets.fi2010_text import published_name
+    >>> from paper.fi2010_text import published_name
     >>> published_name("Train", 3)
     'Train_Dst_NoAuction_ZScore_CF_3.txt'
     """
@@ -107,10 +105,10 @@ def read_published(place: Path, split: Split, fold: int) -> PublishedFile | None
     name = published_name(split, fold)
     for suffix in ("", ".gz", ".xz"):
         for path in sorted(place.rglob(name + suffix)):
-            with reading(path, "file", *_DAMAGE), _OPENERS[path.suffix](path, "rb") as stream:
+            with reading(path, "file"), _OPENERS[path.suffix](path, "rb") as stream:
                 return _parse(str(path), stream)
     for path in sorted(place.rglob("*.zip")):
-        with reading(path, "file", *_DAMAGE), zipfile.ZipFile(path) as archive:
+        with reading(path, "file"), zipfile.ZipFile(path) as archive:
             for member in archive.namelist():
                 if Path(member).name == name:
                     with archive.open(member) as stream:

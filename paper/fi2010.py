@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
 
-from tenfold.datasets.fi2010_days import FI2010Days, Fold, mean_and_scale, windowed
-from tenfold.datasets.fi2010_text import (
+from paper.fi2010_days import FI2010Days, Fold, mean_and_scale, windowed
+from paper.fi2010_text import (
     HORIZONS,
     N_FEATURES,
     N_FOLDS,
@@ -20,7 +18,8 @@ from tenfold.datasets.fi2010_text import (
     read_published,
     stock_segments,
 )
-from tenfold.datasets.locations import data_directory, not_found, reading
+from paper.locations import data_directory, not_found
+from tenfold.datasets.locations import reading
 
 _ORIGIN = (
     "FI-2010 (Ntakaris et al. 2018, Benchmark Dataset for Mid-Price Forecasting of Limit Order "
@@ -29,7 +28,6 @@ _ORIGIN = (
     "into a folder fi2010."
 )
 _DAY_ARRAYS = ("X", "y", "stock_offsets")
-_DAMAGE = (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
 def load_fi2010_days(data: str | os.PathLike[str] | None = None) -> FI2010Days:
@@ -54,7 +52,7 @@ def load_fi2010_days(data: str | os.PathLike[str] | None = None) -> FI2010Days:
 
     Examples
     --------
-    >>> from tenfold.datasets import load_fi2010_days
+    >>> from paper.fi2010 import load_fi2010_days
     >>> load_fi2010_days("order_book")                               # doctest: +SKIP
     FI2010Days: days 1 to 7, 254750 blocks
     """
@@ -102,7 +100,7 @@ def fi2010_fold(
 
     Examples
     --------
-    >>> from tenfold.datasets import fi2010_fold
+    >>> from paper.fi2010 import fi2010_fold
     >>> train, test = fi2010_fold(2, "order_book")                   # doctest: +SKIP
     >>> train                                                        # doctest: +SKIP
     TensorDataset 'fi2010': 77819 samples of 144x10 (float32), 3 classes
@@ -140,7 +138,7 @@ def _read_days_file(path: Path, last_day: int = N_FOLDS + 1) -> FI2010Days:
     form = "file of FI-2010 days"
     # Opened here, because np.load leaves a damaged file open.
     with (
-        reading(path, form, *_DAMAGE),
+        reading(path, form),
         path.open("rb") as file,
         np.load(file, allow_pickle=False) as arrays,
     ):

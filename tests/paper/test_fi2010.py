@@ -7,7 +7,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from tenfold.datasets import FI2010_LABELS, FI2010Days, fi2010_fold, fi2010_text, load_fi2010_days
+from paper import fi2010_text
+from paper.fi2010 import fi2010_fold, load_fi2010_days
+from paper.fi2010_days import FI2010_LABELS, FI2010Days
 
 PRICES = np.array([27.0, 13.5, 17.0, 13.2, 36.0])  # two stocks at nearly one price, as in June 2010
 N_DAYS = 4

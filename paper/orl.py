@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 from sklearn.datasets import fetch_olivetti_faces
 
+from paper.locations import data_directory, not_found
 from tenfold.datasets.images import read_image
-from tenfold.datasets.locations import data_directory, not_found
 from tenfold.datasets.resizing import resize_images
 from tenfold.datasets.tensor_dataset import TensorDataset
 
@@ -48,7 +48,7 @@ def load_orl(
 
     Examples
     --------
-    >>> from tenfold.datasets import load_orl
+    >>> from paper.orl import load_orl
     >>> load_orl("faces")                                            # doctest: +SKIP
     TensorDataset 'orl': 400 samples of 40x30 (float64), 40 classes
     """

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tenfold.datasets.fi2010_text import HORIZONS, Segment
+from paper.fi2010_text import HORIZONS, Segment
 from tenfold.datasets.tensor_dataset import TensorDataset
 from tenfold.datasets.windows import SegmentedWindows
 

@@ -3,14 +3,10 @@
 import numpy as np
 import pytest
 
-from tenfold.datasets import (
-    PIE_STAND_INS,
-    fi2010_fold,
-    fi2010_text,
-    load_fi2010_days,
-    load_orl,
-    load_pie,
-)
+from paper import fi2010_text
+from paper.fi2010 import fi2010_fold, load_fi2010_days
+from paper.orl import load_orl
+from paper.pie import PIE_STAND_INS, load_pie
 
 pytestmark = pytest.mark.realdata
 

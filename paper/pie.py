@@ -8,12 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tenfold.datasets.images import class_folders, class_images, read_images
-from tenfold.datasets.locations import data_directory, natural_key, not_found
-from tenfold.datasets.matlab import load_mat
-from tenfold.datasets.numpy_files import load_npz
-from tenfold.datasets.resizing import resize_images
-from tenfold.datasets.tensor_dataset import TensorDataset
+from paper.locations import data_directory, not_found
+from tenfold.datasets import TensorDataset, load, resize_images
+from tenfold.datasets.locations import natural_key
 
 _ORIGIN = (
     "CMU PIE is licensed by Carnegie Mellon University; cropped 32x32 copies circulate as "
@@ -56,7 +53,7 @@ def load_pie(
 
     Examples
     --------
-    >>> from tenfold.datasets import PIE_STAND_INS, load_pie
+    >>> from paper.pie import PIE_STAND_INS, load_pie
     >>> load_pie("faces", persons=PIE_STAND_INS)                     # doctest: +SKIP
     TensorDataset 'pie': 1530 samples of 40x30 (float64), 9 classes
     """
@@ -120,10 +117,10 @@ def _read_pie_files(files: list[Path]) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 def _read_pie_file(file: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     if file.suffix.lower() == ".npz":
-        stored = load_npz(file, key="X", label_key="y")
+        stored = load(file, key="X", labels="y")
         pose = stored.sample_info.get("pose")
     elif file.suffix.lower() == ".mat":
-        stored = load_mat(file, key="fea", label_key="gnd")
+        stored = load(file, key="fea", labels="gnd")
         pose = _pose_in_name(file, len(stored))
     else:
         raise ValueError(
@@ -144,17 +141,14 @@ def _read_pie_file(file: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray | Non
 
 
 def _read_pie_folder(folder: Path) -> tuple[np.ndarray, np.ndarray, None]:
-    labels, files = [], []
-    for person in class_folders(folder):
-        number = "".join(filter(str.isdecimal, person.name))
+    stored = load(folder, classes_from="first")
+    numbers = {name: "".join(filter(str.isdecimal, name)) for name in stored.classes}
+    for name, number in numbers.items():
         if not number:
             raise ValueError(
-                f"{person} has no number in its name; name PIE folders by person: 1 to 68"
+                f"{folder / name} has no number in its name; name PIE folders by person: 1 to 68"
             )
-        images = class_images(person)
-        files += images
-        labels += [int(number)] * len(images)
-    return read_images(files), np.array(labels), None
+    return stored.X, np.array([int(numbers[name]) for name in stored.y]), None
 
 
 def _pose_in_name(file: Path, n_samples: int) -> np.ndarray | None:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.io
 
-from tenfold.datasets import PIE_STAND_INS, load_pie, resize_images
+from paper.pie import PIE_STAND_INS, load_pie
+from tenfold.datasets import resize_images
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (136, 32, 32), dtype=np.uint8)

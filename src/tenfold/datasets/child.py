@@ -1,0 +1,198 @@
+"""Files of strangers, read by the library of their format in a process of its own.
+
+A damaged or hostile file can end the process that reads it, keep it busy for ever or make it take
+all memory. So `in_child` starts ``python -m tenfold.datasets.child``, asks it by a line of JSON,
+and gets back a line of JSON and the raw bytes of arrays: nothing that could run here. The child
+may use half of the memory of the machine, since its answer is copied, and a time that grows with
+the file. The memory is limited on Linux; macOS and Windows have no such limit for a process, so
+there only the time is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from subprocess import DEVNULL, PIPE, Popen
+from threading import Event, Timer
+from typing import IO, Any
+
+import numpy as np
+
+from tenfold.datasets.locations import stored_bytes
+
+SECONDS = 60.0  # for any file, and one more for each so many bytes
+BYTES_PER_SECOND = 2**22
+MEMORY_SHARE = 0.5
+LONGEST_LINE = 2**26  # of the JSON in an answer
+ERRORS = {
+    error.__name__: error for error in (ValueError, FileNotFoundError, NotADirectoryError, OSError)
+} | {"ImportError": ImportError, "ModuleNotFoundError": ImportError}
+INSTEAD = "if you trust it, pass trusted=True, which reads it in this process without limits"
+
+
+def in_child(task: str, source: Path, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What a task of `tenfold.datasets.any_path.TASKS` answers, done in a process of its own.
+
+    Parameters
+    ----------
+    task : str
+        Name of the task.
+    source : Path
+        The file or folder.
+    options : mapping of str to plain values
+        Arguments of the task.
+
+    Returns
+    -------
+    dict
+        Plain values and arrays by name.
+    """
+    seconds = SECONDS + stored_bytes(source) / BYTES_PER_SECOND
+    request = {"task": task, "source": str(source), "options": dict(options), "seconds": seconds}
+    late = Event()
+    with _started() as child:
+        timer = Timer(seconds, lambda: (late.set(), child.kill()))
+        timer.start()
+        try:
+            answer = _asked(child, request)
+            if answer is None:
+                child.wait()  # or until the timer ends it
+        finally:
+            timer.cancel()
+            child.kill()
+    if answer is None:
+        raise ValueError(_why(source, child.returncode, seconds if late.is_set() else None))
+    if "error" in answer:
+        kind, message = answer["error"]
+        raise ERRORS.get(kind, ValueError)(message)
+    return answer
+
+
+def _started() -> Popen[bytes]:
+    """A child that waits for a request; -P keeps files beside the data from being imported."""
+    package = str(Path(__file__).parents[2])
+    paths = [package, os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-P", "-m", "tenfold.datasets.child"]
+    return Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment)
+
+
+def _asked(child: Popen[bytes], request: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The answer of a child; None where it ended before it was whole."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    try:
+        child.stdin.write(json.dumps(request, default=_plain).encode() + b"\n")
+        child.stdin.close()
+    except OSError:  # it ended before it read the request
+        return None
+    return _received(child.stdout)
+
+
+def _why(source: Path, status: int, seconds: float | None) -> str:
+    if seconds is not None:
+        what = f"took more than {seconds:.0f} seconds and was ended"
+    elif status < 0 and status != -signal.SIGINT:
+        what = f"crashed ({signal.Signals(-status).name})"
+    else:
+        what = f"ended with status {status} and no answer"
+    return (
+        f"{source}: the process that read it {what}; the file is damaged, or made to do harm: "
+        f"write it again; {INSTEAD}"
+    )
+
+
+def _received(stream: IO[bytes]) -> dict[str, Any] | None:
+    """Plain values and arrays; None where the answer is not whole."""
+    try:
+        head = json.loads(stream.readline(LONGEST_LINE))
+        answer = dict(head["plain"])
+        for name, (code, shape, order) in head["arrays"].items():
+            answer[name] = _received_array(stream, np.dtype(code), shape, order)
+    except (ValueError, LookupError, TypeError, AttributeError, EOFError):
+        return None
+    return answer
+
+
+def _received_array(
+    stream: IO[bytes], dtype: np.dtype[Any], shape: list[int], order: Any
+) -> np.ndarray:
+    if dtype.kind not in "biufU":
+        raise TypeError(f"an answer with {dtype}")
+    array = np.empty(shape, dtype, order)
+    flat = array.reshape(-1, order="A").view(np.uint8) if array.nbytes else np.empty(0, np.uint8)
+    left = memoryview(flat)
+    while left and (n := stream.readinto(left)):  # type: ignore[attr-defined]
+        left = left[n:]
+    if left:
+        raise EOFError
+    return array
+
+
+def _send(stream: IO[bytes], answer: Mapping[str, Any]) -> None:
+    arrays = {name: value for name, value in answer.items() if isinstance(value, np.ndarray)}
+    plain = {name: value for name, value in answer.items() if name not in arrays}
+    orders = {n: "F" if a.flags.fnc else "C" for n, a in arrays.items()}
+    heads = {n: (a.dtype.str, a.shape, orders[n]) for n, a in arrays.items()}
+    head = json.dumps({"plain": plain, "arrays": heads}, default=_plain)
+    stream.write(head.encode() + b"\n")
+    for name, array in arrays.items():
+        if array.nbytes:
+            whole = np.asarray(array, order=orders[name]).reshape(-1, order="A")
+            stream.write(memoryview(whole.view(np.uint8)))
+    stream.flush()
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
+
+
+def _limit(seconds: float) -> None:
+    """Limit memory and work, where the system can."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    for kind, most in (
+        (resource.RLIMIT_AS, int(MEMORY_SHARE * machine_memory())),
+        (resource.RLIMIT_CPU, 2 * int(seconds + 1)),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _, hard = resource.getrlimit(kind)
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        try:
+            resource.setrlimit(kind, (most, hard))
+        except (ValueError, OSError):  # macOS, about memory
+            continue
+
+
+def machine_memory() -> int:
+    """Bytes of memory of this machine; without a bound where the system does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 2**62
+
+
+def main() -> None:
+    """Answer one request. What a library prints must not get into the answer."""
+    with os.fdopen(os.dup(1), "wb") as stream, os.fdopen(os.dup(0), "rb") as asked:
+        os.dup2(2, 1)
+        request = json.loads(asked.readline())
+        _limit(request["seconds"])
+        from tenfold.datasets.any_path import TASKS  # which starts children itself
+
+        try:
+            answer = TASKS[request["task"]](Path(request["source"]), **request["options"])
+        except (ValueError, OSError, ImportError, MemoryError) as error:
+            answer = {"error": (type(error).__name__, str(error))}
+        _send(stream, answer)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""MATLAB's .mat files: up to version 7 by SciPy, version 7.3 by h5py."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tenfold.datasets.hdf5 import is_hdf5, matlab_values, opened
+from tenfold.datasets.locations import reading
+from tenfold.datasets.named_arrays import Arrays
+
+
+@contextmanager
+def open_mat(source: Path) -> Iterator[Arrays]:
+    """The arrays of a .mat file; a field of a structure is named ``structure.field``."""
+    with reading(source, ".mat file"):
+        if is_hdf5(source):
+            with opened(source) as file:
+                values = matlab_values(source, file)
+        else:
+            values = _scipy_values(source)
+        found: dict[str, np.ndarray] = {}
+        unreadable: dict[str, str] = {}
+        for name, value in values.items():
+            _gather(name, value, found, unreadable)
+    yield Arrays(
+        {name: array.shape for name, array in found.items()},
+        lambda names: {name: found[name] for name in names},
+        unreadable,
+    )
+
+
+def _scipy_values(source: Path) -> dict[str, Any]:
+    """What SciPy reads, with structures as mappings and objects as the names of their classes."""
+    from scipy.io import loadmat
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names that come twice
+        values = loadmat(source, struct_as_record=True, appendmat=False)
+    named = {name: value for name, value in values.items() if not name.startswith("__")}
+    opaque = named.pop("None", None)  # what SciPy calls an object of a MATLAB class
+    if opaque is not None and opaque.dtype.names:
+        name, _, kind = (opaque[part][0].decode("utf-8", "replace") for part in ("s0", "s1", "s2"))
+        named[name] = kind
+    return named
+
+
+def _gather(name: str, value: Any, found: dict[str, Any], unreadable: dict[str, str]) -> None:
+    """Put a variable, or each field of a structure, where it belongs."""
+    value = value.toarray() if hasattr(value, "toarray") else value
+    if isinstance(value, np.ndarray) and value.dtype.names:
+        fields = {part: value[part].ravel("F") for part in value.dtype.names}
+        value = {part: cells[0] if len(cells) == 1 else cells for part, cells in fields.items()}
+    if isinstance(value, Mapping):
+        for part, inner in value.items():
+            _gather(f"{name}.{part}", inner, found, unreadable)
+    elif isinstance(value, str):
+        unreadable[name] = _no_class(name, value)
+    elif value.dtype.kind == "O":
+        cells = [np.asarray(cell) for cell in value.ravel("F")]
+        try:
+            found[name] = _from_cells(cells)
+        except ValueError as error:
+            unreadable[name] = str(error)
+    elif value.dtype.kind == "U":  # rows of text are filled up with blanks
+        found[name] = np.char.rstrip(value)
+    else:
+        found[name] = value
+
+
+def _no_class(name: str, kind: str) -> str:
+    """Why an object is not read, and the line that makes an array of it in MATLAB."""
+    remedies = {"string": "cellstr({0})", "categorical": "cellstr({0})", "sparse": "full({0})"}
+    line = f"{name} = {remedies.get(kind, 'double({0})').format(name)};"
+    return (
+        f"is a {kind} of MATLAB, which tenfold does not read; in MATLAB type {line} and save the "
+        "file again"
+    )
+
+
+def _from_cells(cells: list[np.ndarray]) -> np.ndarray:
+    """A stack of arrays of one shape, or a vector of numbers or texts."""
+    if all(cell.size <= 1 and cell.dtype.kind in "biufU" for cell in cells):
+        inner = np.empty(len(cells), dtype=object)
+        inner[:] = [cell.ravel()[0] if cell.size else "" for cell in cells]
+        return inner
+    if not all(cell.dtype.kind in "biuf" for cell in cells):
+        raise ValueError(
+            "has cells that are neither numbers nor text; write the labels to a text file, one per "
+            "line, and pass labels=FILE"
+        )
+    shapes = sorted({cell.shape for cell in cells})
+    if len(shapes) > 1:
+        shown = ", ".join("x".join(map(str, shape)) for shape in shapes[:4])
+        raise ValueError(f"has cells that differ in size ({shown}); resize them first")
+    return np.stack(cells)
