@@ -4,9 +4,11 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import sklearn
 from hypothesis import settings
+from PIL import Image
 
 from forked_child import ForkedChild
 
@@ -47,3 +49,15 @@ def quick_readers(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     if hasattr(os, "fork"):
         monkeypatch.setattr("tenfold.datasets.child._started", ForkedChild)
+
+
+@pytest.fixture
+def write_image():
+    """Write grey levels (H, W) or colours (H, W, 3), 0 to 255, in the format of the suffix."""
+
+    def write(path: Path, pixels) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.asarray(pixels, dtype=np.uint8)).save(path)
+        return path
+
+    return write

@@ -214,7 +214,7 @@ def test_a_public_name_has_an_example(name):
         pytest.skip("a constant")
     if inspect.isclass(thing) and issubclass(thing, Warning):
         pytest.skip("what raises it has the example")
-    if name.removeprefix("tenfold.datasets.") in {"Fold", "FI2010Days", "SyntheticTensors"}:
+    if name.removeprefix("tenfold.datasets.") in {"SyntheticTensors"}:
         pytest.skip("what a loader returns; the loader has the example")
     assert ">>> " in inspect.getdoc(thing)
 

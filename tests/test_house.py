@@ -83,8 +83,14 @@ def code_lines(path: Path) -> int:
 
 @each_module
 def test_a_function_fits_on_a_screen(path):
-    lengths = {f.name: f.end_lineno - f.lineno + 1 for f in functions(path)}
-    assert {name: n for name, n in lengths.items() if n > 60} == {}
+    """Without its docstring, which may list as many parameters as there are."""
+    lengths = {f.name: f.end_lineno - f.lineno + 1 - docstring_lines(f) for f in functions(path)}
+    assert {name: n for name, n in lengths.items() if n > 50} == {}
+
+
+def docstring_lines(function) -> int:
+    first = function.body[0]
+    return first.end_lineno - first.lineno + 1 if ast.get_docstring(function) else 0
 
 
 @each_module

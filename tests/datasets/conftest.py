@@ -1,28 +1,13 @@
 """Small real files, written by the tests themselves."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from PIL import Image
 
 
 @pytest.fixture(autouse=True)
 def no_data_variable(monkeypatch):
     """A developer's own TENFOLD_DATA must not decide what a test finds."""
     monkeypatch.delenv("TENFOLD_DATA", raising=False)
-
-
-@pytest.fixture
-def write_image():
-    """Write grey levels (H, W) or colours (H, W, 3), 0 to 255, in the format of the suffix."""
-
-    def write(path: Path, pixels) -> Path:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(np.asarray(pixels, dtype=np.uint8)).save(path)
-        return path
-
-    return write
 
 
 @pytest.fixture

@@ -41,8 +41,8 @@ def tenfold(
 ) -> None:
     """Tell one class from the rest when samples are images, matrices or tensors.
 
-    DATA is a folder of images (or .npy files) by class, a .npz, .npy, .mat, .h5, .nc, .csv, .tsv,
-    .parquet or .tif file, or a Zarr store; file.h5::/path names an array inside.
+    DATA is a folder (or .zip) of images by class, a file of arrays (.npz, .npy, .mat, .h5, .nc), a
+    table (.csv, .xlsx, .parquet, ...) or a Zarr store; file.h5::/path names an array inside.
     Start with tenfold demo, then tenfold compare DATA.
 
     Options are named as parameters. Where a message asks for name=value, pass --name value; --read
