@@ -145,6 +145,7 @@ format: $(VENV)/stamps/lint ## rewrite the files as the formatter wants them
 	$(BIN)/ruff format
 
 # The newest of everything, but the oldest numpy, scipy and scikit-learn that pyproject.toml names.
+# scikit-learn 1.6 asks for array-api-compat where later versions bring it along.
 $(OLDEST)/stamp: $(WANTED)
 	@echo "Making $(OLDEST)"
 	@$(OLDEST_PYTHON) -m venv $(OLDEST)
@@ -154,7 +155,7 @@ $(OLDEST)/stamp: $(WANTED)
 		> $(OLDEST)/constraints.txt
 	@$(OLDEST)/bin/python -m pip install -qq --disable-pip-version-check -U "pip>=25.1"
 	@$(OLDEST)/bin/python -m pip install -qq --disable-pip-version-check \
-		-e ".[all]" --group test -c $(OLDEST)/constraints.txt
+		-e ".[all]" array-api-compat --group test -c $(OLDEST)/constraints.txt
 	@touch $@
 
 test-oldest: $(OLDEST)/stamp ## the tests with the oldest supported numpy, scipy, scikit-learn
