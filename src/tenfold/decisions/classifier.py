@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from operator import is_
@@ -29,9 +28,10 @@ from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Recipe, Solution
 from tenfold.mathematics.cost import Workload
 from tenfold.mathematics.criteria import Problem, in_class_spreads, out_class_spreads
+from tenfold.mathematics.models import ClassModel, Shape
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.stores import over_blocks
-from tenfold.methods.base import Described, Learner, Shape
+from tenfold.methods.base import Described, Learner
 from tenfold.methods.class_specific import ClassSpecificProjector, spreads_of
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
@@ -43,6 +43,23 @@ def _learns_from_parts(bank: ClassSpecificClassifier) -> bool:
     if bank.classifier is None:
         return True
     raise ValueError("out-of-fold distances need all samples at once; use fit, or classifier=None")
+
+
+@dataclass(frozen=True, eq=False)
+class Bank:
+    """The models of all classes, and how far samples are from the mean of each in its subspace.
+
+    Parameters
+    ----------
+    members : list of C ClassModels
+        One per class.
+    spreads, other_spreads : ndarrays of shape (C,)
+        Root mean square distance of the samples of each class, and of all others.
+    """
+
+    members: list[ClassModel]
+    spreads: Array
+    other_spreads: Array
 
 
 class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
@@ -102,6 +119,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
     0.9
     """
 
+    class_count_: Array
     projectors_: list[ClassSpecificProjector]
     spreads_: Array
     other_spreads_: Array
@@ -175,14 +193,16 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         recipe: Recipe = self.projector._recipe()
         return recipe
 
-    def _learned_from(
-        self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
-    ) -> dict[str, Any]:
-        """The learned attributes, from the solutions with these numbers in a stack."""
+    def _model(
+        self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
+    ) -> Bank:
+        """What was learned of samples of this shape, from these solutions of a stack."""
         members = self.of_classes(statistics.classes)
         solution, models = self.projector._completed(members, statistics, solution, models)
-        for member, m in zip(members, models, strict=True):
-            member._set_fitted(member._learned_from(statistics, solution, np.array([m]), described))
+        found = [
+            member._model(statistics, solution, np.array([m]), shape)
+            for member, m in zip(members, models, strict=True)
+        ]
         if self.projector._is_one_solution:
             others = out_class_spreads(statistics, solution.kept[models], np.arange(len(members)))
             spreads = in_class_spreads(
@@ -191,21 +211,24 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
                 lambda: [W[models] for W in solution.projections],
             )
         else:
-            spreads, others = spreads_of(members, statistics)
-        return {
-            **fitted.of_samples(described),
-            "classes_": statistics.classes,
-            "class_count_": statistics.counts,
-            "projectors_": members,
-            "spreads_": spreads,
-            "other_spreads_": others,
-        }
+            spreads, others = spreads_of(self.projector, found, statistics)
+        return Bank(found, spreads, others)
 
-    def _set_fitted(self, learned: Mapping[str, Any]) -> Self:
-        """Replace all learned attributes, and stack the new subspaces: using changes nothing."""
-        super()._set_fitted(learned)
+    def _set_fitted(
+        self, described: Described, model: Any, moments: ClassMoments | None = None, **more: Any
+    ) -> Self:
+        """Replace all that was learned; the projector of each class shows its own model."""
+        if model is not None:
+            one = model.members[0]
+            more |= {"classes_": one.classes, "class_count_": one.class_count}
+            more |= {"spreads_": model.spreads, "other_spreads_": model.other_spreads}
+            more["projectors_"] = [
+                member._set_fitted(described, own)
+                for member, own in zip(self.of_classes(one.classes), model.members, strict=True)
+            ]
+        super()._set_fitted(fitted.of_samples(described), None, moments, **more)
         self.__dict__.pop("_stacked", None)
-        if "projectors_" in learned:
+        if model is not None:
             self._subspaces()
         return self
 
@@ -251,7 +274,13 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         held = ~np.isnan(distances[:, 0])
         weights = {} if weight is None else {"sample_weight": weight[held]}
         second.fit(distances[held], labels[held], **weights)
-        return self._set_fitted({**next(banks)._learned_attributes(), "classifier_": second})
+        whole = next(banks)
+        for name in self._learned_attributes():
+            delattr(self, name)
+        self.__dict__.update(whole._learned_attributes(), classifier_=second)
+        self.__dict__.pop("_stacked", None)
+        self._subspaces()  # using changes nothing
+        return self
 
     partial_fit = available_if(_learns_from_parts)(Learner.partial_fit)
     fit_moments = available_if(_learns_from_parts)(Learner.fit_moments)

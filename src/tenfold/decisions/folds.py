@@ -15,10 +15,39 @@ from tenfold.decisions.distances import OfBlock
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.arrays import to_numpy
 from tenfold.mathematics.fold_statistics import Split, fold_statistics
+from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.stores import Source
 from tenfold.methods.base import Described, Learner
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
+
+
+def statistics_in_folds(
+    learner: Any, described: Described, X: Any, y: Array, weight: Array | None, splits: list[Split]
+) -> tuple[Described, Iterator[ClassStatistics]]:
+    """Statistics of the training part of every split, then of all samples, from one reading.
+
+    Parameters
+    ----------
+    learner : Learner
+        Says which statistics it needs.
+    described : mapping
+        What is known of the samples, from `Learner._first_batch`.
+    X, y, weight : arrays
+        The batch that came with it.
+    splits : list of (train, test)
+        The folds.
+
+    Returns
+    -------
+    mapping, iterator of ClassStatistics
+        What is known of the samples as the learner prepared them, and the statistics.
+    """
+    classes = check.present_labels(y, weight)
+    described, samples = learner._prepared(described, X, weight)
+    work = learner._workload(samples.shape[1:], classes)
+    parts = fold_statistics(samples, y, weight, classes, splits, learner.statistics, work)
+    return described, parts
 
 
 def fold_models(
@@ -49,14 +78,11 @@ def fold_models(
     Learner
         One per split, and one for all samples.
     """
-    classes = check.present_labels(y, weight)
-    described, samples = learner._prepared(described, X, weight)
-    work = learner._workload(samples.shape[1:], classes)
-    kind = learner.statistics
-    for statistics in fold_statistics(samples, y, weight, classes, splits, kind, work):
+    described, parts = statistics_in_folds(learner, described, X, y, weight, splits)
+    for statistics in parts:
         check.check_classes(statistics.classes, learner)
         fold: Learner = clone(learner)
-        yield fold._set_fitted(fold._learn(statistics, described))
+        yield fold._set_fitted(described, fold._learn(statistics, described["sample_shape_"]))
 
 
 def held_out(X: Any, splits: list[Split], works: Sequence[OfBlock]) -> Array:

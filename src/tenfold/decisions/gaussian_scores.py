@@ -35,20 +35,6 @@ LIKELIHOOD = [field.name for field in fields(ClassLikelihood)]
 class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
     """What a fitted model of Gaussian classes says of samples."""
 
-    projector_: Any
-    priors_: Array
-    mean_: Array
-    directions_: Array
-    class_means_: Array
-    enrolled_: Array
-    between_: Array
-    spread_: Array
-    within_: Array
-    noise_: Array
-    gain_: float
-    tails_: float
-    temperature_: float
-
     @property
     def members_(self) -> list[TensorProjector]:
         """The fitted projectors of the model: one, or none for all numbers of a sample."""
@@ -210,7 +196,7 @@ class GaussianScores(AccuracyScore, ClassifierMixin, Learner):
         """Logarithms of the prior probabilities of the classes."""
         fitted.check_fitted(self, "directions_")
         with np.errstate(divide="ignore"):
-            return np.log(self.priors_)
+            return np.asarray(np.log(self.priors_))
 
     def likelihood(self) -> ClassLikelihood:
         """What samples of a class, and of someone else, look like in the coordinates."""

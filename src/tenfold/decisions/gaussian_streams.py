@@ -60,8 +60,8 @@ class GaussianStreams(GaussianScores):
         described, together = check.check_moments(self, moments.together())
         cells = moments.present().cells
         cells = replace(cells, means=cells.means.reshape(-1, *together.shape))
-        learned = self._learn_moments(cells, together.classes, described)
-        return self._set_fitted({**learned, "moments_": cells})
+        model = self._learn_moments(cells, together.classes, described["sample_shape_"])
+        return self._set_fitted(described, model, cells)
 
     def revert(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Take a batch back: the model is as if these samples had never come.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from typing import Any, Self
@@ -20,6 +20,7 @@ from tenfold.mathematics.fold_moments import (
     merged_folds,
 )
 from tenfold.mathematics.held_out import USUAL, Choice, left_out
+from tenfold.mathematics.models import Labels, Shape
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.moments_in_folds import MomentsInFolds
 from tenfold.mathematics.pass_statistics import codes_of
@@ -28,12 +29,38 @@ from tenfold.mathematics.structures import IDENTITY, Space, Target, best_target,
 from tenfold.mathematics.subspace import projected, projected_moments, span
 from tenfold.mathematics.tuning import KEPT_MOMENTS
 from tenfold.mathematics.two_covariances import ClassLikelihood
-from tenfold.methods.base import Described, Shape, TensorProjector
+from tenfold.methods.base import TensorProjector
 from tenfold.system.threads import one_thread_for_small
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 from tenfold.validation.other_arrays import in_numpy
 from tenfold.validation.parameters import memory_budget
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GaussianModel:
+    """Gaussian classes whose means are Gaussian, in coordinates that make both diagonal.
+
+    The fields are the attributes of `ProbabilisticLDA`, which says what they are.
+    """
+
+    classes: Labels
+    class_count: Array
+    priors: Array
+    projector: Any
+    mean: Array
+    directions: Array
+    class_means: Array
+    enrolled: Array
+    shrinkage: float
+    shrink_to: str
+    between: Array
+    spread: Array
+    within: Array
+    noise: Array
+    gain: float
+    tails: float
+    temperature: float
 
 
 class ProbabilisticLDA(GaussianStreams):
@@ -136,8 +163,7 @@ class ProbabilisticLDA(GaussianStreams):
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
 
-    shrinkage_: float
-    shrink_to_: str
+    _value: type = GaussianModel
 
     def __init__(
         self,
@@ -222,8 +248,8 @@ class ProbabilisticLDA(GaussianStreams):
         keeps = self.statistics == "moments" or tables <= KEPT_MOMENTS
         if self.statistics == "moments" or self._tables_are_smaller(X, len(classes)):
             moments = self._moments_of_batch(X, labels, weight, classes, folds)
-            kept = {"moments_": moments} if keeps else {}
-            return self._set_fitted(self._learn_moments(moments, classes, described) | kept)
+            model = self._learn_moments(moments, classes, described["sample_shape_"])
+            return self._set_fitted(described, model, moments if keeps else None)
         projector, Y = None, X
         if self.projector is not None:
             projector = clone(self.projector).fit(X, labels, weight)
@@ -239,15 +265,13 @@ class ProbabilisticLDA(GaussianStreams):
         origin, basis, Z = _coordinates(Y, counted)
         codes = codes_of(X, labels, classes)
         folded = FoldMoments.of_samples(Z, codes, folds, weight, shape, Y.shape[1])
-        learned = self._learned(folded, classes, described, projector, origin, basis)
-        if keeps:
-            learned["moments_"] = self._moments_of_batch(X, labels, weight, classes, folds)
-        return self._set_fitted(learned)
+        came = described["sample_shape_"]
+        model = self._gaussian(folded, classes, came, projector, origin, basis)
+        kept = self._moments_of_batch(X, labels, weight, classes, folds) if keeps else None
+        return self._set_fitted(described, model, kept)
 
-    def _learn_moments(
-        self, moments: ClassMoments, classes: Array, described: Described
-    ) -> dict[str, Any]:
-        """All learned attributes, from moments of every class in every fold."""
+    def _learn_moments(self, moments: ClassMoments, classes: Array, shape: Shape) -> GaussianModel:
+        """What is learned from moments of every class in every fold."""
         n_classes, projector = len(classes), None
         n_folds = len(moments.counts) // n_classes
         if self.projector is not None:
@@ -257,7 +281,7 @@ class ProbabilisticLDA(GaussianStreams):
         folded = FoldMoments.of_tables(moments, (n_folds, n_classes))
         origin = np.zeros(folded.size)
         usual = left_out(moments) if n_folds == 1 and self.shrinkage == "auto" else USUAL
-        return self._learned(folded, classes, described, projector, origin, None, usual)
+        return self._gaussian(folded, classes, shape, projector, origin, None, usual)
 
     def fit_moments(self, moments: ClassMoments | MomentsInFolds) -> Self:
         """Learn from moments that are gathered already; no samples are read.
@@ -284,7 +308,8 @@ class ProbabilisticLDA(GaussianStreams):
         if isinstance(moments, MomentsInFolds):
             moments = moments.together()
         described, moments = check.check_moments(self, moments)
-        return self._set_fitted(self._learn_moments(moments, moments.classes, described))
+        shape = described["sample_shape_"]
+        return self._set_fitted(described, self._learn_moments(moments, moments.classes, shape))
 
     # -- the steps --------------------------------------------------------------------------------
 
@@ -297,21 +322,21 @@ class ProbabilisticLDA(GaussianStreams):
             return bool(len(X) >= size or 3 * 8 * len(X) * size > memory_budget())
         return bool(n_classes * self._n_folds() * size < len(X))
 
-    def _learned(
+    def _gaussian(
         self,
         moments: FoldMoments,
         classes: Array,
-        described: Described,
+        shape: Shape,
         projector: TensorProjector | None,
         origin: Array,
         basis: Array | None,
         usual: float = USUAL,
-    ) -> dict[str, Any]:
-        """The learned attributes, from moments in the coordinates of a basis about an origin."""
+    ) -> GaussianModel:
+        """What is learned from moments in the coordinates of a basis about an origin."""
         whole = moments.without(None)
         whole.check_scatter()
         priors = parameters.check_priors(self.priors, classes, whole.counts)
-        space = Space(described["sample_shape_"] if projector is None else projector.ranks_, basis)
+        space = Space(shape if projector is None else projector.ranks_, basis)
         target, choice = self._target(moments, space, priors)
         changed, back, lift = whole, None, basis
         if target != IDENTITY:
@@ -331,20 +356,19 @@ class ProbabilisticLDA(GaussianStreams):
             directions = changed.coordinates(shrinkage)[0][:, : len(likelihood.between)]
         lifted = directions if lift is None else lift @ directions
         directions = directions if back is None else back @ directions
-        return {
-            **described,
-            "classes_": classes,
-            "class_count_": whole.counts,
-            "priors_": priors,
-            "projector_": projector,
-            "mean_": origin + (whole.mean if basis is None else basis @ whole.mean),
-            "directions_": lifted,
-            "class_means_": whole.centred @ directions,
-            "enrolled_": np.zeros(len(classes)),
-            "shrinkage_": float(shrinkage),
-            "shrink_to_": target.title,
-            **{f"{name}_": getattr(likelihood, name) for name in LIKELIHOOD},
-        }
+        return GaussianModel(
+            classes=classes,
+            class_count=whole.counts,
+            priors=priors,
+            projector=projector,
+            mean=origin + (whole.mean if basis is None else basis @ whole.mean),
+            directions=lifted,
+            class_means=whole.centred @ directions,
+            enrolled=np.zeros(len(classes)),
+            shrinkage=float(shrinkage),
+            shrink_to=target.title,
+            **{name: getattr(likelihood, name) for name in LIKELIHOOD},
+        )
 
     def _target(
         self, moments: FoldMoments, space: Space, priors: Array

@@ -8,7 +8,7 @@ the share of false rejects.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
 from itertools import chain, islice
@@ -21,87 +21,55 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
 from tenfold.decisions.distances import OfBlock
-from tenfold.decisions.folds import fold_models, held_out, positions
+from tenfold.decisions.folds import held_out, positions, statistics_in_folds
 from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.alternation import Recipe, Solution
-from tenfold.mathematics.cost import Workload
-from tenfold.mathematics.criteria import Problem, out_class_spreads
+from tenfold.mathematics.alternation import Solution
+from tenfold.mathematics.criteria import out_class_spreads
 from tenfold.mathematics.fold_statistics import Split
-from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.stores import Source
-from tenfold.methods.base import Described, Learner, Shape
-from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.methods.base import Described
+from tenfold.methods.class_specific import ClassSpecificProjector, spreads_of
 from tenfold.validation import parameters
+from tenfold.validation import samples as check
 
 FEWEST_CLASSES = 4  # other classes; fewer say nothing about new ones, so samples are held out
 MOST_FOLDS = 50  # when models that lack a fold are unlike the model of all samples
 ALIKE = 1.05  # the ratio of their spreads that is let pass
 
 
-class MeasuredProjector(Learner):
+class Measured(NamedTuple):
     """A class-specific projector, and how far everything else is from its mean in its subspace."""
 
-    projector_: ClassSpecificProjector
-    spread_: float
-    solution_: Solution
-
-    def __init__(self, projector: Any):
-        self.projector = projector
-
-    @property
-    def statistics(self) -> str:  # type: ignore[override]
-        """Which statistics the projector asks for."""
-        return str(self.projector.statistics)
-
-    def _prepared(
-        self, described: Described, X: Any, weight: Array | None
-    ) -> tuple[Described, Any]:
-        """As the projector does it."""
-        prepared: tuple[Described, Any] = self.projector._prepared(described, X, weight)
-        return prepared
-
-    def _workload(self, shape: Shape, classes: Array) -> Workload:
-        """That of the projector."""
-        work: Workload = self.projector._workload(shape, classes)
-        return work
-
-    def _problem(self, statistics: ClassStatistics) -> Problem:
-        """That of the projector."""
-        problem: Problem = self.projector._problem(statistics)
-        return problem
-
-    def _recipe(self) -> Recipe:
-        """That of the projector."""
-        recipe: Recipe = self.projector._recipe()
-        return recipe
-
-    def _learned_from(
-        self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
-    ) -> dict[str, Any]:
-        """The fitted projector, and the spread of all other samples."""
-        projector = clone(self.projector)
-        projector._set_fitted(projector._learned_from(statistics, solution, models, described))
-        if projector._is_one_solution:
-            positive = np.array([projector._positive_in(statistics.classes)])
-            (spread,) = out_class_spreads(statistics, solution.kept[models], positive)
-        else:
-            _, spread = projector._spreads(statistics)
-        return {"projector_": projector, "spread_": float(spread), "solution_": solution}
-
-    def _learn(self, statistics: ClassStatistics, described: Described) -> dict[str, Any]:
-        """What is learned; moments that are to be kept are those of the projector."""
-        learned = super()._learn(statistics, described)
-        if "moments_" in learned:
-            learned["projector_"].moments_ = learned.pop("moments_")
-        return learned
-
-    def _warn_unless_converged(self, solution: Solution) -> None:
-        """Say nothing of the model of a fold; `verified` speaks of that of all samples."""
+    projector: ClassSpecificProjector
+    spread: float
+    solution: Solution
 
     def measure(self) -> OfBlock:
         """What gives distances of samples in memory, in units of the spread."""
-        return partial(distances_in, scoring=self.projector_._scoring(), unit=self.spread_)
+        return partial(distances_in, scoring=self.projector._scoring(), unit=self.spread)
+
+
+def measured_in_folds(
+    model: ClassSpecificProjector,
+    described: Described,
+    X: Any,
+    y: Array,
+    weight: Array | None,
+    splits: list[Split],
+) -> Iterator[Measured]:
+    """The model of the training part of every split, without a word of convergence."""
+    described, parts = statistics_in_folds(model, described, X, y, weight, splits)
+    for statistics in parts:
+        check.check_classes(statistics.classes, model)
+        projector: ClassSpecificProjector = clone(model)
+        found, solution = projector._solve(statistics, described["sample_shape_"])
+        if projector._is_one_solution:
+            positive = np.array([found.positive_index])
+            (spread,) = out_class_spreads(statistics, solution.kept, positive)
+        else:
+            _, (spread,) = spreads_of(projector, [found], statistics)
+        yield Measured(projector._set_fitted(described, found), float(spread), solution)
 
 
 def distances_in(X: Array, scoring: OfBlock, unit: float) -> Array:
@@ -116,7 +84,7 @@ class Verification(NamedTuple):
     everything else, and NaN for samples that no fold holds out.
     """
 
-    whole: MeasuredProjector  # fitted on all samples
+    whole: Measured  # fitted on all samples
     distances: Array  # (n,)
     by_class: bool  # whether impostors were held out with their whole class
     ratio: float  # how much the spreads of the folds differ from that of all samples, 1 or more
@@ -160,14 +128,14 @@ def verified(
     """
     everything = (np.arange(len(X)), np.arange(0))
     splits = [everything, *plan.own, *chain(*plan.impostors)]
-    folds = fold_models(MeasuredProjector(model), described, X, labels, weight, splits)
+    folds = measured_in_folds(model, described, X, labels, weight, splits)
     whole = next(folds)
-    model._warn_unless_converged(whole.solution_)
+    model._warn_unless_converged(whole.solution)
     own = [fold.measure() for fold in islice(folds, len(plan.own))]
     for chosen in plan.impostors:
-        found = [(fold.spread_, fold.measure()) for fold in islice(folds, len(chosen))]
+        found = [(fold.spread, fold.measure()) for fold in islice(folds, len(chosen))]
         spreads = np.array([spread for spread, _ in found])
-        ratio = exp(np.abs(np.log(spreads / whole.spread_)).mean())
+        ratio = exp(np.abs(np.log(spreads / whole.spread)).mean())
         if ratio <= ALIKE:
             break
     works = [*own, *(measure for _, measure in found)]

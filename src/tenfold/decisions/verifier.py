@@ -26,8 +26,8 @@ from tenfold.decisions.verification import (
 )
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.arrays import to_numpy
+from tenfold.mathematics.models import Labels, Shape
 from tenfold.mathematics.stores import ArraySamples, over_blocks
-from tenfold.methods.base import Labels, Shape
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.methods.saving import Savable
 from tenfold.validation import fitted, parameters
@@ -170,12 +170,12 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         n_classes = len(classes) - 1
         promised = 1 / (1 + (n_classes if n_classes > 1 else kish(impostors.weight)))
         self._warn(n_classes, promised, found.ratio)
-        whole = found.whole.projector_.set_params(positive=self.model().positive)
+        whole = found.whole.projector.set_params(positive=self.model().positive)
         for name in self._learned_attributes():
             delattr(self, name)
         self.__dict__.update(fitted.of_samples(described))
         self.projector_, self.promised_rate_ = whole, promised
-        self.threshold_ = -limit * found.whole.spread_ if limit > 0 else NOTHING
+        self.threshold_ = -limit * found.whole.spread if limit > 0 else NOTHING
         self.error_rates_ = {"false_accepts": _share(impostors.distances <= limit, impostors)}
         if len(own.distances):
             self.error_rates_["false_rejects"] = _share(own.distances > limit, own)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from math import prod
 from typing import Any, get_origin, get_type_hints
 
@@ -12,23 +13,34 @@ from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.fold_moments import N_FOLDS
+from tenfold.mathematics.models import Labels, Shape
 from tenfold.methods import ALL_METHODS, KERNEL_METHODS
-from tenfold.methods.base import Labels, Shape, TensorProjector
+from tenfold.methods.base import TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.preprocessing import ALL_STEPS
 from tenfold.preprocessing.step import Step
 
 
 def learned_kinds(method: type) -> dict[str, Any]:
-    """The learned attributes that a class declares, with the types of its annotations."""
+    """The learned attributes of a class: the fields of its value, and what it declares itself."""
+    value = getattr(method, "_value", None)
     hints = get_type_hints(method, include_extras=True)
-    return {name: kind for name, kind in hints.items() if name.endswith("_") and name[0] != "_"}
+    own = {name: kind for name, kind in hints.items() if name.endswith("_") and name[0] != "_"}
+    inside = {} if value is None else get_type_hints(value, include_extras=True)
+    return own | {f"{name}_": kind for name, kind in inside.items()}
+
+
+def value_of(model: Any) -> Any:
+    """The value that an estimator shows the fields of."""
+    names = [field.name for field in fields(model._value)]
+    _need(model, *(f"{name}_" for name in names))
+    return model._value(**{name: getattr(model, f"{name}_") for name in names})
 
 
 DECISIONS = (ClassSpecificClassifier, ClassSpecificVerifier, ProbabilisticLDA)
 KNOWN = {M.__name__: M for M in (*ALL_METHODS, *KERNEL_METHODS, *DECISIONS, *ALL_STEPS)}
 LEARNED = {name: learned_kinds(method) for name, method in KNOWN.items()}
-OPTIONAL = {"moments_", "feature_names_in_", "shrink_to_"}  # not in files of older versions
+OPTIONAL = {"moments_", "feature_names_in_"}
 OPTIONAL |= {"mode_names_", "mode_labels_"}  # of samples with named axes
 
 
@@ -96,23 +108,10 @@ def _check_mode_names(model: Any) -> None:
 def _check_projector(model: TensorProjector) -> None:
     if hasattr(model, "moments_") and not hasattr(model, "projections_"):
         return  # partial_fit still gathers
-    _need(model, "projections_", "ranks_", "objective_", "n_iter_", "converged_")
-    shape = model._seen_shape()
-    if not all(isinstance(W, np.ndarray) and W.dtype.kind == "f" for W in model.projections_):
-        raise ValueError("its projections are not arrays of floats")
-    shapes = tuple(W.shape for W in model.projections_)
-    _agree("projections_", shapes, tuple(zip(shape, model.ranks_, strict=False)))
-    _agree("ranks_", len(model.ranks_), len(shape))
-    _agree("objective_", model.objective_.shape, (model.n_iter_,))
-    if "mean_" in LEARNED[type(model).__name__]:
-        _need(model, "mean_")
-        kernel = type(model) in KERNEL_METHODS
-        _agree("mean_", model.mean_.shape, shape if kernel else model.sample_shape_)
     if isinstance(model, ClassSpecificProjector):
         model._positive_in(model.classes_)
-        _need(model, "positive_index_")
-        if not 0 <= model.positive_index_ < len(model.classes_):
-            raise ValueError("its positive_index_ is not the position of a class")
+    value, seen = value_of(model), model._seen_shape()
+    value.check(seen, seen if type(model) in KERNEL_METHODS else model.sample_shape_)
 
 
 def _check_moments(model: Any) -> None:
@@ -146,7 +145,7 @@ def _check_bank(bank: ClassSpecificClassifier) -> None:
 
 
 def _check_gaussian(model: ProbabilisticLDA) -> None:
-    _need(model, *(name for name in LEARNED["ProbabilisticLDA"] if name not in OPTIONAL))
+    value_of(model)
     inside, size = model.projector_, model.n_features_in_
     if (inside is None) != (model.projector is None) or not (
         inside is None or isinstance(inside, TensorProjector)

@@ -206,7 +206,7 @@ def _deflate(graph: Graph, blocks: Blocks) -> None:
     """The features of all blocks, side by side."""
     found, width = [], 0
     for block in blocks.blocks_:
-        if not isinstance(block, TensorProjector) or not block.streams:
+        if not isinstance(block, TensorProjector) or not block._streams:
             raise TypeError(f"blocks of {type(block).__name__} have no ONNX form here")
         found.append(graph.node("Flatten", [graph.projected(block, block._centre())], axis=1))
         width += prod(block.ranks_)

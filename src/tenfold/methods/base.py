@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from math import ceil, prod, sqrt
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -19,6 +19,7 @@ from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Recipe, Solution, solve
 from tenfold.mathematics.cost import Workload, moments_of, statistics_of
 from tenfold.mathematics.criteria import Problem, ranks_of_shares
+from tenfold.mathematics.models import Labels, Model, Shape
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.solvers import SOLVERS, Solver
 from tenfold.mathematics.stores import OfBlock, over_blocks
@@ -32,8 +33,6 @@ from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
 from tenfold.validation.named_axes import labelled_like
 
-Labels = Annotated[Array, "labels"]
-Shape = tuple[int, ...]
 Described = Mapping[str, Any]  # sample_shape_, n_features_in_ and, of a table, feature_names_in_
 
 
@@ -41,8 +40,8 @@ class Learner(Streaming, Savable, BaseEstimator):
     """Base of everything that is learned from class statistics.
 
     A subclass says which problem its parameters describe (`_problem`), how it is solved
-    (`_recipe`) and what is kept of the solution (`_learned_from`). The annotations of a class with
-    a trailing underscore are its learned attributes; a model file holds these and no others.
+    (`_recipe`) and which value is made of the solution (`_model`). The fields of that value are
+    the learned attributes, with an underscore at the end; a model file holds these and no others.
     """
 
     _needs_labels = True
@@ -53,7 +52,6 @@ class Learner(Streaming, Savable, BaseEstimator):
     n_features_in_: int
     feature_names_in_: Labels
     classes_: Labels
-    class_count_: Array
     moments_: ClassMoments
 
     # -- what a subclass says --------------------------------------------------------------------
@@ -74,10 +72,10 @@ class Learner(Streaming, Savable, BaseEstimator):
         """How it is solved."""
         raise NotImplementedError
 
-    def _learned_from(
-        self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
-    ) -> dict[str, Any]:
-        """The learned attributes, from the solutions with these numbers in a stack."""
+    def _model(
+        self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
+    ) -> Any:
+        """What was learned of samples of this shape, from these solutions of a stack."""
         raise NotImplementedError
 
     def _flatten_if_needed(self, X: Any) -> Any:
@@ -120,12 +118,17 @@ class Learner(Streaming, Savable, BaseEstimator):
         work = self._workload(X.shape[1:], classes)
         with one_thread_for_small(len(X) if X.ndim == 2 else prod(X.shape)):  # few vectors
             statistics = statistics_of(X, y, weight, classes, self.statistics, work)
-        learned = self._learn(statistics, described)
+        model = self._learn(statistics, described["sample_shape_"])
+        kept: ClassMoments | None = None
         tables = 8 * len(classes) * prod(X.shape[1:]) ** 2
-        if self._streams and self.statistics == "auto" and tables <= KEPT_MOMENTS:
-            there = isinstance(statistics, ClassMoments)
-            learned["moments_"] = statistics if there else moments_of(X, y, weight, classes)
-        return self._set_fitted(learned)
+        if self.statistics == "moments" or (
+            self._streams and self.statistics == "auto" and tables <= KEPT_MOMENTS
+        ):
+            if isinstance(statistics, ClassMoments):
+                kept = statistics
+            else:
+                kept = moments_of(X, y, weight, classes)
+        return self._set_fitted(described, model, kept)
 
     def partial_fit(
         self,
@@ -193,16 +196,20 @@ class Learner(Streaming, Savable, BaseEstimator):
         self._check_parameters()
         return check.check_first_batch(self, X, y, sample_weight, classes)
 
-    def _learn(self, statistics: ClassStatistics, described: Described) -> dict[str, Any]:
-        """All learned attributes; the estimator itself stays as it is."""
+    def _learn(self, statistics: ClassStatistics, shape: Shape) -> Any:
+        """What is learned of samples of this shape; the estimator itself stays as it is."""
         self._warn_of_guesses(statistics.classes)
+        model, solution = self._solve(statistics, shape)
+        self._warn_unless_converged(solution)
+        return model
+
+    def _solve(self, statistics: ClassStatistics, shape: Shape) -> tuple[Any, Solution]:
+        """What is learned, without a word, and the solution it was made of."""
         fresh = replace(statistics)  # a copy: the terms of its scatters go when this is done
         problem = self._problem(fresh)
         small = isinstance(statistics, ClassMoments) or len(problem) > 1
         solution = solve(problem, self._recipe(), threads_for(problem.shape, small, len(problem)))
-        learned = self._learned_from(fresh, solution, np.arange(len(problem)), described)
-        self._warn_unless_converged(solution)
-        return learned | ({"moments_": statistics} if self.statistics == "moments" else {})
+        return self._model(fresh, solution, np.arange(len(problem)), shape), solution
 
     def _n_tables(self, classes: Array) -> int:
         """How many tables its moments of these classes have."""
@@ -215,18 +222,20 @@ class Learner(Streaming, Savable, BaseEstimator):
         parameters.check_tables_fit(prod(X.shape[1:]), len(classes))
         return moments_of(self._flatten_if_needed(X), y, weight, classes)
 
-    def _learn_moments(
-        self, moments: ClassMoments, classes: Array, described: Described
-    ) -> dict[str, Any]:
-        """All learned attributes, from what `partial_fit` added up."""
-        return self._learn(moments, described)
+    def _learn_moments(self, moments: ClassMoments, classes: Array, shape: Shape) -> Any:
+        """What is learned from what `partial_fit` added up."""
+        return self._learn(moments, shape)
 
-    def _set_fitted(self, learned: Mapping[str, Any]) -> Self:
-        """Replace all learned attributes."""
-        for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
+    def _set_fitted(
+        self, described: Described, model: Any, moments: ClassMoments | None = None, **more: Any
+    ) -> Self:
+        """Replace all that was learned: the fields of a model are shown as attributes."""
+        for name in self._learned_attributes():
             delattr(self, name)
         self.__dict__.pop("_is_stream", None)
-        self.__dict__.update(learned)
+        shown = {} if model is None else {f"{name}_": v for name, v in vars(model).items()}
+        kept = {} if moments is None else {"moments_": moments}
+        self.__dict__.update(described, **shown, **more, **kept)
         return self
 
     def _warn_of_guesses(self, classes: Array) -> None:
@@ -247,6 +256,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
     _flattens = False  # whether samples are treated as vectors
     _alternates = True  # whether a mode waits for the solutions of the others
     _fewest_rounds = 1
+    _value: type = Model  # what `_model` gives
 
     ranks: Any = None
     solver: Any = "ratio_trace"
@@ -257,12 +267,6 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
     init: str = "identity"
     sample_shape: Any = None
     output: str = "flat"
-
-    ranks_: Shape
-    projections_: list[Array]
-    objective_: Array
-    n_iter_: int
-    converged_: bool
 
     # -- what a method may say -------------------------------------------------------------------
 
@@ -327,22 +331,11 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
             tol=self.tol,
         )
 
-    def _learned_from(
-        self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
-    ) -> dict[str, Any]:
-        """The learned attributes, from the solution with this number in a stack."""
-        m = int(models[0])
-        own = solution.columns(m)
-        return {
-            **described,
-            "classes_": statistics.classes,
-            "class_count_": statistics.counts,
-            "projections_": own,
-            "ranks_": tuple(W.shape[1] for W in own),
-            "objective_": solution.objective[m, : solution.n_iter[m]],
-            "n_iter_": int(solution.n_iter[m]),
-            "converged_": bool(solution.converged[m]),
-        }
+    def _model(
+        self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
+    ) -> Model:
+        """What was learned of samples of this shape: the solution with this number in a stack."""
+        return Model.of(statistics, solution, int(models[0]))
 
     def _warn_unless_converged(self, solution: Solution) -> None:
         """Warn of models that still moved in the last round."""

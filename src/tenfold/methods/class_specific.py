@@ -21,10 +21,11 @@ from tenfold.mathematics.criteria import (
     class_spreads,
     lowered,
 )
+from tenfold.mathematics.models import ClassModel, Model, Shape
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.stores import OfBlock, over_blocks
 from tenfold.mathematics.subspace import minus_distances
-from tenfold.methods.base import Described, TensorProjector
+from tenfold.methods.base import TensorProjector
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
 from tenfold.validation.other_arrays import in_numpy
@@ -42,8 +43,7 @@ class ClassSpecificProjector(TensorProjector):
     shrinkage: Any = 0.5
     out_class: str = "samples"
 
-    mean_: Array
-    positive_index_: int
+    _value: type = ClassModel
 
     # -- what is learned -------------------------------------------------------------------------
 
@@ -53,14 +53,14 @@ class ClassSpecificProjector(TensorProjector):
         settings = self._settings(statistics) | {"out_class": self.out_class, "shift": shift}
         return class_specific(statistics, p, shrinkages, **settings)
 
-    def _learned_from(
-        self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
-    ) -> dict[str, Any]:
-        """The learned attributes, from the solution with this number in a stack."""
+    def _model(
+        self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
+    ) -> ClassModel:
+        """What was learned of samples of this shape: the solution with this number in a stack."""
         p = self._positive_in(statistics.classes)
-        mean = statistics.full_means[p].reshape(described["sample_shape_"])
-        own = {"mean_": mean, "positive_index_": p}
-        return super()._learned_from(statistics, solution, models, described) | own
+        own = Model.of(statistics, solution, int(models[0]))
+        mean = statistics.full_means[p].reshape(shape)
+        return ClassModel(**vars(own), mean=mean, positive_index=p)
 
     def _completed(
         self,
@@ -142,11 +142,6 @@ class ClassSpecificProjector(TensorProjector):
         """Whether the solution of its problem is all there is, so that a bank can stack it."""
         return self.out_class == "samples"
 
-    def _spreads(self, statistics: ClassStatistics) -> tuple[float, float]:
-        """Root mean square distance of the class, and of all else, from `mean_`, when fitted."""
-        (own,), (others,) = spreads_of([self], statistics)
-        return float(own), float(others)
-
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Average precision of `decision_function` at finding the positive class.
 
@@ -184,16 +179,31 @@ class ClassSpecificProjector(TensorProjector):
 
 
 def spreads_of(
-    members: Sequence[ClassSpecificProjector], statistics: ClassStatistics
+    method: ClassSpecificProjector, models: Sequence[ClassModel], statistics: ClassStatistics
 ) -> tuple[Array, Array]:
-    """`spreads` of M fitted models that differ in their class alone, as two ndarrays (M,)."""
-    positives = np.array([member._positive_in(statistics.classes) for member in members])
-    shrinkage = members[0]._shrinkage_in(statistics)[positives]
-    shifts = np.array([getattr(member, "shift_", 0.0) for member in members])
-    one = max(statistics.shape) ** 2 + sum(W.size for W in members[0].projections_)
+    """Root mean square distances of each class, and of all else, from the mean of each model.
+
+    Parameters
+    ----------
+    method : ClassSpecificProjector
+        What the models have in common; they differ in their class alone.
+    models : sequence of M ClassModels
+        What was learned.
+    statistics : ClassStatistics
+        Of the samples.
+
+    Returns
+    -------
+    two ndarrays of shape (M,)
+        Of the class of each model, and of all other samples.
+    """
+    positives = np.array([model.positive_index for model in models])
+    shrinkage = method._shrinkage_in(statistics)[positives]
+    shifts = np.array([getattr(model, "shift", 0.0) for model in models])
+    one = max(statistics.shape) ** 2 + sum(W.size for W in models[0].projections)
     found = []
-    for rows in row_blocks(len(members), 4 * 8 * one):
-        modes = zip(*(member.projections_ for member in members[rows]), strict=True)
+    for rows in row_blocks(len(models), 4 * 8 * one):
+        modes = zip(*(model.projections for model in models[rows]), strict=True)
         seen = lowered(statistics, [side_by_side(W) for W in modes])
         found.append(
             class_spreads(statistics, seen, positives[rows], shrinkage[rows], shifts[rows])

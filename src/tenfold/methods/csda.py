@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
+from tenfold.mathematics.models import ClassModel, Shape
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.null_space import null_space
 from tenfold.mathematics.scatter import along_mode
 from tenfold.mathematics.solvers import SOLVERS, Solver
-from tenfold.methods.base import Described
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.validation.parameters import check_option, plain
 
@@ -182,13 +183,13 @@ class CSDA(ClassSpecificProjector):
             return np.zeros(len(statistics.classes))
         return super()._shrinkage_in(statistics)
 
-    def _learned_from(
-        self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
-    ) -> dict[str, Any]:
-        """The learned attributes, from the solution with this number in a stack."""
-        learned = super()._learned_from(statistics, solution, models, described)
+    def _model(
+        self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
+    ) -> ClassModel:
+        """What was learned of samples of this shape: the solution with this number in a stack."""
+        own = super()._model(statistics, solution, models, shape)
         if self.solver != "null_space":
-            return learned
+            return own
         p = self._positive_in(statistics.classes)
         kept, left = float(solution.kept[models[0]]), float(solution.suppressed[models[0]])
         if left > LEFT * float(statistics.traces[p]):
@@ -202,5 +203,5 @@ class CSDA(ClassSpecificProjector):
             )
         outside = self._problem(statistics).maximise
         whole = np.trace(along_mode([outside], 0, [np.eye(statistics.shape[0])[None]])[0][0])
-        learned["objective_"] = learned["objective_"] * 0 + (kept / whole if whole > 0 else 0.0)
-        return learned
+        share = kept / whole if whole > 0 else 0.0
+        return replace(own, objective=np.full_like(own.objective, share))

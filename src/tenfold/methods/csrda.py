@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any
 
@@ -14,13 +14,20 @@ from sklearn.exceptions import ConvergenceWarning
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Recipe, Solution, padded, solve
 from tenfold.mathematics.criteria import Problem
+from tenfold.mathematics.models import ClassModel, Shape
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.solvers import orthonormalised, with_fixed_signs
-from tenfold.methods.base import Described
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.system.threads import threads_for
 
 NO_STEP = 1e-12  # of the squares of the samples: what rounding makes of means that coincide
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CSRDAModel(ClassModel):
+    """A model of one class about a point that was learned, and how far that is behind its mean."""
+
+    shift: float
 
 
 class CSRDA(ClassSpecificProjector):
@@ -114,10 +121,9 @@ class CSRDA(ClassSpecificProjector):
     True
     """
 
+    _value = CSRDAModel
     _flattens = True
     _is_one_solution = False
-
-    shift_: float
 
     def __init__(
         self,
@@ -255,24 +261,24 @@ class CSRDA(ClassSpecificProjector):
         A, B = A + n_o * (1 + best) ** 2 * D, B + n_p * best**2 * D
         return best, float(np.trace(np.linalg.solve(B, A)) / len(B))
 
-    def _learned_from(
-        self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
-    ) -> dict[str, Any]:
-        """The learned attributes, from the solution with this number in a stack."""
+    def _model(
+        self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
+    ) -> CSRDAModel:
+        """What was learned of samples of this shape: the solution with this number in a stack."""
         if solution.shift is None:
             solution, models = self._completed([self], statistics, solution, models)
         assert solution.shift is not None
         p, shift = self._positive_in(statistics.classes), float(solution.shift[models[0]])
-        learned = super()._learned_from(statistics, solution, models, described)
-        if not learned["converged_"] and self.tol > 0 and self.max_iter > 1:
+        own = super()._model(statistics, solution, models, shape)
+        if not own.converged and self.tol > 0 and self.max_iter > 1:
             warnings.warn(
                 f"the objective of CSRDA still changed by more than tol={self.tol:g} of it in "
-                f"round {learned['n_iter_']}; raise max_iter or tol",
+                f"round {own.n_iter}; raise max_iter or tol",
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        apart = between_means(statistics, p).reshape(described["sample_shape_"])
-        return {**learned, "mean_": learned["mean_"] + shift * apart, "shift_": shift}
+        apart = between_means(statistics, p).reshape(shape)
+        return CSRDAModel(**vars(replace(own, mean=own.mean + shift * apart)), shift=shift)
 
 
 def between_means(statistics: ClassStatistics, positive: int) -> Array:

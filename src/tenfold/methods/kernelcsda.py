@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,6 +17,7 @@ from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
 from tenfold.mathematics.arrays import to_numpy
 from tenfold.mathematics.kernel_basis import KernelBasis
+from tenfold.mathematics.models import ClassModel, Shape
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.stores import OfBlock, Source, over_blocks
 from tenfold.methods.base import Described, Learner, TensorProjector
@@ -242,21 +244,17 @@ class KernelCSDA(ClassSpecificProjector):
 
     # -- what is learned -------------------------------------------------------------------------
 
-    def _learned_from(
-        self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
-    ) -> dict[str, Any]:
-        """The learned attributes; signs do not depend on the basis, which is one of many."""
-        learned = TensorProjector._learned_from(self, statistics, solution, models, described)
-        (W,) = learned["projections_"]
+    def _model(
+        self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
+    ) -> ClassModel:
+        """What was learned; signs do not depend on the basis, which is one of many."""
+        own = TensorProjector._model(self, statistics, solution, models, shape)
+        (W,) = own.projections
         p = self._positive_in(statistics.classes)
         mean = statistics.full_means[p]
         apart = (mean - np.average(statistics.full_means, axis=0, weights=statistics.counts)) @ W
-        return {
-            **learned,
-            "projections_": [W * np.where(apart > 0, -1.0, 1.0)],
-            "mean_": mean,
-            "positive_index_": p,
-        }
+        own = replace(own, projections=[W * np.where(apart > 0, -1.0, 1.0)])
+        return ClassModel(**vars(own), mean=mean, positive_index=p)
 
     def _seen_shape(self) -> tuple[int, ...]:
         """The shape of a sample as it is projected: its coordinates."""

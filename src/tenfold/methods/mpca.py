@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
 from tenfold.mathematics.criteria import Problem, total
+from tenfold.mathematics.models import Model, Shape, check_agree
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.solvers import Solver, leading_eigenvectors
-from tenfold.methods.base import Described, TensorProjector
+from tenfold.methods.base import TensorProjector
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MPCAModel(Model):
+    """A model of all samples: their mean, and the share of their scatter that is kept."""
+
+    mean: Array
+    captured: float
+
+    def check(self, seen: Shape, shape: Shape) -> None:
+        """Refuse fields that do not fit together."""
+        super().check(seen, shape)
+        check_agree("mean_", self.mean.shape, shape)
 
 
 class MPCA(TensorProjector):
@@ -77,11 +94,9 @@ class MPCA(TensorProjector):
     0.93
     """
 
+    _value = MPCAModel
     _needs_labels = False
     _fewest_rounds = 0
-
-    mean_: Array
-    captured_: float
 
     def __init__(
         self,
@@ -115,15 +130,15 @@ class MPCA(TensorProjector):
         """As much of the scatter as the ranks allow."""
         return total(statistics, **self._settings(statistics))
 
-    def _learned_from(
-        self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
-    ) -> dict[str, Any]:
-        """The learned attributes, from the solution with this number in a stack."""
-        learned = super()._learned_from(statistics, solution, models, described)
-        everything, captured = float(statistics.traces[0]), float(learned["objective_"][-1])
+    def _model(
+        self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
+    ) -> MPCAModel:
+        """What was learned of samples of this shape: the solution with this number in a stack."""
+        own = super()._model(statistics, solution, models, shape)
+        everything, captured = float(statistics.traces[0]), float(own.objective[-1])
         share = captured / everything if everything > 0 else 1.0
-        return learned | {"mean_": statistics.full_means[0], "captured_": share}
+        return MPCAModel(**vars(own), mean=statistics.full_means[0], captured=share)
 
     def _centre(self) -> Array | None:
         """What is subtracted before projecting: the mean of all samples."""
-        return self.mean_
+        return np.asarray(self.mean_)

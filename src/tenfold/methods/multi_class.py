@@ -6,8 +6,9 @@ from math import prod
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.criteria import Problem, between_within
+from tenfold.mathematics.models import Shape
 from tenfold.mathematics.moments import ClassStatistics
-from tenfold.methods.base import Shape, TensorProjector
+from tenfold.methods.base import TensorProjector
 
 
 class MultiClassProjector(TensorProjector):

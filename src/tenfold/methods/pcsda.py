@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
+from tenfold.mathematics.models import ClassModel, Shape
 from tenfold.mathematics.moments import ClassStatistics
-from tenfold.methods.base import Described
 from tenfold.methods.class_specific import ClassSpecificProjector
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PCSDAModel(ClassModel):
+    """A model of one class, and the log likelihood ratio at its mean."""
+
+    offset: float
 
 
 class PCSDA(ClassSpecificProjector):
@@ -98,12 +106,11 @@ class PCSDA(ClassSpecificProjector):
     True
     """
 
+    _value = PCSDAModel
     _flattens = True
     max_iter = 1
     orthonormal = False
     _is_one_solution = False
-
-    offset_: float
 
     def __init__(
         self,
@@ -126,26 +133,22 @@ class PCSDA(ClassSpecificProjector):
         self.output = output
         self.positive = positive
 
-    def _learned_from(
-        self, statistics: ClassStatistics, solution: Solution, models: Array, described: Described
-    ) -> dict[str, Any]:
-        """The learned attributes: the ratio trace makes F_w the identity and F_o diagonal."""
-        learned = super()._learned_from(statistics, solution, models, described)
+    def _model(
+        self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
+    ) -> PCSDAModel:
+        """What was learned: the ratio trace makes F_w the identity and F_o diagonal."""
+        own = super()._model(statistics, solution, models, shape)
         p = self._positive_in(statistics.classes)
         n_own, n_others = statistics.counts[p], statistics.count - statistics.counts[p]
-        found = learned["projections_"][0]
+        found = own.projections[0]
         spread = solution.kept_by_column[models[0], : found.shape[1]] * n_own / n_others
         n_means = (statistics.counts > 0).sum() - 1 if self.out_class == "means" else n_others
         ratios = np.maximum(spread - n_means / n_others, 0.0)  # F_o in units of F_w
         kept = max(int((ratios > 0).sum()), 1)  # they fall
         ratios = ratios[:kept]
         scaled = found[:, :kept] * np.sqrt(n_own * ratios / (1 + ratios))
-        return {
-            **learned,
-            "projections_": [scaled],
-            "ranks_": (kept,),
-            "offset_": float(np.log1p(ratios).sum() / 2),
-        }
+        own = replace(own, projections=[scaled], ranks=(kept,))
+        return PCSDAModel(**vars(own), offset=float(np.log1p(ratios).sum() / 2))
 
     def log_likelihood_ratio(self, X: Any) -> Array:
         """Log density of samples under the positive class, less that under an unknown other one.
@@ -160,4 +163,4 @@ class PCSDA(ClassSpecificProjector):
         array of shape (n,)
             Add the logarithm of the prior odds, and positive numbers mean the positive class.
         """
-        return self.offset_ - self.decision_function(X) ** 2 / 2
+        return np.asarray(self.offset_ - self.decision_function(X) ** 2 / 2)

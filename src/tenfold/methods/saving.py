@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import fields
 from math import isfinite
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -48,10 +48,9 @@ class Savable:
             state.pop("moments_", None)
         return state
 
-    def __copy__(self) -> Self:
-        other = type(self).__new__(type(self))
-        other.__dict__.update(vars(self))
-        return other
+    if TYPE_CHECKING:  # the fields of a model are shown as attributes
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def _learned_attributes(self) -> dict[str, Any]:
         """What was learned, by name."""

@@ -48,7 +48,8 @@ class Streaming:
         self._check_parameters()
         described, moments = check.check_moments(self, moments)
         moments = replace(moments, means=self._flatten_if_needed(moments.means))
-        self._set_fitted({**self._learn(moments, described), "moments_": moments})
+        model = self._learn(moments, described["sample_shape_"])
+        self._set_fitted(described, model, moments)
         return self
 
     def revert(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -109,8 +110,10 @@ class Streaming:
     ) -> Self:
         """Learn from moments of parts, or wait until there are samples of the classes it needs."""
         learnable = self._is_learnable(moments)
-        learned = self._learn_moments(moments, classes, described) if learnable else described
-        self._set_fitted({**learned, "classes_": classes, "moments_": moments})
+        model = None
+        if learnable:
+            model = self._learn_moments(moments, classes, described["sample_shape_"])
+        self._set_fitted(described, model, moments, **({} if learnable else {"classes_": classes}))
         self._is_stream = True
         return self
 

@@ -235,8 +235,9 @@ def solved_together(
         solution = solve(stack, recipe, threads_for(stack.shape, len(stack) > 1, len(stack)))
         starts = np.cumsum([0, *map(len, chunk)])
         for learner, first, last in zip(learners[start:], starts, starts[1:], strict=False):
-            own = learner._learned_from(fresh, solution, np.arange(first, last), described)
-            fitted.append(clone(learner)._set_fitted(own))
+            models, shape = np.arange(first, last), described["sample_shape_"]
+            own = learner._model(fresh, solution, models, shape)
+            fitted.append(clone(learner)._set_fitted(described, own))
     return fitted
 
 

@@ -327,7 +327,8 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         start = time.perf_counter()
         if self._stacks() and isinstance(best, Learner):
             *_, whole = parts
-            best = best._set_fitted(best._learn(whole, described))
+            model = best._learn(whole, described["sample_shape_"])
+            best = best._set_fitted(described, model)
         else:
             best.fit(samples.given, samples.labels, **samples.fit_with)
         self.best_estimator_, self.refit_time_ = best, time.perf_counter() - start
