@@ -39,7 +39,6 @@ from tenfold import (
 )
 from tenfold.datasets import TensorDataset
 from tenfold.mathematics.accumulate import row_blocks
-from tenfold.mathematics.fold_moments import merged_folds
 
 EVENTS = 10  # in a block
 NARROW = 40  # prices and volumes of ten levels; the rest is derived from them
@@ -233,8 +232,7 @@ def closed_cell(
     else:
         model = ProbabilisticLDA(priors="equal").partial_fit(scaled, train.y)
         guesses["PLDA"] = _predictor(model)
-        n_folds = len(model.moments_.counts) // len(LABELS)
-        moments = replace(merged_folds(model.moments_, n_folds), classes=LABELS)
+        moments = model.moments_.by_class()
         del model.moments_
     share = np.log(len(LABELS) * moments.counts / moments.counts.sum())
     found = linear_discriminants(flattened(moments), list(settings.shrinkages), True)

@@ -23,7 +23,6 @@ from tenfold import (
     ClassSpecificClassifier,
     ProbabilisticLDA,
     RankSearchCV,
-    gather_folds,
     gather_moments,
 )
 from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
@@ -455,7 +454,7 @@ def test_moments_that_do_not_fit_into_memory_are_refused_before_they_are_made():
     "gather",
     [
         gather_moments,
-        gather_folds,
+        lambda X, y: gather_moments(X, y, folds=True),
         lambda X, y: CSDA(ranks=2, positive=1).partial_fit(X, y),
         lambda X, y: ProbabilisticLDA().partial_fit(X, y),
     ],

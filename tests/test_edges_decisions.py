@@ -22,7 +22,7 @@ from tenfold import (
     KernelCSDA,
     ProbabilisticLDA,
     RateWarning,
-    gather_folds,
+    gather_moments,
     mean_average_precision,
 )
 from tenfold.decisions.calibration import reliability
@@ -90,8 +90,6 @@ def test_what_is_not_fitted_says_so_whatever_it_is_asked(model, methods):
             model.set_scores(X, y)
         with pytest.raises(NotFittedError, match="fit"):
             model.enrol(X, y)
-        with pytest.raises(NotFittedError, match="fit"):
-            model.revert(X, y, groups=y)
     with pytest.raises(NotFittedError, match="fit"):
         _ = model.members_
 
@@ -256,19 +254,6 @@ def test_a_single_other_class_is_extrapolated_from():
 # ── Gaussian classes that come and go ───────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("groups", [None, np.arange(len(X)) % 12])
-def test_what_is_taken_back_was_never_there(groups):
-    later = (np.arange(len(X)) % 12 < 3) & (y < 2)  # of two of four classes
-    some = None if groups is None else groups[later]
-    rest = None if groups is None else groups[~later]
-    model = ProbabilisticLDA().fit(X, y, groups=groups)
-    assert model.revert(X[later], y[later], groups=some) is model
-    fresh = ProbabilisticLDA().fit(X[~later], y[~later], groups=rest)
-    np.testing.assert_allclose(
-        model.predict_log_proba(NEW), fresh.predict_log_proba(NEW), rtol=1e-6, atol=1e-8
-    )
-
-
 def test_moments_of_folds_that_do_not_fit_are_refused(allow):
     allow(8 * 4 * 12**2)  # one table of each class, and there are folds
     ProbabilisticLDA(shrinkage=0.5).partial_fit(X, y)
@@ -286,14 +271,6 @@ def test_two_classes_and_two_samples_of_one_of_them_are_enough():
     np.testing.assert_array_equal(model.predict(X[rows]), y[rows])
 
 
-def test_samples_that_are_taken_back_have_labels_that_were_there():
-    groups = np.arange(len(X)) % 12
-    model = ProbabilisticLDA().fit(X, y, groups=groups)
-    for some in (None, groups[:1]):
-        with pytest.raises(ValueError, match="9"):
-            model.revert(X[:1], np.array([9]), groups=some)
-
-
 def test_groups_say_nothing_where_nothing_is_held_out():
     plain = ProbabilisticLDA(shrinkage=0.3).fit(X, y)
     grouped = ProbabilisticLDA(shrinkage=0.3).fit(X, y, groups=np.arange(len(X)) % 12)
@@ -302,14 +279,14 @@ def test_groups_say_nothing_where_nothing_is_held_out():
 
 
 def test_moments_in_folds_are_kept_where_the_folds_were_used():
-    moments = gather_folds(X, y)
+    moments = gather_moments(X, y, folds=True)
     assert hasattr(ProbabilisticLDA().fit_moments(moments), "moments_")
     to_the_letter = ProbabilisticLDA(shrinkage=0.3).fit_moments(moments)
-    assert not hasattr(to_the_letter, "moments_")
+    assert to_the_letter.moments_.folds is None
     found = ProbabilisticLDA(shrinkage=0.3).fit(X, y).predict_log_proba(NEW)
     np.testing.assert_allclose(to_the_letter.predict_log_proba(NEW), found, rtol=1e-6, atol=1e-9)
     with pytest.raises(ValueError, match="1 class"):
-        ProbabilisticLDA().fit_moments(gather_folds(X[y == 1], y[y == 1]))
+        ProbabilisticLDA().fit_moments(gather_moments(X[y == 1], y[y == 1], folds=True))
     with pytest.raises(ValueError, match="1 class"):
         ProbabilisticLDA().fit_moments(ClassMoments.from_batch(X[y == 1], y[y == 1]))
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tenfold import ClassMoments, gather_folds
+from tenfold import ClassMoments, gather_moments
 
 
 def exact(X, weight):
@@ -126,6 +126,6 @@ def test_recentred_moments_are_those_of_recentred_samples(counts):
 def test_classes_in_folds_that_are_there_keep_their_names():
     rng = np.random.default_rng(3)
     samples, labels = rng.normal(size=(60, 4)), np.array(["ash", "elm", "oak"])[np.arange(60) % 3]
-    there = gather_folds(samples, labels, sample_weight=labels != "elm").present()
-    assert there.classes.tolist() == ["ash", "oak"]
-    np.testing.assert_allclose(there.together().counts, [20, 20])
+    there = gather_moments(samples, labels, labels != "elm", folds=True)
+    assert there.by_class().classes.tolist() == ["ash", "oak"]
+    np.testing.assert_allclose(there.by_class().counts, [20, 20])

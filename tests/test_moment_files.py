@@ -14,9 +14,8 @@ from tenfold import (
     MPCA,
     ClassMoments,
     ClassSpecificClassifier,
-    MomentsInFolds,
     ProbabilisticLDA,
-    gather_folds,
+    gather_moments,
     load_moments,
     save_moments,
 )
@@ -150,13 +149,13 @@ def test_sites_in_folds_give_what_is_chosen_on_held_out_samples(model, tmp_path)
     first = (np.arange(len(y)) < 50) & (y != "dora")
     paths = [tmp_path / "1.safetensors", tmp_path / "2.safetensors"]
     for rows, path in zip([first, ~first], paths, strict=True):
-        save_moments(gather_folds(X[rows], y[rows]), path)
-    folds = load_moments(*paths, folds=True)
+        save_moments(gather_moments(X[rows], y[rows], folds=True), path)
+    folds = load_moments(*paths)
     found = clone(model).fit_moments(folds)
     expected = clone(model).partial_fit(X, y)
     assert_allclose(found.predict_log_proba(X), expected.predict_log_proba(X), atol=1e-7)
     assert found.shrinkage_ == expected.shrinkage_
-    whole = load_moments(*paths)
+    whole = folds.by_class()
     assert_allclose(whole.scatters, ClassMoments.from_batch(X, y).scatters, atol=1e-9)
     if model.shrinkage == "auto":
         found.partial_fit(X[:9] + 1, y[:9])
@@ -164,42 +163,47 @@ def test_sites_in_folds_give_what_is_chosen_on_held_out_samples(model, tmp_path)
         assert_allclose(found.predict_log_proba(X), expected.predict_log_proba(X), atol=1e-7)
 
 
-def test_folds_are_asked_for_where_they_are_missing(tmp_path):
+def test_folds_are_added_up_where_one_site_has_none(tmp_path):
     X, y = data()
-    saved(tmp_path / "plain.safetensors", X, y)
-    save_moments(gather_folds(X, y), tmp_path / "folds.safetensors")
-    with pytest.raises(ValueError, match="not of classes in folds; write them with gather_folds"):
-        load_moments(tmp_path / "folds.safetensors", tmp_path / "plain.safetensors", folds=True)
-    assert load_moments(tmp_path / "plain.safetensors", tmp_path / "folds.safetensors")
-    with pytest.raises(ValueError, match="expected ClassMoments"):
-        CSDA(positive="ann").fit_moments(gather_folds(X, y))
+    saved(tmp_path / "plain.safetensors", X[:60], y[:60])
+    folds = gather_moments(X[60:], y[60:], folds=True)
+    save_moments(folds, tmp_path / "folds.safetensors")
+    found = load_moments(tmp_path / "plain.safetensors", tmp_path / "folds.safetensors")
+    assert found.folds is None
+    assert_allclose(found.scatters, ClassMoments.from_batch(X, y).scatters, atol=1e-9)
+    again = load_moments(tmp_path / "folds.safetensors")
+    for name in ("classes", "counts", "means", "scatters", "folds"):
+        assert_array_equal(getattr(again, name), getattr(folds, name))
     with pytest.raises(ValueError, match="labels are numbers"):
-        gather_folds(X, y) + gather_folds(X, np.arange(len(y)) % 2)
+        folds + gather_moments(X, np.arange(len(y)) % 2, folds=True)
+
+
+def test_any_method_takes_moments_in_folds():
+    X, y = data()
+    found = CSDA(positive="ann").fit_moments(gather_moments(X, y, folds=True))
+    expected = CSDA(positive="ann").fit_moments(gather_moments(X, y))
+    assert_allclose(found.decision_function(X), expected.decision_function(X), atol=1e-9)
 
 
 def test_weights_and_absent_classes_in_folds():
     X, y = data()
     weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
-    found = ProbabilisticLDA().fit_moments(gather_folds(X, y, weight))
+    found = ProbabilisticLDA().fit_moments(gather_moments(X, y, weight, folds=True))
     expected = ProbabilisticLDA().partial_fit(X, y, sample_weight=weight)
     assert_allclose(found.predict_log_proba(X), expected.predict_log_proba(X), atol=1e-8)
     own = y == "bob"
-    folds = gather_folds(X, y)
-    left = MomentsInFolds(folds.classes, folds.cells - folds_of(X[own], y[own], folds.classes))
+    folds = gather_moments(X, y, folds=True)
+    left = folds - gather_moments(X[own], y[own], folds=True)
     found = ProbabilisticLDA().fit_moments(left)
     assert found.classes_.tolist() == ["ann", "cleo", "dora"]
 
 
-def folds_of(X, y, classes):
-    return MomentsInFolds.from_batch(X, y, None, classes).cells
-
-
 def test_the_minimum_count_holds_in_every_fold(tmp_path):
     X, y = data()
-    folds = gather_folds(X, y)
-    least = folds.cells.counts.min()
+    folds = gather_moments(X, y, folds=True)
+    least = folds.counts.min()
     save_moments(folds, tmp_path / "a.safetensors", minimum_count=int(least))
-    with pytest.raises(ValueError, match=rf"samples in a fold \(.*has {least:g}"):
+    with pytest.raises(ValueError, match=rf"in a fold have fewer than .*has {least:g}"):
         save_moments(folds, tmp_path / "b.safetensors", minimum_count=int(least) + 1)
     assert not (tmp_path / "b.safetensors").exists()
 
@@ -349,6 +353,25 @@ def test_moments_that_no_samples_have_are_refused(forge, tmp_path):
         load_moments(path)
 
 
+@pytest.mark.parametrize("folds", [[0, 0], [1, -1], [0, 10**7], [0, 1, 2], [0.5, 1.5], 3, None])
+def test_folds_that_no_class_has_are_refused(folds, tmp_path):
+    X, y = data()
+    moments = gather_moments(X[y == "bob"], y[y == "bob"], folds=True)
+    two = ClassMoments(
+        *(getattr(moments, name)[:2] for name in ("classes", "counts", "means")),
+        moments.scatters[:2],
+        moments.folds[:2],
+    )
+    path = tmp_path / "a.safetensors"
+    save_moments(two, path)
+    header, arrays = read(path)
+    kept = {name: header[name] for name in ("summary", "labels", "moments")}
+    kept["labels"][kept["moments"]["folds"]["labels"]] = {"dtype": "<i8", "values": folds}
+    write(path, kept, arrays)
+    with pytest.raises(ModelFileError, match="cannot load"):
+        load_moments(path)
+
+
 @pytest.mark.parametrize(
     ("part", "value"),
     [
@@ -360,9 +383,6 @@ def test_moments_that_no_samples_have_are_refused(forge, tmp_path):
         ("mode_names", [1, 2]),
         ("reading", {"usual_size": "large"}),
         ("reading", [1]),
-        ("folds", 5),
-        ("folds", 3),
-        ("folds", True),
     ],
 )
 def test_headers_that_do_not_fit_are_refused(part, value, tmp_path):

@@ -341,7 +341,7 @@ def test_lists_are_samples_too():
 def test_moments_of_different_shapes_cannot_be_added():
     a = ClassMoments.from_batch(np.ones((2, 3, 4)), np.arange(2))
     b = ClassMoments.from_batch(np.ones((2, 4, 3)), np.arange(2))
-    with pytest.raises(ValueError, match=r"\(3, 4\) and \(4, 3\) cannot be added; both must"):
+    with pytest.raises(ValueError, match=r"\(3, 4\) and \(4, 3\) cannot be added .*both must"):
         a + b
 
 

@@ -18,7 +18,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 
-from tenfold import MCSDA, MPCA, ProbabilisticLDA, gather_folds, gather_moments
+from tenfold import MCSDA, MPCA, ProbabilisticLDA, gather_moments
 from tenfold.mathematics.fold_moments import N_FOLDS, content_folds
 
 DIGITS = load_digits().images, load_digits().target
@@ -451,7 +451,7 @@ def test_moments_in_folds_are_as_good_where_one_direction_dominates():
     rng = np.random.default_rng(0)
     X = X + 1e3 * rng.normal(size=(200, 1, 1)) * rng.normal(size=(8, 8))
     expected = ProbabilisticLDA().fit(X, y).predict_proba(X)
-    found = ProbabilisticLDA().fit_moments(gather_folds(X, y)).predict_proba(X)
+    found = ProbabilisticLDA().fit_moments(gather_moments(X, y, folds=True)).predict_proba(X)
     assert_allclose(found, expected, atol=1e-7)
 
 
@@ -540,7 +540,7 @@ def test_pickles_clones_and_parameters(projector):
     again = pickle.loads(pickle.dumps(model))
     assert_array_equal(again.predict_log_proba(X), model.predict_log_proba(X))
     copy = clone(model)
-    own = {"projector", "shrinkage", "shrink_to", "time_modes", "priors", "missing"}
+    own = {"projector", "shrinkage", "shrink_to", "time_modes", "priors"}
     assert copy.get_params(deep=False).keys() == own
     assert not hasattr(copy, "classes_")
     if projector is not None:

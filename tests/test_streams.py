@@ -2,14 +2,12 @@
 
 from itertools import pairwise
 
-import dask.array as da
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from tenfold import (
     CSDA,
@@ -17,8 +15,8 @@ from tenfold import (
     MPCA,
     ClassMoments,
     ClassSpecificClassifier,
-    KernelCSDA,
     ProbabilisticLDA,
+    gather_moments,
 )
 from tenfold.mathematics.alternation import subspace_distance
 from tenfold.methods import ALL_METHODS
@@ -137,7 +135,7 @@ def test_what_was_never_added_is_refused():
         moments.revert(1.001 * X, y)
     with pytest.raises(ValueError, match="labels are numbers"):
         moments.revert(X[:1], np.array([1]))
-    with pytest.raises(ValueError, match=r"\(2, 3\) cannot be taken from those of shape \(4, 3\)"):
+    with pytest.raises(ValueError, match=r"\(4, 3\) and \(2, 3\) cannot be added or taken"):
         moments.revert(X[:, :2], y)
 
 
@@ -188,8 +186,6 @@ def test_factors_that_forget_nothing_known_are_refused(factor):
     model = CSDA(positive="a").partial_fit(X, y)
     with pytest.raises(ValueError, match=r"decay is .*above 0 and at most 1"):
         model.partial_fit(X, y, decay=factor)
-    with pytest.raises(ValueError, match="decay_per"):
-        model.partial_fit(X, y, decay=0.9, decay_per="year")
 
 
 def test_a_decay_that_forgets_too_much_is_refused_and_changes_nothing():
@@ -293,114 +289,54 @@ def assert_same_model(found, expected, X):
 
 
 @each_model
-def test_an_estimator_without_a_batch_is_one_that_never_saw_it(model):
-    X, y = data()
+def test_a_model_of_moments_without_a_batch_never_saw_it(model):
+    """Also of a window that slides."""
+    X, y = data(n=120)
     weight = np.random.default_rng(2).uniform(0.5, 3, len(X))
-    batches = [slice(0, 40), slice(40, 55), slice(55, 90)]
-    found = clone(model)
-    for rows in batches:
-        found.partial_fit(X[rows], y[rows], classes_for(model), weight[rows])
-    for rows in (batches[1], slice(0, 12)):
-        found.revert(X[rows], y[rows], weight[rows])
-    rest = np.r_[12:40, 55:90]
-    expected = clone(model).partial_fit(X[rest], y[rest], classes_for(model), weight[rest])
-    assert_same_moments(found.moments_, expected.moments_)
-    assert_same_model(found, expected, X)
+
+    def moments(rows):
+        return gather_moments(X[rows], y[rows], weight[rows], folds=True)
+
+    window = moments(slice(0, 40))
+    for i in range(40, 100, 20):
+        window = window + moments(slice(i, i + 20)) - moments(slice(i - 40, i - 20))
+    found = clone(model).fit_moments(window)
+    assert_same_model(found, clone(model).fit_moments(moments(slice(60, 100))), X)
 
 
 @each_model
-@pytest.mark.parametrize("per", ["batch", "sample"])
-def test_an_estimator_that_forgets_is_one_of_weighted_samples(model, per):
+def test_an_estimator_that_forgets_is_one_of_weighted_samples(model):
     X, y = data()
     own = np.random.default_rng(2).uniform(0.5, 3, len(X))
     cuts, found = [0, 40, 55, 90], clone(model)
-    ages = np.arange(89, -1, -1) if per == "sample" else np.repeat([2, 1, 0], [40, 15, 35])
-    factor = 0.99 if per == "sample" else 0.6
+    ages = np.repeat([2, 1, 0], [40, 15, 35])
     for i, j in pairwise(cuts):
-        known = classes_for(model)
-        found.partial_fit(X[i:j], y[i:j], known, own[i:j], decay=factor, decay_per=per)
-    expected = clone(model).partial_fit(X, y, classes_for(model), own * factor**ages)
+        found.partial_fit(X[i:j], y[i:j], classes_for(model), own[i:j], decay=0.6)
+    expected = clone(model).partial_fit(X, y, classes_for(model), own * 0.6**ages)
     assert_same_moments(found.moments_, expected.moments_, 1e-12)
     assert_same_model(found, expected, X)
 
 
-def test_what_a_stream_forgot_is_taken_back_with_the_weight_it_has_now():
-    X, y = data()
-    found = ProbabilisticLDA().partial_fit(X[:40], y[:40], CLASSES)
-    found.partial_fit(X[40:], y[40:], decay=0.5)
-    found.revert(X[:15], y[:15], np.full(15, 0.5))
-    weight = np.where(np.arange(90) < 40, 0.5, 1.0)[15:]
-    assert_same_model(found, ProbabilisticLDA().partial_fit(X[15:], y[15:], CLASSES, weight), X)
-
-
-def test_a_class_that_is_taken_back_stays_known_and_is_never_predicted():
+def test_a_class_of_which_all_samples_were_taken_is_not_there():
     X, y = data()
     own = y == "b"
-    model = ProbabilisticLDA().partial_fit(X, y).revert(X[own], y[own])
-    assert model.classes_.tolist() == ["a", "b", "c"]
-    assert model.class_count_.tolist() == [30, 0, 30]
-    assert set(model.predict(X)) == {"a", "c"}
-    model.partial_fit(X[own], y[own])
-    assert model.score(X, y) > 0.8
-    bank = ClassSpecificClassifier(CSDA()).partial_fit(X, y).revert(X[own], y[own])
-    with pytest.raises(NotFittedError):
-        bank.predict(X)  # it waits for samples of b, as before they came
-    bank.partial_fit(X[own], y[own])
-    assert_same_model(bank, ClassSpecificClassifier(CSDA()).partial_fit(X, y), X)
+    left = gather_moments(X, y, folds=True) - gather_moments(X[own], y[own], folds=True)
+    model = ProbabilisticLDA().fit_moments(left)
+    assert model.classes_.tolist() == ["a", "c"]
 
 
-def test_samples_in_groups_are_taken_back_from_the_folds_of_their_groups():
+def test_moments_with_folds_and_without_are_not_mixed():
     X, y = data()
-    groups = np.arange(90) // 3
-    found = ProbabilisticLDA().fit(X, y, groups=groups)
-    assert hasattr(found, "moments_")
-    found.revert(X[:30], y[:30], groups=groups[:30])
-    expected = ProbabilisticLDA().fit(X[30:], y[30:], groups=groups[30:])
-    assert_allclose(found.predict_log_proba(X), expected.predict_log_proba(X), atol=1e-8)
-
-
-def test_a_failed_revert_changes_nothing():
-    X, y = data()
-    for model in (MCSDA(positive="a"), ClassSpecificClassifier(CSDA()), ProbabilisticLDA()):
-        model.partial_fit(X[:60], y[:60], CLASSES)
-        before = model.moments_
-        for bad, labels in ((X[60:] + 50, y[60:]), (X[:2], np.array(["z", "a"]))):
-            with pytest.raises(ValueError, match="taken back"):
-                model.revert(bad, labels)
-        assert model.moments_ is before
-        model.decision_function(X)
+    with pytest.raises(ValueError, match=r"in folds cannot be added.*by_class"):
+        gather_moments(X, y, folds=True) + gather_moments(X, y)
+    whole = gather_moments(X, y, folds=True).by_class() - gather_moments(X[:40], y[:40])
+    assert_same_moments(whole, gather_moments(X[40:], y[40:]))
 
 
 def test_models_that_kept_no_moments_say_so():
     X, y = data(shape=(9, 8))
     with pytest.raises(ValueError, match=r"without keeping the moments.*statistics='moments'"):
-        CSDA(positive="a", statistics="samples").fit(X, y).revert(X[:3], y[:3])
-    with pytest.raises(NotFittedError):
-        CSDA(positive="a").revert(X[:3], y[:3])
-    assert not hasattr(KernelCSDA(), "revert")
-    CSDA(positive="a", statistics="moments").fit(X, y).revert(X[:3], y[:3])
-
-
-@pytest.mark.parametrize("kind", ["store", "dask"])
-def test_samples_in_a_store_or_on_a_cluster_are_taken_back(kind, tmp_path):
-    X, y = data()
-    np.save(tmp_path / "X.npy", X)
-    stored = np.load(tmp_path / "X.npy", mmap_mode="r")
-    lazy = da.from_array(X, chunks=(25, 4, 3)) if kind == "dask" else stored
-    found = CSDA(positive="a").partial_fit(lazy, y, decay=0.99, decay_per="sample")
-    weight = 0.99 ** np.arange(89, -1, -1.0)
-    found.revert(lazy[:30], y[:30], weight[:30])
-    expected = CSDA(positive="a").partial_fit(X[30:], y[30:], CLASSES, weight[30:])
-    assert_same_model(found, expected, X)
-
-
-def test_a_window_that_slides_is_a_fit_of_the_window():
-    X, y = data(n=120)
-    model = ProbabilisticLDA().partial_fit(X[:40], y[:40], CLASSES)
-    for i in range(40, 120, 10):
-        model.partial_fit(X[i : i + 10], y[i : i + 10])
-        model.revert(X[i - 40 : i - 30], y[i - 40 : i - 30])
-    assert_same_model(model, ProbabilisticLDA().partial_fit(X[80:], y[80:], CLASSES), X)
+        CSDA(positive="a", statistics="samples").fit(X, y).partial_fit(X[:3], y[:3])
 
 
 def test_a_bank_says_which_class_it_has_forgotten():

@@ -13,11 +13,9 @@ if TYPE_CHECKING:
     from tenfold.files.moment_files import load_moments as load_moments
     from tenfold.files.moment_files import save_moments as save_moments
     from tenfold.gathering.gather import gather_batches as gather_batches
-    from tenfold.gathering.gather import gather_folds as gather_folds
     from tenfold.gathering.gather import gather_moments as gather_moments
     from tenfold.gathering.gather import write_blocks as write_blocks
     from tenfold.mathematics.moments import ClassMoments as ClassMoments
-    from tenfold.mathematics.moments_in_folds import MomentsInFolds as MomentsInFolds
     from tenfold.methods import *  # noqa: F403 - the methods are listed there, and only there
     from tenfold.methods.saving import save as save
     from tenfold.preprocessing import Blocks as Blocks
@@ -39,13 +37,11 @@ _HOMES = {
     "CovariateRemover": "tenfold.preprocessing",
     "GaussianImputer": "tenfold.preprocessing",
     "ModeScaler": "tenfold.preprocessing",
-    "MomentsInFolds": "tenfold.mathematics.moments_in_folds",
     "ProbabilisticLDA": "tenfold.decisions.probabilistic",
     "RankSearchCV": "tenfold.selection.rank_search",
     "RateWarning": "tenfold.decisions.verifier",
     "compare": "tenfold.selection.comparison",
     "gather_batches": "tenfold.gathering.gather",
-    "gather_folds": "tenfold.gathering.gather",
     "gather_moments": "tenfold.gathering.gather",
     "labelled_projections": "tenfold.files.labelled_arrays",
     "load": "tenfold.files.loading",

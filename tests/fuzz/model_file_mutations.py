@@ -27,7 +27,7 @@ from tenfold import (
     ClassSpecificVerifier,
     ModeScaler,
     ProbabilisticLDA,
-    gather_folds,
+    gather_moments,
     load,
     load_moments,
     save_moments,
@@ -241,7 +241,7 @@ def write_moments(folder):
         (ClassMoments.from_batch(3 * X.reshape(40, 20), y / 2), {"reading": reading}),
         (ClassMoments.from_batch(X[y < 2], y[y < 2] == 1, classes=np.array([False, True])), {}),
         (ClassMoments.from_batch(X), {"mode_names": ("a", "b")}),
-        (gather_folds(X, y), {}),
+        (gather_moments(X, y, folds=True), {}),
     ]
     paths = [folder / f"{i}.safetensors" for i in range(len(saved))]
     for (moments, more), path in zip(saved, paths, strict=True):

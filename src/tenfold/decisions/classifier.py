@@ -284,7 +284,6 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
 
     partial_fit = available_if(_learns_from_parts)(Learner.partial_fit)
     fit_moments = available_if(_learns_from_parts)(Learner.fit_moments)
-    revert = available_if(_learns_from_parts)(Learner.revert)
 
     # -- using ------------------------------------------------------------------------------------
 

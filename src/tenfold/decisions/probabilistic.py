@@ -2,39 +2,48 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from math import prod
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import ClassifierMixin, clone
 
-from tenfold.decisions.gaussian_scores import LIKELIHOOD
-from tenfold.decisions.gaussian_streams import GaussianStreams
+from tenfold.decisions.accuracy import AccuracyScore
+from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.arrays import to_numpy
-from tenfold.mathematics.cost import Workload
-from tenfold.mathematics.fold_moments import (
-    FoldMoments,
-    merged_folds,
-)
+from tenfold.mathematics.arrays import like, to_numpy
+from tenfold.mathematics.cost import Workload, moments_of
+from tenfold.mathematics.fold_moments import N_FOLDS, FoldMoments, content_folds, name_folds
 from tenfold.mathematics.held_out import USUAL, Choice, left_out
 from tenfold.mathematics.models import Labels, Shape
 from tenfold.mathematics.moments import ClassMoments
-from tenfold.mathematics.moments_in_folds import MomentsInFolds
 from tenfold.mathematics.pass_statistics import codes_of
 from tenfold.mathematics.stores import Source, over_blocks
 from tenfold.mathematics.structures import IDENTITY, Space, Target, best_target, targets, whitening
 from tenfold.mathematics.subspace import projected, projected_moments, span
 from tenfold.mathematics.tuning import KEPT_MOMENTS
-from tenfold.mathematics.two_covariances import ClassLikelihood
-from tenfold.methods.base import TensorProjector
+from tenfold.mathematics.two_covariances import (
+    ClassLikelihood,
+    KnownClasses,
+    best_class,
+    coordinates,
+    log_posteriors,
+    of_scores,
+    posteriors,
+    preference,
+)
+from tenfold.methods.base import Learner, TensorProjector
 from tenfold.system.threads import one_thread_for_small
-from tenfold.validation import parameters
+from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
+from tenfold.validation.groups import check_groups
 from tenfold.validation.other_arrays import in_numpy
 from tenfold.validation.parameters import memory_budget
+
+LIKELIHOOD = [field.name for field in fields(ClassLikelihood)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -63,7 +72,7 @@ class GaussianModel:
     temperature: float
 
 
-class ProbabilisticLDA(GaussianStreams):
+class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
     """Linear discriminant analysis that knows how little a few samples say.
 
     Samples of a class are normal about its mean, with a covariance that all classes share; class
@@ -125,7 +134,7 @@ class ProbabilisticLDA(GaussianStreams):
     sample_shape_ : tuple of K ints
         The shape of a sample.
     moments_ : ClassMoments
-        Kept by `partial_fit`: of every class in every fold.
+        Kept by `partial_fit`: of every class, with ``shrinkage="auto"`` in every fold.
 
     Notes
     -----
@@ -244,9 +253,9 @@ class ProbabilisticLDA(GaussianStreams):
         described, X, labels, weight = self._first_batch(X, y, sample_weight)
         folds = self._folds(X, groups)
         classes = check.present_labels(labels, weight)
-        tables = 8 * len(classes) * self._n_folds() * prod(X.shape[1:]) ** 2
+        tables = 8 * self._n_tables(classes) * prod(X.shape[1:]) ** 2
         keeps = self.statistics == "moments" or tables <= KEPT_MOMENTS
-        if self.statistics == "moments" or self._tables_are_smaller(X, len(classes)):
+        if self.statistics == "moments" or self._tables_are_smaller(X, self._n_tables(classes)):
             moments = self._moments_of_batch(X, labels, weight, classes, folds)
             model = self._learn_moments(moments, classes, described["sample_shape_"])
             return self._set_fitted(described, model, moments if keeps else None)
@@ -261,7 +270,7 @@ class ProbabilisticLDA(GaussianStreams):
             Y = X.in_memory()
         Y = np.asarray(to_numpy(Y), dtype=float).reshape(len(X), -1)
         counted = slice(None) if weight is None else weight > 0
-        shape = (self._n_folds(), len(classes))
+        shape = (int(folds.max(initial=0)) + 1, len(classes))
         origin, basis, Z = _coordinates(Y, counted)
         codes = codes_of(X, labels, classes)
         folded = FoldMoments.of_samples(Z, codes, folds, weight, shape, Y.shape[1])
@@ -270,57 +279,146 @@ class ProbabilisticLDA(GaussianStreams):
         kept = self._moments_of_batch(X, labels, weight, classes, folds) if keeps else None
         return self._set_fitted(described, model, kept)
 
-    def _learn_moments(self, moments: ClassMoments, classes: Array, shape: Shape) -> GaussianModel:
-        """What is learned from moments of every class in every fold."""
-        n_classes, projector = len(classes), None
-        n_folds = len(moments.counts) // n_classes
-        if self.projector is not None:
-            together = replace(merged_folds(moments, n_folds), classes=classes)
-            projector = clone(self.projector).fit_moments(together)
-            moments = projected_moments(moments, projector.projections_, projector._centre())
-        folded = FoldMoments.of_tables(moments, (n_folds, n_classes))
-        origin = np.zeros(folded.size)
-        usual = left_out(moments) if n_folds == 1 and self.shrinkage == "auto" else USUAL
-        return self._gaussian(folded, classes, shape, projector, origin, None, usual)
-
-    def fit_moments(self, moments: ClassMoments | MomentsInFolds) -> Self:
+    def fit_moments(self, moments: ClassMoments) -> Self:
         """Learn from moments that are gathered already; no samples are read.
 
-        From `MomentsInFolds` the model is that of all samples. `ClassMoments`
-        have no folds. So
-        with ``shrinkage="auto"`` it is chosen by leaving classes out, ``shrink_to="auto"`` means
-        the identity, and nothing else is fitted to held-out samples.
+        From moments of classes in folds the model is that of all samples. From moments of classes
+        the shrinkage, if "auto", is chosen by leaving classes out, ``shrink_to="auto"`` means the
+        identity, and nothing else is fitted to held-out samples.
 
         Parameters
         ----------
-        moments : ClassMoments or MomentsInFolds
-            Of all samples, as `gather_folds`, `gather_moments`, `gather_batches` or ``+`` give
-            them.
+        moments : ClassMoments
+            Of all samples, as `gather_moments` (best with ``folds=True``), `gather_batches` or
+            ``+`` give them.
 
         Returns
         -------
         self
-            The fitted estimator; with `moments_`, if it used folds.
+            The fitted estimator; with `moments_`, if `partial_fit` can go on with these.
         """
         self._check_parameters()
-        if isinstance(moments, MomentsInFolds) and self._n_folds() > 1:
-            return self._fit_folds(moments)
-        if isinstance(moments, MomentsInFolds):
-            moments = moments.together()
-        described, moments = check.check_moments(self, moments)
-        shape = described["sample_shape_"]
-        return self._set_fitted(described, self._learn_moments(moments, moments.classes, shape))
+        described, cells = check.check_moments(self, moments)
+        known, shape = cells.classes, described["sample_shape_"]
+        if self._in_folds and moments.folds is not None:
+            cells = moments.present()
+            cells = replace(cells, means=cells.means.reshape(-1, *shape))
+        goes_on = self._in_folds == (cells.folds is not None)
+        model = self._learn_moments(cells, known, shape)
+        return self._set_fitted(described, model, cells if goes_on else None)
+
+    def enrol(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add classes that came later, or samples of known ones, without learning anew.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            Samples; one per class is enough.
+        y : array-like of shape (n,)
+            Their labels: new ones, or known ones, to whose means the samples are added.
+        sample_weight : array-like of shape (n,), default=None
+            Non-negative weights.
+
+        Returns
+        -------
+        self
+            With more classes; covariances and coordinates stay as they are. A new class gets the
+            mean prior of those before; then all are scaled to sum to 1.
+        """
+        fitted.check_fitted(self, "directions_")
+        X, labels, weight = check.check_batch(self, X, y, sample_weight)
+        assert labels is not None
+        check_same_kind(labels, self.classes_)
+        came = check.present_labels(labels, weight)
+        classes = np.union1d(self.classes_, came)
+        at = np.searchsorted(classes, self.classes_)
+        priors = np.full(len(classes), self.priors_.mean())
+        priors[at] = self.priors_
+        learned: dict[str, Any] = {"classes_": classes, "priors_": priors / priors.sum()}
+        if hasattr(self, "moments_"):  # so that partial_fit goes on with all of them
+            batch = self._moments_of_batch(X, labels, weight, classes)
+            learned["moments_"] = self._moments_so_far() + batch
+        Z = to_numpy(over_blocks(X, self.coordinates()))
+        known = self.known_classes().placed(at, len(classes))
+        known = known.with_samples(Z, codes_of(X, labels, classes), weight)
+        learned |= {"class_means_": known.means, "class_count_": known.counts}
+        self.__dict__.update(learned, enrolled_=known.enrolled)
+        return self
+
+    # -- moments ----------------------------------------------------------------------------------
+
+    @property
+    def _in_folds(self) -> bool:
+        """Whether it chooses on samples that are held out."""
+        return bool(self.shrinkage == "auto")
+
+    def _n_tables(self, classes: Array) -> int:
+        return len(classes) * (N_FOLDS if self._in_folds else 1)
+
+    def _is_learnable(self, moments: ClassMoments) -> bool:
+        """Whether there are samples of two classes, and two of one of them."""
+        codes = np.unique(moments.classes, return_inverse=True)[1]
+        counts = np.bincount(codes, weights=moments.counts)
+        return bool((counts > 0).sum() > 1 and (counts > 1).any())
+
+    def _moments_of_batch(
+        self,
+        X: Any,
+        y: Array | None,
+        weight: Array | None,
+        classes: Array,
+        folds: Array | None = None,
+    ) -> ClassMoments:
+        """The moments of every class, in every fold if it chooses on held-out samples."""
+        parameters.check_tables_fit(prod(X.shape[1:]), self._n_tables(classes))
+        if not self._in_folds:
+            return moments_of(X, y, weight, classes)
+        return moments_of(X, y, weight, classes, self._folds(X) if folds is None else folds)
+
+    def _learn_moments(self, moments: ClassMoments, classes: Array, shape: Shape) -> GaussianModel:
+        """What is learned from moments of classes or of classes in folds."""
+        projector = None
+        if self.projector is not None:
+            projector = clone(self.projector).fit_moments(moments)
+            moments = projected_moments(moments, projector.projections_, projector._centre())
+        folded = FoldMoments.of_tables(moments, classes)
+        origin = np.zeros(folded.size)
+        usual = left_out(moments) if self._in_folds and moments.folds is None else USUAL
+        return self._gaussian(folded, classes, shape, projector, origin, None, usual)
+
+    def _moments_so_far(self) -> ClassMoments:
+        """What is to be added to, with folds if `shrinkage` needs them now."""
+        moments = super()._moments_so_far()
+        if self._in_folds and moments.folds is None:
+            raise ValueError(
+                f"shrinkage is {self.shrinkage!r}, which needs moments of {N_FOLDS} folds, but "
+                "this model began with a number and kept none; start with a fresh estimator"
+            )
+        if self._in_folds or moments.folds is None:
+            return moments
+        codes = np.searchsorted(self.classes_, moments.classes)  # also of classes yet to come
+        return replace(moments.summed_by(codes, len(self.classes_)), classes=self.classes_)
+
+    def _folds(self, X: Any, groups: Any = None) -> Array:
+        """The fold of each sample: that of its group, or by its content."""
+        named = None if groups is None else check_groups("groups", groups, len(X))
+        if not self._in_folds:
+            return np.zeros(len(X), dtype=np.intp)
+        if named is None:
+            return to_numpy(over_blocks(X, content_folds))
+        names, numbers = named
+        return name_folds(names)[numbers]
 
     # -- the steps --------------------------------------------------------------------------------
 
-    def _tables_are_smaller(self, X: Any, n_classes: int) -> bool:
+    def _tables_are_smaller(self, X: Any, n_tables: int) -> bool:
         """Whether moments take less memory than the samples, or samples are not in memory."""
         if self.projector is not None:
             return False
         size = prod(X.shape[1:])
         if isinstance(X, Source):
             return bool(len(X) >= size or 3 * 8 * len(X) * size > memory_budget())
-        return bool(n_classes * self._n_folds() * size < len(X))
+        return bool(n_tables * size < len(X))
 
     def _gaussian(
         self,
@@ -380,6 +478,203 @@ class ProbabilisticLDA(GaussianStreams):
             return candidates[0], None
         with one_thread_for_small(moments.means.shape[2]):
             return best_target(moments, space, candidates, priors)
+
+    # -- using ------------------------------------------------------------------------------------
+
+    @property
+    def members_(self) -> list[TensorProjector]:
+        """The fitted projectors of the model: one, or none for all numbers of a sample."""
+        fitted.check_fitted(self, "directions_")
+        return [] if self.projector_ is None else [self.projector_]
+
+    def decision_function(self, X: Any) -> Array:
+        """Log likelihood ratio of every class plus the logarithm of its prior.
+
+        The class of the largest one is what `predict` says.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n, C), or (n,) for two classes
+            For two classes that of the second minus that of the first.
+        """
+        finish = partial(preference, log_priors=self.log_priors())
+        return self._of_scores(X, finish)
+
+    def log_likelihood_ratio(self, X: Any) -> Array:
+        """Logarithm of the density under "this class" over that under "someone else".
+
+        It knows nothing of priors or of who else is known, so it is what to threshold when a
+        sample may be of a stranger.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n, C)
+            Above 0 where the class explains the sample better than a class that nobody has
+            seen.
+        """
+        return self._of_scores(X, np.asarray)
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class of every sample.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Labels.
+        """
+        finish = partial(best_class, log_priors=self.log_priors(), classes=self.classes_)
+        return self._of_scores(X, finish)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of `predict_proba`, to full precision where a class is nearly certain.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n, C)
+            At most 0.
+        """
+        finish = partial(log_posteriors, log_priors=self.log_priors())
+        return self._of_scores(X, finish)
+
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of every class, if the sample belongs to one of them.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n, C)
+            Rows that sum to 1.
+        """
+        finish = partial(posteriors, log_priors=self.log_priors())
+        return self._of_scores(X, finish)
+
+    def set_scores(self, X: Any, sets: Any) -> tuple[Array, Array]:
+        """Scores of sets of samples, where all samples of a set are of one unknown class.
+
+        A set may be all images of one video, or all steps of one walk. Its score is the mean of
+        the scores of its samples, and not their sum: what samples of one recording have in common
+        would count many times.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+        sets : array-like of shape (n,)
+            For each sample the name or number of its set.
+
+        Returns
+        -------
+        names : ndarray of shape (S,)
+            The sets, sorted.
+        scores : ndarray of shape (S, C)
+            For every set and class the log likelihood ratio of a typical sample, without the
+            prior of the class. The class with the largest one is
+            ``classes_[scores.argmax(axis=1)]``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from tenfold import ProbabilisticLDA
+        >>> X, y = load_digits().images, load_digits().target
+        >>> model = ProbabilisticLDA().fit(X[:900], y[:900])
+        >>> names, scores = model.set_scores(X[900:], y[900:])
+        >>> model.classes_[scores.argmax(axis=1)]
+        array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+        """
+        found = self.log_likelihood_ratio(X)
+        scores = to_numpy(found)
+        names, numbers = check_groups("sets", sets, len(scores))
+        sums = np.zeros((len(names), scores.shape[1]))
+        np.add.at(sums, numbers, scores)
+        return names, like(sums / np.bincount(numbers)[:, None], found)
+
+    def recentred(self, X: Any) -> Self:
+        """A copy of the model for samples of another session, whose mean takes the place of ours.
+
+        Another camera, day or surface moves all samples alike. A set of samples of many classes
+        shows by how much, without labels. The mean of these samples becomes what the mean of the
+        training samples was; class means keep their places about it. Do not use it where the
+        samples are of few classes only: what these have in common would be taken away.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            Samples of that session, of many classes; no labels are needed.
+
+        Returns
+        -------
+        ProbabilisticLDA
+            A copy that decides about samples of that session. The model itself stays as it is.
+            `partial_fit` and `fit` of the copy forget the session.
+        """
+        fitted.check_fitted(self, "directions_")
+        X = check.check_samples(self, X)
+        off = to_numpy(over_blocks(X, self.coordinates())).mean(axis=0)
+        other, D = copy(self), self.directions_
+        other.mean_ = self.mean_ + np.linalg.lstsq(D.T, off)[0]  # the shortest way there
+        return other
+
+    def log_priors(self) -> Array:
+        """Logarithms of the prior probabilities of the classes."""
+        fitted.check_fitted(self, "directions_")
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.priors_))
+
+    def likelihood(self) -> ClassLikelihood:
+        """What samples of a class, and of someone else, look like in the coordinates."""
+        return ClassLikelihood(**{k: getattr(self, f"{k}_") for k in LIKELIHOOD})
+
+    def known_classes(self) -> KnownClasses:
+        """What is known of the classes, in the coordinates."""
+        return KnownClasses(self.class_means_, self.class_count_, self.enrolled_)
+
+    def coordinates(self) -> Any:
+        """What gives the coordinates of samples in memory, and can be sent to other processes."""
+        steps = None
+        if self.projector_ is not None:
+            steps = (self.projector_.projections_, self.projector_._centre())
+        return partial(coordinates, steps=steps, mean=self.mean_, directions=self.directions_)
+
+    def _of_scores(self, X: Any, finish: Any) -> Array:
+        fitted.check_fitted(self, "directions_")
+        X = check.check_samples(self, X)
+        work = partial(
+            of_scores,
+            coordinates=self.coordinates(),
+            likelihood=self.likelihood(),
+            known=self.known_classes(),
+            finish=finish,
+        )
+        return over_blocks(X, work)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
 
 
 def _coordinates(Y: Array, counted: Any) -> tuple[Array, Array | None, Array]:

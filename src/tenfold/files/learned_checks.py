@@ -12,7 +12,6 @@ from tenfold.decisions.classifier import ClassSpecificClassifier
 from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.fold_moments import N_FOLDS
 from tenfold.mathematics.models import Labels, Shape
 from tenfold.methods import ALL_METHODS, KERNEL_METHODS
 from tenfold.methods.base import TensorProjector
@@ -116,12 +115,11 @@ def _check_projector(model: TensorProjector) -> None:
 
 def _check_moments(model: Any) -> None:
     moments, size = model.moments_, model.n_features_in_
-    n, n_classes = len(moments.classes), len(model.classes_)
-    if isinstance(model, ProbabilisticLDA):  # of every class in every fold
-        n_folds = N_FOLDS if n != n_classes else 1
-        _agree("moments_.classes", moments.classes.tolist(), [*range(n_folds * n_classes)])
-    else:
-        _agree("moments_.classes", n, n_classes)
+    n, known = len(moments.classes), model.classes_.tolist()
+    if moments.folds is None:
+        _agree("moments_.classes", moments.classes.tolist(), known)
+    elif not isinstance(model, ProbabilisticLDA) or not set(moments.classes.tolist()) <= set(known):
+        raise ValueError("its moments_ are of folds of classes that it does not have")
     _agree("moments_.counts", moments.counts.shape, (n,))
     _agree("moments_.scatters", moments.scatters.shape, (n, size, size))
     flat = getattr(getattr(model, "projector", model), "_flattens", False)

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from tenfold.files.learned_checks import KNOWN, LEARNED, check_kind, check_learned
+from tenfold.files.moment_files import check_rows
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.methods.saving import unpacked_labels, unpacked_reading
@@ -186,9 +187,12 @@ class _Unpacker:
 
     def _moments(self, inside: Any) -> ClassMoments:
         parts = {name: self.value(part) for name, part in _expect(dict, inside).items()}
-        if not all(isinstance(part, np.ndarray) for part in parts.values()):
+        needed = [part for name, part in parts.items() if name != "folds" or part is not None]
+        if not all(isinstance(part, np.ndarray) for part in needed):
             raise ValueError("its moments are not arrays")
-        return ClassMoments(**parts)
+        moments = ClassMoments(**parts)
+        check_rows(moments)
+        return moments
 
     def _estimator(self, inside: Any) -> Any:
         return self.estimator(inside)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import prod
 from typing import Any, NamedTuple
 
@@ -18,10 +17,8 @@ import numpy as np
 from tenfold.datasets.as_before import LARGEST_RATIO
 from tenfold.datasets.reading import SAMPLE_OPTIONS, in_words
 from tenfold.mathematics.accumulate import check_same_kind, check_squares
-from tenfold.mathematics.fold_moments import N_FOLDS
 from tenfold.mathematics.moment_changes import is_definite
 from tenfold.mathematics.moments import ClassMoments
-from tenfold.mathematics.moments_in_folds import MomentsInFolds
 from tenfold.methods.saving import Packer, plain_reading, unpacked_labels, unpacked_reading
 from tenfold.system import model_format
 from tenfold.system.model_format import ModelFileError
@@ -29,7 +26,8 @@ from tenfold.validation.parameters import check_number, plain
 
 Path = str | os.PathLike[str]
 OF_ONE_FILE = ("name", "of", "rows")  # of a reading: which samples of which file, no property
-PARTS = ("classes", "counts", "means", "scatters")
+PARTS = ("classes", "counts", "means", "scatters", "folds")
+MOST_FOLDS = 10**6
 LARGEST_COUNT = 1e100  # a sum of weights
 ROUNDING = 1e-9  # of the trace of a scatter
 
@@ -37,8 +35,7 @@ ROUNDING = 1e-9  # of the trace of a scatter
 class StoredMoments(NamedTuple):
     """Moments from files, and what is known of their samples."""
 
-    moments: ClassMoments
-    folded: MomentsInFolds | None  # of every class in every fold, if all files have these
+    moments: ClassMoments  # of classes in folds, if all files have these
     reading: dict[str, Any]  # how the samples were read; may be empty
     mode_names: tuple[str, ...]  # may be empty
     header: dict[str, Any]  # of the first file
@@ -46,7 +43,7 @@ class StoredMoments(NamedTuple):
 
 
 def save_moments(
-    moments: ClassMoments | MomentsInFolds,
+    moments: ClassMoments,
     path: Path,
     *,
     reading: Mapping[str, Any] | None = None,
@@ -62,7 +59,7 @@ def save_moments(
 
     Parameters
     ----------
-    moments : ClassMoments or MomentsInFolds
+    moments : ClassMoments
         The moments.
     path : path-like
         Where to, such as "site1.safetensors"; an existing file is replaced.
@@ -109,30 +106,22 @@ def _check_names(mode_names: Sequence[str], shape: tuple[int, ...]) -> None:
         )
 
 
-def _packed(moments: ClassMoments | MomentsInFolds) -> tuple[dict[str, Any], dict[str, Any]]:
+def _packed(moments: ClassMoments) -> tuple[dict[str, Any], dict[str, Any]]:
     """Header and arrays of a file."""
-    packer, folds, whole, rows = Packer(), {}, moments, moments
-    if isinstance(moments, MomentsInFolds):
-        folds = {"folds": N_FOLDS}
-        whole, rows = moments.together(), replace(moments.cells, classes=moments.classes)
-    packed = packer.value(rows, "moments")["moments"]
+    packer, whole = Packer(), moments.by_class()
+    packed = packer.value(moments, "moments")["moments"]
     summary = {
         "sample_shape": list(whole.shape),
         "n_classes": len(whole.classes),
         "counts": whole.counts.tolist(),
     }
-    header = {"summary": summary, "labels": packer.labels, "moments": packed} | folds
-    return header, packer.arrays
+    return {"summary": summary, "labels": packer.labels, "moments": packed}, packer.arrays
 
 
-def check_minimum_count(moments: ClassMoments | MomentsInFolds, minimum_count: int) -> None:
+def check_minimum_count(moments: ClassMoments, minimum_count: int) -> None:
     """Refuse moments of few samples of a class, or of a fold of it: they say much of each."""
     check_number("minimum_count", minimum_count, 1, integer=True)
-    where, counts = "", getattr(moments, "counts", None)
-    if isinstance(moments, MomentsInFolds):
-        cells = moments.cells.counts.reshape(-1, N_FOLDS)
-        where, counts = " in a fold", np.where(cells > 0, cells, np.inf).min(axis=1)
-    assert counts is not None
+    where, counts = "" if moments.folds is None else " in a fold", moments.counts
     few = (counts > 0) & (counts < minimum_count)
     if few.any():
         shown = [
@@ -141,13 +130,13 @@ def check_minimum_count(moments: ClassMoments | MomentsInFolds, minimum_count: i
         ]
         more = f" and {few.sum() - 5} more" if few.sum() > 5 else ""
         raise ValueError(
-            f"{few.sum()} of {len(few)} classes have fewer than minimum_count={minimum_count} "
-            f"samples{where} ({', '.join(shown)}{more}), and nothing was written; leave these "
-            "classes out, give them one label together, or gather more samples"
+            f"{few.sum()} of {len(few)} classes{where} have fewer than minimum_count="
+            f"{minimum_count} samples ({', '.join(shown)}{more}), and nothing was written; leave "
+            "these classes out, give them one label together, or gather more samples"
         )
 
 
-def load_moments(*paths: Path, folds: bool = False) -> Any:
+def load_moments(*paths: Path) -> ClassMoments:
     """The moments of one file, or the sum of those of several, if they are of like samples.
 
     Parameters
@@ -155,14 +144,11 @@ def load_moments(*paths: Path, folds: bool = False) -> Any:
     *paths : path-like
         Files that `save_moments` or ``tenfold moments`` wrote. Classes may differ; shapes, names
         of modes and the way in which samples were read must not.
-    folds : bool, default=False
-        Whether the moments of every class in every fold are wanted, which all files must have
-        then. Without it folds are added up.
 
     Returns
     -------
-    ClassMoments, or MomentsInFolds if `folds`
-        Of all samples together.
+    ClassMoments
+        Of all samples together; of classes in folds, if all files have these.
 
     Raises
     ------
@@ -181,15 +167,7 @@ def load_moments(*paths: Path, folds: bool = False) -> Any:
     ...     load_moments(path).counts
     array([2., 2.])
     """
-    stored = read_moments(*paths)
-    if not folds:
-        return stored.moments
-    if stored.folded is None:
-        raise ValueError(
-            "the files hold moments of classes, not of classes in folds; write them with "
-            "gather_folds, or tenfold moments --folds, or load them without folds"
-        )
-    return stored.folded
+    return read_moments(*paths).moments
 
 
 def read_moments(*paths: Path) -> StoredMoments:
@@ -215,20 +193,18 @@ def read_moments(*paths: Path) -> StoredMoments:
                 f"{path} is named twice, so its samples would count twice; name each file once"
             )
         files[place] = path
-    total, whole = None, None
-    for path in paths:
+    total = _read(paths[0])
+    for path in paths[1:]:
         one = _read(path)
-        if total is None or whole is None:
-            total, whole = one, one.moments
-            continue
         _check_alike(paths[0], total, path, one)
-        total = total._replace(reading=_common(total, one), mode_names=_names(total, one))
-        folded = None
-        if total.folded is not None and one.folded is not None:
-            folded = total.folded + one.folded
-        whole = whole + one.moments
-        total = total._replace(moments=whole, folded=folded)
-    assert total is not None
+        parts = [total.moments, one.moments]
+        if any(part.folds is None for part in parts):
+            parts = [part.by_class() for part in parts]
+        total = total._replace(
+            moments=parts[0] + parts[1],
+            reading=_common(total, one),
+            mode_names=_names(total, one),
+        )
     return total
 
 
@@ -241,14 +217,14 @@ def _read(path: Path) -> StoredMoments:
             raise ValueError(
                 f"it holds {other}; expected moments, which tenfold moments or save_moments writes"
             )
-        moments, folded = _unpacked(packed, header, arrays)
+        moments = _unpacked(packed, header, arrays)
         names = header.get("mode_names", [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise ValueError("its names of modes are not words")
         if names and len(names) != len(moments.shape):
             raise ValueError(f"it has {len(names)} names for {len(moments.shape)} modes")
         labelled = header.get("labelled", True) is not False
-        return StoredMoments(moments, folded, _reading(header), tuple(names), header, labelled)
+        return StoredMoments(moments, _reading(header), tuple(names), header, labelled)
     except RecursionError as error:
         raise ModelFileError(f"cannot load {path}: its header is nested too deep") from error
     except (ValueError, TypeError) as error:
@@ -263,32 +239,44 @@ def _reading(header: Mapping[str, Any]) -> dict[str, Any]:
     return reading
 
 
-def _unpacked(
-    packed: Any, header: Mapping[str, Any], arrays: Mapping[str, Any]
-) -> tuple[ClassMoments, MomentsInFolds | None]:
+def _unpacked(packed: Any, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> ClassMoments:
     """Moments from the form they have in a file; arrays that nobody asked for are refused."""
-    places = {name: {"array": f"moments.{name}"} for name in PARTS}
-    labels = header.get("labels")
-    as_words = isinstance(labels, list) and len(labels) == 1
-    if as_words:  # numbers with a point are an array
-        places["classes"] = {"labels": 0}
-    names = {place["array"] for place in places.values() if "array" in place}
-    if packed != places or set(arrays) != names or not (as_words or labels == []):
-        raise ValueError("its header and its arrays are not those of moments")
-    classes = unpacked_labels(labels[0]) if as_words else arrays["moments.classes"]
-    parts = [arrays[f"moments.{name}"] for name in PARTS[1:]]
-    if not np.array_equal(np.unique(classes), classes):  # nor of one axis
+    labels, parts, asked = header.get("labels"), {}, set()
+    wrong = ValueError("its header and its arrays are not those of moments")
+    if not isinstance(packed, dict) or set(packed) != set(PARTS) or not isinstance(labels, list):
+        raise wrong
+    for name, place in packed.items():
+        number = place.get("labels") if isinstance(place, dict) and len(place) == 1 else None
+        if place == {"array": f"moments.{name}"} and f"moments.{name}" in arrays:
+            parts[name] = arrays[f"moments.{name}"]  # also labels that are numbers with a point
+            asked.add(f"moments.{name}")
+        elif type(number) is int and 0 <= number < len(labels) and name in ("classes", "folds"):
+            parts[name] = unpacked_labels(labels[number])
+            asked.add(number)
+        elif name != "folds" or place is not None:
+            raise wrong
+    if asked != {*arrays, *range(len(labels))}:
+        raise wrong
+    moments = ClassMoments(**parts)
+    check_rows(moments)
+    _check_moments(moments)
+    return moments
+
+
+def check_rows(moments: ClassMoments) -> None:
+    """Rows are sorted by class, and by fold in a class; none is there twice."""
+    classes, folds = moments.classes, moments.folds
+    if classes.ndim != 1:
+        raise ValueError("its classes are not a row")
+    keys = np.unique(classes, return_inverse=True)[1]
+    if folds is not None:
+        if folds.shape != classes.shape or folds.dtype.kind != "i":
+            raise ValueError("its folds are not one number for each of its classes")
+        if folds.min(initial=0) < 0 or folds.max(initial=0) >= MOST_FOLDS:
+            raise ValueError("its folds are not numbered as folds are")
+        keys = keys * MOST_FOLDS + folds
+    if not (np.diff(keys) > 0).all():
         raise ValueError("its classes are not sorted, or some are there twice")
-    if header.get("folds") is None:
-        moments = ClassMoments(classes, *parts)
-        _check_moments(moments)
-        return moments, None
-    if type(header["folds"]) is not int or header["folds"] != N_FOLDS:
-        raise ValueError(f"it has {header['folds']!r:.20} folds; expected {N_FOLDS}")
-    cells = ClassMoments(np.arange(N_FOLDS * len(classes)), *parts)
-    _check_moments(cells)
-    folded = MomentsInFolds(classes, cells)
-    return folded.together(), folded
 
 
 def _check_moments(moments: ClassMoments) -> None:

@@ -38,6 +38,14 @@ def numbered(batches: Iterable[Any]) -> Iterator[tuple[int, Any]]:
         ) from error
 
 
+def checked_batch(X: Any, y: Any, sample_weight: Any) -> Checked:
+    """All samples as one batch."""
+    carrier = Carrier()
+    X = check.check_samples(carrier, X, reset=True)
+    y = None if y is None else check.check_labels(carrier, X, y)
+    return X, y, check.check_weights(X, sample_weight)
+
+
 def checked(stream: Iterator[tuple[int, Any]]) -> Iterator[Checked]:
     """The batches of a numbered stream, each as samples, labels and weights."""
     carrier, example = Carrier(), None

@@ -15,13 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.gathering.batches import Carrier, Checked, checked, numbered
+from tenfold.gathering.batches import Checked, checked, checked_batch, numbered
 from tenfold.gathering.checkpoint import Checkpoint, subject
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.fold_moments import N_FOLDS
+from tenfold.mathematics.arrays import to_numpy
+from tenfold.mathematics.cost import cells_of, in_cells
+from tenfold.mathematics.fold_moments import content_folds
 from tenfold.mathematics.moments import Batch, ClassMoments
-from tenfold.mathematics.moments_in_folds import MomentsInFolds
-from tenfold.mathematics.stores import Source, StoredSamples, part_of
+from tenfold.mathematics.pass_statistics import codes_of
+from tenfold.mathematics.stores import Source, StoredSamples, over_blocks, part_of
 from tenfold.system.progress import progress
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
@@ -38,6 +40,7 @@ def gather_moments(
     y: Any = None,
     sample_weight: Any = None,
     *,
+    folds: bool = False,
     checkpoint: Folder | None = None,
     save_every: int | None = None,
 ) -> ClassMoments:
@@ -51,6 +54,10 @@ def gather_moments(
         Class labels; without them all samples form one class.
     sample_weight : array-like or Dask array of shape (n,), default=None
         Non-negative weights.
+    folds : bool, default=False
+        Whether every class is divided into five folds, to which samples are dealt by their
+        content, so that `ProbabilisticLDA` can choose on samples that are held out. A store is
+        read twice then. A fold of a class has fewer samples, so these moments reveal more.
     checkpoint : path or None, default=None
         A folder for the moments gathered so far. When they are there already, from a run over
         the same samples that ended early, gathering goes on behind them, and ends with the moments
@@ -69,20 +76,30 @@ def gather_moments(
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from tenfold import MCSDA, gather_moments
+    >>> from tenfold import MCSDA, ProbabilisticLDA, gather_moments
     >>> X, y = load_digits().images, load_digits().target
     >>> moments = gather_moments(X, y)
     >>> threes = MCSDA(ranks=(4, 4), positive=3).fit_moments(moments)
     >>> sevens = MCSDA(ranks=(4, 4), positive=7).fit_moments(moments)
+    >>> one, other = (gather_moments(X[i::2], y[i::2], folds=True) for i in (0, 1))
+    >>> model = ProbabilisticLDA().fit_moments(one + other)  # of two sites: that of all samples
     """
+    X, y, weight = checked_batch(X, y, sample_weight)
+    classes = check.present_labels(y, weight)
+    if folds:
+        cells, y = cells_of(codes_of(X, y, classes), to_numpy(over_blocks(X, content_folds)))
+        found = _moments(X, y, weight, np.arange(len(cells)), checkpoint, save_every)
+        return in_cells(found, cells, classes)
+    return _moments(X, y, weight, classes, checkpoint, save_every)
+
+
+def _moments(
+    X: Any, y: Any, weight: Any, classes: Array, checkpoint: Folder | None, save_every: int | None
+) -> ClassMoments:
+    """Moments of samples that are checked, with or without a checkpoint."""
     if save_every is not None:
         parameters.check_number("save_every", save_every, 1, integer=True)
-    carrier = Carrier()
-    X = check.check_samples(carrier, X, reset=True)
-    y = None if y is None else check.check_labels(carrier, X, y)
-    weight = check.check_weights(X, sample_weight)
-    classes = check.present_labels(y, weight)
-    parameters.announce_tables(len(X), prod(X.shape[1:]), len(classes), stacklevel=2)
+    parameters.announce_tables(len(X), prod(X.shape[1:]), len(classes), stacklevel=3)
     source = X if isinstance(X, Source) else StoredSamples.of(X)
     if checkpoint is None:
         return source.moments(y, weight, classes)
@@ -91,41 +108,6 @@ def gather_moments(
     done, total = saved.load()
     pieces = _pieces_of_source(source, y, weight, classes, done, step)
     return _gathered(saved, done, total, pieces, step, classes)
-
-
-def gather_folds(X: Any, y: Any, sample_weight: Any = None) -> MomentsInFolds:
-    """Moments of every class in five folds, for `ProbabilisticLDA` to choose on held-out samples.
-
-    Parameters
-    ----------
-    X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
-        The samples; they are dealt to the folds by their content.
-    y : array-like or Dask array of shape (n,)
-        Class labels.
-    sample_weight : array-like or Dask array of shape (n,), default=None
-        Non-negative weights.
-
-    Returns
-    -------
-    MomentsInFolds
-        Of all samples; they add up with ``+`` and can be saved.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from tenfold import ProbabilisticLDA, gather_folds
-    >>> X, y = load_digits().images, load_digits().target
-    >>> bool(ProbabilisticLDA().fit_moments(gather_folds(X[:900], y[:900])).score(X, y) > 0.9)
-    True
-    """
-    carrier = Carrier()
-    X = check.check_samples(carrier, X, reset=True)
-    y = check.check_labels(carrier, X, y)
-    weight = check.check_weights(X, sample_weight)
-    classes = check.present_labels(y, weight)
-    size, tables = prod(X.shape[1:]), N_FOLDS * len(classes)
-    parameters.announce_tables(len(X), size, tables, stacklevel=2)
-    return MomentsInFolds.from_batch(X, y, weight, classes)
 
 
 def gather_batches(

@@ -5,7 +5,7 @@ All give the same model. They differ in what they cost, and a stated cost model 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
-from tenfold.mathematics.pass_statistics import PassStatistics
+from tenfold.mathematics.pass_statistics import PassStatistics, codes_of
 from tenfold.mathematics.sample_statistics import SampleStatistics, SpanStatistics
 from tenfold.mathematics.stores import ArraySamples, Source
 from tenfold.mathematics.tuning import KEPT_BYTES, MEMORY_BUDGET, PACK, READ, THIN, TURN
@@ -149,11 +149,29 @@ def statistics_of(
     return SampleStatistics.from_batch(samples, y, sample_weight, classes=classes, work=choice)
 
 
-def moments_of(X: Array | Source, y: Any, sample_weight: Any, classes: Array) -> ClassMoments:
-    """Class moments of samples in memory or out of it."""
+def moments_of(
+    X: Array | Source, y: Any, sample_weight: Any, classes: Array, folds: Array | None = None
+) -> ClassMoments:
+    """Class moments of samples in memory or out of it; with folds (n,), of classes in folds."""
+    if folds is not None:
+        cells, numbers = cells_of(codes_of(X, y, classes), folds)
+        found = moments_of(X, numbers, sample_weight, np.arange(len(cells)))
+        return in_cells(found, cells, classes)
     if isinstance(X, Source):
         return X.moments(y, sample_weight, classes)
     return ClassMoments.from_batch(X, y, sample_weight, classes=classes)
+
+
+def cells_of(codes: Array, folds: Array) -> tuple[Array, Array]:
+    """The cells (m, 2) of class and fold that have samples, sorted, and that of each sample."""
+    cells, numbers = np.unique(np.stack([codes, folds], axis=1), axis=0, return_inverse=True)
+    return cells, numbers.ravel()
+
+
+def in_cells(moments: ClassMoments, cells: Array, classes: Array) -> ClassMoments:
+    """Moments whose classes are numbers of cells, as those of classes in folds."""
+    labelled = replace(moments, classes=classes[cells[:, 0]], folds=cells[:, 1])
+    return labelled.present()
 
 
 def _statistics_of_source(

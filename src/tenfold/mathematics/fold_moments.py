@@ -54,12 +54,6 @@ def name_folds(names: Array, n_folds: int = N_FOLDS) -> Array:
     return content_folds(names[:, None], n_folds)
 
 
-def merged_folds(moments: ClassMoments, n_folds: int) -> ClassMoments:
-    """The moments of so many neighbouring classes together, numbered from 0."""
-    n_classes = len(moments.classes) // n_folds
-    return moments.summed_by(np.arange(n_classes).repeat(n_folds), n_classes)
-
-
 class Points(NamedTuple):
     """Points (m, d) of classes, with weights (m,)."""
 
@@ -137,20 +131,25 @@ class FoldMoments:
         return cls(counts.reshape(shape), means.reshape(*shape, -1), within, size, points)
 
     @classmethod
-    def of_tables(cls, moments: ClassMoments, shape: tuple[int, int]) -> FoldMoments:
-        """From class moments in which class number c F + f is class c in fold f."""
-        n_folds, n_classes = shape
-        size = moments.scatters.shape[-1]
-        counts = moments.counts.reshape(n_classes, n_folds).T
-        means = moments.means.reshape(n_classes, n_folds, size).swapaxes(0, 1)
-        scatters = moments.scatters.reshape(n_classes, n_folds, size, size)
+    def of_tables(cls, moments: ClassMoments, classes: Array) -> FoldMoments:
+        """From moments of classes in folds, or of classes, which are then in one."""
+        codes = np.searchsorted(classes, moments.classes)
+        rows = np.zeros(len(codes), dtype=np.intp) if moments.folds is None else moments.folds
+        numbers, folds = np.unique(rows, return_inverse=True)
+        shape, size = (len(numbers), len(classes)), moments.scatters.shape[-1]
+        counts, means = np.zeros(shape), np.zeros((*shape, size))
+        counts[folds, codes] = moments.counts
+        means[folds, codes] = moments.means.reshape(-1, size)
+        within = np.stack([moments.scatters[folds == f].sum(axis=0) for f in range(len(numbers))])
 
         def points(f: int, D: Array) -> Points:
-            known = np.flatnonzero(counts[f])
-            S = D.T @ scatters[known, f] @ D
-            return _points_along(means[f, known] @ D, *_axes(S), counts[f, known], known)
+            own = np.flatnonzero((folds == f) & (moments.counts > 0))
+            S = D.T @ moments.scatters[own] @ D
+            return _points_along(
+                means[f, codes[own]] @ D, *_axes(S), moments.counts[own], codes[own]
+            )
 
-        return cls(counts, means, scatters.sum(axis=0), size, points)
+        return cls(counts, means, within, size, points)
 
     @property
     def n_folds(self) -> int:

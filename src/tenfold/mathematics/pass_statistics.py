@@ -209,7 +209,7 @@ def mode_scatters_of_block(
     return np.stack(answers)
 
 
-def codes_of(X: Array, y: Array | None, classes: Array) -> Array:
+def codes_of(X: Array | Source, y: Array | None, classes: Array) -> Array:
     """The position of each sample's label among the classes.
 
     A label that is not among them belongs to a sample of weight 0, whose position is not used.

@@ -7,6 +7,7 @@ processes, however many moments the model keeps.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -108,4 +109,4 @@ def projected_moments(
     for c, S in enumerate(moments.scatters):
         half = projected(S, projections, flat=True)  # (I, d)
         scatters[c] = projected(np.ascontiguousarray(half.T), projections, flat=True)
-    return ClassMoments(moments.classes, moments.counts, means, scatters)
+    return replace(moments, means=means, scatters=scatters)

@@ -20,6 +20,7 @@ from tenfold.mathematics.alternation import Recipe, Solution, solve
 from tenfold.mathematics.cost import Workload, moments_of, statistics_of
 from tenfold.mathematics.criteria import Problem, ranks_of_shares
 from tenfold.mathematics.models import Labels, Model, Shape
+from tenfold.mathematics.moment_changes import check_decay
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.solvers import SOLVERS, Solver
 from tenfold.mathematics.stores import OfBlock, over_blocks
@@ -27,7 +28,7 @@ from tenfold.mathematics.subspace import projected, reconstructed
 from tenfold.mathematics.tuning import EXPECTED_ROUNDS, KEPT_MOMENTS
 from tenfold.methods.convergence import warn_of_late
 from tenfold.methods.saving import Savable
-from tenfold.methods.streams import Streaming, forgetting
+from tenfold.methods.streams import Streaming
 from tenfold.system.threads import one_thread_for_small, threads_for
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
@@ -138,7 +139,6 @@ class Learner(Streaming, Savable, BaseEstimator):
         sample_weight: Any = None,
         *,
         decay: float = 1.0,
-        decay_per: str = "batch",
     ) -> Self:
         """Add a batch to what was learned: any cut of the data gives the model of one `fit`.
 
@@ -155,10 +155,7 @@ class Learner(Streaming, Savable, BaseEstimator):
             Non-negative weights.
         decay : float above 0 and up to 1, default=1.0
             What the weights of all earlier samples are multiplied by: 1 forgets nothing. In the
-            long run some ``1 / (1 - decay)`` batches, or samples, count.
-        decay_per : {"batch", "sample"}, default="batch"
-            Whether to forget with every batch, or with every sample: then a sample that came k
-            samples ago has ``decay**k`` times its weight, however the stream is cut.
+            long run some ``1 / (1 - decay)`` batches count.
 
         Returns
         -------
@@ -182,7 +179,7 @@ class Learner(Streaming, Savable, BaseEstimator):
         if so_far is None:
             size, tables = prod(X.shape[1:]), self._n_tables(known)
             parameters.announce_tables(len(X), size, tables, stacklevel=2)
-        factor, weight = forgetting(decay, decay_per, len(X), weight)
+        factor = check_decay("decay", decay)
         added = self._moments_of_batch(X, y, weight, known)
         moments = added if so_far is None else self._added(so_far, factor, added)
         return self._keep_moments(moments, known, described)

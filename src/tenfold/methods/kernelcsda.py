@@ -263,7 +263,6 @@ class KernelCSDA(ClassSpecificProjector):
     inverse_transform = available_if(_has_images)(TensorProjector.inverse_transform)
     partial_fit = available_if(_takes_parts)(Learner.partial_fit)
     fit_moments = available_if(_takes_parts)(Learner.fit_moments)
-    revert = available_if(_takes_parts)(Learner.revert)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,4 +1,4 @@
-"""What an estimator does with a stream: learn from moments, forget, and take batches back."""
+"""What an estimator does with a stream: learn from moments, and forget."""
 
 from __future__ import annotations
 
@@ -6,17 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
-import numpy as np
-
-from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.moment_changes import check_decay, decayed_weights
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.validation import fitted
 from tenfold.validation import samples as check
-from tenfold.validation.parameters import check_option
-
-FORGETTING = ("batch", "sample")
 
 
 class Streaming:
@@ -52,39 +45,6 @@ class Streaming:
         self._set_fitted(described, model, moments)
         return self
 
-    def revert(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Take a batch back: the model is as if these samples had never come.
-
-        Parameters
-        ----------
-        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
-            Samples that were added, by `partial_fit` or by a `fit` that stored moments. They need
-            not be a batch as it came, nor the last ones.
-        y : array-like of shape (n,)
-            Their labels.
-        sample_weight : array-like of shape (n,), default=None
-            The weights that they have now: where `decay` was used, those of then times the
-            factors since.
-
-        Returns
-        -------
-        self
-            The updated estimator. A class of which all samples are taken back stays in `classes_`
-            with count 0, as if it had been announced and not come yet; without samples of the
-            classes that it needs, the estimator gathers again. Samples that were never added are
-            refused where a count or an eigenvalue would be negative; then nothing is changed.
-        """
-        fitted.check_fitted(self, "sample_shape_")
-        self._check_parameters()
-        X, y, weight = check.check_batch(self, X, y, sample_weight)
-        check_added_labels(y, self.classes_)
-        return self._without(self._moments_of_batch(X, y, weight, self.classes_))
-
-    def _without(self, taken: ClassMoments) -> Self:
-        """Learn from the moments so far less those that are taken."""
-        left = self._moments_so_far() - taken
-        return self._keep_moments(left, self.classes_, fitted.description_of(self))
-
     def _added(self, so_far: ClassMoments, factor: float, batch: ClassMoments) -> ClassMoments:
         """The moments so far, of which some is forgotten, and those of a batch."""
         if factor == 1:
@@ -119,29 +79,3 @@ class Streaming:
 
     def _moments_so_far(self) -> ClassMoments:
         return fitted.check_kept_moments(self)
-
-
-def check_added_labels(y: Array | None, classes: Array) -> None:
-    """Labels of samples that are taken back are among those that came."""
-    labels = classes if y is None else np.unique(y)
-    check_same_kind(labels, classes)
-    unknown = np.setdiff1d(labels, classes)
-    if len(unknown):
-        raise ValueError(
-            f"samples with labels {unknown[:5].tolist()} cannot be taken back, since none came; "
-            f"the classes are {classes.tolist()!s:.200}; pass samples that were added"
-        )
-
-
-def forgetting(
-    decay: Any, decay_per: Any, n: int, weight: Array | None
-) -> tuple[float, Array | None]:
-    """By what the past is multiplied when n samples come, and the weights of these.
-
-    Per batch the past is multiplied once. Per sample each sample forgets all before it, those of
-    its own batch too, so that it does not matter how the stream is cut.
-    """
-    factor = check_decay("decay", decay)
-    if check_option("decay_per", decay_per, FORGETTING) == "batch" or factor == 1:
-        return factor, weight
-    return factor**n, decayed_weights(n, factor, weight)

@@ -279,10 +279,11 @@ def check_moments(estimator: Any, moments: Any) -> tuple[dict[str, Any], ClassMo
     if not isinstance(moments, ClassMoments):
         raise ValueError(
             f"moments is a {type(moments).__name__}; expected ClassMoments, as gather_moments "
-            "gives them, or together() of moments in folds"
+            "gives them"
         )
     if not moments.counts.any():
         raise ValueError("the moments are of no samples; gather some first")
+    moments = moments.by_class()
     moments = moments.present() if estimator._needs_labels else moments.pooled()
     shape = _asked_shape(estimator) or moments.shape
     if prod(shape) != prod(moments.shape) or (len(moments.shape) > 1 and shape != moments.shape):

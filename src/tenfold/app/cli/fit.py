@@ -34,7 +34,6 @@ class Gathered:
     """Moments that stand for a data set, with what the commands ask of one."""
 
     moments: Any
-    folded: Any  # of classes in folds, or None
     reading: dict[str, Any]
 
     @classmethod
@@ -70,7 +69,7 @@ class Gathered:
                     f"{path} does not exist; expected moments that tenfold moments wrote"
                 )
         stored = read_moments(*paths)
-        return cls(stored.moments, stored.folded, stored.reading)
+        return cls(stored.moments, stored.reading)
 
     def __len__(self) -> int:
         return round(self.moments.count)
@@ -83,7 +82,7 @@ class Gathered:
     @property
     def classes(self) -> Any:
         """The labels of classes that have samples, sorted."""
-        return self.moments.present().classes
+        return self.moments.by_class().present().classes
 
     @property
     def y(self) -> Any:
@@ -92,10 +91,7 @@ class Gathered:
 
     def fit(self, estimator: Any) -> Any:
         """The estimator, fitted to the moments."""
-        from tenfold.decisions.probabilistic import ProbabilisticLDA
-
-        by_folds = self.folded is not None and isinstance(estimator, ProbabilisticLDA)
-        return estimator.fit_moments(self.folded if by_folds else self.moments)
+        return estimator.fit_moments(self.moments)
 
 
 if TYPE_CHECKING:
@@ -295,7 +291,8 @@ def _facts(model: Any, data: Samples, seconds: float) -> dict[str, Any]:
     }
     if answer_of(model) == "probability":
         names = ("shrinkage_", "gain_", "tails_", "temperature_")
-        chosen = "classes" if isinstance(data, Gathered) and data.folded is None else "samples"
+        without_folds = isinstance(data, Gathered) and data.moments.folds is None
+        chosen = "classes" if without_folds else "samples"
         facts["by_held_out_samples"] = model.shrinkage == "auto" and chosen == "samples"
         facts["by_held_out_classes"] = model.shrinkage == "auto" and chosen == "classes"
         facts["coordinates"] = len(model.between_)

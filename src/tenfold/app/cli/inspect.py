@@ -48,7 +48,8 @@ def _of_moments(path: Path) -> Outcome:
     from tenfold.datasets.reading import SAMPLE_OPTIONS, in_words
     from tenfold.files.moment_files import read_moments
 
-    moments, folded, reading, mode_names, header, _ = read_moments(path)
+    stored, reading, mode_names, header, _ = read_moments(path)
+    moments = stored.by_class()
     facts = {
         "moments": path,
         "bytes": path.stat().st_size,
@@ -57,13 +58,13 @@ def _of_moments(path: Path) -> Outcome:
         "mode_names": mode_names,
         "classes": moments.classes,
         "counts": moments.counts,
-        "folds": header.get("folds"),
+        "folds": stored.folds is not None,
     }
     here = moments.present().counts.tolist() or [0]
     rows = [
         ["moments", f"of {moments.count:g} samples of {times(moments.shape)}"],
         ["modes", ", ".join(mode_names)],
-        ["folds", "five, for plda to choose on held-out samples" if folded else ""],
+        ["folds", "five, for plda to choose on held-out samples" if facts["folds"] else ""],
         ["classes", _classes(moments.classes)],
         ["samples in a class", f"{min(here):g} to {max(here):g}"],
     ]

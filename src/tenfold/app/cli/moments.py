@@ -40,16 +40,14 @@ def moments(
     if minimum_count is not None and minimum_count < 1:
         raise BadInput(f"--minimum-count is {minimum_count}; expected a whole number from 1")
     from tenfold.files.moment_files import save_moments
-    from tenfold.gathering.gather import gather_folds, gather_moments
+    from tenfold.gathering.gather import gather_moments
     from tenfold.validation.parameters import check_tables_fit
 
     samples = data_options.load(data)
     check_tables_fit(prod(samples.sample_shape), max(1, len(samples.classes)))
-    if folds:
-        stored = gather_folds(samples.X, labelled(samples, "--folds").y)
-        found = stored.together()
-    else:
-        stored = found = gather_moments(samples.X, samples.y)
+    y = labelled(samples, "--folds").y if folds else samples.y
+    stored = gather_moments(samples.X, y, folds=folds)
+    found = stored.by_class()
     save_moments(
         stored,
         output,
