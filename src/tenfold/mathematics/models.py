@@ -8,7 +8,7 @@ was learned. A method that learns more derives a value with more fields.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
@@ -55,10 +55,10 @@ class Model:
     converged: bool
 
     @classmethod
-    def of(cls, statistics: ClassStatistics, solution: Solution, number: int) -> Model:
-        """The model with this number in a stack."""
+    def of(cls, statistics: ClassStatistics, solution: Solution, number: int, **more: Any) -> Self:
+        """The model with this number in a stack, and more that was learned."""
         own = solution.columns(number)
-        return Model(
+        return cls(
             classes=statistics.classes,
             class_count=statistics.counts,
             projections=own,
@@ -66,6 +66,7 @@ class Model:
             objective=solution.objective[number, : solution.n_iter[number]],
             n_iter=int(solution.n_iter[number]),
             converged=bool(solution.converged[number]),
+            **more,
         )
 
     def check(self, seen: Shape, shape: Shape) -> None:

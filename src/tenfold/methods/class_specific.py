@@ -21,7 +21,7 @@ from tenfold.mathematics.criteria import (
     class_spreads,
     lowered,
 )
-from tenfold.mathematics.models import ClassModel, Model, Shape
+from tenfold.mathematics.models import ClassModel, Shape
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.stores import OfBlock, over_blocks
 from tenfold.mathematics.subspace import minus_distances
@@ -58,9 +58,8 @@ class ClassSpecificProjector(TensorProjector):
     ) -> ClassModel:
         """What was learned of samples of this shape: the solution with this number in a stack."""
         p = self._positive_in(statistics.classes)
-        own = Model.of(statistics, solution, int(models[0]))
-        mean = statistics.full_means[p].reshape(shape)
-        return ClassModel(**vars(own), mean=mean, positive_index=p)
+        own = {"mean": statistics.full_means[p].reshape(shape), "positive_index": p}
+        return ClassModel.of(statistics, solution, int(models[0]), **own)
 
     def _completed(
         self,
