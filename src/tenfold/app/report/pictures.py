@@ -231,7 +231,7 @@ class FigureSet:
         caption: str,
     ) -> Figure:
         """Draw with ``draw(ax)`` on axes of `size` inches."""
-        with drawing._settings(_LOOKS):
+        with drawing.settings(_LOOKS):
             ax = drawing.detached_axes(size)
             draw(ax)
             text = drawing.svg(ax.figure)
