@@ -1,6 +1,5 @@
 """The loader that looks at the path."""
 
-import inspect
 from dataclasses import fields
 
 import numpy as np
@@ -56,9 +55,7 @@ def test_what_is_not_understood_is_answered_with_what_is(folder):
 
 
 def test_a_wrong_path_is_answered_with_what_is_understood(folder):
-    with pytest.raises(
-        FileNotFoundError, match="nothing does not exist; expected a folder"
-    ):
+    with pytest.raises(FileNotFoundError, match="nothing does not exist; expected a folder"):
         load(folder / "nothing")
 
 
@@ -72,34 +69,6 @@ def test_options_of_the_command_line_are_named_as_parameters():
     known = {name for reader in any_path.READERS.values() for name in reader.options}
     options = {field.name for field in fields(DataOptions)} - {"no_labels", "rows", "read"}
     assert options - known == set()
-
-
-def test_every_option_is_described():
-    told = inspect.getdoc(load)
-    known = {name for reader in any_path.READERS.values() for name in reader.options}
-    assert [name for name in known if f"{name}" not in told] == []
-
-
-@pytest.mark.parametrize("labels", ["labels.txt", Y.tolist(), Y])
-@pytest.mark.parametrize("name", ["data.npz", "data.npy", "data.MAT", "store"])
-def test_labels_may_come_from_outside_the_data(folder, name, labels):
-    given = folder / labels if isinstance(labels, str) else labels
-    assert load(folder / name, labels=given).y.tolist() == Y.tolist()
-
-
-@pytest.mark.parametrize(
-    ("name", "labels"),
-    [("data.npz", "y"), ("data.MAT", "y"), ("store", "y"), ("data.csv", "label")],
-)
-def test_labels_may_be_named(folder, name, labels):
-    assert load(folder / name, labels=labels).y.tolist() == Y.tolist()
-
-
-@pytest.mark.parametrize("column", ["0", 0, -7])
-def test_a_column_of_labels_may_be_a_position(folder, column):
-    text = (folder / "data.csv").read_text().partition("\n")[2]
-    (folder / "data.csv").write_text(text)
-    assert load(folder / "data.csv", labels=column).y.tolist() == Y.tolist()
 
 
 def test_labels_of_a_folder_may_come_from_a_file(image_folder, tmp_path):

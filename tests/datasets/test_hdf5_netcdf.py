@@ -160,7 +160,7 @@ def test_packed_numbers_are_unpacked_and_fill_values_are_gaps(tmp_path):
 
 def test_an_unknown_variable_is_answered_with_those_that_are_there(tmp_path):
     path = version_4(tmp_path / "eeg.nc")
-    with pytest.raises(ValueError, match=r"has no variable 'meg'.*eeg \(6, 4, 3\)"):
+    with pytest.raises(ValueError, match=r"has no array 'meg'.*eeg \(6, 4, 3\)"):
         load(f"{path}::meg")
-    with pytest.raises(ValueError, match="has no variable 'who'"):
+    with pytest.raises(ValueError, match="has no array 'who'"):
         load(path, labels="who")

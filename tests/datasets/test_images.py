@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tenfold.datasets import load, resize_images
+from tenfold.datasets import load
 
 
 def test_classes_are_subfolders_in_natural_order(image_folder):
@@ -24,12 +24,6 @@ def test_pixels_are_grey_levels_from_0_to_1(image_folder):
     data = load(image_folder)
     stored = np.asarray(Image.open(image_folder / "s2" / "2.png"))
     np.testing.assert_array_equal(data.X[3], stored / 255)
-
-
-def test_files_come_in_natural_order(tmp_path, write_image):
-    for number in (10, 9, 1):
-        write_image(tmp_path / "a" / f"{number}.pgm", np.full((2, 2), number))
-    assert (load(tmp_path).X[:, 0, 0] * 255).round().tolist() == [1, 9, 10]
 
 
 def test_colour_keeps_three_channels(tmp_path, write_image):
@@ -90,12 +84,6 @@ def test_an_image_is_turned_as_a_viewer_would(tmp_path):
     assert load(tmp_path).X[0].tolist() == [[0.0], [1.0], [1.0]]
 
 
-def test_resizing_is_resize_images(image_folder):
-    whole = load(image_folder)
-    small = load(image_folder, resize=(3, 4))
-    np.testing.assert_allclose(small.X, resize_images(whole.X, (3, 4)), rtol=1e-12)
-
-
 def test_mixed_sizes_name_both_files_and_the_way_out(image_folder, write_image):
     odd = write_image(image_folder / "s2" / "2.png", np.zeros((7, 5)))
     with pytest.raises(ValueError, match="images differ in size") as error:
@@ -142,11 +130,6 @@ def test_images_without_subfolders_are_not_classes(image_folder):
 def test_unlabelled_images_can_lie_anywhere(image_folder):
     assert load(image_folder / "s1", labelled=False).y is None
     assert len(load(image_folder, labelled=False)) == 6
-
-
-def test_a_folder_without_images_and_labels_says_so(tmp_path):
-    with pytest.raises(ValueError, match="holds no images"):
-        load(tmp_path, labelled=False)
 
 
 # ── Images of strangers ─────────────────────────────────────────────────────────────────────────

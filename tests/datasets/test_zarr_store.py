@@ -47,13 +47,6 @@ def test_a_store_cannot_be_written_through_the_data_set(group):
         data.X[0] = 0
 
 
-def test_several_arrays_are_listed(group):
-    path = group(X=X, Z=X, y=Y)
-    with pytest.raises(ValueError, match=r"several arrays .*pass key=NAME"):
-        load(path)
-    assert load(path, key="Z").X.shape == X.shape
-
-
 def test_a_single_array_takes_its_labels_from_elsewhere(single, tmp_path):
     (tmp_path / "labels.txt").write_text("\n".join("aabbcc"))
     assert load(single, labels=tmp_path / "labels.txt").y.tolist() == list("aabbcc")
@@ -62,21 +55,12 @@ def test_a_single_array_takes_its_labels_from_elsewhere(single, tmp_path):
         load(single)
 
 
-def test_folding_gives_tensors(group):
-    data = load(group(X=X.reshape(6, 12), y=Y), sample_shape=(4, 3))
-    np.testing.assert_array_equal(data.X, X)
-
-
 def test_a_folder_that_is_no_store_is_named(tmp_path):
     (tmp_path / "empty.zarr").mkdir()
     with pytest.raises(ValueError, match=r"empty\.zarr is not a whole Zarr store"):
         load(tmp_path / "empty.zarr")
     with pytest.raises(FileNotFoundError, match=r"none\.zarr does not exist"):
         load(tmp_path / "none.zarr")
-
-
-def test_labels_from_elsewhere_come_before_those_in_the_store(group):
-    assert load(group(X=X, y=Y), labels=list("aabbcc")).y.tolist() == list("aabbcc")
 
 
 # ── Chunks that are not there ───────────────────────────────────────────────────────────────────
@@ -129,16 +113,6 @@ def test_a_fit_on_a_store_with_holes_names_the_chunk(holey):
     said = r"chunk (c/1/0/0|1\.0\.0) with samples 4 to 7 is not in the store"
     with pytest.raises(RuntimeError, match=said):
         MPCA(ranks=2).fit(array)
-
-
-def test_samples_that_are_zero_and_there_are_samples(tmp_path):
-    X = np.zeros((6, 4, 3))
-    X[0] = np.random.default_rng(0).random((4, 3))
-    array = zarr.create_array(
-        tmp_path / "zeros.zarr", data=X, chunks=(2, 4, 3), config={"write_empty_chunks": True}
-    )
-    MPCA(ranks=2).fit(array)
-    assert len(load(tmp_path / "zeros.zarr", labelled=False)) == 6
 
 
 def test_chunks_of_a_store_without_files_are_counted(tmp_path):

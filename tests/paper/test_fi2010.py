@@ -9,7 +9,7 @@ import pytest
 
 from paper import fi2010_text
 from paper.fi2010 import fi2010_fold, load_fi2010_days
-from paper.fi2010_days import FI2010_LABELS, FI2010Days
+from paper.fi2010_days import FI2010Days
 
 PRICES = np.array([27.0, 13.5, 17.0, 13.2, 36.0])  # two stocks at nearly one price, as in June 2010
 N_DAYS = 4
@@ -140,13 +140,6 @@ def test_compression_changes_nothing(publish, suffix):
     np.testing.assert_array_equal(other.test.y, plain.test.y)
 
 
-def test_files_are_found_in_the_published_tree_and_by_the_variable(publish, monkeypatch):
-    root = publish(("Train", 2), folder="BenchmarkDatasets/NoAuction/Training")
-    publish(("Test", 2), folder="BenchmarkDatasets/NoAuction/Testing")
-    monkeypatch.setenv("TENFOLD_DATA", str(root))
-    assert fi2010_fold(2).test.classes.tolist() == sorted(FI2010_LABELS)
-
-
 def test_the_windows_hold_no_more_memory_than_the_blocks(days_file):
     train = fi2010_fold(3, days_file).train
     assert train.X.dtype == np.float32
@@ -167,17 +160,6 @@ def test_days_from_text_are_those_of_the_file(publish, days_file):
             np.testing.assert_array_equal(text, file)
 
 
-def test_days_end_before_the_first_fold_that_is_not_there(publish):
-    days = load_fi2010_days(publish(("Train", 1), ("Test", 1), ("Test", 3)))
-    assert len(days) == 2
-    assert repr(days).startswith("FI2010Days: days 1 to 2, ")
-
-
-def test_a_fold_beyond_the_days_says_which_are_here(days_file):
-    with pytest.raises(ValueError, match="fold 4 needs days 1 to 5, but days 1 to 4 are here"):
-        load_fi2010_days(days_file).fold(4)
-
-
 def test_constant_features_stay_finite():
     rng = np.random.default_rng(0)
     features = tuple(rng.standard_normal((50, 144)) for _ in range(2))
@@ -190,17 +172,6 @@ def test_constant_features_stay_finite():
 
 
 # ── Bad input ───────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize("fold", [0, 10])
-def test_folds_go_from_one_to_nine(fold, tmp_path):
-    with pytest.raises(ValueError, match="FI-2010 has folds 1 to 9"):
-        fi2010_fold(fold, tmp_path)
-
-
-def test_an_unknown_horizon_is_refused(days_file):
-    with pytest.raises(ValueError, match=r"horizon is 15; FI-2010 has labels for \(10, 20, 30"):
-        fi2010_fold(1, days_file, horizon=15)
 
 
 def test_a_missing_half_names_the_file_the_place_and_the_source(publish):
@@ -264,25 +235,6 @@ def test_a_truncated_file_is_named(publish, suffix, keep):
         fi2010_fold(1, place)
 
 
-def test_text_cut_inside_a_row_names_the_row(publish):
-    place = publish(("Train", 1), ("Test", 1))
-    path = place / "fi2010" / fi2010_text.published_name("Train", 1)
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join(lines[:60]) + lines[60][:100])
-    with pytest.raises(ValueError, match=r"CF_1\.txt: row 61 holds \d numbers, row 1 "):
-        fi2010_fold(1, place)
-
-
-def test_text_that_is_not_numbers_names_the_row(publish):
-    place = publish(("Train", 1), ("Test", 1))
-    path = place / "fi2010" / fi2010_text.published_name("Train", 1)
-    lines = path.read_bytes().splitlines(keepends=True)
-    lines[2] = lines[2].replace(b"e", b"x", 1)
-    path.write_bytes(b"".join(lines))
-    with pytest.raises(ValueError, match=r"CF_1\.txt: row 3: could not convert string"):
-        fi2010_fold(1, place)
-
-
 def test_days_that_cannot_be_told_apart_are_refused(market, publish, monkeypatch):
     place = publish(("Train", 2), ("Test", 2))
     other = market[0].copy()
@@ -290,29 +242,3 @@ def test_days_that_cannot_be_told_apart_are_refused(market, publish, monkeypatch
     monkeypatch.setattr(fi2010_text, "STOCK_BLOCKS", other)
     with pytest.raises(ValueError, match=r"CF_2\.txt: stocks begin at .* use load_fi2010_days"):
         fi2010_fold(2, place)
-
-
-@pytest.mark.parametrize(
-    ("array", "value", "said"),
-    [
-        ("X2", np.zeros((144, 30)), r"X2 has shape \(144, 30\)"),
-        ("y2", np.zeros((3, 5)), r"and y2 \(3, 5\); expected \(n, 144\) and \(n, 5\)"),
-        ("stock_offsets1", np.array([0, 5, 4, 6, 7, 8]), "stock_offsets1 is .* rising numbers"),
-        ("X2", None, r"it has days \[1, 3, 4\]; expected arrays X1, X2, ... without a gap"),
-        ("y3", None, "y3"),
-    ],
-)
-def test_a_spoilt_day_is_named_with_its_file(days_file, array, value, said):
-    with np.load(days_file) as stored:
-        arrays = {name: stored[name] for name in stored.files if name != array}
-    if value is not None:
-        arrays[array] = value
-    np.savez(days_file, **arrays)
-    with pytest.raises(ValueError, match=rf"fi2010_days_1-4\.npz is not a whole .*{said}"):
-        load_fi2010_days(days_file)
-
-
-def test_a_truncated_file_of_days_is_named(days_file):
-    days_file.write_bytes(days_file.read_bytes()[:1000])
-    with pytest.raises(ValueError, match=r"fi2010_days_1-4\.npz is not a whole"):
-        load_fi2010_days(days_file)

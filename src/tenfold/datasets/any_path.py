@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from tenfold.datasets.label_values import as_labels
 from tenfold.datasets.locations import existing_path, inner_path
 from tenfold.datasets.mat import open_mat
 from tenfold.datasets.named_arrays import ArrayOptions, Order, assemble
-from tenfold.datasets.netcdf import read_netcdf
+from tenfold.datasets.netcdf import open_netcdf
 from tenfold.datasets.numpy_files import npy_files, open_npy, open_npz, read_npy_folder
 from tenfold.datasets.reading import how_it_was_read
 from tenfold.datasets.tables import read_table
@@ -44,6 +44,8 @@ class Reader:
         Whether it is read in this process: NumPy's own formats are.
     reopened : callable or None, default=None
         Opens samples that stay on disk, by name, after a child looked through the file.
+    more : mapping of str to values, default={}
+        Further options of the format and their defaults.
     """
 
     name: str
@@ -51,19 +53,20 @@ class Reader:
     read: Callable[..., TensorDataset]
     here: bool = False
     reopened: Callable[..., Any] | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def options(self) -> dict[str, Any]:
         """Names of the options and their defaults."""
         found = inspect.signature(self.read).parameters.values()
         named = (one for one in found if one.kind is one.KEYWORD_ONLY and one.name != "opened")
-        return {one.name: one.default for one in named}
+        return {one.name: one.default for one in named} | dict(self.more)
 
 
 def read_arrays(
     source: Path,
     *,
-    opened: Callable[[Path], Any],
+    opened: Callable[..., Any],
     key: str | None = None,
     label_key: str | None = None,
     labels: np.ndarray | None = None,
@@ -71,38 +74,13 @@ def read_arrays(
     order: Order = "C",
     sample_axis: int | None = None,
     labelled: bool = True,
+    **more: Any,
 ) -> TensorDataset:
-    """Samples and labels among the named arrays of a file."""
+    """Samples and labels among the named arrays of a file, which is opened with further options."""
     names = (None if name is None else name.strip("/") for name in (key, label_key))
     options = ArrayOptions(*names, sample_shape, order, labelled, sample_axis, labels)
-    with opened(source) as arrays:
+    with opened(source, **more) as arrays:
         return assemble(source, arrays, options)
-
-
-def read_zarr(
-    source: Path,
-    *,
-    key: str | None = None,
-    label_key: str | None = None,
-    labels: np.ndarray | None = None,
-    sample_shape: Sequence[int] | None = None,
-    order: Order = "C",
-    sample_axis: int | None = None,
-    labelled: bool = True,
-    missing_chunks: zarr_store.MissingChunks = "error",
-) -> TensorDataset:
-    """Samples and labels among the arrays of a Zarr store."""
-    return read_arrays(
-        source,
-        opened=partial(zarr_store.open_zarr, missing_chunks=missing_chunks),
-        key=key,
-        label_key=label_key,
-        labels=labels,
-        sample_shape=sample_shape,
-        order=order,
-        sample_axis=sample_axis,
-        labelled=labelled,
-    )
 
 
 NPZ = Reader("npz", "NumPy", partial(read_arrays, opened=open_npz), here=True)
@@ -110,8 +88,14 @@ NPY = Reader("npy", "NumPy", partial(read_arrays, opened=open_npy), here=True)
 NPY_FOLDER = Reader("npy folder", "NumPy", read_npy_folder, here=True)
 MAT = Reader("mat", "SciPy, h5py", partial(read_arrays, opened=open_mat, order="F"))
 HDF5 = Reader("hdf5", "h5py", partial(read_arrays, opened=hdf5.open_hdf5), reopened=hdf5.reopened)
-ZARR = Reader("zarr", "zarr", read_zarr, reopened=zarr_store.reopened)
-NETCDF = Reader("netcdf", "xarray", read_netcdf)
+ZARR = Reader(
+    "zarr",
+    "zarr",
+    partial(read_arrays, opened=zarr_store.open_zarr),
+    reopened=zarr_store.reopened,
+    more={"missing_chunks": "error"},
+)
+NETCDF = Reader("netcdf", "xarray", partial(read_arrays, opened=open_netcdf), more={"dims": None})
 TABLE = Reader("table", "pandas", read_table)
 SERIES = Reader("ts", "none", read_ts)
 EPOCHS = Reader("fif", "MNE", read_fif)
@@ -292,7 +276,7 @@ def _read_there(reader: Reader, source: Path, given: Mapping[str, Any]) -> Tenso
     stays = answer.pop("stays")
     if stays is not None:
         assert reader.reopened is not None
-        more = {n: given[n] for n in ("missing_chunks",) if n in given}
+        more = {name: given[name] for name in reader.more if name in given}
         answer["X"] = reader.reopened(source, stays, **more)
     told = {name: tuple(answer.pop(name)) for name in ("mode_names", "notes")}
     return TensorDataset(y=answer.pop("y", None), sample_info=info, **told, **answer)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -39,14 +40,30 @@ def read_image_folder(
     classes_from: str | None = None,
 ) -> TensorDataset:
     """A folder, or an archive of one, in which every subfolder is a class."""
-    if not source.is_dir():
-        with _archive(source) as files:
-            return _stacked(source, files, resize, grey, background, labels, labelled, classes_from)
-    names = {file.relative_to(source).as_posix(): file for file in image_files(source)}
-    files = {name: lambda file=file: regular(file) for name, file in names.items()}
-    if labelled and labels is None:
-        _refuse_empty_folders(source, names)
-    return _stacked(source, files, resize, grey, background, labels, labelled, classes_from)
+    if background is not None and not 0 <= background <= 1:
+        raise ValueError(f"background is {background!r}; expected 0 (black) to 1 (white)")
+    notes: tuple[str, ...] = ()
+    with _folder(source) if source.is_dir() else _archive(source) as files:
+        names = list(files)
+        if labelled and labels is None:
+            labels, notes = _classes(source, names, classes_from)
+        if not names:
+            raise ValueError(f"{source} holds no images ({', '.join(sorted(IMAGE_SUFFIXES))})")
+        stack: np.ndarray | None = None
+        for position, name in enumerate(names):
+            pixels = _read_one(source / name, files[name], grey, background)
+            pixels = pixels if resize is None else resize_images(pixels[None], resize)[0]
+            stack = np.empty((len(names), *pixels.shape)) if stack is None else stack
+            if pixels.shape != stack.shape[1:]:
+                raise ValueError(
+                    f"images differ in size: {source / names[0]} is "
+                    f"{stack.shape[1]}x{stack.shape[2]} and {source / name} is "
+                    f"{pixels.shape[0]}x{pixels.shape[1]} (height x width); pass resize=(H, W) to "
+                    "bring all to one size"
+                )
+            stack[position] = pixels
+    told = {"sample_info": {"file": np.array(names)}, "notes": notes}
+    return _dataset(source, stack, labels if labelled else None, grey, **told)
 
 
 def read_pages(
@@ -76,7 +93,8 @@ def read_pages(
             "labelled=False"
         )
     pages = np.stack(stack)
-    return _dataset(source, pages, labels if labelled else None, resize, grey, {})
+    pages = pages if resize is None else resize_images(pages, resize)
+    return _dataset(source, pages, labels if labelled else None, grey)
 
 
 def image_files(folder: Path) -> list[Path]:
@@ -93,6 +111,13 @@ def _is_image(name: str) -> bool:
     path = PurePosixPath(name)
     hidden = any(part.startswith((".", "__")) for part in path.parts)
     return path.suffix.lower() in IMAGE_SUFFIXES and not hidden
+
+
+@contextmanager
+def _folder(source: Path) -> Iterator[Files]:
+    """The images of a folder, in natural order."""
+    names = {file.relative_to(source).as_posix(): file for file in image_files(source)}
+    yield {name: partial(regular, file) for name, file in names.items()}
 
 
 @contextmanager
@@ -123,19 +148,7 @@ def _archive(source: Path) -> Iterator[Files]:
             if any(name.count("/") > 1 for name in kept):
                 names = {name.removeprefix(only): names[name] for name in kept}
                 kept = list(names)
-        yield {name: lambda name=name: content(names[name]) for name in kept}
-
-
-def _refuse_empty_folders(source: Path, names: Iterable[str]) -> None:
-    """Name a class folder without images: a class that was meant would be missing."""
-    filled = {name.partition("/")[0] for name in names if "/" in name}
-    for folder in sorted(source.iterdir(), key=lambda path: natural_key(path.name)):
-        hidden = folder.name.startswith((".", "__"))
-        if folder.is_dir() and not hidden and folder.name not in filled:
-            raise ValueError(
-                f"class folder {folder} holds no images ({', '.join(sorted(IMAGE_SUFFIXES))}); "
-                "add some, or remove the folder"
-            )
+        yield {name: partial(content, names[name]) for name in kept}
 
 
 def _classes(
@@ -147,6 +160,14 @@ def _classes(
             f"classes_from is {classes_from!r}; expected 'first' (the folders below {source}) or "
             "'last' (the deepest folders)"
         )
+    filled = {name.partition("/")[0] for name in names if "/" in name}
+    folders = [one.name for one in source.iterdir() if one.is_dir()] if source.is_dir() else []
+    for folder in sorted(set(folders) - filled, key=natural_key):
+        if not folder.startswith((".", "__")):
+            raise ValueError(
+                f"class folder {source / folder} holds no images "
+                f"({', '.join(sorted(IMAGE_SUFFIXES))}); add some, or remove the folder"
+            )
     loose = [name for name in names if "/" not in name]
     if len(loose) == len(names):
         raise ValueError(
@@ -176,53 +197,13 @@ def _classes(
     )
 
 
-def _stacked(
-    source: Path,
-    files: Files,
-    resize: tuple[int, int] | None,
-    grey: bool,
-    background: float | None,
-    labels: np.ndarray | None,
-    labelled: bool,
-    classes_from: str | None,
-) -> TensorDataset:
-    if background is not None and not 0 <= background <= 1:
-        raise ValueError(f"background is {background!r}; expected 0 (black) to 1 (white)")
-    names = list(files)
-    if not names:
-        raise ValueError(f"{source} holds no images ({', '.join(sorted(IMAGE_SUFFIXES))})")
-    notes: tuple[str, ...] = ()
-    if labelled and labels is None:
-        labels, notes = _classes(source, names, classes_from)
-    stack: np.ndarray | None = None
-    for position, name in enumerate(names):
-        pixels = _read_one(source / name, files[name], grey, background)
-        pixels = pixels if resize is None else resize_images(pixels[None], resize)[0]
-        if stack is None:
-            stack = np.empty((len(names), *pixels.shape))
-        if pixels.shape != stack.shape[1:]:
-            raise ValueError(
-                f"images differ in size: {source / names[0]} is {stack.shape[1]}x{stack.shape[2]} "
-                f"and {source / name} is {pixels.shape[0]}x{pixels.shape[1]} (height x width); "
-                "pass resize=(H, W) to bring all to one size"
-            )
-        stack[position] = pixels
-    told = {"sample_info": {"file": np.array(names)}, "notes": notes}
-    return _dataset(source, stack, labels if labelled else None, None, grey, told)
-
-
 def _dataset(
-    source: Path,
-    X: Any,
-    labels: np.ndarray | None,
-    resize: tuple[int, int] | None,
-    grey: bool,
-    told: dict[str, Any],
+    source: Path, X: Any, labels: np.ndarray | None, grey: bool, **told: Any
 ) -> TensorDataset:
     if labels is not None:
         check_count(source, len(X), labels)
     return TensorDataset(
-        X if resize is None else resize_images(X, resize),
+        X,
         labels,
         name=source.resolve().name if source.is_dir() else source.name.partition(".")[0],
         description=f"{len(X)} images from {source.resolve().name}, pixels in [0, 1].",

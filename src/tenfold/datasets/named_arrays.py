@@ -32,11 +32,14 @@ class Arrays:
         Takes names, gives the arrays of those names; the samples are named first.
     unreadable : mapping of str to str
         What is in the file and cannot be read, and why.
+    dims : mapping of str to tuple of str
+        Names of the axes of each array, where the format has such.
     """
 
     shapes: Shapes
     read: Callable[[list[str]], Mapping[str, Any]]
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    dims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ def assemble(source: Path, arrays: Arrays, options: ArrayOptions) -> TensorDatas
         Samples, labels, and other vectors with one value per sample.
     """
     _refuse_unreadable(source, arrays, options)
-    choice = choose_arrays(source, _beside(arrays.shapes, options), options)
+    choice = choose_arrays(source, _beside(arrays.shapes, options), options, arrays.dims)
     found = arrays.read([choice.samples, *choice.facts, *filter(None, [choice.labels])])
     X = check_numbers(found[choice.samples], choice.samples, source)
     if choice.axis != 0:
@@ -101,14 +104,18 @@ def assemble(source: Path, arrays: Arrays, options: ArrayOptions) -> TensorDatas
     elif labels is not None:
         check_count(source, X.shape[0], labels)
     facts = {name: _fact(found[name]) for name in choice.facts}
+    axes = list(arrays.dims.get(choice.samples, ()))
+    modes = tuple(axes[: choice.axis] + axes[choice.axis + 1 :])
+    told = {"dims": modes} if modes else {"sample_axis": choice.axis} if choice.axis else {}
     return TensorDataset(
         fold_rows(X, options.sample_shape, options.order, source),
         labels,
         name=source.stem,
         description=f"Array {choice.samples} of {source.name}.",
         sample_info={n: fact for n, fact in facts.items() if np.shape(fact) == (X.shape[0],)},
+        mode_names=modes if options.sample_shape is None else (),
         notes=notes,
-        reading={"sample_axis": choice.axis} if choice.axis else {},
+        reading=told,
     )
 
 
@@ -134,13 +141,19 @@ def _refuse_unreadable(source: Path, arrays: Arrays, options: ArrayOptions) -> N
             raise ValueError(f"{source}: array {name!r} {arrays.unreadable[name]}")
 
 
-def choose_arrays(source: Path, shapes: Shapes, options: ArrayOptions) -> ArrayChoice:
+def choose_arrays(
+    source: Path,
+    shapes: Shapes,
+    options: ArrayOptions,
+    dims: Mapping[str, tuple[str, ...]] | None = None,
+) -> ArrayChoice:
     """Choose by name and shape; ask when there is more than one answer.
 
     Samples are the only array with more than one axis longer than 1 that is not named as labels.
     Labels are the only array called one of `LABEL_NAMES` (of the same set, where names end in train
     or test), or else the only vector with one value per sample. Samples are counted by axis 0,
-    or by the last axis if no other is as long as the labels.
+    or by the last axis if no other is as long as the labels; where axes have names, by that which
+    the labels have.
 
     Parameters
     ----------
@@ -150,6 +163,8 @@ def choose_arrays(source: Path, shapes: Shapes, options: ArrayOptions) -> ArrayC
         Shape of each array in it.
     options : ArrayOptions
         The user's choices.
+    dims : mapping of str to tuple of str or None, default=None
+        Names of the axes.
 
     Returns
     -------
@@ -170,7 +185,9 @@ def choose_arrays(source: Path, shapes: Shapes, options: ArrayOptions) -> ArrayC
     asked = _checked_axis(source, samples, shapes[samples], options.sample_axis)
     labels = None
     if options.labelled and options.labels is None:
-        labels = _choose_labels(source, shapes, vectors, samples, asked, options.label_key)
+        labels = _choose_labels(source, shapes, vectors, samples, asked, options.label_key, dims)
+        if dims and asked is None and dims[labels][:1] and dims[labels][0] in dims[samples]:
+            asked = dims[samples].index(dims[labels][0])
     counts = set()
     if labels is not None:
         counts = _counts(shapes[labels], labels in vectors)
@@ -307,6 +324,7 @@ def _choose_labels(
     samples: str,
     axis: int | None,
     label_key: str | None,
+    dims: Mapping[str, tuple[str, ...]] | None,
 ) -> str:
     if label_key is not None:
         return _existing(source, shapes, label_key)
@@ -316,7 +334,9 @@ def _choose_labels(
     named = [name for name in same if is_label_name(name) and len(shapes[name]) <= 2]
     sizes = {shape[0 if axis is None else axis]}
     per_sample = [n for n in same if n in vectors and _length(shapes[n]) in sizes]
-    if not per_sample and axis is None:
+    if dims:
+        per_sample = [n for n in same if n in vectors and set(dims[n]) & set(dims[samples])]
+    elif not per_sample and axis is None:
         per_sample = [n for n in same if n in vectors and 1 < _length(shapes[n]) in shape]
     guesses = named or per_sample
     if not others:

@@ -7,57 +7,45 @@ xarray.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tenfold.datasets.array_names import is_label_name
 from tenfold.datasets.hdf5 import datasets, is_hdf5, opened, values_of
-from tenfold.datasets.label_values import as_labels
 from tenfold.datasets.locations import reading
-from tenfold.datasets.named_arrays import check_count, check_numbers, listing
-from tenfold.datasets.tensor_dataset import TensorDataset
+from tenfold.datasets.named_arrays import Arrays
 
 
-def read_netcdf(
-    source: Path,
-    *,
-    key: str | None = None,
-    label_key: str | None = None,
-    labels: np.ndarray | None = None,
-    dims: Sequence[str] | None = None,
-    labelled: bool = True,
-) -> TensorDataset:
-    """Samples along the axis that the labels have; without labels the one that is not in `dims`."""
-    found = variables(source)
-    name = _samples(source, found, key and key.strip("/"))
-    inside = labelled and labels is None
-    label = _labels(source, found, name, label_key) if inside else None
-    axes = found[name].dims
-    sample = found[label].dims[0] if label else _sample_axis(source, axes, dims)
-    modes = tuple(dims or (axis for axis in axes if axis != sample))
-    if sorted((sample, *modes)) != sorted(axes):
-        raise ValueError(
-            f"{source}: {name} has the axes {axes}, but samples along {sample!r} with the modes "
-            f"{modes} were expected; pass dims=NAMES of the modes"
-        )
-    X = check_numbers(found[name].transpose(sample, *modes).to_numpy(), name, source)
-    y = as_labels(found[label].to_numpy()) if label else labels
-    if y is not None:
-        check_count(source, len(X), y)
-    return TensorDataset(
-        np.ascontiguousarray(X),
-        y if labelled else None,
-        name=source.stem,
-        description=f"Variable {name} of {source.name}, samples along {sample}.",
-        mode_names=modes,
-        reading={"dims": modes},
+@contextmanager
+def open_netcdf(source: Path, dims: Sequence[str] | None = None) -> Iterator[Arrays]:
+    """The variables of a file but the coordinates of axes; `dims` are modes in the order wanted."""
+    found = {name: one for name, one in _variables(source).items() if name not in one.dims}
+    if dims is not None:
+        found = {name: _turned(source, name, one, tuple(dims)) for name, one in found.items()}
+    yield Arrays(
+        {name: one.shape for name, one in found.items()},
+        lambda names: {name: found[name].to_numpy() for name in names},
+        dims={name: one.dims for name, one in found.items()},
     )
 
 
-def variables(source: Path) -> dict[str, Any]:
+def _turned(source: Path, name: str, variable: Any, modes: tuple[str, ...]) -> Any:
+    """A variable with its samples first and these modes behind; one that lacks them as it is."""
+    others = [axis for axis in variable.dims if axis not in modes]
+    if len(variable.dims) < 2:
+        return variable
+    if len(others) != 1 or len(variable.dims) != len(modes) + 1:
+        raise ValueError(
+            f"{source}: the axes of {name} are {variable.dims}, and {modes} are to be modes; "
+            "exactly one other must be left, which counts samples"
+        )
+    return variable.transpose(*others, *modes)
+
+
+def _variables(source: Path) -> dict[str, Any]:
     """All variables of a file with names of their axes, unpacked."""
     xarray = _xarray()
     with reading(source, "netCDF file"):
@@ -81,57 +69,6 @@ def _variable(source: Path, item: Any) -> Any:
     wanted = ("scale_factor", "add_offset", "_FillValue", "missing_value", "_Unsigned")
     told = {n: np.ravel(item.attrs[n])[0] for n in wanted if n in item.attrs}
     return _xarray().Variable(names, values_of(source, item), told)
-
-
-def _samples(source: Path, found: dict[str, Any], key: str | None) -> str:
-    shapes = {name: one.shape for name, one in found.items()}
-    if key is not None:
-        if key not in found:
-            raise ValueError(f"{source} has no variable {key!r}; it holds {listing(shapes)}")
-        return key
-    tensors = {
-        name: shape
-        for name, shape in shapes.items()
-        if len(shape) > 1 and not is_label_name(name) and name not in found[name].dims
-    }
-    if len(tensors) != 1:
-        raise ValueError(
-            f"{source} holds {len(tensors)} variables with several axes: {listing(tensors)}; pass "
-            "key=NAME of the samples"
-        )
-    return next(iter(tensors))
-
-
-def _labels(source: Path, found: dict[str, Any], samples: str, label_key: str | None) -> str:
-    if label_key is not None:
-        if label_key not in found:
-            shapes = {name: one.shape for name, one in found.items()}
-            raise ValueError(f"{source} has no variable {label_key!r}; it holds {listing(shapes)}")
-        return label_key
-    axes = found[samples].dims
-    per_sample = [
-        name
-        for name, one in found.items()
-        if one.dims and one.dims[0] in axes and len(one.dims) <= 2 and name not in (*axes, samples)
-    ]
-    guesses = [name for name in per_sample if is_label_name(name)] or per_sample
-    if len(guesses) != 1:
-        raise ValueError(
-            f"cannot tell which variable of {source} holds the labels: it has "
-            f"{', '.join(guesses or found)}; pass label_key=NAME, labels=FILE, or labelled=False "
-            "if there are none"
-        )
-    return guesses[0]
-
-
-def _sample_axis(source: Path, axes: tuple[str, ...], dims: Sequence[str] | None) -> str:
-    others = [axis for axis in axes if axis not in dims] if dims else list(axes[:1])
-    if len(others) != 1:
-        raise ValueError(
-            f"{source}: its axes are {axes}, and {tuple(dims or ())} are to be modes; exactly one "
-            "other must be left, which counts samples"
-        )
-    return others[0]
 
 
 def _xarray() -> Any:
