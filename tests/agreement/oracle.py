@@ -32,7 +32,7 @@ class Setting:
     rounds: int = 1
     direct: bool = False
     positive: int = -1
-    _flattens: bool = False
+    flattens: bool = False
     blocks: int = 1
     reference: bool = False  # CSRDA: the point that all is measured from is chosen, too
     likelihood: bool = False  # PCSDA: columns are scaled to likelihood ratios
@@ -403,7 +403,7 @@ def likelihood(data, setting, share, W):
 
 def answer(X, y, weight, n_classes, setting):
     """Everything that a method should find in samples (n, I_1, ..., I_K)."""
-    if setting._flattens:
+    if setting.flattens:
         X = X.reshape(len(X), -1)
     data = Samples(X, y, weight, n_classes)
     share = REAL(0)
