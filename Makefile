@@ -6,7 +6,6 @@ FORMAT ?=
 CASES ?=
 SEED ?= 1
 KILLS ?= 100
-MUTANTS ?= 600
 RUNS ?= runs$(if $(findstring --quick,$(ARGS)),-quick)
 
 VENV := .venv
@@ -14,6 +13,7 @@ BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 BENCH := .venv-bench
 PEERS := .venv-peers
+MUTANTS := .venv-mutants
 
 # Two processes with one BLAS thread each: faster than the other way round, and repeatable.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
@@ -118,9 +118,19 @@ fuzz: $(VENV)/stamps/test ## damaged files of every format; FORMAT=hdf5 CASES=20
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz/hostile_files.py \
 		$(if $(FORMAT),--formats $(FORMAT)) --each $(or $(CASES),1000) --seed $(SEED) $(ARGS)
 
-# MUTANTS of each room, drawn with SEED; all of them take hours.
-mutants: $(VENV)/stamps/test ## small errors put into the code: which does no test see? an hour; MUTANTS=0 takes all
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/mutation/mutants.py --sample $(MUTANTS) --seed $(SEED) $(ARGS)
+# mutmut needs an older pytest, hence an environment of its own. It runs the tests once to learn which
+# of them touch which function; all mutants take days.
+$(MUTANTS)/stamp: $(WANTED)
+	@echo "Making $(MUTANTS)"
+	@$(PYTHON) -m venv $(MUTANTS)
+	@$(MUTANTS)/bin/python -m pip install -qq --disable-pip-version-check -U "pip>=25.1"
+	@$(MUTANTS)/bin/python -m pip install -qq --disable-pip-version-check \
+		-e ".[all]" --group test --group mutants
+	@touch $@
+
+mutants: $(MUTANTS)/stamp ## small errors put into the code: which does no test see? ARGS="'tenfold.mathematics.solvers.*'"
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(MUTANTS)/bin/mutmut run --max-children 2 $(ARGS)
+	$(MUTANTS)/bin/mutmut results
 
 soak: $(VENV)/stamps/test ## random fits against formulas in extended precision; CASES=100000 takes an hour
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/agreement/soak.py --cases $(or $(CASES),10000) --seed $(SEED) $(ARGS)
@@ -229,5 +239,5 @@ constraints: | $(BIN)/python ## resolve everything anew and rewrite constraints.
 	mv constraints.new constraints.txt
 
 clean: ## remove what the other targets made, environments included
-	rm -rf $(VENV) $(OLDEST) $(BENCH) $(PEERS) dist build docs/_build docs/auto_examples docs/generated \
+	rm -rf $(VENV) $(OLDEST) $(BENCH) $(PEERS) $(MUTANTS) mutants dist build docs/_build docs/auto_examples docs/generated \
 		.pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
