@@ -316,6 +316,7 @@ WEIGHTS = {
     "all zero": (0 * ONES, "sums to zero", "no sample counts", "give some a weight"),
     "NaN": (np.where(ONES.cumsum() == 3, np.nan, 1.0), "sample_weight", "NaN"),
     "infinite": (np.where(ONES.cumsum() == 3, np.inf, 1.0), "sample_weight", "infinity"),
+    "a sum that is no number": (1e308 * ONES, "more than a float64"),
     "too few": (ONES[:-1], r"shape \(38,\)", "39 samples", "pass one weight per sample"),
     "two columns": (np.ones((39, 2)), r"shape \(39, 2\)", "39 samples", "one weight per sample"),
 }

@@ -520,6 +520,19 @@ def test_folded_rows_are_the_tensors_they_came_from(Method):
     assert folded.inverse_transform(folded.transform(rows)).shape == rows.shape
 
 
+def test_moments_of_flat_rows_are_folded_as_the_rows_are():
+    X, y = problem((4, 3), classes=3, seed=50)
+    rows = X.reshape(len(X), -1)
+    folded = CSDA(ranks=2, positive=1, sample_shape=(4, 3)).fit_moments(
+        ClassMoments.from_batch(rows, y)
+    )
+    assert folded.sample_shape_ == (4, 3)
+    assert folded.mean_.shape == (4, 3)
+    for shape, moments in [((5, 3), rows), ((3, 4), X)]:
+        with pytest.raises(ValueError, match="shape"):
+            CSDA(positive=1, sample_shape=shape).fit_moments(ClassMoments.from_batch(moments, y))
+
+
 @pytest.mark.parametrize("Method", [MCSDA, CSDA, CSRDA], ids=lambda M: M.__name__)
 def test_scores_rank_samples_as_the_papers_similarity_does(Method):
     X, y = problem((4, 3), classes=3, seed=23)
@@ -769,6 +782,21 @@ def test_automatic_shrinkage_does_not_see_units(statistics, scale):
     plain, scaled = (automatic_shrinkage(statistics.from_batch(Z, y)) for Z in (X, scale * X))
     assert ((plain > 0) & (plain < 1)).any()
     np.testing.assert_allclose(scaled, plain, rtol=1e-8)
+
+
+@pytest.mark.parametrize("statistics", ["moments", "samples"])
+def test_automatic_shrinkage_stands_any_weight(statistics):
+    """Weights are counts: with less than a sample all is shrunk; of very many, no more matter."""
+    X, y = problem((4, 3), classes=3, seed=50)
+    options = {"ranks": 2, "positive": 1, "ridge": 0.1}
+
+    def weighted(weight):
+        model = CSDA(shrinkage="auto", statistics=statistics, **options)
+        return model.fit(X, y, np.full(len(X), weight)).projections_
+
+    pooled = CSDA(shrinkage=1.0, **options).fit(X, y).projections_
+    assert max(distance(weighted(weight), pooled) for weight in (1e-100, 1e-9)) < 1e-6
+    assert distance(weighted(1e9), weighted(1e100)) < 1e-6
 
 
 def test_automatic_shrinkage_falls_as_samples_grow_and_is_1_for_a_single_one():

@@ -125,6 +125,37 @@ def test_other_axes_and_entries_are_refused(trials, samples, change, complaint):
         model.transform(change(trials))
 
 
+def test_axes_without_a_coordinate_have_no_entries(trials, samples, tmp_path):
+    given = trials.drop_vars("time")
+    model = tenfold.MPCA(2).fit(given)
+    model.save(tmp_path / "m.safetensors")
+    expected = tenfold.MPCA(2).fit_transform(samples[0])
+    for one in (model, tenfold.load(tmp_path / "m.safetensors")):
+        assert one.mode_labels_[0].tolist() == CHANNELS
+        assert one.mode_labels_[1] is None
+        for other in (given, trials, given.drop_vars("channel")):
+            np.testing.assert_allclose(one.transform(other).values, expected)
+    channel, time = tenfold.labelled_projections(model)
+    assert channel.channel.values.tolist() == CHANNELS
+    assert "time" not in time.coords
+
+
+def test_entries_that_a_file_cannot_hold_become_text(trials):
+    days = np.arange("2026-01-01", "2026-01-09", dtype="M8[D]").astype("M8[ns]")
+    model = tenfold.MPCA(2).fit(trials.assign_coords(time=days))
+    assert [str(text)[:10] for text in model.mode_labels_[1]] == [str(d)[:10] for d in days]
+    for kind in (bool, np.uint8, int, np.float32):
+        entries = np.arange(8).astype(kind)
+        found = tenfold.MPCA(2).fit(trials.assign_coords(time=entries)).mode_labels_[1]
+        assert found.dtype == entries.dtype
+
+
+def test_names_of_samples_that_are_folded_are_not_those_of_their_modes(trials):
+    flat = trials.stack(pixel=("channel", "time")).drop_vars(("channel", "time", "pixel"))
+    assert tenfold.MPCA(2).fit(flat).mode_names_ == ("pixel",)
+    assert not hasattr(tenfold.MPCA(2, sample_shape=(5, 8)).fit(flat), "mode_names_")
+
+
 # ── Tables ──────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -144,6 +175,41 @@ def test_levels_of_columns_are_the_modes(table, samples):
     np.testing.assert_array_equal(model.transform(table[table.columns[::-1]]), expected)
     with pytest.raises(ValueError, match="39 columns in 2 levels"):
         model.transform(table.iloc[:, 1:])
+
+
+def test_levels_without_names_are_numbered_and_a_later_fit_forgets_them(table, samples):
+    model = tenfold.MPCA(2).fit(table.rename_axis(columns=["channel", None]))
+    assert model.mode_names_ == ("channel", "mode 2")
+    assert [entries.tolist() for entries in model.mode_labels_] == [CHANNELS, TIMES.tolist()]
+    model.fit(samples[0])
+    assert not hasattr(model, "mode_names_")
+    assert not hasattr(model, "mode_labels_")
+
+
+def test_columns_are_all_pairs_of_entries_once(table):
+    model = tenfold.MPCA(2).fit(table)
+    twice = pandas.concat([table, table.iloc[:, :1]], axis=1)
+    instead = pandas.concat([table.iloc[:, 1:], table.iloc[:, 1:2]], axis=1)
+    renamed = table.rename(columns={"Fz": "Oz"})
+    refused = pytest.raises(ValueError, match="expected a column for each of the 40 combinations")
+    for call, other in [
+        *((model.transform, table) for table in (twice, instead, renamed)),
+        *((tenfold.MPCA(2).fit, table) for table in (twice, instead)),
+    ]:
+        with refused:
+            call(other)
+    assert tenfold.MPCA(2).fit(renamed).sample_shape_ == (5, 8)
+
+
+def test_tables_of_arrow_have_the_names_of_their_columns(samples):
+    arrow = pytest.importorskip("pyarrow")
+    X, names = samples[0], [f"p{i}" for i in range(40)]
+    table = arrow.table(dict(zip(names, X.reshape(60, -1).T, strict=True)))
+    model = tenfold.MPCA(2, sample_shape=(5, 8)).fit(table)
+    assert model.feature_names_in_.tolist() == names
+    np.testing.assert_array_equal(model.transform(table), tenfold.MPCA(2).fit_transform(X))
+    with pytest.raises(ValueError, match="names should match"):
+        model.transform(table.rename_columns([*names[:-1], "q"]))
 
 
 def test_the_error_of_flat_columns_names_sample_shape(table, samples):
@@ -187,7 +253,10 @@ def test_masked_numbers_are_refused_with_the_remedy(samples):
     assert tenfold.MPCA((2, 2)).fit(whole).ranks_ == (2, 2)
 
 
-def test_gaps_are_refused_with_the_remedy(samples):
-    gaps = np.where(samples[0] > 2, np.nan, samples[0])
-    with pytest.raises(ValueError, match=r"(?s)contains NaN.*fill gaps with np\.nan_to_num"):
-        tenfold.MPCA().fit(gaps)
+def test_masked_labels_and_weights_are_not_told_to_be_completed(samples):
+    """Gaps of samples may be completed, and those of labels and weights may not."""
+    X, y = samples
+    hidden = np.ma.masked_array(y, mask=np.arange(len(y)) == 2)
+    for name, fit in (("y", (X, hidden)), ("sample_weight", (X, y, hidden))):
+        with pytest.raises(ValueError, match=rf"{name} is a masked array with 1 .*fill them"):
+            tenfold.ProbabilisticLDA().fit(*fit)

@@ -2,7 +2,6 @@
 
 import io
 import re
-import sys
 from base64 import b64decode
 from html.parser import HTMLParser
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.metrics import accuracy_score, average_precision_score, roc_auc_score, roc_curve
+from sklearn.metrics import accuracy_score, average_precision_score, roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -26,13 +25,10 @@ from tenfold import (
     load,
 )
 from tenfold.app.report import write_report
-from tenfold.app.report.page import Page, as_html
-from tenfold.app.report.pictures import SamplePictures, inline, joined, png, side_by_side, to_levels
+from tenfold.app.report.pictures import SamplePictures, png
 from tenfold.app.report.reconstruction_sections import reconstruction_of
 from tenfold.app.report.subject import Subject
 from tenfold.datasets import TensorDataset, load_digits_tensor
-from tenfold.decisions.metrics import class_metrics, equal_errors
-from tenfold.decisions.scores import ClassScores
 
 DIGITS = load_digits_tensor()
 TRAIN, TEST = DIGITS.select(slice(0, 500)), DIGITS.select(slice(500, 800))
@@ -183,12 +179,6 @@ def test_wrong_arguments_say_what_to_pass(tmp_path, models):
     with pytest.raises(TypeError, match="has no projections"):
         write_report(StandardScaler().fit([[0.0], [1.0]]), TEST, tmp_path / "page.html")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_report_without_jinja2_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(ImportError, match=r"tenfold\[report\]"):
-        as_html(Page("", "", "", [], []))
 
 
 # ── What it says ────────────────────────────────────────────────────────────────────────────────
@@ -368,37 +358,6 @@ def test_samples_of_any_order_are_drawn(tmp_path, shape):
 # ── Its parts ───────────────────────────────────────────────────────────────────────────────────
 
 
-def test_at_the_equal_error_rate_both_errors_are_as_equal_as_can_be():
-    rng = np.random.default_rng(1)
-    for _ in range(20):
-        truth = rng.random(60) < 0.3
-        truth[:2] = [True, False]
-        scores = np.round(rng.normal(size=60) + truth, 1)
-        rate, threshold = equal_errors(scores, truth)
-        accepts = np.mean(scores[~truth] >= threshold)
-        rejects = np.mean(scores[truth] < threshold)
-        assert rate == pytest.approx((accepts + rejects) / 2, abs=1e-12)
-        gaps = [
-            abs(np.mean(scores[~truth] >= t) - np.mean(scores[truth] < t))
-            for t in np.unique(scores)
-        ]
-        assert abs(accepts - rejects) == pytest.approx(min(gaps), abs=1e-12)
-
-
-def test_separable_scores_have_no_equal_error():
-    scores = np.array([0.0, 1.0, 2.0, 3.0])
-    truth = np.array([False, False, True, True])
-    assert equal_errors(scores, truth) == (0.0, 2.0)
-    measured = class_metrics(ClassScores("a", scores, truth, None))
-    assert (measured.false_accepts, measured.false_rejects, measured.average_precision) == (
-        0,
-        0,
-        1.0,
-    )
-    false, true, _ = roc_curve(truth, scores)
-    assert np.trapezoid(true, false) == measured.roc_auc == 1.0
-
-
 @pytest.mark.parametrize("colours", [False, True])
 def test_pillow_reads_the_pictures_back(colours):
     image = pytest.importorskip("PIL.Image")
@@ -421,46 +380,6 @@ def test_a_sample_is_drawn_as_it_is():
     assert (picture.width, picture.height) == (8, 8)
     pixels = np.asarray(image.open(io.BytesIO(b64decode(picture.uri.partition(",")[2]))))
     np.testing.assert_allclose(pixels / 255, TEST.X[0], atol=0.5 / 255)
-
-
-@pytest.mark.parametrize(
-    ("shape", "names", "lowest", "style"),
-    [
-        ((8, 8), ("row", "column"), -1.0, "grey"),
-        ((8, 8), (), 0.0, "grey"),
-        ((8, 8), (), -1.0, "map"),
-        ((8, 8), ("feature", "time"), 0.0, "map"),
-        ((8, 8, 3), ("row", "column", "channel"), 0.0, "colour"),
-        ((8, 8, 5), (), 0.0, "map"),
-        ((8,), (), 0.0, "line"),
-    ],
-)
-def test_what_is_drawn_as_what(shape, names, lowest, style):
-    X = np.random.default_rng(0).uniform(lowest, 1, (20, *shape))
-    assert SamplePictures.for_samples(X, shape, names).style == style
-
-
-def test_of_a_cube_the_first_slices_stand_side_by_side():
-    cube = np.arange(2 * 3 * 5, dtype=float).reshape(2, 3, 5)
-    row = side_by_side(cube, gap=-1)
-    assert row.shape == (2, 3 * 3 + 2)
-    np.testing.assert_array_equal(row[:, 4:7], cube[:, :, 1])
-    np.testing.assert_array_equal(joined(cube, cube, 0.0)[:, 4:], cube)
-
-
-def test_levels_cut_off_what_is_outside():
-    assert to_levels(np.array([-5.0, 0.0, 0.5, 1.0, 9.0]), 0, 1).tolist() == [0, 0, 128, 255, 255]
-
-
-def test_figures_keep_their_own_clip_paths():
-    svg = (
-        '<?xml version="1.0"?><svg width="9pt" height="9pt" viewBox="0 0 9 9"><metadata>m'
-        '</metadata><g id="a" clip-path="url(#c)"><use xlink:href="#d"/></g></svg>'
-    )
-    assert inline(svg, "f7-") == (
-        '<svg viewBox="0 0 9 9"><g id="f7-a" clip-path="url(#f7-c)"><use xlink:href="#f7-d"/>'
-        "</g></svg>"
-    )
 
 
 @pytest.mark.filterwarnings("ignore::tenfold.RateWarning")

@@ -92,6 +92,19 @@ def test_all_but_one_sample_can_be_taken_back():
     assert_array_equal(alone.scatters, 0)
 
 
+@pytest.mark.parametrize("offset", [0.0, 3.0])
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("far", [1.0, 1e3])
+def test_a_far_sample_of_few_is_taken_back(far, unit, offset):
+    """What is left has no scatter in most directions, and rounding must not make it negative."""
+    for seed in range(20):
+        Z = np.random.default_rng(seed).normal(size=(4, 6)) * [[far], [1], [1], [1]]
+        Z = unit * (Z - Z.mean(axis=0) + offset)
+        left, expected = ClassMoments.from_batch(Z).revert(Z[:1]), ClassMoments.from_batch(Z[1:])
+        np.testing.assert_allclose(left.means, expected.means, atol=1e-9 * unit)
+        np.testing.assert_allclose(left.scatters, expected.scatters, atol=1e-8 * unit**2)
+
+
 def test_a_class_that_is_taken_back_whole_has_count_zero():
     X, y = data()
     weight = np.random.default_rng(0).uniform(0.1, 1, len(X))
