@@ -292,7 +292,7 @@ def test_the_code_that_a_page_includes_is_there(page, file, options):
 # ── Links ───────────────────────────────────────────────────────────────────────────────────────
 
 # No link is fetched. A host that is not listed here is either a typing error or a decision.
-HOSTS = {"github.com", "keepachangelog.com", "semver.org"}
+HOSTS = {"github.com", "keepachangelog.com", "scikit-learn.org", "semver.org"}
 
 
 def test_links_lead_to_hosts_that_are_known():
