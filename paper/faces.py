@@ -11,9 +11,9 @@ import numpy as np
 
 from paper.experiment import Cell
 from paper.face_models import Candidate, FaceMethod, map_of_candidates
+from paper.hog import with_hog
 from paper.orl import load_orl
 from paper.pie import PIE_STAND_INS, load_pie
-from tenfold.datasets import with_hog
 
 SHARES = (0.1, 0.2, 0.25, 0.35, 0.5)
 DIGITS = 6  # of a result in percent; what is beyond is rounding of the machine

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.io
 
-from tenfold.datasets import load, load_faces_subset, with_hog
+from tenfold.datasets import load, load_faces_subset
 
 HDF5 = b"MATLAB 7.3 MAT-file".ljust(512) + b"\x89HDF\r\n\x1a\n"
 
@@ -27,7 +27,6 @@ def without(monkeypatch):
     [
         ("PIL", load),
         ("skimage", lambda _: load_faces_subset()),
-        ("skimage", lambda _: with_hog(np.zeros((1, 20, 20)))),
         ("zarr", lambda folder: load(folder.rename(folder.parent / "new.zarr"))),
         ("h5py", lambda folder: load(folder / "new.mat")),
         ("h5py", lambda folder: load(folder / "new.h5")),

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from tenfold.datasets.digits import load_digits_tensor as load_digits_tensor
     from tenfold.datasets.resizing import resize_images as resize_images
     from tenfold.datasets.scikit_image import load_faces_subset as load_faces_subset
-    from tenfold.datasets.scikit_image import with_hog as with_hog
     from tenfold.datasets.synthetic import SyntheticTensors as SyntheticTensors
     from tenfold.datasets.synthetic import make_tensor_classes as make_tensor_classes
     from tenfold.datasets.synthetic import make_trials as make_trials
@@ -30,7 +29,6 @@ _HOMES = {
     "make_tensor_classes": "synthetic",
     "make_trials": "synthetic",
     "resize_images": "resizing",
-    "with_hog": "scikit_image",
 }
 __all__ = list(_HOMES)
 

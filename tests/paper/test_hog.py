@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from skimage.feature import hog
 
-from tenfold.datasets import load_faces_subset, with_hog
+from paper.hog import with_hog
+from tenfold.datasets import load_faces_subset
 
 
 def test_faces_come_first_and_look_like_faces():
