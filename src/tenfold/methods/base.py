@@ -28,7 +28,6 @@ from tenfold.mathematics.subspace import projected, reconstructed
 from tenfold.mathematics.tuning import EXPECTED_ROUNDS, KEPT_MOMENTS
 from tenfold.methods.convergence import warn_of_late
 from tenfold.methods.saving import Savable
-from tenfold.methods.streams import Streaming
 from tenfold.system.threads import one_thread_for_small, threads_for
 from tenfold.validation import fitted, parameters
 from tenfold.validation import samples as check
@@ -37,7 +36,7 @@ from tenfold.validation.named_axes import labelled_like
 Described = Mapping[str, Any]  # sample_shape_, n_features_in_ and, of a table, feature_names_in_
 
 
-class Learner(Streaming, Savable, BaseEstimator):
+class Learner(Savable, BaseEstimator):
     """Base of everything that is learned from class statistics.
 
     A subclass says which problem its parameters describe (`_problem`), how it is solved
@@ -184,6 +183,27 @@ class Learner(Streaming, Savable, BaseEstimator):
         moments = added if so_far is None else self._added(so_far, factor, added)
         return self._keep_moments(moments, known, described)
 
+    def fit_moments(self, moments: ClassMoments) -> Self:
+        """Learn from moments that are gathered already; no samples are read.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Of all samples, as `gather_moments`, `gather_batches`, `load_moments` or ``+``
+            give them.
+
+        Returns
+        -------
+        self
+            The fitted estimator, with `moments_`.
+        """
+        self._check_parameters()
+        described, moments = check.check_moments(self, moments)
+        moments = replace(moments, means=self._flatten_if_needed(moments.means))
+        model = self._learn(moments, described["sample_shape_"])
+        self._set_fitted(described, model, moments)
+        return self
+
     # -- the steps -------------------------------------------------------------------------------
 
     def _first_batch(
@@ -207,6 +227,41 @@ class Learner(Streaming, Savable, BaseEstimator):
         small = isinstance(statistics, ClassMoments) or len(problem) > 1
         solution = solve(problem, self._recipe(), threads_for(problem.shape, small, len(problem)))
         return self._model(fresh, solution, np.arange(len(problem)), shape), solution
+
+    def _added(self, so_far: ClassMoments, factor: float, batch: ClassMoments) -> ClassMoments:
+        """The moments so far, of which some is forgotten, and those of a batch."""
+        if factor == 1:
+            return so_far.plus(batch, spend=True)
+        moments = so_far.decay(factor) + batch
+        if not self._is_learnable(moments) and self._is_learnable(so_far + batch):
+            gone = (so_far.counts > 0) & (moments.counts == 0)
+            if gone.any():
+                raise ValueError(
+                    f"decay has forgotten all samples of class {moments.classes[gone][0]!s}, of "
+                    "which none came for long; pass samples of it, or a decay nearer to 1, or "
+                    "start anew without that class"
+                )
+            raise ValueError(
+                f"decay forgets too much: it leaves a weight of {moments.count:.2g} in all, less "
+                "than what a model can be learned from (weights are counts of samples); pass a "
+                "decay nearer to 1, or larger batches"
+            )
+        return moments
+
+    def _keep_moments(
+        self, moments: ClassMoments, classes: Array, described: Mapping[str, Any]
+    ) -> Self:
+        """Learn from moments of parts, or wait until there are samples of the classes it needs."""
+        learnable = self._is_learnable(moments)
+        model = None
+        if learnable:
+            model = self._learn_moments(moments, classes, described["sample_shape_"])
+        self._set_fitted(described, model, moments, **({} if learnable else {"classes_": classes}))
+        self._is_stream = True
+        return self
+
+    def _moments_so_far(self) -> ClassMoments:
+        return fitted.check_kept_moments(self)
 
     def _n_tables(self, classes: Array) -> int:
         """How many tables its moments of these classes have."""
