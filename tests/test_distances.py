@@ -70,29 +70,6 @@ def test_threads_score_what_one_thread_scores(per_part, monkeypatch):
     np.testing.assert_allclose(one, np.stack(alone, axis=1), atol=1e-11)
 
 
-def test_float32_samples_are_scored_in_float32():
-    projections, means = members((6, 5), 3, 0.0)
-    X = np.random.default_rng(3).normal(size=(20, 6, 5))
-    subspaces = Subspaces.stacked(projections, means)
-    narrow = subspaces.squared_distances(X.astype(np.float32))
-    assert narrow.dtype == np.float32
-    np.testing.assert_allclose(narrow, subspaces.squared_distances(X), rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("place", "size"),
-    [(0.0, 1e20), (1e20, 1e20), (0.0, 1e-25), (0.0, 1.0), (0.0, 1e-3), (0.0, 1e3)],
-)
-def test_squares_beyond_float32_are_made_in_float64(place, size):
-    projections, means = members((6, 5), 2, 0.0)
-    means = [place + size * mean for mean in (means[0], -means[0])]  # about `place`
-    X = place + size * np.random.default_rng(6).normal(size=(20, 6, 5))
-    subspaces = Subspaces.stacked(projections, means)
-    narrow = subspaces.squared_distances(X.astype(np.float32))
-    assert narrow.dtype == (np.float32 if 1e-9 < size < 1e9 else np.float64)
-    np.testing.assert_allclose(narrow, subspaces.squared_distances(X), rtol=1e-4)
-
-
 def test_one_number_that_is_far_from_all_means_is_enough_for_float64():
     projections, means = members((6, 5), 2, 0.0)
     for mean in means:
@@ -103,14 +80,6 @@ def test_one_number_that_is_far_from_all_means_is_enough_for_float64():
         minus_distances(X.astype(float), W, m) ** 2 for W, m in zip(projections, means, strict=True)
     ]
     np.testing.assert_allclose(found, np.stack(alone, axis=1), rtol=1e-6)
-
-
-def test_an_offset_costs_float32_samples_no_digits():
-    projections, means = members((6, 5), 5, 1e3)
-    X = (np.random.default_rng(3).normal(size=(20, 6, 5)) + 1e3).astype(np.float32)
-    subspaces = Subspaces.stacked(projections, means)
-    wide = subspaces.squared_distances(X.astype(float))
-    np.testing.assert_allclose(subspaces.squared_distances(X), wide, rtol=1e-5, atol=1e-5)
 
 
 def test_a_bank_measures_what_its_projectors_measure():

@@ -29,7 +29,6 @@ from tenfold import (
 from tenfold.mathematics.cost import Workload, statistics_of
 from tenfold.mathematics.pass_statistics import PassStatistics
 from tenfold.mathematics.stores import BlockError
-from tenfold.mathematics.tuning import FAN_IN
 from tenfold.methods import ALL_METHODS
 from tenfold.system.dask_array import DaskSamples
 
@@ -123,12 +122,6 @@ def test_unknown_chunk_sizes_are_found_out(data):
     assert_same_model(model, quiet(MCSDA).fit(X[y < 2], y[y < 2]))
 
 
-def test_flat_rows_are_folded(data):
-    X, y, _ = data
-    flat = da.from_array(X.reshape(N, -1), chunks=(50, 7))
-    assert_same_model(quiet(MCSDA, sample_shape=SHAPE).fit(flat, y), quiet(MCSDA).fit(X, y))
-
-
 def test_moments_that_do_not_fit_give_way_to_passes_on_the_cluster(data, allow):
     X, y, _ = data
     reference = quiet(MCSDA).fit(X, y)
@@ -203,35 +196,6 @@ def test_scores_and_searches_take_dask_arrays(data):
 # ── Shape of the work ───────────────────────────────────────────────────────────────────────────
 
 
-def test_sums_are_a_tree_and_one_table_comes_back(data, monkeypatch):
-    X, y, _ = data
-    graphs = []
-    compute = tenfold.system.dask_array._computed
-
-    def seen(value):
-        graphs.append(dict(value.__dask_graph__()))
-        return compute(value)
-
-    monkeypatch.setattr(tenfold.system.dask_array, "_computed", seen)
-    monkeypatch.setattr(tenfold.system.dask_array, "BLOCK_BYTES", 1)
-    samples = DaskSamples.of(da.from_array(X[:, :1, :1], chunks=(4, 1, 1)))
-    samples.moments(y, None, np.arange(3))
-    (graph,) = graphs
-    leaves = [key for key in graph if str(key).startswith("work_on_block")]
-    sums = [key for key in graph if str(key).startswith("add_up")]
-    assert len(leaves) == N // 4
-    assert len(sums) == 15 + 4 + 1  # 60 blocks, four at a time
-    assert all(len(graph[key].dependencies) <= FAN_IN for key in sums)
-
-
-def test_tiny_chunks_are_joined_and_large_ones_left_alone(data):
-    X, _, _ = data
-    chunks = (0,) + (1,) * 20 + (100,) + (0,) * 5 + (120,)
-    samples = DaskSamples.of(da.from_array(X, chunks=(chunks, 6, 5)))
-    assert samples._merged_chunks(10 * 8 * 30) == (10, 10, 100, 120)
-    assert sum(samples._merged_chunks(1)) == N
-
-
 # ── What goes wrong ─────────────────────────────────────────────────────────────────────────────
 
 
@@ -297,16 +261,8 @@ def test_a_checkpoint_of_other_lazy_data_is_not_picked_up(data, tmp_path):
     ("labels", "weights", "message"),
     [
         (da.zeros(N - 1, chunks=9), None, r"inconsistent numbers of samples: \[240, 239\]"),
-        (
-            da.zeros((N, 2), chunks=9),
-            None,
-            r"1d array, got an array of shape \(240, 2\)",
-        ),
-        (da.zeros(N, chunks=9), None, "1 class"),
-        (da.linspace(0, 1, N, chunks=9), None, "continuous"),
         (da.full(N, np.nan, chunks=9), None, "y contains NaN"),
         (da.arange(N, chunks=9) % 2, -da.ones(N, chunks=9), "negative numbers"),
-        (da.arange(N, chunks=9) % 2, da.zeros(N, chunks=9), "sums to zero"),
     ],
 )
 def test_lazy_labels_and_weights_are_checked(labels, weights, message, data):
@@ -467,25 +423,6 @@ def after(looks):
     """A watch that gives up after some looks."""
     left = iter(range(looks))
     return lambda self, workers: "" if next(left, None) is not None else "no hope"
-
-
-def test_a_watch_gives_up_when_workers_are_lost_or_paused(monkeypatch):
-    watch = tenfold.system.dask_array._Watch({"a"})
-    watch.allowed = 3
-    for name in "bcd":
-        assert watch.reason_to_give_up({name: {"status": "running"}}) == ""
-    assert "4 workers of the cluster died" in watch.reason_to_give_up({})
-    monkeypatch.setattr(tenfold.system.dask_array, "PAUSED_SECONDS", 0.05)
-    watch = tenfold.system.dask_array._Watch({"a", "b"})
-    paused, running = {"status": "paused"}, {"status": "running"}
-    assert watch.reason_to_give_up({"a": paused, "b": running}) == ""
-    time.sleep(0.1)
-    reason = watch.reason_to_give_up({"a": paused, "b": paused})
-    assert "all 2 workers of the cluster were paused" in reason
-    assert r"all workers of the cluster died (2 in turn)" in watch.reason_to_give_up({})
-    empty = tenfold.system.dask_array._Watch(set())
-    time.sleep(0.1)
-    assert empty.reason_to_give_up({}) == "", "a cluster may wait for its first worker"
 
 
 @pytest.mark.cluster

@@ -11,8 +11,8 @@ from sklearn.metrics import (
 )
 from sklearn.model_selection import StratifiedKFold
 
-from tenfold import CMDA, MCSDA, MPCA, ClassSpecificClassifier, ClassSpecificVerifier, compare
-from tenfold.decisions.members import answer_of, members_of
+from tenfold import CMDA, MCSDA, ClassSpecificClassifier, ClassSpecificVerifier, compare
+from tenfold.decisions.members import members_of
 from tenfold.decisions.metrics import class_metrics, evaluate
 from tenfold.decisions.scores import ClassScores, class_scores, scores_and_decisions
 
@@ -30,13 +30,6 @@ def test_the_three_kinds_of_models_name_their_fitted_projectors():
     assert projector.members_ == [projector]
     assert bank.members_ == bank.projectors_
     assert verifier.members_ == [verifier.projector_]
-
-
-def test_each_kind_of_model_has_its_answer():
-    kinds = [ClassSpecificClassifier(MODEL), ClassSpecificVerifier(MODEL), MODEL, MPCA()]
-    assert [answer_of(kind) for kind in kinds] == ["class", "acceptance", "score", "projection"]
-    with pytest.raises(TypeError, match="ndarray has no projections"):
-        answer_of(X)
 
 
 def test_the_class_of_a_verifier_may_be_that_of_its_projector():

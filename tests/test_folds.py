@@ -12,12 +12,11 @@ from sklearn.model_selection import (
 )
 
 from reference import problem
-from tenfold import MCSDA, ClassMoments, ClassSpecificClassifier
-from tenfold.decisions.folds import fold_models, positions, stratified_splits
+from tenfold import ClassMoments
+from tenfold.decisions.folds import positions, stratified_splits
 from tenfold.mathematics import fold_statistics as module
 from tenfold.mathematics.cost import Workload
 from tenfold.mathematics.scatter import along_mode
-from tenfold.mathematics.stores import StoredSamples
 from tenfold.validation.samples import present_labels
 
 X, y = problem((4, 3), classes=3, per_class=150, seed=1)
@@ -91,20 +90,6 @@ def test_folds_that_share_samples_read_them_once(name, monkeypatch):
     assert seen == [len(X)]
 
 
-def test_stores_are_read_once_too(monkeypatch):
-    seen = counted(monkeypatch)
-    stored = StoredSamples.of(X)
-    monkeypatch.setattr(StoredSamples, "__array__", lambda self, dtype=None, copy=None: X, False)
-    statistics_of_folds(stored, y, None, splits_of("KFold"))
-    assert seen == [len(X)]
-
-
-def test_parts_are_not_shared_when_adding_them_up_costs_more_than_reading(monkeypatch):
-    seen = counted(monkeypatch)
-    statistics_of_folds(X, y, None, splits_of("many"), "moments")
-    assert seen == []
-
-
 def test_samples_that_a_fold_takes_twice_count_twice():
     rng = np.random.default_rng(0)
     draws = [(rng.integers(0, len(X), len(X)), np.arange(5)) for _ in range(2)]
@@ -139,32 +124,6 @@ def test_labels_that_never_count_do_not_spill_into_other_classes():
     assert found[-1].classes.tolist() == [0, 1, 2]
     expected = ClassMoments.from_batch(np.delete(X, 4, axis=0), np.delete(y, 4))
     np.testing.assert_allclose(found[-1].means, expected.means, atol=1e-13)
-
-
-def test_methods_without_labels_have_one_class_in_every_fold():
-    splits = positions(KFold(3).split(X), len(X))
-    found = statistics_of_folds(X, None, None, splits, "moments")
-    assert [own.count for own in found] == [*(len(train) for train, _ in splits), len(X)]
-
-
-def test_held_out_samples_play_no_part():
-    bank = ClassSpecificClassifier(MCSDA(ranks=2, tol=10.0))
-    splits = positions(StratifiedKFold(3).split(X, y), len(X))
-
-    def folds(samples):
-        described, *batch = bank._first_batch(samples, y, None)
-        return list(fold_models(bank, described, *batch, splits))
-
-    found = folds(X)
-    assert len(found) == len(splits) + 1
-    for number, (_, test) in enumerate(splits):
-        spoilt = X.copy()
-        spoilt[test] = 1e3
-        again = folds(spoilt)[number]
-        assert again is not bank
-        np.testing.assert_allclose(
-            found[number].distances(X[:9]), again.distances(X[:9]), rtol=1e-6
-        )
 
 
 def test_splits_may_be_masks_lists_or_slices():

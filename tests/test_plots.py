@@ -1,8 +1,5 @@
 """What is drawn is what was learned: oracles on the data of the drawings, not on their pixels."""
 
-import sys
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -30,7 +27,6 @@ from tenfold.plots import (
     RocDisplay,
     ScoresDisplay,
 )
-from tenfold.plots.directions import strongest_slice
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
 
@@ -129,11 +125,6 @@ def test_a_projected_number_is_the_inner_product_with_its_direction(mcsda):
         np.testing.assert_array_equal(np.asarray(ax.images[0].get_array()), direction)
 
 
-def test_directions_of_first_columns_come_first(mcsda):
-    columns = DirectionsDisplay.from_estimator(mcsda, n_directions=6).columns
-    assert columns == [(1, 1), (1, 2), (2, 1), (1, 3), (2, 2), (3, 1)]
-
-
 def test_directions_of_a_vector_method_have_the_shape_of_the_samples():
     csda = CSDA(ranks=5, positive=3).fit(X, LABELS)
     display = DirectionsDisplay.from_estimator(csda)
@@ -158,12 +149,6 @@ def test_directions_of_vectors_are_lines():
     display = DirectionsDisplay.from_estimator(CSDA(ranks=2, positive=3).fit(rows, LABELS))
     drawn = display.axes_[1].lines[-1].get_ydata()
     np.testing.assert_array_equal(drawn, display.directions[1])
-
-
-def test_of_a_cube_the_slice_with_the_largest_entry_is_drawn():
-    cube = np.random.default_rng(0).normal(size=(3, 4, 5))
-    cube[1, 2, 3] = -9.0
-    np.testing.assert_array_equal(strongest_slice(cube), cube[:, :, 3])
 
 
 @pytest.mark.parametrize("kind", ["projector", "verifier", "search", "pipeline", "bank"])
@@ -290,19 +275,6 @@ def test_the_grid_of_a_search_is_its_best_score_per_choice_of_ranks():
     assert np.nanmax(display.grid_) == search.best_score_
 
 
-def test_ints_stand_for_all_modes_and_other_candidates_are_left_out():
-    results = {
-        "param_projector__ranks": [None, 2, (3, 1), {0: 2}],
-        "mean_test_score": [0.9, 0.5, 0.6, 0.9],
-        "std_test_score": [0.0] * 4,
-    }
-    display = RankGridDisplay.from_estimator(SimpleNamespace(cv_results_=results))
-    assert display.ranks.tolist() == [[2, 2], [3, 1]]
-    results["param_projector__ranks"] = [None] * 4
-    with pytest.raises(ValueError, match="no ranks that are numbers"):
-        RankGridDisplay.from_estimator(SimpleNamespace(cv_results_=results))
-
-
 # ── The convention ──────────────────────────────────────────────────────────────────────────────
 
 WITH_DATA = (ScoresDisplay, PrecisionRecallDisplay, RocDisplay)
@@ -328,24 +300,6 @@ def test_a_model_without_scores_says_what_to_use(display):
     mpca = MPCA(ranks=(2, 2), tol=0.5).fit(X)
     with pytest.raises(TypeError, match="MPCA gives no scores"):
         display.from_estimator(mpca, X, LABELS)
-
-
-def test_a_class_that_is_not_there_is_named(bank):
-    with pytest.raises(ValueError, match="no projector for class 'x'"):
-        DirectionsDisplay.from_estimator(bank, positive="x")
-    with pytest.raises(ValueError, match="'x' is not scored"):
-        ScoresDisplay.from_estimator(bank, X, LABELS, positive="x")
-
-
-def test_a_model_without_projections_is_named():
-    with pytest.raises(TypeError, match="StandardScaler has no projections"):
-        ObjectiveDisplay.from_estimator(StandardScaler().fit([[0.0], [1.0]]))
-
-
-def test_drawing_without_matplotlib_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"tenfold\[plot\]"):
-        RankGridDisplay([2, 3], [0.1, 0.2]).plot()
 
 
 def test_error_rates_are_counted_at_every_threshold():

@@ -1,6 +1,5 @@
 """Every method is an estimator that scikit-learn's tools can use, with samples of any order."""
 
-import inspect
 import io
 import pickle
 import warnings
@@ -212,22 +211,6 @@ def test_data_frames_come_out_when_asked_for(Method):
 
 
 @each_method
-def test_fit_transform_is_fit_and_transform(Method):
-    np.testing.assert_array_equal(
-        make(Method).fit_transform(X, y), make(Method).fit(X, y).transform(X)
-    )
-
-
-@each_method
-def test_lists_are_as_good_as_arrays(Method):
-    np.testing.assert_allclose(
-        make(Method).fit(X.tolist(), y.tolist()).transform(X.tolist()),
-        make(Method).fit(X, y).transform(X),
-        atol=1e-10,
-    )
-
-
-@each_method
 def test_nothing_of_a_fit_depends_on_chance(Method):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -242,33 +225,6 @@ def test_every_method_is_public_and_stands_in_the_list():
     assert set(CLASS_SPECIFIC_METHODS) == {
         M for M in ALL_METHODS if hasattr(M, "decision_function")
     }
-
-
-def test_methods_share_their_parameters_and_the_order_of_them():
-    order = [
-        "ranks",
-        "solver",
-        "orthonormal",
-        "ridge",
-        "shrinkage",
-        "out_class",
-        "max_iter",
-        "tol",
-        "init",
-        "statistics",
-        "sample_shape",
-        "missing",
-        "output",
-        "positive",
-        "blocks",
-    ]
-    for Method in ALL_METHODS:
-        signature = inspect.signature(Method).parameters
-        names = list(signature)
-        assert names == [name for name in order if name in names]
-        kinds = {name: parameter.kind for name, parameter in signature.items()}
-        assert kinds.pop("ranks") is inspect.Parameter.POSITIONAL_OR_KEYWORD
-        assert set(kinds.values()) == {inspect.Parameter.KEYWORD_ONLY}
 
 
 def test_an_estimator_shows_what_users_type_and_little_else():

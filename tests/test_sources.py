@@ -13,9 +13,7 @@ from itertools import islice
 
 import h5py
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse
 import zarr
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,9 +35,8 @@ from tenfold import (
     gather_moments,
     write_blocks,
 )
-from tenfold.datasets import SegmentedWindows
 from tenfold.gathering.checkpoint import COMPARED, FILE
-from tenfold.mathematics.stores import BlockError, StoredSamples, check_block, is_stored
+from tenfold.mathematics.stores import BlockError, StoredSamples, check_block
 from tenfold.methods import ALL_METHODS
 
 N, SHAPE, BLOCK = 240, (6, 5), 16
@@ -128,16 +125,6 @@ def test_every_method_learns_the_same_from_a_store_as_from_memory(
         )
 
 
-def test_windows_of_an_order_book_are_a_store(data):
-    rows = np.random.default_rng(0).normal(size=(300, 6))
-    windows = SegmentedWindows(rows, [(0, 120), (120, 130), (130, 300)], window=5)
-    y = np.arange(len(windows)) % 2
-    assert is_stored(windows)
-    assert_same_model(
-        quiet(MCSDA, positive=1).fit(windows, y), quiet(MCSDA, positive=1).fit(windows[:], y)
-    )
-
-
 def test_a_store_is_read_once_for_moments_in_blocks_from_front_to_back(data):
     X, y, _ = data
     store = Recorder(X)
@@ -224,13 +211,6 @@ def test_flat_rows_of_a_store_are_folded(data):
     model = quiet(MCSDA, sample_shape=SHAPE).fit(Recorder(X.reshape(N, -1)), y)
     assert model.sample_shape_ == SHAPE
     assert_same_model(model, quiet(MCSDA).fit(X, y))
-
-
-def test_what_is_in_memory_is_no_store(data):
-    X, _, _ = data
-    frame = pd.DataFrame(X[:, 0])
-    for other in (X, X.tolist(), frame, frame[0], scipy.sparse.csr_array(X[:, 0]), None, 3):
-        assert not is_stored(other)
 
 
 @pytest.mark.parametrize(
