@@ -216,10 +216,11 @@ def moved(by, cv):
     """Six classes, of which one is moved, and how far the spreads of folds are from that of all."""
     samples, labels = problem((4, 3), classes=6, per_class=12, seed=61, spread=0.6)
     samples = samples + np.where(labels == 5, by, 0.0)[:, None, None]
-    used, alone = np.full(len(labels), True), np.arange(len(labels))
-    plan = fold_plan(cv, samples, labels, 1, used, alone)
+    plan = fold_plan(cv, samples, labels, 1, np.full(len(labels), True))
     whole = spread_of_others(samples, labels)
-    spreads = [spread_of_others(samples[rows], labels[rows]) for rows, _ in plan.impostors[0]]
+    folds = plan.impostors[0]
+    parts = [np.flatnonzero(folds != fold) for fold in range(folds.max() + 1)]
+    spreads = [spread_of_others(samples[rows], labels[rows]) for rows in parts]
     return samples, labels, np.exp(np.mean(np.abs(np.log(np.array(spreads) / whole))))
 
 

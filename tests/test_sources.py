@@ -823,7 +823,9 @@ def test_inner_folds_read_once_for_all_statistics_and_once_for_what_is_held_out(
     for sample_weight in (None, weight):
         store = CountedRows(X)
         model = clone(estimator).fit(store, y, sample_weight)
-        assert (store.times == 2).all()
+        is_verifier = isinstance(estimator, ClassSpecificVerifier)
+        dealt = is_verifier & ((y == 1) | (len(np.unique(y)) < 5))  # by content: read before
+        np.testing.assert_array_equal(store.times, 2 + dealt)
         in_memory = clone(estimator).fit(X, y, sample_weight)
         np.testing.assert_allclose(model.decision_function(X), in_memory.decision_function(X))
 

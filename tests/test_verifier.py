@@ -369,6 +369,7 @@ def test_the_order_of_the_samples_plays_no_part(n_classes, rate):
     np.testing.assert_allclose(one.decision_function(X), other.decision_function(X), rtol=1e-7)
 
 
+@pytest.mark.filterwarnings("ignore::tenfold.RateWarning")  # one sample is little
 def test_a_single_positive_sample_is_never_held_out():
     few = np.append(np.flatnonzero(y != 1), np.flatnonzero(y == 1)[0])
     model = verifier().fit(X[few], y[few])

@@ -23,7 +23,7 @@ from tenfold.decisions.distances import (
     nearest,
     preference,
 )
-from tenfold.decisions.folds import fold_models, held_out, stratified_splits
+from tenfold.decisions.folds import fold_models, fold_numbers, held_out, stratified_splits
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Recipe, Solution
 from tenfold.mathematics.cost import Workload
@@ -270,7 +270,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         splits = stratified_splits(self.cv, labels, weight)
         banks = fold_models(self, described, X, labels, weight, splits)
         measures = [bank.measure() for bank in islice(banks, len(splits))]
-        distances = held_out(X, splits, measures)
+        distances = held_out(X, fold_numbers(splits, len(X)), measures)
         held = ~np.isnan(distances[:, 0])
         weights = {} if weight is None else {"sample_weight": weight[held]}
         second.fit(distances[held], labels[held], **weights)

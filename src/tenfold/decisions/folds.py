@@ -14,8 +14,9 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from tenfold.decisions.distances import OfBlock
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.arrays import to_numpy
-from tenfold.mathematics.fold_statistics import Split, fold_statistics
+from tenfold.mathematics.fold_statistics import Parts, Split, part_statistics
 from tenfold.mathematics.moments import ClassStatistics
+from tenfold.mathematics.pass_statistics import codes_of
 from tenfold.mathematics.stores import Source
 from tenfold.methods.base import Described, Learner
 from tenfold.validation import parameters
@@ -23,9 +24,15 @@ from tenfold.validation import samples as check
 
 
 def statistics_in_folds(
-    learner: Any, described: Described, X: Any, y: Array, weight: Array | None, splits: list[Split]
+    learner: Any,
+    described: Described,
+    X: Any,
+    y: Array,
+    weight: Array | None,
+    classes: Array,
+    parts: Parts,
 ) -> tuple[Described, Iterator[ClassStatistics]]:
-    """Statistics of the training part of every split, then of all samples, from one reading.
+    """Statistics of every training part, from one reading.
 
     Parameters
     ----------
@@ -35,19 +42,20 @@ def statistics_in_folds(
         What is known of the samples, from `Learner._first_batch`.
     X, y, weight : arrays
         The batch that came with it.
-    splits : list of (train, test)
-        The folds.
+    classes : ndarray of shape (C,)
+        All labels, sorted.
+    parts : Parts
+        The training parts.
 
     Returns
     -------
     mapping, iterator of ClassStatistics
         What is known of the samples as the learner prepared them, and the statistics.
     """
-    classes = check.present_labels(y, weight)
     described, samples = learner._prepared(described, X, weight)
     work = learner._workload(samples.shape[1:], classes)
-    parts = fold_statistics(samples, y, weight, classes, splits, learner.statistics, work)
-    return described, parts
+    found = part_statistics(samples, y, weight, classes, parts, learner.statistics, work)
+    return described, found
 
 
 def fold_models(
@@ -78,22 +86,25 @@ def fold_models(
     Learner
         One per split, and one for all samples.
     """
-    described, parts = statistics_in_folds(learner, described, X, y, weight, splits)
-    for statistics in parts:
+    rows = [*(train for train, _ in splits), np.arange(len(X))]
+    classes = check.present_labels(y, weight)
+    parts = Parts.of_rows(rows, codes_of(X, y, classes))
+    described, found = statistics_in_folds(learner, described, X, y, weight, classes, parts)
+    for statistics in found:
         check.check_classes(statistics.classes, learner)
         fold: Learner = clone(learner)
         yield fold._set_fitted(described, fold._learn(statistics, described["sample_shape_"]))
 
 
-def held_out(X: Any, splits: list[Split], works: Sequence[OfBlock]) -> Array:
+def held_out(X: Any, folds: Array, works: Sequence[OfBlock]) -> Array:
     """What each fold says of the samples that it has not seen, from one reading of them.
 
     Parameters
     ----------
     X : ndarray or Source of shape (n, I_1, ..., I_K)
         The samples.
-    splits : list of F (train, test)
-        The folds.
+    folds : ndarray of shape (n,)
+        The number of the fold that holds each sample out; -1 where none does.
     works : sequence of F callables
         What the model of each fold gives for a block of samples, (m, ...); m may be 0.
 
@@ -102,9 +113,6 @@ def held_out(X: Any, splits: list[Split], works: Sequence[OfBlock]) -> Array:
     ndarray of shape (n, ...)
         In float64; NaN for samples that no fold holds out.
     """
-    folds = np.full(len(X), -1)
-    for number, (_, test) in enumerate(splits):
-        folds[test] = number
     work = partial(said_by_folds, works=works)
     if not isinstance(X, Source):
         return work(X, folds)
@@ -120,10 +128,19 @@ def said_by_folds(X: Array, folds: Array, works: Sequence[OfBlock]) -> Array:
     """For each sample what the fold of this number gives; NaN for those without one."""
     X = to_numpy(X)
     result = np.full((len(X), *works[0](X[:0]).shape[1:]), np.nan)
-    for number in np.unique(folds[folds >= 0]):
+    for number, work in enumerate(works):
         rows = np.flatnonzero(folds == number)
-        result[rows] = works[number](X[rows])
+        if len(rows):
+            result[rows] = work(X.take(rows, axis=0))  # takes half the time of X[rows]
     return result
+
+
+def fold_numbers(splits: Sequence[Split], n: int) -> Array:
+    """The number of the last split whose test part has each of n samples, or -1."""
+    folds = np.full(n, -1)
+    for number, (_, test) in enumerate(splits):
+        folds[test] = number
+    return folds
 
 
 def stratified_splits(cv: Any, y: Array, weight: Array | None) -> list[Split]:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.fold_statistics import renumbered
 
 STRICTLY = 1 - 1e-9  # accepted means closer than the quantile
 EVERYTHING = 1e6  # times the largest distance: a rate of 1 accepts all of this
@@ -24,13 +25,15 @@ class Impostors(NamedTuple):
 
     distances: Array  # (n,)
     weight: Array  # (n,), positive
-    groups: Array | None  # (n,) the class of each where whole classes were held out, else None
+    groups: (
+        Array | None
+    )  # (n,) the number of its class where whole classes were held out, else None
 
     def shares(self) -> Array:
         """What each counts: its weight, or its share of its class, so that classes are equal."""
         if self.groups is None:
             return np.asarray(self.weight / self.weight.sum())
-        _, code = np.unique(self.groups, return_inverse=True)
+        _, code = renumbered(self.groups)
         totals = np.bincount(code, self.weight)
         return np.asarray(self.weight / totals[code] / len(totals))
 
@@ -67,7 +70,7 @@ def threshold_at(impostors: Impostors, rate: float) -> float:
         return 0.0
     v = np.log(np.maximum(u, FLOOR * np.median(u[u > 0])))
     n = effective_number(impostors._replace(distances=v))
-    order = np.argsort(v, kind="stable")
+    order = np.argsort(v)
     v, shares = v[order], impostors.shares()[order]
     if rate * (n + 1) < 1:
         return float(np.exp(_lower_tail(v, shares, rate, n))) * STRICTLY
@@ -111,7 +114,7 @@ def effective_number(impostors: Impostors) -> float:
     v, weight, groups = impostors
     if groups is None:
         return kish(weight)
-    _, code = np.unique(groups, return_inverse=True)
+    _, code = renumbered(groups)
     totals = np.bincount(code, weight)
     means = np.bincount(code, weight * v) / totals
     sizes = totals**2 / np.bincount(code, weight**2)

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from hashlib import blake2b
-from itertools import chain, islice
-from math import exp
+from itertools import islice
+from math import exp, prod
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -21,13 +20,14 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
 from tenfold.decisions.distances import OfBlock
-from tenfold.decisions.folds import held_out, positions, statistics_in_folds
+from tenfold.decisions.folds import fold_numbers, held_out, positions, statistics_in_folds
 from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
+from tenfold.mathematics.arrays import to_numpy
 from tenfold.mathematics.criteria import out_class_spreads
-from tenfold.mathematics.fold_statistics import Split
-from tenfold.mathematics.stores import Source
+from tenfold.mathematics.fold_statistics import Parts, Split, renumbered
+from tenfold.mathematics.stores import over_blocks
 from tenfold.methods.base import Described
 from tenfold.methods.class_specific import ClassSpecificProjector, spreads_of
 from tenfold.validation import parameters
@@ -46,8 +46,8 @@ class Measured(NamedTuple):
     solution: Solution
 
     def measure(self) -> OfBlock:
-        """What gives distances of samples in memory, in units of the spread."""
-        return partial(distances_in, scoring=self.projector._scoring(), unit=self.spread)
+        """What gives distances of samples in memory, in units of the spread, and their keys."""
+        return partial(distances_and_keys, scoring=self.projector._scoring(), unit=self.spread)
 
 
 def measured_in_folds(
@@ -56,11 +56,12 @@ def measured_in_folds(
     X: Any,
     y: Array,
     weight: Array | None,
-    splits: list[Split],
+    classes: Array,
+    parts: Parts,
 ) -> Iterator[Measured]:
-    """The model of the training part of every split, without a word of convergence."""
-    described, parts = statistics_in_folds(model, described, X, y, weight, splits)
-    for statistics in parts:
+    """The model of every training part, without a word of convergence."""
+    described, found_of_parts = statistics_in_folds(model, described, X, y, weight, classes, parts)
+    for statistics in found_of_parts:
         check.check_classes(statistics.classes, model)
         projector: ClassSpecificProjector = clone(model)
         found, solution = projector._solve(statistics, described["sample_shape_"])
@@ -72,9 +73,9 @@ def measured_in_folds(
         yield Measured(projector._set_fitted(described, found), float(spread), solution)
 
 
-def distances_in(X: Array, scoring: OfBlock, unit: float) -> Array:
-    """Distances in a unit, from what gives minus the distances."""
-    return -scoring(X) / unit
+def distances_and_keys(X: Array, scoring: OfBlock, unit: float) -> Array:
+    """Distances in a unit, from what gives minus the distances, and content keys, (n, 2)."""
+    return np.stack([-scoring(X) / unit, content_keys(X)], axis=1)
 
 
 class Verification(NamedTuple):
@@ -86,15 +87,20 @@ class Verification(NamedTuple):
 
     whole: Measured  # fitted on all samples
     distances: Array  # (n,)
-    by_class: bool  # whether impostors were held out with their whole class
+    keys: Array  # (n,), the same for samples with the same content
     ratio: float  # how much the spreads of the folds differ from that of all samples, 1 or more
 
 
 class FoldPlan(NamedTuple):
-    """Folds that hold out positives, and folds for the rest: each list is tried in turn."""
+    """Folds that hold out positives, and folds for the rest: each way to deal is tried in turn.
 
-    own: list[Split]
-    impostors: list[list[Split]]
+    A fold is given by its number for each sample, -1 where none holds it out.
+    """
+
+    parts: Parts  # all samples, then what each fold of `own` and of `impostors` leaves
+    own: Array  # (n,)
+    impostors: list[Array]  # (n,) each
+    by_class: bool  # whether impostors are held out with their whole class
 
 
 def verified(
@@ -103,6 +109,7 @@ def verified(
     X: Any,
     labels: Array,
     weight: Array | None,
+    classes: Array,
     plan: FoldPlan,
 ) -> Verification:
     """Distances of held-out samples, and the model of all samples, from two readings of them.
@@ -118,6 +125,8 @@ def verified(
         What is known of the samples, from `Learner._first_batch`.
     X, labels, weight : arrays
         The batch that came with it.
+    classes : ndarray of shape (C,)
+        All labels, sorted.
     plan : FoldPlan
         The folds.
 
@@ -126,28 +135,26 @@ def verified(
     Verification
         What they say.
     """
-    everything = (np.arange(len(X)), np.arange(0))
-    splits = [everything, *plan.own, *chain(*plan.impostors)]
-    folds = measured_in_folds(model, described, X, labels, weight, splits)
+    folds = measured_in_folds(model, described, X, labels, weight, classes, plan.parts)
     whole = next(folds)
     model._warn_unless_converged(whole.solution)
-    own = [fold.measure() for fold in islice(folds, len(plan.own))]
+    n_own = n_folds_of(plan.own)
+    own = [fold.measure() for fold in islice(folds, n_own)]
     for chosen in plan.impostors:
-        found = [(fold.spread, fold.measure()) for fold in islice(folds, len(chosen))]
+        found = [(fold.spread, fold.measure()) for fold in islice(folds, n_folds_of(chosen))]
         spreads = np.array([spread for spread, _ in found])
         ratio = exp(np.abs(np.log(spreads / whole.spread)).mean())
         if ratio <= ALIKE:
             break
-    works = [*own, *(measure for _, measure in found)]
-    distances = held_out(X, [*plan.own, *chosen], works)
-    by_class = not any(len(np.intersect1d(labels[a], labels[b])) for a, b in chosen)
-    return Verification(whole, distances, by_class, ratio)
+    held = np.where(chosen >= 0, chosen + n_own, plan.own)
+    seen = held_out(X, held, [*own, *(measure for _, measure in found)])
+    return Verification(whole, seen[:, 0], seen[:, 1], ratio)
 
 
 # ── Folds ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def fold_plan(cv: Any, X: Any, labels: Array, positive: Any, used: Array, same: Array) -> FoldPlan:
+def fold_plan(cv: Any, X: Any, codes: Array, positive: int, used: Array) -> FoldPlan:
     """The folds of a verifier.
 
     Parameters
@@ -156,81 +163,122 @@ def fold_plan(cv: Any, X: Any, labels: Array, positive: Any, used: Array, same: 
         An int holds out that many folds of other classes, or of their samples when there are fewer
         than 4 of them. Of given folds the test parts are taken; positives of a training part are
         joined by all others when impostors are scored.
-    X, labels : arrays of shapes (n, I_1, ..., I_K) and (n,)
-        The samples and their labels.
-    positive : label
-        The class to verify.
+    X, codes : arrays of shapes (n, I_1, ..., I_K) and (n,)
+        The samples and the numbers of their classes. Samples that are dealt one by one are read:
+        the positives, and all where there are fewer than 4 other classes.
+    positive : int
+        The number of the class to verify.
     used : ndarray of bool of shape (n,)
         Which samples have weight.
-    same : ndarray of shape (n,)
-        Equal numbers for samples that must stay together.
 
     Returns
     -------
     FoldPlan
         At least one fold of impostors.
     """
-    is_own = labels == positive
+    is_own = codes == positive
     own, others = np.flatnonzero(is_own & used), np.flatnonzero(~is_own & used)
     if not isinstance(cv, Integral):
-        given = positions(check_cv(cv).split(X, labels), len(labels))
-        of_own = [(train, np.intersect1d(test, own)) for train, test in given]
-        rest = [(np.union1d(train, own), np.intersect1d(test, others)) for train, test in given]
-        return FoldPlan(_with_test(of_own), [_with_test(rest)])
+        return _given_folds(positions(check_cv(cv).split(X, codes), len(codes)), codes, own, others)
     n_folds = parameters.check_number("cv", cv, 2, integer=True)
-    by_class = len(np.unique(labels[others])) >= FEWEST_CLASSES
-    units = labels[others] if by_class else same[others]
-    n_units = len(np.unique(units))
+    by_class = len(renumbered(codes[others])[0]) >= FEWEST_CLASSES
+    dealt = own if by_class else np.flatnonzero(used)
+    units = codes.copy()
+    units[dealt] = units_of(X[dealt])
+    n_units = len(renumbered(units[others])[0])
     if n_units < 2:
         raise ValueError(
             f"there is {n_units} sample of other classes only, so none can be held out to choose "
             "the threshold; pass more"
         )
     sizes = sorted({min(n_folds, n_units), min(max(n_folds, MOST_FOLDS), n_units)})
-    of_rest = [_folds_of(others, units, size, own) for size in sizes]
-    n_own = min(n_folds, len(np.unique(same[own])))
-    return FoldPlan(_folds_of(own, same[own], n_own, others) if n_own > 1 else [], of_rest)
+    impostors = [_dealt(others, units, size) for size in sizes]
+    of_own = _dealt(own, units, n_folds)
+    return FoldPlan(Parts.of_folds([of_own, *impostors], codes), of_own, impostors, by_class)
 
 
-def _folds_of(rows: Array, units: Array, n_folds: int, always: Array) -> list[Split]:
-    """Folds that hold out rows unit by unit; the training parts have those of `always`, too.
+def _given_folds(given: list[Split], codes: Array, own: Array, others: Array) -> FoldPlan:
+    of_own = _with_test([(train, np.intersect1d(test, own)) for train, test in given])
+    rest = _with_test(
+        [(np.union1d(train, own), np.intersect1d(test, others)) for train, test in given]
+    )
+    trains = [np.arange(len(codes)), *(train for train, _ in of_own + rest)]
+    by_class = not any(len(np.intersect1d(codes[a], codes[b])) for a, b in rest)
+    parts = Parts.of_rows(trains, codes)
+    return FoldPlan(
+        parts, fold_numbers(of_own, len(codes)), [fold_numbers(rest, len(codes))], by_class
+    )
+
+
+def _dealt(rows: Array, units: Array, n_folds: int) -> Array:
+    """The fold (n,) of each sample, dealt unit by unit (n,); none where rows are a single unit.
 
     Units are dealt as they sort: the order of the samples plays no part.
     """
-    found, code = np.unique(units, return_inverse=True)
-    fold = (np.random.default_rng(0).permutation(len(found)) % n_folds)[code.ravel()]
-    return [
-        (np.sort(np.concatenate([always, rows[fold != f]])), rows[fold == f])
-        for f in range(n_folds)
-    ]
+    found, code = renumbered(units[rows])
+    folds = np.full(len(units), -1)
+    if len(found) > 1:
+        dealt = np.random.default_rng(0).permutation(len(found)) % min(n_folds, len(found))
+        folds[rows] = dealt[code]
+    return folds
+
+
+def n_folds_of(folds: Array) -> int:
+    """How many folds there are."""
+    return int(folds.max(initial=-1)) + 1
 
 
 def _with_test(splits: list[Split]) -> list[Split]:
     return [(train, test) for train, test in splits if len(test)]
 
 
-def equal_samples(X: Any) -> Array:
-    """The same number for equal samples in memory; in a store every sample has its own.
+# ── Equal samples ───────────────────────────────────────────────────────────────────────────────
 
-    Numbers in memory follow a sum of the numbers of a sample with fixed random weights, so they
-    depend neither on the order of the samples nor on their last bits.
+
+def content_keys(X: Array) -> Array:
+    """A number (n,) of the content of each sample: of 2^53, and the same for equal samples."""
+    X, n_numbers = to_numpy(X), prod(X.shape[1:])
+    weights = np.random.default_rng(0).integers(2**64, size=n_numbers, dtype=np.uint64)
+    keys = np.empty(len(X))
+    for rows in row_blocks(len(X), 3 * 8 * n_numbers):
+        numbers = np.ascontiguousarray(X[rows], dtype=np.float64).reshape(-1, n_numbers) + 0.0
+        bits = numbers.view(np.uint64)  # + 0.0, since -0.0 equals 0.0
+        bits ^= bits >> np.uint64(32)
+        keys[rows] = bits @ (weights | np.uint64(1)) >> np.uint64(11)
+    return keys
+
+
+def weighted_sums(X: Array) -> Array:
+    """Sums (n,) of the numbers of each sample with fixed random weights."""
+    X, n_numbers = to_numpy(X), prod(X.shape[1:])
+    weights = np.random.default_rng(0).standard_normal(n_numbers)
+    sums = np.empty(len(X))
+    for rows in row_blocks(len(X), 8 * n_numbers):
+        sums[rows] = X[rows].reshape(-1, n_numbers) @ weights
+    return sums
+
+
+def units_of(X: Any) -> Array:
+    """The same number for equal samples.
+
+    Numbers follow a sum of the numbers of a sample with fixed random weights, so they depend
+    neither on the order of the samples nor on their last bits.
     """
-    if isinstance(X, Source):
-        return np.arange(len(X))
-    first: dict[bytes, int] = {}
-    digests = (blake2b(x.tobytes(), digest_size=16).digest() for x in X)
-    same = np.array([first.setdefault(key, i) for i, key in enumerate(digests)])
-    weights = np.random.default_rng(0).standard_normal(X[0].size)
-    blocks = row_blocks(len(X), 8 * len(weights))
-    sums = np.concatenate([X[rows].reshape(-1, len(weights)) @ weights for rows in blocks])
-    different = np.unique(same)
-    number = np.zeros(len(X), dtype=np.intp)
-    number[different[np.argsort(sums[different])]] = np.arange(len(different))
-    return np.asarray(number[same])
+    keys, sums = to_numpy(over_blocks(X, _keys_and_sums)).T
+    _, first, same = np.unique(keys, return_index=True, return_inverse=True)
+    number = np.empty(len(first), dtype=np.intp)
+    number[np.argsort(sums[first])] = np.arange(len(first))
+    return np.asarray(number[same.ravel()])
+
+
+def _keys_and_sums(X: Array) -> Array:
+    return np.stack([content_keys(X), weighted_sums(X)], axis=1)
 
 
 def merged_equals(keys: Sequence[Array], weight: Array) -> tuple[Array, Array]:
     """The first of the samples that are equal in all keys, and the sum of their weights."""
+    if (np.diff(np.sort(keys[0])) > 0).all():  # all differ
+        return np.arange(len(weight)), weight
     codes = np.stack([np.unique(key, return_inverse=True)[1].ravel() for key in keys], axis=1)
     _, first, merged = np.unique(codes, axis=0, return_index=True, return_inverse=True)
     return first, np.bincount(merged.ravel(), weight)

@@ -19,14 +19,15 @@ from tenfold.decisions.verification import (
     ALIKE,
     FEWEST_CLASSES,
     Verification,
-    equal_samples,
     fold_plan,
     merged_equals,
+    n_folds_of,
     verified,
 )
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.arrays import to_numpy
 from tenfold.mathematics.models import Labels, Shape
+from tenfold.mathematics.pass_statistics import codes_of
 from tenfold.mathematics.stores import ArraySamples, over_blocks
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.methods.saving import Savable
@@ -63,7 +64,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         samples when there are fewer than 4 of them; more, up to 50, where models without a fold
         are unlike the model of all. Positives stay in these models; they are held out in folds of
         their own, for the share of false rejects. A single positive is never held out.
-        The order of samples in memory plays no part; samples in a store are dealt as they come.
+        Samples are dealt by their content, so their order plays no part.
 
     Attributes
     ----------
@@ -136,7 +137,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples. A store is read once for all statistics, and once for the scores of
-            samples that were held out.
+            samples that were held out; before, samples that are dealt to folds one by one.
         y : array-like of shape (n,)
             Class labels, at least two.
         sample_weight : array-like of shape (n,), default=None
@@ -155,17 +156,19 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         positive = self.positive_among(classes)
         model.set_params(positive=positive)  # in a fold without it, None would mean another class
         used = np.ones(len(labels), bool) if weight is None else weight > 0
-        same = equal_samples(X)
-        plan = fold_plan(self.cv, X, labels, positive, used, same)
+        codes = codes_of(X, labels, classes)
+        number = int(np.searchsorted(classes, positive))
+        plan = fold_plan(self.cv, X, codes, number, used)
         equal = self.false_accept_rate == "equal"
-        if not plan.impostors[0] or (equal and not plan.own):
-            missing = "the positive class" if plan.impostors[0] else "other classes"
+        met, own_met = n_folds_of(plan.impostors[0]), n_folds_of(plan.own)
+        if not met or (equal and not own_met):
+            missing = "the positive class" if met else "other classes"
             raise ValueError(
                 f"no sample of {missing} was held out, so there is nothing to choose the threshold "
                 f"on; pass more samples or other folds (cv), or a number as false_accept_rate"
             )
-        found = verified(model, described, X, labels, weight, plan)
-        impostors, own = _held_out(found, labels, positive, same, weight)
+        found = verified(model, described, X, labels, weight, classes, plan)
+        impostors, own = _held_out(found, codes, number, plan.by_class, weight)
         limit = self._limit(impostors, own)
         n_classes = len(classes) - 1
         promised = 1 / (1 + (n_classes if n_classes > 1 else kish(impostors.weight)))
@@ -382,15 +385,15 @@ def _is_last_of_two(label: Any, classes: Array) -> bool:
 
 
 def _held_out(
-    found: Verification, labels: Array, positive: Any, same: Array, weight: Array | None
+    found: Verification, codes: Array, positive: int, by_class: bool, weight: Array | None
 ) -> tuple[Impostors, Impostors]:
     """Held-out samples of other classes, and those of the class itself; equal ones are one."""
     rows = np.flatnonzero(~np.isnan(found.distances))  # no fold holds out what has no weight
     counts = np.ones(len(rows)) if weight is None else weight[rows]
-    first, counts = merged_equals([labels[rows], same[rows]], counts)
-    distances, labels = found.distances[rows[first]], labels[rows[first]]
-    own = labels == positive
-    groups = labels[~own] if found.by_class else None
+    first, counts = merged_equals([found.keys[rows], codes[rows]], counts)
+    distances, codes = found.distances[rows[first]], codes[rows[first]]
+    own = codes == positive
+    groups = codes[~own] if by_class else None
     return (
         Impostors(distances[~own], counts[~own], groups),
         Impostors(distances[own], counts[own], None),
