@@ -1,6 +1,5 @@
 """Bad input: one line that says what to do, exit code 2, and nothing left behind."""
 
-import pickle
 import sys
 from pathlib import Path
 
@@ -25,16 +24,6 @@ def larger_image():
     Image.new("L", (9, 12)).save("faces/s8/2.pgm")
 
 
-def empty_class():
-    Path("faces/s5").mkdir()
-
-
-def loose_images():
-    Path("faces/s6/1.pgm").rename("1.pgm")
-    Path("loose").mkdir()
-    Path("1.pgm").rename("loose/1.pgm")
-
-
 def several_arrays():
     X = np.zeros((4, 3, 2))
     scipy.io.savemat("faces.mat", {"fea": X, "depth": X, "gnd": [[1], [1], [2], [2]]})
@@ -44,32 +33,8 @@ def samples_only():
     np.save("faces.npy", np.zeros((4, 3, 2)))
 
 
-def too_few_labels():
-    samples_only()
-    Path("labels.txt").write_text("a\na\nb\n")
-
-
-def other_number_of_labels():
-    np.savez("faces.npz", X=np.zeros((4, 3, 2)), y=[1, 1, 2])
-
-
-def pickled():
-    np.save("faces.npy", np.array([{"a": 1}, None], dtype=object), allow_pickle=True)
-    Path("labels.txt").write_text("a\nb\n")
-
-
-def text_in_csv():
-    Path("faces.csv").write_text("label,a,b\nx,1,2\ny,3,four\n")
-
-
 def csv_of_two():
     Path("faces.csv").write_text("label,a,b\nx,1,2\ny,3,4\n")
-
-
-def not_finite():
-    X = np.random.default_rng(0).normal(size=(8, 3, 2))
-    X[3, 1, 0] = np.nan
-    np.savez("faces.npz", X=X, y=[1, 2] * 4)
 
 
 def one_class():
@@ -93,10 +58,6 @@ def no_model():
 def cut_model():
     whole = Path("s7.safetensors").read_bytes()
     Path("s7.safetensors").write_bytes(whole[: len(whole) // 2])
-
-
-def pickled_model():
-    Path("s7.safetensors").write_bytes(pickle.dumps({"a": 1}))
 
 
 def subspace(tenfold):
@@ -125,51 +86,11 @@ CASES = {
         ("fit", "faces", *FIT),
         ["s6/1.pgm is 8x6", "s8/2.pgm is 12x9", "resize=(H, W)"],
     ),
-    "empty class": (empty_class, ("fit", "faces", *FIT), ["faces/s5"]),
-    "images without classes": (
-        loose_images,
-        ("evaluate", "s7.safetensors", "loose"),
-        ["loose", "labelled=False"],
-    ),
     "several arrays": (
         several_arrays,
         ("fit", "faces.mat", *FIT),
         ["fea (4, 3, 2)", "depth (4, 3, 2)", "pass key=NAME"],
     ),
-    "no such key": (several_arrays, ("fit", "faces.mat", "--key", "x", *FIT), ["no array 'x'"]),
-    "samples only": (samples_only, ("fit", "faces.npy", *FIT), ["labels=FILE"]),
-    "no file of labels": (
-        samples_only,
-        ("fit", "faces.npy", "--labels", "nowhere.txt", *FIT),
-        ["nowhere.txt does not exist"],
-    ),
-    "too few labels": (
-        too_few_labels,
-        ("fit", "faces.npy", "--labels", "labels.txt", *FIT),
-        ["3 labels", "4 samples"],
-    ),
-    "labels of another number": (
-        other_number_of_labels,
-        ("fit", "faces.npz", *FIT),
-        ["4 samples", "3 labels", "sample_axis=N"],
-    ),
-    "pickle": (
-        pickled,
-        ("fit", "faces.npy", "--labels", "labels.txt", *FIT),
-        ["pickled", "can run code", "np.save"],
-    ),
-    "text in CSV": (text_in_csv, ("fit", "faces.csv", *FIT), ["row 3", "'four'"]),
-    "rows of another length": (
-        csv_of_two,
-        ("fit", "faces.csv", "--sample-shape", "3,2", *FIT),
-        ["sample_shape=(3, 2)", "6 numbers"],
-    ),
-    "no such column": (
-        csv_of_two,
-        ("fit", "faces.csv", "--labels", "who", *FIT),
-        ["label_column=NAME"],
-    ),
-    "NaN": (not_finite, ("fit", "faces.npz", *FIT), ["contains NaN"]),
     "one class": (one_class, ("fit", "faces.npz", *FIT), ["1 class (1) only"]),
     "a class of one": (a_class_of_one, ("compare", "faces.npz"), ["'alone' has 1 sample"]),
     "an option of another form": (
@@ -183,9 +104,7 @@ CASES = {
         ("evaluate", "m.safetensors", "faces"),
         ["m.safetensors does not exist", "tenfold fit"],
     ),
-    "a folder as model": (nothing, ("inspect", "faces"), ["faces", "not a regular file"]),
     "cut model": (cut_model, EVALUATE, ["s7.safetensors", "cut short"]),
-    "pickled model": (pickled_model, ("inspect", "s7.safetensors"), ["not a safetensors file"]),
     "a model for another shape": (
         nothing,
         ("score", "s7.safetensors", "faces", "--resize", "4,4"),
@@ -202,7 +121,6 @@ CASES = {
         ["labels do not match", "s7", "x, z"],
     ),
     "no labels to evaluate": (nothing, (*EVALUATE, "--no-labels"), ["needs labels"]),
-    "no labels to compare": (nothing, ("compare", "faces", "--no-labels"), ["needs labels"]),
     "no labels to fit": (nothing, ("fit", "faces", "--no-labels", *FIT), ["plda needs labels"]),
     "unknown method": (nothing, ("fit", "faces", "--method", "lda", *FIT), ["'lda'", "mcsda"]),
     "ranks that are words": (
@@ -210,33 +128,17 @@ CASES = {
         ("fit", "faces", "--ranks", "a,b", *FIT),
         ["--ranks", "40,30"],
     ),
-    "too many ranks": (
-        nothing,
-        ("fit", "faces", "--ranks", "3,3,3", *FIT),
-        ["ranks is (3, 3, 3)", "2 mode(s)"],
-    ),
     "ranks that are too large": (
         nothing,
         ("fit", "faces", "--ranks", "3,7", *FIT),
         ["from 1 to 6"],
     ),
     "a ridge that is a word": (nothing, ("fit", "faces", "--ridge", "much", *FIT), ["absolute:"]),
-    "a negative ridge": (
-        nothing,
-        ("fit", "faces", "--method", "mcsda", "--ridge", "-1", *FIT),
-        ["ridge is -1", "absolute"],
-    ),
-    "too much shrinkage": (nothing, ("fit", "faces", "--shrinkage", "2", *FIT), ["from 0 to 1"]),
     "an unknown class": (nothing, ("fit", "faces", "--positive", "s9", *FIT), ["'s9'", "s6, s7"]),
     "a threshold of no class": (
         nothing,
         ("fit", "faces", "--false-accept-rate", "0.1", *FIT),
         ["add --positive"],
-    ),
-    "an impossible rate": (
-        nothing,
-        ("fit", "faces", "--positive", "s7", "--false-accept-rate", "2", *FIT),
-        ["false_accept_rate is 2", "from 0 to 1"],
     ),
     "a class for a method of all": (
         nothing,
@@ -250,16 +152,10 @@ CASES = {
     ),
     "a parameter of no method": (nothing, ("compare", "faces", "--set", "speed=9"), ["'speed'"]),
     "a setting without a value": (nothing, ("fit", "faces", "--set", "tol", *FIT), ["NAME=VALUE"]),
-    "one fold": (nothing, ("compare", "faces", "--cv", "1"), ["cv is 1"]),
     "rows that are no slice": (
         nothing,
         ("fit", "faces", "--rows", "half", *FIT),
         ["--rows", "::2"],
-    ),
-    "no rows": (
-        nothing,
-        ("fit", "faces", "--rows", "100:", *FIT),
-        ["--rows 100: leaves none of the 24"],
     ),
     "a size of one number": (
         nothing,
@@ -292,29 +188,12 @@ CASES = {
         ("fit", "faces", "--read", "grey=maybe", *FIT),
         ["--read grey is 'maybe'", "true or false"],
     ),
-    "a shape that is a word": (
-        csv_of_two,
-        ("fit", "faces.csv", "--read", "sample_shape=foo", *FIT),
-        ["'foo'", "(40, 30)"],
-    ),
-    "a reading option without a value": (
-        nothing,
-        ("fit", "faces", "--read", "foo", *FIT),
-        ["'foo'", "sample_axis=2"],
-    ),
-    "a value that cannot be": (
-        nothing,
-        ("fit", "faces", "--method", "mcsda", "--set", "init={[]:1}", *FIT),
-        ["init is '{[]:1}'"],
-    ),
-    "a step of no rows": (nothing, ("fit", "faces", "--rows", "::0", *FIT), ["--rows is '::0'"]),
     "no samples": (
         lambda: np.savez("faces.npz", X=np.zeros((0, 3, 2)), y=np.zeros(0, int)),
         ("compare", "faces.npz"),
         ["no samples"],
     ),
     "a wanted share in percent": (nothing, (*EVALUATE, "--at-least", "90"), ["is 90", "0 to 1"]),
-    "a wanted share that is none": (nothing, (*EVALUATE, "--at-least", "nan"), ["is nan"]),
     "a search without labels": (
         nothing,
         ("fit", "faces", "--method", "mpca", "--ranks", "auto", "--no-labels", *FIT),
@@ -329,16 +208,6 @@ CASES = {
         nothing,
         (*EVALUATE, "--read", "grey=False", "--resize", "4,3"),
         ["(4, 3, 3)", "leave out --read grey=False and pass --resize 8,6"],
-    ),
-    "ranks that are words, for a method that flattens": (
-        nothing,
-        ("fit", "faces", "--method", "csda", "--set", "ranks=('a', 'b')", *FIT),
-        ["('a', 'b')"],
-    ),
-    "a shape of one number": (
-        nothing,
-        ("fit", "faces", "--method", "csda", "--set", "sample_shape=48.5", *FIT),
-        ["48.5", "positive integers"],
     ),
     "too many ranks for a method that flattens": (
         nothing,
