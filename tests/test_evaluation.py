@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.calibration import calibration_curve
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import (
     accuracy_score,
     average_precision_score,
@@ -11,9 +14,17 @@ from sklearn.metrics import (
 )
 from sklearn.model_selection import StratifiedKFold
 
-from tenfold import CMDA, MCSDA, ClassSpecificClassifier, ClassSpecificVerifier, compare
+from tenfold import (
+    CMDA,
+    MCSDA,
+    ClassSpecificClassifier,
+    ClassSpecificVerifier,
+    ProbabilisticLDA,
+    compare,
+)
+from tenfold.decisions.calibration import reliability
 from tenfold.decisions.members import members_of
-from tenfold.decisions.metrics import class_metrics, evaluate
+from tenfold.decisions.metrics import class_metrics, equal_errors, evaluate
 from tenfold.decisions.scores import ClassScores, class_scores, scores_and_decisions
 
 RNG = np.random.default_rng(0)
@@ -134,3 +145,70 @@ def test_labels_that_no_class_has_are_told_with_those_that_are_known():
     bank = ClassSpecificClassifier(MODEL).fit(X, Y)
     with pytest.raises(ValueError, match=r"the model knows 0, 1, 2 and the data hold 7"):
         evaluate(bank, X, np.full(len(X), 7)).as_dict()
+
+
+@pytest.mark.parametrize(
+    ("model", "methods"),
+    [
+        (ClassSpecificClassifier(MODEL), ("predict", "decision_function", "distances")),
+        (
+            ClassSpecificClassifier(MODEL, classifier=LogisticRegression()),
+            ("predict", "decision_function", "predict_proba"),
+        ),
+        (ClassSpecificVerifier(MODEL), ("predict", "decision_function", "similarity")),
+        (
+            ProbabilisticLDA(),
+            ("predict", "decision_function", "predict_proba", "predict_log_proba", "recentred"),
+        ),
+    ],
+    ids=["bank", "second classifier", "verifier", "gaussian"],
+)
+def test_what_is_not_fitted_says_so_whatever_it_is_asked(model, methods):
+    for method in methods:
+        with pytest.raises(NotFittedError, match="fit"):
+            getattr(model, method)(X)
+    with pytest.raises(NotFittedError, match="fit"):
+        model.score(X, Y)
+    if isinstance(model, ProbabilisticLDA):
+        with pytest.raises(NotFittedError, match="fit"):
+            model.set_scores(X, Y)
+        with pytest.raises(NotFittedError, match="fit"):
+            model.enrol(X, Y)
+    with pytest.raises(NotFittedError, match="fit"):
+        _ = model.members_
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_equal_errors_differ_least_of_all_thresholds(seed):
+    rng = np.random.default_rng(seed)
+    own = rng.permutation(np.arange(20) < 7)
+    scores = rng.integers(0, 9, 20) + 2.0 * own
+
+    def shares(limit):
+        return np.mean(scores[~own] >= limit), np.mean(scores[own] < limit)
+
+    rate, threshold = equal_errors(scores, own)
+    accepts, rejects = shares(threshold)
+    assert rate == pytest.approx((accepts + rejects) / 2)
+    assert threshold in scores
+    gaps = [abs(np.subtract(*shares(limit))) for limit in scores]
+    assert abs(accepts - rejects) == pytest.approx(min(gaps))
+    one = class_metrics(ClassScores(1, scores, own, None))
+    assert one.chosen_here
+    assert one.threshold == threshold
+    assert one.equal_error_rate == rate
+
+
+@pytest.mark.parametrize("n_bins", [4, 10])
+def test_reliability_is_scikit_learns_calibration_curve(n_bins):
+    rng = np.random.default_rng(2)
+    sure = np.append(rng.uniform(0.3, 1.0, 60), [1.0, 1.0, 0.99])  # some are certain
+    right = rng.random(63) < sure
+    found = reliability(sure, right, n_bins)
+    accuracy, confidence = calibration_curve(right, sure, n_bins=n_bins)
+    np.testing.assert_allclose(found.accuracy, accuracy)
+    np.testing.assert_allclose(found.confidence, confidence)
+    assert found.counts.sum() == 63
+    one_by_one = np.repeat(np.abs(accuracy - confidence), found.counts)
+    assert found.error == pytest.approx(one_by_one.mean())
+    np.testing.assert_array_equal(reliability(sure, right).counts, reliability(sure, right, 10)[2])

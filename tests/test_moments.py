@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference import relative_error
-from tenfold import CMDA, CSDA, MCSDA, MPCA, ClassMoments
+from tenfold import CMDA, CSDA, MCSDA, MPCA, ClassMoments, gather_moments
 from tenfold.mathematics import accumulate as sums_module
 from tenfold.mathematics.scatter import along_mode
 
@@ -487,3 +487,52 @@ def test_sums_of_cells_are_the_moments_of_their_samples(offset):
     np.testing.assert_allclose(found.counts, own.counts, rtol=1e-12)
     np.testing.assert_allclose(found.means, own.means, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(found.scatters, own.scatters, rtol=0, atol=1e-13 * (1e5 + offset))
+
+
+# ── Labels of two kinds, weights of any unit ────────────────────────────────────────────────────
+
+NUMBERS = np.array([0, 1, 1])
+TEXTS = [np.array(["0", "1", "1"]), np.array(["0", "1", "1"], dtype=object)]
+
+
+def exact(X, weight):
+    """Count, mean and scatter of flat samples, in extended precision."""
+    Z, w = X.reshape(len(X), -1).astype(np.longdouble), weight.astype(np.longdouble)
+    mean = w @ Z / w.sum()
+    return w.sum(), mean, (w[:, None] * (Z - mean)).T @ (Z - mean)
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=["str", "object"])
+@pytest.mark.parametrize("numbers", [NUMBERS, NUMBERS.astype(object)], ids=["int", "object"])
+def test_text_beside_numbers_is_refused_whichever_comes_first(text, numbers):
+    X = np.arange(6.0).reshape(3, 2)
+    for first, second in ((text, numbers), (numbers, text)):
+        with pytest.raises(ValueError, match="convert one of them"):
+            ClassMoments.from_blocks([(X, first, None), (X, second, None)])
+        with pytest.raises(ValueError, match="convert one of them"):
+            ClassMoments.from_batch(X, first) + ClassMoments.from_batch(X, second)
+        with pytest.raises(ValueError, match="convert one of them"):
+            ClassMoments.from_batch(X, first, classes=np.unique(second))
+
+
+@pytest.mark.parametrize(("scale", "factor"), [(1e17, 1e-43), (1e-15, 1e40)])
+def test_weights_that_float32_cannot_hold_are_float64(scale, factor):
+    """However the units of samples and weights are chosen."""
+    rng = np.random.default_rng(0)
+    X = (scale * rng.normal(size=(1000, 6, 5))).astype(np.float32)
+    w = factor * rng.uniform(0.5, 2, 1000)
+    found = ClassMoments.from_batch(X, None, w)
+    count, mean, scatter = exact(X, w)
+    spread = np.sqrt(np.diag(scatter))
+    assert float(np.abs(found.counts[0] / count - 1)) < 1e-12
+    assert (np.abs(found.scatters[0] - scatter) / np.outer(spread, spread)).max() < 1e-6
+    steps = (found.means[0].ravel() - mean) / spread * np.sqrt(count)
+    assert np.abs(steps).max() < 1e-6
+
+
+def test_classes_in_folds_that_are_there_keep_their_names():
+    rng = np.random.default_rng(3)
+    samples, labels = rng.normal(size=(60, 4)), np.array(["ash", "elm", "oak"])[np.arange(60) % 3]
+    there = gather_moments(samples, labels, labels != "elm", folds=True)
+    assert there.by_class().classes.tolist() == ["ash", "oak"]
+    np.testing.assert_allclose(there.by_class().counts, [20, 20])

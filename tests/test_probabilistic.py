@@ -18,7 +18,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 
-from tenfold import MCSDA, MPCA, ProbabilisticLDA, gather_moments
+from reference import problem
+from tenfold import MCSDA, MPCA, ClassMoments, ProbabilisticLDA, gather_moments
 from tenfold.mathematics.fold_moments import N_FOLDS, content_folds
 
 DIGITS = load_digits().images, load_digits().target
@@ -655,3 +656,68 @@ def test_partial_fit_goes_on_after_a_fit_of_few_numbers_whichever_statistics_it_
         grown = ProbabilisticLDA().fit(X[:n], y[:n]).partial_fit(X[n:], y[n:])
         whole = ProbabilisticLDA().fit(X, y)
         np.testing.assert_allclose(grown.predict_proba(X), whole.predict_proba(X), atol=1e-10)
+
+
+# ── Folds, groups, weights ──────────────────────────────────────────────────────────────────────
+
+FOUR, OF = problem((4, 3), classes=4, per_class=12, seed=61, spread=0.6)
+LATER = problem((4, 3), classes=4, per_class=9, seed=61, spread=0.9)[0]
+
+
+def test_moments_of_folds_that_do_not_fit_are_refused(allow):
+    allow(8 * 4 * 12**2)  # one table of each class, and there are folds
+    ProbabilisticLDA(shrinkage=0.5).partial_fit(FOUR, OF)
+    with pytest.raises(ValueError, match=r"moments of \d+ classes .* more than the budget"):
+        ProbabilisticLDA().partial_fit(FOUR, OF)
+
+
+def test_groups_say_nothing_where_nothing_is_held_out():
+    plain = ProbabilisticLDA(shrinkage=0.3).fit(FOUR, OF)
+    grouped = ProbabilisticLDA(shrinkage=0.3).fit(FOUR, OF, groups=np.arange(len(FOUR)) % 12)
+    assert_array_equal(grouped.decision_function(LATER), plain.decision_function(LATER))
+    assert_array_equal(grouped.class_count_, plain.class_count_)
+
+
+def test_moments_in_folds_are_kept_where_the_folds_were_used():
+    moments = gather_moments(FOUR, OF, folds=True)
+    assert hasattr(ProbabilisticLDA().fit_moments(moments), "moments_")
+    to_the_letter = ProbabilisticLDA(shrinkage=0.3).fit_moments(moments)
+    assert to_the_letter.moments_.folds is None
+    found = ProbabilisticLDA(shrinkage=0.3).fit(FOUR, OF).predict_log_proba(LATER)
+    assert_allclose(to_the_letter.predict_log_proba(LATER), found, rtol=1e-6, atol=1e-9)
+    with pytest.raises(ValueError, match="1 class"):
+        ProbabilisticLDA().fit_moments(gather_moments(FOUR[OF == 1], OF[OF == 1], folds=True))
+    with pytest.raises(ValueError, match="1 class"):
+        ProbabilisticLDA().fit_moments(ClassMoments.from_batch(FOUR[OF == 1], OF[OF == 1]))
+
+
+def test_held_out_samples_ask_for_more_shrinkage_where_there_are_few():
+    rng = np.random.default_rng(3)
+    chosen = {}
+    for n in (16, 800):
+        labels = np.arange(n) % 4
+        samples = rng.normal(size=(n, 8)) * np.linspace(0.1, 3, 8)
+        samples += 0.5 * np.random.default_rng(0).normal(size=(4, 8))[labels]
+        chosen[n] = ProbabilisticLDA().fit(samples, labels).shrinkage_
+    assert chosen[16] > chosen[800]
+
+
+@pytest.mark.parametrize("n", [10, 40])
+def test_samples_without_weight_span_nothing(n):
+    rows = np.argsort(np.arange(len(FOUR)) % 12, kind="stable")[:n]  # of all four classes
+    weight = np.tile([1.0, 1.5], n // 2)
+    strange = np.append(FOUR[rows], 1e3 * FOUR[rows][:4] + 1e4, axis=0)
+    labels = np.append(OF[rows], OF[rows][:4])
+    some = ProbabilisticLDA(shrinkage=0.3).fit(FOUR[rows], OF[rows], weight)
+    all_ = ProbabilisticLDA(shrinkage=0.3).fit(strange, labels, np.append(weight, np.zeros(4)))
+    found, expected = (model.predict_log_proba(LATER) for model in (all_, some))
+    assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+
+
+def test_flat_rows_are_folded_as_the_projector_says():
+    flat = MPCA(ranks=(2, 2), sample_shape=(4, 3), tol=10.0)
+    folded = ProbabilisticLDA(flat).fit(FOUR.reshape(len(FOUR), -1), OF)
+    plain = ProbabilisticLDA(MPCA(ranks=(2, 2), tol=10.0)).fit(FOUR, OF)
+    assert folded.sample_shape_ == (4, 3)
+    found = folded.predict_log_proba(LATER.reshape(len(LATER), -1))
+    assert_allclose(found, plain.predict_log_proba(LATER), rtol=1e-9)
