@@ -30,8 +30,10 @@ def read_ts(
             classes = [row.pop() for row in rows]
         series = [[_numbers(channel) for channel in row] for row in rows]
         sizes = {(len(row), *map(len, row)) for row in series}
-        if len(sizes) != 1:
-            raise ValueError("its series differ in length; cut or resample them to one length")
+        if len(sizes) != 1 or (0,) in sizes:
+            raise ValueError(
+                "its series differ in length, or it has none; cut or resample them to one length"
+            )
         X = np.array(series)
     if labelled and labels is None:
         if classes is None:
