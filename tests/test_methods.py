@@ -311,17 +311,6 @@ def test_partial_fit_over_random_cuts_is_one_fit(Method, seed, offset):
 
 
 @each_method
-def test_partial_fit_goes_on_where_a_fit_that_kept_its_moments_ended(Method):
-    X, y = problem((4, 3), classes=3, seed=11)
-    whole = fitted(make(Method, statistics="moments"), X, y)
-    grown = fitted(make(Method, statistics="moments"), X[:20], y[:20])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        grown.partial_fit(X[20:], y[20:])
-    assert distance(grown.projections_, whole.projections_) <= 1e-8
-
-
-@each_method
 @each_statistics
 def test_integer_weights_repeat_samples(Method, statistics):
     X, y = problem((4, 3), classes=4, seed=12)
@@ -390,17 +379,6 @@ def test_rotating_a_mode_rotates_its_subspace(Method, mode):
     assert distance(found, expected) <= 1e-8
 
 
-def test_from_all_ones_mcsda_is_not_free_of_rotations():
-    """The paper's start sees the sum over a mode, so the way to a local optimum depends on it."""
-    X, y = problem((6, 5), classes=3, seed=16)
-    R = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0]
-    turned = np.stack([reference.mode_product(x, R, 1) for x in X])
-    plain, found = (
-        fitted(MCSDA(ranks=(2, 2), **rounds(1)), samples, y).projections_ for samples in (X, turned)
-    )
-    assert distance(found, [plain[0], R @ plain[1]]) > 1e-3
-
-
 @each_method
 @pytest.mark.parametrize("scale", [1e-3, 1e3])
 def test_the_units_of_the_data_do_not_matter(Method, scale):
@@ -413,16 +391,6 @@ def test_the_units_of_the_data_do_not_matter(Method, scale):
         np.testing.assert_allclose(
             scaled.decision_function(scale * X), unit * plain.decision_function(X), rtol=1e-6
         )
-
-
-def test_the_absolute_ridge_does_depend_on_the_units():
-    """Or the test above would pass without the relative ridge."""
-    X, y = problem((4, 3), classes=4, seed=17)
-    found = [
-        fitted(MCSDA(ranks=(2, 2), ridge=("absolute", 1.0), **rounds(5)), scale * X, y).projections_
-        for scale in (1, 1e-3)
-    ]
-    assert distance(*found) > 1e-2
 
 
 @each_method
@@ -519,16 +487,6 @@ def test_scores_rank_samples_as_the_papers_similarity_does(Method):
     assert estimator.score(X, y) == average_precision_score(y == 0, similarity)
 
 
-def test_scores_on_a_large_offset_lose_no_digits():
-    X, y = problem((4, 3), classes=3, seed=24)
-    options = {"ranks": (2, 2), "ridge": ("absolute", RIDGE), **rounds(5)}
-    plain, far = fitted(MCSDA(**options), X, y), fitted(MCSDA(**options), X + 1e8, y)
-    # The offset itself rounds samples to 1e8 * eps = 1.5e-8.
-    np.testing.assert_allclose(
-        far.decision_function(X + 1e8), plain.decision_function(X), rtol=1e-4, atol=1e-5
-    )
-
-
 @each_method
 def test_float32_stays_float32_and_agrees_with_float64(Method):
     X, y = problem((4, 3), classes=4, seed=25)
@@ -577,12 +535,6 @@ def test_fitting_and_projecting_never_cast_the_samples_whole(kind, monkeypatch):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.25 * 8 * X.size  # in float64 they take 88 MiB
-
-
-def test_labels_of_mpca_are_not_looked_at():
-    X, y = problem((4, 3), classes=3, seed=28)
-    with_labels, without = fitted(make(MPCA), X, y), fitted(make(MPCA), X)
-    np.testing.assert_array_equal(with_labels.transform(X), without.transform(X))
 
 
 def test_captured_is_the_share_of_the_scatter_that_is_kept():
@@ -676,16 +628,6 @@ def test_fitting_again_forgets_the_first_fit(Method):
     fresh = fitted(Method(ranks=ranks), Z, z)
     np.testing.assert_array_equal(again.transform(Z), fresh.transform(Z))
     assert set(vars(again)) == set(vars(fresh))
-
-
-@each_method
-def test_fitting_changes_neither_parameters_nor_samples(Method):
-    X, y = problem((4, 3), classes=4, seed=34)
-    before, estimator = X.copy(), make(Method)
-    parameters = clone(estimator).get_params()
-    fitted(estimator, X, y)
-    assert estimator.get_params() == parameters
-    np.testing.assert_array_equal(X, before)
 
 
 # ── Automatic shrinkage ─────────────────────────────────────────────────────────────────────────

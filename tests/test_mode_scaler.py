@@ -138,14 +138,6 @@ def test_units_do_not_matter(scaler):
     np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("offset", [0.0, 1e6, -1e9])
-def test_an_offset_is_taken_away_and_costs_no_more_than_its_digits(offset):
-    one = ModeScaler().fit_transform(X)
-    np.testing.assert_allclose(
-        ModeScaler().fit_transform(X + offset), one, atol=1e-13 * abs(offset) + 1e-12
-    )
-
-
 @each_scaler
 def test_the_way_back(scaler):
     scaled = scaler.fit_transform(X)
@@ -269,14 +261,6 @@ def test_constant_fibres_give_zeros_and_no_noise_of_rounding(value, pseudocount)
     )
 
 
-@each_scaler
-def test_one_sample_is_enough(scaler):
-    came = scaler.fit_transform(X[:1])
-    assert np.isfinite(came).all()
-    if scaler.modes == ():
-        assert (came == 0).all()
-
-
 def test_a_mode_of_one_entry_gives_zeros():
     scaled = ModeScaler(keep="mean").fit_transform(X[:, :, :1])
     assert scaled.shape == (40, 3, 2)
@@ -286,18 +270,13 @@ def test_a_mode_of_one_entry_gives_zeros():
 
 BAD_PARAMETERS = [
     ({"modes": 2}, r"modes is 2, but samples of shape \(3, 5\) have no mode 2; their modes are 0"),
-    ({"modes": (0, -3)}, r"have no mode -3.*-2 to -1 counted from the last"),
     ({"modes": (1, -1)}, r"modes is \(1, -1\), which names a mode twice"),
     ({"modes": "time"}, r"modes is 'time'; expected the number of a mode"),
-    ({"modes": 1.0}, r"modes is 1.0; expected the number of a mode"),
-    ({"modes": True}, r"modes is True; expected the number of a mode"),
     ({"modes": ()}, r"modes is empty, so every number would be its own mean.*per_sample=False"),
     ({"per_sample": "no"}, r"per_sample is 'no'; expected True or False"),
     ({"pseudocount": -1}, r"pseudocount is -1; expected a number of 0 or more"),
     ({"keep": "means"}, r"keep is 'means'; expected one of 'mean', 'spread', 'both'"),
     ({"keep": "mean", "modes": (0, 1)}, r"keep='mean' adds.*pass one mode and per_sample=True"),
-    ({"keep": "mean", "per_sample": False}, r"keep='mean' adds.*per_sample is False"),
-    ({"output": "table"}, r"output is 'table'; expected one of 'tensor', 'flat'"),
     ({"sample_shape": (3, 4)}, r"sample_shape is \(3, 4\)"),
 ]
 

@@ -539,16 +539,12 @@ def test_other_numbers_are_never_returned_silently(small):
 
 FOREIGN = {
     "empty": (b"", "not a safetensors file"),
-    "text": (b"Dear model, how are you?", "not a safetensors file"),
     "pickle": (pickle.dumps(SVC()), "not a safetensors file"),
-    "zip": (b"PK\x03\x04" + bytes(100), "not a safetensors file"),
     "length": (b"\xff" * 8 + b"{}", "declares a header of 18446744073709551615 bytes"),
     "cut": ((50).to_bytes(8, "little") + b"{}", "cut short"),
-    "json": ((2).to_bytes(8, "little") + b"{]", "not valid JSON"),
     "utf8": ((3).to_bytes(8, "little") + b"{\xff}", "not valid JSON"),
     "weights": (safetensors.numpy.save({"w": np.ones(3)}), "another program"),
     "metadata": (safetensors.numpy.save({}, {"tenfold": "[]"}), "not a JSON object"),
-    "version": (safetensors.numpy.save({}, {"tenfold": "{}"}), "format version is None"),
     "nan": (safetensors.numpy.save({}, {"tenfold": '{"a": NaN}'}), "NaN is not JSON"),
 }
 
@@ -584,19 +580,16 @@ TABLES = {
     "huge shape": ({"a": entry(shape=[2**40, 2**40])}, "does not fit its 16 bytes"),
     "huge offset": ({"a": entry(shape=[2**44], data_offsets=[0, 2**47])}, "cut short"),
     "beyond int": ({"a": entry(shape=[2**100])}, "that no array can have"),
-    "negative": ({"a": entry(shape=[-2])}, "that no array can have"),
     "bool": ({"a": entry(shape=[True, 2])}, "that no array can have"),
     "empty, yet huge": (
         {"a": entry(shape=[2**40, 2**40, 2**40, 0], data_offsets=[0, 0])},
         "array is too big|Maximum allowed",
     ),
-    "many modes": ({"a": entry(shape=[1] * 64 + [2])}, "does not fit"),
     "overlap": ({"a": entry(), "b": entry(data_offsets=[8, 24])}, "overlap or leave a gap"),
     "gap": ({"a": entry(), "b": entry(data_offsets=[24, 40])}, "overlap or leave a gap"),
     "backwards": ({"a": entry(data_offsets=[16, 0])}, "does not fit its -16 bytes"),
     "dtype": ({"a": entry(dtype="BF16")}, "dtype 'BF16'"),
     "object": ({"a": entry(dtype={"evil": 1})}, "expected F64 or F32"),
-    "no offsets": ({"a": {"dtype": "F64", "shape": [2]}}, "no proper dtype"),
     "list": ({"a": [1, 2]}, "no proper dtype"),
     "too long": ({}, "too long: its arrays take 0 bytes, but 16"),
     "undescribed": ({"a": entry()}, "describes other arrays than it holds"),

@@ -10,9 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tenfold import (
     CSDA,
-    DATER,
     MCSDA,
-    MPCA,
     ClassSpecificClassifier,
     ClassSpecificVerifier,
     ProbabilisticLDA,
@@ -86,19 +84,6 @@ def test_a_bank_has_one_objective_per_class(bank):
     assert len(lines) == 10
     for line, projector in zip(lines, bank.projectors_, strict=True):
         np.testing.assert_array_equal(line.get_ydata(), projector.objective_)
-
-
-@pytest.mark.parametrize(
-    ("model", "words"),
-    [
-        (MODEL, "out-class over in-class distance"),
-        (DATER(ranks=(2, 2), tol=0.5), "between-class over within-class distance"),
-        (MPCA(ranks=(2, 2), tol=0.5), "captured scatter"),
-    ],
-    ids=["MCSDA", "DATER", "MPCA"],
-)
-def test_the_objective_says_what_it_measures(model, words):
-    assert ObjectiveDisplay.from_estimator(model.fit(X, LABELS)).ax_.get_ylabel() == words
 
 
 def test_columns_are_drawn_with_their_largest_entry_positive(mcsda):
@@ -293,13 +278,6 @@ def test_every_display_draws_every_kind_of_model_where_it_is_told(everyone, kind
     assert not left.has_data()
     assert drawn.plot().figure_ is not figure
     figure.canvas.draw()
-
-
-@pytest.mark.parametrize("display", WITH_DATA, ids=lambda d: d.__name__)
-def test_a_model_without_scores_says_what_to_use(display):
-    mpca = MPCA(ranks=(2, 2), tol=0.5).fit(X)
-    with pytest.raises(TypeError, match="MPCA gives no scores"):
-        display.from_estimator(mpca, X, LABELS)
 
 
 def test_error_rates_are_counted_at_every_threshold():

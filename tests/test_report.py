@@ -304,23 +304,6 @@ def test_a_data_frame_keeps_its_names(tmp_path):
         assert len(Outline(page.read_text()).all("img")) >= 10
 
 
-def test_ranks_of_their_own_are_told(tmp_path):
-    ranks = {digit: (2 + digit % 3, 3) for digit in range(10)}
-    bank = ClassSpecificClassifier(MCSDA(ranks=ranks, tol=1.0)).fit(*TRAIN)
-    assert "8×8 → 2×3 to 4×3" in write_report(bank, TEST, tmp_path / "page.html").read_text()
-
-
-def test_a_class_without_samples_has_dashes(tmp_path, bank):
-    some = TEST.select(TEST.y != 4)
-    page = write_report(bank, some, tmp_path / "page.html").read_text()
-    assert rows_of(page, "Every class")[4] == ["4", "0", "–", "–", "–", "–"]
-
-
-def test_samples_of_the_class_alone_are_nothing_to_tell_apart(tmp_path, models):
-    page = write_report(models["projector"], TEST.select(TEST.y == 3), tmp_path / "page.html")
-    assert "nothing to tell apart" in page.read_text()
-
-
 def test_mpca_keeps_in_the_report_what_it_says_it_captured(models):
     # On the samples it was fitted on, the share kept about their mean is captured_.
     kept = reconstruction_of(Subject(models["MPCA"], TRAIN))

@@ -750,31 +750,6 @@ def low_rank(rng, n=60, shape=(12, 10, 6), ranks=(3, 2, 4), noise=1e-2):
     return np.einsum("nabc,ia,jb,kc->nijk", core, *factors) + noise * rng.normal(size=(n, *shape))
 
 
-@pytest.mark.parametrize("statistics", ["moments", "samples"])
-@pytest.mark.parametrize("max_iter", [0, 20])
-def test_a_share_of_the_scatter_chooses_the_fewest_ranks_that_keep_it(statistics, max_iter):
-    X = low_rank(np.random.default_rng(1))
-    share = 0.98
-    for samples in (X, Recorder(X)):
-        mpca = MPCA(ranks=share, max_iter=max_iter, statistics=statistics).fit(samples)
-        assert mpca.ranks_ == (3, 2, 4)
-        # What is lost together is at most the sum of what the modes lose alone (De Lathauwer).
-        assert 1 - 3 * (1 - share) <= mpca.captured_ <= 1
-        centred = X - X.mean(axis=0)
-        lost = 1 - (mpca.transform(X) ** 2).sum() / (centred**2).sum()
-        assert 1 - mpca.captured_ == pytest.approx(lost, abs=1e-10)
-    for mode in range(3):
-        flat = np.moveaxis(centred, mode + 1, 0).reshape(X.shape[mode + 1], -1)
-        kept = np.cumsum(np.linalg.svd(flat, compute_uv=False) ** 2)
-        assert kept[mpca.ranks_[mode] - 2] < share * kept[-1] <= kept[mpca.ranks_[mode] - 1]
-
-
-def test_shares_and_ranks_may_be_mixed():
-    X = low_rank(np.random.default_rng(1))
-    assert MPCA(ranks=(0.98, 5, 1.0)).fit(X).ranks_ == (3, 5, 6)
-    assert MPCA(ranks=0.98).fit_moments(gather_moments(X)).ranks_ == (3, 2, 4)
-
-
 def test_large_samples_are_compressed_once_and_then_treated_from_moments(tmp_path):
     rng = np.random.default_rng(2)
     video = low_rank(rng)

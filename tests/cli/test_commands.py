@@ -59,11 +59,6 @@ def test_every_method_can_be_fitted(tenfold, faces, method):
     assert tenfold("inspect", "model.safetensors").code == 0
 
 
-def test_mpca_needs_no_labels(tenfold, faces):
-    run = tenfold("fit", faces, "--method", "mpca", "--no-labels", "-o", "mpca.safetensors")
-    assert run.code == 0, run.err
-
-
 def test_mpca_keeps_a_share(tenfold, faces, pixels):
     words = ("--method", "mpca", "--ranks", "0.9", "--no-labels")
     run = tenfold("fit", faces, *words, "-o", "mpca.safetensors")
@@ -155,12 +150,6 @@ def test_a_method_that_flattens_takes_ranks_per_mode(tenfold, npz):
     run = tenfold("compare", npz, "--ranks", "2", "--cv", "2", "--json")
     ranks = {one["method"]: one["ranks"] for one in strict_json(run.out)["methods"]}
     assert (ranks["MCSDA"], ranks["CSDA"]) == ([2, 2], [4])
-
-
-def test_every_class_may_have_ranks_of_its_own(tenfold, npz):
-    own = "ranks={'s6': (2, 2), 's7': (3, 2), 's8': (2, 2)}"
-    run = tenfold("fit", npz, "--method", "mcsda", "--set", own, "-o", "m.safetensors")
-    assert "8x6 -> 2x2 or 3x2, 24 samples" in run.out
 
 
 def test_rows_choose_samples(tenfold, faces, pixels, labels):
@@ -351,22 +340,6 @@ def test_classes_that_are_true_and_false_are_not_accepted_and_rejected(tenfold, 
     said = tenfold("score", "two.safetensors", "two.npz", "-o", "scores.csv").out
     assert "class True: 8 samples" in said
     assert "class False: 8 samples" in said
-
-
-def test_many_classes_are_shown_by_their_errors(tenfold, here):
-    rng = np.random.default_rng(0)
-    y = np.repeat(np.arange(14), 4)
-    np.savez("many.npz", X=rng.normal(size=(14, 4, 4))[y] + rng.normal(0, 1, (56, 4, 4)), y=y)
-    assert tenfold("fit", "many.npz", "--rows", "::2", "-o", "many.safetensors").code == 0
-    words = ("evaluate", "many.safetensors", "many.npz", "--rows", "1::2")
-    facts = strict_json(tenfold(*words, "--json").out)
-    wrong = 28 - round(28 * facts["accuracy"])
-    assert wrong > 0
-    assert f"{wrong} wrong decisions, the most frequent first" in tenfold(*words).out
-
-
-def test_an_evaluation_without_errors_says_so(tenfold, bank):
-    assert "every decision is right" in tenfold("evaluate", bank, "faces").out
 
 
 def test_by_default_there_are_gaussian_classes(tenfold, faces):
