@@ -73,17 +73,34 @@ def npz(here, pixels, labels) -> Path:
     return here / "faces.npz"
 
 
+@pytest.fixture(scope="session")
+def model_files() -> dict[str, bytes]:
+    """The model files that were made so far, by name: each is made once."""
+    return {}
+
+
 @pytest.fixture
-def verifier(tenfold, faces) -> Path:
+def fitted(tenfold, faces, model_files):
+    """A function that puts a model file of the faces into the working directory."""
+
+    def put(name, *words) -> Path:
+        if name not in model_files:
+            run = tenfold("fit", "faces", "--ranks", "3,3", *words, "-o", name)
+            assert run.code == 0, run.err
+            model_files[name] = Path(name).read_bytes()
+        Path(name).write_bytes(model_files[name])
+        return Path(name)
+
+    return put
+
+
+@pytest.fixture
+def verifier(fitted) -> Path:
     """A model file of one class."""
-    run = tenfold("fit", "faces", "--ranks", "3,3", "--positive", "s7", "-o", "s7.safetensors")
-    assert run.code == 0, run.err
-    return Path("s7.safetensors")
+    return fitted("s7.safetensors", "--positive", "s7")
 
 
 @pytest.fixture
-def bank(tenfold, faces) -> Path:
+def bank(fitted) -> Path:
     """A model file of all classes."""
-    run = tenfold("fit", "faces", "--method", "mcsda", "--ranks", "3,3", "-o", "bank.safetensors")
-    assert run.code == 0, run.err
-    return Path("bank.safetensors")
+    return fitted("bank.safetensors", "--method", "mcsda")

@@ -173,7 +173,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
     # -- what a learner says ----------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that no data could make right."""
+        """Validate parameters."""
         parameters.check_class_specific(self.projector, ClassSpecificProjector)
         parameters.check_option("normalise", self.normalise, ("others", "own", False))
         self.projector._check_parameters()

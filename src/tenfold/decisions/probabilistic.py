@@ -202,7 +202,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         return "auto" if self.projector is None else str(self.projector.statistics)
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that no data could make right."""
+        """Validate parameters."""
         if self.projector is not None:
             parameters.check_projector(self.projector, TensorProjector)
             self.projector._check_parameters()

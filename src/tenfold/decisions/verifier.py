@@ -186,7 +186,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         return self
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that no data could make right."""
+        """Validate parameters."""
         parameters.check_class_specific(self.projector, ClassSpecificProjector)
         asked = self.positive, self.projector.positive
         for positive in asked:

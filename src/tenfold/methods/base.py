@@ -57,7 +57,7 @@ class Learner(Savable, BaseEstimator):
     # -- what a subclass says --------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that no data could make right."""
+        """Validate parameters."""
         raise NotImplementedError
 
     def _workload(self, shape: Shape, classes: Array) -> Workload:
@@ -349,7 +349,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
     # -- what a learner says ---------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that no data could make right."""
+        """Validate parameters."""
         parameters.check_number("max_iter", self.max_iter, self._fewest_rounds, integer=True)
         parameters.check_number("tol", self.tol, 0)
         parameters.check_option("statistics", self.statistics, ("auto", "moments", "samples"))

@@ -72,7 +72,7 @@ class ClassSpecificProjector(TensorProjector):
         return solution, models
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that no data could make right."""
+        """Validate parameters."""
         super()._check_parameters()
         parameters.check_shrinkage(self.shrinkage)
         parameters.check_option("out_class", self.out_class, ("samples", "means"))

@@ -177,7 +177,7 @@ class KernelCSDA(ClassSpecificProjector):
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that no data could make right."""
+        """Validate parameters."""
         super()._check_parameters()
         known = sorted({*KERNEL_PARAMS, "precomputed"})
         if not callable(self.kernel):

@@ -178,7 +178,7 @@ class ModeScaler(Step):
         return self._learn(fitted.description_of(self), so_far + self._moments(X, weight))
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that no data could make right."""
+        """Validate parameters."""
         modes = self._asked_modes()
         parameters.check_flag("per_sample", self.per_sample)
         parameters.check_number("pseudocount", self.pseudocount, 0)
