@@ -63,6 +63,9 @@ def test_lists_and_gaps_of_parquet(tmp_path):
     np.testing.assert_array_equal(load(path).X, X)
     pandas.DataFrame({"a": [1, None], "b": [2, 3], "y": [1, 2]}).to_parquet(path)
     np.testing.assert_array_equal(load(path).X, [[1, 2], [np.nan, 3]])
+    pandas.DataFrame({"a": ["x", "z"], "y": [1, 2]}, index=["ann", "bo"]).to_parquet(path)
+    with pytest.raises(ValueError, match="row 1: 'x' is not a number; if the column 'a' is no"):
+        load(path)
     pandas.DataFrame({"a": [1, 2], "y": ["u", None]}).to_parquet(path)
     with pytest.raises(ValueError, match="column 'y' lacks 1 of 2 labels"):
         load(path)
@@ -143,7 +146,7 @@ def test_labels_are_no_feature(write, options):
     ("text", "encoding"),
     [
         ("label;a;b\nÄ;0,5;1000\nß;-1,25;2\n", "utf-8-sig"),
-        ("label;a;b\nÄ;0,5;1.000,0\nß;-1,25;2\n", "latin-1"),
+        ("label;a;b\nÄ;0,5;1.000\nß;-1,25;2\n", "latin-1"),
         ('label,a,b\nÄ,0.5,"1,000.0"\nß,-1.25,2\n', "utf-8"),
         ("label\ta\tb\r\nÄ\t0.5\t1e3\r\n\r\nß\t-1.25\t2\r\n", "utf-16"),
         ("label|a|b\nÄ| .5 |1000\nß|-1.25| 2\n", "utf-8"),

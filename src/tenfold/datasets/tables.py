@@ -107,9 +107,10 @@ def table_in(
 
 
 def _parquet(source: Path) -> Any:
-    return _pandas().read_parquet(
+    frame = _pandas().read_parquet(
         source, engine="pyarrow", use_threads=False, page_checksum_verification=True
     )
+    return frame.reset_index(drop=True)  # an index is no feature
 
 
 def _arff(source: Path) -> Any:
@@ -146,7 +147,7 @@ def _text_cells(source: Path, delimiter: str | None) -> tuple[Any, tuple[str, ..
                 io.StringIO(text.lstrip("\r\n")),
                 sep=r"\s+" if separator == " " else separator,
                 header=None,
-                dtype=str,
+                dtype=object,
                 keep_default_na=False,
                 skip_blank_lines=False,
             )
@@ -315,12 +316,25 @@ def _numbers(
     first = frame.iloc[:, chosen[0]]
     if len(chosen) == 1 and first.map(np.ndim).eq(1).all():
         return _lists(source, first), ()
-    texts = [i for i in chosen if not _pandas().api.types.is_numeric_dtype(frame.iloc[:, i].dtype)]
-    comma = decimal or (_decimal(source, frame, texts) if texts else ".")
-    parts = {i: frame.iloc[:, i] for i in chosen}
-    parts |= {i: _from_text(source, frame.iloc[:, i], comma) for i in texts}
-    X = np.column_stack([parts[i].to_numpy(dtype=float, na_value=np.nan) for i in chosen])
+    cells = frame.iloc[:, chosen].to_numpy(dtype=object, na_value=np.nan)
+    X = np.empty(cells.shape)
+    texts = [j for j in range(len(chosen)) if not _converted(cells[:, j], X[:, j])]
+    columns = {j: frame.iloc[:, chosen[j]] for j in texts}  # gaps, commas, or no numbers
+    comma = decimal or (_decimal(source, list(columns.values())) if texts else ".")
+    if comma == ",":  # then 1.234 is a thousand and more, also in columns without a comma
+        columns = {j: frame.iloc[:, i] for j, i in enumerate(chosen)}
+    for j, column in columns.items():
+        X[:, j] = _from_text(source, column, comma)
     return X, _told(frame, chosen, X)
+
+
+def _converted(cells: np.ndarray, numbers: np.ndarray) -> bool:
+    """Whether all cells of a column are plainly written numbers, which are filled in."""
+    try:
+        numbers[:] = cells
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _told(frame: Any, chosen: list[int], X: np.ndarray) -> tuple[str, ...]:
@@ -339,9 +353,9 @@ def _told(frame: Any, chosen: list[int], X: np.ndarray) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _decimal(source: Path, frame: Any, texts: list[int]) -> str:
+def _decimal(source: Path, columns: list[Any]) -> str:
     """Whether numbers are written 0,5 or 0.5, from all cells with a comma."""
-    cells = _pandas().concat([frame.iloc[:, i] for i in texts]).astype(str).str.strip()
+    cells = _pandas().concat(columns).astype(str).str.strip()
     cells = cells[cells.str.contains(",", regex=False)]
     grouped = cells.str.fullmatch(COMMA_GROUPS)
     if not len(cells) or (grouped & cells.str.contains(r"\.|,.*,")).any():
@@ -373,9 +387,8 @@ def _from_text(source: Path, column: Any, decimal: str) -> Any:
     except ValueError:
         wrong = cells.notna() & ~cells.map(_is_number, na_action="ignore").fillna(True).astype(bool)
     line, name = int(wrong.idxmax()), column.name
-    where = f", row {line + 1}" if column.dtype != object else ""
     raise ValueError(
-        f"{source}{where}: {short(str(column.loc[line]))!r} is not a number; if the column "
+        f"{source}, row {line + 1}: {short(str(column.loc[line]))!r} is not a number; if the column "
         f"{short(str(name))!r} is no feature, pass leave_out={name!r}, or label_column={name!r} "
         "for labels"
     )
