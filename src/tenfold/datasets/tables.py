@@ -388,9 +388,9 @@ def _from_text(source: Path, column: Any, decimal: str) -> Any:
         wrong = cells.notna() & ~cells.map(_is_number, na_action="ignore").fillna(True).astype(bool)
     line, name = int(wrong.idxmax()), column.name
     raise ValueError(
-        f"{source}, row {line + 1}: {short(str(column.loc[line]))!r} is not a number; if the column "
-        f"{short(str(name))!r} is no feature, pass leave_out={name!r}, or label_column={name!r} "
-        "for labels"
+        f"{source}, row {line + 1}: {short(str(column.loc[line]))!r} is not a number; if the "
+        f"column {short(str(name))!r} is no feature, pass leave_out={name!r}, or "
+        f"label_column={name!r} for labels"
     )
 
 
