@@ -734,3 +734,13 @@ def test_mpca_does_not_look_at_announced_classes():
     grown = make(MPCA).partial_fit(X[:20], names[y[:20]], names)
     grown.partial_fit(X[20:], names[y[20:]], names)
     assert distance(grown.projections_, whole.projections_) <= 1e-8
+
+
+def test_useful_ranks_are_chosen_when_none_are_asked_for():
+    X, y = problem((40, 30), classes=3, per_class=5, seed=30)
+    assert fitted(MCSDA(), X, y).ranks_ == (7, 6)
+    assert fitted(MPCA(), X).ranks_ == (7, 6)
+    vectors = X[:, :6, 0]
+    # No more than the class means span; GTDA would find a third direction, but one of no use.
+    assert DATER().fit(vectors, y).ranks_ == GTDA().fit(vectors, y).ranks_ == (2,)
+    assert fitted(MCSDA(ranks=2), X, y).ranks_ == (2, 2)

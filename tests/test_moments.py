@@ -536,3 +536,19 @@ def test_classes_in_folds_that_are_there_keep_their_names():
     there = gather_moments(samples, labels, labels != "elm", folds=True)
     assert there.by_class().classes.tolist() == ["ash", "oak"]
     np.testing.assert_allclose(there.by_class().counts, [20, 20])
+
+
+@pytest.mark.parametrize("counts", [(1, 4), (5,), (1, 1, 3)])
+def test_recentred_moments_are_those_of_recentred_samples(counts):
+    rng = np.random.default_rng(2)
+    samples, labels = rng.normal(size=(5, 3, 2)) + 7, np.repeat(np.arange(len(counts)), counts)
+    classes = np.arange(len(counts) + 1)  # the last one has no samples
+    whole = ClassMoments.from_batch(samples, labels, classes=classes)
+    found = whole.recentred()
+    expected = ClassMoments.from_batch(samples - samples.mean(axis=0), labels, classes=classes)
+    np.testing.assert_allclose(found.means, expected.means, atol=1e-13)
+    np.testing.assert_allclose(found.scatters, expected.scatters, atol=1e-12)
+    assert not found.means[-1].any()
+    middle = np.mean([samples[labels == c].mean(axis=0) for c in classes[:-1]], axis=0)
+    balanced = whole.recentred(balanced=True)
+    np.testing.assert_allclose(balanced.means[:-1], whole.means[:-1] - middle, atol=1e-13)

@@ -150,3 +150,26 @@ def test_rates_of_zero_and_one_are_rates():
     for rate in (-1e-9, 1 + 1e-9):
         with pytest.raises(ValueError, match="false_accept_rate is"):
             verifier(false_accept_rate=rate).fit(X, y)
+
+
+def test_equal_impostors_are_accepted_all_or_not_at_all():
+    same = np.full(9, 2.0)
+    assert threshold_at(alone(same), 0.0) == 0.0
+    for rate in (0.001, 0.099, 0.1, 0.5, 0.9):
+        assert threshold_at(alone(same), rate) == pytest.approx(2.0)
+        assert threshold_at(alone(same), rate) < 2.0
+    assert threshold_at(alone(same), 0.91) > 2000.0
+
+
+def test_classes_that_are_held_out_count_alike_however_much_they_weigh():
+    rng = np.random.default_rng(2)
+    groups = np.repeat(np.arange(6), 5)
+    u = np.exp(0.05 * rng.normal(size=30) + np.linspace(0, 3, 6)[groups])
+    for rate in (0.01, 0.2, 0.5):
+        limits = [
+            threshold_at(alone(u, weight, groups), rate)
+            for weight in (np.ones(30), np.linspace(1, 50, 6)[groups])
+        ]
+        assert limits[0] == pytest.approx(limits[1])
+    single = alone(u[::5], np.linspace(1, 50, 6), groups[::5])  # one of each: as many as they are
+    assert effective_number(single) == pytest.approx(6)

@@ -3,6 +3,7 @@
 import json
 import pickle
 import struct
+from itertools import product
 
 import numcodecs
 import numpy as np
@@ -11,6 +12,7 @@ import zarr
 
 from tenfold import MPCA
 from tenfold.datasets import load
+from tenfold.mathematics.stores import absent_chunk
 
 X = np.random.default_rng(0).random((6, 4, 3))
 Y = np.array([1, 1, 2, 2, 3, 3])
@@ -182,3 +184,29 @@ def test_a_flipped_byte_in_a_chunk_with_a_checksum_is_seen(tmp_path):
             except (RuntimeError, ValueError, MemoryError):
                 continue
             np.testing.assert_array_equal(found, X, err_msg=f"byte {byte}")
+
+
+def store_at(place, fill=0.0, data=None):
+    data = np.arange(1.0, 106.0).reshape((7, 5, 3)) if data is None else data
+    return zarr.create_array(place, data=data, chunks=(3, 2, 3), fill_value=fill)
+
+
+@pytest.mark.parametrize("fill", [0.0, -1.0, np.nan])
+def test_any_absent_chunk_is_named_and_nothing_else(tmp_path, fill):
+    array = store_at(tmp_path / "x.zarr", fill)
+    blocks = [(0, 7), (2, 5), (3, 6), (6, 7)]
+    for first, last in blocks:
+        assert absent_chunk(array, array[first:last], first) is None
+    for cell in product(range(3), range(3), range(1)):
+        file = tmp_path / "x.zarr" / array.metadata.encode_chunk_key(cell)
+        kept = file.read_bytes()
+        file.unlink()
+        for first, last in blocks:
+            said = absent_chunk(array, array[first:last], first)
+            low, high = max(first, 3 * cell[0]), min(last, 3 * cell[0] + 3)
+            if low < high:
+                key = array.metadata.encode_chunk_key(cell)
+                assert said.startswith(f"chunk {key} with samples {low} to {high - 1} is not in")
+            else:
+                assert said is None
+        file.write_bytes(kept)
