@@ -65,16 +65,16 @@ def extrapolating(estimator, *batch):
         return estimator.fit(*batch)
 
 
-def held_out_distances(X, y, positive, splits, weight=None):
+def held_out_distances(X, y, positive, splits, weight=None, model=MODEL):
     """In units of the others' root mean square distance, by plain fits and plain sums."""
     distances = np.full(len(y), np.nan)
     for train, test in splits:
         own = np.ones(len(train)) if weight is None else weight[train]
-        model = MCSDA(ranks=2, tol=10.0, positive=positive).fit(X[train], y[train], own)
-        among = -model.decision_function(X[train])
+        fold = clone(model).set_params(positive=positive).fit(X[train], y[train], own)
+        among = -fold.decision_function(X[train])
         rest = y[train] != positive
         unit = np.sqrt(np.average(among[rest] ** 2, weights=own[rest]))
-        distances[test] = -model.decision_function(X[test]) / unit
+        distances[test] = -fold.decision_function(X[test]) / unit
     return distances
 
 
@@ -118,6 +118,28 @@ def test_positives_are_held_out_for_the_share_of_false_rejects_alone():
     u = held_out_distances(X, y, 1, splits)[own]
     limit = -model.threshold_ / spread_of_others(model, X, y != 1)
     assert model.error_rates_["false_rejects"] == pytest.approx(np.mean(u > limit), abs=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::tenfold.RateWarning")  # few samples are little
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("model", [CSDA(ranks=3), CSDA(ranks=3, shrinkage="auto"), MODEL], ids=str)
+def test_few_large_samples_are_held_out_as_in_plain_fits(model, weighted):
+    samples, labels = problem((12, 10), classes=7, per_class=5, seed=4, spread=0.4)
+    weight = np.random.default_rng(0).uniform(0.2, 3.0, len(labels)) if weighted else None
+    counted, own = np.ones(len(labels)) if weight is None else weight, labels == 1
+    parts = list(StratifiedKFold(5).split(samples, labels))  # of each class some are held out
+    with_own = [(np.union1d(train, np.flatnonzero(own)), test[~own[test]]) for train, test in parts]
+    for cv, rest in ((6, each_other_class(labels, 1)), (parts, with_own)):
+        found = ClassSpecificVerifier(model, positive=1, false_accept_rate=0.3, cv=cv)
+        found.fit(samples, labels, weight)
+        u = held_out_distances(samples, labels, 1, rest, weight, model)
+        groups = labels[~own] if cv == 6 else None
+        limit = threshold_at(Impostors(u[~own], counted[~own], groups), 0.3)
+        unit = spread_of_others(found, samples, ~own, weight)
+        assert found.threshold_ == pytest.approx(-limit * unit, rel=1e-6)
+    v = held_out_distances(samples, labels, 1, parts, weight, model)
+    rejected = counted[own & (v > limit)].sum() / counted[own].sum()
+    assert found.error_rates_["false_rejects"] == pytest.approx(rejected, abs=1e-12)
 
 
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
@@ -346,11 +368,13 @@ def counted_fits(model, samples, labels, monkeypatch):
     """How many models are solved for."""
     solved = []
     with monkeypatch.context() as patched:
-        patched.setattr(
-            "tenfold.methods.base.solve", lambda *a: solved.append(0) or alternation.solve(*a)
-        )
+        for module in ("tenfold.methods.base", "tenfold.decisions.verification"):
+            patched.setattr(
+                f"{module}.solve",
+                lambda problem, *a: solved.append(len(problem)) or alternation.solve(problem, *a),
+            )
         model.fit(samples, labels)
-    return len(solved)
+    return sum(solved)
 
 
 # ── Few samples, and samples with weights ───────────────────────────────────────────────────────

@@ -23,13 +23,17 @@ from tenfold.decisions.distances import OfBlock
 from tenfold.decisions.folds import fold_numbers, held_out, positions, statistics_in_folds
 from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.alternation import Solution
+from tenfold.mathematics.alternation import Solution, solve
 from tenfold.mathematics.arrays import to_numpy
-from tenfold.mathematics.criteria import out_class_spreads
+from tenfold.mathematics.criteria import Problem, out_class_spreads
 from tenfold.mathematics.fold_statistics import Parts, Split, renumbered
+from tenfold.mathematics.held_out_samples import held_out_statistics
+from tenfold.mathematics.moments import ClassStatistics
+from tenfold.mathematics.sample_statistics import SampleStatistics
 from tenfold.mathematics.stores import over_blocks
 from tenfold.methods.base import Described
 from tenfold.methods.class_specific import ClassSpecificProjector, spreads_of
+from tenfold.system.threads import threads_for
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 
@@ -58,19 +62,57 @@ def measured_in_folds(
     weight: Array | None,
     classes: Array,
     parts: Parts,
-) -> Iterator[Measured]:
-    """The model of every training part, without a word of convergence."""
-    described, found_of_parts = statistics_in_folds(model, described, X, y, weight, classes, parts)
-    for statistics in found_of_parts:
+    sizes: Sequence[int],
+) -> Iterator[list[Measured]]:
+    """The model of the first part, then those of so many parts at a time; none warns.
+
+    Parts of samples in memory are what all samples say less a few columns, and one stack.
+    """
+    described, found = statistics_in_folds(model, described, X, y, weight, classes, parts)
+    whole = next(found)
+    yield [measured(model, described, whole)]
+    shared = model._is_one_solution and parts.times.max() <= 1
+    if shared and isinstance(whole, SampleStatistics):
+        found = iter(held_out_statistics(whole, parts)[1:])
+        for size in sizes:
+            yield measured_together(model, described, list(islice(found, size)))
+        return
+    for size in sizes:
+        yield [measured(model, described, statistics) for statistics in islice(found, size)]
+
+
+def measured(
+    model: ClassSpecificProjector, described: Described, statistics: ClassStatistics
+) -> Measured:
+    """The model of these statistics."""
+    check.check_classes(statistics.classes, model)
+    found, solution = model._solve(statistics, described["sample_shape_"])
+    if model._is_one_solution:
+        (spread,) = out_class_spreads(statistics, solution.kept, np.array([found.positive_index]))
+    else:
+        _, (spread,) = spreads_of(model, [found], statistics)
+    return Measured(clone(model)._set_fitted(described, found), float(spread), solution)
+
+
+def measured_together(
+    model: ClassSpecificProjector, described: Described, parts: Sequence[ClassStatistics]
+) -> list[Measured]:
+    """The models of statistics that share their terms, solved as one stack."""
+    for statistics in parts:
         check.check_classes(statistics.classes, model)
-        projector: ClassSpecificProjector = clone(model)
-        found, solution = projector._solve(statistics, described["sample_shape_"])
-        if projector._is_one_solution:
-            positive = np.array([found.positive_index])
-            (spread,) = out_class_spreads(statistics, solution.kept, positive)
-        else:
-            _, (spread,) = spreads_of(projector, [found], statistics)
-        yield Measured(projector._set_fitted(described, found), float(spread), solution)
+    if not parts:
+        return []
+    problem = Problem.stacked([model._problem(statistics) for statistics in parts])
+    solution = solve(problem, model._recipe(), threads_for(problem.shape, True, len(problem)))
+    result = []
+    for number, statistics in enumerate(parts):
+        m = np.array([number])
+        found = model._model(statistics, solution, m, described["sample_shape_"])
+        positive = np.array([found.positive_index])
+        (spread,) = out_class_spreads(statistics, solution.kept[m], positive)
+        fold = clone(model)._set_fitted(described, found)
+        result.append(Measured(fold, float(spread), solution))
+    return result
 
 
 def distances_and_keys(X: Array, scoring: OfBlock, unit: float) -> Array:
@@ -135,19 +177,20 @@ def verified(
     Verification
         What they say.
     """
-    folds = measured_in_folds(model, described, X, labels, weight, classes, plan.parts)
-    whole = next(folds)
+    sizes = [n_folds_of(folds) for folds in (plan.own, *plan.impostors)]
+    parts = plan.parts
+    folds = measured_in_folds(model, described, X, labels, weight, classes, parts, sizes)
+    (whole,) = next(folds)
     model._warn_unless_converged(whole.solution)
-    n_own = n_folds_of(plan.own)
-    own = [fold.measure() for fold in islice(folds, n_own)]
+    own, n_own = next(folds), sizes[0]
     for chosen in plan.impostors:
-        found = [(fold.spread, fold.measure()) for fold in islice(folds, n_folds_of(chosen))]
-        spreads = np.array([spread for spread, _ in found])
+        found = next(folds)
+        spreads = np.array([fold.spread for fold in found])
         ratio = exp(np.abs(np.log(spreads / whole.spread)).mean())
+        held = np.where(chosen >= 0, chosen + n_own, plan.own)
         if ratio <= ALIKE:
             break
-    held = np.where(chosen >= 0, chosen + n_own, plan.own)
-    seen = held_out(X, held, [*own, *(measure for _, measure in found)])
+    seen = held_out(X, held, [fold.measure() for fold in (*own, *found)])
     return Verification(whole, seen[:, 0], seen[:, 1], ratio)
 
 

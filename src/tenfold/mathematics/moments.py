@@ -227,6 +227,8 @@ class TableTerm:
         """Mode-k scatters of M models, of shape (M, I_k, I_k)."""
         packed = {q: pack_projectors(W) for q, W in enumerate(factors) if q != mode}
         size = self.shape[mode]
+        if not packed and self.n_groups == 1:  # one answer for all models
+            return np.broadcast_to(unpack(self.tables[0][None], size), (len(groups), size, size))
         result = np.empty((len(groups), size * (size + 1) // 2))
         largest = max(packed, key=lambda q: self.shape[q], default=mode)
         kept = self.tables[0].size // (self.tables[0].shape[largest] if packed else 1)

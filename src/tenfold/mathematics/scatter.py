@@ -239,9 +239,21 @@ class SampleTerm:
         return len(self.members) > 1 and not self._can_be_kept
 
     def joined(self, others: Sequence[SampleTerm]) -> SampleTerm:
-        """One term with the groups of this one and of others over the same samples, in order."""
-        more = (rows for other in others for rows in other.members)
-        return replace(self, members=[*self.members, *more]) if others else self
+        """One term with the groups of this one and of others, in order."""
+        if not others:
+            return self
+        every = [self, *others]
+        members = [rows for term in every for rows in term.members]
+        if all(term.X is self.X and term.centres is self.centres for term in others):
+            return replace(self, members=members)
+        columns = np.concatenate([t._about_centres(rows) for t in every for rows in t.members])
+        ends = np.cumsum([len(rows) for rows in members])
+        return SampleTerm(
+            columns,
+            np.zeros((1, *columns.shape[1:])),
+            np.zeros(len(columns), dtype=np.intp),
+            np.split(np.arange(len(columns)), ends[:-1]),
+        )
 
     def along(self, mode: int, factors: Factors, groups: Array) -> Array:
         """Mode-k scatters of M models, of shape (M, I_k, I_k)."""
