@@ -22,7 +22,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from tenfold.datasets.locations import stored_bytes
+from tenfold.datasets.locations import LONGEST, stored_bytes
 
 SECONDS = 60.0  # for any file, and one more for each so many bytes
 BYTES_PER_SECOND = 2**22
@@ -189,8 +189,11 @@ def main() -> None:
 
         try:
             answer = TASKS[request["task"]](Path(request["source"]), **request["options"])
-        except (ValueError, OSError, ImportError, MemoryError) as error:
+        except (ValueError, OSError, ImportError) as error:
             answer = {"error": (type(error).__name__, str(error))}
+        except Exception as error:  # noqa: BLE001 - of whatever a library raises, this is the end
+            why = f"{type(error).__name__}: {error}"[:LONGEST]
+            answer = {"error": ("ValueError", f"{request['source']} cannot be read: {why}")}
         _send(stream, answer)
 
 

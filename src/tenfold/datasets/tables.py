@@ -11,6 +11,7 @@ import gzip
 import io
 import re
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +138,8 @@ def _text_cells(source: Path, delimiter: str | None) -> tuple[Any, tuple[str, ..
         notes = ("its text is not UTF-8, and was read as Latin-1 (Western European)",)
     if "\0" in text:
         raise ValueError(f"{source} is not text; expected a table with a sample per row")
-    separator = _separator(source, text, delimiter)
+    with reading(source, "table") if delimiter is None else nullcontext():
+        separator = _separator(source, text, delimiter)
     if not text.strip():
         raise ValueError(f"{source} is empty; expected one flat sample per row")
     pandas = _pandas()
@@ -157,7 +159,8 @@ def _text_cells(source: Path, delimiter: str | None) -> tuple[Any, tuple[str, ..
             raise
         wanted, line, saw = found.groups()
         raise ValueError(f"{source}, row {line}: {saw} cells; expected {wanted}") from error
-    _refuse_short_rows(source, text, cells, separator)
+    with reading(source, "table"):
+        _refuse_short_rows(source, text, cells, separator)
     return cells, notes
 
 
