@@ -21,7 +21,7 @@ from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.fold_statistics import Split, fold_statistics
-from tenfold.mathematics.moments import ClassStatistics
+from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.stores import ArraySamples
 from tenfold.methods.base import Described, Learner
 from tenfold.selection.candidates import (
@@ -328,7 +328,9 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         if self._stacks() and isinstance(best, Learner):
             *_, whole = parts
             model = best._learn(whole, described["sample_shape_"])
-            best = best._set_fitted(described, model)
+            moments = whole if isinstance(whole, ClassMoments) else None
+            keeps = best.statistics == "moments"
+            best = best._set_fitted(described, model, moments if keeps else None)
         else:
             best.fit(samples.given, samples.labels, **samples.fit_with)
         self.best_estimator_, self.refit_time_ = best, time.perf_counter() - start
