@@ -183,7 +183,7 @@ def ridge(given: Given) -> Answer:
 class DirectHODA(HODA):
     """Every mode once, as it sees the samples: what TULCA solves by default."""
 
-    alternates = False
+    _alternates = False
 
 
 def tenfold_hoda(given: Given, method: Any = HODA) -> Answer:

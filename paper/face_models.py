@@ -164,7 +164,7 @@ def _csda_scores(
 ) -> Array:
     """Minus the squared distance to each person's mean, (C, R, n); dimensions are nested."""
     classes = np.unique(y)
-    statistics = SpanStatistics.from_vectors(X.reshape(len(X), -1), y, None, classes, 0)
+    statistics = SpanStatistics.from_vectors(X.reshape(len(X), -1), y, None, classes)
     flat = X_test.reshape(len(X_test), -1)
     n_persons, widest = len(classes), statistics.shape[0]
     scores = np.empty((n_persons, len(candidates), len(X_test)))

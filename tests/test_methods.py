@@ -700,13 +700,17 @@ def test_automatic_shrinkage_falls_as_samples_grow_and_is_1_for_a_single_one():
 
 @pytest.mark.parametrize("Method", [MCSDA, CSDA, CSRDA], ids=lambda M: M.__name__)
 def test_auto_shrinkage_is_its_closed_form_put_in_by_hand(Method):
+    """The ridge is part of what is shrunk towards: the more shrinkage than usual, the more ridge."""
     X, y = problem((4, 3), classes=4, seed=35)
-    share = float(automatic_shrinkage(ClassMoments.from_batch(X, y))[1])
+    moments = ClassMoments.from_batch(X, y)
+    shares = automatic_shrinkage(moments)
+    share, usual = float(shares[1]), float(moments.counts @ shares / moments.count)
     assert 0 < share < 1
-    auto = fitted(make(Method, shrinkage="auto", positive=1), X, y)
-    by_hand = fitted(make(Method, shrinkage=share, positive=1), X, y)
+    auto = fitted(make(Method, shrinkage="auto", positive=1, ridge=1e-2), X, y)
+    ridge = 1e-2 * share / usual
+    by_hand = fitted(make(Method, shrinkage=share, positive=1, ridge=ridge), X, y)
     assert distance(auto.projections_, by_hand.projections_) <= 1e-8
-    plain = fitted(make(Method, positive=1), X, y)
+    plain = fitted(make(Method, positive=1, ridge=1e-2), X, y)
     assert distance(auto.projections_, plain.projections_) > 1e-6
 
 

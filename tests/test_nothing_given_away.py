@@ -12,8 +12,11 @@ from tenfold import (
     CSDA,
     MCSDA,
     MPCA,
+    Blocks,
     ClassSpecificClassifier,
     ClassSpecificVerifier,
+    CovariateRemover,
+    GaussianImputer,
     KernelCSDA,
     ModeScaler,
     ProbabilisticLDA,
@@ -39,6 +42,9 @@ MODELS = [
     RankSearchCV(ClassSpecificClassifier(MCSDA()), [2, 3], cv=2),
     ModeScaler((), per_sample=False),
     ModeScaler(),
+    GaussianImputer(),
+    Blocks(MPCA(ranks=2), n_blocks=2),
+    CovariateRemover(),
 ]
 IN_FILES = [model for model in MODELS if hasattr(model, "save")]
 STREAMS = [model for model in IN_FILES if hasattr(model, "partial_fit")]
