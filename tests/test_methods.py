@@ -700,7 +700,7 @@ def test_automatic_shrinkage_falls_as_samples_grow_and_is_1_for_a_single_one():
 
 @pytest.mark.parametrize("Method", [MCSDA, CSDA, CSRDA], ids=lambda M: M.__name__)
 def test_auto_shrinkage_is_its_closed_form_put_in_by_hand(Method):
-    """The ridge is part of what is shrunk towards: the more shrinkage than usual, the more ridge."""
+    """The ridge is part of the target: more shrinkage than usual is more ridge than usual."""
     X, y = problem((4, 3), classes=4, seed=35)
     moments = ClassMoments.from_batch(X, y)
     shares = automatic_shrinkage(moments)
