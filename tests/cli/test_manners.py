@@ -236,23 +236,35 @@ def listen_to_control_c():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+INTERRUPTED_WHILE_READING = """
+import os, signal, time
+import numpy as np
+
+def endless(*arguments, **more):
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+
+np.load = endless
+from tenfold.app.cli import main
+main()
+"""
+
+
 def test_control_c_ends_the_work_and_leaves_nothing(here):
-    """The data come through a pipe that never ends, so the command is surely at work."""
-    os.mkfifo("endless.csv")
-    words = [*EXECUTABLE, "fit", "endless.csv", "-o", "model.safetensors"]
-    with subprocess.Popen(
-        words, stderr=subprocess.PIPE, text=True, preexec_fn=listen_to_control_c
-    ) as process:
-        with open("endless.csv", "w", encoding="utf-8") as file:  # waits for the reader
-            file.write("label,a,b\nx,1,2\n")
-            file.flush()
-            process.send_signal(signal.SIGINT)
-            process.wait(timeout=60)
-        said = process.stderr.read()
-    assert process.returncode == 130
-    assert said.startswith("tenfold: interrupted")
-    assert said.count("\n") == 1
-    assert sorted(path.name for path in here.iterdir()) == ["endless.csv"]
+    """The signal comes while the data are read, so the command is surely at work."""
+    np.savez("data.npz", X=np.zeros((4, 2, 2)), y=[0, 0, 1, 1])
+    words = ["fit", "data.npz", "-o", "new.safetensors"]
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_WHILE_READING, *words],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        preexec_fn=listen_to_control_c,
+    )
+    assert done.returncode == 130, done.stderr
+    assert done.stderr.startswith("tenfold: interrupted")
+    assert done.stderr.count("\n") == 1
+    assert sorted(path.name for path in here.iterdir()) == ["data.npz"]
 
 
 @pytest.mark.parametrize(
