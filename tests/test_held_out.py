@@ -1,225 +1,74 @@
-"""How `ProbabilisticLDA` chooses on held-out samples, written out once more, sample by sample.
+"""Laws of what held-out samples choose, and of the shrinkage that classes left out choose."""
 
-With one or two held-out samples of a class in a fold the points that stand for them are the
-samples. So everything here goes through samples.
-"""
-
-from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 import pytest
-from scipy.linalg import eigh
-from scipy.optimize import minimize_scalar
-from scipy.special import logit, logsumexp
 from scipy.stats import multivariate_normal, wishart
 
-from tenfold import ClassMoments
-from tenfold.mathematics.fold_moments import FoldMoments
-from tenfold.mathematics.held_out import SHRINKAGES, chosen, left_out
-
-N_CLASSES, N_FOLDS, SIZE = 22, 2, 24
-PRIORS = np.arange(1, N_CLASSES + 1) / sum(range(N_CLASSES + 1))
+from tenfold import ClassMoments, ProbabilisticLDA
+from tenfold.mathematics.held_out import SHRINKAGES, left_out
 
 
-@dataclass
-class Fold:
-    """One fold held out: its samples and the other samples of each class, in coordinates."""
-
-    X: np.ndarray
-    codes: np.ndarray
-    weights: np.ndarray
-    means: np.ndarray  # of the training samples of each class
-    counts: np.ndarray
-
-
-def averaged(X, weights):
-    return weights @ X / weights.sum()
-
-
-def scatter(X, weights, centre):
-    return (weights[:, None] * (X - centre)).T @ (X - centre)
-
-
-def folds_along(Z, codes, folds, weights, shrinkage):
-    """Every fold that can be held out, in the coordinates that the other samples give."""
-    found = []
-    for f in range(N_FOLDS):
-        training = folds != f
-        counts = np.bincount(codes[training], weights[training], minlength=N_CLASSES)
-        known, free = np.flatnonzero(counts), np.maximum(counts - 1, 0).sum()
-        held = ~training & np.isin(codes, known)
-        if free <= 0 or len(known) < 2 or not held.any():
-            continue
-        mean = averaged(Z[training], weights[training])
-        means = np.zeros((N_CLASSES, SIZE))
-        within, between = np.zeros((2, SIZE, SIZE))
-        for c in known:
-            own = training & (codes == c)
-            means[c] = averaged(Z[own], weights[own]) - mean
-            within += scatter(Z[own] - mean, weights[own], means[c])
-            between += counts[c] * np.outer(means[c], means[c])
-        noise = within / free
-        shrunk = (1 - shrinkage) * noise + shrinkage * np.trace(noise) / SIZE * np.eye(SIZE)
-        D = eigh(between, shrunk)[1][:, ::-1][:, : len(known) - 1]
-        found.append(Fold((Z[held] - mean) @ D, codes[held], weights[held], means @ D, counts))
-    d = min(fold.X.shape[1] for fold in found)
-    return [replace(fold, X=fold.X[:, :d], means=fold.means[:, :d]) for fold in found]
-
-
-@dataclass
-class Numbers:
-    """What held-out samples say of each coordinate."""
-
-    between: np.ndarray
-    spread: np.ndarray
-    within: np.ndarray
-    noise: np.ndarray
-
-
-def seen(folds):
-    """Mean squares of held-out samples, and their products with the means of their classes."""
-    n = sum(fold.weights.sum() for fold in folds)
-    total, cross, of_means, inverse = 0.0, 0.0, 0.0, 0.0
-    for fold in folds:
-        for x, c, w in zip(fold.X, fold.codes, fold.weights, strict=True):
-            total = total + w * x**2 / n
-            cross = cross + w * x * fold.means[c] / n
-            of_means = of_means + w * fold.means[c] ** 2 / n
-            inverse = inverse + w / fold.counts[c] / n
-    cross = np.clip(cross, 0, 0.999 * total)
-    spread = np.maximum(of_means - cross, 1e-3 * of_means) / inverse
-    within = total - cross
-    share = sum(np.bincount(f.codes, f.weights, minlength=N_CLASSES) for f in folds) / n
-    between = cross * (1 - 1 / np.sum(share > 0)) / (1 - np.sum(share**2))
-    miss = inverse * spread  # the variance of a training mean about the true one
-    variance = within + between * miss / (between + miss)
-    return Numbers(between, spread, within, variance / np.exp(np.mean(np.log(variance))))
-
-
-def log_densities(X, centres, covariances, tails):
-    """Of normal or Student's t distributions (C of them), less what they have in common, (n, C)."""
-    steps = X[:, None] - centres
-    squares = np.einsum("nci,cij,ncj->nc", steps, np.linalg.inv(covariances), steps)
-    volumes = np.linalg.slogdet(covariances)[1] / 2
-    if tails == 0:
-        return -squares / 2 - volumes
-    freedom = 1 / tails
-    return -(freedom + X.shape[1]) / 2 * np.log1p(squares / freedom) - volumes
-
-
-def log_ratios(fold, numbers, gain, tails):
-    """log p(x | class) - log p(x | someone else) for held-out samples and classes (n, C)."""
-    identity = np.eye(len(numbers.between))
-    trust = fold.counts[:, None] * numbers.between + numbers.spread
-    means = fold.means * fold.counts[:, None] * numbers.between / trust
-    variances = numbers.within + numbers.between * numbers.spread / trust
-    levels = np.exp(np.mean(np.log(variances / numbers.noise), axis=1))
-    own = levels[:, None, None] * identity + gain * means[:, :, None] * means[:, None]
-    stranger = identity * (numbers.between + numbers.within) / numbers.noise
-    of_stranger = log_densities(fold.X, np.zeros_like(means[:1]), stranger[None], tails)
-    ratios = log_densities(fold.X, means, own, tails) - of_stranger
-    return np.where(fold.counts > 0, ratios, -np.inf)
-
-
-def judged(folds, numbers, shrinkage, gain, tails):
-    """The least log loss at any temperature, with what is preferred, and that temperature."""
-    scores = np.concatenate([log_ratios(fold, numbers, gain, tails) for fold in folds])
-    codes = np.concatenate([fold.codes for fold in folds])
-    weights = np.concatenate([fold.weights for fold in folds])
-
-    def loss(log_temperature):
-        logits = scores / np.exp(log_temperature) + np.log(PRIORS)
-        right = logits[np.arange(len(codes)), codes] - logsumexp(logits, axis=1)
-        return -averaged(right, weights)
-
-    best = minimize_scalar(loss, bounds=(0, np.log(50)), method="bounded", options={"xatol": 1e-7})
-    found = min([0.0, best.x, np.log(50)], key=loss)
-    moderate = min(1 / len(numbers.between), 0.1)
-    nats = (logit(shrinkage) - logit(0.3)) ** 2 / 4 + 2 * (gain > 0) + 2 * (tails != moderate)
-    return loss(found) + nats / weights.sum(), np.exp(found)
-
-
-def chosen_by_hand(Z, codes, folds, weights):
-    """The shrinkage first, with moderate tails; then gain, and no, moderate or heavy tails."""
-    found = []
-    for shrinkage in SHRINKAGES:
-        views = folds_along(Z, codes, folds, weights, shrinkage)
-        numbers = seen(views)
-        d = len(numbers.between)
-        loss, _ = judged(views, numbers, shrinkage, 0.0, min(1 / d, 0.1))
-        found.append((loss, shrinkage, views, numbers))
-    _, shrinkage, views, numbers = min(found, key=lambda one: one[0])
-    tried = []
-    for gain, tails in product((0.0, 0.03, 0.1, 0.3), (0.0, min(1 / d, 0.1), min(10 / d, 0.1))):
-        loss, temperature = judged(views, numbers, shrinkage, gain, tails)
-        tried.append((loss, gain, tails, temperature))
-    return shrinkage, numbers, *min(tried)
-
-
-def samples(seed, apart, heavy, light):
-    """One or two samples of each class in each fold: far classes, outliers, changes of light."""
+def drawn(n_classes, n, size, apart, seed=0):
+    """Classes with normal means of a variance, and normal noise of variance 1."""
     rng = np.random.default_rng(seed)
-    cells = np.array([*np.ndindex(N_CLASSES, N_FOLDS)])
-    twice = np.sort(rng.choice(len(cells), len(cells) // 2, replace=False))
-    weights = rng.uniform(0.8, 1.7, len(cells))
-    cells, weights = np.concatenate([cells, cells[twice]]), np.append(weights, weights[twice])
-    unknown = (cells[:, 0] == 3) & (cells[:, 1] > 0)  # class 3 is in fold 0 alone
-    codes, folds = cells[~unknown].T
-    n = len(codes)
-    means = apart * rng.normal(size=(N_CLASSES, SIZE)) * np.exp(-np.arange(SIZE) / 4)
-    noise = rng.normal(size=(n, SIZE)) * np.linspace(0.3, 1.5, SIZE)
-    noise /= np.sqrt(rng.chisquare(heavy, size=(n, 1)) / heavy)
-    return (
-        means[codes] * (1 + light * rng.normal(size=(n, 1))) + noise,
-        codes,
-        folds,
-        weights[~unknown],
-    )
+    y = np.repeat(np.arange(n_classes), n)
+    means = np.sqrt(apart) * rng.normal(size=(n_classes, size))
+    return means[y] + rng.normal(size=(len(y), size)), y
 
 
-def held_out(Z, codes, folds, weights):
-    shape = (N_FOLDS, N_CLASSES)
-    return FoldMoments.of_samples(Z, codes, folds, weights, shape, SIZE).held_out()
+@pytest.mark.parametrize("apart", [0.2, 1.0, 5.0])
+@pytest.mark.parametrize("n", [2, 5])
+def test_new_samples_follow_the_means_as_the_formula_says(apart, n):
+    """With many classes of few numbers a mean of n samples counts phi / (phi + 1 / n)."""
+    X, y = drawn(600, n, 4, apart)
+    likelihood = ProbabilisticLDA().fit(X, y).likelihood()
+    assert likelihood.factor(n).mean() == pytest.approx(apart / (apart + 1 / n), abs=0.05)
+    assert likelihood.between.mean() == pytest.approx(apart * likelihood.within.mean(), rel=0.15)
 
 
-@pytest.mark.parametrize(
-    ("apart", "heavy", "light"), [(0.2, 1, 0.5), (2, 3, 0.5), (30, 1, 0.5), (30, 50, 0.5)]
-)
-def test_the_choice_has_the_least_log_loss_on_held_out_samples(apart, heavy, light):
-    """With a few nats for what is usual: the loss is that of samples, and so is the choice."""
-    data = samples(0, apart, heavy, light)
-    choice = chosen(held_out(*data), PRIORS)
-    shrinkage, numbers, loss, gain, tails, temperature = chosen_by_hand(*data)
-    found = choice.likelihood
-    assert (choice.shrinkage, found.gain) == (shrinkage, gain)
-    assert found.tails == pytest.approx(tails, abs=1e-12)
-    assert choice.loss == pytest.approx(loss, rel=1e-9)
-    assert found.temperature == pytest.approx(temperature, rel=1e-5)
-    for name in ("between", "spread", "within", "noise"):
-        np.testing.assert_allclose(getattr(found, name), getattr(numbers, name), rtol=1e-6)
+@pytest.mark.parametrize("n_classes", [100, 300])
+def test_blocks_of_classes_stand_for_all(n_classes):
+    """Log loss of new samples is near that of the true model, with one block and with three."""
+    X, y = drawn(n_classes, 6, 5, 4.0)
+    own = np.arange(len(y)) % 6 < 4
+    model = ProbabilisticLDA().fit(X[own], y[own])
+    test = X[~own]
+    means = np.stack([X[own & (y == c)].mean(axis=0) for c in range(n_classes)])
+    a, v = means * 4 / (4 + 1 / 4), 1 + 4 * (1 / 4) / (4 + 1 / 4)
+    S = -0.5 * ((test[:, None] - a) ** 2).sum(axis=2) / v
+    best = S[np.arange(len(test)), y[~own]] - np.log(np.exp(S).sum(axis=1))
+    found = model.predict_log_proba(test)[np.arange(len(test)), y[~own]]
+    assert -found.mean() < -best.mean() + 0.05
+
+
+def test_heavy_tails_and_noise_make_probabilities_humbler():
+    """A temperature never makes a model surer than it is; tails are those that held-out ones have."""
+    X, y = drawn(20, 12, 30, 1.0)
+    light = ProbabilisticLDA().fit(X, y)
+    rng = np.random.default_rng(1)
+    heavy = ProbabilisticLDA().fit(X + 0.5 * rng.standard_t(1.5, size=(len(X), 1)) * X.std(), y)
+    for model in (light, heavy):
+        assert model.temperature_ >= 1
+        assert model.tails_ > 0
 
 
 def test_what_the_folds_do_not_tell_apart_is_usual():
     """Classes so far apart that every choice is right."""
-    choice = chosen(held_out(*samples(0, 1000, 50, 0)), PRIORS)
-    assert choice.shrinkage == 0.3
-    assert choice.likelihood.gain == 0
-    assert choice.likelihood.tails == 1 / len(choice.likelihood.between)
-    assert choice.loss < 1e-9
+    X, y = drawn(6, 5, 24, 1e6)
+    model = ProbabilisticLDA().fit(X, y)
+    assert 0.15 < model.shrinkage_ < 0.5
+    assert model.gain_ < 0.1
+    assert model.temperature_ == 1
 
 
-@pytest.mark.parametrize(
-    ("codes", "folds"),
-    [
-        ([0, 0, 0, 0], [0, 0, 1, 1]),  # a single class
-        ([0, 1, 2, 0, 1, 2], [0, 0, 0, 1, 1, 1]),  # single samples say nothing of their spread
-        ([0, 0, 1, 1, 2, 2, 3, 3], [0, 0, 0, 0, 1, 1, 1, 1]),  # nobody is known in the other fold
-    ],
-)
-def test_nothing_is_chosen_where_no_fold_can_be_held_out(codes, folds):
-    Z = np.random.default_rng(0).normal(size=(len(codes), SIZE))
-    assert chosen(held_out(Z, np.array(codes), np.array(folds), None), PRIORS) is None
+@pytest.mark.parametrize("codes", [[0, 0, 1], [0, 0, 1, 2, 3]])
+def test_nothing_is_chosen_where_no_fold_can_be_held_out(codes):
+    X = np.random.default_rng(0).normal(size=(len(codes), 3, 4))
+    model = ProbabilisticLDA().fit(X, codes)
+    letter = ProbabilisticLDA(shrinkage=0.3).fit(X, codes)
+    np.testing.assert_allclose(model.predict_log_proba(X), letter.predict_log_proba(X))
 
 
 @pytest.mark.parametrize("n_classes", [2, 7])

@@ -22,7 +22,7 @@ each_model = pytest.mark.parametrize("model", MODELS, ids=KINDS)
 @pytest.mark.parametrize("names", [np.arange(500), np.arange(500) / 7, np.arange(500).astype(str)])
 def test_groups_are_dealt_to_folds_evenly_and_by_name_alone(names):
     folds = name_folds(names)
-    assert np.bincount(folds, minlength=N_FOLDS).min() > 60  # of 100 expected
+    assert np.bincount(folds, minlength=N_FOLDS).min() > 15  # of 31 expected
     assert_array_equal(name_folds(names[::-1][:7]), folds[::-1][:7])
 
 
@@ -34,7 +34,7 @@ def test_samples_twice_in_one_group_are_samples_of_weight_two():
         groups=np.tile(numbers, 2),
     )
     weighted = ProbabilisticLDA().fit(X[TRAIN], Y[TRAIN], np.full(300, 2.0), groups=numbers)
-    assert twice.shrinkage_ == weighted.shrinkage_
+    assert twice.shrinkage_ == pytest.approx(weighted.shrinkage_, rel=1e-9)
     found, expected = (m.predict_log_proba(X[TEST]) for m in (twice, weighted))
     assert_allclose(found, expected, atol=1e-6)
 

@@ -16,13 +16,13 @@ from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.arrays import like, to_numpy
 from tenfold.mathematics.cost import Workload, moments_of
-from tenfold.mathematics.fold_moments import N_FOLDS, FoldMoments, content_folds, name_folds
+from tenfold.mathematics.fold_moments import N_FOLDS, FoldMoments, name_folds, ruler_folds
 from tenfold.mathematics.held_out import USUAL, Choice, left_out
 from tenfold.mathematics.models import Labels, Shape
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.pass_statistics import codes_of
 from tenfold.mathematics.stores import Source, over_blocks
-from tenfold.mathematics.structures import IDENTITY, Space, Target, best_target, targets, whitening
+from tenfold.mathematics.structures import Coordinates, Space, Target, best_target, targets
 from tenfold.mathematics.subspace import projected, projected_moments, span
 from tenfold.mathematics.tuning import KEPT_MOMENTS
 from tenfold.mathematics.two_covariances import (
@@ -91,6 +91,9 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         the means of their classes, how heavy their tails are, and a temperature. All this costs
         no second reading, since the moments of folds add up. With a number the model is the
         two-covariance model to the letter.
+    means_prior : {"kronecker", "full"}, default="kronecker"
+        The covariance of the class means where samples have two modes or more and the shrinkage
+        is "auto": a Kronecker product with one factor per mode, which few classes show, or any.
     shrink_to : {"identity", "kronecker", "auto"}, default="identity"
         What the covariance is shrunk towards: a multiple of the identity, or a Kronecker product
         with one factor per mode, which suits noise that neighbours along a mode share (genes,
@@ -138,8 +141,13 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
 
     Notes
     -----
-    Samples are dealt to five folds by their content. So the model does not depend on the order of
-    the samples or on how a stream is cut, and a weight of 2 is the same as having a sample twice.
+    Samples are dealt to sixteen folds by where they lie on a ruler along a fixed contrast. So the
+    model does not depend on the order of the samples, on how a stream is cut or on units, offset
+    and precision; a weight of 2 is the same as having a sample twice. Nothing is switched: what is
+    chosen is a mean over candidates, weighted by how likely held-out samples are under each, so
+    that the model moves little where the samples move little. Where samples and numbers are more
+    than 256 (512), two (four) folds are held out at a time. Directions are found without the folds
+    that are held out; the prior of the class means without their quarter of all folds.
 
     `decision_function` is what `predict` decides by: log likelihood ratios plus the logarithms of
     the priors, and for two classes their difference, as scikit-learn has it. Where samples may be
@@ -179,12 +187,14 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         projector: Any = None,
         *,
         shrinkage: Any = "auto",
+        means_prior: str = "kronecker",
         shrink_to: str = "identity",
         time_modes: Any = (),
         priors: Any = None,
     ):
         self.projector = projector
         self.shrinkage = shrinkage
+        self.means_prior = means_prior
         self.shrink_to = shrink_to
         self.time_modes = time_modes
         self.priors = priors
@@ -207,6 +217,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
             parameters.check_projector(self.projector, TensorProjector)
             self.projector._check_parameters()
         parameters.check_shrinkage(self.shrinkage)
+        parameters.check_option("means_prior", self.means_prior, ("kronecker", "full"))
         parameters.check_option("shrink_to", self.shrink_to, ("identity", "kronecker", "auto"))
         if self.shrink_to == "auto" and self.shrinkage != "auto":
             raise ValueError(
@@ -405,7 +416,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         if not self._in_folds:
             return np.zeros(len(X), dtype=np.intp)
         if named is None:
-            return to_numpy(over_blocks(X, content_folds))
+            return to_numpy(over_blocks(X, ruler_folds))
         names, numbers = named
         return name_folds(names)[numbers]
 
@@ -431,15 +442,13 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         usual: float = USUAL,
     ) -> GaussianModel:
         """What is learned from moments in the coordinates of a basis about an origin."""
-        whole = moments.without(None)
+        whole = moments.without()
         whole.check_scatter()
         priors = parameters.check_priors(self.priors, classes, whole.counts)
-        space = Space(shape if projector is None else projector.ranks_, basis)
+        structured = self._in_folds and self.means_prior == "kronecker"
+        space = Space(shape if projector is None else projector.ranks_, basis, structured)
         target, choice = self._target(moments, space, priors)
-        changed, back, lift = whole, None, basis
-        if target != IDENTITY:
-            R, lift = whitening(whole, space, target)
-            changed, back = moments.changed(R).without(None), R.T
+        found = Coordinates.found(whole, space, target)
         if choice is None:
             shrinkage = usual if self.shrinkage == "auto" else float(self.shrinkage)
             if shrinkage == 0 and whole.is_singular():
@@ -447,13 +456,13 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
                     "shrinkage is 0, but samples of one class do not vary in every direction, so "
                     "their covariance cannot be inverted; pass a shrinkage above 0, or 'auto'"
                 )
-            directions, phi = changed.coordinates(shrinkage)
-            likelihood = ClassLikelihood.plain(phi)
+            found = replace(found, prior=None)
+            directions, lifted = found.directions(whole, shrinkage)
+            likelihood = ClassLikelihood.plain(found.variances(whole, shrinkage))
         else:
-            shrinkage, likelihood = choice.shrinkage, choice.likelihood
-            directions = changed.coordinates(shrinkage)[0][:, : len(likelihood.between)]
-        lifted = directions if lift is None else lift @ directions
-        directions = directions if back is None else back @ directions
+            shrinkage = choice.shrinkage
+            directions, lifted = found.directions(whole, shrinkage)
+            likelihood = choice.likelihood(whole, whole.centred @ directions)
         return GaussianModel(
             classes=classes,
             class_count=whole.counts,

@@ -20,7 +20,7 @@ from tenfold.gathering.checkpoint import Checkpoint, subject
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.arrays import to_numpy
 from tenfold.mathematics.cost import cells_of, in_cells
-from tenfold.mathematics.fold_moments import content_folds
+from tenfold.mathematics.fold_moments import ruler_folds
 from tenfold.mathematics.moments import Batch, ClassMoments
 from tenfold.mathematics.pass_statistics import codes_of
 from tenfold.mathematics.stores import Source, StoredSamples, over_blocks, part_of
@@ -87,7 +87,7 @@ def gather_moments(
     X, y, weight = checked_batch(X, y, sample_weight)
     classes = check.present_labels(y, weight)
     if folds:
-        cells, y = cells_of(codes_of(X, y, classes), to_numpy(over_blocks(X, content_folds)))
+        cells, y = cells_of(codes_of(X, y, classes), to_numpy(over_blocks(X, ruler_folds)))
         found = _moments(X, y, weight, np.arange(len(cells)), checkpoint, save_every)
         return in_cells(found, cells, classes)
     return _moments(X, y, weight, classes, checkpoint, save_every)

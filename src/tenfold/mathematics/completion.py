@@ -28,10 +28,11 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from tenfold.mathematics.accumulate import LARGEST, SMALLEST
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.fold_moments import N_FOLDS, content_folds
+from tenfold.mathematics.fold_moments import content_folds
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)  # of the target, from which one is chosen
 USUAL = 0.5  # the share where there are too few samples to choose
+PARTS = 5  # of the samples, one of which is held out
 FEWEST_HELD, MOST_HELD = 4, 50  # samples that choose it
 HIDDEN = 0.2  # share of the numbers of these that is hidden where no sample has gaps
 START = 0.2  # share of the identity in a factor made of pairs, which are noisy
@@ -271,7 +272,7 @@ def _chosen_share(
     Z: Array, known: Array, weight: Array, shape: tuple[int, ...], start: Gaussian
 ) -> float:
     """The share under which hidden numbers of samples that were held out are predicted best."""
-    held = _dealt(Z, N_FOLDS) == 0
+    held = _dealt(Z, PARTS) == 0
     if held.sum() < FEWEST_HELD or not held.sum() < len(Z):
         return USUAL
     rest = round_of(Z[~held], known[~held], weight[~held], start)

@@ -1,13 +1,13 @@
 """The moments of classes in folds: what it takes to hold samples out without reading them again.
 
-Samples are dealt to folds by their content, so that the folds do not depend on the order of the
-samples, on how a stream is cut, or on whether a sample is repeated or weighted; or by the name of
-a group of samples that belong together.
+Samples are dealt to folds by where they lie on a ruler, so that the folds do not depend on the order
+of the samples, on how a stream is cut, on whether a sample is repeated or weighted, or on units,
+offset and precision of the numbers; or by the name of a group of samples that belong together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
@@ -22,7 +22,10 @@ from tenfold.mathematics.arrays import to_numpy
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.two_covariances import PooledMoments
 
-N_FOLDS = 5
+N_FOLDS = 16
+QUARTERS = 4  # what is costly is found without a quarter of the folds, not without every fold
+RULER = 128.0  # marks on the ruler per standard deviation of what white noise would give
+LARGE = 256  # numbers or samples above which folds are held out two, and then four at a time
 SHORT = 1e-2  # of the largest square of a step in a class: half the weight of a long one
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
@@ -54,6 +57,32 @@ def name_folds(names: Array, n_folds: int = N_FOLDS) -> Array:
     return content_folds(names[:, None], n_folds)
 
 
+def ruler_folds(X: Array) -> Array:
+    """The fold of each sample (n, ...), by where it lies on a ruler along one fixed contrast.
+
+    The sample is taken about the mean of its numbers and in units of its length. So copies share a
+    fold, and neither units nor an offset nor the last bits of the numbers matter. One or two
+    numbers have no place on the ruler and are dealt by their content.
+    """
+    X = to_numpy(X)
+    n_numbers = prod(X.shape[1:])
+    if n_numbers < 3:
+        return content_folds(X)
+    contrast = np.sin(np.arange(1, n_numbers + 1) ** 2 * 0.61803398875)
+    contrast -= contrast.mean()
+    contrast /= np.sqrt((contrast**2).mean())
+    folds = np.empty(len(X), dtype=np.intp)
+    for rows in row_blocks(len(X), 16 * n_numbers):
+        Z = np.ascontiguousarray(X[rows], dtype=np.float64).reshape(-1, n_numbers)
+        Z = Z - Z.mean(axis=1, keepdims=True)
+        largest = np.abs(Z).max(axis=1, keepdims=True)  # squares neither overflow nor vanish
+        Z /= np.where(largest > 0, largest, 1.0)
+        length = np.sqrt(np.vecdot(Z, Z))
+        place = np.vecdot(Z, contrast) / np.where(length > 0, length, 1.0)
+        folds[rows] = np.floor(RULER * place).astype(np.intp) % N_FOLDS
+    return folds
+
+
 class Points(NamedTuple):
     """Points (m, d) of classes, with weights (m,)."""
 
@@ -66,14 +95,16 @@ class Points(NamedTuple):
 class FoldMoments:
     """The moments of C classes in F folds, in r coordinates.
 
+    Folds are held out in G groups: fold f is in group f mod G.
+
     Parameters
     ----------
     counts : ndarray of shape (F, C)
         The sum of the sample weights.
     means : ndarray of shape (F, C, r)
         The mean samples.
-    within : ndarray of shape (F, r, r)
-        The scatters of the classes about these means, added up over the classes.
+    within : ndarray of shape (G, r, r)
+        The scatters about these means, added up over the classes and folds of a group.
     size : int
         How many numbers a sample has.
     points : callable
@@ -109,11 +140,12 @@ class FoldMoments:
         means = np.zeros((n_folds * n_classes, Z.shape[1]))
         for c in np.flatnonzero(counts):
             means[c] = w[rows[c]] @ Z[rows[c]] / counts[c]
-        within = np.empty((n_folds, Z.shape[1], Z.shape[1]))
-        for f in range(n_folds):
-            own = np.flatnonzero(folds == f)
+        n_groups = _n_groups(n_folds, float(w.sum()), size)
+        within = np.empty((n_groups, Z.shape[1], Z.shape[1]))
+        for g in range(n_groups):
+            own = np.flatnonzero(folds % n_groups == g)
             R = (Z[own] - means[cell[own]]) * np.sqrt(w[own])[:, None]
-            within[f] = R.T @ R
+            within[g] = R.T @ R
 
         def points(f: int, D: Array) -> Points:
             first = f * n_classes
@@ -134,13 +166,14 @@ class FoldMoments:
     def of_tables(cls, moments: ClassMoments, classes: Array) -> FoldMoments:
         """From moments of classes in folds, or of classes, which are then in one."""
         codes = np.searchsorted(classes, moments.classes)
-        rows = np.zeros(len(codes), dtype=np.intp) if moments.folds is None else moments.folds
-        numbers, folds = np.unique(rows, return_inverse=True)
-        shape, size = (len(numbers), len(classes)), moments.scatters.shape[-1]
+        folds = np.zeros(len(codes), dtype=np.intp) if moments.folds is None else moments.folds
+        shape, size = (int(folds.max()) + 1, len(classes)), moments.scatters.shape[-1]
         counts, means = np.zeros(shape), np.zeros((*shape, size))
         counts[folds, codes] = moments.counts
         means[folds, codes] = moments.means.reshape(-1, size)
-        within = np.stack([moments.scatters[folds == f].sum(axis=0) for f in range(len(numbers))])
+        n_groups = _n_groups(shape[0], float(moments.counts.sum()), size)
+        groups = [folds % n_groups == g for g in range(n_groups)]
+        within = np.stack([moments.scatters[own].sum(axis=0) for own in groups])
 
         def points(f: int, D: Array) -> Points:
             own = np.flatnonzero((folds == f) & (moments.counts > 0))
@@ -152,38 +185,33 @@ class FoldMoments:
         return cls(counts, means, within, size, points)
 
     @property
-    def n_folds(self) -> int:
-        """Number of folds."""
-        return len(self.counts)
+    def n_groups(self) -> int:
+        """Number of groups of folds."""
+        return len(self.within)
 
-    def without(self, fold: int | None) -> PooledMoments:
-        """The moments of all samples, or of those outside of one fold."""
-        folds = [f for f in range(self.n_folds) if f != fold]
-        counts, means = self.counts[folds].ravel(), self.means[folds]
-        n_classes, r = means.shape[1:]
-        codes = np.tile(np.arange(n_classes), len(folds))
-        n, common, steps = merged_means(counts, means.reshape(-1, r), codes, n_classes)
-        within = self.within[folds].sum(axis=0) + steps.T @ steps
+    def folds_of(self, group: int) -> list[int]:
+        """The folds of a group."""
+        return list(range(group, len(self.counts), self.n_groups))
+
+    def without(self, groups: Collection[int] = ()) -> PooledMoments:
+        """The moments of all samples, or of those outside of some groups of folds."""
+        kept = [g for g in range(self.n_groups) if g not in groups]
+        folds = np.isin(np.arange(len(self.counts)) % self.n_groups, kept)
+        rows, codes = np.nonzero((self.counts > 0) & folds[:, None])
+        counts, means = self.counts[rows, codes], self.means[rows, codes]
+        n, common, steps = merged_means(counts, means, codes, self.counts.shape[1])
+        within = self.within[kept].sum(axis=0) + steps.T @ steps
         return PooledMoments(n, common, within, self.size)
 
-    def changed(self, R: Array) -> FoldMoments:
-        """The moments in the coordinates z' = R z, with R (r, r)."""
-
-        def points(f: int, D: Array) -> Points:
-            return self.points(f, R.T @ D)
-
-        return FoldMoments(self.counts, self.means @ R.T, R @ self.within @ R.T, self.size, points)
-
-    def held_out(self) -> list[HeldOutFold]:
-        """Each fold, to be held out."""
-        return [HeldOutFold(self, f) for f in range(self.n_folds)]
+    def held_out(self, group: int, D: Array) -> Points:
+        """Points in place of the samples of a group of folds, along the columns of D (r, d)."""
+        return _joined([self.points(f, D) for f in self.folds_of(group)], D.shape[1])
 
 
-class HeldOutFold(NamedTuple):
-    """Moments, and the fold that is held out of them."""
-
-    moments: FoldMoments
-    fold: int
+def _n_groups(n_folds: int, n_samples: float, size: int) -> int:
+    """In how many groups folds are held out: fewer where a solution is costly."""
+    few = min(n_samples, size)
+    return min(n_folds, N_FOLDS if few <= LARGE else N_FOLDS // 2 if few <= 2 * LARGE else QUARTERS)
 
 
 def _points_of_classes(means: Array, deviations: Array, counts: Array, codes: Array) -> Points:

@@ -2,24 +2,29 @@
 
 The moments of every class in every fold (count, mean, scatter) are all that is needed:
 
-1. The coordinates of `two_covariances` are found without a fold, for several shrinkages.
+1. Directions are found without a group of folds, for several shrinkages. The prior of the class
+   means, and the product that noise is shrunk towards, are found without its quarter of the folds.
 2. The held-out moments along them say how far new samples follow the means of their classes, and
-   how much they vary.
+   how much they vary: a law of four numbers for all directions.
 3. In place of the held-out samples of a class stand a few points with the same mean and scatter.
-   The shrinkage, the gain, the tails and the temperature with the least log loss on them are
-   chosen. With one or two held-out samples in a class the points are the samples.
+   Shrinkage, gain and tails are means over a grid, weighted by the likelihood of these points
+   under each; the temperature has their least log loss. So all are smooth functions of the moments.
+
+With many classes a held-out point is told from those of its block alone, and each of these stands
+for as many others: the cost is linear in the number of classes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import NamedTuple, Protocol
 
 import numpy as np
+from scipy.special import expit, logit
 
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.fold_moments import N_FOLDS, HeldOutFold, Points
+from tenfold.mathematics.fold_moments import FoldMoments, Points
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.two_covariances import (
     ClassLikelihood,
@@ -28,12 +33,16 @@ from tenfold.mathematics.two_covariances import (
     log_posteriors,
 )
 
-SHRINKAGES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.45, 0.6, 0.75, 0.9)
+SHRINKAGES = (0.01, 0.03, 0.1, 0.25, 0.5, 0.8, 0.95)
 GAINS = (0.0, 0.03, 0.1, 0.3)
 TAILS = (0.0, 1.0, 10.0)  # one over degrees of freedom, times the number of coordinates
 MOST_TAILS = 0.1
 HOTTEST = 50.0  # held-out samples make us less sure than the model is, never surer
 USUAL = 0.3  # the shrinkage, where the folds do not say
+PARTS = 5  # of the classes, each left out once where there are no folds
+BLOCK = 128  # classes that a held-out sample is told from
+STEPS = 40  # each at least halves what is missing, for slopes up to 3
+HOLD = 0.05  # how firmly the slope of the law is held near 1
 
 
 def left_out(moments: ClassMoments) -> float:
@@ -43,7 +52,7 @@ def left_out(moments: ClassMoments) -> float:
     """
     counts, scatters = moments.counts, moments.scatters
     free = np.maximum(counts - 1, 0.0)
-    n_parts = min(N_FOLDS, int((counts > 0).sum()))
+    n_parts = min(PARTS, int((counts > 0).sum()))
     likelihoods = np.zeros(len(SHRINKAGES))
     for part in range(n_parts):
         out = np.arange(len(counts)) % n_parts == part
@@ -60,145 +69,232 @@ def left_out(moments: ClassMoments) -> float:
     return SHRINKAGES[int(np.argmax(likelihoods))] if likelihoods.any() else USUAL
 
 
+class Frame(Protocol):
+    """Coordinates in which the target of the noise is white, and how directions are found there."""
+
+    def along(self, part: PooledMoments, shrinkage: float) -> Array:
+        """Directions (r, d) in the coordinates of the moments."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """How far new samples follow the training means of their classes, and what is left.
+
+    Along a direction with variance v of the training means of n samples, new samples follow the
+    share q of these, with ``logit q = level + slope log v``, and vary by
+    ``exp(left + left_slope log v)`` about them. With other numbers of samples ``q / (1 - q)`` grows
+    like these, and v is what it would have been with n.
+    """
+
+    level: float
+    slope: float
+    left: float
+    left_slope: float
+    n: float
+
+    @classmethod
+    def seen(cls, total: Array, cross: Array, of_means: Array, n: float) -> Law:
+        """The law of mean squares (d,) of held-out samples, products with their means, and means.
+
+        The share is found by Gauss and Newton's least squares.
+        """
+        x, q = np.log(of_means), cross / of_means
+        middle = float(x.mean())
+        A = np.stack([np.ones_like(x), x - middle], axis=1)
+        found, hold = np.array([0.0, 1.0]), np.diag([1e-9, HOLD])
+        for _ in range(50):
+            s = expit(A @ found)
+            J = A * (s * (1 - s))[:, None]
+            step = J.T @ (q - s) - hold @ (found - [0.0, 1.0])
+            step = np.clip(np.linalg.solve(J.T @ J + hold, step), -1, 1)
+            before, found = found, np.clip(found + step, [-8.0, 0.0], [8.0, 3.0])
+            if np.abs(found - before).max() < 1e-12:
+                break
+        share = expit(A @ found)
+        left = np.log(np.maximum(total - share**2 * of_means, 0.02 * total))
+        slope = float(A[:, 1] @ left / (A[:, 1] @ A[:, 1] + 1.0))
+        level = float(found[0] - found[1] * middle)
+        return cls(level, float(found[1]), float(left.mean()) - slope * middle, slope, n)
+
+    def likelihood(self, part: PooledMoments, M: Array) -> ClassLikelihood:
+        """The likelihood of new samples in coordinates where the class means are M (C, d).
+
+        In means over samples a large class, which is near the mean of all, counts most. What class
+        means vary by is more than that where the shares of the classes are unequal.
+        """
+        shares = part.counts / part.counts.sum()
+        n = float(part.counts.sum()) / float(part.known.sum())
+        of_means = _variances(shares @ M**2)
+        seen = of_means  # what they would be with as many samples as the law was seen with
+        for _ in range(STEPS):
+            q = expit(self.level + self.slope * np.log(seen))
+            seen = of_means / (q + (1 - q) * self.n / n)
+        left = np.exp(self.left + self.left_slope * np.log(seen))
+        within = np.maximum(left - q * (1 - q) * seen, 0.05 * left)
+        q = expit(self.level + self.slope * np.log(seen) + np.log(n / self.n))
+        between = q * of_means
+        spread = np.maximum(of_means - between, 1e-9 * of_means) * n
+        left = within + between * spread / (n * between + spread)
+        unequal = (1 - 1 / part.known.sum()) / (1 - shares @ shares)
+        noise = left / np.exp(np.mean(np.log(left)))
+        return ClassLikelihood(between * unequal, spread, within, noise)
+
+
 class Choice(NamedTuple):
-    """A shrinkage and what samples look like with it."""
+    """What the held-out samples chose."""
 
     shrinkage: float
-    likelihood: ClassLikelihood
-    loss: float
+    law: Law
+    gain: float
+    tails: float  # times the number of coordinates
+    temperature: float
+    loss: float  # in nats, of all held-out samples
+
+    def likelihood(self, part: PooledMoments, M: Array) -> ClassLikelihood:
+        """What samples look like in coordinates where the class means are M (C, d)."""
+        found = with_tails(self.law.likelihood(part, M), self.gain, self.tails)
+        return replace(found, temperature=self.temperature)
 
 
-class _HeldOut(NamedTuple):
-    """Held-out points of one fold, and the classes without it, in the coordinates found there."""
+def with_tails(likelihood: ClassLikelihood, gain: float, tails: float) -> ClassLikelihood:
+    """With a gain, and tails that are given times the number of coordinates."""
+    few = min(tails / len(likelihood.between), MOST_TAILS)
+    return replace(likelihood, gain=float(gain), tails=float(few))
+
+
+class _View(NamedTuple):
+    """Held-out points of one group, and the classes without it, along the directions found."""
 
     points: Points
-    known: KnownClasses
+    part: PooledMoments
+    means: Array
 
 
-def chosen(held_out: Sequence[HeldOutFold], priors: Array) -> Choice | None:
-    """The shrinkage and the likelihood with the least log loss on what was held out.
+def chosen(moments: FoldMoments, frames: list[Frame], priors: Array) -> Choice | None:
+    """What fits samples best that are held out; None if no group can be held out.
 
-    Each fold may be held out of moments in coordinates of its own. Probabilities are those under
-    the priors (C,); classes of prior 0 do not count.
+    The frame of a group is that of its quarter. Probabilities are those under the priors (C,);
+    classes of prior 0 do not count.
 
-    Where the folds do not tell choices apart, a few nats prefer what is usual: 2 of them no gain, 2
-    moderate tails, and a quarter of the squared difference of their logits a shrinkage of `USUAL`.
-    None if no fold can be held out.
+    Where held-out samples do not tell choices apart, a few nats prefer what is usual: 2 of them no
+    gain, 2 moderate tails, and a quarter of the squared difference of their logits a shrinkage of
+    `USUAL`.
     """
-    trained = [(held, held.moments.without(held.fold)) for held in held_out]
-    trained = [
-        (held, part)
-        for held, part in trained
-        if part.degrees_of_freedom > 0
-        and part.known.sum() > 1
-        and held.moments.counts[held.fold][part.known].any()
-    ]
+    trained = {}
+    for group in range(moments.n_groups):
+        part = moments.without((group,))
+        held = moments.counts[moments.folds_of(group)].sum(axis=0)
+        if part.is_usable() and (held[part.known & (priors > 0)] > 0).any():
+            trained[group] = part
     if not trained:
         return None
-    best: tuple[Choice, list[_HeldOut]] | None = None
+
+    def seen(shrinkage: float) -> tuple[Law, list[_View]]:
+        return _seen_held_out(moments, trained, frames, shrinkage, priors)
+
+    def judged(law: Law, views: list[_View], gain: float, tails: float) -> tuple[float, float]:
+        return _judged(law, views, gain, tails, priors)
+
+    losses = []
     for shrinkage in SHRINKAGES:
-        likelihood, views = _seen_held_out(trained, shrinkage)
-        usual = replace(likelihood, tails=_tails(1.0, likelihood))
-        tried = _tried(shrinkage, usual, views, priors)
-        if best is None or tried.loss < best[0].loss:
-            best = tried, views
-    assert best is not None, "there is at least one shrinkage to try"
-    choice, views = best
-    for gain in GAINS:
-        for tails in TAILS:
-            other = replace(choice.likelihood, gain=gain, tails=_tails(tails, choice.likelihood))
-            tried = _tried(choice.shrinkage, other, views, priors)
-            choice = tried if tried.loss < choice.loss else choice
-    return _tried(choice.shrinkage, choice.likelihood, views, priors, precision=1e-12)
+        preference = (logit(shrinkage) - logit(USUAL)) ** 2 / 4
+        losses.append(judged(*seen(shrinkage), 0.0, 1.0)[1] + preference)
+    shrinkage = float(expit(_likely(losses) @ logit(SHRINKAGES)))
+    law, views = seen(shrinkage)
+    pairs = list(product(GAINS, TAILS))
+    losses = [judged(law, views, *p)[1] + 2 * (p[0] > 0) + 2 * (p[1] != 1) for p in pairs]
+    gain, tails = _likely(losses) @ np.array(pairs)
+    return Choice(shrinkage, law, gain, tails, *judged(law, views, gain, tails))
 
 
-def _tails(relative: float, likelihood: ClassLikelihood) -> float:
-    return min(relative / len(likelihood.between), MOST_TAILS)
+def _likely(losses: list[float]) -> Array:
+    """The weights of candidates with these losses, in nats."""
+    weights = np.exp(min(losses) - np.array(losses))
+    return np.asarray(weights / weights.sum())
+
+
+def _variances(squares: Array) -> Array:
+    """Mean squares, none of which is 0."""
+    return np.maximum(squares, 1e-12 * squares.max(initial=1e-280))
 
 
 def _seen_held_out(
-    trained: list[tuple[HeldOutFold, PooledMoments]], shrinkage: float
-) -> tuple[ClassLikelihood, list[_HeldOut]]:
-    """The likelihood that held-out moments show for a shrinkage, and the held-out points."""
-    found = [(held, part, part.coordinates(shrinkage)[0]) for held, part in trained]
-    d = min(D.shape[1] for _, _, D in found)
-    total, cross, of_means = np.zeros((3, d))
-    held, n_inverse, views = np.zeros(len(found[0][1].counts)), 0.0, []
-    for (moments, f), part, D in found:
-        D, known = D[:, :d], part.known
-        p = np.where(known, moments.counts[f], 0.0)[:, None]
-        x, m = (moments.means[f] - part.mean) @ D, part.centred @ D
-        points = moments.points(f, D)
-        points = Points(*(column[known[points.codes]] for column in points))
-        points = points._replace(X=points.X - part.mean @ D)
-        total += points.weights @ points.X**2
-        cross += (p * x * m).sum(axis=0)
-        of_means += (p * m**2).sum(axis=0)
-        held += p[:, 0]
-        n_inverse += float((p[known, 0] / part.counts[known]).sum())
-        views.append(_HeldOut(points, KnownClasses(m, part.counts, np.zeros(len(m)))))
-    n_held = float(held.sum())
-    squares = (total / n_held, cross / n_held, of_means / n_held)
-    return _honest(*squares, n_inverse / n_held, held / n_held), views
-
-
-def _honest(
-    total: Array, cross: Array, of_means: Array, inverse: float, shares: Array
-) -> ClassLikelihood:
-    """The likelihood from held-out mean squares, and products with the training class means.
-
-    In means over samples a large class, which is near the mean of all, counts most. What class
-    means vary by is more than that where the shares (C,) of the classes are unequal.
-    """
-    total = np.maximum(total, 1e-12)
-    cross = np.clip(cross, 0.0, 0.999 * total)
-    spread = np.maximum(of_means - cross, 1e-3 * of_means) / inverse
-    among_equals = 1 - 1 / np.count_nonzero(shares)
-    unequal = among_equals / (1 - shares @ shares) if among_equals else 1.0
-    seen = ClassLikelihood(cross * unequal, spread, total - cross, np.ones_like(total))
-    left = seen.variance(1 / inverse)
-    return replace(seen, noise=left / np.exp(np.mean(np.log(left))))
-
-
-def _tried(
+    moments: FoldMoments,
+    trained: dict[int, PooledMoments],
+    frames: list[Frame],
     shrinkage: float,
-    likelihood: ClassLikelihood,
-    views: list[_HeldOut],
     priors: Array,
-    precision: float = 1e-3,
-) -> Choice:
-    """The log loss of held-out points at its best temperature, and the preference for the usual."""
-    likelihood = replace(likelihood, temperature=1.0)
-    scores = np.concatenate([likelihood.scores(v.points.X, v.known) for v in views])
-    codes = np.concatenate([v.points.codes for v in views])
-    weights = np.concatenate([v.points.weights for v in views])
-    weights = np.where(priors[codes] > 0, weights, 0.0)
-    temperature, loss = best_temperature(scores, codes, weights, precision, priors)
-    logits = np.log(shrinkage / (1 - shrinkage)) - np.log(USUAL / (1 - USUAL))
-    moderate = likelihood.tails == _tails(1.0, likelihood)
-    preference = logits**2 / 4 + 2 * (likelihood.gain > 0) + 2 * (not moderate)
-    likelihood = replace(likelihood, temperature=temperature)
-    return Choice(shrinkage, likelihood, loss + preference / max(float(weights.sum()), 1.0))
+) -> tuple[Law, list[_View]]:
+    """The law that held-out moments show for a shrinkage, and the held-out points."""
+    views = []
+    for quarter, frame in enumerate(frames):
+        for group, part in trained.items():
+            if group % len(frames) != quarter:
+                continue
+            D = frame.along(part, shrinkage)
+            points = moments.held_out(group, D)
+            counted = (part.known & (priors > 0))[points.codes]
+            points = Points(*(column[counted] for column in points))
+            points = points._replace(X=points.X - part.mean @ D)
+            views.append(_View(points, part, part.centred @ D))
+    d = min(view.means.shape[1] for view in views)
+    total, cross, of_means = np.zeros((3, d))
+    weight = inverse = 0.0
+    for (X, codes, w), part, M in views:
+        X, m = X[:, :d], M[codes, :d]
+        total, cross, of_means = total + w @ X**2, cross + w @ (X * m), of_means + w @ m**2
+        weight, inverse = weight + float(w.sum()), inverse + float(w @ (1 / part.counts[codes]))
+    law = Law.seen(
+        _variances(total / weight), cross / weight, _variances(of_means / weight), weight / inverse
+    )
+    return law, views
+
+
+def _judged(
+    law: Law, views: list[_View], gain: float, tails: float, priors: Array
+) -> tuple[float, float]:
+    """The best temperature of held-out points, and their log loss in nats."""
+    n_classes = len(priors)
+    n_blocks = -(-n_classes // BLOCK)
+    width = -(-n_classes // n_blocks)
+    with np.errstate(divide="ignore"):
+        log_priors = np.log(priors / priors.max())
+    scores, offsets, codes, weights = [], [], [], []
+    for points, part, M in views:
+        likelihood = with_tails(law.likelihood(part, M), gain, tails)
+        for block in range(n_blocks):
+            rivals, own = np.arange(block, n_classes, n_blocks), points.codes % n_blocks == block
+            known = KnownClasses(M[rivals], part.counts[rivals], np.zeros(len(rivals)))
+            S = np.full((int(own.sum()), width), -np.inf)
+            S[:, : len(rivals)] = likelihood.scores(points.X[own], known)
+            offset, code = np.full_like(S, -np.inf), points.codes[own] // n_blocks
+            many = np.log((n_classes - 1) / max(len(rivals) - 1, 1))
+            offset[:, : len(rivals)] = log_priors[rivals] + many
+            offset[np.arange(len(code)), code] -= many
+            scores.append(S)
+            offsets.append(offset)
+            codes.append(code)
+            weights.append(points.weights[own])
+    return best_temperature(
+        np.concatenate(scores),
+        np.concatenate(codes),
+        np.concatenate(weights),
+        np.concatenate(offsets),
+    )
 
 
 def best_temperature(
-    scores: Array, codes: Array, weights: Array, precision: float, priors: Array
+    scores: Array, codes: Array, weights: Array, log_priors: Array, precision: float = 1e-10
 ) -> tuple[float, float]:
-    """The temperature from 1 to `HOTTEST` with the least log loss, and that loss.
+    """The temperature from 1 to `HOTTEST` with the least log loss, and that loss in nats.
 
-    Scores are divided by it, and then the logarithms of the priors added.
+    Scores (n, C) are divided by it, and then the logarithms of the priors added.
 
     The loss is convex in one over the temperature, so its slope has one root. Newton's steps find
     it, in the logarithm of the temperature; one that would leave the bracket halves it instead.
     """
-    counted = weights > 0
-    if not counted.any():
-        return 1.0, 0.0
-    scores, codes, weights = scores[counted], codes[counted], weights[counted]
     rows = np.arange(len(codes))
-    with np.errstate(divide="ignore"):
-        log_priors = np.log(priors / priors.max())
-    scores = np.where(priors > 0, scores, -np.inf)
+    scores = np.where(np.isfinite(log_priors), scores, -np.inf)
     below = scores - scores.max(axis=1, keepdims=True)  # the best class of a sample has 0
     finite = np.where(np.isfinite(below), below, 0.0)
 
@@ -226,4 +322,4 @@ def best_temperature(
             slope, bend = slope_and_bend(best)
             low, high = (best, high) if slope < 0 else (low, best)
     posteriors = log_posteriors(scores / np.exp(best), log_priors)
-    return float(np.exp(best)), float(-(weights @ posteriors[rows, codes]) / weights.sum())
+    return float(np.exp(best)), float(-(weights @ posteriors[rows, codes]))

@@ -7,13 +7,15 @@ Moments change with the coordinates, so that samples are not needed again.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from tenfold.mathematics.algebra import Array, project
-from tenfold.mathematics.fold_moments import FoldMoments, HeldOutFold
-from tenfold.mathematics.held_out import Choice, chosen
+from tenfold.mathematics.fold_moments import QUARTERS, FoldMoments
+from tenfold.mathematics.held_out import Choice, Frame, chosen
+from tenfold.mathematics.means_prior import MeansPrior
 from tenfold.mathematics.separable import inverse_roots
 from tenfold.mathematics.two_covariances import PooledMoments
 
@@ -40,6 +42,7 @@ class Space(NamedTuple):
 
     shape: tuple[int, ...]
     basis: Array | None
+    structured: bool  # whether class means have a Kronecker prior
 
 
 def targets(asked: str, time_modes: tuple[int, ...], shape: tuple[int, ...]) -> list[Target]:
@@ -52,21 +55,60 @@ def targets(asked: str, time_modes: tuple[int, ...], shape: tuple[int, ...]) -> 
     return [IDENTITY] if asked == "identity" else product
 
 
-def whitening(part: PooledMoments, space: Space, target: Target) -> tuple[Array, Array]:
-    """R (r, r), such that the target of moments in the coordinates R z is the identity.
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """Coordinates z' = R z in which a target is the identity, and the prior of the class means there.
 
     In the span of a basis B the product is seen through ``W B = Q R`` with orthonormal Q, where W
     whitens along each mode: no matrix is larger than B. Directions of whitened samples lie in the
-    span of Q, so those of samples in the span of ``W Q`` (I, r), which is returned, too. It is not
-    the span of the samples.
+    span of Q, or where the prior of the class means has them; those of samples are W times these.
     """
-    size = len(part.within)
-    B = np.eye(size) if space.basis is None else space.basis
-    rows = part.deviations() @ B.T
-    roots = inverse_roots(rows.reshape(-1, *space.shape), target.time_modes)
-    columns = project(B.T.reshape(size, *space.shape), roots).reshape(size, -1)
-    Q, R = np.linalg.qr(columns.T)
-    return R, project(Q.T.reshape(size, *space.shape), roots).reshape(size, -1).T
+
+    shape: tuple[int, ...]
+    basis: Array | None  # B, or Q if there is R
+    R: Array | None
+    roots: list[Array]
+    prior: MeansPrior | None
+
+    @classmethod
+    def found(cls, part: PooledMoments, space: Space, target: Target) -> Coordinates:
+        """Those that moments show."""
+        basis, R, roots = space.basis, None, []
+        if target != IDENTITY:
+            size = len(part.within)
+            B = np.eye(size) if basis is None else basis
+            rows = part.deviations() @ B.T
+            roots = inverse_roots(rows.reshape(-1, *space.shape), target.time_modes)
+            columns = project(B.T.reshape(size, *space.shape), roots).reshape(size, -1)
+            basis, R = np.linalg.qr(columns.T)
+            part = part.changed(R)
+        several = sum(size > 1 for size in space.shape) > 1
+        prior = None
+        if space.structured and several and part.centred.any():
+            prior = MeansPrior.of_moments(part, basis, space.shape)
+        return cls(space.shape, basis, R, roots, prior)
+
+    def directions(self, part: PooledMoments, shrinkage: float) -> tuple[Array, Array]:
+        """Directions in the coordinates of the moments (r, d), and those of whole samples (I, d)."""
+        part = part if self.R is None else part.changed(self.R)
+        if self.prior is not None and part.centred.any():
+            found, lifted = self.prior.directions(part, shrinkage)
+        else:
+            found = part.coordinates(shrinkage)[0]
+            lifted = found if self.basis is None else self.basis @ found
+        if self.R is None:
+            return found, lifted
+        whole = project(lifted.T.reshape(-1, *self.shape), self.roots)
+        return self.R.T @ found, whole.reshape(len(whole), -1).T
+
+    def variances(self, part: PooledMoments, shrinkage: float) -> Array:
+        """Those of class means along the directions without a prior, less what noise adds."""
+        part = part if self.R is None else part.changed(self.R)
+        return part.coordinates(shrinkage)[1]
+
+    def along(self, part: PooledMoments, shrinkage: float) -> Array:
+        """Directions in the coordinates of the moments (r, d)."""
+        return self.directions(part, shrinkage)[0]
 
 
 def best_target(
@@ -74,27 +116,28 @@ def best_target(
 ) -> tuple[Target, Choice | None]:
     """The target under which held-out samples are told apart best, and what was chosen with it.
 
-    The product is estimated anew without each fold. A candidate must be better than those before
-    it by more than chance. None for the choice if no fold can be held out.
+    The product, and the prior of the class means, are estimated anew without each quarter of the
+    folds. A candidate must be better than those before it by more than chance. None for the choice
+    if no fold can be held out.
     """
     best: tuple[Target, Choice] | None = None
     for target in candidates:
-        choice = chosen(_held_out(moments, space, target), priors)
+        choice = chosen(moments, _quarters(moments, space, target), priors)
         if choice is None:
             continue
-        margin = MARGIN / float(moments.counts.sum()) if best is not None else 0.0
+        margin = MARGIN if best is not None else 0.0
         if best is None or choice.loss + margin < best[1].loss:
             best = target, choice
     return best if best is not None else (candidates[0], None)
 
 
-def _held_out(moments: FoldMoments, space: Space, target: Target) -> list[HeldOutFold]:
-    """Each fold with the moments in the coordinates that all others give."""
-    if target == IDENTITY:
-        return moments.held_out()
-    found = []
-    for f in range(moments.n_folds):
-        part = moments.without(f)
-        if part.degrees_of_freedom > 0:
-            found.append(HeldOutFold(moments.changed(whitening(part, space, target)[0]), f))
+def _quarters(moments: FoldMoments, space: Space, target: Target) -> list[Frame]:
+    """The coordinates that samples outside of each quarter of the folds give."""
+    if target == IDENTITY and not space.structured:
+        return [Coordinates(space.shape, space.basis, None, [], None)]
+    found: list[Frame] = []
+    for quarter in range(QUARTERS):
+        part = moments.without(range(quarter, moments.n_groups, QUARTERS))
+        part = part if part.is_usable() else moments.without()
+        found.append(Coordinates.found(part, space, target))
     return found

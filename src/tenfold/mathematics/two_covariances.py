@@ -88,6 +88,19 @@ class PooledMoments:
         mean = max(float(np.trace(self.within)) / (self.degrees_of_freedom * self.size), least)
         return np.maximum(variances, 0.0), axes, mean
 
+    @property
+    def noise_level(self) -> float:
+        """The mean variance of the noise."""
+        return self._noise[2]
+
+    def is_usable(self) -> bool:
+        """Whether there are two classes, and two samples of one of them."""
+        return bool(self.degrees_of_freedom > 0 and self.known.sum() > 1)
+
+    def changed(self, R: Array) -> PooledMoments:
+        """The moments in the coordinates z' = R z, with R (r, r)."""
+        return PooledMoments(self.counts, self.means @ R.T, R @ self.within @ R.T, self.size)
+
     def check_scatter(self) -> None:
         """Refuse samples that do not vary, or of which no two are of one class."""
         if self.degrees_of_freedom <= 0:

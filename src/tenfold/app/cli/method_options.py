@@ -151,14 +151,15 @@ def gaussian_of(options: MethodOptions, projector: str | None, shape: tuple[int,
     from tenfold.decisions.probabilistic import ProbabilisticLDA
 
     given = options.parameters()
-    names = ("shrinkage", "shrink_to", "time_modes", "priors")
+    names = ("shrinkage", "means_prior", "shrink_to", "time_modes", "priors")
     own = {name: given.pop(name) for name in names if name in given}
     if projector is None and (options.ranks is not None or "sample_shape" in given):
         projector = "mpca"
     if projector is None and given:
         raise BadInput(
             f"plda has no parameter {next(iter(given))!r} to set; it has priors, "
-            "shrinkage, shrink_to, time_modes and, with --projector NAME, those of the projector"
+            "shrinkage, means_prior, shrink_to, time_modes and, with --projector NAME, those of the "
+            "projector"
         )
     if projector is None:
         return ProbabilisticLDA(**own)
