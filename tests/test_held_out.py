@@ -44,7 +44,7 @@ def test_blocks_of_classes_stand_for_all(n_classes):
 
 
 def test_heavy_tails_and_noise_make_probabilities_humbler():
-    """A temperature never makes a model surer than it is; tails are those that held-out ones have."""
+    """A temperature never makes a model surer than it is."""
     X, y = drawn(20, 12, 30, 1.0)
     light = ProbabilisticLDA().fit(X, y)
     rng = np.random.default_rng(1)

@@ -55,8 +55,8 @@ def gather_moments(
     sample_weight : array-like or Dask array of shape (n,), default=None
         Non-negative weights.
     folds : bool, default=False
-        Whether every class is divided into five folds, to which samples are dealt by their
-        content, so that `ProbabilisticLDA` can choose on samples that are held out. A store is
+        Whether every class is divided into sixteen folds, to which samples are dealt by what is in
+        them, so that `ProbabilisticLDA` can choose on samples that are held out. A store is
         read twice then. A fold of a class has fewer samples, so these moments reveal more.
     checkpoint : path or None, default=None
         A folder for the moments gathered so far. When they are there already, from a run over

@@ -1,8 +1,9 @@
 """The moments of classes in folds: what it takes to hold samples out without reading them again.
 
-Samples are dealt to folds by where they lie on a ruler, so that the folds do not depend on the order
-of the samples, on how a stream is cut, on whether a sample is repeated or weighted, or on units,
-offset and precision of the numbers; or by the name of a group of samples that belong together.
+Samples are dealt to folds by where they lie on a ruler, so that the folds do not depend on the
+order of the samples, on how a stream is cut, on whether a sample is repeated or weighted, or on
+units, offset and precision of the numbers; or by the name of a group of samples that belong
+together.
 """
 
 from __future__ import annotations

@@ -195,11 +195,11 @@ def chosen(moments: FoldMoments, frames: list[Frame], priors: Array) -> Choice |
     def judged(law: Law, views: list[_View], gain: float, tails: float) -> tuple[float, float]:
         return _judged(law, views, gain, tails, priors)
 
-    losses = []
+    losses: list[float] = []
     for shrinkage in SHRINKAGES:
         preference = (logit(shrinkage) - logit(USUAL)) ** 2 / 4
-        losses.append(judged(*seen(shrinkage), 0.0, 1.0)[1] + preference)
-    shrinkage = float(expit(_likely(losses) @ logit(SHRINKAGES)))
+        losses.append(judged(*seen(shrinkage), 0.0, 1.0)[1] + float(preference))
+    shrinkage = float(expit(float(_likely(losses) @ logit(np.array(SHRINKAGES)))))
     law, views = seen(shrinkage)
     pairs = list(product(GAINS, TAILS))
     losses = [judged(law, views, *p)[1] + 2 * (p[0] > 0) + 2 * (p[1] != 1) for p in pairs]
@@ -215,7 +215,7 @@ def _likely(losses: list[float]) -> Array:
 
 def _variances(squares: Array) -> Array:
     """Mean squares, none of which is 0."""
-    return np.maximum(squares, 1e-12 * squares.max(initial=1e-280))
+    return np.asarray(np.maximum(squares, 1e-12 * squares.max(initial=1e-280)))
 
 
 def _seen_held_out(

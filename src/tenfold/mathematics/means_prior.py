@@ -102,6 +102,13 @@ def kronecker_prior(
     return scale, factors
 
 
+def _with_scatter(rows: Array) -> Array:
+    """Rows with the same scatter, no more than there are numbers in one."""
+    if len(rows) <= rows.shape[1]:
+        return rows
+    return np.asarray(np.linalg.qr(rows, mode="r"))
+
+
 @dataclass(eq=False)
 class MeansPrior:
     """A Kronecker prior of class means, seen from a basis of the samples.
@@ -139,8 +146,7 @@ class MeansPrior:
         """Fitted to the class means of moments in a basis of samples of a shape."""
         counts = part.counts[part.known]
         n = len(counts) / float((1 / counts).sum())  # a class mean has this many, if all were equal
-        D = part.centred[part.known]
-        D = np.linalg.qr(D, mode="r") if len(D) > D.shape[1] else D  # the scatter is all that counts
+        D = _with_scatter(part.centred[part.known])
         D = D if basis is None else D @ basis.T
         noise = part.noise_level
         scale, factors = kronecker_prior(D.reshape(-1, *shape), len(counts) - 1, noise / n)
@@ -170,7 +176,7 @@ class MeansPrior:
         counts = part.counts[part.known]
         rows = part.centred[part.known] * np.sqrt(counts)[:, None]
         d = max(min(len(rows) - 1, rows.shape[1]), 1)
-        rows = np.linalg.qr(rows, mode="r") if len(rows) > rows.shape[1] else rows
+        rows = _with_scatter(rows)
         W = rest * part.within / part.degrees_of_freedom
         H, G = self._shares(white)
         steps = H @ cho_solve(cho_factor(H + W), rows.T)

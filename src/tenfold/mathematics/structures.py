@@ -57,7 +57,7 @@ def targets(asked: str, time_modes: tuple[int, ...], shape: tuple[int, ...]) -> 
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """Coordinates z' = R z in which a target is the identity, and the prior of the class means there.
+    """Coordinates z' = R z in which a target is the identity, and the prior of class means there.
 
     In the span of a basis B the product is seen through ``W B = Q R`` with orthonormal Q, where W
     whitens along each mode: no matrix is larger than B. Directions of whitened samples lie in the
@@ -89,7 +89,7 @@ class Coordinates:
         return cls(space.shape, basis, R, roots, prior)
 
     def directions(self, part: PooledMoments, shrinkage: float) -> tuple[Array, Array]:
-        """Directions in the coordinates of the moments (r, d), and those of whole samples (I, d)."""
+        """Directions in the coordinates of the moments (r, d), and of whole samples (I, d)."""
         part = part if self.R is None else part.changed(self.R)
         if self.prior is not None and part.centred.any():
             found, lifted = self.prior.directions(part, shrinkage)

@@ -157,9 +157,8 @@ def gaussian_of(options: MethodOptions, projector: str | None, shape: tuple[int,
         projector = "mpca"
     if projector is None and given:
         raise BadInput(
-            f"plda has no parameter {next(iter(given))!r} to set; it has priors, "
-            "shrinkage, means_prior, shrink_to, time_modes and, with --projector NAME, those of the "
-            "projector"
+            f"plda has no parameter {next(iter(given))!r} to set; it has priors, shrinkage, "
+            "means_prior, shrink_to, time_modes and, with --projector NAME, those of the projector"
         )
     if projector is None:
         return ProbabilisticLDA(**own)

@@ -24,7 +24,7 @@ def moments(
     ] = None,
     folds: Annotated[
         bool,
-        option("--folds", metavar=None, text="Of classes in five folds, for plda to choose on."),
+        option("--folds", metavar=None, text="Of classes in sixteen folds, for plda to choose on."),
     ] = False,
     data_options: DataOptions,
 ) -> Outcome:
