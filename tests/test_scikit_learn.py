@@ -230,5 +230,6 @@ def test_every_method_is_public_and_stands_in_the_list():
 def test_an_estimator_shows_what_users_type_and_little_else():
     """scikit-learn's LDA has 14 names; hooks of methods are private."""
     for estimator in (MCSDA(), tenfold.CSDA(), tenfold.MPCA(), tenfold.CMDA()):
-        shown = [name for name in dir(estimator) if name[0] != "_"]
+        # what is learned is not counted: with scikit-learn 1.6 `dir` lists it before a fit
+        shown = [name for name in dir(estimator) if name[0] != "_" and name[-1] != "_"]
         assert len(shown) <= 32, shown
