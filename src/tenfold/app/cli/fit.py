@@ -161,7 +161,7 @@ def fit(
         if from_moments
         else data_options.load(one_path(data))
     )
-    name = (method or (GAUSSIAN if positive is None else "csda")).lower()
+    name = (method or (GAUSSIAN if positive is None else "mcsda")).lower()
     if positive is None and false_accept_rate is not None:
         raise BadInput("--false-accept-rate sets the threshold of one class; add --positive CLASS")
     if name == GAUSSIAN:
