@@ -498,7 +498,7 @@ def test_a_report_needs_samples(tenfold, verifier):
 def test_the_demo_ends_with_a_page(tenfold, here):
     facts = strict_json(tenfold("demo", "-o", "digits.html", "--json").out)
     precisions = {one["method"]: one["precision"] for one in facts["methods"]}
-    assert precisions["CMDA"] < precisions["MCSDA"] < precisions["CSDA"]
+    assert precisions["CSDA"] > max(precisions["CMDA"], precisions["MCSDA"])
     assert facts["report"] == "digits.html"
     assert (here / "digits.html").is_file()
     assert sorted(path.name for path in here.iterdir()) == ["digits.html", "digits.npz"]

@@ -163,4 +163,5 @@ class PCSDA(ClassSpecificProjector):
         array of shape (n,)
             Add the logarithm of the prior odds, and positive numbers mean the positive class.
         """
-        return np.asarray(self.offset_ - self.decision_function(X) ** 2 / 2)
+        ratio: Array = self.offset_ - self.decision_function(X) ** 2 / 2
+        return ratio

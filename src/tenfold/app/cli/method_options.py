@@ -36,11 +36,11 @@ class MethodOptions:
     ] = None
     ridge: Annotated[
         str | None,
-        option("--ridge", metavar="X|absolute:X", text="Relative to the data.", hidden=True),
+        option("--ridge", metavar="X|absolute:X", text="Relative to the data."),
     ] = None
     shrinkage: Annotated[
         str | None,
-        option("--shrinkage", metavar="X|auto", text="To all classes; 0 to 1.", hidden=True),
+        option("--shrinkage", metavar="X|auto", text="To all classes; 0 to 1."),
     ] = None
     settings: Annotated[
         list[str] | None,

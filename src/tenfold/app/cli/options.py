@@ -122,9 +122,7 @@ def option(*names: str, metavar: str | None, text: str, **more: Any) -> Any:
     return typer.Option(*names, metavar=metavar, help=text, show_default=False, **more)
 
 
-FoldCount = Annotated[
-    int, option("--cv", metavar="N", text="Folds of the cross-validation; 5.", hidden=True)
-]
+FoldCount = Annotated[int, option("--cv", metavar="N", text="Folds of the cross-validation; 5.")]
 
 
 def require(what: str, extra: str, *libraries: str) -> None:
