@@ -143,8 +143,14 @@ class CovariateRemover(Step):
 
         Parameters
         ----------
-        X, y, covariates, sample_weight
-            As `fit` takes them.
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+        y : array-like of shape (n,), default=None
+            Class labels.
+        covariates : array-like of shape (n,) or (n, q), default=None
+            One row of numbers per sample.
+        sample_weight : array-like of shape (n,), default=None
+            Non-negative weights.
 
         Returns
         -------
