@@ -81,4 +81,5 @@ def test_transposed_rows_are_turned(tmp_path):
     scipy.io.savemat(tmp_path / "PIE05.mat", {"fea": rows.T, "gnd": np.ones((4, 1))})
     turned = load_pie(tmp_path).X
     scipy.io.savemat(tmp_path / "PIE05.mat", {"fea": rows, "gnd": np.ones((4, 1))})
-    np.testing.assert_array_equal(turned, load_pie(tmp_path).X)
+    # Resizing sums a pixel in the order of memory, which rounds differently in the last bit.
+    np.testing.assert_allclose(turned, load_pie(tmp_path).X, rtol=1e-14)
