@@ -175,6 +175,17 @@ def test_blank_na_and_question_marks_are_gaps(write):
     assert data.notes == ("4 of 8 numbers are gaps (blank, NA or ?)",)
 
 
+@pytest.mark.parametrize("form", ["parquet", "arff"])
+def test_gaps_among_columns_of_one_type_are_read(tmp_path, form):
+    path, gaps = tmp_path / f"t.{form}", X.copy()
+    gaps[3, 1] = np.nan
+    frame = FRAME.assign(**dict(zip("pqrs", gaps.T, strict=True)))
+    arff(frame.astype(object).fillna("?"), path) if form == "arff" else frame.to_parquet(path)
+    data = load(path)
+    np.testing.assert_array_equal(data.X, gaps)
+    assert data.y.tolist() == WORDS
+
+
 def test_a_delimiter_may_be_told(write):
     path = write('label:a\n"x:y":1\nz:2\n')
     assert load(path, delimiter=":").y.tolist() == ["x:y", "z"]

@@ -263,7 +263,7 @@ def column_labels(source: Path, frame: Any, column: int) -> np.ndarray:
     if absent:
         raise ValueError(f"{source}: column {name!r} lacks {absent} of {len(values)} labels")
     try:
-        return as_labels(values.to_numpy(dtype=object, na_value=None))
+        return as_labels(values.to_numpy(dtype=object, copy=True, na_value=None))
     except ValueError as error:
         raise ValueError(f"{source}: column {name!r}: {error}") from error
 
@@ -319,7 +319,7 @@ def _numbers(
     first = frame.iloc[:, chosen[0]]
     if len(chosen) == 1 and first.map(np.ndim).eq(1).all():
         return _lists(source, first), ()
-    cells = frame.iloc[:, chosen].to_numpy(dtype=object, na_value=np.nan)
+    cells = frame.iloc[:, chosen].to_numpy(dtype=object, copy=True, na_value=np.nan)
     X = np.empty(cells.shape)
     texts = [j for j in range(len(chosen)) if not _converted(cells[:, j], X[:, j])]
     columns = {j: frame.iloc[:, chosen[j]] for j in texts}  # gaps, commas, or no numbers
