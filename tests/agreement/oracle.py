@@ -210,10 +210,15 @@ def orthonormal(W):
     return Q
 
 
-def ratio_trace(A, B, r):
-    """Generalised eigenvectors with W^T B W = I, their values, and how many there are at all."""
+def ratio_trace(A, B, r, moved=None):
+    """Generalised eigenvectors with W^T B W = I, their values, and how many there are at all.
+
+    Where B is a sphere, A is changed in its last digits, too: eigenvalues in double precision are
+    those of such a matrix, so eigenvectors of small ones hang on the largest.
+    """
     _, inverse = lower(B)
-    values, vectors = eigen(inverse @ A @ inverse.T)
+    whitened = inverse @ A @ inverse.T
+    values, vectors = eigen(whitened if moved is None else in_last_digits(whitened, moved))
     return values, inverse.T @ vectors[:, :r]
 
 
@@ -251,7 +256,7 @@ def solved(setting, A, B, ridge, r):
     B = B + ridge * np.eye(len(A), dtype=REAL)
     if setting.solver == "null_space":
         return null_space(A, B, r)
-    values, W = ratio_trace(A, B, r)
+    values, W = ratio_trace(A, B, r, setting.moved)
     number, unclear = telling(values, r)
     if setting.solver == "ratio_trace":
         W = W[:, :number]

@@ -209,15 +209,15 @@ def _where_something_varies(maximise: Array, minimise: Array) -> Array | None:
     n = maximise.shape[-1]
     rounding = 10 * n * np.finfo(float).eps
     eye = np.eye(n)
-    A = maximise / _sizes(maximise)
+    size = _sizes(maximise + minimise)  # both are differences of sums over all samples
     try:
-        np.linalg.cholesky(A - rounding * eye)
+        np.linalg.cholesky(maximise / size - rounding * eye)
     except np.linalg.LinAlgError:
         pass
     else:
         return None
     least = np.linalg.eigvalsh(minimise)[..., :1, None]
-    values, basis = np.linalg.eigh(A + (minimise - least * eye) / _sizes(minimise))
+    values, basis = np.linalg.eigh((maximise + minimise - least * eye) / size)
     varies = values > rounding
     varies[..., -1] = True
     return None if varies.all() else np.asarray(basis * varies[..., None, :])
