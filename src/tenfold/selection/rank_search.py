@@ -257,7 +257,8 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         split = MethodMapping().add(caller="fit", callee="split")
         router = MetadataRouter(owner=self)
         router.add(estimator=self.estimator, method_mapping=calls)
-        router.add(scorer=self._scorer(), method_mapping=scored)
+        scorer = self.estimator if self.scoring is None else self._scorer()
+        router.add(scorer=scorer, method_mapping=scored)
         router.add(splitter=self.cv, method_mapping=split)
         return router
 
