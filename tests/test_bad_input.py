@@ -25,14 +25,14 @@ from tenfold import (
     RankSearchCV,
     gather_moments,
 )
-from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
+from tenfold.methods import CLASS_SPECIFIC_METHODS, LINEAR_METHODS
 
-each_method = pytest.mark.parametrize("Method", ALL_METHODS, ids=lambda M: M.__name__)
-LABELLED = [Method for Method in ALL_METHODS if Method._needs_labels]
+each_method = pytest.mark.parametrize("Method", LINEAR_METHODS, ids=lambda M: M.__name__)
+LABELLED = [Method for Method in LINEAR_METHODS if Method._needs_labels]
 each_labelled = pytest.mark.parametrize("Method", LABELLED, ids=lambda M: M.__name__)
-MULTILINEAR = [Method for Method in ALL_METHODS if not Method._flattens]
+MULTILINEAR = [Method for Method in LINEAR_METHODS if not Method._flattens]
 each_class_specific = pytest.mark.parametrize(
-    "Method", CLASS_SPECIFIC_METHODS, ids=lambda M: M.__name__
+    "Method", [M for M in LINEAR_METHODS if M in CLASS_SPECIFIC_METHODS], ids=lambda M: M.__name__
 )
 
 X, y = problem((4, 3), classes=3, seed=0)

@@ -29,7 +29,7 @@ from tenfold import (
 from tenfold.mathematics.cost import Workload, statistics_of
 from tenfold.mathematics.pass_statistics import PassStatistics
 from tenfold.mathematics.stores import BlockError
-from tenfold.methods import ALL_METHODS
+from tenfold.methods import LINEAR_METHODS
 from tenfold.system.dask_array import DaskSamples
 
 N, SHAPE = 240, (6, 5)
@@ -81,7 +81,7 @@ def assert_same_model(model, reference):
 
 
 @pytest.mark.parametrize("statistics", ["auto", "samples"])
-@pytest.mark.parametrize("Method", ALL_METHODS, ids=lambda M: M.__name__)
+@pytest.mark.parametrize("Method", LINEAR_METHODS, ids=lambda M: M.__name__)
 def test_every_method_learns_the_same_from_any_chunks(Method, statistics, data):
     X, y, weight = data
     rng = np.random.default_rng(1)

@@ -12,13 +12,19 @@ from sklearn.metrics import (
     confusion_matrix,
     roc_auc_score,
 )
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import (
+    LeaveOneGroupOut,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    TimeSeriesSplit,
+)
 
 from tenfold import (
     CMDA,
     MCSDA,
     ClassSpecificClassifier,
     ClassSpecificVerifier,
+    KernelCSDA,
     ProbabilisticLDA,
     compare,
 )
@@ -78,6 +84,68 @@ def test_a_comparison_is_a_table_and_figures():
         right.append(bank.score(X[test], Y[test]))
     assert by_name["MCSDA"].accuracy == pytest.approx(np.mean(right))
     assert found.as_dict()["methods"][0]["method"] == found.methods[0].method
+
+
+GROUPS = np.repeat(np.arange(6), 15)
+
+
+@pytest.mark.parametrize(
+    ("cv", "splits"),
+    [
+        (LeaveOneGroupOut(), list(LeaveOneGroupOut().split(X, Y, GROUPS))),
+        (TimeSeriesSplit(4), list(TimeSeriesSplit(4).split(X))),
+        ([(np.arange(60), np.arange(60, 90))], [(np.arange(60), np.arange(60, 90))]),
+        (3, list(StratifiedGroupKFold(3, shuffle=True, random_state=0).split(X, Y, GROUPS))),
+        (9, list(StratifiedGroupKFold(6, shuffle=True, random_state=0).split(X, Y, GROUPS))),
+    ],
+    ids=["groups", "time", "one split", "int with groups", "more than there are groups"],
+)
+def test_a_comparison_takes_any_splitter_and_groups(cv, splits):
+    groups = None if isinstance(cv, TimeSeriesSplit) else GROUPS  # which it has no use for
+    found = compare([ProbabilisticLDA(), KernelCSDA(2)], X, Y, cv=cv, groups=groups, verbose=False)
+    assert found.n_folds == len(splits)
+    by_name = {one.method: one for one in found.methods}
+    for model in (ProbabilisticLDA(), ClassSpecificClassifier(KernelCSDA(2))):
+        right = [clone(model).fit(X[a], Y[a]).score(X[b], Y[b]) for a, b in splits]
+        name = type(getattr(model, "projector", None) or model).__name__
+        np.testing.assert_allclose(by_name[name].accuracy_by_fold, right)
+    assert found.best_methods
+    assert str(found)
+
+
+def test_a_class_without_test_samples_does_not_count_in_that_fold():
+    rows = np.arange(90)
+    whole, part = (rows[:60], rows[60:]), (rows[:60], rows[60:][Y[60:] != 2])
+    both = compare([ProbabilisticLDA()], X, Y, cv=[whole, part], verbose=False).methods[0]
+    scores = ProbabilisticLDA().fit(X[:60], Y[:60]).predict_log_proba(X[part[1]])
+    each = [average_precision_score(Y[part[1]] == c, scores[:, c]) for c in (0, 1)]
+    assert both.precision_by_fold[1] == pytest.approx(np.mean(each))
+    one = compare([MODEL], X, Y, positive=2, cv=[whole, part], verbose=False).methods[0]
+    assert len(one.precision_by_fold) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"groups": np.zeros(90), "cv": 3}, "one group"),
+        ({"groups": np.zeros(7)}, "groups has shape"),
+        ({"cv": [(np.flatnonzero(Y == 0), np.flatnonzero(Y == 1))]}, "two classes"),
+        ({"cv": [(np.flatnonzero(Y < 2), np.flatnonzero(Y == 2))]}, "no test part"),
+        ({"cv": [(np.flatnonzero(Y < 2), np.arange(90))], "positive": 2}, "no samples of class 2"),
+        ({"cv": []}, "no folds"),
+        ({"cv": LeaveOneGroupOut()}, "'groups' parameter should not be None"),
+    ],
+)
+def test_folds_that_say_nothing_are_refused(given, words):
+    with pytest.raises(ValueError, match=words):
+        compare([MODEL], X, Y, **given, verbose=False)
+
+
+def test_ranks_are_searched_without_parting_groups():
+    copies, labels = np.repeat(X[:30], 4, axis=0), np.repeat(Y[:30], 4)
+    groups = np.repeat(np.arange(30), 4)
+    found = compare([MCSDA()], copies, labels, search=True, cv=3, groups=groups, verbose=False)
+    assert len(found.methods[0].ranks) == 2
 
 
 def test_a_comparison_on_one_class_has_no_accuracy():

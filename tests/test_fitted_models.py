@@ -27,13 +27,13 @@ from tenfold import (
     KernelCSDA,
 )
 from tenfold.decisions.members import label_of
-from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
+from tenfold.methods import CLASS_SPECIFIC_METHODS, LINEAR_METHODS
 
 SHAPE = (5, 4)
 ESTIMATORS = {
     **{
         f"{M.__name__}, {kind}": M(statistics=kind)
-        for M in ALL_METHODS
+        for M in LINEAR_METHODS
         for kind in ("auto", "moments", "samples")
     },
     "bank": ClassSpecificClassifier(MCSDA(ranks=2)),

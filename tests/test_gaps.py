@@ -26,7 +26,7 @@ from tenfold.mathematics.completion import (
     round_of,
 )
 from tenfold.mathematics.stores import StoredSamples
-from tenfold.methods import ALL_METHODS, KERNEL_METHODS
+from tenfold.methods import ALL_METHODS
 
 
 def planted(n=400, seed=0):
@@ -264,7 +264,7 @@ def test_a_number_that_one_class_never_has_is_inferred_from_the_others():
 
 
 def every_estimator():
-    for Method in (*ALL_METHODS, *KERNEL_METHODS):
+    for Method in ALL_METHODS:
         yield Method(**({"positive": 3} if hasattr(Method, "positive") else {}))
     yield ClassSpecificClassifier(MCSDA(ranks=(4, 4)))
     yield ClassSpecificVerifier(CSDA(ranks=4, positive=3), false_accept_rate=0.2)

@@ -281,6 +281,12 @@ def test_a_kernel_takes_the_memory_that_is_asked_for():
 def test_a_kernel_matrix_beyond_the_budget_asks_for_landmarks(allow):
     allow(KERNEL_TABLES * 8 * len(X) ** 2)
     KernelCSDA(3, positive=1).fit(X, y)
+    many = np.repeat(X, 2001 // len(X) + 1, axis=0)
+    labels = np.repeat(y, 2001 // len(X) + 1)
+    allow(KERNEL_TABLES * 8 * 2000**2)
+    drawn = KernelCSDA(3, positive=1).fit(many, labels)  # beyond 2000 samples it draws some
+    some = KernelCSDA(3, n_landmarks=1000, positive=1).fit(many, labels)
+    np.testing.assert_array_equal(drawn.landmarks_, some.landmarks_)
     allow(KERNEL_TABLES * 8 * len(X) ** 2 - 1)
     with pytest.raises(ValueError, match="pass n_landmarks"):
         KernelCSDA(3, positive=1).fit(X, y)

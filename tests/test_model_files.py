@@ -40,7 +40,7 @@ from tenfold import (
     RankSearchCV,
 )
 from tenfold.files.loading import mapping_of
-from tenfold.methods import ALL_METHODS
+from tenfold.methods import LINEAR_METHODS
 from tenfold.methods.saving import Savable, unpacked_labels
 from tenfold.system.model_format import HEADER_LIMIT, ModelFileError, _checksum, read
 
@@ -108,7 +108,7 @@ def outputs(model, X):
 
 
 ESTIMATORS = [
-    *(M(ranks=2) for M in ALL_METHODS),
+    *(M(ranks=2) for M in LINEAR_METHODS),
     KernelCSDA(ranks=2),
     MCSDA(ranks=2, orthonormal=False, output="tensor", shrinkage="auto"),
     MCSDA(ranks=2, solver="trace_ratio", ridge=("absolute", 0.01)),

@@ -20,7 +20,7 @@ from tenfold import (
     save_moments,
 )
 from tenfold.mathematics.alternation import subspace_distance
-from tenfold.methods import ALL_METHODS
+from tenfold.methods import LINEAR_METHODS
 from tenfold.system.model_format import ModelFileError, read, write
 
 
@@ -53,7 +53,7 @@ def test_loaded_moments_are_the_saved_ones_to_the_bit(labels, tmp_path):
 # ── Sites ───────────────────────────────────────────────────────────────────────────────────────
 
 GIVEN = {"auto": ProbabilisticLDA(), "0.2": ProbabilisticLDA(shrinkage=0.2)}
-MODELS = [*(M() for M in ALL_METHODS), *GIVEN.values()]
+MODELS = [*(M() for M in LINEAR_METHODS), *GIVEN.values()]
 MODELS += [ClassSpecificClassifier(MCSDA(ranks=2)), ClassSpecificClassifier(CSDA(ranks=2))]
 MODELS += [ProbabilisticLDA(MPCA(ranks=(3, 2)), shrinkage=0.1)]
 

@@ -22,7 +22,7 @@ from tenfold import (
     ProbabilisticLDA,
     RankSearchCV,
 )
-from tenfold.methods import ALL_METHODS
+from tenfold.methods import LINEAR_METHODS
 
 SHAPE, SIZE = (4, 3), 12
 RNG = np.random.default_rng(0)
@@ -30,8 +30,8 @@ Y = np.repeat(["ann", "bob", "cleo"], 10)
 X = RNG.normal(size=(30, *SHAPE)) + RNG.normal(size=(3, *SHAPE))[np.repeat([0, 1, 2], 10)]
 
 MODELS = [
-    *(Method(ranks=2) for Method in ALL_METHODS),
-    *(Method(ranks=2, statistics="moments") for Method in ALL_METHODS),
+    *(Method(ranks=2) for Method in LINEAR_METHODS),
+    *(Method(ranks=2, statistics="moments") for Method in LINEAR_METHODS),
     KernelCSDA(ranks=2, kernel="rbf"),
     ClassSpecificClassifier(MCSDA(ranks=2)),
     ClassSpecificClassifier(CSDA(ranks=2, statistics="moments")),

@@ -23,7 +23,7 @@ from tenfold import (
     RankSearchCV,
 )
 from tenfold.files.onnx_export import to_onnx
-from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
+from tenfold.methods import CLASS_SPECIFIC_METHODS, LINEAR_METHODS
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -74,7 +74,7 @@ def projector(Method, **parameters):
     return Method(**{name: value for name, value in parameters.items() if name in accepted})
 
 
-@pytest.mark.parametrize("Method", ALL_METHODS)
+@pytest.mark.parametrize("Method", LINEAR_METHODS)
 @pytest.mark.parametrize("output", ["flat", "tensor"])
 def test_every_projector_projects_digits_as_numpy_does(Method, output, precision, path):
     model = projector(Method, ranks=4, output=output, **FEW_ROUNDS).fit(X, Y)

@@ -19,7 +19,7 @@ from tenfold import (
     gather_moments,
 )
 from tenfold.mathematics.alternation import subspace_distance
-from tenfold.methods import ALL_METHODS
+from tenfold.methods import LINEAR_METHODS
 
 CLASSES = np.array(["a", "b", "c"])
 
@@ -279,7 +279,7 @@ TOGETHER = [
     ProbabilisticLDA(shrinkage=0.2),
     ProbabilisticLDA(MPCA(ranks=(3, 2))),
 ]
-MODELS = [M() for M in ALL_METHODS] + TOGETHER
+MODELS = [M() for M in LINEAR_METHODS] + TOGETHER
 each_model = pytest.mark.parametrize("model", MODELS, ids=repr)
 
 

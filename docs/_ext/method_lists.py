@@ -1,6 +1,6 @@
 """What the pages say of all methods, read from the methods: no page lists them by hand."""
 
-from tenfold.methods import ALL_METHODS, KERNEL_METHODS
+from tenfold.methods import ALL_METHODS
 from tenfold.methods.class_specific import ClassSpecificProjector
 
 COLUMNS = ("method", "in a sentence", "labels", "solver", "modes", "columns")
@@ -9,8 +9,7 @@ COLUMNS = ("method", "in a sentence", "labels", "solver", "modes", "columns")
 def rows():
     """One row per method; the words are those of its docstring and of its defaults."""
     return [
-        (M.__name__, sentence(M), labels(M), solver(M), modes(M), columns(M))
-        for M in (*ALL_METHODS, *KERNEL_METHODS)
+        (M.__name__, sentence(M), labels(M), solver(M), modes(M), columns(M)) for M in ALL_METHODS
     ]
 
 
@@ -42,6 +41,6 @@ def columns(method):
 
 def reference():
     """The methods' part of the API reference, in MyST: Sphinx makes a page for each name."""
-    names = "\n".join(f"   {M.__name__}" for M in (*ALL_METHODS, *KERNEL_METHODS))
+    names = "\n".join(f"   {M.__name__}" for M in ALL_METHODS)
     options = ".. currentmodule:: tenfold\n\n.. autosummary::\n   :toctree: ../generated\n"
     return f"```{{eval-rst}}\n{options}\n{names}\n```\n"

@@ -66,7 +66,7 @@ def __getattr__(name: str) -> Any:
 
 def _methods() -> dict[str, Any]:
     methods = import_module("tenfold.methods")
-    return {m.__name__: m for m in (*methods.ALL_METHODS, *methods.KERNEL_METHODS)}
+    return {m.__name__: m for m in methods.ALL_METHODS}
 
 
 def __dir__() -> list[str]:

@@ -29,7 +29,7 @@ import numpy as np
 
 import tenfold
 from tenfold.mathematics.moments import ClassMoments
-from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
+from tenfold.methods import CLASS_SPECIFIC_METHODS, LINEAR_METHODS
 
 from . import oracle
 
@@ -70,7 +70,7 @@ class Case:
 def draw(seed):
     """The case with this number."""
     rng = np.random.default_rng(seed)
-    Method = ALL_METHODS[rng.integers(len(ALL_METHODS))]
+    Method = LINEAR_METHODS[rng.integers(len(LINEAR_METHODS))]
     shape = drawn_shape(rng, 32 if Method.__name__ in VECTORS else 72)
     counts = rng.integers(1, 9, rng.integers(2, 5))
     X = drawn_samples(rng, shape, counts)

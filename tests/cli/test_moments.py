@@ -16,7 +16,7 @@ from tenfold import (
     load,
     load_moments,
 )
-from tenfold.methods import ALL_METHODS
+from tenfold.methods import LINEAR_METHODS
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_moments_of_a_file_are_those_of_its_samples(sites, pixels, labels):
     assert_allclose(found.scatters, expected.scatters, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", [M.__name__.lower() for M in ALL_METHODS])
+@pytest.mark.parametrize("name", [M.__name__.lower() for M in LINEAR_METHODS])
 def test_every_method_is_fitted_from_moments(tenfold, sites, name, npz):
     words = ["--ranks", "5"] if name in ("csda", "csrda", "pcsda") else ["--ranks", "2,2"]
     run = tenfold("fit", "--from-moments", *sites, "--method", name, *words, "-o", "m.safetensors")

@@ -37,7 +37,7 @@ def value_of(model: Any) -> Any:
 
 
 DECISIONS = (ClassSpecificClassifier, ClassSpecificVerifier, ProbabilisticLDA)
-KNOWN = {M.__name__: M for M in (*ALL_METHODS, *KERNEL_METHODS, *DECISIONS, *ALL_STEPS)}
+KNOWN = {M.__name__: M for M in (*ALL_METHODS, *DECISIONS, *ALL_STEPS)}
 LEARNED = {name: learned_kinds(method) for name, method in KNOWN.items()}
 OPTIONAL = {"moments_", "feature_names_in_"}
 OPTIONAL |= {"mode_names_", "mode_labels_"}  # of samples with named axes

@@ -24,6 +24,8 @@ from tenfold.methods.base import Described, Learner, TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.validation import parameters
 
+MOST_EXACT = 2000  # samples; their basis takes a second or two
+MANY_LANDMARKS = 1000
 SHIFTED = ("rbf", "laplacian")  # know differences only: an offset of all samples costs no digits
 
 
@@ -65,9 +67,10 @@ class KernelCSDA(ClassSpecificProjector):
         Of "poly".
     coef0 : float, default=1
         Of "poly" and "sigmoid".
-    n_landmarks : int or None, default=None
+    n_landmarks : int, None or "auto", default="auto"
         None is exact: all training samples span the space. A number takes the span of so many of
-        them, drawn at random (Nyström), which costs so much less for many samples.
+        them, drawn at random (Nyström), which costs so much less for many samples. "auto" is exact
+        up to 2000 samples, and draws 1000 of more.
     solver : {"ratio_trace", "trace_ratio", "trace_difference"}, default="ratio_trace"
         How the pair of scatters is solved.
     orthonormal : bool, default=False
@@ -149,7 +152,7 @@ class KernelCSDA(ClassSpecificProjector):
         gamma: Any = "scale",
         degree: float = 3,
         coef0: float = 1,
-        n_landmarks: int | None = None,
+        n_landmarks: int | str | None = "auto",
         solver: str = "ratio_trace",
         orthonormal: bool = False,
         ridge: Any = 1e-2,
@@ -185,7 +188,7 @@ class KernelCSDA(ClassSpecificProjector):
         if self.gamma != "scale":
             parameters.check_number("gamma", self.gamma, np.finfo(float).tiny)
         parameters.check_number("degree", self.degree, 0)
-        if self.n_landmarks is not None:
+        if self.n_landmarks not in (None, "auto"):
             parameters.check_number("n_landmarks", self.n_landmarks, 1, integer=True)
 
     # -- the change of basis ---------------------------------------------------------------------
@@ -195,11 +198,14 @@ class KernelCSDA(ClassSpecificProjector):
     ) -> tuple[Described, Array]:
         """The basis, and the coordinates of the samples in it."""
         rows = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
-        if exact := self.n_landmarks is None or self.n_landmarks >= len(rows):
+        n_landmarks: Any = self.n_landmarks
+        if n_landmarks == "auto":
+            n_landmarks = None if len(rows) <= MOST_EXACT else MANY_LANDMARKS
+        if exact := n_landmarks is None or n_landmarks >= len(rows):
             parameters.check_kernel_fits(len(rows))
         else:
             drawn = check_random_state(self.random_state).permutation(len(rows))
-            rows = np.sort(rows[drawn[: self.n_landmarks]])
+            rows = np.sort(rows[drawn[:n_landmarks]])
         points = _vectors(X[rows])
         if self.kernel == "precomputed":
             _check_square(X)

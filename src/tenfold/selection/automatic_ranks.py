@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, check_cv
 
 from tenfold.decisions.members import answer_of, innermost
 from tenfold.mathematics.algebra import Array
@@ -58,7 +58,7 @@ def search_ranks(
         Not fitted.
     X, y : arrays of shapes (n, I_1, ..., I_K) and (n,)
         The samples.
-    folds : splitter
+    folds : splitter or iterable of splits
         The folds.
     verbose : bool or None, default=None
         Show a progress bar; None means on a terminal.
@@ -133,7 +133,7 @@ def stratified_folds(y: Any, cv: int, random_state: int = 0) -> StratifiedKFold:
 def _search_projection(
     estimator: Any, X: Array, y: Array, folds: Any, candidates: list[Ranks], verbose: bool | None
 ) -> FoundRanks:
-    splits = list(folds.split(X, y))
+    splits = list(check_cv(folds).split(X, y))
     scores = []
     with progress("rank search", len(splits), verbose) as bar:
         for train, test in splits:  # one search per fold: its scorer must know the training fold

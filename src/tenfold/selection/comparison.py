@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,20 +16,24 @@ from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import RidgeClassifier
+from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.neighbors import NearestCentroid
 from sklearn.svm import LinearSVC
 
 from tenfold.decisions.classifier import ClassSpecificClassifier
+from tenfold.decisions.folds import positions
 from tenfold.decisions.members import answer_of
 from tenfold.decisions.ranking import average_precisions, roc_areas
 from tenfold.decisions.scores import scores_of
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.fold_statistics import Split
 from tenfold.mathematics.two_covariances import log_posteriors
 from tenfold.methods.base import Learner
 from tenfold.selection.automatic_ranks import class_mean_distances, search_ranks, stratified_folds
 from tenfold.system.processes import PATIENCE, keep_freed_memory, over_processes
 from tenfold.system.progress import progress
 from tenfold.system.tables import Cell, Table, number, percent, times
+from tenfold.validation.groups import check_groups
 from tenfold.validation.other_arrays import in_numpy
 
 MOST_NUMBERS_OF_LDA = 2048  # it makes a table of all pairs of numbers, and solves with it
@@ -67,6 +72,8 @@ class Comparison:
         The shape of a sample.
     positive : label or None
         The class that was told from the rest; None when every class was.
+    test_per_training : float
+        Test samples per training sample, the mean over folds.
     """
 
     methods: list[MethodFigures]
@@ -75,6 +82,7 @@ class Comparison:
     n_folds: int
     sample_shape: tuple[int, ...]
     positive: Any
+    test_per_training: float
 
     @property
     def table(self) -> Table:
@@ -86,7 +94,7 @@ class Comparison:
             rows = [row[:4] + row[5:] for row in rows]
         title = (
             f"{self.n_samples} samples of {times(self.sample_shape)}, {self.n_classes} classes, "
-            f"{self.n_folds} folds; % ± deviation over folds"
+            f"{self.n_folds} fold{'s' * (self.n_folds > 1)}; % ± deviation over folds"
         )
         return Table(title, columns, rows)
 
@@ -114,7 +122,9 @@ class Comparison:
         best = [
             one
             for one in self.methods
-            if not any(_clearly_better(other, one, least) for other in self.methods)
+            if not any(
+                _clearly_better(other, one, least, self.test_per_training) for other in self.methods
+            )
         ]
         return best or self.methods
 
@@ -148,7 +158,8 @@ def compare(
     *,
     positive: Any = None,
     search: bool = False,
-    cv: int = 5,
+    cv: Any = 5,
+    groups: Any = None,
     random_state: int = 0,
     verbose: bool | None = None,
 ) -> Comparison:
@@ -158,8 +169,9 @@ def compare(
     class-specific methods, else in the subspace of all classes. `ProbabilisticLDA` and classifiers
     of scikit-learn, which get flat samples, are ranked by their own scores. Accuracy is that of
     `predict`; of a projector, which has none, that of the nearest mean. Figures are means over
-    classes and folds. What takes longer than some seconds is shared out over processes, as many as
-    BLAS may use threads.
+    classes and folds; a class without test samples in a fold does not count there, and a test
+    sample of a class without training samples is answered wrongly. What takes longer than some
+    seconds is shared out over processes, as many as BLAS may use threads.
 
     Parameters
     ----------
@@ -173,10 +185,15 @@ def compare(
         Compare on this class alone; None means on every class.
     search : bool, default=False
         Search the ranks of each method in the training samples of every fold.
-    cv : int, default=5
-        How many stratified folds; fewer when a class has fewer samples.
+    cv : int, splitter or iterable of splits, default=5
+        An int is a number of stratified folds, with `groups` of whole groups; fewer when a class
+        has fewer samples or there are fewer groups. Or what scikit-learn takes: a splitter such as
+        ``LeaveOneGroupOut()``, or pairs of training and test rows.
+    groups : array-like of shape (n,), default=None
+        Numbers or names of groups that are held out together, such as persons or recordings; for
+        the splitter, and for the folds of `search`.
     random_state : int, default=0
-        Seed of the shuffle into folds.
+        Seed of the shuffle into folds, where `cv` is an int.
     verbose : bool or None, default=None
         A progress bar; None means on a terminal.
 
@@ -195,11 +212,48 @@ def compare(
     ['MCSDA', 'CMDA']
     """
     X, y = np.asarray(in_numpy(X)), np.asarray(in_numpy(y, "y"))
-    splits = list(stratified_folds(y, cv, random_state).split(X, y))
-    figures = _figures_of_all(methods, X, y, splits, positive, search, verbose)
+    group = None if groups is None else check_groups("groups", groups, len(X))[1]
+    splits = _folds(cv, X, y, group, random_state)
+    _check_folds(splits, y, positive)
+    figures = _figures_of_all(methods, X, y, group, splits, positive, search, verbose)
     figures.sort(key=lambda one: -one.average_precision)
-    n_classes = len(np.unique(y))
-    return Comparison(figures, len(X), n_classes, len(splits), tuple(X.shape[1:]), positive)
+    shape, n_classes = tuple(X.shape[1:]), len(np.unique(y))
+    ratio = float(np.mean([len(test) / len(train) for train, test in splits]))
+    return Comparison(figures, len(X), n_classes, len(splits), shape, positive, ratio)
+
+
+def _folds(cv: Any, X: Array, y: Array, group: Array | None, random_state: int = 0) -> list[Split]:
+    """The folds, whichever way they were asked for."""
+    if not isinstance(cv, Integral):
+        return positions(check_cv(cv, y, classifier=True).split(X, y, group), len(y))
+    folds = stratified_folds(y, int(cv), random_state)
+    if group is None:
+        return list(folds.split(X, y))
+    n_groups = len(np.unique(group))
+    if n_groups < 2:
+        raise ValueError(
+            "all samples are of one group, so none can be held out; pass two or more groups"
+        )
+    n_folds = min(folds.n_splits, n_groups)
+    whole = StratifiedGroupKFold(n_folds, shuffle=True, random_state=random_state)
+    return positions(whole.split(X, y, group), len(y))
+
+
+def _check_folds(splits: list[Split], y: Array, positive: Any) -> None:
+    """Refuse folds that say nothing."""
+    told = False
+    for place, (train, test) in enumerate(splits):
+        known = np.unique(y[train])
+        if len(known) < 2 or (positive is not None and positive not in known):
+            missing = "two classes" if len(known) < 2 else f"class {positive!r}"
+            raise ValueError(
+                f"the training part of fold {place} has no samples of {missing}; choose folds "
+                "(cv, groups) that leave some"
+            )
+        told |= bool(np.isin(y[test], known if positive is None else [positive]).any())
+    if not told:
+        what = "the classes of their training parts" if positive is None else f"class {positive!r}"
+        raise ValueError(f"no test part has samples of {what}; choose other folds (cv, groups)")
 
 
 def rivals(n_numbers: int) -> list[Any]:
@@ -240,13 +294,15 @@ def _figures_of_all(
     methods: Sequence[Any],
     X: Array,
     y: Array,
-    splits: list[tuple[Array, Array]],
+    group: Array | None,
+    splits: list[Split],
     positive: Any,
     search: bool,
     verbose: bool | None,
 ) -> list[MethodFigures]:
     """Figures of every method; every fold of every method is a task of its own."""
-    tasks = [(method, X, y, *split, positive, search) for method in methods for split in splits]
+    given = X, y, group
+    tasks = [(method, *given, *split, positive, search) for method in methods for split in splits]
     patience = PATIENCE if X.nbytes <= MOST_BYTES_TWICE else np.inf
     folds: dict[int, MethodFigures] = {}
     with progress("comparing", len(tasks), verbose) as bar:
@@ -260,39 +316,52 @@ def _figures_of_all(
 
 def _figures(folds: list[MethodFigures]) -> MethodFigures:
     """Figures of one method, means over folds."""
+    precisions = [v for v in (one.average_precision for one in folds) if not np.isnan(v)]
 
     def mean(name: str) -> float:
-        return float(np.mean([getattr(one, name) for one in folds]))
+        return _mean_of_known([getattr(one, name) for one in folds])
 
     return MethodFigures(
         folds[0].method,
         Counter(one.ranks for one in folds).most_common(1)[0][0],
         mean("average_precision"),
-        float(np.std([one.average_precision for one in folds])),
+        float(np.std(precisions)),
         mean("roc_auc"),
         None if folds[0].accuracy is None else mean("accuracy"),
         all(one.converged for one in folds),
         mean("seconds"),
-        tuple(one.average_precision for one in folds),
+        tuple(precisions),
         tuple(one.accuracy for one in folds if one.accuracy is not None),
     )
 
 
-def _clearly_better(one: MethodFigures, other: MethodFigures, least: float) -> bool:
+def _mean_of_known(values: Any) -> float:
+    """The mean of those that are numbers; NaN where none is."""
+    known = np.asarray(values)[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _clearly_better(
+    one: MethodFigures, other: MethodFigures, least: float, test_per_training: float
+) -> bool:
     """Whether one method is better in one figure, and in none worse, by more than the error."""
     pairs = [
         (one.precision_by_fold, other.precision_by_fold),
         (one.accuracy_by_fold, other.accuracy_by_fold),
     ]
-    signs = [_clear_sign(*pair, least) for pair in pairs if pair[0]]
+    signs = [_clear_sign(*pair, least, test_per_training) for pair in pairs if pair[0]]
     return max(signs) > 0 and min(signs) >= 0
 
 
-def _clear_sign(first: tuple[float, ...], second: tuple[float, ...], least: float) -> int:
-    """The sign of a mean difference over folds; 0 when it is within its error."""
+def _clear_sign(
+    first: tuple[float, ...], second: tuple[float, ...], least: float, test_per_training: float
+) -> int:
+    """The sign of a mean difference over folds; 0 when it is within its error, or there is one."""
     differences = np.subtract(first, second)
     n = len(differences)
-    error = np.sqrt(differences.var(ddof=1) * (1 / n + 1 / (n - 1)))
+    if n < 2:
+        return 0
+    error = np.sqrt(differences.var(ddof=1) * (1 / n + test_per_training))
     mean = differences.mean()
     clear = abs(mean) > max(least, float(t.ppf(0.975, n - 1) * error))
     return int(np.sign(mean)) if clear else 0
@@ -303,7 +372,14 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _figures_of_fold(
-    method: Any, X: Array, y: Array, train: Array, test: Array, positive: Any, search: bool
+    method: Any,
+    X: Array,
+    y: Array,
+    group: Array | None,
+    train: Array,
+    test: Array,
+    positive: Any,
+    search: bool,
 ) -> MethodFigures:
     keep_freed_memory()
     model = clone(method)
@@ -321,7 +397,7 @@ def _figures_of_fold(
         # `converged` says it once for all; what others warn of is not about our methods
         warnings.simplefilter("ignore", ConvergenceWarning if tenfold_own else Warning)
         if search and tenfold_own and getattr(model, "projector", model) is not None:
-            inner = stratified_folds(y[train], INNER_FOLDS)
+            inner = _folds(INNER_FOLDS, X[train], y[train], None if group is None else group[train])
             model = search_ranks(model, X[train], y[train], inner, verbose=False).estimator
         else:
             model.fit(samples[train], y[train])
@@ -336,9 +412,9 @@ def _figures_of_fold(
     return MethodFigures(
         name_of(method),
         Counter(member.ranks_ for member in members).most_common(1)[0][0] if members else (),
-        float(np.mean(average_precisions(*ranked))),
+        _mean_of_known(average_precisions(*ranked)),
         0.0,
-        float(np.mean(roc_areas(*ranked))),
+        _mean_of_known(roc_areas(*ranked)),
         float(np.mean(named == y[test])) if positive is None else None,
         all(member.converged_ for member in members),
         seconds,

@@ -121,7 +121,7 @@ def _explanation(label: Any) -> list[str]:
     who, over = (f"class {label}", "folds") if alone else ("each class", "classes and folds")
     return [
         f"Average precision, ROC AUC: {who} against the rest, mean over {over}.",
-        "MCSDA, CSDA: one subspace per class, and the distance from the class mean in it.",
+        "MCSDA, CSDA, KernelCSDA: one subspace per class, and the distance from its mean there.",
         "ProbabilisticLDA(M): Gaussian classes in the one subspace that method M learns.",
         "NearestCentroid, RidgeClassifier, LinearSVC, LinearDiscriminantAnalysis: scikit-learn.",
     ]
