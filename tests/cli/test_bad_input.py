@@ -61,7 +61,7 @@ def cut_model():
 
 
 def subspace(tenfold):
-    words = ("--method", "mpca", "--no-labels", "-o", "mpca.safetensors")
+    words = ("--method", "mpca", "--read", "labelled=False", "-o", "mpca.safetensors")
     assert tenfold("fit", "faces", *words).code == 0
 
 
@@ -120,8 +120,12 @@ CASES = {
         ("evaluate", "s7.safetensors", "faces.npz"),
         ["labels do not match", "s7", "x, z"],
     ),
-    "no labels to evaluate": (nothing, (*EVALUATE, "--no-labels"), ["needs labels"]),
-    "no labels to fit": (nothing, ("fit", "faces", "--no-labels", *FIT), ["plda needs labels"]),
+    "no labels to evaluate": (nothing, (*EVALUATE, "--read", "labelled=False"), ["needs labels"]),
+    "no labels to fit": (
+        nothing,
+        ("fit", "faces", "--read", "labelled=False", *FIT),
+        ["plda needs labels"],
+    ),
     "unknown method": (nothing, ("fit", "faces", "--method", "lda", *FIT), ["'lda'", "mcsda"]),
     "ranks that are words": (
         nothing,
@@ -133,11 +137,15 @@ CASES = {
         ("fit", "faces", "--ranks", "3,7", *FIT),
         ["from 1 to 6"],
     ),
-    "a ridge that is a word": (nothing, ("fit", "faces", "--ridge", "much", *FIT), ["absolute:"]),
+    "a ridge that is a word": (
+        nothing,
+        ("fit", "faces", "--set", "ridge=much", *FIT),
+        ["absolute:"],
+    ),
     "an unknown class": (nothing, ("fit", "faces", "--positive", "s9", *FIT), ["'s9'", "s6, s7"]),
     "a threshold of no class": (
         nothing,
-        ("fit", "faces", "--false-accept-rate", "0.1", *FIT),
+        ("fit", "faces", "--reject", "0.1", *FIT),
         ["add --positive"],
     ),
     "a class for a method of all": (
@@ -196,7 +204,7 @@ CASES = {
     "a wanted share in percent": (nothing, (*EVALUATE, "--at-least", "90"), ["is 90", "0 to 1"]),
     "a search without labels": (
         nothing,
-        ("fit", "faces", "--method", "mpca", "--ranks", "auto", "--no-labels", *FIT),
+        ("fit", "faces", "--method", "mpca", "--ranks", "auto", "--read", "labelled=False", *FIT),
         ["--ranks auto", "needs labels"],
     ),
     "one class to evaluate": (

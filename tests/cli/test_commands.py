@@ -31,8 +31,8 @@ def strict_json(text: str):
 
 def test_a_positive_class_gives_the_verifier_of_the_library(tenfold, faces, pixels, labels):
     run = tenfold(
-        *("fit", faces, "--positive", "s7", "--ranks", "3,2", "--ridge", "absolute:0.01"),
-        *("--shrinkage", "0.25", "--false-accept-rate", "equal", "--set", "max_iter=50"),
+        *("fit", faces, "--positive", "s7", "--ranks", "3,2", "--set", "ridge=absolute:0.01"),
+        *("--set", "shrinkage=0.25", "--reject", "equal", "--set", "max_iter=50"),
         *("-o", "s7.safetensors"),
     )
     assert run.code == 0, run.err
@@ -60,7 +60,7 @@ def test_every_method_can_be_fitted(tenfold, faces, method):
 
 
 def test_mpca_keeps_a_share(tenfold, faces, pixels):
-    words = ("--method", "mpca", "--ranks", "0.9", "--no-labels")
+    words = ("--method", "mpca", "--ranks", "0.9", "--read", "labelled=False")
     run = tenfold("fit", faces, *words, "-o", "mpca.safetensors")
     assert run.code == 0, run.err
     assert library.load("mpca.safetensors").ranks_ == library.MPCA(0.9).fit(pixels / 255).ranks_
@@ -224,7 +224,7 @@ def test_samples_without_labels_can_be_scored(tenfold, verifier, faces):
     loose.mkdir()
     for number, image in enumerate(sorted(faces.rglob("*.pgm"))[:3]):
         (loose / f"{number}.pgm").write_bytes(image.read_bytes())
-    run = tenfold("score", verifier, "new", "--no-labels", "--json")
+    run = tenfold("score", verifier, "new", "--read", "labelled=False", "--json")
     assert run.code == 0, run.err
     columns = strict_json(run.out)["columns"]
     assert columns["sample"] == ["0.pgm", "1.pgm", "2.pgm"]
@@ -366,8 +366,8 @@ def test_by_default_there_are_gaussian_classes(tenfold, faces):
     ("words", "projector"),
     [
         (("--ranks", "3,2"), "MPCA"),
-        (("--projector", "cmda", "--ranks", "3,2", "--shrinkage", "0.2"), "CMDA"),
-        (("--method", "PLDA", "--projector", "mpca", "--ranks", "auto", "--cv", "2"), "MPCA"),
+        (("--method", "cmda", "--ranks", "3,2", "--set", "shrinkage=0.2"), "CMDA"),
+        (("--method", "MPCA", "--ranks", "auto", "--cv", "2"), "MPCA"),
     ],
 )
 def test_gaussian_classes_in_a_subspace(tenfold, faces, words, projector):
@@ -382,9 +382,8 @@ def test_gaussian_classes_in_a_subspace(tenfold, faces, words, projector):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--method", "mcsda", "--projector", "mpca"), "--projector is for --method plda"),
         (("--method", "plda", "--positive", "s7"), "leave out --positive"),
-        (("--ridge", "0.1"), "plda has no parameter 'ridge'"),
+        (("--set", "ridge=0.1"), "plda has no parameter 'ridge'"),
     ],
 )
 def test_options_that_gaussian_classes_do_not_have(tenfold, faces, words, told):
@@ -457,7 +456,7 @@ def test_inspect_tells_what_the_file_holds(tenfold, verifier):
 
 
 def test_a_model_without_labels_has_no_classes(tenfold, npz):
-    words = ("--method", "mpca", "--no-labels", "-o", "m.safetensors")
+    words = ("--method", "mpca", "--read", "labelled=False", "-o", "m.safetensors")
     assert tenfold("fit", npz, *words).code == 0
     assert strict_json(tenfold("inspect", "m.safetensors", "--json").out)["classes"] is None
     assert "none, the method needs no labels" in tenfold("inspect", "m.safetensors").out

@@ -232,7 +232,16 @@ def test_row_numbers_are_those_of_the_file(tenfold, npz):
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npy", "npz"])
 def test_transform_writes_the_features_of_the_library(tenfold, npz, ending):
-    words = ("--method", "mpca", "--no-labels", "--ranks", "3,2", "-o", "m.safetensors")
+    words = (
+        "--method",
+        "mpca",
+        "--read",
+        "labelled=False",
+        "--ranks",
+        "3,2",
+        "-o",
+        "m.safetensors",
+    )
     assert tenfold("fit", npz, *words).code == 0
     output = f"features.{ending}"
     run = tenfold("transform", "m.safetensors", npz, "--rows", "4:", "-o", output)

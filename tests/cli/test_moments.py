@@ -50,7 +50,7 @@ def test_the_models_are_those_of_all_samples(tenfold, sites, pixels, labels):
     X = pixels / 255
     for words, expected in {
         ("--method", "csda", "--ranks", "3"): ClassSpecificClassifier(CSDA(ranks=3)).fit(X, labels),
-        ("--shrinkage", "0.3"): ProbabilisticLDA(shrinkage=0.3).fit(X, labels),
+        ("--set", "shrinkage=0.3"): ProbabilisticLDA(shrinkage=0.3).fit(X, labels),
         ("--method", "cmda", "--ranks", "2,2"): ProbabilisticLDA(CMDA(ranks=(2, 2))).fit_moments(
             ClassMoments.from_batch(X, labels)
         ),
@@ -79,7 +79,10 @@ def test_moments_in_folds_give_the_model_that_fit_gives(tenfold, sites, pixels, 
     assert_allclose(found, expected, atol=1e-6)
     run = tenfold("fit", "--from-moments", sites[0], names[1], "-o", "m.safetensors")
     assert "chosen by leaving out classes" in run.out
-    assert tenfold("moments", npz, "--no-labels", "--folds", "-o", "x.safetensors").code == 2
+    assert (
+        tenfold("moments", npz, "--read", "labelled=False", "--folds", "-o", "x.safetensors").code
+        == 2
+    )
 
 
 def test_a_model_from_moments_reads_samples_as_the_sites_did(tenfold, here, pixels, labels):
@@ -102,7 +105,7 @@ def test_a_model_from_moments_reads_samples_as_the_sites_did(tenfold, here, pixe
 
 
 def test_unlabelled_moments_give_a_subspace(tenfold, here, npz):
-    assert tenfold("moments", npz, "--no-labels", "-o", "u.safetensors").code == 0
+    assert tenfold("moments", npz, "--read", "labelled=False", "-o", "u.safetensors").code == 0
     run = tenfold(
         "fit", "--from-moments", "u.safetensors", "--method", "mpca", "-o", "m.safetensors"
     )
@@ -166,7 +169,7 @@ def test_what_needs_samples_is_refused(tenfold, sites, words, said):
 
 
 def test_samples_without_labels_are_no_class(tenfold, npz):
-    assert tenfold("moments", npz, "--no-labels", "-o", "u.safetensors").code == 0
+    assert tenfold("moments", npz, "--read", "labelled=False", "-o", "u.safetensors").code == 0
     assert tenfold("moments", npz, "-o", "l.safetensors").code == 0
     both = ("fit", "--from-moments", "u.safetensors", "l.safetensors", "-o", "m.safetensors")
     refused = tenfold(*both)

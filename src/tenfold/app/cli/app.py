@@ -39,14 +39,14 @@ def tenfold(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Tell one class from the rest when samples are images, matrices or tensors.
+    """Learn to tell classes apart: of images, matrices, series or rows of a table.
+
+    tenfold fit learns a model that gives a new sample a probability per class; with --positive
+    CLASS it says whether the sample is of that class.
 
     DATA is a folder (or .zip) of images by class, a file of arrays (.npz, .npy, .mat, .h5, .nc), a
-    table (.csv, .xlsx, .parquet, ...) or a Zarr store; file.h5::/path names an array inside.
-    Start with tenfold demo, then tenfold compare DATA.
-
-    Options are named as parameters. Where a message asks for name=value, pass --name value; --read
-    takes any name=value of a loader, --set any of a method.
+    table (.csv, .xlsx, .parquet, ...) or a Zarr store; file.h5::/path names an array inside. Start
+    with tenfold demo, or tenfold inspect DATA and tenfold compare DATA.
     """
 
 

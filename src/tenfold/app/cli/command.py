@@ -155,7 +155,7 @@ class CommonOptions:
     """Options that every command has."""
 
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
-    debug: Annotated[bool, typer.Option("--debug", hidden=True)] = False  # shows tracebacks
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error arose.")] = False
 
 
 def command(work: Callable[..., Outcome]) -> Callable[..., None]:

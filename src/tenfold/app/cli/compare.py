@@ -28,12 +28,11 @@ def compare(
     cv: FoldCount = 5,
     seed: Annotated[int, option("--seed", metavar="N", text="Of the shuffle into folds; 0.")] = 0,
 ) -> Outcome:
-    """Compare all methods by cross-validation, in one table, and say which to take.
+    """Compare all methods by cross-validation.
 
-    Every row of tenfold can be fitted with tenfold fit; the last line is the command. Classifiers
-    of scikit-learn at their defaults are rows of the same table. Parameters are passed to every
-    method that accepts them. With --ranks auto the ranks are searched in the training samples of
-    every fold, so no test sample takes part in the choice.
+    One table says which to take; the last line is the command that fits it. Classifiers of
+    scikit-learn at their defaults are rows of the same table. Parameters are passed to every method
+    that accepts them. --ranks auto searches in the training samples of every fold.
 
     Example: tenfold compare faces --ranks 3,3 --cv 3
     """

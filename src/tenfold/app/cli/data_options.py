@@ -19,15 +19,9 @@ from tenfold.system.tables import visible
 if TYPE_CHECKING:
     from tenfold.datasets import TensorDataset
 
-DataPath = Annotated[
-    Path,
-    typer.Argument(metavar="DATA", help="A folder of images by class, or a data file."),
-]
+DataPath = Annotated[Path, typer.Argument(metavar="DATA", hidden=True)]
 
-DataPaths = Annotated[
-    list[Path],
-    typer.Argument(metavar="DATA", help="A folder of images by class, or a data file."),
-]
+DataPaths = Annotated[list[Path], typer.Argument(metavar="DATA", hidden=True)]
 
 
 def one_path(paths: list[Path]) -> Path:
@@ -54,10 +48,6 @@ class DataOptions:
         str | None,
         option("--labels", metavar="NAME|FILE", text="Array, column or file of the labels."),
     ] = None
-    no_labels: Annotated[
-        bool,
-        option("--no-labels", metavar=None, text="As --read labelled=False.", hidden=True),
-    ] = False
     sample_shape: Annotated[
         str | None, option("--sample-shape", metavar="I,J,..", text="Fold flat rows to this shape.")
     ] = None
@@ -117,15 +107,13 @@ class DataOptions:
             "--resize": self.resize,
         }
         words = [word for name, text in typed.items() if text is not None for word in (name, text)]
-        words += ["--no-labels"] * self.no_labels
         return words + [word for pair in self.read or [] for word in ("--read", pair)]
 
     def _options(self) -> dict[str, Any]:
         """What was given, as keyword arguments of `tenfold.datasets.load`."""
         options = {
             "key": self.key,
-            "labels": None if self.no_labels else self.labels,
-            "labelled": False if self.no_labels else None,
+            "labels": self.labels,
             "sample_shape": _sizes("--sample-shape", self.sample_shape),
             "resize": _sizes("--resize", self.resize),
         }
@@ -181,7 +169,7 @@ def typed(*words: Any) -> str:
 def labelled(data: TensorDataset, command: str) -> TensorDataset:
     """`data`, or an error when it has no labels, which the command needs."""
     if data.y is None:
-        raise BadInput(f"{command} needs labels; leave out --no-labels, or pass --labels")
+        raise BadInput(f"{command} needs labels; pass --labels NAME|FILE")
     return data
 
 

@@ -17,7 +17,6 @@ from tenfold.app.cli.method_options import (
     flat_parameters,
     gaussian_of,
     method_named,
-    method_names,
     mode_count,
     projector_of,
 )
@@ -100,24 +99,10 @@ if TYPE_CHECKING:
     Samples = TensorDataset | Gathered
 
 
+METHODS = "plda, csda, mcsda, cmda, dater, hoda, mpca, ..."
 MethodName = Annotated[
     str | None,
-    option(
-        "--method",
-        metavar="NAME",
-        text=", ".join(fit_names()),
-        autocompletion=fit_names,
-    ),
-]
-ProjectorName = Annotated[
-    str | None,
-    option(
-        "--projector",
-        metavar="NAME",
-        text="Subspace for plda to work in; as --method NAME on labelled data.",
-        hidden=True,
-        autocompletion=method_names,
-    ),
+    option("--method", metavar="NAME", text=METHODS, autocompletion=fit_names),
 ]
 
 
@@ -128,13 +113,12 @@ def fit(
         Path, option("-o", "--output", metavar="FILE", text="The model, .safetensors.")
     ],
     method: MethodName = None,
-    projector: ProjectorName = None,
     positive: Annotated[
         str | None, option("--positive", metavar="CLASS", text="The class to tell from the rest.")
     ] = None,
-    false_accept_rate: Annotated[
+    reject: Annotated[
         str | None,
-        option("--false-accept-rate", metavar="X", text="For the threshold; 0.01, or equal."),
+        option("--reject", metavar="X|equal", text="Share of strangers to let through; 0.01."),
     ] = None,
     from_moments: Annotated[
         bool,
@@ -162,14 +146,9 @@ def fit(
         else data_options.load(one_path(data))
     )
     name = (method or (GAUSSIAN if positive is None else "mcsda")).lower()
-    if positive is None and false_accept_rate is not None:
-        raise BadInput("--false-accept-rate sets the threshold of one class; add --positive CLASS")
-    if name == GAUSSIAN:
-        estimator = _gaussian(method_options, samples, positive, projector)
-    elif projector is not None:
-        raise BadInput(f"--projector is for --method plda; {name} is a projector itself")
-    else:
-        estimator = _estimator(name, method_options, samples, positive, false_accept_rate, cv)
+    if positive is None and reject is not None:
+        raise BadInput("--reject sets the threshold of one class; add --positive CLASS")
+    estimator = _estimator(name, method_options, samples, positive, reject, cv)
     estimator = step_options.before(estimator, from_moments)
     start = time.perf_counter()
     estimator, search = _fitted(estimator, samples, method_options.searches, cv)
@@ -216,57 +195,42 @@ def _refuse_one_class(data: Samples) -> None:
         )
 
 
-def _gaussian(
-    options: MethodOptions, data: Samples, positive: str | None, projector: str | None
-) -> Any:
-    """`ProbabilisticLDA`, not fitted."""
-    if positive is not None:
-        raise BadInput(
-            "plda knows all classes; leave out --positive, or choose --method mcsda or csda"
-        )
-    _refuse_one_class(data)
-    if data.y is None:
-        raise BadInput(
-            "plda needs labels; leave out --no-labels, or pass --labels; --method mpca needs none"
-        )
-    return gaussian_of(options, projector, data.sample_shape)
-
-
 def _estimator(
     name: str,
     options: MethodOptions,
     data: Samples,
     positive: str | None,
-    false_accept_rate: str | None,
+    reject: str | None,
     cv: int,
 ) -> Any:
     """The estimator that the options ask for, not fitted."""
     from tenfold.decisions.classifier import ClassSpecificClassifier
-    from tenfold.decisions.probabilistic import ProbabilisticLDA
     from tenfold.decisions.verifier import ClassSpecificVerifier
     from tenfold.methods import CLASS_SPECIFIC_METHODS
 
-    method = method_named(name)
+    method = None if name == GAUSSIAN else method_named(name)
+    if positive is not None and method not in CLASS_SPECIFIC_METHODS:
+        raise BadInput(
+            f"{name} tells classes apart; leave out --positive, or choose --method csda or mcsda"
+        )
+    needs_labels = method is None or method._needs_labels
+    if needs_labels:
+        _refuse_one_class(data)
+    if data.y is None and (needs_labels or options.searches):
+        who = name if needs_labels else "--ranks auto"
+        raise BadInput(f"{who} needs labels; pass --labels NAME|FILE")
     given = options.parameters()
     n_modes = mode_count(given, data.sample_shape)
+    if data.y is not None and method not in CLASS_SPECIFIC_METHODS:
+        if method is None and (options.ranks is not None or "sample_shape" in given):
+            name = "mpca"  # what has ranks is a subspace
+        return gaussian_of(name, given, n_modes)
     projector = projector_of(method, flat_parameters(method, given, n_modes))
-    if projector._needs_labels:
-        _refuse_one_class(data)
-    if data.y is None and (projector._needs_labels or options.searches):
-        who = method.__name__ if projector._needs_labels else "--ranks auto, to compare ranks,"
-        raise BadInput(f"{who} needs labels; leave out --no-labels, or pass --labels")
-    if method not in CLASS_SPECIFIC_METHODS:
-        if positive is not None:
-            raise BadInput(
-                f"{method.__name__} learns one subspace for all classes; leave out --positive, or "
-                "choose --method mcsda or csda"
-            )
-        if data.y is None:
-            return projector
-        return ProbabilisticLDA(projector)
+    if data.y is None:
+        return projector
     if positive is None:
         return ClassSpecificClassifier(projector)
-    rate = number_or("--false-accept-rate", false_accept_rate or "0.01", "equal")
+    rate = number_or("--reject", reject or "0.01", "equal")
     label = label_named(positive, data.classes)
     return ClassSpecificVerifier(projector, positive=label, false_accept_rate=rate, cv=cv)
 

@@ -32,19 +32,12 @@ class MethodOptions:
     """Parameters of the method; what is not given stays as the method has it."""
 
     ranks: Annotated[
-        str | None, option("--ranks", metavar="R,S,..|auto", text="Per mode; auto searches.")
-    ] = None
-    ridge: Annotated[
         str | None,
-        option("--ridge", metavar="X|absolute:X", text="Relative to the data."),
-    ] = None
-    shrinkage: Annotated[
-        str | None,
-        option("--shrinkage", metavar="X|auto", text="To all classes; 0 to 1."),
+        option("--ranks", metavar="R,S,..|auto", text="Numbers to keep per mode; auto searches."),
     ] = None
     settings: Annotated[
         list[str] | None,
-        option("--set", metavar="NAME=VALUE", text="Another parameter: ridge=0.1."),
+        option("--set", metavar="NAME=VALUE", text="Another parameter: ridge=0.1, shrinkage=0.5."),
     ] = None
 
     @property
@@ -57,10 +50,8 @@ class MethodOptions:
         given: dict[str, Any] = assignments("--set", self.settings or [])
         if self.ranks is not None and not self.searches:
             given["ranks"] = ranks_value(self.ranks)
-        if self.ridge is not None:
-            given["ridge"] = ridge_value(self.ridge)
-        if self.shrinkage is not None:
-            given["shrinkage"] = number_or("--shrinkage", self.shrinkage, "auto")
+        if isinstance(given.get("ridge"), str):
+            given["ridge"] = ridge_value(given["ridge"])
         return given
 
     def words(self, method: str, n_modes: int) -> list[str]:
@@ -71,13 +62,7 @@ class MethodOptions:
         ranks = None if self.ranks is None or "ranks" not in known else self.ranks
         if ranks is not None and ranks.isdecimal() and method_named(method)._flattens:
             ranks = str(int(ranks) ** n_modes)  # as `own_parameters` has it
-        given = {"ranks": ranks, "ridge": self.ridge, "shrinkage": self.shrinkage}
-        words = [
-            word
-            for name, text in given.items()
-            if text is not None and name in known
-            for word in (f"--{name}", text)
-        ]
+        words = [] if ranks is None else ["--ranks", ranks]
         pairs = [pair for pair in self.settings or [] if pair.partition("=")[0] in known]
         return words + [word for pair in pairs for word in ("--set", pair)]
 
@@ -146,25 +131,22 @@ def method_named(name: str) -> Any:
     raise BadInput(f"there is no method {name!r}; choose one of {', '.join(fit_names())}")
 
 
-def gaussian_of(options: MethodOptions, projector: str | None, shape: tuple[int, ...]) -> Any:
-    """`ProbabilisticLDA` as the options ask for it; ranks without a projector mean MPCA."""
+def gaussian_of(name: str, given: dict[str, Any], n_modes: int) -> Any:
+    """`ProbabilisticLDA`, in the subspace of a method unless its name is plda."""
     from tenfold.decisions.probabilistic import ProbabilisticLDA
 
-    given = options.parameters()
-    names = ("shrinkage", "means_prior", "shrink_to", "time_modes", "priors")
-    own = {name: given.pop(name) for name in names if name in given}
-    if projector is None and (options.ranks is not None or "sample_shape" in given):
-        projector = "mpca"
-    if projector is None and given:
-        raise BadInput(
-            f"plda has no parameter {next(iter(given))!r} to set; it has priors, shrinkage, "
-            "means_prior, shrink_to, time_modes and, with --projector NAME, those of the projector"
-        )
-    if projector is None:
+    names = [one for one in ProbabilisticLDA().get_params() if one != "projector"]
+    own = {one: given[one] for one in names if one in given}
+    rest = {one: value for one, value in given.items() if one not in own}
+    if name == GAUSSIAN:
+        if rest:
+            raise BadInput(
+                f"plda has no parameter {next(iter(rest))!r} to set; it has {', '.join(names)}; "
+                "with --ranks it has those of mpca, too"
+            )
         return ProbabilisticLDA(**own)
-    method = method_named(projector)
-    n_modes = mode_count(given, shape)
-    return ProbabilisticLDA(projector_of(method, flat_parameters(method, given, n_modes)), **own)
+    method = method_named(name)
+    return ProbabilisticLDA(projector_of(method, flat_parameters(method, rest, n_modes)), **own)
 
 
 def projector_of(method: Any, parameters: dict[str, Any]) -> Any:

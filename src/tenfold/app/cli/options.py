@@ -64,11 +64,11 @@ def ridge_value(text: str) -> Any:
     """
     word, colon, number = text.rpartition(":")
     if colon and word == "absolute":
-        return ("absolute", number_or("--ridge", number))
+        return ("absolute", number_or("--set ridge", number))
     try:
         return float(text)
     except ValueError:
-        raise BadInput(f"--ridge is {text!r}; expected a number or absolute:NUMBER") from None
+        raise BadInput(f"ridge is {text!r}; expected a number or absolute:NUMBER") from None
 
 
 def assignments(option: str, pairs: list[str]) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def label_named(text: str, classes: Any) -> Any:
     raise BadInput(f"--positive is {text!r}, which is not among the labels: {shown}")
 
 
-ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="What tenfold fit wrote.")]
+ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", hidden=True)]
 
 
 def option(*names: str, metavar: str | None, text: str, **more: Any) -> Any:
