@@ -30,7 +30,6 @@ from tenfold.mathematics.two_covariances import (
     ClassLikelihood,
     KnownClasses,
     PooledMoments,
-    log_posteriors,
 )
 
 SHRINKAGES = (0.01, 0.03, 0.1, 0.25, 0.5, 0.8, 0.95)
@@ -294,32 +293,35 @@ def best_temperature(
     it, in the logarithm of the temperature; one that would leave the bracket halves it instead.
     """
     rows = np.arange(len(codes))
-    scores = np.where(np.isfinite(log_priors), scores, -np.inf)
-    below = scores - scores.max(axis=1, keepdims=True)  # the best class of a sample has 0
+    below = np.where(np.isfinite(log_priors), scores, -np.inf)
+    below -= below.max(axis=1, keepdims=True)  # the best class of a sample has 0
     finite = np.where(np.isfinite(below), below, 0.0)
+    own, own_priors, ones = finite[rows, codes], log_priors[rows, codes], np.ones(below.shape[1])
 
-    def slope_and_bend(log_temperature: float) -> tuple[float, float]:
+    def at(log_temperature: float) -> tuple[float, float, float]:
+        """Slope, bend and loss."""
         colder = np.exp(-log_temperature)
         odds = np.exp(below * colder + log_priors)
-        sums = odds.sum(axis=1)
+        sums = odds @ ones  # sums of short rows are fastest as products
         odds *= finite
-        mean = odds.sum(axis=1) / sums
+        mean = odds @ ones / sums
         odds *= finite
-        bend = colder * float(weights @ (odds.sum(axis=1) / sums - mean**2))
-        return float(weights @ (finite[rows, codes] - mean)), bend
+        bend = colder * float(weights @ (odds @ ones / sums - mean**2))
+        loss = float(weights @ (np.log(sums) - own * colder - own_priors))
+        return float(weights @ (own - mean)), bend, loss
 
     low, high = 0.0, float(np.log(HOTTEST))
     best = low
-    slope, bend = slope_and_bend(low)
-    if slope < 0 and slope_and_bend(high)[0] <= 0:
-        best = high
+    slope, bend, loss = at(low)
+    hottest = at(high) if slope < 0 else (0.0, 0.0, 0.0)
+    if slope < 0 and hottest[0] <= 0:
+        best, loss = high, hottest[2]
     elif slope < 0:
         while high - low > precision:
             step = -slope / bend if bend > 0 else np.inf
             if abs(step) < precision / 2:
                 break
             best = best + step if low < best + step < high else (low + high) / 2
-            slope, bend = slope_and_bend(best)
+            slope, bend, loss = at(best)
             low, high = (best, high) if slope < 0 else (low, best)
-    posteriors = log_posteriors(scores / np.exp(best), log_priors)
-    return float(np.exp(best)), float(-(weights @ posteriors[rows, codes]))
+    return float(np.exp(best)), loss
