@@ -91,7 +91,7 @@ def tenfold_grid(given: Given, grid: list[tuple[int, ...]], shown: list[int]) ->
     described, X, y, weight = banks[0]._first_batch(X, y, None)
     classes = np.unique(y)
     work = joint_workload(banks, X.shape[1:], classes)
-    statistics = statistics_of(X, y, weight, classes, "auto", work)
+    statistics = statistics_of(X, y, weight, classes, work)
     solved = solved_together(banks, statistics, described)
     models = [member.projections_ for bank in solved for member in bank.projectors_]
     return _named(shown, [models[number] for number in shown])

@@ -23,6 +23,7 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
+import sklearn
 
 from tenfold import MCSDA
 from tenfold.system.dask_array import ClusterError
@@ -30,6 +31,7 @@ from tenfold.system.dask_array import ClusterError
 # A local cluster gives up a worker that is away 15 seconds after it was lost once.
 PATIENT = {"logging": {"distributed": "critical"}, "distributed.deploy.lost-worker-timeout": "1 h"}
 PER_FIT, PAUSE = 3, {"moments": 0.25, "samples": 0.04}
+TOO_LITTLE = 0.002  # MiB of working memory: four times as much holds no table of 30 x 30 numbers
 
 
 class Killer(threading.Thread):
@@ -68,7 +70,9 @@ def fitted(statistics: str, X: np.ndarray, y: np.ndarray) -> bytes:
     lazy = chunks.map_blocks(slowly, PAUSE[statistics], dtype=float, meta=X[:0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # two rounds are not enough to converge
-        model = MCSDA(ranks=2, positive=1, statistics=statistics, max_iter=2).fit(lazy, y)
+        memory = TOO_LITTLE if statistics == "samples" else sklearn.get_config()["working_memory"]
+        with sklearn.config_context(working_memory=memory):
+            model = MCSDA(ranks=2, positive=1, max_iter=2).fit(lazy, y)
     return b"".join(projection.tobytes() for projection in model.projections_)
 
 

@@ -205,9 +205,7 @@ def test_the_normalised_bank_finds_movements_that_others_miss(data_root, record_
         train, test = fi2010_fold(k, data_root)
         search = RankSearchCV(
             ClassSpecificClassifier(
-                MCSDA(
-                    orthonormal=False, ridge=1e-3, shrinkage=0.0, max_iter=10, statistics="moments"
-                ),
+                MCSDA(orthonormal=False, ridge=1e-3, shrinkage=0.0, max_iter=10),
                 normalise="own",
             ),
             ranks=[(40, 1), (50, 1), (60, 1), (50, 2)],

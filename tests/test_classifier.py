@@ -22,6 +22,7 @@ import reference
 from reference import ARRAY_API_CHECKS, distance, problem
 from tenfold import CSDA, MCSDA, MPCA, ClassSpecificClassifier, mean_average_precision
 from tenfold.decisions.folds import stratified_splits
+from ways import learned, without_tables
 
 X, y = problem((5, 4), classes=4, per_class=15, seed=3)
 NEW = problem((5, 4), classes=4, per_class=5, seed=3)[0] + 0.1
@@ -37,8 +38,6 @@ PROJECTORS = {
     "absolute ridge": MCSDA(ranks=2, ridge=("absolute", 0.01)),
     "metric": MCSDA(ranks=2, orthonormal=False),
     "trace ratio": MCSDA(ranks=2, solver="trace_ratio", ridge=0.1),
-    "from moments": MCSDA(ranks=2, statistics="moments"),
-    "from samples": MCSDA(ranks=2, statistics="samples"),
     "vectors": CSDA(ranks=6),
     "shrunk vectors": CSDA(ranks=6, shrinkage="auto"),
 }
@@ -94,6 +93,14 @@ def test_the_stack_is_algorithm_1_written_sample_by_sample():
     for label, member in zip(bank.classes_, bank.projectors_, strict=True):
         literal = reference.mcsda(X, y, label, (2, 3), ridge=0.1, rounds=3)
         assert distance(member.projections_, literal) <= 1e-8
+
+
+def test_a_bank_learned_from_samples_is_its_members_and_the_bank_of_moments():
+    with without_tables(X.shape[1:]):
+        test_each_model_of_the_stack_is_the_model_fitted_alone("plain", WEIGHT)
+    banks = [learned(bank_of("plain"), way, X, LABELS, WEIGHT) for way in ("moments", "samples")]
+    one, other = (bank.distances(NEW) for bank in banks)
+    np.testing.assert_allclose(one, other, rtol=1e-7)
 
 
 @each_projector
@@ -280,8 +287,9 @@ def test_the_spread_of_a_point_is_that_of_all_classes_in_its_subspace(name, weig
 @pytest.mark.parametrize("statistics", ["moments", "samples"])
 def test_classes_that_are_all_points_have_spreads_of_one(statistics):
     points = np.random.default_rng(0).normal(size=(3, 4, 3))[np.arange(12) % 3]
-    bank = ClassSpecificClassifier(MCSDA(ranks=(2, 2), shrinkage=0.0, statistics=statistics))
-    np.testing.assert_array_equal(fitted(bank, points, np.arange(12) % 3).spreads_, np.ones(3))
+    bank = ClassSpecificClassifier(MCSDA(ranks=(2, 2), shrinkage=0.0))
+    bank = learned(bank, statistics, points, np.arange(12) % 3)
+    np.testing.assert_array_equal(bank.spreads_, np.ones(3))
 
 
 @pytest.mark.parametrize("Method", [MCSDA, CSDA])
@@ -478,8 +486,8 @@ SECOND = LogisticRegression(tol=1e-10, max_iter=10_000)
 
 @pytest.mark.parametrize(
     ("projector", "classifier"),
-    [(MCSDA(), None), (MCSDA(statistics="moments"), None), (MCSDA(), SECOND)],
-    ids=["alone", "with moments", "with second"],
+    [(MCSDA(), None), (MCSDA(), SECOND)],
+    ids=["alone", "with second"],
 )
 def test_the_common_checks_pass_and_there_are_many_of_them(projector, classifier):
     estimator = ClassSpecificClassifier(projector, classifier=classifier)

@@ -8,6 +8,7 @@ from scipy.optimize import minimize, minimize_scalar
 import reference
 from reference import distance, problem
 from tenfold import CSDA, CSRDA, MCSDA, ClassSpecificClassifier, ClassSpecificVerifier
+from ways import learned
 
 X, y = problem((5,), classes=4, per_class=12, seed=0)
 each_statistics = pytest.mark.parametrize("statistics", ["moments", "samples", "auto"])
@@ -23,7 +24,7 @@ def ratio(W, centre, positive=1):
 @each_statistics
 def test_no_climb_over_projections_and_references_gets_higher(statistics):
     options = {"ridge": 0.0, "shrinkage": 0.0, "solver": "trace_ratio", "tol": 1e-13}
-    model = CSRDA(2, positive=1, statistics=statistics, max_iter=500, **options).fit(X, y)
+    model = learned(CSRDA(2, positive=1, max_iter=500, **options), statistics, X, y)
     found = ratio(model.projections_[0], model.mean_)
     assert model.objective_[-1] == pytest.approx(found, rel=1e-9)
     rng = np.random.default_rng(0)
@@ -115,8 +116,8 @@ def test_the_out_class_scatter_of_means_is_that_of_samples_moved_to_their_means(
     own = np.array([X[y == c].mean(axis=0) for c in range(4)])
     moved = np.where((y == 2)[:, None], X, own[y])
     expected = reference.csda(moved, y, 2, 2, ridge=ridge)
-    options = {"ridge": ("absolute", ridge), "shrinkage": 0.0, "statistics": statistics}
-    model = CSDA(2, positive=2, out_class="means", **options).fit(X, y)
+    options = {"ridge": ("absolute", ridge), "shrinkage": 0.0}
+    model = learned(CSDA(2, positive=2, out_class="means", **options), statistics, X, y)
     assert distance(model.projections_, [expected]) <= 1e-8
     tensors, labels = problem((4, 3), classes=4, seed=3)
     means = np.array([tensors[labels == c].mean(axis=0) for c in range(4)])

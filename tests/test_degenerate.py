@@ -1,16 +1,13 @@
 """Degenerate input: the right answer, and a finite one."""
 
-import warnings
-
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 import reference
 from reference import distance, problem
 from tenfold import CMDA, CSDA, DATER, DGTDA, GTDA, HODA, MCSDA, MPCA, PCSDA
 from tenfold.methods import CLASS_SPECIFIC_METHODS, LINEAR_METHODS
+from ways import learned
 
 each_method = pytest.mark.parametrize("Method", LINEAR_METHODS, ids=lambda M: M.__name__)
 each_class_specific = pytest.mark.parametrize(
@@ -19,11 +16,9 @@ each_class_specific = pytest.mark.parametrize(
 each_statistics = pytest.mark.parametrize("statistics", ["moments", "samples", "auto"])
 
 
-def fit(estimator, X, y=None):
+def fit(estimator, X, y=None, way="auto"):
     """Fit, and insist that whatever was learned is finite."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        estimator.fit(X, y)
+    estimator = learned(estimator, way, X, y)
     assert all(np.isfinite(W).all() for W in estimator.projections_)
     assert np.isfinite(estimator.objective_).all()
     assert np.isfinite(estimator.transform(X)).all()
@@ -54,14 +49,14 @@ def test_one_positive_sample_leaves_the_directions_of_most_scatter(Method, ridge
     if Method._flattens:
         Z = (X[y == 0] - X[y == 1]).reshape((y == 0).sum(), -1)
         expected = [reference.leading(Z.T @ Z, None, 3)]
-        estimator = CSDA(ranks=3, ridge=ridge, statistics=statistics, shrinkage=0.0)
+        estimator = CSDA(ranks=3, ridge=ridge, shrinkage=0.0)
     else:
         expected = reference.mcsda(
             X, y, 1, (2, 2), ridge=1.0, rounds=3, solve=reference.leading, start=reference.ones
         )
-        options = {"ridge": ridge, "shrinkage": 0.0, "statistics": statistics}
+        options = {"ridge": ridge, "shrinkage": 0.0}
         estimator = MCSDA(ranks=(2, 2), **options, max_iter=3, tol=0.0)
-    assert distance(fit(estimator, X, y).projections_, expected) <= 1e-7
+    assert distance(fit(estimator, X, y, statistics).projections_, expected) <= 1e-7
 
 
 @pytest.mark.parametrize("Method", [MCSDA, CSDA])
@@ -88,8 +83,8 @@ def test_constant_features_are_not_looked_at(Method, statistics):
     # ones, but not to the best one.
     ranks = (1, 1) if Method in (GTDA, DGTDA, HODA) else ranks_of(Method, (2, 2), 3)
     options = {"ridge": ("absolute", 0.1)} if "ridge" in Method().get_params() else {}
-    plain = fit(Method(ranks=ranks, statistics=statistics, **options), X, y)
-    padded = fit(Method(ranks=ranks, statistics=statistics, **options), wide, y)
+    plain = fit(Method(ranks=ranks, **options), X, y, statistics)
+    padded = fit(Method(ranks=ranks, **options), wide, y, statistics)
     if Method._flattens:
         expected = np.zeros((7, 4, 3))
         expected[1:6] = plain.projections_[0].reshape(5, 4, 3)
@@ -105,7 +100,7 @@ def test_constant_features_are_not_looked_at(Method, statistics):
 def test_identical_samples_have_nothing_to_tell(Method, statistics):
     X = np.full((12, 4, 3), 7.0)
     y = np.arange(12) % 3
-    estimator = fit(Method(statistics=statistics), X, y)
+    estimator = fit(Method(), X, y, statistics)
     Y = estimator.transform(X)
     np.testing.assert_allclose(Y, np.broadcast_to(Y[:1], Y.shape), atol=1e-12)
     if Method in CLASS_SPECIFIC_METHODS:
@@ -122,7 +117,7 @@ def test_classes_without_spread_are_told_apart(statistics):
     y = np.repeat(np.arange(3), 5)
     X = points[y]
     for Method in LINEAR_METHODS:
-        estimator = fit(Method(statistics=statistics), X, y)
+        estimator = fit(Method(), X, y, statistics)
         Y = estimator.transform(X)
         gaps = np.linalg.norm(Y[::5][:, None] - Y[::5][None], axis=2)
         assert gaps[~np.eye(3, dtype=bool)].min() > 1e-3
@@ -135,7 +130,7 @@ def test_duplicated_classes_have_no_direction_between_them(Method, statistics):
     """Two names for the same samples: S_b = 0, and S_O is the scatter of the class itself."""
     X, _ = problem((4, 3), classes=1, per_class=10, seed=4)
     both, y = np.concatenate([X, X]), np.repeat(["a", "b"], len(X))
-    estimator = fit(Method(statistics=statistics), both, y)
+    estimator = fit(Method(), both, y, statistics)
     if Method in CLASS_SPECIFIC_METHODS:
         assert estimator.objective_[-1] <= 1.0 + 1e-9  # S_O = S_I, and the ridge below
     elif Method is not MPCA:
@@ -205,7 +200,7 @@ def test_fewer_samples_than_numbers(Method, statistics):
     X, y = problem((9, 8), classes=3, per_class=3, seed=9)
     printed = {"shrinkage": 0.0, "ridge": 1e-3} if Method is CSDA else {}
     ranks = ranks_of(Method, (2, 2), 2)
-    estimator = fit(Method(ranks=ranks, statistics=statistics, **printed), X, y)
+    estimator = fit(Method(ranks=ranks, **printed), X, y, statistics)
     if Method is CSDA:
         flat = X.reshape(len(X), -1)
         share = (y == 2).mean()
@@ -218,7 +213,7 @@ def test_fewer_samples_than_numbers(Method, statistics):
 def test_csda_finds_no_more_directions_than_samples_span():
     X, y = problem((9, 8), classes=3, per_class=3, seed=10)
     for statistics in ("moments", "samples"):
-        estimator = fit(CSDA(ranks=60, statistics=statistics), X, y)
+        estimator = fit(CSDA(ranks=60), X, y, statistics)
         # About the positive mean, the 12 - 5 negatives and the 5 positives, less one for the mean.
         assert len(X) == 12
         assert estimator.ranks_ == (7,)
@@ -242,8 +237,8 @@ def test_data_on_an_offset_of_1e8(Method, statistics):
     X, y = problem((5, 4), classes=4, seed=11)
     X = np.round(X * 2**20) / 2**20  # so that 1e8 + X is exact to about 1e-8
     ranks = ranks_of(Method, (2, 2), 3)
-    plain = fit(Method(ranks=ranks, statistics=statistics), X, y)
-    moved = fit(Method(ranks=ranks, statistics=statistics), X + 1e8, y)
+    plain = fit(Method(ranks=ranks), X, y, statistics)
+    moved = fit(Method(ranks=ranks), X + 1e8, y, statistics)
     # Samples are rounded by 1.5e-8 at this offset; scatters by that times their root.
     assert distance(plain.projections_, moved.projections_) <= 1e-5
 
@@ -263,7 +258,7 @@ def test_ranks_that_came_are_those_that_the_data_hold():
     X, y = problem((5, 4), classes=2, seed=13)
     for Method in (CMDA, DATER):
         for statistics in ("moments", "samples"):
-            estimator = fit(Method(ranks=(5, 4), statistics=statistics), X, y)
+            estimator = fit(Method(ranks=(5, 4)), X, y, statistics)
             assert estimator.ranks_ == (4, 4)
             assert estimator.transform(X).shape == (len(X), 16)
 
@@ -275,7 +270,7 @@ def test_ranks_of_mpca_are_the_same_on_every_path(shape):
     X[..., -1] = X[..., 0]  # one direction less in the last mode
     weight = np.array([1.0] * 6 + [0.0] * 3)
     paths = {
-        statistics: MPCA(ranks=shape, statistics=statistics).fit(X, sample_weight=weight)
+        statistics: learned(MPCA(ranks=shape), statistics, X, sample_weight=weight)
         for statistics in ("auto", "samples", "moments")
     }
     paths["fewer"] = MPCA(ranks=shape).fit(X[:6])
@@ -297,11 +292,11 @@ def test_no_solver_takes_directions_in_which_nothing_varies(solver, statistics, 
     new, order = rng.normal(size=(20, 100)), rng.permutation(n)
     seen = np.linalg.svd(X - X.mean(axis=0))[2][:14]
     for ranks in (9, 30):
-        model = CSDA(ranks, solver=solver, positive=2, statistics=statistics)
-        W = clone(model).fit(X, y).projections_[0]
+        model = CSDA(ranks, solver=solver, positive=2)
+        W = learned(model, statistics, X, y).projections_[0]
         assert W.shape[1] == min(ranks, 14)
         np.testing.assert_allclose(seen.T @ (seen @ W), W, atol=1e-10 * np.abs(W).max())
-        one, other = (clone(model).fit(X[rows], y[rows]) for rows in (slice(None), order))
+        one, other = (learned(model, statistics, X[rows], y[rows]) for rows in (slice(None), order))
         np.testing.assert_allclose(
             one.decision_function(new), other.decision_function(new), rtol=1e-8
         )

@@ -31,6 +31,7 @@ from tenfold.mathematics.pass_statistics import PassStatistics
 from tenfold.mathematics.stores import BlockError
 from tenfold.methods import LINEAR_METHODS
 from tenfold.system.dask_array import DaskSamples
+from ways import learned
 
 N, SHAPE = 240, (6, 5)
 EXACT = 1e-8  # what the issue asks for
@@ -85,11 +86,11 @@ def assert_same_model(model, reference):
 def test_every_method_learns_the_same_from_any_chunks(Method, statistics, data):
     X, y, weight = data
     rng = np.random.default_rng(1)
-    method = quiet(Method, statistics=statistics)
-    reference = clone(method).fit(X, y, weight)
+    method = quiet(Method)
+    reference = learned(method, "auto", X, y, weight)
     for lazy in (False, True):
         labels, weights = (da.from_array(c, chunks=77) if lazy else c for c in (y, weight))
-        model = clone(method).fit(uneven(X, rng), labels, weights)
+        model = learned(method, statistics, uneven(X, rng), labels, weights)
         assert_same_model(model, reference)
         np.testing.assert_allclose(model.objective_, reference.objective_, rtol=EXACT)
 
@@ -213,7 +214,7 @@ def test_a_block_that_cannot_be_read_is_named(statistics, data):
     X, y, _ = data
     lazy = with_bad_block(X, 3, OSError("disk says no"))
     with pytest.raises(BlockError, match=r"samples 60 to 79 could not be read.*disk says no"):
-        quiet(MCSDA, statistics=statistics).fit(lazy, y)
+        learned(quiet(MCSDA), statistics, lazy, y)
 
 
 def test_samples_that_are_not_finite_are_named(data):
@@ -303,12 +304,12 @@ def cluster():
 @pytest.mark.parametrize("statistics", ["auto", "samples"])
 def test_a_cluster_learns_what_memory_learns(Method, statistics, cluster, data):
     X, y, weight = data
-    method = quiet(Method, statistics=statistics)
-    reference = clone(method).fit(X, y, weight)
+    method = quiet(Method)
+    reference = learned(method, "auto", X, y, weight)
     for seed in range(3):
         lazy = uneven(X, np.random.default_rng(seed))
         assert 0 in lazy.chunks[0]
-        model = clone(method).fit(lazy, da.from_array(y, chunks=77), weight)
+        model = learned(method, statistics, lazy, da.from_array(y, chunks=77), weight)
         assert_same_model(model, reference)
         np.testing.assert_allclose(
             abs(model.transform(lazy).compute()), abs(reference.transform(X)), atol=EXACT
@@ -360,7 +361,7 @@ class Killer(threading.Thread):
 @pytest.mark.parametrize("statistics", ["moments", "samples"])
 def test_workers_that_are_killed_change_nothing(statistics, cluster, data):
     X, y, _ = data
-    reference = quiet(MCSDA, statistics=statistics, max_iter=2).fit(X, y)
+    reference = quiet(MCSDA, max_iter=2).fit(X, y)
 
     def slowly(block):
         time.sleep(0.25 if statistics == "moments" else 0.05)
@@ -369,7 +370,7 @@ def test_workers_that_are_killed_change_nothing(statistics, cluster, data):
     lazy = da.from_array(X, chunks=(8, 6, 5)).map_blocks(slowly, dtype=float, meta=X[:0])
     killer = Killer(cluster, times=3, seed=7)
     killer.start()
-    model = quiet(MCSDA, statistics=statistics, max_iter=2).fit(lazy, y)
+    model = learned(quiet(MCSDA, max_iter=2), statistics, lazy, y)
     killer.enough.set()
     killer.join()
     assert len(killer.killed) == 3, "the fit ended before three workers were killed"

@@ -20,7 +20,11 @@ from tenfold.mathematics.scatter import along_mode
 from tenfold.validation.samples import present_labels
 
 X, y = problem((4, 3), classes=3, per_class=150, seed=1)
-WORK = Workload((2, 2), rounds=20)
+WORKS = {
+    "auto": Workload((2, 2), rounds=20),
+    "moments": Workload((2, 2), rounds=20, models=100),  # so many that they pay
+    "samples": Workload((2, 2), rounds=20, memory=0),
+}
 GROUPS = np.arange(len(X)) % 7
 SPLITTERS = {
     "KFold": KFold(5),
@@ -39,9 +43,9 @@ def splits_of(name):
     return positions(SPLITTERS[name].split(X, y, *groups), len(X))
 
 
-def statistics_of_folds(X, y, weight, splits, kind="auto", work=WORK):
+def statistics_of_folds(X, y, weight, splits, kind):
     classes = present_labels(y, weight)
-    return list(module.fold_statistics(X, y, weight, classes, splits, kind, work))
+    return list(module.fold_statistics(X, y, weight, classes, splits, WORKS[kind]))
 
 
 def counted(monkeypatch):
@@ -85,8 +89,7 @@ def test_statistics_of_folds_are_those_of_their_training_parts(name, statistics,
 @pytest.mark.parametrize("name", ["KFold", "StratifiedKFold", "GroupKFold", "TimeSeriesSplit"])
 def test_folds_that_share_samples_read_them_once(name, monkeypatch):
     seen = counted(monkeypatch)
-    work = Workload((2, 2), rounds=20, models=100)
-    statistics_of_folds(X, y, None, splits_of(name), "moments", work)
+    statistics_of_folds(X, y, None, splits_of(name), "moments")
     assert seen == [len(X)]
 
 

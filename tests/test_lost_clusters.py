@@ -85,7 +85,7 @@ def test_workers_without_the_memory_for_their_tables_are_given_up(monkeypatch):
         Client(cluster),
         pytest.raises(RuntimeError, match=r"(memory|died).*; give the workers more memory, cut"),
     ):
-        MCSDA(ranks=2, positive=1, statistics="moments").fit(wide, Y)
+        MCSDA(ranks=2, positive=1).partial_fit(wide, Y)
 
 
 def test_the_same_work_fits_small_workers_without_tables():
@@ -101,6 +101,6 @@ def test_the_same_work_fits_small_workers_without_tables():
         Client(cluster),
     ):
         model = MCSDA(ranks=2, positive=1, tol=1).fit(wide, Y[:60])
-    reference = MCSDA(ranks=2, positive=1, tol=1, statistics="samples").fit(samples, Y[:60])
+    reference = MCSDA(ranks=2, positive=1, tol=1).fit(samples, Y[:60])
     for one, other in zip(model.projections_, reference.projections_, strict=True):
         np.testing.assert_allclose(abs(one), abs(other), atol=1e-9)

@@ -36,6 +36,7 @@ from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.criteria import automatic_shrinkage
 from tenfold.mathematics.sample_statistics import SampleStatistics
 from tenfold.methods import CLASS_SPECIFIC_METHODS, LINEAR_METHODS
+from ways import learned
 
 RIDGE = 0.1
 PRINTED = {"shrinkage": 0.0, "orthonormal": True}  # what the paper has, whatever the defaults are
@@ -87,12 +88,11 @@ def test_mcsda_is_algorithm_1(order, statistics, solver):
         ranks=RANKS[order],
         solver=solver,
         ridge=("absolute", RIDGE),
-        statistics=statistics,
         positive=1,
         **PRINTED,
         **rounds(n),
     )
-    assert distance(fitted(mcsda, X, y).projections_, expected) <= 1e-8
+    assert distance(learned(mcsda, statistics, X, y).projections_, expected) <= 1e-8
 
 
 REFERENCES = {
@@ -109,8 +109,8 @@ def test_multi_class_methods_are_the_reference(Method, order, statistics):
     X, y = problem(SHAPES[order], classes=5, seed=order)
     n = 1 if order == 1 else 4
     expected = reference.multi_class(X, y, RANKS[order], REFERENCES[Method], ridge=RIDGE, rounds=n)
-    method = make(Method, order, ridge=("absolute", RIDGE), statistics=statistics, **rounds(n))
-    for V, W in zip(fitted(method, X, y).projections_, expected, strict=True):
+    method = make(Method, order, ridge=("absolute", RIDGE), **rounds(n))
+    for V, W in zip(learned(method, statistics, X, y).projections_, expected, strict=True):
         assert np.linalg.norm(metric(V) - metric(W)) <= 1e-8 * np.linalg.norm(metric(W))
 
 
@@ -154,7 +154,7 @@ def test_dater_on_matrices_is_two_dimensional_lda():
 def test_dgtda_is_the_reference_without_iteration(order, statistics):
     X, y = problem(SHAPES[order], classes=5, seed=order)
     expected = reference.dgtda(X, y, RANKS[order], ridge=RIDGE)
-    dgtda = DGTDA(ranks=RANKS[order], ridge=("absolute", RIDGE), statistics=statistics).fit(X, y)
+    dgtda = learned(DGTDA(ranks=RANKS[order], ridge=("absolute", RIDGE)), statistics, X, y)
     assert distance(dgtda.projections_, expected) <= 1e-8
     assert dgtda.n_iter_ == 1
     assert dgtda.converged_
@@ -176,7 +176,7 @@ def test_mpca_is_the_reference(order, statistics):
     X, _ = problem(SHAPES[order], seed=order)
     n = 1 if order == 1 else 4
     expected = reference.mpca(X, RANKS[order], rounds=n)
-    mpca = fitted(MPCA(ranks=RANKS[order], statistics=statistics, **rounds(n)), X)
+    mpca = learned(MPCA(ranks=RANKS[order], **rounds(n)), statistics, X)
     assert distance(mpca.projections_, expected) <= 1e-8
 
 
@@ -211,7 +211,7 @@ def test_csda_is_its_closed_form(statistics, n):
     flat = X.reshape(len(X), -1)
     expected = reference.csda(flat, y, 1, 4, ridge=RIDGE)
     options = {"ridge": ("absolute", RIDGE), "positive": 1, **PRINTED}
-    csda = CSDA(ranks=4, statistics=statistics, **options).fit(X, y)
+    csda = learned(CSDA(ranks=4, **options), statistics, X, y)
     assert distance(csda.projections_, [expected]) <= 1e-8
     scores = csda.decision_function(X)
     m_p = flat[y == 1].mean(axis=0)
@@ -251,9 +251,7 @@ def test_csda_of_whole_photographs_needs_no_matrix_of_their_size():
 def test_moments_and_samples_give_the_same_projections(Method, order, offset):
     X, y = problem(SHAPES[order], classes=5, seed=8)
     X = X + offset
-    found = [
-        fitted(make(Method, order, statistics=s), X, y).projections_ for s in ("moments", "samples")
-    ]
+    found = [learned(make(Method, order), s, X, y).projections_ for s in ("moments", "samples")]
     assert distance(*found) <= 1e-8
 
 
@@ -263,9 +261,7 @@ def test_moments_and_samples_agree_with_fewer_samples_than_numbers(Method, shape
     X, y = problem(shape, classes=3, per_class=4, seed=9)
     assert len(X) < X[0].size
     ranks = 2 if Method._flattens or len(shape) == 1 else (2, 2)
-    found = [
-        fitted(Method(ranks=ranks, statistics=s), X, y) for s in ("moments", "samples", "auto")
-    ]
+    found = [learned(Method(ranks=ranks), s, X, y) for s in ("moments", "samples", "auto")]
     assert found[0].ranks_ == found[1].ranks_ == found[2].ranks_
     assert distance(found[0].projections_, found[1].projections_) <= 1e-8
     assert distance(found[0].projections_, found[2].projections_) <= 1e-8
@@ -278,8 +274,7 @@ def test_a_rank_beyond_what_the_samples_span_is_solved_as_from_moments(Method, s
     X, y = problem((20,), classes=3, per_class=2, seed=10)
     assert len(X) == 9
     found = [
-        Method(ranks=7, solver=solver, statistics=s, ridge=0.05).fit(X, y)
-        for s in ("moments", "samples")
+        learned(Method(ranks=7, solver=solver, ridge=0.05), s, X, y) for s in ("moments", "samples")
     ]
     assert found[0].ranks_ == found[1].ranks_
     # Directions outside the span are all alike, so compare what both do to differences of samples.
@@ -317,11 +312,11 @@ def test_integer_weights_repeat_samples(Method, statistics):
     weight = 1 + np.arange(len(X)) % 3
     weight[::7] = 0
     repeated = np.repeat(X, weight, axis=0), np.repeat(y, weight)
-    weighted = fitted(make(Method, statistics=statistics), X, y, sample_weight=weight)
+    weighted = learned(make(Method), statistics, X, y, sample_weight=weight)
     assert (
         distance(
             weighted.projections_,
-            fitted(make(Method, statistics=statistics), *repeated).projections_,
+            learned(make(Method), statistics, *repeated).projections_,
         )
         <= 1e-8
     )
@@ -338,8 +333,8 @@ def test_integer_weights_repeat_samples(Method, statistics):
 def test_a_class_without_weight_is_not_there(Method, statistics):
     X, y = problem((4, 3), classes=4, seed=13)
     weight = (y < 3).astype(float)
-    weighted = fitted(make(Method, statistics=statistics), X, y, sample_weight=weight)
-    without = fitted(make(Method, statistics=statistics), X[y < 3], y[y < 3])
+    weighted = learned(make(Method), statistics, X, y, sample_weight=weight)
+    without = learned(make(Method), statistics, X[y < 3], y[y < 3])
     np.testing.assert_array_equal(weighted.classes_, without.classes_)
     assert distance(weighted.projections_, without.projections_) <= 1e-8
 
@@ -505,8 +500,8 @@ def test_integers_are_learned_as_the_numbers_they_are(Method, kind):
     X, y = problem((4, 3), classes=4, seed=26)
     X = (40 * (X - X.min())).clip(0, 255).astype(kind)
     for statistics in ("moments", "samples"):
-        whole = fitted(make(Method, statistics=statistics), X, y)
-        real = fitted(make(Method, statistics=statistics), X.astype(float), y)
+        whole = learned(make(Method), statistics, X, y)
+        real = learned(make(Method), statistics, X.astype(float), y)
         assert distance(whole.projections_, real.projections_) <= 1e-8
         np.testing.assert_allclose(whole.transform(X), real.transform(X.astype(float)), rtol=1e-6)
 
@@ -516,8 +511,8 @@ def test_the_layout_of_the_samples_does_not_matter(Method):
     X, y = problem((4, 3), classes=4, seed=27)
     strided = np.repeat(np.asfortranarray(X), 2, axis=2)[:, :, ::2]
     for statistics in ("moments", "samples"):
-        plain = fitted(make(Method, statistics=statistics), X, y)
-        other = fitted(make(Method, statistics=statistics), strided, y)
+        plain = learned(make(Method), statistics, X, y)
+        other = learned(make(Method), statistics, strided, y)
         assert distance(plain.projections_, other.projections_) <= 1e-8
         np.testing.assert_allclose(other.transform(strided), plain.transform(X), atol=1e-8)
 
@@ -608,8 +603,8 @@ def test_shares_of_the_scatter_give_the_same_ranks_on_all_paths(Method, shares):
         enough = int(np.argmax(np.cumsum(values) >= asked * values.sum())) + 1
         expected.append(enough if isinstance(asked, float) else asked)
     found = [
-        fitted(clone(estimator).set_params(statistics="samples"), X, y),
-        fitted(clone(estimator).set_params(statistics="moments"), X, y),
+        learned(estimator, "samples", X, y),
+        learned(estimator, "moments", X, y),
         clone(estimator).fit_moments(ClassMoments.from_batch(X, y)),
         clone(estimator).partial_fit(X[::2], y[::2]).partial_fit(X[1::2], y[1::2]),
     ]
@@ -678,8 +673,8 @@ def test_automatic_shrinkage_stands_any_weight(statistics):
     options = {"ranks": 2, "positive": 1, "ridge": 0.1}
 
     def weighted(weight):
-        model = CSDA(shrinkage="auto", statistics=statistics, **options)
-        return model.fit(X, y, np.full(len(X), weight)).projections_
+        model = CSDA(shrinkage="auto", **options)
+        return learned(model, statistics, X, y, np.full(len(X), weight)).projections_
 
     pooled = CSDA(shrinkage=1.0, **options).fit(X, y).projections_
     assert max(distance(weighted(weight), pooled) for weight in (1e-100, 1e-9)) < 1e-6
@@ -724,7 +719,7 @@ def test_automatic_shrinkage_is_not_chosen_by_rounding(weight):
     else:  # two samples at one point have no scatter
         w[:3], positive = weight, 1
     models = [
-        CSDA(ranks=2, positive=positive, shrinkage="auto", statistics=s).fit(X, y, w)
+        learned(CSDA(ranks=2, positive=positive, shrinkage="auto"), s, X, y, w)
         for s in ("auto", "moments", "samples")
     ]
     for other in models[1:]:

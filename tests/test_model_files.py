@@ -384,7 +384,7 @@ def test_the_file_is_an_ordinary_safetensors_file(path):
 def test_the_header_tells_what_a_person_wants_to_know(path):
     weight = np.ones(len(Y))
     weight[Y == 9] = 0
-    bank = ClassSpecificClassifier(MCSDA(ranks=2, statistics="samples")).fit(X, Y, weight)
+    bank = ClassSpecificClassifier(MCSDA(ranks=2)).fit(X, Y, weight)
     bank.save(path)
     header, _ = read(path)
     assert header["format"] == "2.0"

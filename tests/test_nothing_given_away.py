@@ -9,7 +9,6 @@ import safetensors.numpy
 
 import tenfold
 from tenfold import (
-    CSDA,
     MCSDA,
     MPCA,
     Blocks,
@@ -31,10 +30,8 @@ X = RNG.normal(size=(30, *SHAPE)) + RNG.normal(size=(3, *SHAPE))[np.repeat([0, 1
 
 MODELS = [
     *(Method(ranks=2) for Method in LINEAR_METHODS),
-    *(Method(ranks=2, statistics="moments") for Method in LINEAR_METHODS),
     KernelCSDA(ranks=2, kernel="rbf"),
     ClassSpecificClassifier(MCSDA(ranks=2)),
-    ClassSpecificClassifier(CSDA(ranks=2, statistics="moments")),
     ClassSpecificVerifier(MCSDA(ranks=2, positive="bob"), false_accept_rate=0.5),
     ProbabilisticLDA(),
     ProbabilisticLDA(shrinkage=0.2),

@@ -6,6 +6,7 @@ from scipy.linalg import eigh, null_space
 
 from reference import distance, problem
 from tenfold import CSDA, ClassSpecificClassifier, ClassSpecificVerifier
+from ways import learned
 
 X, y = problem((6, 5), classes=4, per_class=9, seed=0)  # fewer samples of a class than numbers
 FLAT = X.reshape(len(X), -1)
@@ -37,8 +38,8 @@ def test_it_is_the_leading_directions_of_scipys_null_space(statistics, out_class
     Z, labels = FLAT[rows], y[rows]
     # the mean of a class twice over: three means span no more than three directions
     rank = 3 if out_class == "means" else 4
-    model = CSDA(rank, solver="null_space", positive=2, statistics=statistics, out_class=out_class)
-    found = model.fit(X[rows], labels)
+    model = CSDA(rank, solver="null_space", positive=2, out_class=out_class)
+    found = learned(model, statistics, X[rows], labels)
     expected = by_scipy(Z, labels, 2, rank, out_class == "means")
     assert distance(found.projections_, [expected]) <= 1e-8
     inside, outside = scatters(Z, labels, 2, out_class == "means")
@@ -100,7 +101,7 @@ def test_with_one_positive_sample_everything_is_null_space():
 
 def test_no_more_directions_come_than_the_null_space_has():
     for statistics in ("moments", "samples"):
-        model = CSDA(30, solver="null_space", positive=0, statistics=statistics).fit(X, y)
+        model = learned(CSDA(30, solver="null_space", positive=0), statistics, X, y)
         n = np.sum(y == 0)
         assert model.ranks_ == (30 - (n - 1),)  # of all numbers, less what the class spans
         rank = np.linalg.matrix_rank(scatters(FLAT, y, 0)[0])
@@ -122,5 +123,5 @@ def test_a_null_space_in_which_nothing_else_lies_has_one_direction(statistics):
     spanned = rng.normal(size=(5, 12))  # all other samples lie where the class varies
     own = rng.normal(size=(9, 5)) @ spanned
     Z = np.concatenate([own, own[:4] + rng.normal(size=(4, 5)) @ spanned])
-    model = CSDA(ranks=6, solver="null_space", positive=1, statistics=statistics)
-    assert model.fit(Z, np.repeat([1, 0], [9, 4])).ranks_ == (1,)
+    model = CSDA(ranks=6, solver="null_space", positive=1)
+    assert learned(model, statistics, Z, np.repeat([1, 0], [9, 4])).ranks_ == (1,)

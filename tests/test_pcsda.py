@@ -6,6 +6,7 @@ from scipy.stats import multivariate_normal
 
 from reference import problem
 from tenfold import PCSDA, ClassSpecificClassifier, ClassSpecificVerifier
+from ways import learned
 
 X, y = problem((4,), classes=12, per_class=10, seed=0)
 X = X + 5 * np.random.default_rng(1).normal(size=(12, 4))[y]  # other classes differ in all numbers
@@ -28,8 +29,8 @@ def by_densities(positive, out_class, ridge):
 @pytest.mark.parametrize("out_class", ["means", "samples"])
 def test_the_ratio_is_that_of_two_densities(statistics, out_class):
     ridge = 0.3
-    options = {"ridge": ("absolute", ridge), "out_class": out_class, "statistics": statistics}
-    model = PCSDA(4, positive=3, **options).fit(X, y)
+    options = {"ridge": ("absolute", ridge), "out_class": out_class}
+    model = learned(PCSDA(4, positive=3, **options), statistics, X, y)
     expected = by_densities(3, out_class, ridge)
     np.testing.assert_allclose(model.log_likelihood_ratio(X), expected, rtol=1e-8, atol=1e-8)
 

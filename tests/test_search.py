@@ -39,6 +39,7 @@ from tenfold import (
     RateWarning,
 )
 from tenfold.mathematics import fold_statistics as folds_module
+from ways import without_tables
 
 DIGITS, TARGET = load_digits().images[:700] / 16, load_digits().target[:700]
 X, y = problem((5, 4), classes=3, per_class=20, seed=6, spread=0.5)
@@ -67,8 +68,6 @@ def captured(estimator, X, y=None):
 
 ESTIMATORS = {
     "MCSDA": (MCSDA(positive=1, max_iter=3), None),
-    "MCSDA from moments": (MCSDA(positive=1, max_iter=3, statistics="moments"), None),
-    "MCSDA from samples": (MCSDA(positive=1, max_iter=3, statistics="samples"), None),
     "CSDA": (CSDA(positive=1), None),
     "CMDA": (CMDA(max_iter=3), nearest_mean),
     "DATER": (DATER(max_iter=3), nearest_mean),
@@ -154,7 +153,7 @@ def test_the_answer_is_that_of_a_grid_search_on_digits(name):
             )
 
 
-@pytest.mark.parametrize("name", ["MCSDA", "MCSDA from moments", "bank", LONG_VERIFIER])
+@pytest.mark.parametrize("name", ["MCSDA", "bank", LONG_VERIFIER])
 def test_ridges_and_shrinkages_are_searched_too(name):
     grid = {
         "ranks": [(2, 2), (4, 3)],
@@ -199,7 +198,7 @@ def test_groups_stay_together(name, cv):
     assert_same(ours, theirs)
 
 
-@pytest.mark.parametrize("name", ["MCSDA", "MCSDA from moments", "bank", "verifier", "CMDA"])
+@pytest.mark.parametrize("name", ["MCSDA", "bank", "verifier", "CMDA"])
 def test_weights_count_in_fitting_and_for_scorers_that_take_them(name):
     weight = np.random.default_rng(2).uniform(0.1, 2, len(X))
     estimator, scoring = ESTIMATORS[name]
@@ -246,8 +245,7 @@ def test_without_refit_there_are_results_only():
 # ── One reading, stacks ─────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("statistics", ["auto", "moments"])
-def test_the_data_are_read_once_for_all_folds_and_the_refit(statistics, monkeypatch):
+def test_the_data_are_read_once_for_all_folds_and_the_refit(monkeypatch):
     read = []
     from_batch = ClassMoments.from_batch.__func__
 
@@ -257,9 +255,15 @@ def test_the_data_are_read_once_for_all_folds_and_the_refit(statistics, monkeypa
 
     monkeypatch.setattr(ClassMoments, "from_batch", classmethod(counting))
     samples, labels = load_digits().images, load_digits().target
-    model = ClassSpecificClassifier(MCSDA(tol=10.0, statistics=statistics))
+    model = ClassSpecificClassifier(MCSDA(tol=10.0))
     RankSearchCV(model, [(2, 2), (4, 4), (6, 6)], cv=5).fit(samples, labels)
     assert read == [len(samples)]
+
+
+@pytest.mark.parametrize("name", ["MCSDA", "bank"])
+def test_a_search_through_samples_is_a_grid_search(name):
+    with without_tables(X.shape[1:]):
+        assert_same(*both_searches(name, X, y, StratifiedKFold(3), ranks=RANKS))
 
 
 def test_stacks_of_any_size_give_the_same_scores(monkeypatch):
@@ -271,21 +275,11 @@ def test_stacks_of_any_size_give_the_same_scores(monkeypatch):
         np.testing.assert_allclose(whole.cv_results_[key], single.cv_results_[key], atol=1e-12)
 
 
-def test_the_best_estimator_can_go_on_learning():
-    half = len(X) // 2
-    model = MCSDA(positive=1, tol=10.0, statistics="moments")
-    search = RankSearchCV(model, [(2, 2)], cv=3).fit(X[:half], y[:half])
-    grown = search.best_estimator_.partial_fit(X[half:], y[half:])
-    whole = MCSDA((2, 2), positive=1, tol=10.0).fit(X, y)
-    np.testing.assert_allclose(grown.transform(X), whole.transform(X), atol=1e-8)
-
-
-@pytest.mark.parametrize("statistics", ["auto", "samples"])
-def test_a_best_estimator_without_moments_says_that_it_cannot_go_on(statistics):
-    model = MCSDA(positive=1, tol=10.0, statistics=statistics)
+def test_a_best_estimator_keeps_no_moments_and_says_that_it_cannot_go_on():
+    model = MCSDA(positive=1, tol=10.0)
     best = RankSearchCV(model, [(2, 2)], cv=3).fit(X, y).best_estimator_
     assert not hasattr(best, "moments_")
-    with pytest.raises(ValueError, match=r"fit with statistics='moments', or start with"):
+    with pytest.raises(ValueError, match="start with partial_fit"):
         best.partial_fit(X, y)
 
 

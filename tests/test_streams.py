@@ -348,8 +348,8 @@ def test_moments_with_folds_and_without_are_not_mixed():
 
 def test_models_that_kept_no_moments_say_so():
     X, y = data(shape=(9, 8))
-    with pytest.raises(ValueError, match=r"without keeping the moments.*statistics='moments'"):
-        CSDA(positive="a", statistics="samples").fit(X, y).partial_fit(X[:3], y[:3])
+    with pytest.raises(ValueError, match=r"without keeping the moments.*start with partial_fit"):
+        CSDA(positive="a").fit(X, y).partial_fit(X[:3], y[:3])
 
 
 def test_a_bank_says_which_class_it_has_forgotten():

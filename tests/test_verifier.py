@@ -45,6 +45,7 @@ from tenfold.decisions.thresholds import Impostors, effective_number, threshold_
 from tenfold.mathematics import alternation
 from tenfold.mathematics.criteria import out_class_spreads
 from tenfold.mathematics.moments import ClassMoments
+from ways import learned
 
 X, y = problem((5, 4), classes=6, per_class=25, seed=4, spread=0.4)
 LABELS = np.array(["ant", "bee", "cat", "dog", "eel", "fly"])[y]
@@ -164,7 +165,7 @@ def test_stricter_rates_accept_fewer():
 
 def test_the_spread_of_everything_else_follows_from_the_scatters():
     for kind in ("moments", "samples"):
-        bank = ClassSpecificClassifier(CSDA(ranks=4, statistics=kind)).fit(X, y, WEIGHT)
+        bank = learned(ClassSpecificClassifier(CSDA(ranks=4)), kind, X, y, WEIGHT)
         for model, spread in zip(bank.projectors_, bank.other_spreads_, strict=True):
             others = y != model.positive
             distances = -model.decision_function(X)[others]

@@ -30,6 +30,7 @@ import numpy as np
 import tenfold
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.methods import CLASS_SPECIFIC_METHODS, LINEAR_METHODS
+from ways import learned
 
 from . import oracle
 
@@ -80,7 +81,7 @@ def draw(seed):
     weight = drawn_weight(rng, y)
     there = np.unique(y if weight is None else y[weight > 0])
     path = str(rng.choice(list(PATHS), p=np.array([*PATHS.values()]) / sum(PATHS.values())))
-    parameters, setting = drawn_parameters(rng, Method, shape, len(there), path)
+    parameters, setting = drawn_parameters(rng, Method, shape, len(there))
     classes = drawn_labels(rng, len(counts))
     if "positive" in parameters:
         parameters["positive"] = classes[there[parameters["positive"]]]
@@ -157,7 +158,7 @@ def drawn_labels(rng, n):
     return np.arange(n)
 
 
-def drawn_parameters(rng, Method, shape, n_classes, path):
+def drawn_parameters(rng, Method, shape, n_classes):
     """Parameters of the method, and the same as a setting of the oracle."""
     name, flattens = Method.__name__, Method.__name__ in VECTORS
     seen = (prod(shape),) if flattens else shape
@@ -191,10 +192,6 @@ def drawn_parameters(rng, Method, shape, n_classes, path):
             asked["max_iter"], setting.direct = 0, True
     if Method in CLASS_SPECIFIC_METHODS:
         class_specific(rng, name, has, asked, setting, n_classes)
-    if path in ("moments", "samples"):
-        asked["statistics"] = path
-    if path == "passes":
-        asked["statistics"] = "samples"
     return asked, setting
 
 
@@ -230,7 +227,8 @@ def fitted(case, folder):
         if case.name == "MPCA":
             labels, present = np.zeros(len(labels), int), np.zeros(1, int)
         return model.fit_moments(merged(case, labels, present))
-    return model.fit(stored(case, folder), labels, case.weight)
+    way = {"moments": "moments", "samples": "samples", "passes": "samples"}.get(case.path, "auto")
+    return learned(model, way, stored(case, folder), labels, case.weight)
 
 
 def merged(case, labels, present):

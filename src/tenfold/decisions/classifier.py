@@ -100,7 +100,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
     sample_shape_ : tuple of K ints
         The shape of a sample.
     moments_ : ClassMoments
-        Kept by `partial_fit` and by ``statistics="moments"`` of the projector.
+        Kept by `partial_fit` and `fit_moments`, and by `fit` where they take no more than 64 KiB.
 
     Notes
     -----
@@ -140,11 +140,6 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
     def sample_shape(self) -> Any:
         """The `sample_shape` of the projector."""
         return self.projector.sample_shape
-
-    @property
-    def statistics(self) -> str:  # type: ignore[override]
-        """The `statistics` of the projector."""
-        return str(self.projector.statistics)
 
     def _flatten_if_needed(self, X: Any) -> Any:
         """The batch as the projector sees it."""

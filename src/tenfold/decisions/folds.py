@@ -54,7 +54,7 @@ def statistics_in_folds(
     """
     described, samples = learner._prepared(described, X, weight)
     work = learner._workload(samples.shape[1:], classes)
-    found = part_statistics(samples, y, weight, classes, parts, learner.statistics, work)
+    found = part_statistics(samples, y, weight, classes, parts, work)
     return described, found
 
 

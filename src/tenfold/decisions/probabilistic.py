@@ -206,11 +206,6 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         """The `sample_shape` of the projector."""
         return None if self.projector is None else self.projector.sample_shape
 
-    @property
-    def statistics(self) -> str:  # type: ignore[override]
-        """The `statistics` of the projector."""
-        return "auto" if self.projector is None else str(self.projector.statistics)
-
     def _check_parameters(self) -> None:
         """Validate parameters."""
         if self.projector is not None:
@@ -265,8 +260,8 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         folds = self._folds(X, groups)
         classes = check.present_labels(labels, weight)
         tables = 8 * self._n_tables(classes) * prod(X.shape[1:]) ** 2
-        keeps = self.statistics == "moments" or tables <= KEPT_MOMENTS
-        if self.statistics == "moments" or self._tables_are_smaller(X, self._n_tables(classes)):
+        keeps = tables <= KEPT_MOMENTS
+        if self._tables_are_smaller(X, self._n_tables(classes)):
             moments = self._moments_of_batch(X, labels, weight, classes, folds)
             model = self._learn_moments(moments, classes, described["sample_shape_"])
             return self._set_fitted(described, model, moments if keeps else None)

@@ -106,9 +106,9 @@ class Workload:
 
 
 def statistics_of(
-    X: Array | Source, y: Any, sample_weight: Any, classes: Array, kind: str, work: Workload
+    X: Array | Source, y: Any, sample_weight: Any, classes: Array, work: Workload
 ) -> ClassStatistics:
-    """Class statistics of a batch by moments, by samples, or by whichever costs less.
+    """Class statistics of a batch by moments or by samples, whichever costs less.
 
     The model counts flops. Moments cost N I^2 once and then two table look-ups per mode, round
     and model; they need 8 C I^2 bytes. Samples cost N I r per mode, round and model, where a
@@ -125,8 +125,6 @@ def statistics_of(
         Sample weights.
     classes : ndarray of shape (C,)
         All labels, sorted.
-    kind : {"auto", "moments", "samples"}
-        What to use.
     work : Workload
         What will be asked.
 
@@ -136,17 +134,14 @@ def statistics_of(
         The statistics.
     """
     if isinstance(X, Source) and not isinstance(X, ArraySamples):
-        return _statistics_of_source(X, y, sample_weight, classes, kind, work)
-    as_span = kind != "moments" and X.ndim == 2 and len(X) < X.shape[1]
-    if kind == "moments" or (
-        kind == "auto" and not as_span and work.moments_pay(len(X), X.shape[1:], len(classes))
-    ):
+        return _statistics_of_source(X, y, sample_weight, classes, work)
+    as_span = X.ndim == 2 and len(X) < X.shape[1]
+    if not as_span and work.moments_pay(len(X), X.shape[1:], len(classes)):
         return moments_of(X, y, sample_weight, classes)
     samples = X.in_memory() if isinstance(X, Source) else X
     if as_span:
         return SpanStatistics.from_vectors(samples, y, sample_weight, classes)
-    choice = None if kind == "samples" else work
-    return SampleStatistics.from_batch(samples, y, sample_weight, classes=classes, work=choice)
+    return SampleStatistics.from_batch(samples, y, sample_weight, classes=classes, work=work)
 
 
 def moments_of(
@@ -175,14 +170,11 @@ def in_cells(moments: ClassMoments, cells: Array, classes: Array) -> ClassMoment
 
 
 def _statistics_of_source(
-    X: Source, y: Any, weight: Any, classes: Array, kind: str, work: Workload
+    X: Source, y: Any, weight: Any, classes: Array, work: Workload
 ) -> ClassStatistics:
     size, widest = prod(X.shape[1:]), max(X.shape[1:])
-    if kind == "moments" or (
-        kind == "auto"
-        and work.tables_fit(X.shape[1:], len(classes))
-        and 8 * len(classes) * size**2 <= X.table_bytes()
-    ):
+    fit = work.tables_fit(X.shape[1:], len(classes))
+    if fit and 8 * len(classes) * size**2 <= X.table_bytes():
         return X.moments(y, weight, classes)
     if X.ndim == 2 and len(X) < size and 3 * 8 * len(X) * size <= work.memory:
         return SpanStatistics.from_vectors(X.in_memory(), y, weight, classes)

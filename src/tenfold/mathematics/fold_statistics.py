@@ -89,13 +89,12 @@ def fold_statistics(
     weight: Array | None,
     classes: Array,
     splits: Sequence[Split],
-    kind: str,
     work: Workload,
 ) -> Iterator[ClassStatistics]:
     """Statistics of the training part of each split, then of all samples: see `part_statistics`."""
     rows = [*(train for train, _ in splits), np.arange(len(X))]
     parts = Parts.of_rows(rows, codes_of(X, y, classes))
-    return part_statistics(X, y, weight, classes, parts, kind, work)
+    return part_statistics(X, y, weight, classes, parts, work)
 
 
 def part_statistics(
@@ -104,7 +103,6 @@ def part_statistics(
     weight: Array | None,
     classes: Array,
     parts: Parts,
-    kind: str,
     work: Workload,
 ) -> Iterator[ClassStatistics]:
     """Statistics of every part, from one reading.
@@ -122,8 +120,6 @@ def part_statistics(
         All labels, sorted.
     parts : Parts
         Which samples belong to which part.
-    kind : {"auto", "moments", "samples"}
-        Which statistics are wanted.
     work : Workload
         What will be asked of each of the statistics.
 
@@ -134,7 +130,7 @@ def part_statistics(
     """
     n_parts, n_atoms = parts.times.shape
     once = parts.times.max() <= 1  # no sample counts twice
-    if once and _sharing_pays(X, n_atoms, n_parts, len(classes), kind, work):
+    if once and _sharing_pays(X, n_atoms, n_parts, len(classes), work):
         moments = moments_of(X, parts.atoms, weight, np.arange(n_atoms))
         for times in parts.times:
             codes = np.where(times > 0, parts.of_class, -1)
@@ -145,11 +141,11 @@ def part_statistics(
         labels, own = (None if column is None else column[rows] for column in (y, weight))
         counted = labels if labels is None or own is None else labels[own > 0]
         present = classes if counted is None else np.unique(counted)
-        yield statistics_of(X[rows], labels, own, present, kind, work)
+        yield statistics_of(X[rows], labels, own, present, work)
 
 
 def _sharing_pays(
-    samples: Any, n_tables: int, n_parts: int, n_classes: int, kind: str, work: Workload
+    samples: Any, n_tables: int, n_parts: int, n_classes: int, work: Workload
 ) -> bool:
     """Whether moments of atoms fit into memory and cost less than statistics of every part.
 
@@ -157,10 +153,9 @@ def _sharing_pays(
     takes `ADDING` times as long per table as reading takes per sample.
     """
     n, shape = len(samples), samples.shape[1:]
-    if kind == "samples" or 8 * n_tables * prod(shape) ** 2 > work.memory:
+    if 8 * n_tables * prod(shape) ** 2 > work.memory:
         return False
     if isinstance(samples, Source):  # reading is dearer than any sum
         return bool(8 * n_tables * prod(shape) ** 2 <= samples.table_bytes())
     sharing_costs, not_sharing = n + ADDING * n_parts * n_tables, n * n_parts
-    asked = kind == "moments" or work.moments_pay(n, shape, n_classes)
-    return asked and sharing_costs <= not_sharing
+    return work.moments_pay(n, shape, n_classes) and sharing_costs <= not_sharing

@@ -46,7 +46,6 @@ class Learner(Savable, BaseEstimator):
 
     _needs_labels = True
     _streams = True  # whether moments of parts of the samples can be added
-    statistics: str = "auto"
 
     sample_shape_: Shape
     n_features_in_: int
@@ -117,18 +116,14 @@ class Learner(Savable, BaseEstimator):
         described, X = self._prepared(described, X, weight)
         work = self._workload(X.shape[1:], classes)
         with one_thread_for_small(len(X) if X.ndim == 2 else prod(X.shape)):  # few vectors
-            statistics = statistics_of(X, y, weight, classes, self.statistics, work)
+            statistics = statistics_of(X, y, weight, classes, work)
         model = self._learn(statistics, described["sample_shape_"])
-        kept: ClassMoments | None = None
-        tables = 8 * len(classes) * prod(X.shape[1:]) ** 2
-        if self.statistics == "moments" or (
-            self._streams and self.statistics == "auto" and tables <= KEPT_MOMENTS
-        ):
-            if isinstance(statistics, ClassMoments):
-                kept = statistics
-            else:
-                kept = moments_of(X, y, weight, classes)
-        return self._set_fitted(described, model, kept)
+        small = 8 * len(classes) * prod(X.shape[1:]) ** 2 <= KEPT_MOMENTS
+        if not (self._streams and small and work.tables_fit(X.shape[1:], len(classes))):
+            return self._set_fitted(described, model)
+        if not isinstance(statistics, ClassMoments):
+            statistics = moments_of(X, y, weight, classes)
+        return self._set_fitted(described, model, statistics)
 
     def partial_fit(
         self,
@@ -161,8 +156,7 @@ class Learner(Savable, BaseEstimator):
         self
             The updated estimator. Until samples of all the classes that it needs have come, it
             gathers moments, and using it raises `NotFittedError`. After a `fit` it goes on only if
-            that kept the moments of its samples, as it does with ``statistics="moments"`` and
-            where they take no more than 64 KiB.
+            that kept the moments of its samples, as it does where they take no more than 64 KiB.
         """
         first = not hasattr(self, "sample_shape_")
         if first:
@@ -352,7 +346,6 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         """Validate parameters."""
         parameters.check_number("max_iter", self.max_iter, self._fewest_rounds, integer=True)
         parameters.check_number("tol", self.tol, 0)
-        parameters.check_option("statistics", self.statistics, ("auto", "moments", "samples"))
         parameters.check_option("output", self.output, ("flat", "tensor"))
         parameters.check_option("init", self.init, ("ones", "identity"))
         parameters.check_flag("orthonormal", self.orthonormal)

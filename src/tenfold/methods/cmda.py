@@ -37,8 +37,6 @@ class CMDA(MultiClassProjector):
         for three rounds. With 0 all rounds are made.
     init : {"ones", "identity"}, default="identity"
         The starting projections: columns of ones, as in the paper, or the identity.
-    statistics : {"auto", "moments", "samples"}, default="auto"
-        Work from class moments, from the samples, or from whichever costs less.
     sample_shape : tuple of K ints or None, default=None
         Fold flat rows of X into tensors of this shape.
     output : {"flat", "tensor"}, default="flat"
@@ -61,7 +59,7 @@ class CMDA(MultiClassProjector):
     converged_ : bool
         Whether the objective converged within `max_iter` rounds.
     moments_ : ClassMoments
-        Kept by `partial_fit` and by ``statistics="moments"``.
+        Kept by `partial_fit` and `fit_moments`, and by `fit` where they take no more than 64 KiB.
 
     Notes
     -----
@@ -95,7 +93,6 @@ class CMDA(MultiClassProjector):
         max_iter: int = 100,
         tol: float = 1e-3,
         init: str = "identity",
-        statistics: str = "auto",
         sample_shape: Any = None,
         output: str = "flat",
     ):
@@ -106,6 +103,5 @@ class CMDA(MultiClassProjector):
         self.max_iter = max_iter
         self.tol = tol
         self.init = init
-        self.statistics = statistics
         self.sample_shape = sample_shape
         self.output = output

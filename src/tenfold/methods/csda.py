@@ -56,8 +56,6 @@ class CSDA(ClassSpecificProjector):
     out_class : {"samples", "means"}, default="samples"
         What is to be far from M_p: all other samples (eq. 17), or the means of the other classes,
         each as often as its class has samples.
-    statistics : {"auto", "moments", "samples"}, default="auto"
-        Work from class moments, from the samples, or from whichever costs less.
     sample_shape : tuple of K ints or None, default=None
         Fold flat rows of X into tensors of this shape.
     output : {"flat", "tensor"}, default="flat"
@@ -88,7 +86,7 @@ class CSDA(ClassSpecificProjector):
     converged_ : bool
         Always True: there is only one mode.
     moments_ : ClassMoments
-        Kept by `partial_fit` and by ``statistics="moments"``.
+        Kept by `partial_fit` and `fit_moments`, and by `fit` where they take no more than 64 KiB.
 
     Warns
     -----
@@ -146,7 +144,6 @@ class CSDA(ClassSpecificProjector):
         ridge: Any = 1e-2,
         shrinkage: Any = 0.5,
         out_class: str = "samples",
-        statistics: str = "auto",
         sample_shape: Any = None,
         output: str = "flat",
         positive: Any = None,
@@ -157,7 +154,6 @@ class CSDA(ClassSpecificProjector):
         self.ridge = ridge
         self.shrinkage = shrinkage
         self.out_class = out_class
-        self.statistics = statistics
         self.sample_shape = sample_shape
         self.output = output
         self.positive = positive

@@ -62,8 +62,6 @@ class CSRDA(ClassSpecificProjector):
         Rounds at most: a projection and a reference each.
     tol : float, default=1e-6
         Stop when J changes by no more than this share in a round. With 0 all rounds are made.
-    statistics : {"auto", "moments", "samples"}, default="auto"
-        Work from class moments, from the samples, or from whichever costs less.
     sample_shape : tuple of K ints or None, default=None
         Fold flat rows of X into tensors of this shape.
     output : {"flat", "tensor"}, default="flat"
@@ -97,7 +95,7 @@ class CSRDA(ClassSpecificProjector):
     converged_ : bool
         Whether J converged within `max_iter` rounds.
     moments_ : ClassMoments
-        Kept by `partial_fit` and by ``statistics="moments"``.
+        Kept by `partial_fit` and `fit_moments`, and by `fit` where they take no more than 64 KiB.
 
     Notes
     -----
@@ -136,7 +134,6 @@ class CSRDA(ClassSpecificProjector):
         out_class: str = "samples",
         max_iter: int = 100,
         tol: float = 1e-6,
-        statistics: str = "auto",
         sample_shape: Any = None,
         output: str = "flat",
         positive: Any = None,
@@ -149,7 +146,6 @@ class CSRDA(ClassSpecificProjector):
         self.out_class = out_class
         self.max_iter = max_iter
         self.tol = tol
-        self.statistics = statistics
         self.sample_shape = sample_shape
         self.output = output
         self.positive = positive

@@ -24,8 +24,6 @@ class DGTDA(MultiClassProjector):
         Added to the diagonal of the within-class scatter of every mode. A float is relative to
         the mean eigenvalue of the scatters of the mode, so the units of the data do not matter;
         ``("absolute", 0.01)`` is the paper's lambda. It must be large here: see the notes.
-    statistics : {"auto", "moments", "samples"}, default="auto"
-        Work from class moments, from the samples, or from whichever costs less.
     sample_shape : tuple of K ints or None, default=None
         Fold flat rows of X into tensors of this shape.
     output : {"flat", "tensor"}, default="flat"
@@ -48,7 +46,7 @@ class DGTDA(MultiClassProjector):
     converged_ : bool
         Always True: every mode is solved once.
     moments_ : ClassMoments
-        Kept by `partial_fit` and by ``statistics="moments"``.
+        Kept by `partial_fit` and `fit_moments`, and by `fit` where they take no more than 64 KiB.
 
     Notes
     -----
@@ -80,12 +78,10 @@ class DGTDA(MultiClassProjector):
         ranks: Any = None,
         *,
         ridge: Any = 10.0,
-        statistics: str = "auto",
         sample_shape: Any = None,
         output: str = "flat",
     ):
         self.ranks = ranks
         self.ridge = ridge
-        self.statistics = statistics
         self.sample_shape = sample_shape
         self.output = output

@@ -49,8 +49,6 @@ class MCSDA(ClassSpecificProjector):
         for three rounds. With 0 all rounds are made.
     init : {"ones", "identity"}, default="ones"
         The starting projections: columns of ones, as in the paper, or the identity.
-    statistics : {"auto", "moments", "samples"}, default="auto"
-        Work from class moments, from the samples, or from whichever costs less.
     sample_shape : tuple of K ints or None, default=None
         Fold flat rows of X into tensors of this shape.
     output : {"flat", "tensor"}, default="flat"
@@ -80,7 +78,7 @@ class MCSDA(ClassSpecificProjector):
     converged_ : bool
         Whether the objective converged within `max_iter` rounds.
     moments_ : ClassMoments
-        Kept by `partial_fit` and by ``statistics="moments"``.
+        Kept by `partial_fit` and `fit_moments`, and by `fit` where they take no more than 64 KiB.
 
     Notes
     -----
@@ -127,7 +125,6 @@ class MCSDA(ClassSpecificProjector):
         max_iter: int = 100,
         tol: float = 1e-3,
         init: str = "ones",
-        statistics: str = "auto",
         sample_shape: Any = None,
         output: str = "flat",
         positive: Any = None,
@@ -141,7 +138,6 @@ class MCSDA(ClassSpecificProjector):
         self.max_iter = max_iter
         self.tol = tol
         self.init = init
-        self.statistics = statistics
         self.sample_shape = sample_shape
         self.output = output
         self.positive = positive

@@ -45,8 +45,6 @@ class PCSDA(ClassSpecificProjector):
         positive class.
     out_class : {"samples", "means"}, default="means"
         "means" is the model above. "samples" makes every other sample a class of its own.
-    statistics : {"auto", "moments", "samples"}, default="auto"
-        Work from class moments, from the samples, or from whichever costs less.
     sample_shape : tuple of K ints or None, default=None
         Fold flat rows of X into tensors of this shape.
     output : {"flat", "tensor"}, default="flat"
@@ -79,7 +77,7 @@ class PCSDA(ClassSpecificProjector):
     converged_ : bool
         Always True: there is only one mode.
     moments_ : ClassMoments
-        Kept by `partial_fit` and by ``statistics="moments"``.
+        Kept by `partial_fit` and `fit_moments`, and by `fit` where they take no more than 64 KiB.
 
     Notes
     -----
@@ -119,7 +117,6 @@ class PCSDA(ClassSpecificProjector):
         ridge: Any = 1e-2,
         shrinkage: Any = 1.0,
         out_class: str = "means",
-        statistics: str = "auto",
         sample_shape: Any = None,
         output: str = "flat",
         positive: Any = None,
@@ -128,7 +125,6 @@ class PCSDA(ClassSpecificProjector):
         self.ridge = ridge
         self.shrinkage = shrinkage
         self.out_class = out_class
-        self.statistics = statistics
         self.sample_shape = sample_shape
         self.output = output
         self.positive = positive

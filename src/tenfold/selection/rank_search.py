@@ -21,7 +21,7 @@ from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.fold_statistics import Split, fold_statistics
-from tenfold.mathematics.moments import ClassMoments, ClassStatistics
+from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.stores import ArraySamples
 from tenfold.methods.base import Described, Learner
 from tenfold.selection.candidates import (
@@ -205,8 +205,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         if isinstance(self.estimator, ClassSpecificVerifier):
             self.estimator.positive_among(classes)  # or an error that says how to name it
         work = joint_workload(learners, seen.shape[1:], classes)
-        kind = first.statistics
-        parts = fold_statistics(seen, learned, weight, classes, splits, kind, work)
+        parts = fold_statistics(seen, learned, weight, classes, splits, work)
         stacked = one_stack_per_fold(learners, parts, described)
         fit = stacked if self._stacks() else one_by_one(variants, samples)
         trials = tried(fit, scorer, samples, splits, self.verbose)
@@ -329,9 +328,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         if self._stacks() and isinstance(best, Learner):
             *_, whole = parts
             model = best._learn(whole, described["sample_shape_"])
-            moments = whole if isinstance(whole, ClassMoments) else None
-            keeps = best.statistics == "moments"
-            best = best._set_fitted(described, model, moments if keeps else None)
+            best = best._set_fitted(described, model)
         else:
             best.fit(samples.given, samples.labels, **samples.fit_with)
         self.best_estimator_, self.refit_time_ = best, time.perf_counter() - start

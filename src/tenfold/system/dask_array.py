@@ -341,8 +341,8 @@ GONE = (
     "to keep what is done"
 )
 ADVICE = (
-    "nothing was fitted; give the workers more memory, cut the array into smaller chunks, or use "
-    "statistics='samples', which sends no tables"
+    "nothing was fitted; give the workers more memory, cut the array into smaller chunks, or lower "
+    "sklearn.set_config(working_memory=...), so that fit sends no tables"
 )
 
 

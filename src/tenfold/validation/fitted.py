@@ -49,9 +49,8 @@ def check_kept_moments(estimator: Any) -> ClassMoments:
     if not hasattr(estimator, "moments_"):
         raise ValueError(
             f"this {type(estimator).__name__} was fitted without keeping the moments of its "
-            "samples, so partial_fit cannot add to it; "
-            + "fit with statistics='moments', or " * ("statistics" in estimator.get_params())
-            + "start with partial_fit, to keep them (and in files with save(..., moments=True))"
+            "samples, so partial_fit cannot add to it; start with partial_fit, to keep them (and "
+            "in files with save(..., moments=True))"
         )
     moments: ClassMoments = estimator.moments_
     return moments

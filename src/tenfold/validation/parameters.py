@@ -280,5 +280,5 @@ def check_tables_fit(size: int, n_tables: int) -> None:
             f"moments of {n_tables} classes of samples with {size} numbers need "
             f"{needed / 2**30:.1f} GiB, more than the budget of {budget / 2**30:.3g} GiB, four "
             "times scikit-learn's working_memory; make the samples smaller first (MPCA), use "
-            "fit with statistics='samples', or raise sklearn.set_config(working_memory=...)"
+            "fit, which needs no moments, or raise sklearn.set_config(working_memory=...)"
         )
