@@ -63,7 +63,9 @@ class Samples:
 
     def about(self, rows):
         shape = (-1,) + (1,) * (self.X.ndim - 1)
-        return (self.w[rows].reshape(shape) * self.X[rows]).sum(axis=0) / self.w[rows].sum()
+        first = self.X[rows][0]  # so that the mean of one sample is the sample, to the last bit
+        steps = self.w[rows].reshape(shape) * (self.X[rows] - first)
+        return first + steps.sum(axis=0) / self.w[rows].sum()
 
     def replaced(self, X):
         return Samples(X, self.y, self.w, len(self.n))
