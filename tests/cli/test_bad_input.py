@@ -84,12 +84,12 @@ CASES = {
     "mixed sizes": (
         larger_image,
         ("fit", "faces", *FIT),
-        ["s6/1.pgm is 8x6", "s8/2.pgm is 12x9", "resize=(H, W)"],
+        ["s6/1.pgm is 8x6", "s8/2.pgm is 12x9", "--resize H,W", "tenfold inspect faces"],
     ),
     "several arrays": (
         several_arrays,
         ("fit", "faces.mat", *FIT),
-        ["fea (4, 3, 2)", "depth (4, 3, 2)", "pass key=NAME"],
+        ["fea (4, 3, 2)", "depth (4, 3, 2)", "pass --key NAME", "tenfold inspect faces.mat"],
     ),
     "one class": (one_class, ("fit", "faces.npz", *FIT), ["1 class (1) only"]),
     "a class of one": (a_class_of_one, ("compare", "faces.npz"), ["'alone' has 1 sample"]),
@@ -151,7 +151,7 @@ CASES = {
     "a class for a method of all": (
         nothing,
         ("fit", "faces", "--method", "cmda", "--positive", "s7", *FIT),
-        ["all classes", "--method mcsda"],
+        ["classes apart", "--method csda"],
     ),
     "a parameter that is not there": (
         nothing,

@@ -56,7 +56,7 @@ def test_the_shape_is_remembered(tenfold, mat, matrices):
     run = tenfold("evaluate", "m.safetensors", mat, "--rows", "1::2", "--json")
     bank = library.ClassSpecificClassifier(library.MCSDA((2, 2))).fit(X[::2], y[::2])
     assert figures(run)["accuracy"] == bank.score(X[1::2], y[1::2]) > 0.8
-    assert "sample_shape=(6, 4), order='F'" in run.err
+    assert "--sample-shape 6,4, --read order=F" in run.err
 
 
 def test_column_by_column_is_not_taken_for_row_by_row(tenfold, mat, matrices):
@@ -65,8 +65,8 @@ def test_column_by_column_is_not_taken_for_row_by_row(tenfold, mat, matrices):
     np.savez("rows.npz", X=X.reshape(60, -1), y=y)
     run = tenfold("evaluate", "m.safetensors", "rows.npz")
     assert run.code == 2
-    assert "column by column (order='F')" in run.err
-    assert "order='C' if row by row" in run.err
+    assert "column by column (--read order=F)" in run.err
+    assert "--read order=C if row by row" in run.err
     right = figures(tenfold("evaluate", "m.safetensors", mat, "--json"))
     told = tenfold("evaluate", "m.safetensors", "rows.npz", "--read", "order=C", "--json")
     assert figures(told)["accuracy"] == right["accuracy"]
@@ -109,8 +109,8 @@ def test_size_and_colour_of_images_are_remembered(tenfold, faces):
     assert tenfold("evaluate", "m.safetensors", faces).code == 0
     run = tenfold("evaluate", "m.safetensors", faces, "--resize", "8,6")
     assert run.code == 2
-    assert "resize=(8, 6) was asked for" in run.err
-    assert "resize=(4, 3)" in run.err
+    assert "--resize 8,6 was asked for" in run.err
+    assert "--resize 4,3" in run.err
 
 
 def test_columns_of_a_table_are_found_by_name_in_any_order(tenfold, here, matrices):
@@ -138,8 +138,8 @@ def test_a_key_is_remembered_and_may_be_another_in_another_file(tenfold, here, m
     first = tenfold("evaluate", "m.safetensors", "a.npz", "--json")
     second = tenfold("evaluate", "m.safetensors", "b.npz", "--json")
     assert figures(first)["accuracy"] == figures(second)["accuracy"]
-    assert "key='left'" in first.err
-    assert "read without key='left'" in second.err
+    assert "--key left" in first.err
+    assert "read without --key left" in second.err
     third = tenfold("evaluate", "m.safetensors", "a.npz", "--key", "right", "--json")
     assert figures(third)["accuracy"] < figures(first)["accuracy"]
 
@@ -161,7 +161,7 @@ def test_a_model_saved_in_python_folds_rows_as_their_format_does(tenfold, mat, m
     bank.save("m.safetensors")
     run = tenfold("evaluate", "m.safetensors", mat, "--json")
     assert figures(run)["accuracy"] == bank.score(X, y)
-    assert "folded to 6 x 4, column by column (order='F')" in run.err
+    assert "folded to 6 x 4, column by column (--read order=F)" in run.err
 
 
 def test_a_model_that_folds_rows_itself_gets_them_flat(tenfold, here, matrices):

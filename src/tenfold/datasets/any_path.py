@@ -208,11 +208,9 @@ def load(
     place, inner = inner_path(path)
     source = existing_path(place, UNDERSTOOD)
     reader = reader_of(source)
-    given = _given(source, inner, options)
-    _place_labels(labels, given, reader.options)
-    _check_known(source, reader, given)
+    given = checked_options(source, inner, reader, {"labels": labels, **options})
     if trusted or reader.here:
-        data = _read_here(reader, source, given, trusted)
+        data = read_here(reader, source, given, trusted)
     else:
         data = _read_there(reader, source, given)
     return replace(
@@ -239,7 +237,7 @@ def reader_of(path: str | os.PathLike[str]) -> Reader:
 # ── Here, and in a child ────────────────────────────────────────────────────────────────────────
 
 
-def _read_here(
+def read_here(
     reader: Reader, source: Path, given: Mapping[str, Any], trusted: bool
 ) -> TensorDataset:
     """What the reader gives, with labels of another file read before."""
@@ -265,13 +263,7 @@ def _labels(labels: Any, key: str | None) -> np.ndarray:
 
 def _read_there(reader: Reader, source: Path, given: Mapping[str, Any]) -> TensorDataset:
     """What the reader gives in a process of its own; what stays on disk is opened here."""
-    options = dict(given)
-    labels = options.get("labels")
-    if isinstance(labels, os.PathLike):
-        options["labels"] = os.fspath(labels)
-    elif labels is not None and not isinstance(labels, str):
-        options["labels"] = as_labels(labels)
-    answer = in_child("data", source, {"options": options})
+    answer = in_child("data", source, {"options": sendable(given)})
     info = {name[1:]: answer.pop(name) for name in list(answer) if name.startswith("@")}
     stays = answer.pop("stays")
     if stays is not None:
@@ -282,10 +274,21 @@ def _read_there(reader: Reader, source: Path, given: Mapping[str, Any]) -> Tenso
     return TensorDataset(y=answer.pop("y", None), sample_info=info, **told, **answer)
 
 
+def sendable(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options for a child: labels as a path, or as a plain array."""
+    options = dict(given)
+    labels = options.get("labels")
+    if isinstance(labels, os.PathLike):
+        options["labels"] = os.fspath(labels)
+    elif labels is not None and not isinstance(labels, str):
+        options["labels"] = as_labels(labels)
+    return options
+
+
 def _data_task(source: Path, options: dict[str, Any]) -> dict[str, Any]:
     """In the child: the fields of a data set; samples that stay on disk by name alone."""
     listed = {n: tuple(v) for n, v in options.items() if isinstance(v, list) and n != "labels"}
-    data = _read_here(reader_of(source), source, options | listed, trusted=True)
+    data = read_here(reader_of(source), source, options | listed, trusted=True)
     answer: dict[str, Any] = {f"@{name}": values for name, values in data.sample_info.items()}
     for name in ("name", "description", "mode_names", "notes", "reading"):
         answer[name] = getattr(data, name)
@@ -307,12 +310,21 @@ TASKS = {"data": _data_task, "labels": _labels_task}
 # ── Options ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _given(source: Path, inner: str | None, options: dict[str, Any]) -> dict[str, Any]:
-    """The options that have a value, with the array that the path names as the key."""
+def checked_options(
+    source: Path, inner: str | None, reader: Reader, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The options that have a value and that the reader has, with labels and key in their place."""
     given = {name: value for name, value in options.items() if value is not None}
     if inner is not None and given.setdefault("key", inner).strip("/") != inner.strip("/"):
         raise ValueError(
             f"{source}: the path names {inner} and key names {given['key']}; give one of them"
+        )
+    _place_labels(given.pop("labels", None), given, reader.options)
+    unknown = [name for name in given if name not in reader.options]
+    if unknown:
+        raise ValueError(
+            f"{', '.join(unknown)} does not apply to {source}, which is read as {reader.name}; its "
+            f"options are {', '.join(reader.options)}"
         )
     return given
 
@@ -325,15 +337,6 @@ def _scaled(X: Any, scale: Any) -> np.ndarray:
         )
     scaled: np.ndarray = np.asarray(X) / scale
     return scaled
-
-
-def _check_known(source: Path, reader: Reader, given: Mapping[str, Any]) -> None:
-    unknown = [name for name in given if name not in reader.options]
-    if unknown:
-        raise ValueError(
-            f"{', '.join(unknown)} does not apply to {source}, which is read as {reader.name}; its "
-            f"options are {', '.join(reader.options)}"
-        )
 
 
 def _place_labels(labels: Any, given: dict[str, Any], known: Mapping[str, Any]) -> None:

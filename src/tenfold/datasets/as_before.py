@@ -85,7 +85,7 @@ def _refuse_disagreement(before: Mapping[str, Any], given: Mapping[str, Any]) ->
         if name in given and name in before and _listed(given[name]) != _listed(before[name]):
             raise ValueError(
                 f"{name}={given[name]!r} was asked for, but the model was fitted on samples read "
-                f"with {in_words({name: before[name]})}; leave {name} out, or fit a new model"
+                f"with {in_words({name: before[name]})}; leave it out, or fit a new model"
             )
 
 

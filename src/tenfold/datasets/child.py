@@ -35,7 +35,7 @@ INSTEAD = "if you trust it, pass trusted=True, which reads it in this process wi
 
 
 def in_child(task: str, source: Path, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What a task of `tenfold.datasets.any_path.TASKS` answers, done in a process of its own.
+    """What a task of `tenfold.datasets.contents.TASKS` answers, done in a process of its own.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def main() -> None:
         os.dup2(2, 1)
         request = json.loads(asked.readline())
         _limit(request["seconds"])
-        from tenfold.datasets.any_path import TASKS  # which starts children itself
+        from tenfold.datasets.contents import TASKS  # which starts children itself
 
         try:
             answer = TASKS[request["task"]](Path(request["source"]), **request["options"])

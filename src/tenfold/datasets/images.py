@@ -66,6 +66,16 @@ def read_image_folder(
     return _dataset(source, stack, labels if labelled else None, grey, **told)
 
 
+def image_sizes(source: Path) -> dict[str, tuple[int, int]]:
+    """Height and width of every image of a folder or archive, by name."""
+    with _folder(source) if source.is_dir() else _archive(source) as files:
+        found = {}
+        for name, content in files.items():
+            with opened_image(source / name, content) as image:
+                found[name] = (image.height, image.width)
+    return found
+
+
 def read_pages(
     source: Path,
     *,
@@ -206,7 +216,8 @@ def _dataset(
         X,
         labels,
         name=source.resolve().name if source.is_dir() else source.name.partition(".")[0],
-        description=f"{len(X)} images from {source.resolve().name}, pixels in [0, 1].",
+        description=f"{len(X)} images from {source.resolve().name}, pixels in [0, 1]"
+        + ("; labels: names of folders." if "sample_info" in told and labels is not None else "."),
         mode_names=("row", "column") if grey else ("row", "column", "channel"),
         **told,
     )

@@ -96,15 +96,17 @@ def shortened(names: list[str], most: int = 8) -> str:
     return ", ".join(map(short, names[:most])) + (", ..." if len(names) > most else "")
 
 
-def natural_key(name: str) -> list[tuple[int, int | str]]:
-    """Sort key that puts "s2" before "s10".
+def natural_key(name: str) -> list[tuple[int, float | str]]:
+    """Sort key that puts "s2" before "s10", and numbers by their value.
 
     Examples
     --------
     >>> from tenfold.datasets.locations import natural_key
-    >>> sorted(["s10", "s2", "s1"], key=natural_key)
-    ['s1', 's2', 's10']
+    >>> sorted(["s10", "s2", "s1"], key=natural_key), sorted(["10", "2", "-1"], key=natural_key)
+    (['s1', 's2', 's10'], ['-1', '2', '10'])
     """
+    if re.fullmatch(r"-?[0-9]{1,300}(\.[0-9]+)?", name):
+        return [(0, float(name))]
     parts = re.split(r"(\d+)", name.casefold())
     return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts]
 

@@ -111,12 +111,24 @@ def assemble(source: Path, arrays: Arrays, options: ArrayOptions) -> TensorDatas
         fold_rows(X, options.sample_shape, options.order, source),
         labels,
         name=source.stem,
-        description=f"Array {choice.samples} of {source.name}.",
+        description=_description(source, choice, options),
         sample_info={n: fact for n, fact in facts.items() if np.shape(fact) == (X.shape[0],)},
         mode_names=modes if options.sample_shape is None else (),
         notes=notes,
         reading=told,
     )
+
+
+def _description(source: Path, choice: ArrayChoice, options: ArrayOptions) -> str:
+    """What was taken, and why."""
+    named = options.key or parsed_name(choice.samples).part
+    why = "asked for" if named else "the only one with several axes"
+    text = f"Array {choice.samples} of {source.name} ({why})"
+    if choice.labels is None:
+        return f"{text}."
+    by_name = "by its name" if is_label_name(choice.labels) else "the only value per sample"
+    why = by_name if options.label_key is None else "asked for"
+    return f"{text}; labels: array {choice.labels} ({why})."
 
 
 def _beside(shapes: Shapes, options: ArrayOptions) -> Shapes:

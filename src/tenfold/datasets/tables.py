@@ -63,10 +63,20 @@ def read_table(
         fold_rows(X, sample_shape, order, source),
         y,
         name=source.name.partition(".")[0],
-        description=f"Rows of {source.name}.",
+        description=_description(source, names, chosen, column if inside else None, label_column),
         reading={"columns": tuple(names[i] for i in chosen)} if named else {},
         notes=(*notes, *more),
     )
+
+
+def _description(
+    source: Path, names: list[str], chosen: list[int], label: int | None, told: str | int | None
+) -> str:
+    columns = f"{len(chosen)} columns of {source.name}: {shortened([names[i] for i in chosen])}"
+    if label is None:
+        return f"{columns}."
+    why = "has a name of labels" if told is None else "was asked for"
+    return f"{columns}; labels: column {short(names[label])}, which {why}."
 
 
 # ── Files ───────────────────────────────────────────────────────────────────────────────────────
@@ -346,14 +356,65 @@ def _told(frame: Any, chosen: list[int], X: np.ndarray) -> tuple[str, ...]:
     n_gaps = int(np.isnan(X).sum())
     if n_gaps:
         notes.append(f"{n_gaps} of {X.size} numbers are gaps (blank, NA or ?)")
-    counts = (np.diff(X, axis=0) == 1).all(axis=0)
-    counting = [str(frame.columns[i]) for i, counted in zip(chosen, counts, strict=True) if counted]
-    if counting and len(X) > 2 * MANY:
+    counting = [
+        str(frame.columns[i]) for j, i in enumerate(chosen) if _numbers_rows(frame, i, X[:, j])
+    ]
+    if counting:
         notes.append(
-            f"column {shortened(counting)} numbers the rows; pass leave_out={counting[0]!r} if it "
-            "is no feature"
+            f"column {shortened(counting)} numbers the rows, or names them; pass "
+            f"leave_out={','.join(counting)!r} if it is no feature"
         )
     return tuple(notes)
+
+
+def _numbers_rows(frame: Any, position: int, numbers: np.ndarray) -> bool:
+    """Whether a column is likely an identifier: whole numbers that count, or that are called id."""
+    if len(numbers) <= 2 * MANY or np.isnan(numbers).any() or (numbers % 1).any():
+        return False
+    if (np.diff(numbers) == 1).all():
+        return True
+    words = re.split(r"[^a-z]+|(?<=[a-z])(?=id$)", str(frame.columns[position]).lower())
+    return bool({"id", "index", "idx"} & set(words)) and len(np.unique(numbers)) == len(numbers)
+
+
+def described_columns(
+    source: Path, frame: Any, decimal: str | None = None
+) -> tuple[list[list[str]], int | None, list[int]]:
+    """What every column holds, which is likely the labels, and which are likely no features.
+
+    Returns
+    -------
+    rows : list of list of str
+        Name, what it holds, how many different values, how many gaps.
+    label : int or None
+        The column named as labels; else that of text with the fewest values that come again; else
+        that of whole numbers with the fewest.
+    left_out : list of int
+        Other columns of text, and columns that number the rows.
+    """
+    rows, texts, few, counting = [], [], [], []
+    for i, name in enumerate(map(str, frame.columns)):
+        column = frame.iloc[:, i]
+        cells = column.astype(str).str.strip()
+        gaps = column.isna() | cells.str.lower().isin(GAPS)
+        distinct = cells[~gaps].unique()
+        again = 1 < len(distinct) <= max(2, len(cells) // 2) and not gaps.any()
+        try:
+            numbers = np.asarray(_from_text(source, column, decimal or _decimal(source, [column])))
+        except ValueError:
+            holds = f"text: {shortened(distinct[:4].tolist())}" + ", ..." * (len(distinct) > 4)
+            texts.append(i)
+            few += [(0, len(distinct), i)] if again else []
+        else:
+            counting += [i] if _numbers_rows(frame, i, numbers) else []
+            some = not np.isnan(numbers).all()
+            span = f"{np.nanmin(numbers):g} to {np.nanmax(numbers):g}" if some else "none"
+            holds = f"numbers: {span}"
+            few += [(1, len(distinct), i)] if again and not (numbers % 1).any() else []
+        rows.append([name, holds, str(len(distinct)), str(int(gaps.sum()))])
+    named = [i for i, name in enumerate(frame.columns) if str(name).lower() in LABEL_NAMES]
+    label = named[0] if len(named) == 1 else min(few, default=(0, 0, None))[2]
+    return rows, label, sorted({*texts, *counting} - {label})
 
 
 def _decimal(source: Path, columns: list[Any]) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tenfold.datasets.locations import natural_key
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class TensorDataset:
@@ -103,6 +105,13 @@ class TensorDataset:
     def classes(self) -> np.ndarray:
         """The distinct labels, sorted."""
         return np.unique(np.asarray([] if self.y is None else self.y))
+
+    @property
+    def class_counts(self) -> dict[str, int]:
+        """How many samples every class has, by its label as text, in natural order."""
+        labels, counts = np.unique(np.asarray([] if self.y is None else self.y), return_counts=True)
+        found = zip(map(str, labels.tolist()), counts.tolist(), strict=True)
+        return dict(sorted(found, key=lambda one: natural_key(one[0])))
 
     @property
     def row_numbers(self) -> np.ndarray:

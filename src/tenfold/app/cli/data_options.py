@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
@@ -18,6 +21,8 @@ from tenfold.system.tables import visible
 
 if TYPE_CHECKING:
     from tenfold.datasets import TensorDataset
+
+MOST_CLASSES = 12  # that are listed
 
 DataPath = Annotated[Path, typer.Argument(metavar="DATA", hidden=True)]
 
@@ -66,7 +71,9 @@ class DataOptions:
         """Read the data set at `path` as the options say."""
         from tenfold.datasets import load
 
-        return self._chosen(_shown(load(path, **self._options())), path)
+        with _pointing_to_inspect(path):
+            data = load(path, **self.options())
+        return self._chosen(_shown(data), path)
 
     def load_for(
         self, model: StoredModel, path: Path, *, labels_needed: bool = True
@@ -85,11 +92,12 @@ class DataOptions:
         from tenfold.datasets.as_before import folded_for, load_as_before
         from tenfold.methods.saving import steps_of
 
-        given = self._options()
+        given = self.options()
         wanted = tuple(steps_of(model.estimator)[0].sample_shape_)
-        data = load_as_before(path, model.reading, labels_needed=labels_needed, **given)
-        if not _folds_itself(steps_of(model.estimator)[0]):
-            data = folded_for(path, data, wanted, model.reading, **given)
+        with _pointing_to_inspect(path):
+            data = load_as_before(path, model.reading, labels_needed=labels_needed, **given)
+            if not _folds_itself(steps_of(model.estimator)[0]):
+                data = folded_for(path, data, wanted, model.reading, **given)
         came = data.sample_shape
         if came not in (wanted, (prod(wanted),)):
             raise BadInput(
@@ -109,7 +117,7 @@ class DataOptions:
         words = [word for name, text in typed.items() if text is not None for word in (name, text)]
         return words + [word for pair in self.read or [] for word in ("--read", pair)]
 
-    def _options(self) -> dict[str, Any]:
+    def options(self) -> dict[str, Any]:
         """What was given, as keyword arguments of `tenfold.datasets.load`."""
         options = {
             "key": self.key,
@@ -152,6 +160,78 @@ class DataOptions:
                 f"--rows is {self.rows!r}; expected a slice such as ::2, 1::2 or :100"
             ) from None
         return slice(*parts)
+
+
+# Options of `load` that have an option of their own; --read takes the others.
+NAMES = {"key": "--key", "sample_shape": "--sample-shape", "resize": "--resize"}
+NAMES |= dict.fromkeys(("labels", "label_key", "label_column"), "--labels")
+
+
+def as_words(options: Mapping[str, Any]) -> list[str]:
+    """Options of `load` as they are typed.
+
+    Examples
+    --------
+    >>> from tenfold.app.cli.data_options import as_words
+    >>> as_words({"label_column": "species", "leave_out": ("id", "day")})
+    ['--labels', 'species', '--read', 'leave_out=id,day']
+    """
+    words = []
+    for name, value in options.items():
+        text = ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+        words += [NAMES[name], text] if name in NAMES else ["--read", f"{name}={text}"]
+    return words
+
+
+def with_options(message: str) -> str:
+    """A message of the library with options of the command line for parameters of `load`.
+
+    Examples
+    --------
+    >>> from tenfold.app.cli.data_options import with_options
+    >>> with_options("pass label_key=NAME, leave_out='my id', or labelled=False")
+    "pass --labels NAME, --read 'leave_out=my id', or --read labelled=False"
+    """
+    from tenfold.datasets.any_path import READERS
+
+    known = {name for reader in READERS.values() for name in reader.options}
+    pattern = rf"\b({'|'.join(sorted(known | {'scale', 'trusted'}, key=len, reverse=True))})="
+    value = r"('[^']*'|\"[^\"]*\"|\([^()]*\)|[\w.]+)"
+
+    def replaced(match: re.Match[str]) -> str:
+        name, text = match.groups()
+        try:
+            return typed(*as_words({name: ast.literal_eval(text)}))
+        except (ValueError, SyntaxError):
+            return typed(*as_words({name: text.strip("()").replace(" ", "")}))
+
+    return re.sub(pattern + value, replaced, message)
+
+
+@contextmanager
+def _pointing_to_inspect(path: Path) -> Iterator[None]:
+    """Let an error about data end with the command that shows what there is."""
+    try:
+        yield
+    except ValueError as error:
+        command = typed("tenfold", "inspect", path)
+        raise BadInput(f"{with_options(str(error))}; {command} shows what it holds") from error
+
+
+def class_counts(counts: Mapping[str, int]) -> str:
+    """Classes with their numbers of samples, at most twelve.
+
+    Examples
+    --------
+    >>> from tenfold.app.cli.data_options import class_counts
+    >>> class_counts({"cat": 20, "dog": 31})
+    '2 classes: cat (20 samples), dog (31)'
+    """
+    shown = [f"{name} ({count})" for name, count in list(counts.items())[:MOST_CLASSES]]
+    rest = list(counts.values())[MOST_CLASSES:]
+    more = f" and {len(rest)} more ({min(rest)} to {max(rest)} samples)" if rest else ""
+    first = ", ".join(shown).replace(")", " samples)", 1) if counts else "none"
+    return f"{len(counts)} classes: {first}{more}"
 
 
 def typed(*words: Any) -> str:
@@ -203,7 +283,7 @@ def _with_rows(data: TensorDataset, rows: range) -> dict[str, Any]:
 def _shown(data: TensorDataset) -> TensorDataset:
     """`data` again; what its loader chose without being asked goes to standard error."""
     for note in data.notes:
-        sys.stderr.write(f"tenfold: note: {visible(note)}\n")
+        sys.stderr.write(f"tenfold: note: {visible(with_options(note))}\n")
     return data
 
 

@@ -1,20 +1,67 @@
-"""``tenfold inspect`` and ``tenfold export``: what a model file holds, in words and as a graph."""
+"""``tenfold inspect`` and ``tenfold export``: what a file holds, and a model as a graph."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
+import typer
+
 from tenfold.app.cli.command import Outcome
+from tenfold.app.cli.data_options import DataOptions, as_words, class_counts, typed, with_options
 from tenfold.app.cli.options import ModelPath, holds_moments, load_model, option, output_file
 from tenfold.system.tables import Table, times
 
+MOST_ROWS = 40  # arrays, columns or folders that are listed
 
-def inspect(model: ModelPath) -> Outcome:
-    """Show what a file of a model or of moments holds.
 
-    Example: tenfold inspect s7.safetensors
+def inspect(
+    path: Annotated[Path, typer.Argument(metavar="DATA|MODEL", hidden=True)],
+    *,
+    data_options: DataOptions,
+) -> Outcome:
+    """Show what data, a model or a file of moments holds.
+
+    Of data: arrays, columns or folders, what is taken for samples and labels and why, the classes,
+    gaps, and the command to go on with.
+
+    Example: tenfold inspect faces
     """
+    if path.suffix.lower() == ".safetensors":
+        return _of_model(path)
+    return _of_data(path, data_options)
+
+
+def _of_data(path: Path, options: DataOptions) -> Outcome:
+    """What a file or folder of samples holds."""
+    from tenfold.datasets.contents import contents
+
+    found = contents(path, **options.options())
+    shown: list[Table | str] = [f"{path}: {found.kind}, read by {found.library}"]
+    shown.append(Table("", found.names, found.rows[:MOST_ROWS]))
+    if len(found.rows) > MOST_ROWS:
+        shown.append(f"and {len(found.rows) - MOST_ROWS} more")
+    if found.problem:
+        shown.append(with_options(found.problem))
+    command, data = None, found.samples
+    if data is not None:
+        if found.options:
+            shown.append(f"With {typed(*as_words(found.options))} it can be read:")
+        gaps = f", {data['gaps']} gaps (NaN)" if data["gaps"] else ""
+        shown.append(f"{data['count']} samples of {times(data['shape'])} ({data['type']}){gaps}")
+        shown += [data["description"], *map(with_options, data["notes"])]
+        shown.append("no labels" if data["classes"] is None else class_counts(data["classes"]))
+        words = [path, *options.words(), *as_words(found.options), *["--impute"] * bool(gaps)]
+        several = len(data["classes"] or []) > 1
+        more = [] if several else ["--method", "mpca", "-o", "model.safetensors"]
+        command = typed("tenfold", "compare" if several else "fit", *words, *more)
+        shown.append(f"next: {command}")
+    return Outcome({"data": path, **asdict(found), "next": command}, shown)
+
+
+def _of_model(model: Path) -> Outcome:
+    """What the file of a model holds."""
     from tenfold.decisions.members import innermost, known_classes
     from tenfold.system.model_format import read
 
