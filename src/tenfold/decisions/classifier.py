@@ -33,7 +33,7 @@ from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.stores import over_blocks
 from tenfold.methods.base import Described, Learner
 from tenfold.methods.class_specific import ClassSpecificProjector, spreads_of
-from tenfold.validation import fitted, parameters
+from tenfold.validation import parameters
 from tenfold.validation import samples as check
 
 
@@ -221,7 +221,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
                 member._set_fitted(described, own)
                 for member, own in zip(self.of_classes(one.classes), model.members, strict=True)
             ]
-        super()._set_fitted(fitted.of_samples(described), None, moments, **more)
+        super()._set_fitted(check.of_samples(described), None, moments, **more)
         self.__dict__.pop("_stacked", None)
         if model is not None:
             self._subspaces()
@@ -285,7 +285,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
     @property
     def members_(self) -> list[ClassSpecificProjector]:
         """The fitted projectors of the model, one per class."""
-        fitted.check_fitted(self, "projectors_")
+        check.check_fitted(self, "projectors_")
         return self.projectors_
 
     def distances(self, X: Any) -> Array:
@@ -305,7 +305,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
 
     def _from_distances(self, X: Any, finish: OfBlock) -> Array:
         """What follows from the distances of samples, block by block."""
-        fitted.check_fitted(self, "projectors_")
+        check.check_fitted(self, "projectors_")
         X = check.check_samples(self, X)
         return over_blocks(X, partial(finished, distances=self.measure(), finish=finish))
 
@@ -371,7 +371,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         ndarray of shape (n,)
             Labels.
         """
-        fitted.check_fitted(self, "projectors_")
+        check.check_fitted(self, "projectors_")
         second = getattr(self, "classifier_", None)
         decide = partial(nearest, classes=self.classes_) if second is None else second.predict
         return self._from_distances(X, decide)
@@ -390,7 +390,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         ndarray of shape (n, C)
             Probabilities.
         """
-        fitted.check_fitted(self, "classifier_")
+        check.check_fitted(self, "classifier_")
         return self._from_distances(X, self.classifier_.predict_proba)
 
     def __sklearn_tags__(self) -> Any:

@@ -37,11 +37,10 @@ from tenfold.mathematics.two_covariances import (
 )
 from tenfold.methods.base import Learner, TensorProjector
 from tenfold.system.threads import one_thread_for_small
-from tenfold.validation import fitted, parameters
+from tenfold.validation import parameters
 from tenfold.validation import samples as check
-from tenfold.validation.groups import check_groups
-from tenfold.validation.other_arrays import in_numpy
 from tenfold.validation.parameters import memory_budget
+from tenfold.validation.samples import check_groups, in_numpy
 
 LIKELIHOOD = [field.name for field in fields(ClassLikelihood)]
 
@@ -331,7 +330,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
             With more classes; covariances and coordinates stay as they are. A new class gets the
             mean prior of those before; then all are scaled to sum to 1.
         """
-        fitted.check_fitted(self, "directions_")
+        check.check_fitted(self, "directions_")
         X, labels, weight = check.check_batch(self, X, y, sample_weight)
         assert labels is not None
         check_same_kind(labels, self.classes_)
@@ -488,7 +487,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
     @property
     def members_(self) -> list[TensorProjector]:
         """The fitted projectors of the model: one, or none for all numbers of a sample."""
-        fitted.check_fitted(self, "directions_")
+        check.check_fitted(self, "directions_")
         return [] if self.projector_ is None else [self.projector_]
 
     def decision_function(self, X: Any) -> Array:
@@ -635,7 +634,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
             A copy that decides about samples of that session. The model itself stays as it is.
             `partial_fit` and `fit` of the copy forget the session.
         """
-        fitted.check_fitted(self, "directions_")
+        check.check_fitted(self, "directions_")
         X = check.check_samples(self, X)
         off = to_numpy(over_blocks(X, self.coordinates())).mean(axis=0)
         other, D = copy(self), self.directions_
@@ -644,7 +643,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
 
     def log_priors(self) -> Array:
         """Logarithms of the prior probabilities of the classes."""
-        fitted.check_fitted(self, "directions_")
+        check.check_fitted(self, "directions_")
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.priors_))
 
@@ -664,7 +663,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         return partial(coordinates, steps=steps, mean=self.mean_, directions=self.directions_)
 
     def _of_scores(self, X: Any, finish: Any) -> Array:
-        fitted.check_fitted(self, "directions_")
+        check.check_fitted(self, "directions_")
         X = check.check_samples(self, X)
         work = partial(
             of_scores,

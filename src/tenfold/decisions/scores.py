@@ -11,7 +11,7 @@ import numpy as np
 from tenfold.decisions.members import answer_of, label_of, names_classes, unwrap
 from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array
-from tenfold.validation.named_axes import is_data_array
+from tenfold.validation.samples import is_data_array
 
 
 class ClassScores(NamedTuple):

@@ -31,9 +31,9 @@ from tenfold.mathematics.pass_statistics import codes_of
 from tenfold.mathematics.stores import ArraySamples, over_blocks
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.methods.saving import Savable
-from tenfold.validation import fitted, parameters
+from tenfold.validation import parameters
 from tenfold.validation import samples as check
-from tenfold.validation.other_arrays import in_numpy
+from tenfold.validation.samples import in_numpy
 
 NOTHING = float(np.finfo(np.float32).tiny)  # a threshold above every score, which is 0 at most
 
@@ -176,7 +176,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         whole = found.whole.projector.set_params(positive=self.model().positive)
         for name in self._learned_attributes():
             delattr(self, name)
-        self.__dict__.update(fitted.of_samples(described))
+        self.__dict__.update(check.of_samples(described))
         self.projector_, self.promised_rate_ = whole, promised
         self.threshold_ = -limit * found.whole.spread if limit > 0 else NOTHING
         self.error_rates_ = {"false_accepts": _share(impostors.distances <= limit, impostors)}
@@ -269,7 +269,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
     @property
     def members_(self) -> list[ClassSpecificProjector]:
         """The fitted projectors of the model: one."""
-        fitted.check_fitted(self, "projector_")
+        check.check_fitted(self, "projector_")
         return [self.projector_]
 
     def decision_function(self, X: Any) -> Array:
@@ -286,7 +286,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             Minus the distance in the subspace, which `projector_.decision_function` gives, minus
             `threshold_`. Samples are accepted where it is not negative.
         """
-        fitted.check_fitted(self, "projector_")
+        check.check_fitted(self, "projector_")
         return self.projector_.decision_function(X) - self.threshold_
 
     def similarity(self, X: Any) -> Array:
@@ -302,7 +302,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         ndarray of shape (n,)
             Positive numbers.
         """
-        fitted.check_fitted(self, "projector_")
+        check.check_fitted(self, "projector_")
         work = partial(similarities, scoring=self.projector_._scoring())
         return over_blocks(check.check_samples(self, X), work)
 
@@ -320,7 +320,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             The last of `classes_` where the sample is accepted, else the first: booleans, or the
             two labels.
         """
-        fitted.check_fitted(self, "projector_")
+        check.check_fitted(self, "projector_")
         decide = partial(
             decided,
             scoring=self.projector_._scoring(),
@@ -346,7 +346,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         float
             Between 0 and 1.
         """
-        fitted.check_fitted(self, "projector_")
+        check.check_fitted(self, "projector_")
         classes, y = self.projector_.classes_, in_numpy(y, "y")
         if np.asarray(y).dtype == bool and classes.dtype != bool:
             positive = self.projector_.positive_label_

@@ -27,7 +27,7 @@ from tenfold.mathematics.stores import Source, StoredSamples, over_blocks, part_
 from tenfold.system.progress import progress
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
-from tenfold.validation.large_input import as_source, is_dask
+from tenfold.validation.samples import as_source, is_dask
 
 SAVED_BYTES = 2**30  # what is read at least between two writings of a checkpoint
 

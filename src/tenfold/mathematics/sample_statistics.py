@@ -165,7 +165,8 @@ class SpanStatistics(SampleStatistics):
         """Statistics of vectors (n, I), n < I."""
         plain = SampleStatistics.from_batch(X, y, weight, classes=classes)
         span, coordinates = Span.of(X - plain.mean)
-        # Of the coordinates, not of the given samples: a class of one has no scatter, not even rounding.
+        # Of the coordinates, not of the given samples: a class of one has no scatter, not even by
+        # rounding.
         means = _class_means(coordinates, plain.codes, weight, len(plain.classes))[1]
         rest = (coordinates, plain.codes, weight, None, span, plain.means)
         return cls(plain.classes, plain.counts, means, *rest)

@@ -29,9 +29,9 @@ from tenfold.mathematics.tuning import EXPECTED_ROUNDS, KEPT_MOMENTS
 from tenfold.methods.convergence import warn_of_late
 from tenfold.methods.saving import Savable
 from tenfold.system.threads import one_thread_for_small, threads_for
-from tenfold.validation import fitted, parameters
+from tenfold.validation import parameters
 from tenfold.validation import samples as check
-from tenfold.validation.named_axes import labelled_like
+from tenfold.validation.samples import labelled_like
 
 Described = Mapping[str, Any]  # sample_shape_, n_features_in_ and, of a table, feature_names_in_
 
@@ -165,7 +165,7 @@ class Learner(Savable, BaseEstimator):
         else:
             self._check_parameters()
             check.check_same_classes(classes if self._needs_labels else None, self.classes_)
-            described, known = fitted.description_of(self), self.classes_
+            described, known = check.description_of(self), self.classes_
             X, y, weight = check.check_batch(self, X, y, sample_weight)
         check.check_known_labels(y, known)
         so_far = None if first else self._moments_so_far()
@@ -255,7 +255,7 @@ class Learner(Savable, BaseEstimator):
         return self
 
     def _moments_so_far(self) -> ClassMoments:
-        return fitted.check_kept_moments(self)
+        return check.check_kept_moments(self)
 
     def _n_tables(self, classes: Array) -> int:
         """How many tables its moments of these classes have."""
@@ -402,7 +402,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
     @property
     def members_(self) -> list[TensorProjector]:
         """The fitted projectors of the model: this one."""
-        fitted.check_fitted(self, "projections_")
+        check.check_fitted(self, "projections_")
         return [self]
 
     def transform(self, X: Any) -> Array:
@@ -419,8 +419,8 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
             The projected samples; float32 samples give float32. A Dask array gives a lazy one, a
             DataArray of xarray a DataArray with the same sample axis.
         """
-        fitted.check_fitted(self, "projections_")
-        container, flat = fitted.check_output(self), self.output == "flat"
+        check.check_fitted(self, "projections_")
+        container, flat = check.check_output(self), self.output == "flat"
         work = partial(projected, projections=self.projections_, centre=self._centre(), flat=flat)
         samples = check.check_samples(self, X)
         found = over_blocks(samples, self._on_samples(work))
@@ -439,7 +439,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         array of shape (n, I_1, ..., I_K), or flat rows when flat rows were fitted
             The samples of the subspace with these projections.
         """
-        fitted.check_fitted(self, "projections_")
+        check.check_fitted(self, "projections_")
         Y = check.check_projected(X, self.ranks_)
         folded = self.sample_shape is not None and self.output == "flat"
         shape = (prod(self.sample_shape_),) if folded else self.sample_shape_

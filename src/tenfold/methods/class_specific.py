@@ -26,9 +26,9 @@ from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.stores import OfBlock, over_blocks
 from tenfold.mathematics.subspace import minus_distances
 from tenfold.methods.base import TensorProjector
-from tenfold.validation import fitted, parameters
+from tenfold.validation import parameters
 from tenfold.validation import samples as check
-from tenfold.validation.other_arrays import in_numpy
+from tenfold.validation.samples import in_numpy
 
 
 class ClassSpecificProjector(TensorProjector):
@@ -128,7 +128,7 @@ class ClassSpecificProjector(TensorProjector):
             The larger, the more like the positive class; 0 at its mean. A Dask array gives a
             lazy one.
         """
-        fitted.check_fitted(self, "projections_")
+        check.check_fitted(self, "projections_")
         return over_blocks(check.check_samples(self, X), self._scoring())
 
     def _scoring(self) -> OfBlock:
@@ -173,7 +173,7 @@ class ClassSpecificProjector(TensorProjector):
     @property
     def positive_label_(self) -> Any:
         """The label of the class that was learned."""
-        fitted.check_fitted(self, "projections_")
+        check.check_fitted(self, "projections_")
         return self.classes_[self.positive_index_]
 
 

@@ -17,7 +17,7 @@ from tenfold.mathematics.arrays import to_numpy
 from tenfold.mathematics.mapped_store import MappedStore
 from tenfold.mathematics.stores import ArraySamples, Source, StoredSamples, over_blocks
 from tenfold.preprocessing.step import Step
-from tenfold.validation import fitted, parameters
+from tenfold.validation import parameters
 from tenfold.validation import samples as check
 
 
@@ -143,7 +143,7 @@ class Blocks(ClassNamePrefixFeaturesOutMixin, Step):
         array, store or Dask array of shape (n, number of features)
             float32 samples give float32.
         """
-        fitted.check_fitted(self, "blocks_")
+        check.check_fitted(self, "blocks_")
         work = partial(features, blocks=self.blocks_)
         return self._changed(check.check_samples(self, X), work, flat=True)
 
@@ -160,14 +160,14 @@ class Blocks(ClassNamePrefixFeaturesOutMixin, Step):
         array of shape (n, I_1, ..., I_K), or flat rows when flat rows were fitted
             The samples without what no block sees.
         """
-        fitted.check_fitted(self, "blocks_")
+        check.check_fitted(self, "blocks_")
         Y = check.check_projected(X, (self._n_features_out,))
         return over_blocks(Y, partial(_restored, blocks=self.blocks_))
 
     @property
     def members_(self) -> list[Any]:
         """The fitted projectors."""
-        fitted.check_fitted(self, "blocks_")
+        check.check_fitted(self, "blocks_")
         return [block for block in self.blocks_ if hasattr(block, "objective_")]
 
     @property
@@ -187,7 +187,7 @@ class Blocks(ClassNamePrefixFeaturesOutMixin, Step):
         ndarray of str objects
             One name per feature.
         """
-        fitted.check_fitted(self, "blocks_")
+        check.check_fitted(self, "blocks_")
         names = ClassNamePrefixFeaturesOutMixin.get_feature_names_out(self, input_features)
         return np.asarray(names)
 

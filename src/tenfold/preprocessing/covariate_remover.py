@@ -23,9 +23,8 @@ from tenfold.mathematics.covariates import (
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.stores import ArraySamples, over_blocks
 from tenfold.preprocessing.step import Step
-from tenfold.validation import fitted
 from tenfold.validation import samples as check
-from tenfold.validation.covariates import check_covariates
+from tenfold.validation.samples import check_covariates
 
 
 class CovariateRemover(Step):
@@ -232,7 +231,7 @@ class CovariateRemover(Step):
         array, store or Dask array of shape (n, I_1, ..., I_K), with `last` (n, I)
             In float64, or in float32 for float32 samples.
         """
-        fitted.check_fitted(self, "slopes_")
+        check.check_fitted(self, "slopes_")
         X = check.check_samples(self, X)
         flat = len(self.sample_shape_) == 1
         slopes = self.slopes_.reshape(len(self.slopes_), prod(self.slopes_.shape[1:]))
@@ -263,7 +262,7 @@ class CovariateRemover(Step):
         ClassMoments
             Of samples of shape (I,).
         """
-        fitted.check_fitted(self, "slopes_")
+        check.check_fitted(self, "slopes_")
         if self.last is None or moments.shape != self.sample_shape_:
             raise ValueError(
                 f"the moments are of samples of shape {moments.shape}; expected those of flat rows "

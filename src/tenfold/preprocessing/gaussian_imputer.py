@@ -12,7 +12,6 @@ from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.completion import completed, learned_completion
 from tenfold.mathematics.stores import Source
 from tenfold.preprocessing.step import Step
-from tenfold.validation import fitted
 from tenfold.validation import samples as check
 from tenfold.validation.parameters import memory_budget
 
@@ -113,7 +112,7 @@ class GaussianImputer(Step):
         array, store or Dask array of the same shape
             Whole samples; float32 samples give float32.
         """
-        fitted.check_fitted(self, "mean_")
+        check.check_fitted(self, "mean_")
         flat = self.sample_shape is not None or len(self.sample_shape_) == 1
         work = partial(whole, mean=self.mean_, precision=self.precision_, flat=flat)
         return self._changed(check.check_samples(self, X), work, flat=flat)

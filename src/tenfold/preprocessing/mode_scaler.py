@@ -16,7 +16,7 @@ from tenfold.mathematics.mode_scaling import FibreMoments, Scaling
 from tenfold.mathematics.models import Shape
 from tenfold.mathematics.stores import Source, over_blocks
 from tenfold.preprocessing.step import Step
-from tenfold.validation import fitted, parameters
+from tenfold.validation import parameters
 from tenfold.validation import samples as check
 
 KEPT = {None: (), "mean": ("mean",), "spread": ("spread",), "both": ("mean", "spread")}
@@ -175,7 +175,7 @@ class ModeScaler(Step):
         X, _, weight = check.check_batch(self, X, None, sample_weight)
         n = self.n_samples_seen_
         so_far = FibreMoments(n, self.mean_, n * self.mean_spread_**2, n * self.spread_**2)
-        return self._learn(fitted.description_of(self), so_far + self._moments(X, weight))
+        return self._learn(check.description_of(self), so_far + self._moments(X, weight))
 
     def _check_parameters(self) -> None:
         """Validate parameters."""
@@ -254,7 +254,7 @@ class ModeScaler(Step):
 
     def scaling(self) -> Scaling:
         """What is done to samples, as a function of arrays."""
-        fitted.check_fitted(self, "mean_")
+        check.check_fitted(self, "mean_")
         return Scaling(
             self._axes(self.sample_shape_),
             self.mean_,

@@ -16,7 +16,7 @@ from tenfold.mathematics.mapped_store import MappedStore
 from tenfold.mathematics.models import Labels, Shape
 from tenfold.mathematics.stores import ArraySamples, Source, StoredSamples
 from tenfold.methods.saving import Savable
-from tenfold.validation import fitted
+from tenfold.validation import samples as check
 
 
 class Step(TransformerMixin, Savable, BaseEstimator):
@@ -48,7 +48,7 @@ class Step(TransformerMixin, Savable, BaseEstimator):
     @property
     def members_(self) -> list[Any]:
         """The projectors inside: none."""
-        fitted.check_fitted(self, "sample_shape_")
+        check.check_fitted(self, "sample_shape_")
         return []
 
     def _changed(
@@ -101,7 +101,7 @@ class Step(TransformerMixin, Savable, BaseEstimator):
         ndarray of str objects
             One name per number.
         """
-        fitted.check_fitted(self, "sample_shape_")
+        check.check_fitted(self, "sample_shape_")
         return np.asarray(_check_feature_names_in(self, input_features), dtype=object)
 
     def __sklearn_tags__(self) -> Any:

@@ -33,8 +33,7 @@ from tenfold.selection.automatic_ranks import class_mean_distances, search_ranks
 from tenfold.system.processes import PATIENCE, keep_freed_memory, over_processes
 from tenfold.system.progress import progress
 from tenfold.system.tables import Cell, Table, number, percent, times
-from tenfold.validation.groups import check_groups
-from tenfold.validation.other_arrays import in_numpy
+from tenfold.validation.samples import check_groups, in_numpy
 
 MOST_NUMBERS_OF_LDA = 2048  # it makes a table of all pairs of numbers, and solves with it
 MOST_BYTES_TWICE = 2**28  # of samples that several processes may work on at the same time

@@ -40,8 +40,7 @@ from tenfold.selection.candidates import (
     tried,
 )
 from tenfold.validation import samples as check
-from tenfold.validation.large_input import as_source
-from tenfold.validation.other_arrays import in_numpy
+from tenfold.validation.samples import as_source, in_numpy
 
 ASKED = ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform")
 

@@ -1,29 +1,50 @@
-"""Whatever comes from a user is checked here; scikit-learn's validators run nowhere else."""
+"""Data that come from a user are checked here; scikit-learn's validators run nowhere else.
+
+Samples, labels (one per sample, all of one kind, none of them missing), weights, groups (those that
+are held out together, and those of one class) and covariates (numbers that come along with each
+sample); and what a fitted estimator has, against what is asked of it. They may come as
+
+stores, Dask arrays             read block by block
+arrays of other libraries       PyTorch's tensors, and what follows the array API standard. As in
+                                scikit-learn, arrays of another library come out where such go in,
+                                if ``sklearn.set_config(array_api_dispatch=True)`` says so; without
+                                it they are read as NumPy arrays, and NumPy arrays come out
+named axes                      xarray's DataArrays, and tables with several levels of columns. Axis
+                                0 counts samples when a model is fitted; the other axes are its
+                                modes. Later samples may have their axes, and the entries along
+                                them, in any order: names put them right
+
+Nothing here imports such a library: who passes its objects has it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from copy import copy
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 from math import isfinite, prod
-from numbers import Integral
-from typing import Any
+from numbers import Integral, Number
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn import get_config
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     check_array,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
     validate_data,
 )
 
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.arrays import namespace_of, to_numpy
 from tenfold.mathematics.moments import ClassMoments
-from tenfold.mathematics.stores import ArraySamples
-from tenfold.validation.fitted import description_of
-from tenfold.validation.labels import check_labels as check_labels
-from tenfold.validation.large_input import as_source as as_source
-from tenfold.validation.named_axes import named_samples, refuse_masked
-from tenfold.validation.other_arrays import follow_array, in_numpy
+from tenfold.mathematics.stores import ArraySamples, Source, StoredSamples, is_stored
 from tenfold.validation.parameters import plain
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
@@ -54,7 +75,8 @@ def check_first_batch(
     (dict, samples, labels, weights)
         Attributes that a fitted estimator has, such as `sample_shape_`, and the checked batch.
     """
-    seen = copy(estimator)
+    seen = object.__new__(type(estimator))  # a copy with all that it has
+    vars(seen).update(vars(estimator))
     X, y, weight = check_batch(seen, X, y, sample_weight, reset=True)
     if estimator._needs_labels:
         check_classes(present_labels(y, weight) if classes is None else np.unique(classes), seen)
@@ -128,6 +150,21 @@ def unmasked(X: Any) -> Any:
     if not isinstance(X, np.ma.MaskedArray):
         return X
     return X.astype(X.dtype if X.dtype.kind == "f" else float).filled(np.nan)
+
+
+def refuse_masked(X: Any, name: str = "X") -> Any:
+    """X without its mask, or an error when it hides numbers."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    hidden = int(np.ma.getmaskarray(X).sum())
+    if hidden:
+        raise ValueError(
+            f"{name} is a masked array with {hidden} masked values, and each must be known; "
+            + "complete samples first, as make_pipeline(GaussianImputer(), ...) does, "
+            * (name == "X")
+            + f"fill them, as with {name}.filled(0), or drop those samples"
+        )
+    return X.data
 
 
 def _is_ready(estimator: Any, X: Any, fitted_shape: tuple[int, ...] | None) -> bool:
@@ -334,3 +371,479 @@ def check_same_classes(classes: Any, known: Array) -> None:
             f"classes are {np.unique(np.asarray(classes)).tolist()}, but partial_fit began with "
             f"{known.tolist()}; name the same ones or none, or start with a fresh estimator"
         )
+
+
+# ── Labels, groups and covariates ─────────────────────────────────────────────────────────────────
+
+
+def check_labels(estimator: Any, X: Array, y: Any) -> Array:
+    """One class label per sample."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None; "
+            "pass one class label per sample"
+        )
+    y = refuse_masked(y, name="y")
+    given, y = y, column_or_1d(in_numpy(y, "y"), warn=True)
+    check_consistent_length(X, y)
+    if isinstance(given, list | tuple) and y.dtype.kind == "U":
+        check_kinds(np.array(given, dtype=object))  # NumPy makes text of None, NaN and numbers
+    _check_label_values(y)
+    return y
+
+
+def _check_label_values(y: Array) -> None:
+    if y.dtype.kind in "fM" and not np.isfinite(y).all():
+        raise ValueError("Input y contains NaN or infinity; every sample needs a class label")
+    if y.dtype == object:
+        check_kinds(y)
+        if _kind(y[0]) == "numbers":
+            raise ValueError(
+                "Unknown label type: y holds numbers as objects; expected an array of numbers or "
+                "of text; convert it, as with y.astype(int)"
+            )
+    check_classification_targets(y)
+
+
+def check_kinds(y: Array, name: str = "y") -> None:
+    """Labels or names that are objects are all text or all numbers, and none is missing."""
+    kinds = {_kind(label) for label in y.ravel()}
+    if "missing" in kinds:
+        raise ValueError(
+            f"Input {name} contains NaN or None; every sample needs a class label; drop the "
+            "samples without one, or give them a label of their own"
+        )
+    if len(kinds) > 1:
+        raise ValueError(
+            f"{name} mixes {' and '.join(sorted(kinds))}; expected labels of one kind; convert "
+            f"them, as with {name}.astype(str)"
+        )
+
+
+def _kind(label: Any) -> str:
+    if isinstance(label, str):
+        return "text"
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):  # those of pandas
+        return "missing"
+    if isinstance(label, Number | np.bool_):
+        return "numbers" if label == label else "missing"
+    return f"objects of type {type(label).__name__}"
+
+
+def check_groups(name: str, groups: Any, n_samples: int) -> tuple[Array, Array]:
+    """The groups, sorted, and for each sample the number of its group."""
+    groups = np.asarray(in_numpy(groups, name))
+    if groups.shape != (n_samples,):
+        raise ValueError(
+            f"{name} has shape {groups.shape}, but there are {n_samples} samples; pass one name or "
+            "number per sample"
+        )
+    if groups.dtype.kind == "O":
+        check_kinds(groups, name)
+    if groups.dtype.kind == "f" and not np.isfinite(groups).all():
+        raise ValueError(f"{name} contains NaN or infinity; every sample needs a name or number")
+    names, numbers = np.unique(groups, return_inverse=True)
+    return names, numbers
+
+
+def check_covariates(covariates: Any, n: int) -> Array:
+    """Covariates as finite numbers (n, q), or an error that says what came."""
+    if np.ma.is_masked(covariates):
+        covariates = np.ma.filled(covariates.astype(float), np.nan)  # refused below, with its row
+    Z = np.asarray(in_numpy(covariates, "covariates"))
+    if Z.dtype.kind not in "biuf":
+        with suppress(TypeError, ValueError):  # numbers of several kinds in one table
+            Z = Z.astype(float) if Z.dtype == object else Z
+        if Z.dtype.kind not in "biuf":
+            raise ValueError(
+                f"covariates hold {Z.dtype}; expected numbers; give every site or session but one "
+                "a column of zeros and ones, as sklearn's OneHotEncoder(drop='first') does"
+            )
+    Z = np.asarray(Z[:, None] if Z.ndim == 1 else Z, dtype=float)
+    if Z.ndim != 2 or len(Z) != n or not Z.shape[1]:
+        raise ValueError(
+            f"covariates have shape {np.shape(covariates)}, but there are {n} samples; expected "
+            f"({n},) or ({n}, q), one row per sample"
+        )
+    if not np.isfinite(Z).all():
+        rows = np.flatnonzero(~np.isfinite(Z).all(axis=1))
+        raise ValueError(
+            f"covariates of {len(rows)} samples are NaN or infinite, the first in row {rows[0]}; "
+            "fill them, as with the mean of the others, or leave those samples out"
+        )
+    return Z
+
+
+# ── What a fitted estimator has ───────────────────────────────────────────────────────────────────
+
+NAMES = ("feature_names_in_", "mode_names_", "mode_labels_")
+DESCRIPTION = ("sample_shape_", "n_features_in_", *NAMES)
+
+
+def check_fitted(estimator: Any, attribute: str) -> None:
+    """Refuse an estimator that lacks this learned attribute, as scikit-learn does it.
+
+    Scikit-learn makes all tags of an estimator first, which takes as long as scoring a sample.
+    """
+    if attribute not in vars(estimator):
+        check_is_fitted(estimator, attribute)
+
+
+def description_of(estimator: Any) -> dict[str, Any]:
+    """What an estimator knows of the samples that it was fitted on."""
+    return {name: getattr(estimator, name) for name in DESCRIPTION if hasattr(estimator, name)}
+
+
+def of_samples(described: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of the samples, without what a method learned of them before its statistics."""
+    return {name: value for name, value in described.items() if name in DESCRIPTION}
+
+
+def check_output(estimator: Any) -> str:
+    """What `set_output` asks for; it must be able to hold what the parameter `output` says."""
+    container = str(_get_output_config("transform", estimator)["dense"])
+    if estimator.output == "tensor" and container != "default":
+        raise ValueError(
+            f"set_output asks for {container}, whose rows are flat, but output is 'tensor'; "
+            "use output='flat', or set_output(transform='default')"
+        )
+    return container
+
+
+def check_kept_moments(estimator: Any) -> ClassMoments:
+    """The moments that an estimator kept, for more to be added."""
+    if not hasattr(estimator, "moments_"):
+        raise ValueError(
+            f"this {type(estimator).__name__} was fitted without keeping the moments of its "
+            "samples, so partial_fit cannot add to it; start with partial_fit, to keep them (and "
+            "in files with save(..., moments=True))"
+        )
+    moments: ClassMoments = estimator.moments_
+    return moments
+
+
+# ── Stores and Dask arrays ────────────────────────────────────────────────────────────────────────
+
+
+def as_source(X: Any) -> Source | None:
+    """Samples that are not in memory as a `Source`; None for all others.
+
+    Parameters
+    ----------
+    X : anything
+        What a user passed as samples.
+
+    Returns
+    -------
+    Source or None
+        With at least one mode, numbers, and at least one sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.validation.samples import as_source
+    >>> as_source(np.zeros((4, 3))) is None
+    True
+    """
+    if is_dask(X):
+        from tenfold.system.dask_array import DaskSamples
+
+        source: Source = DaskSamples.of(X)
+    elif isinstance(X, Source) or not is_stored(X):
+        return X if isinstance(X, Source) else None
+    else:
+        source = StoredSamples.of(X)
+    if source.ndim < 2:
+        raise ValueError(
+            f"X has shape {source.shape}; expected at least 2 axes, samples first; for a single "
+            "sample or a single feature add the missing axis"
+        )
+    if source.dtype.kind not in "fiub":
+        raise ValueError(f"X holds {source.dtype}; expected real numbers")
+    if source.dtype.itemsize > 8:
+        raise ValueError(
+            f"X holds {source.dtype}, and is read block by block; expected float64 or less; "
+            "write it as float64"
+        )
+    if not len(source):
+        raise ValueError(f"Found array with 0 sample(s) (shape={source.shape}); pass at least one")
+    return source
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a Dask array, without importing Dask."""
+    kind = type(X)
+    if kind.__module__.startswith("dask.array"):
+        return True
+    if hasattr(X, "to_dask_array"):
+        raise ValueError(
+            f"a Dask {kind.__name__} came; pass its .to_dask_array(lengths=True), which stays lazy"
+        )
+    return False
+
+
+# ── Arrays of other libraries ─────────────────────────────────────────────────────────────────────
+
+HOSTS = ("cpu", "CPU")  # in the names of devices that NumPy can read
+WIDTHS = (8, 16, 32, 64)
+NUMBERS = {"float64", "float32", "float16", "bool"}.union(
+    *({f"int{n}", f"uint{n}"} for n in WIDTHS)
+)
+
+
+def is_other(X: Any) -> bool:
+    """Whether X is an array of another library: neither NumPy's nor one that wraps arrays."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(X, torch.Tensor):
+        return True
+    namespace = hasattr(type(X), "__array_namespace__") and hasattr(X, "device")
+    return namespace and not isinstance(X, np.ndarray | np.generic)
+
+
+def check_readable(X: Any, name: str = "X") -> Any:
+    """An array of another library whose numbers can be read, or an error that says what to do.
+
+    Parameters
+    ----------
+    X : array of another library
+        What the user passed.
+    name : str
+        What it is called in messages.
+
+    Returns
+    -------
+    array
+        The same.
+    """
+    device, dtype = str(getattr(X, "device", "cpu")), str(X.dtype).rpartition(".")[2]
+    if device.startswith("meta"):
+        raise ValueError(
+            f"{name} is on device 'meta', where tensors have a shape and no numbers; pass tensors "
+            "of the device where the numbers are"
+        )
+    if getattr(X, "requires_grad", False):
+        raise ValueError(
+            f"{name} requires gradients, but no gradient goes through a fit or a score of tenfold; "
+            f"pass {name}.detach()"
+        )
+    if dtype not in NUMBERS:
+        raise ValueError(
+            f"{name} holds {dtype} numbers; expected real numbers that NumPy has, too; pass "
+            f"{name}.float(), which makes them float32, or {name}.double()"
+        )
+    if "sparse" in str(getattr(X, "layout", "")):
+        raise ValueError(
+            f"{name} is a sparse tensor ({X.layout}); expected a dense one; pass {name}.to_dense()"
+        )
+    return X
+
+
+def in_numpy(X: Any, name: str = "X") -> Any:
+    """Arrays of other libraries, and of Dask, as NumPy arrays; all else as it is.
+
+    Parameters
+    ----------
+    X : anything
+        What the user passed.
+    name : str
+        What it is called in messages.
+
+    Returns
+    -------
+    anything
+        A NumPy array, or X itself.
+    """
+    if type(X) is np.ndarray:
+        return X
+    if hasattr(X, "dask"):
+        return np.asarray(X)
+    return to_numpy(check_readable(X, name)) if is_other(X) else X
+
+
+def follow_array(X: Any) -> Any:
+    """Samples of another library that results are to follow; all else as it is.
+
+    Parameters
+    ----------
+    X : anything
+        What the user passed as samples.
+
+    Returns
+    -------
+    anything
+        `ArraySamples` of an array of another library. NumPy's array without dispatch, and of what
+        is no batch of finite numbers, for the usual messages.
+    """
+    if not is_other(X):
+        return X
+    check_readable(X)
+    if get_config()["array_api_dispatch"]:
+        xp, is_batch = namespace_of(X), X.ndim >= 2 and 0 not in X.shape
+        is_whole = "float" not in str(X.dtype)
+        return ArraySamples(X) if is_batch and (is_whole or xp.all(xp.isfinite(X))) else to_numpy(X)
+    device = str(getattr(X, "device", "cpu"))
+    if not any(word in device for word in HOSTS):
+        raise ValueError(
+            f"X is on device {device!r}, which NumPy cannot read, and array API dispatch is off; "
+            "turn it on with sklearn.set_config(array_api_dispatch=True), with SCIPY_ARRAY_API=1 "
+            "in the environment before Python starts, or pass X.cpu()"
+        )
+    return to_numpy(X)
+
+
+# ── Named axes ────────────────────────────────────────────────────────────────────────────────────
+
+PLAIN = "biufU"  # kinds of coordinates that a model file can hold; others become text
+
+
+class NamedSamples(NamedTuple):
+    """Samples as an array, and what their axes are called."""
+
+    values: Any  # (n, I_1, ..., I_K)
+    mode_names: tuple[str, ...]
+    mode_labels: list[Any]  # one array (I_k,) per mode, or None where entries have no names
+
+    def remember(self, estimator: Any, shape: tuple[int, ...]) -> None:
+        """Set the names on an estimator, unless it folds the samples to another shape."""
+        if shape == tuple(self.values.shape[1:]):
+            estimator.mode_names_ = self.mode_names
+            estimator.mode_labels_ = self.mode_labels
+
+
+def is_data_array(X: Any) -> bool:
+    """Whether X is a DataArray of xarray, or of its kind."""
+    return all(hasattr(X, name) for name in ("dims", "coords", "transpose", "sel"))
+
+
+def named_samples(estimator: Any, X: Any, reset: bool) -> NamedSamples | None:
+    """Samples with names, in the order of a fitted model; None for samples without names.
+
+    Parameters
+    ----------
+    estimator : estimator
+        If it is fitted and knows names, the samples are brought into their order.
+    X : anything
+        What the user passed.
+    reset : bool
+        Whether the model is about to be fitted; then it forgets the names of an earlier fit.
+
+    Returns
+    -------
+    NamedSamples or None
+        The samples in the order of the model's modes.
+    """
+    if reset:  # names of an earlier fit
+        for name in ("mode_names_", "mode_labels_"):
+            vars(estimator).pop(name, None)
+    known = getattr(estimator, "mode_names_", None)
+    if is_data_array(X):
+        if known is not None:
+            X = _in_order(X, known, estimator.mode_labels_)
+        names = tuple(map(str, X.dims[1:]))
+        return NamedSamples(X.data, names, [_labels(X, name) for name in X.dims[1:]])
+    columns = getattr(X, "columns", None)
+    if hasattr(columns, "nlevels") and columns.nlevels > 1:
+        return _from_columns(X, columns, known, getattr(estimator, "mode_labels_", None))
+    return None
+
+
+def _in_order(X: Any, names: tuple[str, ...], labels: list[Any]) -> Any:
+    """A DataArray with its sample axis first and its modes as the model has them."""
+    others = [dim for dim in X.dims if str(dim) not in names]
+    absent = [name for name in names if name not in X.dims]
+    if absent or len(others) != 1:
+        raise ValueError(
+            f"the axes of the samples are {tuple(map(str, X.dims))}, but this model was fitted on "
+            f"one axis of samples and {names}; rename the axes, or fit again"
+        )
+    X = X.transpose(*others, *names)
+    for name, known in zip(names, labels, strict=True):
+        here = _labels(X, name)
+        if known is None or here is None or np.array_equal(here, known):
+            continue
+        if not _same_entries(here, known):
+            raise ValueError(
+                f"the entries of axis {name!r} are {_few(here)}, but this model was fitted on "
+                f"{_few(known)}; pass the same ones, in any order, or drop that coordinate"
+            )
+        X = X.isel({name: _positions(here, known)})
+    return X
+
+
+def _from_columns(X: Any, columns: Any, known: Any, known_labels: Any) -> NamedSamples:
+    """A table whose columns are all pairs (triples, ...) of the entries of its levels."""
+    found = [list(dict.fromkeys(columns.get_level_values(k))) for k in range(columns.nlevels)]
+    levels = found if known_labels is None else [list(level) for level in known_labels]
+    shape = tuple(map(len, levels))
+    wanted = list(product(*levels))
+    positions = {pair: i for i, pair in enumerate(columns)}
+    if len(columns) != prod(shape) or any(pair not in positions for pair in wanted):
+        raise ValueError(
+            f"the table has {len(columns)} columns in {columns.nlevels} levels of sizes "
+            f"{tuple(map(len, found))}; expected a column for each of the {prod(shape)} "
+            "combinations; fill what lacks, or pass flat columns and sample_shape"
+        )
+    values = np.asarray(X.iloc[:, [positions[pair] for pair in wanted]])
+    names = known or tuple(
+        f"mode {k + 1}" if name is None else str(name) for k, name in enumerate(columns.names)
+    )
+    return NamedSamples(values.reshape(-1, *shape), names, [_plain(np.array(v)) for v in levels])
+
+
+def labelled_like(X: Any, found: Any, projector: Any, container: str) -> Array:
+    """Projected samples with the sample axis of a DataArray; others as they are.
+
+    Parameters
+    ----------
+    X : anything
+        What was projected.
+    found : array of shape (n, r) or (n, r_1, ..., r_K)
+        The projected samples.
+    projector : TensorProjector
+        Fitted.
+    container : str
+        What `set_output` asked for; "default" gives a DataArray.
+
+    Returns
+    -------
+    array-like
+        An array, a DataArray, or a table of pandas.
+    """
+    result: Array = found
+    if not is_data_array(X):
+        return result
+    modes = getattr(projector, "mode_names_", tuple(map(str, X.dims[1:])))
+    (sample,) = [dim for dim in X.dims if str(dim) not in modes]
+    kept = {name: coord for name, coord in X.coords.items() if coord.dims == (sample,)}
+    if found.ndim == 2:
+        names = projector.get_feature_names_out()
+        labelled = type(X)(found, dims=(sample, "feature"), coords={**kept, "feature": names})
+        result = labelled.to_pandas() if container == "pandas" else labelled
+    else:
+        dims = (sample, *(f"{mode}_component" for mode in modes))
+        result = type(X)(found, dims=dims, coords=kept)
+    return result
+
+
+def _labels(X: Any, name: Any) -> Array | None:
+    """The entries along an axis; None without a coordinate, of which `get` would make numbers."""
+    return _plain(np.asarray(X.coords[name])) if name in X.coords else None
+
+
+def _plain(labels: Array) -> Array:
+    return labels if labels.dtype.kind in PLAIN else labels.astype(str)
+
+
+def _same_entries(here: Array, known: Array) -> bool:
+    both = [here.tolist(), list(np.asarray(known).tolist())]
+    return all(len(set(one)) == len(one) for one in both) and set(both[0]) == set(both[1])
+
+
+def _positions(here: Array, known: Array) -> list[int]:
+    places = {entry: i for i, entry in enumerate(here.tolist())}
+    return [places[entry] for entry in np.asarray(known).tolist()]
+
+
+def _few(labels: Array) -> str:
+    shown = ", ".join(map(str, np.asarray(labels).tolist()[:6]))
+    return f"{shown}, ... ({len(labels)})" if len(labels) > 6 else shown
