@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import make_scorer, roc_auc_score
+from sklearn.metrics import get_scorer, make_scorer, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -35,6 +35,7 @@ from tenfold import (
     ClassMoments,
     ClassSpecificClassifier,
     ClassSpecificVerifier,
+    ProbabilisticLDA,
     RankSearchCV,
     RateWarning,
 )
@@ -77,6 +78,11 @@ ESTIMATORS = {
     "bank of vectors": (ClassSpecificClassifier(CSDA()), "balanced_accuracy"),
     "bank with a second classifier": (
         ClassSpecificClassifier(MCSDA(max_iter=3), classifier=LogisticRegression()),
+        "neg_log_loss",
+    ),
+    "Gaussian classes": (ProbabilisticLDA(CMDA(max_iter=3)), "neg_log_loss"),
+    "Gaussian classes of MPCA": (
+        ProbabilisticLDA(MPCA(max_iter=3), shrinkage=0.1),
         "neg_log_loss",
     ),
     "verifier": (
@@ -198,7 +204,7 @@ def test_groups_stay_together(name, cv):
     assert_same(ours, theirs)
 
 
-@pytest.mark.parametrize("name", ["MCSDA", "bank", "verifier", "CMDA"])
+@pytest.mark.parametrize("name", ["MCSDA", "bank", "verifier", "CMDA", "Gaussian classes"])
 def test_weights_count_in_fitting_and_for_scorers_that_take_them(name):
     weight = np.random.default_rng(2).uniform(0.1, 2, len(X))
     estimator, scoring = ESTIMATORS[name]
@@ -211,6 +217,9 @@ def test_weights_count_in_fitting_and_for_scorers_that_take_them(name):
             quiet(alone, X[train], y[train], weight[train])
             if scoring is None:
                 expected = alone.score(X[test], y[test], weight[test])
+            elif isinstance(scoring, str):
+                weighs = {"sample_weight": weight[test]}
+                expected = get_scorer(scoring)(alone, X[test], y[test], **weighs)
             else:
                 expected = scoring(alone, X[test], y[test])
             assert ours.cv_results_[f"split{f}_test_score"][c] == pytest.approx(expected, abs=1e-8)

@@ -233,6 +233,19 @@ def test_a_search_with_gaps_is_a_grid_search():
     same_as_grid_search(bank, "classspecificclassifier__projector__ranks", [1, 3], holes)
 
 
+def test_a_search_with_gaussian_classes_in_a_pipeline_is_a_grid_search():
+    classes = make_pipeline(ModeScaler(), ProbabilisticLDA(MPCA(max_iter=3, tol=1.0)))
+    same_as_grid_search(classes, "probabilisticlda__projector__ranks", [1, 3], X)
+
+
+def test_steps_that_candidates_have_in_common_are_fitted_once_per_fold(monkeypatch):
+    fitted = []
+    fit = ModeScaler.fit
+    monkeypatch.setattr(ModeScaler, "fit", lambda *a, **k: (fitted.append(1), fit(*a, **k))[1])
+    RankSearchCV(make_pipeline(ModeScaler(), CSDA(positive=1)), [1, 2, 3], cv=3).fit(X, y)
+    assert len(fitted) == 4  # three folds, and all samples for the best
+
+
 def test_a_search_with_covariates_is_a_grid_search(routing):
     moved = X + 5 * AGES[:, :1, None]
     pipeline = make_pipeline(with_covariates(), MCSDA(positive=1, max_iter=3, tol=1.0))

@@ -255,6 +255,17 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         self
             The fitted estimator.
         """
+        return self._fit_in(None, X, y, sample_weight, groups)
+
+    def _fit_in(
+        self,
+        projector: TensorProjector | None,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> Self:
+        """Learn from one batch, in the subspace of a projector that is fitted to it already."""
         described, X, labels, weight = self._first_batch(X, y, sample_weight)
         folds = self._folds(X, groups)
         classes = check.present_labels(labels, weight)
@@ -264,9 +275,10 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
             moments = self._moments_of_batch(X, labels, weight, classes, folds)
             model = self._learn_moments(moments, classes, described["sample_shape_"])
             return self._set_fitted(described, model, moments if keeps else None)
-        projector, Y = None, X
+        Y = X
         if self.projector is not None:
-            projector = clone(self.projector).fit(X, labels, weight)
+            if projector is None:
+                projector = clone(self.projector).fit(X, labels, weight)
             work = partial(
                 projected, projections=projector.projections_, centre=projector._centre()
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from inspect import signature
 from math import prod
@@ -17,10 +18,11 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import process_routing
 
+from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import solve
-from tenfold.mathematics.cost import Workload
+from tenfold.mathematics.cost import Workload, statistics_of
 from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.fold_statistics import Split
 from tenfold.mathematics.moments import ClassStatistics
@@ -200,11 +202,15 @@ def refuse_metadata(estimator: Any, params: dict[str, Any]) -> None:
 
 
 def learner_of(estimator: Any) -> Learner:
-    """What is solved: the estimator itself, or the projector of a verifier."""
+    """What is solved: the estimator itself, or the projector of what decides by one."""
     if isinstance(estimator, ClassSpecificVerifier):
         estimator._check_parameters()
         model: Learner = estimator.model()
         return model
+    if isinstance(estimator, ProbabilisticLDA) and solved_in_stacks(estimator):
+        estimator._check_parameters()
+        projector: Learner = estimator.projector
+        return projector
     if not isinstance(estimator, Learner):
         raise ValueError(
             f"estimator is {estimator!r}; expected a projector such as MCSDA(), a "
@@ -256,6 +262,64 @@ def one_by_one(variants: list[Any], samples: Samples) -> FitPart:
         return [clone(variant).fit(*batch, **besides) for variant in variants]
 
     return fit
+
+
+def with_gaussian_classes(
+    variants: list[ProbabilisticLDA], projectors: FitPart, samples: Samples
+) -> FitPart:
+    """Gaussian classes in the subspaces of projectors that are fitted together."""
+
+    def fit(split: Split) -> list[Any]:
+        batch, besides = samples.training(split[0])
+        both = zip(variants, projectors(split), strict=True)
+        return [clone(variant)._fit_in(fitted, *batch, **besides) for variant, fitted in both]
+
+    return fit
+
+
+def after_common_steps(pipelines: list[Any], samples: Samples) -> FitPart:
+    """Pipelines that differ in their last step alone: the others are fitted once per fold."""
+
+    def fit(split: Split) -> list[Any]:
+        (X, y), _ = samples.training(split[0])
+        common = clone(pipelines[0])[:-1]
+        Z = common.fit_transform(X, y)
+        last = [pipeline.steps[-1][1] for pipeline in pipelines]
+        part = Samples(Z, Z, y, None)
+        fit_last = one_by_one(last, part)
+        if solved_in_stacks(last[0]):
+            fit_last = _solved_on_part([learner_of(step) for step in last], part)
+            if isinstance(last[0], ProbabilisticLDA):
+                fit_last = with_gaussian_classes(last, fit_last, part)
+        fitted = []
+        for pipeline, step in zip(pipelines, fit_last((np.arange(len(Z)), split[1])), strict=True):
+            fitted.append(copy(pipeline))
+            fitted[-1].steps = [*common.steps, (pipeline.steps[-1][0], step)]
+        return fitted
+
+    return fit
+
+
+def _solved_on_part(learners: list[Learner], samples: Samples) -> FitPart:
+    """All candidates solved together, from statistics of the training part."""
+
+    def fit(split: Split) -> list[Any]:
+        (X, y), _ = samples.training(split[0])
+        described, X, y, weight = learners[0]._first_batch(X, y, None)
+        classes = check.present_labels(y, weight)
+        described, X = learners[0]._prepared(described, X, weight)
+        work = joint_workload(learners, X.shape[1:], classes)
+        statistics = statistics_of(X, y, weight, classes, work)
+        return solved_together(learners, statistics, described)
+
+    return fit
+
+
+def solved_in_stacks(estimator: Any) -> bool:
+    """Whether candidates can be solved together; of `ProbabilisticLDA` the projectors can."""
+    if isinstance(estimator, ProbabilisticLDA):
+        return estimator.projector is not None
+    return isinstance(estimator, Learner) and getattr(estimator, "classifier", None) is None
 
 
 def tried(

@@ -27,6 +27,7 @@ from tenfold.methods.base import Described, Learner
 from tenfold.selection.candidates import (
     Candidate,
     Samples,
+    after_common_steps,
     dimensions,
     joint_workload,
     learner_of,
@@ -35,9 +36,11 @@ from tenfold.selection.candidates import (
     one_stack_per_fold,
     refuse_metadata,
     routed_metadata,
+    solved_in_stacks,
     step_with_ranks,
     takes_weight,
     tried,
+    with_gaussian_classes,
 )
 from tenfold.validation import samples as check
 from tenfold.validation.samples import as_source, in_numpy
@@ -112,8 +115,10 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     converge in a fold raise no warning; the best one does when it is fitted.
 
     A verifier with a `scoring`, and a bank with a second `classifier`, need inner folds of their
-    own; their candidates are fitted one by one. So are those of `ProbabilisticLDA`, which deals
-    the training part of every fold to folds once more. The statistics of a training part are taken
+    own; their candidates are fitted one by one. Of `ProbabilisticLDA` the projectors are solved as
+    stacks; what ``shrinkage="auto"`` chooses is chosen for every candidate in every fold, and takes
+    nearly all of the time. The steps of a pipeline before the one that is searched are fitted once
+    per fold, if that is the last and no metadata came. The statistics of a training part are taken
     from its own samples where that costs less than adding up what folds share, as for few samples
     or hundreds of random splits.
 
@@ -191,7 +196,9 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         for learner in learners:
             learner._check_parameters()
         first = learners[0]
-        described, checked, learned, weight = first._first_batch(X, y, sample_weight)
+        is_gaussian = isinstance(self.estimator, ProbabilisticLDA)
+        checks = variants[0] if is_gaussian else first
+        described, checked, learned, weight = checks._first_batch(X, y, sample_weight)
         checked = checked.in_memory() if isinstance(checked, ArraySamples) else checked
         labels = None if y is None else np.asarray(in_numpy(y, "y"))
         besides = {} if weight is None else {"sample_weight": weight}
@@ -199,14 +206,18 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         seen_labels = labels if learned is None else learned
         samples = Samples(X, checked, seen_labels, weight, besides, scored)
         splits = self._splits(checked, samples.labels, groups)
+        learned = learned if first._needs_labels else None
         classes = check.present_labels(learned, weight)
         described, seen = first._prepared(described, checked, weight)
         if isinstance(self.estimator, ClassSpecificVerifier):
             self.estimator.positive_among(classes)  # or an error that says how to name it
         work = joint_workload(learners, seen.shape[1:], classes)
         parts = fold_statistics(seen, learned, weight, classes, splits, work)
-        stacked = one_stack_per_fold(learners, parts, described)
-        fit = stacked if self._stacks() else one_by_one(variants, samples)
+        fit = one_stack_per_fold(learners, parts, described)
+        if not self._stacks():
+            fit = one_by_one(variants, samples)
+        elif is_gaussian:
+            fit = with_gaussian_classes(variants, fit, samples)
         trials = tried(fit, scorer, samples, splits, self.verbose)
         self._choose(candidates, trials.results(candidates))
         self.n_splits_ = len(splits)
@@ -217,7 +228,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     def _fit_pipeline(
         self, X: Any, y: Any, sample_weight: Any, groups: Any, params: dict[str, Any]
     ) -> Self:
-        """Refit the whole pipeline for every candidate and fold: its steps learn from samples."""
+        """Every fold learns all steps, those before the one that is searched only once."""
         scorer, candidates = self._scorer(), self._candidates()
         besides = {"sample_weight": sample_weight, "groups": groups, **params}
         routed = routed_metadata(self, {k: v for k, v in besides.items() if v is not None})
@@ -230,7 +241,9 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
             cv.split(np.arange(len(checked)), labels, **routed["split"]), len(checked)
         )
         variants = [clone(self.estimator).set_params(**params) for params in candidates]
-        fit = one_by_one(variants, samples)
+        searched_last = step_with_ranks(self.estimator)[1] is self.estimator.steps[-1][1]
+        alike = searched_last and len(self.estimator.steps) > 1 and not samples.fit_with
+        fit = after_common_steps(variants, samples) if alike else one_by_one(variants, samples)
         trials = tried(fit, scorer, samples, splits, self.verbose)
         self._choose(candidates, trials.results(candidates))
         self.n_splits_ = len(splits)
@@ -298,11 +311,9 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     def _stacks(self) -> bool:
         """Whether a fold's candidates can be solved together, without inner folds of their own."""
-        if isinstance(self.estimator, ProbabilisticLDA):
-            return False
         if isinstance(self.estimator, ClassSpecificVerifier):
             return self.scoring is None
-        return getattr(self.estimator, "classifier", None) is None
+        return solved_in_stacks(self.estimator)
 
     # -- what is kept ----------------------------------------------------------------------------
 
@@ -324,7 +335,8 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     ) -> None:
         """Fit the best candidate on all samples; their statistics come after those of the folds."""
         start = time.perf_counter()
-        if self._stacks() and isinstance(best, Learner):
+        alone = isinstance(best, Learner) and not isinstance(best, ProbabilisticLDA)
+        if alone and self._stacks():
             *_, whole = parts
             model = best._learn(whole, described["sample_shape_"])
             best = best._set_fitted(described, model)
