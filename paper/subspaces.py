@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.alternation import Recipe, in_order, solve
+from tenfold.mathematics.alternation import Recipe, solve
 from tenfold.mathematics.criteria import Problem, class_specific
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.solvers import ratio_trace
-from tenfold.system.threads import over_threads
+from tenfold.system.threads import threads_for
 
 
 def solved(
@@ -57,7 +57,8 @@ def solved(
         tol=tol,
     )
     stack = Problem.stacked(problems)
-    return solve(stack, recipe, over_threads if threads else in_order).projections
+    with threads_for(stack.shape, threads, len(stack)) as n_threads:
+        return solve(stack, recipe, n_threads).projections
 
 
 def this_class_or_not(statistics: ClassStatistics, positive: int, **settings: Any) -> Problem:

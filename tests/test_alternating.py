@@ -15,7 +15,6 @@ from tenfold.mathematics.pass_statistics import PassStatistics
 from tenfold.mathematics.sample_statistics import SampleStatistics
 from tenfold.mathematics.solvers import SOLVERS, trace_ratio
 from tenfold.mathematics.stores import StoredSamples
-from tenfold.system.threads import over_threads
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -29,9 +28,9 @@ def stack(ranks, positives=2, ridge=0.1, absolute=True, shrinkage=0.0):
     ]
 
 
-def solve(statistics, models, share=alternation.in_order, **recipe):
+def solve(statistics, models, threads=1, **recipe):
     problem = Problem.stacked([class_specific(statistics, **model) for model in models])
-    return alternation.solve(problem, Recipe(**recipe), share)
+    return alternation.solve(problem, Recipe(**recipe), threads)
 
 
 # ── Distance of subspaces ───────────────────────────────────────────────────────────────────────
@@ -174,8 +173,6 @@ def test_models_that_rest_early_are_left_alone():
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_parts_of_a_stack_find_what_the_whole_finds(monkeypatch, workers):
-    from tenfold.system import threads
-
     X, y = problem((6, 5), seed=6)
     models = stack(
         [[r, max(1, r - 1)] for r in (1, 2, 3, 4, 5)], positives=np.array([0, 1, 2, 0, 1])
@@ -184,8 +181,7 @@ def test_parts_of_a_stack_find_what_the_whole_finds(monkeypatch, workers):
     whole = solve(statistics, models, max_iter=30, tol=1e-3)
     assert len(set(whole.n_iter)) > 1, "models that rest at different times are needed here"
     monkeypatch.setattr(alternation, "CACHE_BYTES", 0)  # parts of a quarter of the models
-    monkeypatch.setattr(threads, "_allowed", lambda controller: workers)
-    shared = solve(statistics, models, share=over_threads, max_iter=30, tol=1e-3)
+    shared = solve(statistics, models, threads=workers, max_iter=30, tol=1e-3)
     for V, W in zip(whole.projections, shared.projections, strict=True):
         np.testing.assert_allclose(V, W, atol=1e-12)
     np.testing.assert_allclose(whole.objective, shared.objective, rtol=1e-12)

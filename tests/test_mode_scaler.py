@@ -24,7 +24,7 @@ from reference import ARRAY_API_CHECKS
 from tenfold import CSDA, MPCA, ModeScaler, ProbabilisticLDA
 from tenfold.datasets import SegmentedWindows
 from tenfold.files.onnx_export import to_onnx
-from tenfold.mathematics.mapped_store import MappedStore
+from tenfold.mathematics.stores import MappedStore
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 3, 5)) * rng.lognormal(size=(40, 3, 1)) + np.array([[0], [5], [-100]])

@@ -41,7 +41,8 @@ from tenfold import (
 )
 from tenfold.files.loading import mapping_of
 from tenfold.methods import LINEAR_METHODS
-from tenfold.methods.saving import Savable, unpacked_labels
+from tenfold.methods.base import Savable
+from tenfold.methods.saving import unpacked_labels
 from tenfold.system.model_format import HEADER_LIMIT, ModelFileError, _checksum, read
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

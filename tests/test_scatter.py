@@ -7,13 +7,14 @@ import reference
 from reference import problem, relative_error
 from tenfold.mathematics.cost import Workload
 from tenfold.mathematics.criteria import Problem, between_within, class_specific
-from tenfold.mathematics.moments import ClassMoments, TableTerm
-from tenfold.mathematics.packed_tables import packed_gram
+from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.pass_statistics import PassStatistics
 from tenfold.mathematics.sample_statistics import SampleStatistics, SpanStatistics
 from tenfold.mathematics.scatter import (
     Scatter,
+    TableTerm,
     along_mode,
+    packed_gram,
 )
 from tenfold.mathematics.stores import StoredSamples
 
@@ -262,7 +263,7 @@ def test_a_table_of_many_numbers_is_packed_without_the_matrix(shape, monkeypatch
     rng = np.random.default_rng(len(shape))
     Z = rng.standard_normal((9, *shape)) * 10.0 ** rng.integers(-4, 5, shape[-1])
     expected = packed_gram([Z], shape)
-    monkeypatch.setattr("tenfold.mathematics.packed_tables.WHOLE_TABLE", 0)
+    monkeypatch.setattr("tenfold.mathematics.scatter.WHOLE_TABLE", 0)
     found = packed_gram([Z[:4], Z[4:]], shape)
     sizes = np.sqrt(np.abs(expected).max())
     assert found.shape == expected.shape

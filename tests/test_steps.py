@@ -28,7 +28,7 @@ from tenfold import (
     ProbabilisticLDA,
     RankSearchCV,
 )
-from tenfold.mathematics.mapped_store import MappedStore
+from tenfold.mathematics.stores import MappedStore
 
 X, y = problem((5, 4), classes=4, per_class=9, seed=0)
 AGES = np.random.default_rng(0).normal(size=(len(X), 2))

@@ -103,7 +103,8 @@ def measured_together(
     if not parts:
         return []
     problem = Problem.stacked([model._problem(statistics) for statistics in parts])
-    solution = solve(problem, model._recipe(), threads_for(problem.shape, True, len(problem)))
+    with threads_for(problem.shape, True, len(problem)) as threads:
+        solution = solve(problem, model._recipe(), threads)
     result = []
     for number, statistics in enumerate(parts):
         m = np.array([number])

@@ -29,8 +29,8 @@ from tenfold.mathematics.arrays import to_numpy
 from tenfold.mathematics.models import Labels, Shape
 from tenfold.mathematics.pass_statistics import codes_of
 from tenfold.mathematics.stores import ArraySamples, over_blocks
+from tenfold.methods.base import Savable
 from tenfold.methods.class_specific import ClassSpecificProjector
-from tenfold.methods.saving import Savable
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 from tenfold.validation.samples import in_numpy

@@ -17,8 +17,7 @@ import numpy as np
 from tenfold.datasets.as_before import LARGEST_RATIO
 from tenfold.datasets.reading import SAMPLE_OPTIONS, in_words
 from tenfold.mathematics.accumulate import check_same_kind, check_squares
-from tenfold.mathematics.moment_changes import is_definite
-from tenfold.mathematics.moments import ClassMoments
+from tenfold.mathematics.moments import ClassMoments, is_definite
 from tenfold.methods.saving import Packer, plain_reading, unpacked_labels, unpacked_reading
 from tenfold.system import model_format
 from tenfold.system.model_format import ModelFileError

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from typing import Any, TypeVar
 
@@ -11,13 +13,18 @@ import numpy as np
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.criteria import Pair, Problem, trace, with_ridge
-from tenfold.mathematics.null_space import null_space
 from tenfold.mathematics.shared_core import solve_shared
-from tenfold.mathematics.solvers import Solver, orthonormalised, ratio_trace, with_fixed_signs
+from tenfold.mathematics.solvers import (
+    Solver,
+    null_space,
+    orthonormalised,
+    ratio_trace,
+    with_fixed_signs,
+)
 from tenfold.mathematics.tuning import CACHE_BYTES
 
+P = TypeVar("P")
 T = TypeVar("T")
-Share = Callable[[Callable[[Array], T], list[Array]], list[T]]  # work on some models at a time
 
 PATIENCE = 3  # the ratio trace may go round in circles once it is near the top
 NOTHING = 1e-10  # of the scatter: what may be left of it by rounding
@@ -135,12 +142,15 @@ def _lengthened(rows: Array, length: int, fill: Any = "constant") -> Array:
     return np.pad(rows, ((0, 0), (0, length - rows.shape[1])), fill)
 
 
-def in_order(work: Callable[[Array], T], parts: list[Array]) -> list[T]:
-    """Work on some models after the others; `system.threads` shares them out."""
-    return [work(part) for part in parts]
+def shared_out(work: Callable[[P], T], parts: Sequence[P], threads: int) -> list[T]:
+    """``work(part)`` for every part, in order, by so many threads."""
+    if threads == 1 or len(parts) == 1:
+        return [work(part) for part in parts]
+    with ThreadPoolExecutor(min(threads, len(parts))) as pool:
+        return list(pool.map(work, parts))
 
 
-def solve(problem: Problem, recipe: Recipe, share: Share[Any] = in_order) -> Solution:
+def solve(problem: Problem, recipe: Recipe, threads: int = 1) -> Solution:
     """Maximise a criterion over one projection per mode, one mode at a time.
 
     Models do not depend on each other, so a stack is cut into stacks whose matrices stay in the
@@ -153,8 +163,8 @@ def solve(problem: Problem, recipe: Recipe, share: Share[Any] = in_order) -> Sol
         What M models maximise and minimise, and their ranks.
     recipe : Recipe
         Solver, start and stopping rule.
-    share : callable
-        Who works on which models.
+    threads : int
+        How many work on models at the same time; `system.threads` knows how many there are.
 
     Returns
     -------
@@ -163,20 +173,21 @@ def solve(problem: Problem, recipe: Recipe, share: Share[Any] = in_order) -> Sol
     """
     null = recipe.solver is null_space
     vectors = len(problem.shape) == 1 and (null or recipe.solver is ratio_trace)
+    share = partial(shared_out, threads=threads)
     shared = solve_shared(problem, recipe.orthonormal, share, null) if vectors else None
     if shared is None:
-        return _solve_stack(problem, recipe, share)
+        return _solve_stack(problem, recipe, threads)
     models, W, kept, suppressed, objective = shared
     once, yes = np.ones(len(models), dtype=int), np.ones(len(models), dtype=bool)
     solution = Solution([W], objective[:, None], once, yes, kept, suppressed)
     others = np.setdiff1d(np.arange(len(problem)), models)
     if not len(others):
         return solution
-    rest = _solve_stack(problem.cut(others), recipe, share)
+    rest = _solve_stack(problem.cut(others), recipe, threads)
     return Solution.stacked([solution, rest], np.concatenate([models, others]))
 
 
-def _solve_stack(problem: Problem, recipe: Recipe, share: Share[Solution]) -> Solution:
+def _solve_stack(problem: Problem, recipe: Recipe, threads: int) -> Solution:
     """`solve` for models that share nothing that could be solved once."""
     in_cache = CACHE_BYTES // (8 * max(problem.shape) ** 2)
     step = min(max(ceil(len(problem) / 4), in_cache // 4, 1), max(in_cache, 16))  # for threads
@@ -191,7 +202,7 @@ def _solve_stack(problem: Problem, recipe: Recipe, share: Share[Solution]) -> So
             if term.by_group:
                 order = np.argsort(groups, kind="stable")
     parts = [order[start : start + step] for start in range(0, len(order), step)]
-    found = share(lambda part: _alternate(problem.cut(part), recipe), parts)
+    found = shared_out(lambda part: _alternate(problem.cut(part), recipe), parts, threads)
     alone = len(found) == 1 and bool((order[1:] > order[:-1]).all())
     return found[0] if alone else Solution.stacked(found, order)
 

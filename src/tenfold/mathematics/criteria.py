@@ -15,10 +15,11 @@ import numpy as np
 from scipy.linalg import eigvalsh
 
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.moments import ClassStatistics, TableTerm
+from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.scatter import (
     Factors,
     Scatter,
+    TableTerm,
     Term,
     along_mode,
     answers_along,

@@ -11,46 +11,44 @@ its count n_c, its mean M_c and its scatter ``S_c = sum_{j in c} (x_j - M_c)(x_j
 
 `ClassStatistics` says what can be asked; `ClassMoments` answers from tables. The same questions are
 answered from the samples (`sample_statistics`) and by passes over a store (`pass_statistics`).
+Moments can forget samples, and give some back: what is exact, and what is refused, is said below.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import blas
+from scipy.linalg import LinAlgError, blas, cholesky
 
 from tenfold.mathematics.accumulate import (
     ClassSums,
     check_same_kind,
     check_squares,
     merged_means,
-    row_blocks,
 )
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.moment_changes import (
-    FORGOTTEN,
-    Cell,
-    check_decay,
-    check_known_to_enough_digits,
-    rest_of_cell,
+from tenfold.mathematics.arrays import square_lengths
+from tenfold.mathematics.scatter import (
+    SampleTerm,
+    Scatter,
+    TableTerm,
+    Term,
 )
-from tenfold.mathematics.packed_tables import (
-    contracted,
-    first_contracted,
-    pack_projectors,
-    pack_table,
-    unpack,
-)
-from tenfold.mathematics.scatter import Factors, SampleTerm, Scatter, Term, models_of_groups
 from tenfold.mathematics.span import Span
-from tenfold.mathematics.tuning import KEPT_PRODUCTS
 
 Batch = tuple[Array, Array | None, Array | None]  # samples, labels, weights
+EPS = float(np.finfo(float).eps)
+FORGOTTEN = 1e-100  # a class with less than this share of the largest weight is forgotten
+EMPTY = 1e-10  # less than this share of its weight left means that nothing is left of a class
+EXACT = 1e-8  # to which moments after taking samples back are those of the others alone
+ROUNDING = 64 * EPS  # of a sum of squares: what a scatter may be off without being wrong
+DEFINITE_SIZE = 2048  # numbers in a sample up to which every eigenvalue is looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,83 +183,6 @@ class ClassStatistics(ABC):
             np.full_like(self.counts, self.count),
         )
         return SampleTerm(self.means, self.mean[None], everybody, [np.array([p])], weights)
-
-
-@dataclass(frozen=True, eq=False)
-class TableTerm:
-    """Scatters held as packed tables: a question costs O(I^2), whatever the number of samples.
-
-    Parameters
-    ----------
-    tables : tuple of G ndarrays of shape (L_1, ..., L_K)
-        One packed table per group.
-    shape : tuple of K ints
-        The shape (I_1, ..., I_K) of a sample.
-    """
-
-    tables: tuple[Array, ...]
-    shape: tuple[int, ...]
-    _halfway: dict[Any, Array] = field(default_factory=dict, init=False)  # see `_first_product`
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups."""
-        return len(self.tables)
-
-    @property
-    def by_group(self) -> bool:
-        """Whether there are several tables: each is read once for all models of its group."""
-        return len(self.tables) > 1
-
-    @classmethod
-    def from_matrices(cls, matrices: Array, shape: tuple[int, ...]) -> TableTerm:
-        """Pack symmetric matrices of shape (G, I, I)."""
-        return cls(tuple(pack_table(matrix, shape) for matrix in matrices), shape)
-
-    def joined(self, others: Sequence[TableTerm]) -> TableTerm:
-        """One term with the groups of this one and of others, in order."""
-        more = (table for other in others for table in other.tables)
-        return replace(self, tables=(*self.tables, *more)) if others else self
-
-    def along(self, mode: int, factors: Factors, groups: Array) -> Array:
-        """Mode-k scatters of M models, of shape (M, I_k, I_k)."""
-        packed = {q: pack_projectors(W) for q, W in enumerate(factors) if q != mode}
-        size = self.shape[mode]
-        if not packed and self.n_groups == 1:  # one answer for all models
-            return np.broadcast_to(unpack(self.tables[0][None], size), (len(groups), size, size))
-        result = np.empty((len(groups), size * (size + 1) // 2))
-        largest = max(packed, key=lambda q: self.shape[q], default=mode)
-        kept = self.tables[0].size // (self.tables[0].shape[largest] if packed else 1)
-        for group, models in models_of_groups(groups, len(self.tables)):
-            for block in row_blocks(len(models), 8 * kept):
-                chosen = models[block]
-                chunk = {q: p[chosen] for q, p in packed.items()}
-                result[chosen] = self._contracted(group, chunk, largest)
-        return unpack(result, size)
-
-    def _contracted(self, group: int, packed: dict[int, Array], first: int) -> Array:
-        """Contract a table with every packed projector, `first` first; (M, L_k) is left."""
-        table = self.tables[group]
-        if not packed:
-            return table[None]
-        if table.ndim == 2:
-            return packed[first] @ (table.T if first else table)
-        return contracted(self._first_product(group, packed[first], first), packed, first)
-
-    def _first_product(self, group: int, projectors: Array, first: int) -> Array:
-        """A table with one mode contracted, (M, the other modes...), which takes all the time.
-
-        The next mode that is asked for needs the same one if `first` did not change meanwhile,
-        which is so for one question of two or three. So the last ones are kept.
-        """
-        key = (group, first, projectors.tobytes())
-        left = self._halfway.get(key)
-        if left is None:
-            if len(self._halfway) >= KEPT_PRODUCTS:
-                self._halfway.clear()
-            left = first_contracted(self.tables[group], projectors, first)
-            self._halfway[key] = left
-        return left
 
 
 @dataclass(frozen=True, eq=False)
@@ -675,3 +596,96 @@ def weighted_mean(means: Array, counts: Array) -> Array:
     share = np.where(counts > 0, counts, 0) / max(counts.sum(), np.finfo(float).tiny)
     offsets = np.where((counts > 0).reshape(-1, *[1] * first.ndim), means - first, 0)
     return np.asarray(first + np.tensordot(share, offsets, axes=1))
+
+
+def check_decay(name: str, factor: Any) -> float:
+    """A factor by which weights may be multiplied, or an error that names the parameter."""
+    is_number = isinstance(factor, Real) and not isinstance(factor, bool | np.bool_)
+    if not is_number or not 0 < float(factor) <= 1:
+        raise ValueError(
+            f"{name} is {factor!r}; expected a number above 0 and at most 1: 1 forgets nothing, "
+            "0.99 forgets a hundredth of the past; to forget everything, fit anew"
+        )
+    return float(factor)
+
+
+class Cell(NamedTuple):
+    """Count, mean (I_1, ..., I_K) and scatter (I, I) of one cell."""
+
+    n: float
+    mean: Array
+    scatter: Array
+
+    @property
+    def trace(self) -> float:
+        """The sum of squares about the mean."""
+        return float(np.trace(self.scatter))
+
+
+def rest_of_cell(all_: Cell, part: Cell, label: Any) -> tuple[float, Array, Array, float]:
+    """Count, mean and scatter of the rest of a class, and what they may be off by rounding."""
+    count = all_.n - part.n
+    if count < -EMPTY * all_.n:
+        raise _never_added(label, f"{part.n:g} of them are taken from {all_.n:g}")
+    step = (part.mean - all_.mean).ravel()
+    sizes = all_.trace + part.trace
+    rounded = EPS * float(np.linalg.norm(all_.mean))  # of a mean far from zero
+    if count <= EMPTY * all_.n:
+        off = np.abs(all_.scatter - part.scatter).max(initial=0.0)
+        far = float(np.linalg.norm(step))
+        lengths = ROUNDING * np.sqrt(sizes / all_.n) + 16 * rounded
+        if off > ROUNDING * sizes + 8 * rounded * np.sqrt(all_.n * sizes) or far > lengths:
+            raise _never_added(label, "all of them are taken, but those that are there differ")
+        return 0.0, np.zeros_like(all_.mean), np.zeros_like(all_.scatter), 0.0
+    weight = part.n * all_.n / count
+    push = weight * float(step @ step)  # S_all = S_part + S_rest + weight step step^T
+    scatter = all_.scatter - part.scatter
+    scatter -= weight * np.outer(step, step)
+    mean = all_.mean - (part.n / count) * step.reshape(all_.mean.shape)
+    sizes += push
+    lost = rounded * (np.sqrt(all_.n * all_.trace) + np.sqrt(weight * push))
+    bound = ROUNDING * sizes + 16 * lost
+    if not is_definite(scatter, bound):
+        raise _never_added(label, "without them its scatter would have a negative eigenvalue")
+    if float(np.trace(scatter)) <= bound:
+        scatter[...] = 0.0  # one sample is left, or equal ones
+    moved = all_.n / count * rounded  # how far the mean may be off
+    lost += moved * np.sqrt(count * float(np.trace(scatter))) + count * moved**2
+    return count, mean, scatter, EPS * sizes + lost
+
+
+def is_definite(scatter: Array, bound: float) -> bool:
+    """Whether no eigenvalue is negative by more than the rounding that `bound` allows for."""
+    negative = bool((np.diagonal(scatter) < -bound).any())
+    if not negative and 1 < len(scatter) <= DEFINITE_SIZE:
+        try:
+            cholesky(scatter + 2 * bound * np.eye(len(scatter)), overwrite_a=True)
+        except LinAlgError:
+            negative = bound > 0 or float(np.linalg.eigvalsh(scatter)[0]) < 0
+    return not negative
+
+
+def _never_added(label: Any, why: str) -> ValueError:
+    return ValueError(
+        f"samples of class {label!s} cannot be taken back: {why}; pass samples that were added, "
+        "with the weights that they have now (after decay, those of then times the factors since)"
+    )
+
+
+def check_known_to_enough_digits(left: Any, bounds: Array) -> None:
+    """Refuse what is left when its digits drowned in those of what was taken."""
+    changed = np.flatnonzero(bounds)
+    if not len(changed):
+        return
+    flat = (left.means - left.mean).reshape(len(left.means), -1)
+    sizes = left.traces + left.counts * square_lengths(flat)
+    alone = (sizes == 0) & (left.counts <= 1 + EMPTY)  # one sample has no scatter
+    sizes[alone] = left.counts[alone] * square_lengths(left.means.reshape(len(sizes), -1))[alone]
+    worst = changed[np.argmax(bounds[changed] - EXACT * sizes[changed])]
+    if bounds[worst] > EXACT * sizes[worst]:
+        raise ValueError(
+            f"samples of class {left.classes[worst]!s} cannot be taken back exactly: what is left "
+            f"of it has a scatter of {left.traces[worst]:.1e}, and rounding has left an error of "
+            f"about {bounds[worst]:.1e}; gather the moments of the other samples anew, or subtract "
+            "the common offset of all samples before adding them"
+        )

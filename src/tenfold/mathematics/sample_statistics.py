@@ -16,10 +16,9 @@ import numpy as np
 
 from tenfold.mathematics.accumulate import gather, row_blocks
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.moments import ClassStatistics, TableTerm
-from tenfold.mathematics.packed_tables import packed_gram
+from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.pass_statistics import codes_of
-from tenfold.mathematics.scatter import SampleTerm, Term
+from tenfold.mathematics.scatter import SampleTerm, TableTerm, Term, packed_gram
 from tenfold.mathematics.span import Span
 
 if TYPE_CHECKING:

@@ -29,9 +29,8 @@ from scipy.linalg import LinAlgError, eigh
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.criteria import Problem
-from tenfold.mathematics.null_space import NULL, ROUNDING
 from tenfold.mathematics.scatter import SampleTerm, Scatter, Term, along_mode
-from tenfold.mathematics.solvers import signs_of_columns
+from tenfold.mathematics.solvers import NULL, ROUNDING, signs_of_columns
 from tenfold.mathematics.span import Span
 
 FEWEST = 4  # models for which a shared problem is solved

@@ -6,34 +6,83 @@ problem that the parameters describe. An estimator is changed when all of it has
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from math import ceil, prod, sqrt
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Recipe, Solution, solve
 from tenfold.mathematics.cost import Workload, moments_of, statistics_of
-from tenfold.mathematics.criteria import Problem, ranks_of_shares
+from tenfold.mathematics.criteria import Problem, between_within, ranks_of_shares
 from tenfold.mathematics.models import Labels, Model, Shape
-from tenfold.mathematics.moment_changes import check_decay
-from tenfold.mathematics.moments import ClassMoments, ClassStatistics
+from tenfold.mathematics.moments import ClassMoments, ClassStatistics, check_decay
 from tenfold.mathematics.solvers import SOLVERS, Solver
 from tenfold.mathematics.stores import OfBlock, over_blocks
 from tenfold.mathematics.subspace import projected, reconstructed
 from tenfold.mathematics.tuning import EXPECTED_ROUNDS, KEPT_MOMENTS
-from tenfold.methods.convergence import warn_of_late
-from tenfold.methods.saving import Savable
+from tenfold.methods.saving import write_model
 from tenfold.system.threads import one_thread_for_small, threads_for
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 from tenfold.validation.samples import labelled_like
 
 Described = Mapping[str, Any]  # sample_shape_, n_features_in_ and, of a table, feature_names_in_
+
+
+class Savable:
+    """An estimator whose learned attributes can be saved: those that end with an underscore."""
+
+    mode_names_: tuple[str, ...]  # of samples with named axes, such as a DataArray
+    mode_labels_: list[Any]  # what the entries of each mode are called; None where they are not
+    _is_stream = False  # whether `moments_` are those of `partial_fit`, which goes on with them
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state for a pickle: the moments that `fit` keeps in memory are left out."""
+        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
+        if not self._is_stream:
+            state.pop("moments_", None)
+        return state
+
+    if TYPE_CHECKING:  # the fields of a model are shown as attributes
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def _learned_attributes(self) -> dict[str, Any]:
+        """What was learned, by name."""
+        return {k: v for k, v in vars(self).items() if k.endswith("_") and k[0] != "_"}
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        reading: Mapping[str, Any] | None = None,
+        moments: bool = False,
+    ) -> None:
+        """Write the fitted estimator to one safetensors file, which `tenfold.load` reads.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to, such as "s7.safetensors"; an existing file is replaced.
+        reading : mapping or None, default=None
+            How the samples were read, as `tenfold.save` takes it.
+        moments : bool, default=False
+            Whether to write the moments of a stream, so that `partial_fit` can go on after
+            loading.
+
+        See Also
+        --------
+        tenfold.save : The same for pipelines, too; says what is in the file.
+        """
+        write_model(self, path, reading, moments)
 
 
 class Learner(Savable, BaseEstimator):
@@ -219,7 +268,8 @@ class Learner(Savable, BaseEstimator):
         fresh = replace(statistics)  # a copy: the terms of its scatters go when this is done
         problem = self._problem(fresh)
         small = isinstance(statistics, ClassMoments) or len(problem) > 1
-        solution = solve(problem, self._recipe(), threads_for(problem.shape, small, len(problem)))
+        with threads_for(problem.shape, small, len(problem)) as threads:
+            solution = solve(problem, self._recipe(), threads)
         return self._model(fresh, solution, np.arange(len(problem)), shape), solution
 
     def _added(self, so_far: ClassMoments, factor: float, batch: ClassMoments) -> ClassMoments:
@@ -384,8 +434,17 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
 
     def _warn_unless_converged(self, solution: Solution) -> None:
         """Warn of models that still moved in the last round."""
-        if not solution.converged.all():
-            warn_of_late(type(self).__name__, self.max_iter, self.tol, solution)
+        n, late = len(solution.converged), int((~solution.converged).sum())
+        if late and self.tol > 0:
+            name = type(self).__name__
+            who = name if n == 1 else f"{late} of {n} {name} models"
+            warnings.warn(
+                f"the objective of {who} still changed by more than tol={self.tol:g} of it in "
+                f"round {self.max_iter}; raise max_iter, or add shrinkage or ridge, without which "
+                "a scatter that is nearly singular takes very many rounds",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _flatten_if_needed(self, X: Any) -> Any:
         """The batch as this method sees it: tensors, or vectors for one that flattens."""
@@ -456,3 +515,17 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         tags.input_tags.three_d_array = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class MultiClassProjector(TensorProjector):
+    """Base of the methods that keep class means apart and classes tight."""
+
+    def _problem(self, statistics: ClassStatistics) -> Problem:
+        """Class means apart, classes tight."""
+        return between_within(statistics, **self._settings(statistics))
+
+    def _default_ranks(self, shape: Shape, classes: Array) -> Shape:
+        """As for every method, but no more directions than the class means can span."""
+        roots = super()._default_ranks(shape, classes)
+        n_means = len(classes) - 1
+        return tuple(min(rank, n_means * prod(roots) // rank) for rank in roots)

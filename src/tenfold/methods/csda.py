@@ -12,9 +12,8 @@ from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
 from tenfold.mathematics.models import ClassModel, Shape
 from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.null_space import null_space
 from tenfold.mathematics.scatter import along_mode
-from tenfold.mathematics.solvers import SOLVERS, Solver
+from tenfold.mathematics.solvers import SOLVERS, Solver, null_space
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.validation.parameters import check_option, plain
 

@@ -202,7 +202,8 @@ class CSRDA(ClassSpecificProjector):
         """The projections of one round: everything is measured from given references."""
         each = zip(members, shifts, strict=True)
         stack = Problem.stacked([member._problem(statistics, shift) for member, shift in each])
-        return solve(stack, self._recipe(), threads_for(stack.shape, len(stack) > 1, len(stack)))
+        with threads_for(stack.shape, len(stack) > 1, len(stack)) as threads:
+            return solve(stack, self._recipe(), threads)
 
     def best_reference(
         self, statistics: ClassStatistics, positive: int, shift: float, found: Solution, number: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenfold.methods.multi_class import MultiClassProjector
+from tenfold.methods.base import MultiClassProjector
 
 
 class GTDA(MultiClassProjector):

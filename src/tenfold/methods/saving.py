@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import fields
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -32,54 +32,6 @@ from tenfold.system import model_format
 
 LABEL_KINDS = {"U": str, "i": int, "u": int, "b": bool}
 LABEL_BYTES = 64 * 2**20  # of one array of labels; a few declared bytes must not claim gigabytes
-
-
-class Savable:
-    """An estimator whose learned attributes can be saved: those that end with an underscore."""
-
-    mode_names_: tuple[str, ...]  # of samples with named axes, such as a DataArray
-    mode_labels_: list[Any]  # what the entries of each mode are called; None where they are not
-    _is_stream = False  # whether `moments_` are those of `partial_fit`, which goes on with them
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The state for a pickle: the moments that `fit` keeps in memory are left out."""
-        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
-        if not self._is_stream:
-            state.pop("moments_", None)
-        return state
-
-    if TYPE_CHECKING:  # the fields of a model are shown as attributes
-
-        def __getattr__(self, name: str) -> Any: ...
-
-    def _learned_attributes(self) -> dict[str, Any]:
-        """What was learned, by name."""
-        return {k: v for k, v in vars(self).items() if k.endswith("_") and k[0] != "_"}
-
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        reading: Mapping[str, Any] | None = None,
-        moments: bool = False,
-    ) -> None:
-        """Write the fitted estimator to one safetensors file, which `tenfold.load` reads.
-
-        Parameters
-        ----------
-        path : path-like
-            Where to, such as "s7.safetensors"; an existing file is replaced.
-        reading : mapping or None, default=None
-            How the samples were read, as `tenfold.save` takes it.
-        moments : bool, default=False
-            Whether to write the moments of a stream, so that `partial_fit` can go on after
-            loading.
-
-        See Also
-        --------
-        tenfold.save : The same for pipelines, too; says what is in the file.
-        """
-        _save(self, path, reading, moments)
 
 
 def save(
@@ -127,12 +79,13 @@ def save(
     >>> bool((loaded.transform(X) == model.transform(X)).all())
     True
     """
-    _save(model, path, reading, moments)
+    write_model(model, path, reading, moments)
 
 
-def _save(
+def write_model(
     model: Any, path: str | os.PathLike[str], reading: Mapping[str, Any] | None, moments: bool
 ) -> None:
+    """Write a fitted estimator or pipeline; see `save`."""
     packer = Packer(moments)
     packed = packer.model(model)
     steps = steps_of(model)
@@ -235,7 +188,7 @@ class Packer:
         if isinstance(value, ClassMoments):
             parts = {field.name: getattr(value, field.name) for field in fields(value)}
             return {"moments": {k: self.value(v, f"{name}.{k}") for k, v in parts.items()}}
-        if isinstance(value, Savable):
+        if is_savable(value):
             return {"estimator": self.estimator(value, f"{name}.")}
         raise TypeError(f"a {type(value).__name__} is no plain value")
 
@@ -253,11 +206,16 @@ class Packer:
         return {"labels": self._places[id(array)]}
 
 
+def is_savable(value: Any) -> bool:
+    """Whether it is an estimator that says what it learned, as `methods.base.Savable` does."""
+    return hasattr(value, "_learned_attributes")
+
+
 def _check_known(estimator: Any) -> None:
     """Refuse what `load` would not know, with what to do instead."""
     kind = type(estimator).__qualname__
     ours = type(estimator).__module__.partition(".")[0] == "tenfold"
-    if ours and isinstance(estimator, Savable):
+    if ours and is_savable(estimator):
         return
     if ours and hasattr(estimator, "best_estimator_"):
         raise ValueError(f"a {kind} is not saved whole; save its best_estimator_")

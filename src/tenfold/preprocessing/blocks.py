@@ -14,8 +14,7 @@ from sklearn.utils import get_tags
 from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.arrays import to_numpy
-from tenfold.mathematics.mapped_store import MappedStore
-from tenfold.mathematics.stores import ArraySamples, Source, StoredSamples, over_blocks
+from tenfold.mathematics.stores import ArraySamples, MappedStore, Source, StoredSamples, over_blocks
 from tenfold.preprocessing.step import Step
 from tenfold.validation import parameters
 from tenfold.validation import samples as check

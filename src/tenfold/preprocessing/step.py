@@ -12,10 +12,9 @@ from sklearn.utils.validation import _check_feature_names_in
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.arrays import like
-from tenfold.mathematics.mapped_store import MappedStore
 from tenfold.mathematics.models import Labels, Shape
-from tenfold.mathematics.stores import ArraySamples, Source, StoredSamples
-from tenfold.methods.saving import Savable
+from tenfold.mathematics.stores import ArraySamples, MappedStore, Source, StoredSamples
+from tenfold.methods.base import Savable
 from tenfold.validation import samples as check
 
 

@@ -238,7 +238,8 @@ def solved_together(
     for start in range(0, len(learners), per_stack):
         chunk = problems[start : start + per_stack]
         stack = Problem.stacked(chunk)
-        solution = solve(stack, recipe, threads_for(stack.shape, len(stack) > 1, len(stack)))
+        with threads_for(stack.shape, len(stack) > 1, len(stack)) as threads:
+            solution = solve(stack, recipe, threads)
         starts = np.cumsum([0, *map(len, chunk)])
         for learner, first, last in zip(learners[start:], starts, starts[1:], strict=False):
             models, shape = np.arange(first, last), described["sample_shape_"]

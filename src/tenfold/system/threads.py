@@ -8,7 +8,6 @@ threads stays what the user allowed, also inside joblib and Dask workers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from threading import Lock
@@ -16,7 +15,7 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController  # a dependency of scikit-learn
 
-from tenfold.mathematics.alternation import Share, in_order
+from tenfold.mathematics.alternation import shared_out
 from tenfold.mathematics.tuning import FEW, MEDIUM, SMALL
 
 P = TypeVar("P")
@@ -25,19 +24,14 @@ T = TypeVar("T")
 
 def over_threads(work: Callable[[P], T], parts: list[P]) -> list[T]:
     """``work(part)`` for every part, in order, with BLAS held to one thread meanwhile."""
-    controller = _controller()
-    allowed = _allowed(controller)
-    if allowed == 1:
-        return [work(part) for part in parts]
-    with _one_blas_thread(controller):
-        if len(parts) == 1:
-            return [work(parts[0])]
-        with ThreadPoolExecutor(min(allowed, len(parts))) as pool:
-            return list(pool.map(work, parts))
+    threads = allowed_threads()
+    with one_thread():
+        return shared_out(work, parts, threads)
 
 
-def threads_for(shape: tuple[int, ...], of_stacks: bool, models: int = 1) -> Share[Any]:
-    """Who uses the threads while models are solved: the models of a stack, or BLAS.
+@contextmanager
+def threads_for(shape: tuple[int, ...], of_stacks: bool, models: int = 1) -> Iterator[int]:
+    """How many threads work on the models of a stack, with BLAS held to one; or one, and BLAS many.
 
     LAPACK loses by threads on matrices of up to `SMALL` rows, even with nothing else to do, and on
     the few of a model of vectors up to `MEDIUM`; products of whole samples gain by them. More
@@ -46,7 +40,9 @@ def threads_for(shape: tuple[int, ...], of_stacks: bool, models: int = 1) -> Sha
     small = of_stacks and max(shape) <= SMALL
     if len(shape) == 1:
         small = max(shape) <= MEDIUM or (of_stacks and models >= FEW)
-    return over_threads if small else in_order
+    threads = allowed_threads() if small else 1
+    with one_thread() if small else nullcontext():
+        yield threads
 
 
 @contextmanager
