@@ -36,6 +36,7 @@ from tenfold import (
     GaussianImputer,
     KernelCSDA,
     ModeScaler,
+    OpenSetClassifier,
     ProbabilisticLDA,
     RankSearchCV,
 )
@@ -121,6 +122,8 @@ ESTIMATORS = [
     ProbabilisticLDA(),
     ProbabilisticLDA(MPCA(ranks=2), shrinkage=0.2),
     ProbabilisticLDA(CSDA(ranks=4)),
+    OpenSetClassifier(ProbabilisticLDA(shrinkage=0.2), false_accept_rate=0.5),
+    OpenSetClassifier(ClassSpecificClassifier(CSDA(ranks=4)), false_accept_rate=0.9),
     ModeScaler(),
     ModeScaler(0, keep="both", output="flat"),
     ModeScaler((), per_sample=False),

@@ -18,6 +18,7 @@ from tenfold import (
     GaussianImputer,
     KernelCSDA,
     ModeScaler,
+    OpenSetClassifier,
     ProbabilisticLDA,
     RankSearchCV,
 )
@@ -36,6 +37,7 @@ MODELS = [
     ProbabilisticLDA(),
     ProbabilisticLDA(shrinkage=0.2),
     ProbabilisticLDA(MPCA(ranks=(4, 3))),
+    OpenSetClassifier(ProbabilisticLDA(shrinkage=0.2), false_accept_rate=0.5),
     RankSearchCV(ClassSpecificClassifier(MCSDA()), [2, 3], cv=2),
     ModeScaler((), per_sample=False),
     ModeScaler(),

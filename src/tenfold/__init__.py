@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tenfold.decisions.classifier import ClassSpecificClassifier as ClassSpecificClassifier
     from tenfold.decisions.metrics import mean_average_precision as mean_average_precision
+    from tenfold.decisions.open_set import OpenSetClassifier as OpenSetClassifier
     from tenfold.decisions.probabilistic import ProbabilisticLDA as ProbabilisticLDA
     from tenfold.decisions.verifier import ClassSpecificVerifier as ClassSpecificVerifier
     from tenfold.decisions.verifier import RateWarning as RateWarning
@@ -37,6 +38,7 @@ _HOMES = {
     "CovariateRemover": "tenfold.preprocessing",
     "GaussianImputer": "tenfold.preprocessing",
     "ModeScaler": "tenfold.preprocessing",
+    "OpenSetClassifier": "tenfold.decisions.open_set",
     "ProbabilisticLDA": "tenfold.decisions.probabilistic",
     "RankSearchCV": "tenfold.selection.rank_search",
     "RateWarning": "tenfold.decisions.verifier",

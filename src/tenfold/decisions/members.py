@@ -75,6 +75,8 @@ def unwrap(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
     while True:
         if hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
+        elif hasattr(estimator, "unknown_"):  # it may reject what the model inside names
+            estimator = estimator.model_
         elif hasattr(estimator, "steps"):
             if len(estimator.steps) > 1:
                 steps.append(estimator[:-1].transform)
@@ -85,11 +87,25 @@ def unwrap(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 
 def innermost(estimator: Any) -> Any:
-    """What is inside searches and pipelines, whatever it is."""
+    """What is inside searches, pipelines and what may reject, whatever it is."""
+    while True:
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif hasattr(estimator, "steps"):
+            estimator = estimator.steps[-1][1]
+        elif hasattr(estimator, "unknown"):
+            inside = getattr(estimator, "model_", estimator.model)
+            estimator = ProbabilisticLDA() if inside is None else inside
+        else:
+            return estimator
+
+
+def rejecting(estimator: Any) -> Any:
+    """The fitted `OpenSetClassifier` of a search or pipeline; None where all samples are named."""
     while hasattr(estimator, "best_estimator_") or hasattr(estimator, "steps"):
         found = getattr(estimator, "best_estimator_", None)
         estimator = estimator.steps[-1][1] if found is None else found
-    return estimator
+    return estimator if hasattr(estimator, "unknown_") else None
 
 
 def _applied(steps: list[Callable[[Any], Any]], X: Any) -> Any:

@@ -16,8 +16,10 @@ from tenfold.decisions.members import (
     innermost,
     known_classes,
     names_classes,
+    rejecting,
     unwrap,
 )
+from tenfold.decisions.open_set import are_right
 from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.ranking import average_precisions, roc_areas
 from tenfold.decisions.scores import ClassScores, class_scores, decisions_of, labels_like
@@ -106,12 +108,15 @@ class Evaluation:
         logarithms of probabilities.
     decisions : ndarray of shape (n,) or None
         The classes that were named; None for models of one class.
+    rejecting : OpenSetClassifier or None
+        What may have answered "none of these".
     """
 
     model: Any
     y: Array
     classes: list[ClassMetrics]
     decisions: Array | None
+    rejecting: Any = None
 
     @property
     def answer(self) -> Answer:
@@ -135,8 +140,24 @@ class Evaluation:
 
     @property
     def accuracy(self) -> float:
-        """Share of right decisions; a label that the model does not know counts as wrong."""
-        return float(np.mean(self.decisions == self.y))
+        """Share of right decisions; a label that the model does not know must be rejected."""
+        if self.rejecting is None:
+            return float(np.mean(self.decisions == self.y))
+        return float(np.mean(are_right(self.rejecting, np.asarray(self.decisions), self.y)))
+
+    @property
+    def strangers(self) -> dict[str, Any]:
+        """How samples of classes that are not known were answered, and who was rejected wrongly."""
+        rejected = np.array([d == self.rejecting.unknown_ for d in self.decisions])  # type: ignore[union-attr]
+        new = ~self.is_known
+        return {
+            "unknown": self.rejecting.unknown_,
+            "threshold": self.rejecting.threshold_,
+            "promised_rate": self.rejecting.promised_rate_,
+            "samples": int(new.sum()),
+            "false_accept_rate": float(np.mean(~rejected[new])) if new.any() else None,
+            "false_reject_rate": float(np.mean(rejected[~new])),
+        }
 
     @cached_property
     def is_known(self) -> Array:
@@ -150,14 +171,15 @@ class Evaluation:
     @cached_property
     def reliability(self) -> Reliability:
         """How sure `ProbabilisticLDA` was of samples of its classes, and how often it was right."""
-        sure = np.exp(np.max([one.scores for one in self.classes], axis=0))
-        right = np.asarray(self.decisions == self.y)
+        scores = np.array([one.scores for one in self.classes])
+        sure, named = np.exp(scores.max(axis=0)), self.model.classes_[scores.argmax(axis=0)]
+        right = np.asarray(named == self.y)
         return reliability(sure[self.is_known], right[self.is_known])
 
     def as_dict(self) -> dict[str, Any]:
         """All figures by name: per class, their means, and the confusion of decisions."""
         facts: dict[str, Any] = {
-            "kind": type(self.model).__name__,
+            "kind": type(self.model if self.rejecting is None else self.rejecting).__name__,
             "samples": len(self.y),
             **{name: getattr(self, name) for name in MEANS},
             "classes": [
@@ -168,6 +190,8 @@ class Evaluation:
         }
         if names_classes(self.model):
             facts |= {"accuracy": self.accuracy, "confusion": self._confusion()}
+            if self.rejecting is not None:
+                facts["strangers"] = self.strangers
             if self.answer == "probability":
                 facts["calibration_error"] = self.reliability.error
         elif self.answer == "acceptance":
@@ -214,8 +238,8 @@ def evaluate(estimator: Any, X: Any, y: Any) -> Evaluation:
     Parameters
     ----------
     estimator : fitted estimator
-        A class-specific projector, a verifier, a bank or `ProbabilisticLDA`, or a search or
-        pipeline over one.
+        A class-specific projector, a verifier, a bank, `ProbabilisticLDA` or `OpenSetClassifier`,
+        or a search or pipeline over one.
     X : array-like or store of shape (n, I_1, ..., I_K)
         The samples.
     y : array-like of shape (n,)
@@ -242,8 +266,9 @@ def evaluate(estimator: Any, X: Any, y: Any) -> Evaluation:
     decisions = None
     if names_classes(model):
         scores = np.stack([one.scores for one in found], axis=1)
-        decisions = decisions_of(model, X, scores, estimator.predict)
-    return Evaluation(model, y, [class_metrics(one) for one in found], decisions)
+        decisions = decisions_of(estimator, X, scores)
+    metrics = [class_metrics(one) for one in found]
+    return Evaluation(model, y, metrics, decisions, rejecting(estimator))
 
 
 def class_metrics(found: ClassScores) -> ClassMetrics:

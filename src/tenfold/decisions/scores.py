@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tenfold.decisions.members import answer_of, label_of, names_classes, unwrap
+from tenfold.decisions.members import (
+    answer_of,
+    innermost,
+    label_of,
+    names_classes,
+    rejecting,
+    unwrap,
+)
 from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array
 from tenfold.validation.samples import is_data_array
@@ -74,12 +81,12 @@ def scores_and_decisions(estimator: Any, X: Any) -> dict[str, Array]:
     _check_scores(model)
     if answer_of(model) == "probability":
         logarithms = in_blocks(lambda block: model.predict_log_proba(prepare(block)), X)
-        columns = {"decision": decisions_of(model, X, logarithms)}
+        columns = {"decision": decisions_of(estimator, X, logarithms)}
         names = [f"probability {c}" for c in model.classes_.tolist()]
         return columns | dict(zip(names, np.exp(logarithms).T, strict=True))
     if answer_of(model) == "class":
         scores = in_blocks(lambda block: scores_of(model, prepare(block)), X)
-        columns = {"decision": decisions_of(model, X, scores, estimator.predict)}
+        columns = {"decision": decisions_of(estimator, X, scores)}
         each = {f"score {c}": scores[:, k] for k, c in enumerate(model.classes_.tolist())}
         return columns | each
     columns = {"score": in_blocks(lambda block: _similarity(model, prepare(block)), X)}
@@ -88,11 +95,12 @@ def scores_and_decisions(estimator: Any, X: Any) -> dict[str, Array]:
     return columns
 
 
-def decisions_of(bank: Any, X: Any, scores: Array, predict: Any = None) -> Array:
-    """The class of every sample: that of the highest score, or what the second classifier says."""
-    if getattr(bank, "classifier", None) is None:
-        return np.asarray(bank.classes_[scores.argmax(axis=1)])
-    return in_blocks(predict or bank.predict, X)
+def decisions_of(estimator: Any, X: Any, scores: Array) -> Array:
+    """The class of every sample: that of the highest score, unless more than scores decide."""
+    model = innermost(estimator)
+    if getattr(model, "classifier", None) is None and rejecting(estimator) is None:
+        return np.asarray(model.classes_[scores.argmax(axis=1)])
+    return in_blocks(estimator.predict, X)
 
 
 def _check_scores(model: Any) -> None:

@@ -73,14 +73,14 @@ def threshold_at(impostors: Impostors, rate: float) -> float:
     order = np.argsort(v)
     v, shares = v[order], impostors.shares()[order]
     if rate * (n + 1) < 1:
-        return float(np.exp(_lower_tail(v, shares, rate, n))) * STRICTLY
+        return float(np.exp(lower_tail(v, shares, rate, n))) * STRICTLY
     places = np.cumsum(shares) * n / (n + 1)
     if rate > places[-1]:
         return float(u.max()) * EVERYTHING
     return float(np.exp(np.interp(np.log(rate), np.log(places), v))) * STRICTLY
 
 
-def _lower_tail(v: Array, shares: Array, rate: float, n: float) -> float:
+def lower_tail(v: Array, shares: Array, rate: float, n: float) -> float:
     """``median - t(1 - rate) s sqrt(1 + pi / (2 n))``, for sorted log distances v.
 
     s is the root mean square of those below the median about it: the lower half alone says how

@@ -9,6 +9,8 @@ from typing import Any, get_origin, get_type_hints
 import numpy as np
 
 from tenfold.decisions.classifier import ClassSpecificClassifier
+from tenfold.decisions.members import innermost
+from tenfold.decisions.open_set import OpenSetClassifier
 from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
@@ -16,6 +18,7 @@ from tenfold.mathematics.models import Labels, Shape
 from tenfold.methods import ALL_METHODS, KERNEL_METHODS
 from tenfold.methods.base import TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.methods.saving import steps_of
 from tenfold.preprocessing import ALL_STEPS
 from tenfold.preprocessing.step import Step
 
@@ -36,7 +39,12 @@ def value_of(model: Any) -> Any:
     return model._value(**{name: getattr(model, f"{name}_") for name in names})
 
 
-DECISIONS = (ClassSpecificClassifier, ClassSpecificVerifier, ProbabilisticLDA)
+DECISIONS = (
+    ClassSpecificClassifier,
+    ClassSpecificVerifier,
+    OpenSetClassifier,
+    ProbabilisticLDA,
+)
 KNOWN = {M.__name__: M for M in (*ALL_METHODS, *DECISIONS, *ALL_STEPS)}
 LEARNED = {name: learned_kinds(method) for name, method in KNOWN.items()}
 OPTIONAL = {"moments_", "feature_names_in_"}
@@ -71,6 +79,9 @@ def check_learned(model: Any) -> None:
         model.check_learned()
         return
     _need(model, "classes_")
+    if isinstance(model, OpenSetClassifier):
+        _check_open_set(model)
+        return
     gaussian, projector = isinstance(model, ProbabilisticLDA), getattr(model, "projector", model)
     if not isinstance(projector, TensorProjector) and not (gaussian and projector is None):
         raise ValueError(f"its projector is {model.projector!r:.80}, not a projector")
@@ -171,6 +182,19 @@ def _check_verifier(verifier: ClassSpecificVerifier) -> None:
     _need(verifier.projector_, "sample_shape_")
     _agree("projector_", verifier.projector_.sample_shape_, verifier.sample_shape_)
     _agree("classes_", len(verifier.classes_), 2)
+
+
+def _check_open_set(model: OpenSetClassifier) -> None:
+    _need(model, "model_", "unknown_", "threshold_", "error_rates_", "promised_rate_")
+    first, last = steps_of(model.model_)[0], innermost(model.model_)
+    if not isinstance(last, ProbabilisticLDA | ClassSpecificClassifier):
+        raise ValueError(f"its model_ is {model.model_!r:.80}, which names no classes")
+    _need(first, "sample_shape_")
+    _agree("model_", first.sample_shape_, model.sample_shape_)
+    _need(last, "sample_shape_")
+    _agree("classes_", model.classes_.tolist(), last.classes_.tolist())
+    if model.unknown_ in model.classes_.tolist():
+        raise ValueError("its unknown_ is one of its classes")
 
 
 def _need(model: Any, *names: str) -> None:

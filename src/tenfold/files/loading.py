@@ -20,7 +20,7 @@ from tenfold.mathematics.moments import ClassMoments
 from tenfold.methods.saving import unpacked_labels, unpacked_reading
 from tenfold.system.model_format import FORMAT, ModelFileError, read
 
-CONTAINERS = {"list", "pairs", "array", "labels", "moments", "estimator"}
+CONTAINERS = {"list", "pairs", "array", "labels", "moments", "estimator", "pipeline"}
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -38,7 +38,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     -------
     estimator
         A fitted projector, `ClassSpecificClassifier`, `ClassSpecificVerifier`,
-        `ProbabilisticLDA`, step of `tenfold.preprocessing` or scikit-learn pipeline of these.
+        `ProbabilisticLDA`, `OpenSetClassifier`, step of `tenfold.preprocessing` or scikit-learn
+        pipeline of these.
 
     Raises
     ------
@@ -107,13 +108,18 @@ class _Unpacker:
         """A fitted estimator, or a pipeline of such."""
         if not isinstance(packed, dict) or packed.keys() != {"pipeline"}:
             return self.estimator(packed)
-        steps = []
-        for step in _expect(list, packed["pipeline"]):
-            name, inside = step if isinstance(step, list) and len(step) == 2 else (None, None)
-            skipped = inside in (None, "passthrough")
-            steps.append((_expect(str, name), inside if skipped else self.estimator(inside)))
-            if not skipped and not hasattr(steps[-1][1], "sample_shape_"):
+        found = self._pipeline(packed["pipeline"])
+        for name, step in found.steps:
+            if step not in (None, "passthrough") and not hasattr(step, "sample_shape_"):
                 raise ValueError(f"step {name!r:.80} of its pipeline is not fitted")
+        return found
+
+    def _pipeline(self, inside: Any) -> Pipeline:
+        steps = []
+        for step in _expect(list, inside):
+            name, packed = step if isinstance(step, list) and len(step) == 2 else (None, None)
+            skipped = packed in (None, "passthrough")
+            steps.append((_expect(str, name), packed if skipped else self.estimator(packed)))
         if not steps or len({name for name, _ in steps}) < len(steps):
             raise ValueError("its pipeline has no steps, or two of one name")
         return Pipeline(steps)

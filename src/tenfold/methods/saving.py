@@ -7,8 +7,9 @@ array of floats                 {"array": its name in the file}
 array of labels                 {"labels": its place in the header's lists}
 moments                         {"moments": {...}}
 tenfold estimator               {"estimator": {"method", "parameters", "learned"}}
+pipeline of such                {"pipeline": [[name, {"method", ...}], ...]}
 
-A model is an estimator as above, or {"pipeline": [[name, estimator], ...]}.
+A model is {"method", "parameters", "learned"}, or a pipeline as above.
 """
 
 from __future__ import annotations
@@ -138,12 +139,15 @@ class Packer:
             return self.estimator(model, "")
         for step in steps_of(model):
             check_is_fitted(step)
-        return {
-            "pipeline": [
-                [name, step if step in (None, "passthrough") else self.estimator(step, f"{name}.")]
-                for name, step in model.steps
-            ]
-        }
+        return self.pipeline(model, "")
+
+    def pipeline(self, pipeline: Pipeline, prefix: str) -> dict[str, Any]:
+        """The steps of a pipeline by name."""
+        packed: list[Any] = []
+        for name, step in pipeline.steps:
+            skipped = step in (None, "passthrough")
+            packed.append([name, step if skipped else self.estimator(step, f"{prefix}{name}.")])
+        return {"pipeline": packed}
 
     def estimator(self, estimator: Any, prefix: str) -> dict[str, Any]:
         """Method, parameters and learned attributes of a tenfold estimator."""
@@ -188,6 +192,8 @@ class Packer:
         if isinstance(value, ClassMoments):
             parts = {field.name: getattr(value, field.name) for field in fields(value)}
             return {"moments": {k: self.value(v, f"{name}.{k}") for k, v in parts.items()}}
+        if isinstance(value, Pipeline):
+            return self.pipeline(value, f"{name}.")
         if is_savable(value):
             return {"estimator": self.estimator(value, f"{name}.")}
         raise TypeError(f"a {type(value).__name__} is no plain value")
@@ -269,6 +275,8 @@ def samples_inside(estimator: Any) -> list[str]:
             f"{len(estimator.landmarks_)} training samples as they came: the landmarks_ of "
             f"{type(estimator).__name__}"
         )
+    for step in steps_of(estimator.model_) if hasattr(estimator, "model_") else ():
+        found += samples_inside(step)
     for member in estimator.members_ if is_learned(estimator) else ():
         found += [] if member is estimator else samples_inside(member)
     return list(dict.fromkeys(found))

@@ -1,0 +1,291 @@
+"""Open sets: "none of these", at a rate that strangers keep over all classes."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+import tenfold
+from tenfold import (
+    CSDA,
+    MCSDA,
+    ClassSpecificClassifier,
+    GaussianImputer,
+    ModeScaler,
+    OpenSetClassifier,
+    ProbabilisticLDA,
+    RateWarning,
+)
+from tenfold.decisions.metrics import evaluate
+from tenfold.decisions.scores import scores_and_decisions
+from tenfold.files.onnx_export import to_onnx
+
+GAUSSIAN = ProbabilisticLDA(shrinkage=0.2)
+MODELS = {
+    "gaussian": GAUSSIAN,
+    "bank": ClassSpecificClassifier(CSDA(ranks=6)),
+    "pipeline": make_pipeline(ModeScaler((), per_sample=False), GAUSSIAN),
+}
+
+
+def people(n_persons, n_each, seed, shape=(5, 4), noise=0.7):
+    """Samples of persons whose means are drawn at random."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(n_persons), n_each)
+    return rng.normal(size=(n_persons, *shape))[y] + rng.normal(0, noise, (len(y), *shape)), y
+
+
+X, Y = people(16, 5, 0)
+NEW, NEW_Y = people(16 + 200, 4, 0)[0][64:], None
+
+
+def scores_by_hand(model, X):
+    if isinstance(model, ProbabilisticLDA):
+        return model.log_likelihood_ratio(X).max(axis=1)
+    if isinstance(model, ClassSpecificClassifier):
+        return -model.distances(X).min(axis=1)
+    return scores_by_hand(model[-1], model[:-1].transform(X))
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("rate", [0.05, 0.2])
+def test_strangers_get_through_at_the_rate_that_was_asked_for(kind, rate):
+    """The mean over ten draws of the persons; all classes together, not each by itself."""
+    given = []
+    for seed in range(10):
+        X, y = people(30 + 100, 5, seed)
+        model = OpenSetClassifier(MODELS[kind], false_accept_rate=rate)
+        model.fit(X[:150], y[:150])
+        answers = model.predict(X[150:])
+        given.append(np.mean(answers != -1))
+        assert set(answers) <= {*range(30), -1}
+    assert rate / 2 < np.mean(given) < 2 * rate
+
+
+def test_below_what_classes_can_promise_it_warns_and_is_careful():
+    given = []
+    for seed in range(10):
+        X, y = people(20 + 200, 5, seed)
+        model = OpenSetClassifier(GAUSSIAN, false_accept_rate=0.01)
+        with pytest.warns(RateWarning, match=r"0\.01, but 20 classes can promise 0\.048.*99 would"):
+            model.fit(X[:100], y[:100])
+        given.append(np.mean(model.predict(X[100:]) != -1))
+    assert np.mean(given) < 0.02
+    assert model.promised_rate_ == 1 / 21
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_the_threshold_comes_from_models_that_never_met_the_person(kind):
+    """One person a group: its scores are those of a model of all others, of directions too."""
+    model = OpenSetClassifier(MODELS[kind], false_accept_rate=0.3, n_groups=16).fit(X, Y)
+    scores = np.empty(len(X))
+    for c in range(16):
+        others = clone(MODELS[kind]).fit(X[c != Y], Y[c != Y])
+        scores[c == Y] = scores_by_hand(others, X[c == Y])
+    falling = np.sort(scores)[::-1]
+    place = (1 - 0.7 ** (15 / 16)) * 17 / 16 * len(X)  # of a share of 16 / 17 of all, from above
+    assert falling[int(np.ceil(place)) - 1] <= model.threshold_ <= falling[int(place) - 1] + 1e-9
+    np.testing.assert_allclose(model.score_samples(X), scores_by_hand(model.model_, X))
+    assert model.error_rates_["false_accepts"] == pytest.approx(np.mean(scores >= model.threshold_))
+
+
+def test_a_person_with_many_samples_counts_once():
+    """Frames of one video of one person say no more about strangers than one of them."""
+    copies = np.where(Y == 3, 40, 1)
+    many, labels = np.repeat(X, copies, axis=0), np.repeat(Y, copies)
+    bank = ClassSpecificClassifier(CSDA(ranks=6))
+    models = [
+        OpenSetClassifier(bank, false_accept_rate=0.2).fit(X, Y, sample_weight=copies),
+        OpenSetClassifier(bank, false_accept_rate=0.2).fit(many, labels),
+    ]
+    assert models[0].threshold_ == pytest.approx(models[1].threshold_)
+    assert models[0].promised_rate_ == models[1].promised_rate_ == 1 / 17
+
+
+@pytest.mark.parametrize("n_each", [70, 40], ids=["moments", "samples"])
+def test_moments_give_the_threshold_of_the_samples(n_each):
+    """A class has up to 16 tables of 4 x 4 numbers; a pipeline has no moments."""
+    X, y = people(6, n_each, 1, shape=(2, 2))
+    models = [GAUSSIAN, make_pipeline(GAUSSIAN)]
+    found = [OpenSetClassifier(m, false_accept_rate=0.3).fit(X, y).threshold_ for m in models]
+    assert found[0] == pytest.approx(found[1], rel=1e-8)
+
+
+# ── Answers ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("labels", "unknown", "expected"),
+    [
+        (Y, None, -1),
+        (Y - 5, None, -6),
+        (Y.astype(np.uint8), None, -1),
+        (Y.astype(float), None, -1),
+        (np.array([f"s{i}" for i in range(16)])[Y], None, "unknown"),
+        (np.array([f"s{i}" for i in range(16)], object)[Y], "nobody", "nobody"),
+        (Y, "nobody", "nobody"),
+        (Y, 99, 99),
+        (Y, np.int64(99), 99),
+    ],
+)
+def test_the_answer_for_strangers_is_no_class(labels, unknown, expected):
+    model = OpenSetClassifier(GAUSSIAN, false_accept_rate=0.1, unknown=unknown).fit(X, labels)
+    assert model.unknown_ == expected
+    assert expected not in model.classes_.tolist()
+    answers = model.predict(NEW)
+    assert {expected} < set(answers.tolist()) <= {expected, *model.classes_.tolist()}
+    accepted = model.score_samples(NEW) >= model.threshold_
+    assert [a != expected for a in answers.tolist()] == accepted.tolist()
+    named = model.model_.predict(NEW).tolist()
+    assert [a for a in answers.tolist() if a != expected] == np.array(named)[accepted].tolist()
+
+
+def test_the_score_counts_strangers_that_were_rejected():
+    model = OpenSetClassifier(GAUSSIAN, false_accept_rate=0.1).fit(X, Y)
+    both, labels = np.concatenate([X, NEW]), np.r_[Y, np.full(len(NEW), 77)]
+    answers = model.predict(both)
+    right = np.where(labels == 77, answers == -1, answers == labels)
+    assert model.score(both, labels) == pytest.approx(right.mean())
+    facts = evaluate(model, both, labels).as_dict()
+    assert facts["kind"] == "OpenSetClassifier"
+    assert facts["accuracy"] == pytest.approx(right.mean())
+    assert facts["strangers"]["false_accept_rate"] == np.mean(answers[80:] != -1)
+    assert facts["strangers"]["false_reject_rate"] == np.mean(answers[:80] == -1)
+    np.testing.assert_array_equal(scores_and_decisions(model, both)["decision"], answers)
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0])
+def test_nobody_or_everybody(rate):
+    model = OpenSetClassifier(GAUSSIAN, false_accept_rate=rate).fit(X, Y)
+    answers = model.predict(NEW)
+    assert (answers == (model.model_.predict(NEW) if rate else -1)).all()
+
+
+# ── As scikit-learn has it ──────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(None, marks=pytest.mark.long),
+        ProbabilisticLDA(shrinkage=0.2),
+        ClassSpecificClassifier(CSDA()),
+    ],
+    ids=["default", "gaussian", "bank"],
+)
+def test_the_common_checks_pass(model):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RateWarning)
+        results = check_estimator(OpenSetClassifier(model), on_skip=None, on_fail=None)
+    assert not [(r["check_name"], r["exception"]) for r in results if r["status"] == "failed"]
+    assert sum(r["status"] == "passed" for r in results) > 40
+
+
+def test_it_works_in_a_pipeline_and_in_a_search(tmp_path):
+    inside = OpenSetClassifier(MODELS["pipeline"], false_accept_rate=0.1).fit(X, Y)
+    last = OpenSetClassifier(GAUSSIAN, false_accept_rate=0.1)
+    outside = make_pipeline(ModeScaler((), per_sample=False), last).fit(X, Y)
+    for model in (inside, outside):
+        tenfold.save(model, tmp_path / "model.safetensors")
+        found = tenfold.load(tmp_path / "model.safetensors")
+        np.testing.assert_array_equal(found.predict(NEW), model.predict(NEW))
+        facts = evaluate(found, np.concatenate([X, NEW]), np.r_[Y, np.full(len(NEW), 77)]).as_dict()
+        assert facts["strangers"]["samples"] == len(NEW)
+    grid = {"false_accept_rate": [0.1, 0.5], "model__shrinkage": [0.1, 0.3]}
+    search = GridSearchCV(last, grid, cv=2).fit(X, Y)
+    assert search.best_params_["false_accept_rate"] == 0.5  # no strangers were among these samples
+
+
+def test_samples_may_be_in_a_store_a_table_or_named_axes(tmp_path):
+    plain = OpenSetClassifier(GAUSSIAN, false_accept_rate=0.1).fit(X, Y)
+    np.save(tmp_path / "x.npy", X)
+    names = [f"n{i}" for i in range(20)]
+    kinds = [np.load(tmp_path / "x.npy", mmap_mode="r"), X.tolist()]
+    kinds += [pd.DataFrame(X.reshape(-1, 20), columns=names)]
+    for samples in kinds:
+        model = OpenSetClassifier(GAUSSIAN, false_accept_rate=0.1).fit(samples, Y.tolist())
+        assert model.threshold_ == pytest.approx(plain.threshold_, rel=1e-6)
+        np.testing.assert_array_equal(model.predict(samples), plain.predict(X))
+    assert model.feature_names_in_.tolist() == names
+    with pytest.raises(TypeError, match="OpenSetClassifier"):
+        to_onnx(plain, tmp_path / "x.onnx")
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_saved_one_gives_the_same_answers(kind, tmp_path):
+    model = OpenSetClassifier(MODELS[kind], false_accept_rate=0.1, unknown="nobody").fit(X, Y)
+    model.save(tmp_path / "model.safetensors")
+    found = tenfold.load(tmp_path / "model.safetensors")
+    assert repr(found) == repr(model)
+    np.testing.assert_array_equal(found.predict(NEW), model.predict(NEW))
+    assert found.threshold_ == model.threshold_
+    assert found.error_rates_ == model.error_rates_
+
+
+def test_gaps_are_completed_without_the_persons_that_are_left_out():
+    gaps = X.copy()
+    gaps[::7, 1, 2] = np.nan
+    model = OpenSetClassifier(make_pipeline(GaussianImputer(), GAUSSIAN), false_accept_rate=0.2)
+    assert np.isfinite(model.fit(gaps, Y).threshold_)
+    assert np.isfinite(model.score_samples(gaps)).all()
+
+
+# ── Bad input ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_few_classes_are_named_with_a_warning(kind):
+    two, three = Y < 2, Y < 3
+    model = OpenSetClassifier(MODELS[kind])
+    with pytest.warns(RateWarning, match="nothing is promised"):
+        model.fit(X[two], Y[two])
+    assert model.promised_rate_ == 1
+    assert set(model.predict(NEW)) <= {0, 1, -1}
+    with pytest.warns(RateWarning, match="3 classes can promise 0.25.*above all scores"):
+        model.fit(X[three], Y[three])
+    assert model.error_rates_["false_accepts"] == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "parameters", "words"),
+    [
+        (X[:5], Y[:5], {}, "1 class"),
+        (X, Y, {"unknown": 3}, "unknown is 3, and samples have this label"),
+        (X, np.where(Y == 3, "unknown", "s" + Y.astype(str).astype(object)), {}, "have this label"),
+        (X[::5], Y[::5], {}, "sample"),
+        (np.ones_like(X), Y, {}, "samples"),
+        (np.full_like(X, np.nan), Y, {}, "NaN"),
+        (X[:0], Y[:0], {}, "0 sample"),
+        (X, Y[:-1], {}, "inconsistent numbers of samples"),
+        (X, None, {}, "y is None"),
+        (X, Y, {"false_accept_rate": 1.5}, "from 0 to 1"),
+        (X, Y, {"false_accept_rate": "equal"}, "from 0 to 1"),
+        (X, Y, {"n_groups": 1}, "n_groups"),
+        (X, Y, {"model": MCSDA()}, "expected a ProbabilisticLDA"),
+    ],
+    ids=lambda v: "",
+)
+def test_bad_input_is_refused_in_words(rows, labels, parameters, words):
+    with pytest.raises(ValueError, match=words):
+        OpenSetClassifier(**{"model": GAUSSIAN, **parameters}).fit(rows, labels)
+
+
+def test_what_comes_to_predict_is_checked():
+    model = OpenSetClassifier(GAUSSIAN, false_accept_rate=0.1).fit(X, Y)
+    for wrong, words in ((NEW[:0], "0 sample"), (NEW[:, :2], "shape"), (NEW * np.nan, "NaN")):
+        with pytest.raises(ValueError, match=words):
+            model.predict(wrong)
+    assert (model.predict(1e3 * NEW) == -1).all()  # nobody is like this
+    with pytest.raises(ValueError, match="labels do not match"):
+        evaluate(model, NEW, np.full(len(NEW), 77)).as_dict()
+
+
+def test_classes_that_cannot_be_left_out_are_named():
+    few = np.r_[0:5, 5:80:5]  # one person of five samples, and one sample of each other
+    with pytest.raises(ValueError, match=r"classes \[.*\] cannot be left out"):
+        OpenSetClassifier(GAUSSIAN, n_groups=16).fit(X[few], Y[few])
