@@ -7,7 +7,7 @@ from typing import Any
 from paper.tables import published
 from tenfold.app.report.page import Figure
 from tenfold.app.report.pictures import FigureSet
-from tenfold.plots.drawing import COLOURS, OTHERS, OWN, tidy
+from tenfold.plots.display import COLOURS, OTHERS, OWN, tidy
 
 PROBES = "ABCDEFG"
 Summary = tuple[str, list[tuple[str, str]], list[Figure]]

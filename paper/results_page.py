@@ -11,7 +11,7 @@ from paper.gait_picture import summary_of_gait
 from paper.tables import Table, paper_table
 from tenfold.app.report.page import Facts, Figure, Page, Prose, Section, counted, short
 from tenfold.app.report.pictures import FigureSet
-from tenfold.plots.drawing import COLOURS, OTHERS, OWN, tidy
+from tenfold.plots.display import COLOURS, OTHERS, OWN, tidy
 from tenfold.system import tables as page_tables
 from tenfold.system.tables import Cell
 

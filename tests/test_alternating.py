@@ -11,8 +11,7 @@ from tenfold.mathematics import alternation
 from tenfold.mathematics.alternation import Recipe, subspace_distance
 from tenfold.mathematics.criteria import Problem, class_specific
 from tenfold.mathematics.moments import ClassMoments
-from tenfold.mathematics.pass_statistics import PassStatistics
-from tenfold.mathematics.sample_statistics import SampleStatistics
+from tenfold.mathematics.sample_statistics import PassStatistics, SampleStatistics
 from tenfold.mathematics.solvers import SOLVERS, trace_ratio
 from tenfold.mathematics.stores import StoredSamples
 

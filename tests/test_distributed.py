@@ -27,7 +27,7 @@ from tenfold import (
     gather_moments,
 )
 from tenfold.mathematics.cost import Workload, statistics_of
-from tenfold.mathematics.pass_statistics import PassStatistics
+from tenfold.mathematics.sample_statistics import PassStatistics
 from tenfold.mathematics.stores import BlockError
 from tenfold.methods import LINEAR_METHODS
 from tenfold.system.dask_array import DaskSamples

@@ -14,7 +14,7 @@ from sklearn.model_selection import (
 from reference import problem
 from tenfold import ClassMoments
 from tenfold.decisions.folds import positions, stratified_splits
-from tenfold.mathematics import fold_statistics as module
+from tenfold.mathematics import cost as module
 from tenfold.mathematics.cost import Workload
 from tenfold.mathematics.scatter import along_mode
 from tenfold.validation.samples import present_labels

@@ -8,8 +8,7 @@ from reference import problem, relative_error
 from tenfold.mathematics.cost import Workload
 from tenfold.mathematics.criteria import Problem, between_within, class_specific
 from tenfold.mathematics.moments import ClassMoments
-from tenfold.mathematics.pass_statistics import PassStatistics
-from tenfold.mathematics.sample_statistics import SampleStatistics, SpanStatistics
+from tenfold.mathematics.sample_statistics import PassStatistics, SampleStatistics, SpanStatistics
 from tenfold.mathematics.scatter import (
     Scatter,
     TableTerm,

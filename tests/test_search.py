@@ -39,7 +39,7 @@ from tenfold import (
     RankSearchCV,
     RateWarning,
 )
-from tenfold.mathematics import fold_statistics as folds_module
+from tenfold.mathematics import cost as folds_module
 from ways import without_tables
 
 DIGITS, TARGET = load_digits().images[:700] / 16, load_digits().target[:700]

@@ -72,11 +72,11 @@ def test_the_summary_counts_the_figures_that_agree():
 
 
 def test_the_picture_draws_ours_and_the_papers(monkeypatch):
-    from tenfold.plots import drawing
+    from tenfold.plots import display
 
     kept = []
-    make = drawing.detached_axes
-    monkeypatch.setattr(drawing, "detached_axes", lambda size: kept.append(make(size)) or kept[-1])
+    make = display.detached_axes
+    monkeypatch.setattr(display, "detached_axes", lambda size: kept.append(make(size)) or kept[-1])
     page_of(FACES)
     (ax,) = kept
     drawn = [(line.get_linestyle(), *map(tuple, line.get_data())) for line in ax.lines]

@@ -14,9 +14,9 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from tenfold.decisions.distances import OfBlock
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.arrays import to_numpy
-from tenfold.mathematics.fold_statistics import Parts, Split, part_statistics
+from tenfold.mathematics.cost import Parts, Split, part_statistics
 from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.pass_statistics import codes_of
+from tenfold.mathematics.sample_statistics import codes_of
 from tenfold.mathematics.stores import Source
 from tenfold.methods.base import Described, Learner
 from tenfold.validation import parameters

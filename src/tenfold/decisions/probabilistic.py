@@ -20,7 +20,7 @@ from tenfold.mathematics.fold_moments import N_FOLDS, FoldMoments, name_folds, r
 from tenfold.mathematics.held_out import USUAL, Choice, left_out
 from tenfold.mathematics.models import Labels, Shape
 from tenfold.mathematics.moments import ClassMoments
-from tenfold.mathematics.pass_statistics import codes_of
+from tenfold.mathematics.sample_statistics import codes_of
 from tenfold.mathematics.stores import Source, over_blocks
 from tenfold.mathematics.structures import Coordinates, Space, Target, best_target, targets
 from tenfold.mathematics.subspace import projected, projected_moments, span

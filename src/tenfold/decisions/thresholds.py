@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.fold_statistics import renumbered
+from tenfold.mathematics.cost import renumbered
 
 STRICTLY = 1 - 1e-9  # accepted means closer than the quantile
 EVERYTHING = 1e6  # times the largest distance: a rate of 1 accepts all of this

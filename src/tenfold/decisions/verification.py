@@ -25,8 +25,8 @@ from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution, solve
 from tenfold.mathematics.arrays import to_numpy
+from tenfold.mathematics.cost import Parts, Split, renumbered
 from tenfold.mathematics.criteria import Problem, out_class_spreads
-from tenfold.mathematics.fold_statistics import Parts, Split, renumbered
 from tenfold.mathematics.held_out_samples import held_out_statistics
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.sample_statistics import SampleStatistics

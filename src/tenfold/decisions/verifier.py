@@ -27,7 +27,7 @@ from tenfold.decisions.verification import (
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.arrays import to_numpy
 from tenfold.mathematics.models import Labels, Shape
-from tenfold.mathematics.pass_statistics import codes_of
+from tenfold.mathematics.sample_statistics import codes_of
 from tenfold.mathematics.stores import ArraySamples, over_blocks
 from tenfold.methods.base import Savable
 from tenfold.methods.class_specific import ClassSpecificProjector

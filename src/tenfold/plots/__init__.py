@@ -6,14 +6,15 @@ several axes keep them in ``axes_`` and lay them out inside ``ax_``. matplotlib 
 extra ``plot`` and is imported only when something is drawn.
 """
 
-from tenfold.plots.curves import PrecisionRecallDisplay, RocDisplay
-from tenfold.plots.directions import DirectionsDisplay
-from tenfold.plots.error_rates import ErrorRatesDisplay
-from tenfold.plots.objective import ObjectiveDisplay
-from tenfold.plots.projections import ProjectionsDisplay
+from tenfold.plots.decisions import (
+    ErrorRatesDisplay,
+    PrecisionRecallDisplay,
+    ReliabilityDisplay,
+    RocDisplay,
+    ScoresDisplay,
+)
 from tenfold.plots.rank_grid import RankGridDisplay
-from tenfold.plots.reliability import ReliabilityDisplay
-from tenfold.plots.scores import ScoresDisplay
+from tenfold.plots.subspaces import DirectionsDisplay, ObjectiveDisplay, ProjectionsDisplay
 
 __all__ = [
     "DirectionsDisplay",

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from tenfold.mathematics.algebra import Array
-from tenfold.plots.display import Display
-from tenfold.plots.drawing import AMOUNT, OTHERS, OWN, tidy
+from tenfold.plots.display import AMOUNT, OTHERS, OWN, Display, tidy
 from tenfold.system.tables import times
 
 

@@ -22,9 +22,8 @@ from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import solve
-from tenfold.mathematics.cost import Workload, statistics_of
+from tenfold.mathematics.cost import Split, Workload, statistics_of
 from tenfold.mathematics.criteria import Problem
-from tenfold.mathematics.fold_statistics import Split
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.stores import Source
 from tenfold.mathematics.tuning import STACK_NUMBERS

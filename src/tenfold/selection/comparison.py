@@ -26,7 +26,7 @@ from tenfold.decisions.members import answer_of
 from tenfold.decisions.ranking import average_precisions, roc_areas
 from tenfold.decisions.scores import scores_of
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.fold_statistics import Split
+from tenfold.mathematics.cost import Split
 from tenfold.mathematics.two_covariances import log_posteriors
 from tenfold.methods.base import Learner
 from tenfold.selection.automatic_ranks import class_mean_distances, search_ranks, stratified_folds

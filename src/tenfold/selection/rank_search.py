@@ -20,7 +20,7 @@ from tenfold.decisions.folds import positions
 from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.fold_statistics import Split, fold_statistics
+from tenfold.mathematics.cost import Split, fold_statistics
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.stores import ArraySamples
 from tenfold.methods.base import Described, Learner

@@ -9,7 +9,7 @@ from tenfold.app.report.pictures import direction_picture
 from tenfold.app.report.subject import Subject
 from tenfold.methods import KERNEL_METHODS
 from tenfold.plots import ObjectiveDisplay, ProjectionsDisplay, RankGridDisplay
-from tenfold.plots.directions import leading_directions
+from tenfold.plots.subspaces import leading_directions
 
 N_DIRECTIONS = 12
 

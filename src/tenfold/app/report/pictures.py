@@ -17,10 +17,10 @@ import numpy as np
 from tenfold.app.report.page import Figure, Picture, short
 from tenfold.decisions.metrics import ClassMetrics
 from tenfold.mathematics.algebra import Array
-from tenfold.plots import drawing
-from tenfold.plots.directions import strongest_slice
-from tenfold.plots.drawing import AMOUNT, SIGNED, palette
-from tenfold.plots.scores import shared_histogram
+from tenfold.plots import display
+from tenfold.plots.decisions import shared_histogram
+from tenfold.plots.display import AMOUNT, SIGNED, palette
+from tenfold.plots.subspaces import strongest_slice
 
 N_SLICES = 3  # how much of a sample of order 3 is shown
 MOST_PIXELS = 160  # per side; a larger sample is thinned out, nobody sees more in a small picture
@@ -199,12 +199,12 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
 INK = "#1c1e21"
 
 # The page gives each of these colours a value for light and one for dark.
-_PAGE_COLOURS = {INK: "currentColor", drawing.MUTED: "var(--faint)"} | {
-    colour: f"var(--series-{i})" for i, colour in enumerate(drawing.COLOURS)
+_PAGE_COLOURS = {INK: "currentColor", display.MUTED: "var(--faint)"} | {
+    colour: f"var(--series-{i})" for i, colour in enumerate(display.COLOURS)
 }
 _LOOKS = {
     "font.size": 10.5,
-    "axes.edgecolor": drawing.MUTED,
+    "axes.edgecolor": display.MUTED,
     "axes.labelsize": 10.5,
     "axes.titlesize": 10.5,
     **dict.fromkeys(
@@ -231,10 +231,10 @@ class FigureSet:
         caption: str,
     ) -> Figure:
         """Draw with ``draw(ax)`` on axes of `size` inches."""
-        with drawing.settings(_LOOKS):
-            ax = drawing.detached_axes(size)
+        with display.settings(_LOOKS):
+            ax = display.detached_axes(size)
             draw(ax)
-            text = drawing.svg(ax.figure)
+            text = display.svg(ax.figure)
         prefix = f"f{next(self._numbers)}-"
         return Figure(inline(text, prefix), description, caption, half=size[0] < 5)
 

@@ -1,0 +1,371 @@
+"""Pictures of what was learned, and how.
+
+Directions as images, the tensor kin of eigenfaces; the columns of each projection matrix; and the
+objective, round by round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from tenfold.decisions.members import (
+    Member,
+    answer_of,
+    member_for,
+    members_of,
+    mode_names_of,
+    unwrap,
+)
+from tenfold.mathematics.algebra import Array
+from tenfold.methods import KERNEL_METHODS
+from tenfold.plots.display import COLOURS, OWN, SIGNED, Display, axes_grid, show_tensor, tidy
+
+
+class DirectionsDisplay(Display):
+    """What the projected numbers measure, each drawn in the space of the samples.
+
+    Number (j_1, ..., j_K) of a projected sample is its inner product with the outer product of
+    column j_k of every W_k. That outer product is drawn: blue counts against, red for. The sign
+    of a direction means nothing, so each has its largest entry positive.
+
+    Parameters
+    ----------
+    directions : ndarray of shape (m, I_1, ..., I_K)
+        The directions.
+    columns : sequence of m tuples of int
+        The columns that each was made of, counted from 1.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Holds the m axes.
+    axes_ : ndarray of m matplotlib Axes
+        One per direction. Of samples of order 3 and more the strongest slice is drawn.
+    figure_ : matplotlib Figure
+        The figure of `ax_`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from tenfold import MCSDA
+    >>> from tenfold.plots import DirectionsDisplay
+    >>> digits = load_digits()
+    >>> mcsda = MCSDA(ranks=(4, 4), positive=3).fit(digits.images, digits.target)
+    >>> display = DirectionsDisplay.from_estimator(mcsda, n_directions=3)
+    >>> display.directions.shape
+    (3, 8, 8)
+    >>> [ax.get_title() for ax in display.axes_]
+    ['1, 1', '1, 2', '2, 1']
+    """
+
+    def __init__(self, directions: Array, columns: Sequence[tuple[int, ...]]):
+        self.directions = np.asarray(directions)
+        self.columns = list(columns)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        positive: Any = None,
+        n_directions: int = 12,
+        n_columns: int = 6,
+        ax: Any = None,
+    ) -> DirectionsDisplay:
+        """Draw the first directions of a fitted model.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            A projector, a verifier, a bank, `ProbabilisticLDA`, or a search or pipeline over one.
+            Of a `ProbabilisticLDA` without projector the directions of its coordinates are drawn.
+        positive : label or None, default=None
+            Whose projector of a bank; None takes the first class.
+        n_directions : int, default=12
+            How many at most.
+        n_columns : int, default=6
+            How many side by side.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        DirectionsDisplay
+            The display, drawn.
+        """
+        model, _ = unwrap(estimator)
+        if answer_of(model) == "probability" and not model.members_:
+            found = _coordinate_directions(model, n_directions)
+        else:
+            found = leading_directions(member_for(estimator, positive).projector, n_directions)
+        return cls(*found).plot(n_columns=n_columns, ax=ax)
+
+    def _size(self, n_columns: int = 6) -> tuple[float, float]:
+        n_columns = min(len(self.directions), n_columns)
+        return 1.25 * n_columns, 1.5 * ceil(len(self.directions) / n_columns)
+
+    def _draw(self, n_columns: int = 6) -> None:
+        m = len(self.directions)
+        n_columns = min(m, n_columns)
+        grid = axes_grid(self.ax_, ceil(m / n_columns), n_columns)
+        self.axes_ = grid.ravel()[:m]
+        for axes in grid.ravel()[m:]:
+            axes.set_axis_off()
+        for direction, columns, axes in zip(self.directions, self.columns, self.axes_, strict=True):
+            show_tensor(axes, strongest_slice(direction), signed=True)
+            axes.set_title(", ".join(map(str, columns)), fontsize="small")
+            axes.spines[:].set_visible(False)
+
+
+def leading_directions(projector: Any, n: int) -> tuple[Array, list[tuple[int, ...]]]:
+    """At most n directions of a fitted projector, those made of its first columns first.
+
+    Returns
+    -------
+    directions : ndarray of shape (m, I_1, ..., I_K)
+        Outer products of columns, one of each mode.
+    columns : list of m tuples of int
+        Which columns, counted from 1.
+    """
+    W = projector.projections_
+    if type(projector) in KERNEL_METHODS:
+        raise ValueError(
+            f"{type(projector).__name__} has no directions to show: it looks at samples in the "
+            "space of a kernel; show its scores (ScoresDisplay), or use CSDA"
+        )
+    within_reach = [min(n, P.shape[1]) for P in W]
+    chosen = sorted(np.ndindex(*within_reach), key=lambda index: (sum(index), index))[:n]
+    products = [
+        reduce(np.multiply.outer, [P[:, j] for P, j in zip(W, index, strict=True)])
+        for index in chosen
+    ]
+    directions = np.array(products).reshape(len(chosen), *projector.sample_shape_)
+    return largest_positive(directions), [tuple(j + 1 for j in index) for index in chosen]
+
+
+def _coordinate_directions(model: Any, n: int) -> tuple[Array, list[tuple[int, ...]]]:
+    """At most n directions along which Gaussian classes are compared, the first ones first."""
+    directions = model.directions_.T[:n].reshape(-1, *model.sample_shape_)
+    return largest_positive(directions), [(j + 1,) for j in range(len(directions))]
+
+
+def strongest_slice(tensor: Array) -> Array:
+    """The matrix along the first two modes that holds the entry of largest magnitude."""
+    if tensor.ndim <= 2:
+        return tensor
+    strongest = np.unravel_index(np.abs(tensor).argmax(), tensor.shape)
+    return tensor[(slice(None), slice(None), *strongest[2:])]
+
+
+MOST_TICKS = 12  # names beside a heat map
+
+
+class ProjectionsDisplay(Display):
+    """Every projection matrix as a heat map: entries of the mode down, columns across.
+
+    The sign of a column means nothing, so each is drawn with its largest entry positive.
+
+    Parameters
+    ----------
+    projections : list of K ndarrays of shape (I_k, r_k)
+        One matrix per mode.
+    mode_names : sequence of K str, default=()
+        What each mode counts; modes are numbered when there are no names.
+    mode_labels : sequence of K arrays of shape (I_k,) or None, default=()
+        What the entries of each mode are called, such as channels.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Holds the K axes.
+    axes_ : ndarray of K matplotlib Axes
+        One per mode.
+    figure_ : matplotlib Figure
+        The figure of `ax_`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from tenfold import MPCA
+    >>> from tenfold.plots import ProjectionsDisplay
+    >>> mpca = MPCA(ranks=(4, 3)).fit(load_digits().images)
+    >>> display = ProjectionsDisplay.from_estimator(mpca, mode_names=("row", "column"))
+    >>> [ax.get_title() for ax in display.axes_]
+    ['row (8 to 4)', 'column (8 to 3)']
+    """
+
+    def __init__(
+        self,
+        projections: Sequence[Array],
+        mode_names: Sequence[str] = (),
+        mode_labels: Sequence[Any] = (),
+    ):
+        self.projections = [largest_positive(np.asarray(W).T).T for W in projections]
+        self.mode_names = tuple(mode_names)
+        self.mode_labels = list(mode_labels) or [None] * len(self.projections)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        positive: Any = None,
+        mode_names: Sequence[str] = (),
+        ax: Any = None,
+        **image: Any,
+    ) -> ProjectionsDisplay:
+        """Draw the projections of a fitted model.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            A projector, a verifier, a bank, or a search or pipeline over one.
+        positive : label or None, default=None
+            Whose projector of a bank; None takes the first class.
+        mode_names : sequence of K str, default=()
+            What each mode counts; by default the names of the samples that were fitted.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a new figure.
+        **image
+            Options of matplotlib's ``imshow``.
+
+        Returns
+        -------
+        ProjectionsDisplay
+            The display, drawn.
+        """
+        projections = member_for(estimator, positive).projector.projections_
+        known, labels = mode_names_of(estimator)
+        names = tuple(mode_names) or known
+        names = names if len(names) == len(projections) else ()
+        labels = labels if names else []
+        return cls(projections, names, labels).plot(ax=ax, **image)
+
+    def _size(self, **image: Any) -> tuple[float, float]:
+        return 3.2 * len(self.projections), 3.4
+
+    def _draw(self, **image: Any) -> None:
+        self.axes_ = axes_grid(self.ax_, 1, len(self.projections))[0]
+        for mode, (W, axes) in enumerate(zip(self.projections, self.axes_, strict=True)):
+            limit = float(np.abs(W).max()) or 1.0
+            looks = {"cmap": SIGNED, "vmin": -limit, "vmax": limit, "aspect": "auto"}
+            first = (0.5, W.shape[1] + 0.5, W.shape[0] + 0.5, 0.5)  # people count from 1
+            axes.imshow(W, **(looks | {"extent": first, "interpolation": "nearest"} | image))
+            name = self.mode_names[mode] if self.mode_names else f"mode {mode + 1}"
+            axes.set(title=f"{name} ({W.shape[0]} to {W.shape[1]})", xlabel="column", ylabel=name)
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.get_major_locator().set_params(integer=True)
+            if self.mode_labels[mode] is not None:
+                places = np.linspace(0, len(W) - 1, min(len(W), MOST_TICKS)).round().astype(int)
+                shown = [str(self.mode_labels[mode][i]) for i in places]
+                axes.set_yticks(places + 1, labels=shown)
+
+
+def largest_positive(rows: Array) -> Array:
+    """Each row with the sign that makes its entry of largest magnitude positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.plots.subspaces import largest_positive
+    >>> largest_positive(np.array([[1.0, -3.0], [2.0, 1.0]])).tolist()
+    [[-1.0, 3.0], [2.0, 1.0]]
+    """
+    flat = rows.reshape(len(rows), -1)
+    largest = np.take_along_axis(flat, np.abs(flat).argmax(axis=1)[:, None], axis=1)
+    return (np.where(largest < 0, -1, 1) * flat).reshape(rows.shape)
+
+
+_QUANTITIES = {
+    "class-specific": "out-class over in-class distance",
+    "multi-class": "between-class over within-class distance",
+    "captured": "captured scatter",
+}
+
+
+class ObjectiveDisplay(Display):
+    """The objective after each round of the alternation.
+
+    Parameters
+    ----------
+    histories : list of ndarray of shape (n_rounds,)
+        One history per model.
+    names : list of str
+        What to call each of them; an empty name is not put in the legend.
+    quantity : str, default="objective"
+        What the objective measures.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure of `ax_`.
+    lines_ : list of matplotlib Line2D
+        One line per history.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from tenfold import MCSDA
+    >>> from tenfold.plots import ObjectiveDisplay
+    >>> digits = load_digits()
+    >>> mcsda = MCSDA(ranks=(4, 4), positive=3).fit(digits.images, digits.target)
+    >>> display = ObjectiveDisplay.from_estimator(mcsda)
+    >>> display.ax_.get_xlabel()
+    'round'
+    """
+
+    def __init__(self, histories: Sequence[Array], names: Sequence[str], quantity: str = ""):
+        self.histories = [np.asarray(history, dtype=float) for history in histories]
+        self.names = list(names)
+        self.quantity = quantity or "objective"
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **line: Any) -> ObjectiveDisplay:
+        """Draw the history of a fitted model; of a bank, one line per class.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            A projector, a verifier, a bank, or a search or pipeline over one.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a new figure.
+        **line
+            Options of matplotlib's ``plot``.
+
+        Returns
+        -------
+        ObjectiveDisplay
+            The display, drawn.
+        """
+        members = members_of(estimator)
+        names = [str(one.label) if len(members) > 1 else "" for one in members]
+        histories = [one.projector.objective_ for one in members]
+        return cls(histories, names, _quantity(members[0])).plot(ax=ax, **line)
+
+    def _draw(self, **line: Any) -> None:
+        few = len(self.histories) <= len(COLOURS)
+        self.lines_ = []
+        for i, (history, name) in enumerate(zip(self.histories, self.names, strict=True)):
+            looks = {"color": COLOURS[i]} if few else {"color": OWN, "alpha": 0.45}
+            looks |= {"linewidth": 1.6 if few else 1.0, "marker": "o", "markersize": 3.5}
+            rounds = np.arange(1, len(history) + 1)
+            self.lines_ += self.ax_.plot(rounds, history, label=name or None, **(looks | line))
+        tidy(self.ax_)
+        longest = max(map(len, self.histories))
+        self.ax_.set(xlabel="round", ylabel=self.quantity, xlim=(0.5, longest + 0.5))
+        self.ax_.xaxis.get_major_locator().set_params(integer=True)
+        if few and any(self.names):
+            self.ax_.legend(frameon=False)
+
+
+def _quantity(member: Member) -> str:
+    if not member.projector._needs_labels:
+        return _QUANTITIES["captured"]
+    return _QUANTITIES["multi-class" if member.label is None else "class-specific"]
