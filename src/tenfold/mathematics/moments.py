@@ -10,7 +10,7 @@ its count n_c, its mean M_c and its scatter ``S_c = sum_{j in c} (x_j - M_c)(x_j
     out-class   total + N (M - M_p)(M - M_p)^T - S_p                   eq. 17
 
 `ClassStatistics` says what can be asked; `ClassMoments` answers from tables. The same questions are
-answered from the samples (`sample_statistics`) and by passes over a store (`pass_statistics`).
+answered from the samples, in memory or by passes over a store (`sample_statistics`).
 Moments can forget samples, and give some back: what is exact, and what is refused, is said below.
 """
 
