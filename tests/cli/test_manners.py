@@ -387,7 +387,7 @@ def test_a_new_user_follows_the_readme_on_real_faces(data_root, here):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / image.name).write_bytes(image.read_bytes())
     commands = readme_commands()
-    wanted = ["compare", "fit", "evaluate", "score", "transform", "report"]
+    wanted = ["inspect", "compare", "fit", "evaluate", "score", "transform", "report"]
     assert [words[0] for words in commands] == wanted
     for words in commands:
         run = start(*words)

@@ -146,10 +146,10 @@ def commands(data: Path) -> list[str]:
     model = "demo.safetensors"
     return [
         f"  {tenfold} compare {data} --cv 3",
-        f"  {tenfold} fit {data} --method csda --rows ::2 -o {model}",
-        f"  {tenfold} evaluate {model} {data} --rows 1::2",
+        f"  {tenfold} fit {data} --method csda --rows train -o {model}",
+        f"  {tenfold} evaluate {model} {data} --rows test",
         f"  {tenfold} score {model} {data} --rows 100:104",
-        f"  {tenfold} report {model} {data} --rows 1::2 -o demo.html",
+        f"  {tenfold} report {model} {data} --rows test -o demo.html",
     ]
 
 

@@ -19,7 +19,7 @@ from tenfold.datasets.label_files import HERE, read_labels
 from tenfold.datasets.label_values import as_labels
 from tenfold.datasets.locations import existing_path, inner_path
 from tenfold.datasets.mat import open_mat
-from tenfold.datasets.named_arrays import ArrayOptions, Order, assemble
+from tenfold.datasets.named_arrays import ArrayOptions, Order, assemble, check_count
 from tenfold.datasets.netcdf import open_netcdf
 from tenfold.datasets.numpy_files import npy_files, open_npy, open_npz, read_npy_folder
 from tenfold.datasets.reading import how_it_was_read
@@ -123,6 +123,7 @@ def load(
     path: str | os.PathLike[str],
     *,
     labels: Any = None,
+    groups: Any = None,
     scale: Any = None,
     trusted: bool = False,
     **options: Any,
@@ -148,6 +149,10 @@ def load(
         .h5), or the name of the array or column in the data; None finds them: the array or column
         called y, gnd, label(s), target(s) or class(es), or the only vector with a value per sample.
         Rows with a single 1 (one-hot) give the number of its column.
+    groups : array-like of shape (n,), path, str or None, default=None
+        What belongs together and must not be split between training and test, such as the person
+        or the day: an array, a file as for labels, the name of a column or array in the data, or
+        "folder" for the folders of images that are no classes.
     scale : float or None, default=None
         Divide all numbers by this, such as 255; what stays on disk is then read into memory.
     trusted : bool, default=False
@@ -208,6 +213,8 @@ def load(
     place, inner = inner_path(path)
     source = existing_path(place, UNDERSTOOD)
     reader = reader_of(source)
+    if isinstance(groups, str) and "groups" in reader.options and not Path(groups).is_file():
+        options["groups"] = groups  # a column, which is no feature
     given = checked_options(source, inner, reader, {"labels": labels, **options})
     if trusted or reader.here:
         data = read_here(reader, source, given, trusted)
@@ -216,6 +223,7 @@ def load(
     return replace(
         data,
         X=data.X if scale is None else _scaled(data.X, scale),
+        groups=None if groups is None else _groups(source, data, groups),
         reading=how_it_was_read(reader, given | {"scale": scale}, data.reading),
     )
 
@@ -327,6 +335,33 @@ def checked_options(
             f"options are {', '.join(reader.options)}"
         )
     return given
+
+
+def _groups(source: Path, data: TensorDataset, groups: Any) -> np.ndarray:
+    """The group of every sample: from an array, another file, the data, or the folders."""
+    if not isinstance(groups, str | os.PathLike):
+        return as_labels(groups)
+    name = os.fspath(groups)
+    if name in data.sample_info:
+        return np.asarray(data.sample_info[name])
+    if inner_path(groups)[0].expanduser().is_file():
+        found = _labels(groups, None)
+        check_count(source, len(data), found)
+        return found
+    if name == "folder" and "file" in data.sample_info and data.y is not None:
+        parents = [file.split("/")[:-1] for file in data.sample_info["file"].tolist()]
+        classes = map(str, data.y.tolist())
+        others = [
+            "/".join(p for p in parts if p != c) for parts, c in zip(parents, classes, strict=True)
+        ]
+        if all(others):
+            return np.array(others)
+        raise ValueError(f"{source} has no folders but those of the classes; groups need others")
+    known = ", ".join(one for one in data.sample_info if one != "file") or "none"
+    raise ValueError(
+        f"groups is {name!r}, which is no file, and no column or array of {source} with a value "
+        f"per sample (there is {known})"
+    )
 
 
 def _scaled(X: Any, scale: Any) -> np.ndarray:

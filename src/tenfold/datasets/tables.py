@@ -44,15 +44,17 @@ def read_table(
     labelled: bool = True,
     columns: Sequence[str] | None = None,
     leave_out: Sequence[str] | None = None,
+    groups: str | None = None,
 ) -> TensorDataset:
-    """Rows as samples: the columns of numbers, and one of labels."""
+    """Rows as samples: the columns of numbers, one of labels, and maybe one of groups."""
     inside = labelled and labels is None
     by_name = isinstance(label_column, str) or (inside and label_column is None) or bool(columns)
     frame, named, notes = table_in(source, delimiter, header, by_name, label_column)
     names = list(map(str, frame.columns))
     asked = inside or label_column is not None
     column = label_position(source, label_column, names, named) if asked else None
-    chosen = _features(source, names, named, column, columns, leave_out)
+    at = None if groups is None else _positions(source, names, [groups])[0]
+    chosen = _features(source, names, named, column, columns, leave_out, at)
     X, more = _numbers(source, frame, chosen, decimal)
     y = labels if labelled else None
     if inside and column is not None:
@@ -66,6 +68,7 @@ def read_table(
         description=_description(source, names, chosen, column if inside else None, label_column),
         reading={"columns": tuple(names[i] for i in chosen)} if named else {},
         notes=(*notes, *more),
+        sample_info={} if at is None else {names[at]: column_labels(source, frame, at)},
     )
 
 
@@ -285,12 +288,13 @@ def _features(
     column: int | None,
     columns: Sequence[str] | None,
     leave_out: Sequence[str] | None,
+    groups: int | None,
 ) -> list[int]:
-    """The columns of numbers: as told, else all but labels and row numbers."""
+    """The columns of numbers: as told, else all but labels, groups and row numbers."""
     if columns is not None:
         return _positions(source, names, columns)
     left_out = set() if leave_out is None else set(_positions(source, names, leave_out))
-    features = [i for i in range(len(names)) if i != column and i not in left_out]
+    features = [i for i in range(len(names)) if i not in {column, groups, *left_out}]
     if not named:
         return features
     if names[0] in ROW_NUMBER_NAMES:

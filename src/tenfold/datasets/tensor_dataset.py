@@ -123,6 +123,30 @@ class TensorDataset:
         """What to call every sample: its file, or its row number in the file; shape (n,)."""
         return np.asarray(self.sample_info.get("file", self.row_numbers))
 
+    @property
+    def is_held_out(self) -> np.ndarray:
+        """Which samples to keep for a test, shape (n,): the last quarter of every class.
+
+        The order is that of the file, so that near copies, which follow one another there, are on
+        one side. Samples of one of the `groups` are on one side, too. A class of one sample is
+        for training.
+        """
+        y = np.zeros(len(self), dtype=int) if self.y is None else self.y
+        held_out = np.zeros(len(self), dtype=bool)
+        if self.groups is not None:
+            from sklearn.model_selection import StratifiedGroupKFold
+
+            n_folds = min(4, len(np.unique(self.groups)))
+            if n_folds < 2:
+                raise ValueError(f"{self.name}: all samples are of one group; none can be held out")
+            folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=0)
+            held_out[list(folds.split(y, y, self.groups))[-1][1]] = True
+            return held_out
+        for label in np.unique(y):
+            own = np.flatnonzero(y == label)
+            held_out[own[len(own) - (len(own) + 2) // 4 :]] = True
+        return held_out
+
     def select(self, rows: np.ndarray | slice) -> TensorDataset:
         """Keep some samples.
 

@@ -24,7 +24,12 @@ from tenfold.system.model_format import ModelFileError
 from tenfold.validation.parameters import check_number, plain
 
 Path = str | os.PathLike[str]
-OF_ONE_FILE = ("name", "of", "rows")  # of a reading: which samples of which file, no property
+OF_ONE_FILE = (
+    "name",
+    "of",
+    "rows",
+    "groups",
+)  # of a reading: which samples of which file, no property
 PARTS = ("classes", "counts", "means", "scatters", "folds")
 MOST_FOLDS = 10**6
 LARGEST_COUNT = 1e100  # a sum of weights

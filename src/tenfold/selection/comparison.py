@@ -29,6 +29,7 @@ from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.cost import Split
 from tenfold.mathematics.two_covariances import log_posteriors
 from tenfold.methods.base import Learner
+from tenfold.methods.saving import steps_of
 from tenfold.selection.automatic_ranks import class_mean_distances, search_ranks, stratified_folds
 from tenfold.system.processes import PATIENCE, keep_freed_memory, over_processes
 from tenfold.system.progress import progress
@@ -174,8 +175,9 @@ def compare(
 
     Parameters
     ----------
-    methods : sequence of projectors and classifiers
-        Not fitted, such as ``[ProbabilisticLDA(), MCSDA((5, 5)), *rivals(64)]``.
+    methods : sequence of projectors, classifiers and pipelines that end in one
+        Not fitted, such as ``[ProbabilisticLDA(), MCSDA((5, 5)), *rivals(64)]``. The steps of a
+        pipeline are fitted to the training samples of every fold.
     X : array-like of shape (n, I_1, ..., I_K)
         The samples.
     y : array-like of shape (n,)
@@ -212,7 +214,7 @@ def compare(
     """
     X, y = np.asarray(in_numpy(X)), np.asarray(in_numpy(y, "y"))
     group = None if groups is None else check_groups("groups", groups, len(X))[1]
-    splits = _folds(cv, X, y, group, random_state)
+    splits = folds_of(cv, X, y, group, random_state)
     _check_folds(splits, y, positive)
     figures = _figures_of_all(methods, X, y, group, splits, positive, search, verbose)
     figures.sort(key=lambda one: -one.average_precision)
@@ -221,7 +223,9 @@ def compare(
     return Comparison(figures, len(X), n_classes, len(splits), shape, positive, ratio)
 
 
-def _folds(cv: Any, X: Array, y: Array, group: Array | None, random_state: int = 0) -> list[Split]:
+def folds_of(
+    cv: Any, X: Array, y: Array, group: Array | None, random_state: int = 0
+) -> list[Split]:
     """The folds, whichever way they were asked for."""
     if not isinstance(cv, Integral):
         return positions(check_cv(cv, y, classifier=True).split(X, y, group), len(y))
@@ -285,6 +289,7 @@ def name_of(method: Any) -> str:
     >>> name_of(MCSDA()), name_of(ProbabilisticLDA(MPCA()))
     ('MCSDA', 'ProbabilisticLDA(MPCA)')
     """
+    method = steps_of(method)[-1]
     name, inner = type(method).__name__, getattr(method, "projector", None)
     return name if inner is None else f"{name}({type(inner).__name__})"
 
@@ -381,7 +386,9 @@ def _figures_of_fold(
     search: bool,
 ) -> MethodFigures:
     keep_freed_memory()
-    model = clone(method)
+    *before, model = map(clone, steps_of(method))
+    for step in before:
+        X = np.asarray(step.fit(X[train], y[train]).transform(X))
     tenfold_own = isinstance(model, Learner)
     alone = tenfold_own and answer_of(model) == "score"
     if alone and positive is None:
@@ -396,7 +403,9 @@ def _figures_of_fold(
         # `converged` says it once for all; what others warn of is not about our methods
         warnings.simplefilter("ignore", ConvergenceWarning if tenfold_own else Warning)
         if search and tenfold_own and getattr(model, "projector", model) is not None:
-            inner = _folds(INNER_FOLDS, X[train], y[train], None if group is None else group[train])
+            inner = folds_of(
+                INNER_FOLDS, X[train], y[train], None if group is None else group[train]
+            )
             model = search_ranks(model, X[train], y[train], inner, verbose=False).estimator
         else:
             model.fit(samples[train], y[train])

@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from math import prod
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tenfold.app.cli.command import BadInput, Outcome
-from tenfold.app.cli.data_options import DataOptions, DataPath, labelled, typed
+from tenfold.app.cli.data_options import (
+    MOST_CLASSES,
+    DataOptions,
+    DataPath,
+    class_counts,
+    labelled,
+    near_copies,
+    typed,
+)
 from tenfold.app.cli.method_options import (
     GAUSSIAN,
     MethodOptions,
+    StepOptions,
+    has_columns,
     mode_count,
     own_parameters,
     projector_of,
 )
 from tenfold.app.cli.options import FoldCount, label_named, option
+from tenfold.system.tables import visible
+
+if TYPE_CHECKING:
+    from tenfold.datasets import TensorDataset
+
+SHORT = {
+    "LinearDiscriminantAnalysis": "LDA",
+    "RidgeClassifier": "Ridge",
+    "LinearSVC": "LinearSVC",
+    "NearestCentroid": "NearestCentroid",
+}
 
 
 def compare(
@@ -23,6 +46,10 @@ def compare(
     positive: Annotated[
         str | None, option("--positive", metavar="CLASS", text="Compare on this class alone.")
     ] = None,
+    show_all: Annotated[
+        bool, option("--all", metavar=None, text="Also methods that say the same as another.")
+    ] = False,
+    step_options: StepOptions,
     method_options: MethodOptions,
     data_options: DataOptions,
     cv: FoldCount = 5,
@@ -40,39 +67,78 @@ def compare(
     from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
     from tenfold.selection.comparison import name_of, rivals
 
-    samples = labelled(data_options.load(data), "compare")
+    samples = _without_single_samples(labelled(data_options.load(data), "compare"))
     given = method_options.parameters()
     _check_known(given, ALL_METHODS)
     n_modes = mode_count(given, samples.sample_shape)
     methods = [projector_of(M, own_parameters(M, given, n_modes)) for M in ALL_METHODS]
     ours = [tenfold.ProbabilisticLDA(), *map(_with_decisions, methods)]
-    rows = [*ours, *rivals(prod(samples.sample_shape))]
     label = None if positive is None else label_named(positive, samples.classes)
     found = tenfold.compare(
-        rows,
+        [step_options.before(one, samples) for one in [*ours, *rivals(prod(samples.sample_shape))]],
         samples.X,
         samples.y,
         positive=label,
         search=method_options.searches,
         cv=cv,
+        groups=samples.groups,
         random_state=seed,
     )
     names = {name_of(one): _method_name(one) for one in ours}
     best = next(one for one in [*found.best_methods, *found.methods] if one.method in names)
     method = names[best.method]
-    words = [*data_options.words(), *method_options.words(method, n_modes), "--method", method]
+    words = [*data_options.words(data_options.rows), *step_options.words()]
+    words += [*method_options.words(method, n_modes), "--method", method]
     if positive is not None and method in map(_lower_name, CLASS_SPECIFIC_METHODS):
         words += ["--positive", positive]
     command = typed("tenfold", "fit", data, *words, "-o", "model.safetensors")
     facts = {"data": data, **_facts(found), "seed": seed, "fit": command}
-    share = f"{100 * best.average_precision:.1f} %"
-    clear = found.best_methods == [best]
-    lead = "" if clear else f"Of tenfold, {best.method} has the highest, {share}. "
-    shown = [found.table, *_explanation(label), found.advice, f"{lead}Fit it: {command}"]
+    kept, same = (found.methods, []) if show_all else _told_once(found.methods, names | SHORT)
+    called = [replace(one, method=(names | SHORT).get(one.method, one.method)) for one in kept]
+    scaled = step_options.scale_modes is None and has_columns(samples, ours[0])
+    shown = [
+        f"{samples.description} {class_counts(samples.class_counts)}",
+        replace(found, methods=called).table,
+        *same,
+        *_explanation(label),
+        *["Columns were scaled to mean 0 and deviation 1 over training samples."] * scaled,
+        *near_copies(samples),
+        replace(found, methods=called).advice,
+        f"Fit {method}: {command}",
+    ]
     if not all(one.converged for one in found.methods):
         rounds = max(100, 2 * max(method.max_iter for method in methods))
         shown.append(f"Some models did not converge; --set max_iter={rounds} allows more rounds.")
     return Outcome(facts, shown)
+
+
+def _without_single_samples(data: TensorDataset) -> TensorDataset:
+    """`data` without classes of one sample, which cannot be learned and tested."""
+    import numpy as np
+
+    single = [name for name, count in data.class_counts.items() if count == 1]
+    if not single or len(single) == len(data.class_counts):
+        return data
+    sys.stderr.write(
+        f"tenfold: note: {len(single)} classes of one sample are left out: "
+        f"{visible(', '.join(single[:MOST_CLASSES]))}\n"
+    )
+    return data.select(~np.isin(data.y.astype(str), single))
+
+
+def _told_once(methods: list[Any], names: dict[str, str]) -> tuple[list[Any], list[str]]:
+    """The methods without those whose figures are those of one before, and a line on these."""
+    first: dict[Any, list[Any]] = {}
+    for one in methods:
+        figures = one.precision_by_fold, one.accuracy_by_fold, round(one.roc_auc, 9)
+        first.setdefault(figures, []).append(one)
+    same = [
+        f"The same figures as {names[one.method]}: "
+        f"{', '.join(names[other.method] for other in others)} (--all shows them)."
+        for one, *others in first.values()
+        if others
+    ]
+    return [one for one, *_ in first.values()], same
 
 
 def _facts(found: Any) -> dict[str, Any]:
@@ -120,7 +186,7 @@ def _explanation(label: Any) -> list[str]:
     who, over = (f"class {label}", "folds") if alone else ("each class", "classes and folds")
     return [
         f"Average precision, ROC AUC: {who} against the rest, mean over {over}.",
-        "MCSDA, CSDA, KernelCSDA: one subspace per class, and the distance from its mean there.",
-        "ProbabilisticLDA(M): Gaussian classes in the one subspace that method M learns.",
-        "NearestCentroid, RidgeClassifier, LinearSVC, LinearDiscriminantAnalysis: scikit-learn.",
+        "plda: Gaussian classes; cmda, dater, mpca, ...: the same in a subspace of all.",
+        "csda, mcsda, ...: one subspace per class, and the distance from its mean there.",
+        "LDA, LinearSVC, Ridge, NearestCentroid: classifiers of scikit-learn.",
     ]

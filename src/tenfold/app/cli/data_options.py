@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from tenfold.datasets import TensorDataset
 
 MOST_CLASSES = 12  # that are listed
+FEW, MOST_PAIRS, NEAR = 5, 200, 0.1  # NEAR: of the usual squared distance in a class
+PARTS = ("train", "test")  # of the samples, for --rows
+KNOWN = "known"  # the fact whether a model was fitted on a sample
 
 DataPath = Annotated[Path, typer.Argument(metavar="DATA", hidden=True)]
 
@@ -53,6 +56,10 @@ class DataOptions:
         str | None,
         option("--labels", metavar="NAME|FILE", text="Array, column or file of the labels."),
     ] = None
+    groups: Annotated[
+        str | None,
+        option("--groups", metavar="NAME|FILE|folder", text="What belongs together, as persons."),
+    ] = None
     sample_shape: Annotated[
         str | None, option("--sample-shape", metavar="I,J,..", text="Fold flat rows to this shape.")
     ] = None
@@ -60,7 +67,8 @@ class DataOptions:
         str | None, option("--resize", metavar="H,W", text="Bring images to one size.")
     ] = None
     rows: Annotated[
-        str | None, option("--rows", metavar="A:B:C", text="Use a slice of the samples: ::2.")
+        str | None,
+        option("--rows", metavar="A:B:C|train|test", text="Test: the last quarter of a class."),
     ] = None
     read: Annotated[
         list[str] | None,
@@ -93,6 +101,10 @@ class DataOptions:
         from tenfold.methods.saving import steps_of
 
         given = self.options()
+        then = model.reading
+        same = path.name.startswith(str(then.get("name", path)))  # maybe the same file
+        if self.groups is None and (self.rows in PARTS or (same and then.get("rows") in PARTS)):
+            given["groups"] = then.get("groups")
         wanted = tuple(steps_of(model.estimator)[0].sample_shape_)
         with _pointing_to_inspect(path):
             data = load_as_before(path, model.reading, labels_needed=labels_needed, **given)
@@ -104,24 +116,34 @@ class DataOptions:
                 f"{path} has samples of shape {came}, but the model was fitted on {wanted}; "
                 f"{_advice(data, wanted)}"
             )
-        return self._chosen(_shown(data), path)
+        return self._chosen(self._with_known(then, _shown(data)), path)
 
-    def words(self) -> list[str]:
-        """These options as they are typed, without ``--rows``."""
+    def words(self, rows: str | None = None) -> list[str]:
+        """These options as they are typed, with these ``--rows``."""
         typed = {
             "--key": self.key,
             "--labels": self.labels,
+            "--groups": self.groups,
             "--sample-shape": self.sample_shape,
             "--resize": self.resize,
+            "--rows": rows,
         }
         words = [word for name, text in typed.items() if text is not None for word in (name, text)]
         return words + [word for pair in self.read or [] for word in ("--read", pair)]
+
+    @property
+    def other_rows(self) -> str | None:
+        """The rows that ``--rows`` leaves, to test a model on; None if no slice is all of them."""
+        beginning = re.fullmatch(r":([0-9]+)", self.rows or "")
+        found = {"train": "test", "test": "train", "::2": "1::2", "1::2": "::2"}
+        return f"{beginning[1]}:" if beginning else found.get(self.rows or "")
 
     def options(self) -> dict[str, Any]:
         """What was given, as keyword arguments of `tenfold.datasets.load`."""
         options = {
             "key": self.key,
             "labels": self.labels,
+            "groups": self.groups,
             "sample_shape": _sizes("--sample-shape", self.sample_shape),
             "resize": _sizes("--resize", self.resize),
         }
@@ -137,27 +159,42 @@ class DataOptions:
 
     def _chosen(self, data: TensorDataset, path: Path) -> TensorDataset:
         """The rows that were asked for; the description says which."""
+        taken = self._taken(data, self.rows)
+        told = {"name": data.name, "of": len(data), "rows": self.rows or ":"}
+        told |= {} if self.groups is None else {"groups": self.groups}
+        data = replace(data, reading={**data.reading, **told})
         if self.rows is None:
-            return replace(data, reading=_with_rows(data, range(len(data))))
-        chosen = data.select(self._slice())
+            return data
+        chosen = data.select(taken)
         if not len(chosen):
             raise BadInput(f"--rows {self.rows} leaves none of the {len(data)} samples of {path}")
         which = f"Rows {self.rows}: {len(chosen)} of {len(data)} samples."
-        return replace(
-            chosen,
-            description=f"{data.description} {which}".strip(),
-            reading=_with_rows(data, range(len(data))[self._slice()]),
-        )
+        return replace(chosen, description=f"{data.description} {which}".strip())
 
-    def _slice(self) -> slice:
+    def _with_known(self, then: Mapping[str, Any], data: TensorDataset) -> TensorDataset:
+        """`data` with a fact per sample, whether the model was fitted on it, if that is known."""
+        import numpy as np
+
+        same = (then.get("name"), then.get("of")) == (data.name, len(data))
+        if not same or (data.y is None and then["rows"] in PARTS):
+            return data
+        known = np.zeros(len(data), dtype=bool)
+        known[self._taken(data, then["rows"])] = True
+        return replace(data, sample_info={**data.sample_info, KNOWN: known})
+
+    @staticmethod
+    def _taken(data: TensorDataset, rows: str | None) -> Any:
+        """Which of all samples some rows are."""
+        if rows in PARTS:
+            return data.is_held_out == (rows == "test")
         try:
-            parts = [int(part) if part else None for part in str(self.rows).split(":")]
+            parts = [int(part) if part else None for part in (rows or ":").split(":")]
             step = parts[2] if len(parts) > 2 else None
             if not 2 <= len(parts) <= 3 or (step is not None and step < 1):
                 raise ValueError(parts)
         except ValueError:
             raise BadInput(
-                f"--rows is {self.rows!r}; expected a slice such as ::2, 1::2 or :100"
+                f"--rows is {rows!r}; expected train, test, or a slice such as ::2 or :100"
             ) from None
         return slice(*parts)
 
@@ -260,24 +297,47 @@ def remembered(data: TensorDataset) -> Mapping[str, Any]:
     return {**data.reading, "usual_size": usual_size(data)}
 
 
-def warn_of_known_samples(model: StoredModel, data: TensorDataset) -> None:
-    """Say so when samples to test a model on are among those it was fitted on."""
-    then, now = model.reading, data.reading
-    if any(then.get(name) != now.get(name) for name in ("name", "of")) or "rows" not in then:
-        return
-    start, stop, step = then["rows"]
-    n_known = sum(int(row) in range(start, stop, step) for row in data.row_numbers)
-    if n_known:
-        sys.stderr.write(
-            f"tenfold: note: the model was fitted on {n_known} of these {len(data)} samples; "
-            "expect worse figures on new ones (fit with --rows ::2 and evaluate with --rows 1::2)\n"
-        )
+def near_copies(data: TensorDataset) -> list[str]:
+    """A hint where samples that follow one another are far more alike than others of their class.
+
+    Then folds that are drawn at random test a model on near copies of its training samples.
+    """
+    import numpy as np
+
+    if data.y is None or data.groups is not None or len(data) < 2 * FEW:
+        return []
+    rng = np.random.default_rng(0)
+    first = np.flatnonzero(data.y[1:] == data.y[:-1])
+    first = np.sort(rng.permutation(first)[:MOST_PAIRS])
+    others = np.array([rng.choice(np.flatnonzero(data.y == data.y[i])) for i in first])
+    apart = np.abs(others - first) > FEW
+    if apart.sum() < FEW:
+        return []
+
+    def squares(second: Any) -> float:
+        left, right = (np.stack([data.X[int(i)] for i in one[apart]]) for one in (first, second))
+        difference = left.astype(float) - right
+        return float(np.nanmedian(np.nansum(difference.reshape(len(left), -1) ** 2, axis=1)))
+
+    if squares(first + 1) > NEAR * squares(others):
+        return []
+    return [
+        "hint: samples that follow one another are near copies, as frames of a film are; figures "
+        "are too good if these are split at random: pass --groups, or compare --rows train with "
+        "evaluate --rows test"
+    ]
 
 
-def _with_rows(data: TensorDataset, rows: range) -> dict[str, Any]:
-    """How the data were read, with the rows that were taken and of how many."""
-    taken = (rows.start, rows.stop, rows.step)
-    return {**data.reading, "name": data.name, "of": len(data), "rows": taken}
+def told_of_known(data: TensorDataset) -> TensorDataset:
+    """`data` with a note, which is also shown, if a model was fitted on some of the samples."""
+    n_known = int(sum(data.sample_info.get(KNOWN, [])))
+    if not n_known:
+        return data
+    note = (
+        f"the model was fitted on {n_known} of these {len(data)} samples; expect worse figures on "
+        "new ones (fit with --rows train, and test with --rows test)"
+    )
+    return _shown(replace(data, notes=(note,)))
 
 
 def _shown(data: TensorDataset) -> TensorDataset:

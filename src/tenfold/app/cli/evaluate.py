@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from tenfold.app.cli.command import DONE, FAILED, BadInput, Outcome
-from tenfold.app.cli.data_options import DataOptions, DataPath, labelled, warn_of_known_samples
+from tenfold.app.cli.data_options import DataOptions, DataPath, labelled, told_of_known
 from tenfold.app.cli.options import ModelPath, option, scoring_model
 from tenfold.system.tables import Table, number, percent
 
@@ -38,7 +38,7 @@ def evaluate(
     stored = scoring_model(model)
     samples = labelled(data_options.load_for(stored, data), "evaluate")
     figures = metrics.evaluate(stored.estimator, samples.X, samples.y).as_dict()
-    warn_of_known_samples(stored, samples)
+    told_of_known(samples)
     shown = _shown(figures)
     reached = at_least is None or figures["average_precision"] >= at_least
     if not reached:

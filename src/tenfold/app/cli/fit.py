@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tenfold.app.cli.command import BadInput, Outcome
-from tenfold.app.cli.data_options import DataOptions, DataPaths, one_path, remembered, typed
+from tenfold.app.cli.data_options import (
+    DataOptions,
+    DataPaths,
+    class_counts,
+    near_copies,
+    one_path,
+    remembered,
+    typed,
+)
 from tenfold.app.cli.method_options import (
     GAUSSIAN,
     MethodOptions,
@@ -84,6 +92,12 @@ class Gathered:
         return self.moments.by_class().present().classes
 
     @property
+    def class_counts(self) -> dict[str, int]:
+        """How many samples every class has, by its label as text."""
+        found = self.moments.by_class().present()
+        return {str(label): round(n) for label, n in zip(found.classes, found.counts, strict=True)}
+
+    @property
     def y(self) -> Any:
         """The labels, if there is more than one; there is no label per sample."""
         return self.classes if len(self.classes) > 1 else None
@@ -99,7 +113,7 @@ if TYPE_CHECKING:
     Samples = TensorDataset | Gathered
 
 
-METHODS = "plda, csda, mcsda, cmda, dater, hoda, mpca, ..."
+METHODS = "plda, csda, mcsda, cmda, dater, mpca, ..."
 MethodName = Annotated[
     str | None,
     option("--method", metavar="NAME", text=METHODS, autocompletion=fit_names),
@@ -149,41 +163,53 @@ def fit(
     if positive is None and reject is not None:
         raise BadInput("--reject sets the threshold of one class; add --positive CLASS")
     estimator = _estimator(name, method_options, samples, positive, reject, cv)
-    estimator = step_options.before(estimator, from_moments)
+    estimator = step_options.before(estimator, samples)
     start = time.perf_counter()
     estimator, search = _fitted(estimator, samples, method_options.searches, cv)
     facts = _facts(estimator, samples, time.perf_counter() - start) | search
     save(estimator, output, reading=samples.reading if from_moments else remembered(samples))
-    rows = "moments" if from_moments else data_options.rows
-    following = _following(facts["scores"], output, data, rows)
-    hints = hints_for(facts, rows)
-    shown = [*_shown(facts), *hints, f"wrote {output}; next: tenfold {following}"]
-    return Outcome({"model": output, **facts, "hints": hints}, shown)
-
-
-def _following(scores: bool, output: Path, data: list[Path], rows: str | None) -> str:
-    """The command to type next."""
-    if not scores:
-        return f"inspect {typed(output)}"
-    if rows == "moments":
-        return f"evaluate {typed(output)} DATA"
-    return f"evaluate {typed(output, *data)}" + " --rows 1::2" * (rows == "::2")
+    hints = [] if from_moments else near_copies(samples)
+    hints += hints_for(facts, from_moments or data_options.rows is not None)
+    test_on = [*data, *data_options.words(data_options.other_rows)]
+    following = ["evaluate", output, *test_on]
+    if from_moments or not facts["scores"]:
+        following = ["inspect", output]
+    command = typed("tenfold", *following)
+    shown = [*_shown(facts), *hints, f"wrote {output}; next: {command}"]
+    return Outcome({"model": output, **facts, "hints": hints, "next": command}, shown)
 
 
 def _fitted(
     estimator: Any, samples: Samples, searches: bool, cv: int
 ) -> tuple[Any, dict[str, Any]]:
-    """The estimator fitted, and what a search of its ranks found."""
+    """The estimator fitted, and what a search of its ranks found; groups are held out whole."""
     if isinstance(samples, Gathered):
         return samples.fit(estimator), {}
-    if not searches:
-        return estimator.fit(samples.X, samples.y), {}
-    from tenfold.selection.automatic_ranks import search_ranks, stratified_folds
+    from tenfold.decisions.members import innermost
+    from tenfold.selection.automatic_ranks import search_ranks
+    from tenfold.selection.comparison import folds_of
 
-    search = search_ranks(estimator, samples.X, samples.y, stratified_folds(samples.y, cv))
-    scored = zip(search.candidates, search.scores, strict=True)
-    tried = [{"ranks": ranks, "score": score} for ranks, score in scored]
-    return search.estimator, {"search": {"measure": search.metric, "tried": tried}}
+    def folds() -> Any:
+        return folds_of(cv, samples.X, samples.y, samples.groups)
+
+    last = innermost(estimator)
+    if searches:
+        search = search_ranks(estimator, samples.X, samples.y, folds())
+        scored = zip(search.candidates, search.scores, strict=True)
+        tried = [{"ranks": ranks, "score": score} for ranks, score in scored]
+        return search.estimator, {"search": {"measure": search.metric, "tried": tried}}
+    if samples.groups is None:
+        return estimator.fit(samples.X, samples.y), {}
+    if hasattr(last, "false_accept_rate"):
+        return estimator.set_params(**_of(estimator, "cv", folds())).fit(samples.X, samples.y), {}
+    more = _of(estimator, "groups", samples.groups) if "shrinkage" in last.get_params() else {}
+    return estimator.fit(samples.X, samples.y, **more), {}
+
+
+def _of(estimator: Any, name: str, value: Any) -> dict[str, Any]:
+    """An argument for the last step of what may be a pipeline."""
+    steps = getattr(estimator, "steps", None)
+    return {name if steps is None else f"{steps[-1][0]}__{name}": value}
 
 
 def _refuse_one_class(data: Samples) -> None:
@@ -247,6 +273,8 @@ def _facts(model: Any, data: Samples, seconds: float) -> dict[str, Any]:
         "samples": len(data),
         "sample_shape": data.sample_shape,
         "classes": len(data.classes) if data.y is not None else None,
+        "counts": data.class_counts,
+        "description": getattr(data, "description", "Moments."),
         "ranks": ranks[0] if len(ranks) == 1 else ranks,
         "rounds": max((member.n_iter_ for member in members), default=0),
         "converged": all(member.converged_ for member in members),
@@ -281,6 +309,8 @@ def _shown(facts: dict[str, Any]) -> list[Table | str]:
         f"{what}: {times(facts['sample_shape'])} -> {_joined(facts, each)}, "
         f"{facts['samples']} samples, {facts['seconds']:.1f} s"
     ]
+    if facts["counts"]:
+        lines.append(f"{facts['description']} {class_counts(facts['counts'])}")
     if "search" in facts:
         rows = [[times(one["ranks"]), percent(one["score"])] for one in facts["search"]["tried"]]
         lines.append(Table("", ["ranks", f"{facts['search']['measure']} (%)"], rows))
@@ -301,7 +331,7 @@ def _shown(facts: dict[str, Any]) -> list[Table | str]:
     return lines
 
 
-def hints_for(facts: dict[str, Any], rows: str | None) -> list[str]:
+def hints_for(facts: dict[str, Any], some_rows: bool) -> list[str]:
     """Settings that are known to help and were not used, a sentence each."""
     hints = []
     if not facts["converged"]:
@@ -311,10 +341,8 @@ def hints_for(facts: dict[str, Any], rows: str | None) -> list[str]:
             "hint: --method csda or plda is usually more accurate than mcsda for many classes; see "
             "tenfold compare"
         )
-    if facts["scores"] and rows is None:
-        hints.append(
-            "hint: all samples were used; with --rows ::2 the other half can test the model"
-        )
+    if facts["scores"] and not some_rows:
+        hints.append("hint: all samples were used; --rows train leaves some to test the model on")
     return hints
 
 

@@ -52,7 +52,12 @@ def _of_data(path: Path, options: DataOptions) -> Outcome:
         shown.append(f"{data['count']} samples of {times(data['shape'])} ({data['type']}){gaps}")
         shown += [data["description"], *map(with_options, data["notes"])]
         shown.append("no labels" if data["classes"] is None else class_counts(data["classes"]))
-        words = [path, *options.words(), *as_words(found.options), *["--impute"] * bool(gaps)]
+        words = [
+            path,
+            *options.words(options.rows),
+            *as_words(found.options),
+            *["--impute"] * bool(gaps),
+        ]
         several = len(data["classes"] or []) > 1
         more = [] if several else ["--method", "mpca", "-o", "model.safetensors"]
         command = typed("tenfold", "compare" if several else "fit", *words, *more)

@@ -12,7 +12,7 @@ from tenfold.app.cli.command import BadInput
 from tenfold.app.cli.options import assignments, number_or, option, ridge_value, whole_numbers
 
 GAUSSIAN = "plda"
-EACH = "each"  # number of a sample, for --scale-modes
+EACH, NONE = "each", "none"  # for --scale-modes: each number of a sample
 
 
 def fit_names() -> list[str]:
@@ -80,29 +80,49 @@ class StepOptions:
     ] = None
     scale_modes: Annotated[
         str | None,
-        option("--scale-modes", metavar="K,..|each", text="Scale samples along modes, from 0."),
+        option(
+            "--scale-modes", metavar="K,..|each|none", text="Scale; each is the default of tables."
+        ),
     ] = None
 
-    def before(self, model: Any, from_moments: bool) -> Any:
-        """The model, or a pipeline of the steps that were asked for and the model."""
+    def words(self) -> list[str]:
+        """These options as they are typed."""
+        words = ["--impute"] * self.impute
+        words += [] if self.covariates is None else ["--covariates", str(self.covariates)]
+        return words + ([] if self.scale_modes is None else ["--scale-modes", self.scale_modes])
+
+    def before(self, model: Any, data: Any) -> Any:
+        """The model, or a pipeline of the steps that were asked for and the model.
+
+        The columns of a table are scaled unless other steps are asked for: they have units.
+        """
         from sklearn.pipeline import make_pipeline
 
         from tenfold.preprocessing import CovariateRemover, GaussianImputer, ModeScaler
 
+        if not hasattr(data, "X"):
+            if self.words():
+                raise BadInput(
+                    "--impute, --covariates and --scale-modes change samples, and the samples of "
+                    "moments have gone by; change the samples before tenfold moments"
+                )
+            return model
         steps: list[Any] = [GaussianImputer()] if self.impute else []
         if self.covariates is not None:
             steps.append(CovariateRemover(last=self.covariates))
-        if self.scale_modes == EACH:  # number of a sample, over the training samples
+        scaled = self.scale_modes or (EACH if has_columns(data, model) else NONE)
+        if scaled == EACH:  # number of a sample, over the training samples
             steps.append(ModeScaler((), per_sample=False))
-        elif self.scale_modes is not None:
-            modes = whole_numbers("--scale-modes", self.scale_modes, 0)
-            steps.append(ModeScaler(modes))
-        if steps and from_moments:
-            raise BadInput(
-                "--impute, --covariates and --scale-modes change samples, and the samples of "
-                "moments have gone by; change the samples before tenfold moments"
-            )
+        elif scaled != NONE:
+            steps.append(ModeScaler(whole_numbers("--scale-modes", scaled, 0)))
         return make_pipeline(*steps, model) if steps else model
+
+
+def has_columns(data: Any, model: Any) -> bool:
+    """Whether samples are rows of a table, which no parameter of the model folds."""
+    folds = [v for n, v in model.get_params().items() if n.endswith("sample_shape")]
+    table = data.reading.get("loader") == "table" and len(data.sample_shape) == 1
+    return table and not any(one is not None for one in folds)
 
 
 def ranks_value(text: str) -> Any:

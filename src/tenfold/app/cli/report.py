@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from tenfold.app.cli.command import Outcome
-from tenfold.app.cli.data_options import DataOptions, DataPath
+from tenfold.app.cli.data_options import DataOptions, DataPath, told_of_known
 from tenfold.app.cli.options import ModelPath, load_model, option, output_file, require
 
 
@@ -32,7 +32,7 @@ def report(
     stored = load_model(model)
     needs = answer_of(stored.estimator) != "projection"
     samples = data_options.load_for(stored, data, labels_needed=needs)
-    write_report(stored.estimator, samples, output)
+    write_report(stored.estimator, told_of_known(samples), output)
     facts = {"subject": model, "report": output, "bytes": output.stat().st_size}
     return Outcome(facts, [f"wrote {output}: {facts['bytes'] / 1e6:.1f} MB; open it in a browser"])
 

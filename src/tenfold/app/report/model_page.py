@@ -85,6 +85,13 @@ _NOTE = (
 )
 
 
+def _note(data: TensorDataset) -> str:
+    """What to know of the figures: what the data say of themselves, else what may be."""
+    return (
+        "; ".join(data.notes)[:1].upper() + "; ".join(data.notes)[1:] + "." if data.notes else _NOTE
+    )
+
+
 def model_page(estimator: Any, data: TensorDataset, title: str | None = None) -> Page:
     """Everything there is to say about a fitted model and its figures on samples.
 
@@ -117,7 +124,7 @@ def model_page(estimator: Any, data: TensorDataset, title: str | None = None) ->
     return Page(
         title or f"{_name(subject)} on {data.name}",
         summary,
-        _NOTE,
+        _note(data),
         headline,
         [*sections, *learned, about],
     )
