@@ -386,9 +386,7 @@ def _figures_of_fold(
     search: bool,
 ) -> MethodFigures:
     keep_freed_memory()
-    *before, model = map(clone, steps_of(method))
-    for step in before:
-        X = np.asarray(step.fit(X[train], y[train]).transform(X))
+    model, X = _after_steps(method, X, y, train)
     tenfold_own = isinstance(model, Learner)
     alone = tenfold_own and answer_of(model) == "score"
     if alone and positive is None:
@@ -427,6 +425,14 @@ def _figures_of_fold(
         all(member.converged_ for member in members),
         seconds,
     )
+
+
+def _after_steps(method: Any, X: Array, y: Array, train: Array) -> tuple[Any, Array]:
+    """The last step of what may be a pipeline, and the samples as the steps before give them."""
+    *before, model = map(clone, steps_of(method))
+    for step in before:
+        X = np.asarray(step.fit(X[train], y[train]).transform(X))
+    return model, X
 
 
 def _in_span(X: Array, train: Array) -> Array:

@@ -32,6 +32,12 @@ from tenfold.system.tables import visible
 if TYPE_CHECKING:
     from tenfold.datasets import TensorDataset
 
+Positive = Annotated[
+    str | None, option("--positive", metavar="CLASS", text="Compare on this class alone.")
+]
+ShowAll = Annotated[
+    bool, option("--all", metavar=None, text="Also methods that say the same as another.")
+]
 SHORT = {
     "LinearDiscriminantAnalysis": "LDA",
     "RidgeClassifier": "Ridge",
@@ -43,12 +49,8 @@ SHORT = {
 def compare(
     data: DataPath,
     *,
-    positive: Annotated[
-        str | None, option("--positive", metavar="CLASS", text="Compare on this class alone.")
-    ] = None,
-    show_all: Annotated[
-        bool, option("--all", metavar=None, text="Also methods that say the same as another.")
-    ] = False,
+    positive: Positive = None,
+    show_all: ShowAll = False,
     step_options: StepOptions,
     method_options: MethodOptions,
     data_options: DataOptions,
@@ -87,29 +89,30 @@ def compare(
     names = {name_of(one): _method_name(one) for one in ours}
     best = next(one for one in [*found.best_methods, *found.methods] if one.method in names)
     method = names[best.method]
-    words = [*data_options.words(data_options.rows), *step_options.words()]
+    words = [data, *data_options.words(data_options.rows), *step_options.words()]
     words += [*method_options.words(method, n_modes), "--method", method]
-    if positive is not None and method in map(_lower_name, CLASS_SPECIFIC_METHODS):
-        words += ["--positive", positive]
-    command = typed("tenfold", "fit", data, *words, "-o", "model.safetensors")
+    alone = positive is not None and method in map(_lower_name, CLASS_SPECIFIC_METHODS)
+    words += ["--positive", positive] if alone else []
+    command = typed("tenfold", "fit", *words, "-o", "model.safetensors")
     facts = {"data": data, **_facts(found), "seed": seed, "fit": command}
-    kept, same = (found.methods, []) if show_all else _told_once(found.methods, names | SHORT)
-    called = [replace(one, method=(names | SHORT).get(one.method, one.method)) for one in kept]
     scaled = step_options.scale_modes is None and has_columns(samples, ours[0])
     shown = [
         f"{samples.description} {class_counts(samples.class_counts)}",
-        replace(found, methods=called).table,
-        *same,
+        *_table(found, names | SHORT, show_all),
         *_explanation(label),
         *["Columns were scaled to mean 0 and deviation 1 over training samples."] * scaled,
+        *_unconverged(found, methods),
         *near_copies(samples),
-        replace(found, methods=called).advice,
         f"Fit {method}: {command}",
     ]
-    if not all(one.converged for one in found.methods):
-        rounds = max(100, 2 * max(method.max_iter for method in methods))
-        shown.append(f"Some models did not converge; --set max_iter={rounds} allows more rounds.")
     return Outcome(facts, shown)
+
+
+def _unconverged(found: Any, methods: list[Any]) -> list[str]:
+    if all(one.converged for one in found.methods):
+        return []
+    rounds = max(100, 2 * max(method.max_iter for method in methods))
+    return [f"Some models did not converge; --set max_iter={rounds} allows more rounds."]
 
 
 def _without_single_samples(data: TensorDataset) -> TensorDataset:
@@ -126,10 +129,10 @@ def _without_single_samples(data: TensorDataset) -> TensorDataset:
     return data.select(~np.isin(data.y.astype(str), single))
 
 
-def _told_once(methods: list[Any], names: dict[str, str]) -> tuple[list[Any], list[str]]:
-    """The methods without those whose figures are those of one before, and a line on these."""
+def _table(found: Any, names: dict[str, str], show_all: bool) -> list[Any]:
+    """The table with methods as they are typed, those that say the same once, and the advice."""
     first: dict[Any, list[Any]] = {}
-    for one in methods:
+    for one in found.methods:
         figures = one.precision_by_fold, one.accuracy_by_fold, round(one.roc_auc, 9)
         first.setdefault(figures, []).append(one)
     same = [
@@ -138,7 +141,9 @@ def _told_once(methods: list[Any], names: dict[str, str]) -> tuple[list[Any], li
         for one, *others in first.values()
         if others
     ]
-    return [one for one, *_ in first.values()], same
+    kept = found.methods if show_all else [one for one, *_ in first.values()]
+    called = replace(found, methods=[replace(one, method=names[one.method]) for one in kept])
+    return [called.table, *([] if show_all else same), called.advice]
 
 
 def _facts(found: Any) -> dict[str, Any]:
