@@ -66,7 +66,7 @@ def compare(
     Example: tenfold compare faces --ranks 3,3 --cv 3
     """
     import tenfold
-    from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
+    from tenfold.methods import ALL_METHODS
     from tenfold.selection.comparison import name_of, rivals
 
     samples = _without_single_samples(labelled(data_options.load(data), "compare"))
@@ -90,9 +90,7 @@ def compare(
     best = next(one for one in [*found.best_methods, *found.methods] if one.method in names)
     method = names[best.method]
     words = [data, *data_options.words(data_options.rows), *step_options.words()]
-    words += [*method_options.words(method, n_modes), "--method", method]
-    alone = positive is not None and method in map(_lower_name, CLASS_SPECIFIC_METHODS)
-    words += ["--positive", positive] if alone else []
+    words += [*method_options.words(method, n_modes), *_method_words(method, positive)]
     command = typed("tenfold", "fit", *words, "-o", "model.safetensors")
     facts = {"data": data, **_facts(found), "seed": seed, "fit": command}
     scaled = step_options.scale_modes is None and has_columns(samples, ours[0])
@@ -106,6 +104,14 @@ def compare(
         f"Fit {method}: {command}",
     ]
     return Outcome(facts, shown)
+
+
+def _method_words(method: str, positive: str | None) -> list[str]:
+    """The method, and the class if it can tell one from the rest, as they are typed."""
+    from tenfold.methods import CLASS_SPECIFIC_METHODS
+
+    alone = positive is not None and method in map(_lower_name, CLASS_SPECIFIC_METHODS)
+    return ["--method", method, *(["--positive", str(positive)] if alone else [])]
 
 
 def _unconverged(found: Any, methods: list[Any]) -> list[str]:
