@@ -1,5 +1,6 @@
 """The rank search gives what GridSearchCV gives, from one reading of the data."""
 
+import tracemalloc
 import warnings
 from collections import Counter
 
@@ -475,3 +476,20 @@ def test_of_equal_scores_the_candidate_with_the_most_dimensions_is_the_best():
     assert search(lambda model, X, y: -sum(model.ranks_)).best_params_ == {"ranks": (1, 1)}
     shares = RankSearchCV(MCSDA(positive=1), ranks=[0.5, 0.9, None], scoring=lambda m, X, y: 0.0)
     assert shares.fit(X, y).best_params_ == {"ranks": 0.9}
+
+
+def test_the_memory_of_a_stack_does_not_grow_with_the_number_of_candidates():
+    data, labels = problem((64, 8), classes=3, per_class=30, seed=1)
+    bank = ClassSpecificClassifier(MCSDA(max_iter=2, tol=1.0))
+
+    def peak(n_candidates):
+        ranks = [(2, 2 + c % 2) for c in range(n_candidates)]
+        search = RankSearchCV(bank, ranks, cv=KFold(2, shuffle=True, random_state=0), refit=False)
+        tracemalloc.start()
+        try:
+            search.fit(data, labels)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak(40) < 1.3 * peak(20)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -119,14 +119,19 @@ class Solution:
         """One stack of the models of several; `order` holds the number of each in that stack."""
         widths = np.max([[W.shape[2] for W in part.projections] for part in parts], axis=0)
         rounds = max(part.objective.shape[1] for part in parts)
-        back = np.argsort(order)
 
-        def joined(arrays: list[Array]) -> Array:
-            return np.concatenate(arrays)[back]
+        def joined(arrays: Iterable[Array]) -> Array:
+            found, start = np.empty(0), 0
+            for rows in arrays:
+                if start == 0:
+                    found = np.empty((len(order), *rows.shape[1:]), rows.dtype)
+                found[order[start : start + len(rows)]] = rows
+                start += len(rows)
+            return found
 
         return cls(
             [
-                joined([padded(p.projections[k], width) for p in parts])
+                joined(padded(p.projections[k], width) for p in parts)
                 for k, width in enumerate(widths)
             ],
             joined([_lengthened(part.objective, rounds, "edge") for part in parts]),
@@ -191,8 +196,8 @@ def _solve_stack(problem: Problem, recipe: Recipe, threads: int) -> Solution:
     """`solve` for models that share nothing that could be solved once."""
     in_cache = CACHE_BYTES // (8 * max(problem.shape) ** 2)
     step = min(max(ceil(len(problem) / 4), in_cache // 4, 1), max(in_cache, 16))  # for threads
-    if problem.largest_table() > CACHE_BYTES:
-        step = max(step, ceil(len(problem) / 2))  # reading a table takes longer than a model
+    # Reading a large table takes longer than a model: as many as take no more memory than it does.
+    step = max(step, min(ceil(len(problem) / 2), problem.largest_table() // _bytes(problem)))
     if problem.is_answered_by_passes():
         step = len(problem)  # a pass answers all models
     order = np.lexsort((*-problem.ranks.T,))  # one width, and the longest work first
@@ -205,6 +210,11 @@ def _solve_stack(problem: Problem, recipe: Recipe, threads: int) -> Solution:
     found = shared_out(lambda part: _alternate(problem.cut(part), recipe), parts, threads)
     alone = len(found) == 1 and bool((order[1:] > order[:-1]).all())
     return found[0] if alone else Solution.stacked(found, order)
+
+
+def _bytes(problem: Problem) -> int:
+    """About what solving one model takes: ten matrices of the largest mode."""
+    return 10 * 8 * max(problem.shape) ** 2
 
 
 def _alternate(problem: Problem, recipe: Recipe) -> Solution:
