@@ -1,4 +1,4 @@
-"""CONTRIBUTING's recipe for a new method, followed to the letter in a copy of the tree."""
+"""CONTRIBUTING's recipes for a new method and a new step, followed to the letter in a copy."""
 
 import os
 import re
@@ -30,6 +30,9 @@ def copy(tmp_path_factory):
         "src/tenfold/methods/totallda.py",
         "src/tenfold/methods/__init__.py",
         "tests/test_totallda.py",
+        "src/tenfold/preprocessing/mean_remover.py",
+        "src/tenfold/preprocessing/__init__.py",
+        "tests/test_mean_remover.py",
     ]
     for name, kind, block in steps:
         if kind == "python":
@@ -78,12 +81,12 @@ def run_code(copy, code):
 
 def test_the_oracle_of_the_recipe_agrees(copy):
     words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(copy)]
-    assert "1 passed" in run(copy, *words, "tests/test_totallda.py")
+    assert "2 passed" in run(copy, *words, "tests")
 
 
-def test_the_example_of_the_new_method_runs(copy):
-    file = "src/tenfold/methods/totallda.py"
-    run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--doctest-modules", file)
+def test_the_examples_of_method_and_step_run(copy):
+    files = ["src/tenfold/methods/totallda.py", "src/tenfold/preprocessing/mean_remover.py"]
+    run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--doctest-modules", *files)
 
 
 def test_the_new_method_learns_from_streams_and_is_searched(copy):
@@ -139,8 +142,38 @@ def test_the_new_method_is_on_the_command_line(copy):
     options = ["--method", "totallda", "--ranks", "3,3"]
     run(copy, *command, "fit", "digits.npz", *options, "-o", "fitted.safetensors")
     assert "TotalLDA" in run(copy, *command, "inspect", "fitted.safetensors")
-    assert "totallda" in run(copy, *command, "fit", "--help")
     assert "TotalLDA" in run(copy, *command, "compare", "digits.npz", "--ranks", "3,3", "--cv", "2")
+
+
+def test_the_new_step_is_a_step_as_the_others(copy):
+    pytest.importorskip("safetensors")
+    code = """
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+from tenfold import MCSDA, MeanRemover, RankSearchCV
+
+results = check_estimator(MeanRemover(), on_skip=None, on_fail=None)
+assert not [r for r in results if r["status"] == "failed"], results
+assert sum(r["status"] == "passed" for r in results) > 40
+
+np.save("x.npy", X)
+stored = np.load("x.npy", mmap_mode="r")
+step = MeanRemover().fit(stored, sample_weight=np.ones(len(X)))
+np.testing.assert_allclose(step.mean_, X.mean(axis=0), atol=1e-12)
+assert (np.asarray(step.transform(stored)) == step.transform(X)).all()
+assert step.transform(X.astype(np.float32)).dtype == np.float32
+
+pipeline = make_pipeline(MeanRemover(), MCSDA(max_iter=2, tol=10.0, positive=3))
+ours = RankSearchCV(pipeline, ranks=[(1, 1), (3, 3)], cv=3).fit(X, y)
+theirs = GridSearchCV(pipeline, {"mcsda__ranks": [(1, 1), (3, 3)]}, cv=3).fit(X, y)
+scores = [s.cv_results_["mean_test_score"] for s in (ours, theirs)]
+np.testing.assert_allclose(*scores, atol=1e-10)
+tenfold.save(ours.best_estimator_, "pipeline.safetensors")
+loaded = tenfold.load("pipeline.safetensors")
+assert (loaded.transform(X) == ours.best_estimator_.transform(X)).all()
+"""
+    run_code(copy, code)
 
 
 @pytest.mark.skipif(not DOCS.is_dir(), reason="the pages are not part of an sdist")

@@ -19,25 +19,19 @@ if TYPE_CHECKING:
     from tenfold.mathematics.moments import ClassMoments as ClassMoments
     from tenfold.methods import *  # noqa: F403 - the methods are listed there, and only there
     from tenfold.methods.saving import save as save
-    from tenfold.preprocessing import Blocks as Blocks
-    from tenfold.preprocessing import CovariateRemover as CovariateRemover
-    from tenfold.preprocessing import GaussianImputer as GaussianImputer
-    from tenfold.preprocessing import ModeScaler as ModeScaler
+    from tenfold.preprocessing import *  # noqa: F403 - as are the steps
     from tenfold.selection.comparison import compare as compare
     from tenfold.selection.rank_search import RankSearchCV as RankSearchCV
 
 __version__ = "0.1.0"
 
 # A name is imported when it is first used. SciPy and scikit-learn take seconds to import, and
-# `tenfold --help` and shell completion need neither. Methods are public by being in ALL_METHODS.
+# `tenfold --help` and shell completion need neither. Methods are public by being in ALL_METHODS,
+# steps by being in ALL_STEPS.
 _HOMES = {
-    "Blocks": "tenfold.preprocessing",
     "ClassMoments": "tenfold.mathematics.moments",
     "ClassSpecificClassifier": "tenfold.decisions.classifier",
     "ClassSpecificVerifier": "tenfold.decisions.verifier",
-    "CovariateRemover": "tenfold.preprocessing",
-    "GaussianImputer": "tenfold.preprocessing",
-    "ModeScaler": "tenfold.preprocessing",
     "OpenSetClassifier": "tenfold.decisions.open_set",
     "ProbabilisticLDA": "tenfold.decisions.probabilistic",
     "RankSearchCV": "tenfold.selection.rank_search",
@@ -60,15 +54,16 @@ def __getattr__(name: str) -> Any:
         value = globals()[name] = getattr(import_module(_HOMES[name]), name)
         return value
     if name == "__all__":
-        return [*_methods(), *_HOMES]
-    if not name.startswith("_") and name in (methods := _methods()):
-        return methods[name]
+        return [*_listed(), *_HOMES]
+    if not name.startswith("_") and name in (listed := _listed()):
+        return listed[name]
     raise AttributeError(f"module 'tenfold' has no attribute {name!r}")
 
 
-def _methods() -> dict[str, Any]:
-    methods = import_module("tenfold.methods")
-    return {m.__name__: m for m in methods.ALL_METHODS}
+def _listed() -> dict[str, Any]:
+    methods = import_module("tenfold.methods").ALL_METHODS
+    steps = import_module("tenfold.preprocessing").ALL_STEPS
+    return {estimator.__name__: estimator for estimator in (*methods, *steps)}
 
 
 def __dir__() -> list[str]:
