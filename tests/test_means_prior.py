@@ -80,7 +80,8 @@ def test_directions_are_those_of_the_formula_with_dense_matrices(few):
     R = (Z.reshape(n_classes, n, -1) - means[:, None]).reshape(len(Z), -1)
     part = PooledMoments(np.full(n_classes, float(n)), means, R.T @ R, 20)
     prior = MeansPrior.of_moments(part, basis, shape)
-    inside, whole = prior.directions(part, shrinkage)
+    inside, outside = prior.directions(part, shrinkage)
+    whole = prior.lifted(inside, outside)
     B = np.eye(20) if basis is None else basis
     W = B @ R.T @ R @ B.T / (n_classes * (n - 1))
     S_w = (1 - shrinkage) * W + shrinkage * np.trace(W) / 20 * np.eye(20)

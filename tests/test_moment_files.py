@@ -138,7 +138,7 @@ def test_a_file_that_is_named_twice_is_refused(tmp_path):
 AUTO = [
     ProbabilisticLDA(),
     ProbabilisticLDA(MPCA(ranks=(3, 2))),
-    ProbabilisticLDA(shrink_to="auto"),
+    ProbabilisticLDA(noise_prior="identity"),
     ProbabilisticLDA(shrinkage=0.2),
 ]
 

@@ -304,9 +304,11 @@ def test_scores_probabilities_and_labels_of_gaussian_classes(model, path, precis
 
 @pytest.mark.parametrize("gain", [0.0, 0.1])
 @pytest.mark.parametrize("tails", [0.0, 0.05])
-def test_gain_and_tails_of_gaussian_classes(gain, tails, path, precision):
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_gain_tails_and_shares_of_gaussian_classes(gain, tails, share, path, precision):
     model = ProbabilisticLDA().fit(X[:900].astype(float), Y[:900])
     model.gain_, model.tails_, model.temperature_ = gain, tails, 1.7
+    model.kronecker_share_ = share
     assert_same_probabilities(model, path, X[900:], precision)
 
 

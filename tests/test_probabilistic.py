@@ -548,7 +548,7 @@ def test_pickles_clones_and_parameters(projector):
     again = pickle.loads(pickle.dumps(model))
     assert_array_equal(again.predict_log_proba(X), model.predict_log_proba(X))
     copy = clone(model)
-    own = {"projector", "shrinkage", "means_prior", "shrink_to", "time_modes", "priors"}
+    own = {"projector", "shrinkage", "means_prior", "noise_prior", "stationary_modes", "priors"}
     assert copy.get_params(deep=False).keys() == own
     assert not hasattr(copy, "classes_")
     if projector is not None:

@@ -17,12 +17,12 @@ from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.arrays import like, to_numpy
 from tenfold.mathematics.cost import Workload, moments_of
 from tenfold.mathematics.fold_moments import N_FOLDS, FoldMoments, name_folds, ruler_folds
-from tenfold.mathematics.held_out import USUAL, Choice, left_out
+from tenfold.mathematics.held_out import USUAL, chosen, left_out
 from tenfold.mathematics.models import Labels, Shape
 from tenfold.mathematics.moments import ClassMoments
+from tenfold.mathematics.noise_frames import Space
 from tenfold.mathematics.sample_statistics import codes_of
 from tenfold.mathematics.stores import Source, over_blocks
-from tenfold.mathematics.structures import Coordinates, Space, Target, best_target, targets
 from tenfold.mathematics.subspace import projected, projected_moments, span
 from tenfold.mathematics.tuning import KEPT_MOMENTS
 from tenfold.mathematics.two_covariances import (
@@ -61,7 +61,6 @@ class GaussianModel:
     class_means: Array
     enrolled: Array
     shrinkage: float
-    shrink_to: str
     between: Array
     spread: Array
     within: Array
@@ -69,6 +68,7 @@ class GaussianModel:
     gain: float
     tails: float
     temperature: float
+    kronecker_share: float
 
 
 class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
@@ -85,22 +85,25 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
     projector : tenfold projector or None, default=None
         The subspace to work in, such as ``MPCA(ranks=0.95)``. None takes all numbers of a sample.
     shrinkage : float from 0 to 1 or "auto", default="auto"
-        Share of `shrink_to` in the covariance of the samples. "auto" chooses it by
-        the log loss on samples that are held out, and fits to these how far new samples follow
-        the means of their classes, how heavy their tails are, and a temperature. All this costs
-        no second reading, since the moments of folds add up. With a number the model is the
-        two-covariance model to the letter.
+        Share of a multiple of the identity in the covariance of the noise, that is of samples
+        about the means of their classes. "auto" chooses it by the log loss on samples that are
+        held out, and fits to these how far new samples follow the means of their classes, how
+        heavy their tails are, and a temperature. All this costs no second reading, since the
+        moments of folds add up. With a number the model is the two-covariance model to the
+        letter, without the two priors that follow.
     means_prior : {"kronecker", "full"}, default="kronecker"
         The covariance of the class means where samples have two modes or more and the shrinkage
         is "auto": a Kronecker product with one factor per mode, which few classes show, or any.
-    shrink_to : {"identity", "kronecker", "auto"}, default="identity"
-        What the covariance is shrunk towards: a multiple of the identity, or a Kronecker product
-        with one factor per mode, which suits noise that neighbours along a mode share (genes,
-        channels, instants). "auto" takes the product where held-out samples prefer it. With a
-        projector the modes are those of the projected samples.
-    time_modes : int or tuple of ints, default=()
-        Modes along which the noise is stationary, so that its factor of the product has one
-        number per lag (a Toeplitz matrix). "auto" tries the product with and without.
+    noise_prior : {"kronecker", "identity"}, default="kronecker"
+        What the covariance of the noise is shrunk towards, where samples have two modes or more
+        and the shrinkage is "auto": a multiple of the identity, or also a Kronecker product with
+        one factor per mode, which suits noise that neighbours along a mode share (channels,
+        instants, genes). With "kronecker" both are fitted, and the scores are a weighted mean of
+        theirs; held-out samples choose the weights, and leave the product where it does not help.
+        With a projector the modes are those of the projected samples.
+    stationary_modes : int or tuple of ints, default=()
+        Modes along which the noise is stationary, such as time in equal steps, so that their
+        factors of its product have one number per lag (a Toeplitz matrix).
     priors : array-like of shape (C,), mapping of labels to numbers, "equal" or None, default=None
         The probabilities of the classes before a sample is seen. None means their shares of the
         training samples, as in scikit-learn; "equal" suits averages over classes, and samples
@@ -119,7 +122,9 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
     mean_ : ndarray of shape (I,)
         Mean of all samples, flat, or of the projected samples.
     directions_ : ndarray of shape (I, d)
-        From these to d coordinates in which both covariances are diagonal.
+        From these to d coordinates in which both covariances are diagonal. Where
+        `kronecker_share_` is between 0 and 1, the second half of the coordinates is that of the
+        noise that is shrunk towards a Kronecker product.
     class_means_ : ndarray of shape (C, d)
         The class means in these coordinates.
     enrolled_ : ndarray of shape (C,)
@@ -131,8 +136,9 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         What was used or chosen: the shrinkage, the variance of a factor on the class means, one
         over the degrees of freedom of Student's t (0 for a normal distribution), and what scores
         are divided by.
-    shrink_to_ : str
-        "identity", "kronecker" or "kronecker, stationary".
+    kronecker_share_ : float
+        The share in the scores of the noise that is shrunk half-way towards a Kronecker product;
+        0 where it is left out.
     sample_shape_ : tuple of K ints
         The shape of a sample.
     moments_ : ClassMoments
@@ -146,7 +152,8 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
     chosen is a mean over candidates, weighted by how likely held-out samples are under each, so
     that the model moves little where the samples move little. Where samples and numbers are more
     than 256 (512), two (four) folds are held out at a time. Directions are found without the folds
-    that are held out; the prior of the class means without their quarter of all folds.
+    that are held out; the prior of the class means, and the product that noise is shrunk towards,
+    without their third of all folds.
 
     `decision_function` is what `predict` decides by: log likelihood ratios plus the logarithms of
     the priors, and for two classes their difference, as scikit-learn has it. Where samples may be
@@ -187,15 +194,15 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         *,
         shrinkage: Any = "auto",
         means_prior: str = "kronecker",
-        shrink_to: str = "identity",
-        time_modes: Any = (),
+        noise_prior: str = "kronecker",
+        stationary_modes: Any = (),
         priors: Any = None,
     ):
         self.projector = projector
         self.shrinkage = shrinkage
         self.means_prior = means_prior
-        self.shrink_to = shrink_to
-        self.time_modes = time_modes
+        self.noise_prior = noise_prior
+        self.stationary_modes = stationary_modes
         self.priors = priors
 
     # -- what the projector says ------------------------------------------------------------------
@@ -212,12 +219,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
             self.projector._check_parameters()
         parameters.check_shrinkage(self.shrinkage)
         parameters.check_option("means_prior", self.means_prior, ("kronecker", "full"))
-        parameters.check_option("shrink_to", self.shrink_to, ("identity", "kronecker", "auto"))
-        if self.shrink_to == "auto" and self.shrinkage != "auto":
-            raise ValueError(
-                f"shrink_to is 'auto' and shrinkage is {self.shrinkage!r}, but held-out samples "
-                "choose both or none; pass shrinkage='auto', or shrink_to='kronecker'"
-            )
+        parameters.check_option("noise_prior", self.noise_prior, ("kronecker", "identity"))
 
     def _workload(self, shape: Shape, classes: Array) -> Workload:
         """What the projector will ask."""
@@ -300,8 +302,8 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         """Learn from moments that are gathered already; no samples are read.
 
         From moments of classes in folds the model is that of all samples. From moments of classes
-        the shrinkage, if "auto", is chosen by leaving classes out, ``shrink_to="auto"`` means the
-        identity, and nothing else is fitted to held-out samples.
+        the shrinkage, if "auto", is chosen by leaving classes out, and nothing else is fitted to
+        held-out samples.
 
         Parameters
         ----------
@@ -451,24 +453,24 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         whole = moments.without()
         whole.check_scatter()
         priors = parameters.check_priors(self.priors, classes, whole.counts)
-        structured = self._in_folds and self.means_prior == "kronecker"
-        space = Space(shape if projector is None else projector.ranks_, basis, structured)
-        target, choice = self._target(moments, space, priors)
-        found = Coordinates.found(whole, space, target)
+        space = self._space(shape if projector is None else projector.ranks_, basis)
+        choice = None
+        if self._in_folds:
+            with one_thread_for_small(moments.means.shape[2]):
+                choice = chosen(moments, space, priors)
         if choice is None:
-            shrinkage = usual if self.shrinkage == "auto" else float(self.shrinkage)
+            shrinkage = usual if self._in_folds else float(self.shrinkage)
             if shrinkage == 0 and whole.is_singular():
                 raise ValueError(
                     "shrinkage is 0, but samples of one class do not vary in every direction, so "
                     "their covariance cannot be inverted; pass a shrinkage above 0, or 'auto'"
                 )
-            found = replace(found, prior=None)
-            directions, lifted = found.directions(whole, shrinkage)
-            likelihood = ClassLikelihood.plain(found.variances(whole, shrinkage))
+            directions, phi = whole.coordinates(shrinkage)
+            lifted = directions if basis is None else basis @ directions
+            means, likelihood = whole.centred @ directions, ClassLikelihood.plain(phi)
         else:
-            shrinkage = choice.shrinkage
-            directions, lifted = found.directions(whole, shrinkage)
-            likelihood = choice.likelihood(whole, whole.centred @ directions)
+            shrinkage = choice.shrinkages[0]
+            lifted, means, likelihood = choice.model(whole)
         return GaussianModel(
             classes=classes,
             class_count=whole.counts,
@@ -476,23 +478,18 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
             projector=projector,
             mean=origin + (whole.mean if basis is None else basis @ whole.mean),
             directions=lifted,
-            class_means=whole.centred @ directions,
+            class_means=means,
             enrolled=np.zeros(len(classes)),
             shrinkage=float(shrinkage),
-            shrink_to=target.title,
             **{name: getattr(likelihood, name) for name in LIKELIHOOD},
         )
 
-    def _target(
-        self, moments: FoldMoments, space: Space, priors: Array
-    ) -> tuple[Target, Choice | None]:
-        """What the covariance is shrunk towards, and what the folds chose with it."""
-        modes = parameters.check_time_modes(self, space.shape)
-        candidates = targets(self.shrink_to, modes, space.shape)
-        if self.shrinkage != "auto":
-            return candidates[0], None
-        with one_thread_for_small(moments.means.shape[2]):
-            return best_target(moments, space, candidates, priors)
+    def _space(self, shape: Shape, basis: Array | None) -> Space:
+        """Where moments lie, and what is said of the two covariances there."""
+        modes = parameters.check_stationary_modes(self.stationary_modes, shape)
+        several = sum(size > 1 for size in shape) > 1
+        means, noise = (several and k == "kronecker" for k in (self.means_prior, self.noise_prior))
+        return Space(shape, basis, means, noise, modes)
 
     # -- using ------------------------------------------------------------------------------------
 

@@ -175,6 +175,9 @@ def _check_gaussian(model: ProbabilisticLDA) -> None:
     above = (model.within_, model.noise_, model.temperature_)
     if not all(np.all(v >= 0) for v in least) or not all(np.all(v > 0) for v in above):
         raise ValueError("its variances, counts or temperature are not positive")
+    share = model.kronecker_share_
+    if not 0 <= share <= 1 or (0 < share < 1 and d[0] % 2):
+        raise ValueError(f"its kronecker_share_ is {share}, which its coordinates do not have")
 
 
 def _check_verifier(verifier: ClassSpecificVerifier) -> None:

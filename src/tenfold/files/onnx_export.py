@@ -20,6 +20,7 @@ from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.files.onnx_graph import Graph
 from tenfold.mathematics.mode_scaling import Scaling
+from tenfold.mathematics.two_covariances import ClassLikelihood, KnownClasses
 from tenfold.methods.base import TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.preprocessing import Blocks, CovariateRemover, ModeScaler
@@ -298,8 +299,12 @@ def _gaussian(graph: Graph, model: ProbabilisticLDA) -> None:
     if inside is not None:
         Y = graph.projected(inside, inside._centre())
     Y = graph.about(graph.node("Flatten", [Y], axis=1), model.mean_)
-    Z = graph.node("MatMul", [Y, graph.numbers(model.directions_)])
-    ratios = _log_ratios(graph, Z, model)
+    ratios = ""
+    for share, own, likelihood in model.likelihood().experts():
+        Z = graph.node("MatMul", [Y, graph.numbers(model.directions_[:, own])])
+        known = model.known_classes().along(own)
+        found = _log_ratios(graph, Z, likelihood, known, share)
+        ratios = graph.node("Add", [ratios, found]) if ratios else found
     n_classes = len(model.classes_)
     scores = graph.node("Add", [ratios, graph.numbers(model.log_priors())])
     graph.output("log_likelihood_ratio", ratios, (n_classes,))
@@ -308,13 +313,16 @@ def _gaussian(graph: Graph, model: ProbabilisticLDA) -> None:
     graph.label(model.classes_, graph.node("ArgMax", [scores], axis=1, keepdims=0))
 
 
-def _log_ratios(graph: Graph, Z: str, model: ProbabilisticLDA) -> str:
-    likelihood, known = model.likelihood(), model.known_classes()
+def _log_ratios(
+    graph: Graph, Z: str, likelihood: ClassLikelihood, known: KnownClasses, share: float
+) -> str:
+    """The scores of one expert, times its share."""
     a, v, stranger = likelihood.expected(known)
     size, gain, tails = (a**2 / v).sum(axis=1), likelihood.gain, likelihood.tails
     more = 1 + gain * size
     constant = 0.5 * (np.log(stranger / v).sum(axis=1) - np.log(more))
-    constant = np.where(known.counts > 0, constant, -np.inf) / likelihood.temperature
+    colder = share / likelihood.temperature
+    constant = np.where(known.counts > 0, constant, -np.inf) * colder
     squared = graph.node("Mul", [Z, Z])
     missed = graph.node("Sub", [graph.times(Z, (a / v).T), graph.numbers(size)])  # x.a - a.a
     own = graph.node("Sub", [graph.times(squared, (1 / v).T), graph.numbers(size)])
@@ -331,7 +339,5 @@ def _log_ratios(graph: Graph, Z: str, model: ProbabilisticLDA) -> str:
             graph.node("Log", [graph.node("Add", [one, graph.numbers(1 / tails)])])
             for one in (own, other)
         )
-    ratio = graph.node(
-        "Mul", [graph.node("Sub", [other, own]), graph.numbers(power / likelihood.temperature)]
-    )
+    ratio = graph.node("Mul", [graph.node("Sub", [other, own]), graph.numbers(power * colder)])
     return graph.node("Add", [ratio, graph.numbers(constant)])

@@ -24,7 +24,7 @@ from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.two_covariances import PooledMoments
 
 N_FOLDS = 16
-QUARTERS = 4  # what is costly is found without a quarter of the folds, not without every fold
+THIRDS = 3  # what is costly is found without a third of the folds, not without every fold
 RULER = 128.0  # marks on the ruler per standard deviation of what white noise would give
 LARGE = 256  # numbers or samples above which folds are held out two, and then four at a time
 SHORT = 1e-2  # of the largest square of a step in a class: half the weight of a long one
@@ -212,7 +212,8 @@ class FoldMoments:
 def _n_groups(n_folds: int, n_samples: float, size: int) -> int:
     """In how many groups folds are held out: fewer where a solution is costly."""
     few = min(n_samples, size)
-    return min(n_folds, N_FOLDS if few <= LARGE else N_FOLDS // 2 if few <= 2 * LARGE else QUARTERS)
+    joined = 1 if few <= LARGE else 2 if few <= 2 * LARGE else 4
+    return min(n_folds, N_FOLDS // joined)
 
 
 def _points_of_classes(means: Array, deviations: Array, counts: Array, codes: Array) -> Points:

@@ -3,12 +3,18 @@
 The moments of every class in every fold (count, mean, scatter) are all that is needed:
 
 1. Directions are found without a group of folds, for several shrinkages. The prior of the class
-   means, and the product that noise is shrunk towards, are found without its quarter of the folds.
+   means, and the product that noise is shrunk towards, are found without its third of the folds.
 2. The held-out moments along them say how far new samples follow the means of their classes, and
    how much they vary: a law of four numbers for all directions.
 3. In place of the held-out samples of a class stand a few points with the same mean and scatter.
    Shrinkage, gain and tails are means over a grid, weighted by the likelihood of these points
    under each; the temperature has their least log loss. So all are smooth functions of the moments.
+4. A second expert, whose noise is shrunk half-way towards a Kronecker product, is fitted alike.
+   Scores are a weighted mean of both; the share of the second is a mean over a grid, too. It is
+   left out where a third of the folds shows that it does harm, or that nothing is to be gained.
+
+The shrinkage of the noise is chosen with class means of any covariance: that choice hardly hangs on
+the prior of the class means, and one eigenproblem then serves all shrinkages.
 
 With many classes a held-out point is told from those of its block alone, and each of these stands
 for as many others: the cost is linear in the number of classes.
@@ -16,16 +22,19 @@ for as many others: the cost is linear in the number of classes.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
 
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.fold_moments import FoldMoments, Points
+from tenfold.mathematics.fold_moments import THIRDS, FoldMoments
 from tenfold.mathematics.moments import ClassMoments
+from tenfold.mathematics.noise_frames import Frame, Space
 from tenfold.mathematics.two_covariances import (
     ClassLikelihood,
     KnownClasses,
@@ -42,6 +51,11 @@ PARTS = 5  # of the classes, each left out once where there are no folds
 BLOCK = 128  # classes that a held-out sample is told from
 STEPS = 40  # each at least halves what is missing, for slopes up to 3
 HOLD = 0.05  # how firmly the slope of the law is held near 1
+SHARES = np.linspace(0, 1, 9)  # of the second expert
+MARGIN = 4.0  # nats by which held-out samples must prefer the second expert alone
+HALF = 0.5  # the shrinkage of the second expert
+LOOK = 0.25  # the share of it that is tried on one third of the folds
+HOPELESS = 0.5  # nats that are lost there at which it is left
 
 
 def left_out(moments: ClassMoments) -> float:
@@ -66,13 +80,6 @@ def left_out(moments: ClassMoments) -> float:
             if (v > 0).all():
                 likelihoods[s] -= 0.5 * (free[out].sum() * np.log(v).sum() + (seen / v).sum())
     return SHRINKAGES[int(np.argmax(likelihoods))] if likelihoods.any() else USUAL
-
-
-class Frame(Protocol):
-    """Coordinates in which the target of the noise is white, and how directions are found there."""
-
-    def along(self, part: PooledMoments, shrinkage: float) -> Array:
-        """Directions (r, d) in the coordinates of the moments."""
 
 
 @dataclass(frozen=True)
@@ -142,17 +149,45 @@ class Law:
 class Choice(NamedTuple):
     """What the held-out samples chose."""
 
-    shrinkage: float
-    law: Law
+    shrinkages: list[float]  # of the experts, as the laws
+    laws: list[Law]
+    frames: list[Frame]  # that all samples give
+    share: float  # of the second expert; 0 if there is none
     gain: float
     tails: float  # times the number of coordinates
     temperature: float
-    loss: float  # in nats, of all held-out samples
 
-    def likelihood(self, part: PooledMoments, M: Array) -> ClassLikelihood:
-        """What samples look like in coordinates where the class means are M (C, d)."""
-        found = with_tails(self.law.likelihood(part, M), self.gain, self.tails)
-        return replace(found, temperature=self.temperature)
+    def model(self, whole: PooledMoments) -> tuple[Array, Array, ClassLikelihood]:
+        """Directions of whole samples (I, d), class means (C, d) along them, and the likelihood.
+
+        If both experts have a share, each has a half of the coordinates.
+        """
+        used = [e for e in range(len(self.frames)) if self.share != 1 - e]
+        lifted, means = [], []
+        for e in used:
+            frame = self.frames[e]
+            seen = frame.seen(whole)
+            inside, outside = frame.found(seen, self.shrinkages[e])
+            lifted.append(frame.of_samples(inside, outside))
+            means.append(seen.centred @ inside)
+        d = min(M.shape[1] for M in means)
+        each = [self.laws[e].likelihood(whole, M[:, :d]) for e, M in zip(used, means, strict=True)]
+        between, spread, within, noise = (
+            np.concatenate([getattr(one, name) for one in each])
+            for name in ("between", "spread", "within", "noise")
+        )
+        likelihood = with_tails(each[0], self.gain, self.tails)
+        likelihood = replace(
+            likelihood,
+            between=between,
+            spread=spread,
+            within=within,
+            noise=noise,
+            temperature=self.temperature,
+            kronecker_share=self.share,
+        )
+        lifted, means = ([D[:, :d] for D in found] for found in (lifted, means))
+        return np.concatenate(lifted, axis=1), np.concatenate(means, axis=1), likelihood
 
 
 def with_tails(likelihood: ClassLikelihood, gain: float, tails: float) -> ClassLikelihood:
@@ -161,23 +196,191 @@ def with_tails(likelihood: ClassLikelihood, gain: float, tails: float) -> ClassL
     return replace(likelihood, gain=float(gain), tails=float(few))
 
 
+class Expert:
+    """Gaussian classes without every group of folds, for one target of the noise.
+
+    Parameters
+    ----------
+    moments : FoldMoments
+        Of all samples.
+    trained : mapping of groups to PooledMoments
+        The moments without each group.
+    space : Space
+        Where they lie.
+    whitened : bool
+        Whether noise is shrunk towards a Kronecker product.
+    """
+
+    def __init__(
+        self,
+        moments: FoldMoments,
+        trained: dict[int, PooledMoments],
+        space: Space,
+        whitened: bool,
+    ) -> None:
+        self.moments, self.trained = moments, trained
+        self.space, self.whitened = space, whitened
+        self._frames: dict[int | None, Frame] = {}
+        self._seen: dict[int, PooledMoments] = {}
+        self._found: dict[int, Array] = {}  # with the prior, for the one shrinkage that is chosen
+
+    def frame(self, third: int | None = None) -> Frame:
+        """The frame that samples outside of a third of the groups give, or all samples."""
+        if third not in self._frames:
+            out = () if third is None else range(third, self.moments.n_groups, THIRDS)
+            part = self.moments.without(out)
+            part = part if part.is_usable() else self.moments.without()
+            near = next(iter(self._frames.values()), None)
+            self._frames[third] = Frame(part, self.space, self.whitened, near)
+        return self._frames[third]
+
+    def directions(self, group: int, shrinkage: float, prior: bool) -> Array:
+        """Directions (r, d) without a group, in the coordinates of the moments."""
+        frame = self.frame(group % THIRDS)
+        if group not in self._seen:
+            self._seen[group] = frame.seen(self.trained[group])
+        if not prior:
+            return frame.of_moments(self._seen[group].coordinates(shrinkage)[0])
+        if group not in self._found:
+            found = frame.found(self._seen[group], shrinkage)[0]
+            self._found[group] = frame.of_moments(found)
+        return self._found[group]
+
+
 class _View(NamedTuple):
-    """Held-out points of one group, and the classes without it, along the directions found."""
+    """Held-out points of one group, and the classes without it, along the directions of experts."""
 
-    points: Points
-    part: PooledMoments
-    means: Array
+    points: list[Array]  # (m, d) for every expert
+    known: list[KnownClasses]
+    codes: Array
+    weights: Array
 
 
-def chosen(moments: FoldMoments, frames: list[Frame], priors: Array) -> Choice | None:
+class Evidence:
+    """How well held-out points are told apart along the directions of one expert or of two.
+
+    Parameters
+    ----------
+    asked : list of Expert and float
+        The experts, and their shrinkages.
+    groups : collection of ints
+        What is held out.
+    priors : ndarray of shape (C,)
+        The probabilities of the classes; those of prior 0 do not count.
+    prior : bool
+        Whether class means have their prior.
+    """
+
+    def __init__(
+        self,
+        asked: list[tuple[Expert, float]],
+        groups: Collection[int],
+        priors: Array,
+        prior: bool,
+    ) -> None:
+        self.priors = priors
+        self.views, parts = [], []
+        first = asked[0][0]
+        for group in groups:
+            part = first.trained[group]
+            found = [expert.directions(group, shrinkage, prior) for expert, shrinkage in asked]
+            points = first.moments.held_out(group, np.concatenate(found, axis=1))
+            counted = (part.known & (priors > 0))[points.codes]
+            X, codes, weights = (column[counted] for column in points)
+            ends = np.cumsum([D.shape[1] for D in found])[:-1]
+            along = [
+                Y - part.mean @ D for Y, D in zip(np.split(X, ends, axis=1), found, strict=True)
+            ]
+            late = np.zeros(len(part.counts))
+            known = [KnownClasses(part.centred @ D, part.counts, late) for D in found]
+            self.views.append(_View(along, known, codes, weights))
+            parts.append(part)
+        self.laws = [self._law(e) for e in range(len(asked))]
+        self.likelihoods = [
+            [law.likelihood(part, view.known[e].means) for e, law in enumerate(self.laws)]
+            for part, view in zip(parts, self.views, strict=True)
+        ]
+
+    def _law(self, e: int) -> Law:
+        """The law that held-out points follow along the directions of an expert."""
+        d = min(view.points[e].shape[1] for view in self.views)
+        total, cross, of_means = np.zeros((3, d))
+        weight = inverse = 0.0
+        for view in self.views:
+            known, w = view.known[e], view.weights
+            X, m = view.points[e][:, :d], known.means[view.codes, :d]
+            total, cross, of_means = total + w @ X**2, cross + w @ (X * m), of_means + w @ m**2
+            weight, inverse = (
+                weight + float(w.sum()),
+                inverse + float(w @ (1 / known.counts[view.codes])),
+            )
+        return Law.seen(
+            _variances(total / weight),
+            cross / weight,
+            _variances(of_means / weight),
+            weight / inverse,
+        )
+
+    @property
+    def _n_blocks(self) -> int:
+        return -(-len(self.priors) // BLOCK)
+
+    def scores(self, gain: float, tails: float) -> list[Array]:
+        """For every expert the scores (n, B) of held-out points, by the classes of their block."""
+        found: list[list[Array]] = [[] for _ in self.laws]
+        n_classes, n_blocks = len(self.priors), self._n_blocks
+        for view, likelihoods in zip(self.views, self.likelihoods, strict=True):
+            for e, likelihood in enumerate(likelihoods):
+                likelihood = with_tails(likelihood, gain, tails)
+                for block in range(n_blocks):
+                    rivals = slice(block, n_classes, n_blocks)
+                    own = view.codes % n_blocks == block
+                    known = KnownClasses(*(column[rivals] for column in view.known[e]))
+                    S = np.full((int(own.sum()), -(-n_classes // n_blocks)), -np.inf)
+                    S[:, : len(known.counts)] = likelihood.scores(view.points[e][own], known)
+                    found[e].append(S)
+        return [np.concatenate(S) for S in found]
+
+    @cached_property
+    def _answers(self) -> tuple[Array, Array, Array]:
+        """For the rows of scores the right column, the weight, and logarithms of priors (n, B)."""
+        n_classes, n_blocks = len(self.priors), self._n_blocks
+        with np.errstate(divide="ignore"):
+            log_priors = np.log(self.priors / self.priors.max())
+        columns, weights, offsets = [], [], []
+        for view in self.views:
+            for block in range(n_blocks):
+                own, rivals = view.codes % n_blocks == block, log_priors[block::n_blocks]
+                offset = np.full((int(own.sum()), -(-n_classes // n_blocks)), -np.inf)
+                column = view.codes[own] // n_blocks
+                many = np.log((n_classes - 1) / max(len(rivals) - 1, 1))
+                offset[:, : len(rivals)] = rivals + many
+                offset[np.arange(len(column)), column] -= many
+                columns.append(column)
+                weights.append(view.weights[own])
+                offsets.append(offset)
+        return np.concatenate(columns), np.concatenate(weights), np.concatenate(offsets)
+
+    def judged(self, scores: Array) -> tuple[float, float]:
+        """The best temperature of scores (n, B), and their log loss in nats."""
+        return best_temperature(scores, *self._answers)
+
+
+def mixed(scores: list[Array], share: float) -> Array:
+    """The mean of the scores of experts, in which the second has a share."""
+    if share in (0, 1):
+        return scores[int(share)]
+    return np.asarray((1 - share) * scores[0] + share * scores[1])
+
+
+def chosen(moments: FoldMoments, space: Space, priors: Array) -> Choice | None:
     """What fits samples best that are held out; None if no group can be held out.
 
-    The frame of a group is that of its quarter. Probabilities are those under the priors (C,);
-    classes of prior 0 do not count.
+    Probabilities are those under the priors (C,); classes of prior 0 do not count.
 
     Where held-out samples do not tell choices apart, a few nats prefer what is usual: 2 of them no
-    gain, 2 moderate tails, and a quarter of the squared difference of their logits a shrinkage of
-    `USUAL`.
+    gain, 2 moderate tails, 4 the first expert alone, and a quarter of the squared difference of
+    their logits a shrinkage of `USUAL`.
     """
     trained = {}
     for group in range(moments.n_groups):
@@ -188,98 +391,48 @@ def chosen(moments: FoldMoments, frames: list[Frame], priors: Array) -> Choice |
     if not trained:
         return None
 
-    def seen(shrinkage: float) -> tuple[Law, list[_View]]:
-        return _seen_held_out(moments, trained, frames, shrinkage, priors)
+    def loss(seen: Evidence, share: float = 0.0, gain: float = 0.0, tails: float = 1.0) -> float:
+        return seen.judged(mixed(seen.scores(gain, tails), share))[1]
 
-    def judged(law: Law, views: list[_View], gain: float, tails: float) -> tuple[float, float]:
-        return _judged(law, views, gain, tails, priors)
+    def evidence(
+        *asked: tuple[Expert, float], groups: Collection[int] = trained, prior: bool = True
+    ) -> Evidence:
+        return Evidence(list(asked), groups, priors, prior)
 
-    losses: list[float] = []
-    for shrinkage in SHRINKAGES:
-        preference = (logit(shrinkage) - logit(USUAL)) ** 2 / 4
-        losses.append(judged(*seen(shrinkage), 0.0, 1.0)[1] + float(preference))
-    shrinkage = float(expit(float(_likely(losses) @ logit(np.array(SHRINKAGES)))))
-    law, views = seen(shrinkage)
-    pairs = list(product(GAINS, TAILS))
-    losses = [judged(law, views, *p)[1] + 2 * (p[0] > 0) + 2 * (p[1] != 1) for p in pairs]
-    gain, tails = _likely(losses) @ np.array(pairs)
-    return Choice(shrinkage, law, gain, tails, *judged(law, views, gain, tails))
+    plain, logits = Expert(moments, trained, space, whitened=False), logit(np.array(SHRINKAGES))
+    losses = (logits - logit(USUAL)) ** 2 / 4
+    losses += [loss(evidence((plain, s), prior=False)) for s in SHRINKAGES]
+    asked = [(plain, float(expit(_likely(losses) @ logits)))]
+    if space.noise_prior:
+        both = [*asked, (Expert(moments, trained, space, whitened=True), HALF)]
+        third = [group for group in trained if (group - min(trained)) % THIRDS == 0]
+        look = evidence(*both, groups=third)
+        alone = loss(look)
+        if alone > MARGIN / THIRDS and loss(look, LOOK) < alone + HOPELESS:
+            asked = both
+    seen, share = evidence(*asked), 0.0
+    if len(asked) > 1:
+        losses, scores = MARGIN * SHARES, seen.scores(0.0, 1.0)
+        unknown = float(_likely(losses) @ SHARES)  # the share where held-out samples do not tell
+        losses = losses + [seen.judged(mixed(scores, share))[1] for share in SHARES]
+        share = max(float(_likely(losses) @ SHARES) - unknown, 0.0) / (1 - unknown)
+    pairs = np.array(list(product(GAINS, TAILS)))
+    losses = 2.0 * (pairs[:, 0] > 0) + 2.0 * (pairs[:, 1] != 1)
+    gain, tails = _likely(losses + [loss(seen, share, *pair) for pair in pairs]) @ pairs
+    temperature, _ = seen.judged(mixed(seen.scores(gain, tails), share))
+    shrinkages, frames = [s for _, s in asked], [expert.frame() for expert, _ in asked]
+    return Choice(shrinkages, seen.laws, frames, share, gain, tails, temperature)
 
 
-def _likely(losses: list[float]) -> Array:
+def _likely(losses: Array) -> Array:
     """The weights of candidates with these losses, in nats."""
-    weights = np.exp(min(losses) - np.array(losses))
+    weights = np.exp(losses.min() - losses)
     return np.asarray(weights / weights.sum())
 
 
 def _variances(squares: Array) -> Array:
     """Mean squares, none of which is 0."""
     return np.asarray(np.maximum(squares, 1e-12 * squares.max(initial=1e-280)))
-
-
-def _seen_held_out(
-    moments: FoldMoments,
-    trained: dict[int, PooledMoments],
-    frames: list[Frame],
-    shrinkage: float,
-    priors: Array,
-) -> tuple[Law, list[_View]]:
-    """The law that held-out moments show for a shrinkage, and the held-out points."""
-    views = []
-    for quarter, frame in enumerate(frames):
-        for group, part in trained.items():
-            if group % len(frames) != quarter:
-                continue
-            D = frame.along(part, shrinkage)
-            points = moments.held_out(group, D)
-            counted = (part.known & (priors > 0))[points.codes]
-            points = Points(*(column[counted] for column in points))
-            points = points._replace(X=points.X - part.mean @ D)
-            views.append(_View(points, part, part.centred @ D))
-    d = min(view.means.shape[1] for view in views)
-    total, cross, of_means = np.zeros((3, d))
-    weight = inverse = 0.0
-    for (X, codes, w), part, M in views:
-        X, m = X[:, :d], M[codes, :d]
-        total, cross, of_means = total + w @ X**2, cross + w @ (X * m), of_means + w @ m**2
-        weight, inverse = weight + float(w.sum()), inverse + float(w @ (1 / part.counts[codes]))
-    law = Law.seen(
-        _variances(total / weight), cross / weight, _variances(of_means / weight), weight / inverse
-    )
-    return law, views
-
-
-def _judged(
-    law: Law, views: list[_View], gain: float, tails: float, priors: Array
-) -> tuple[float, float]:
-    """The best temperature of held-out points, and their log loss in nats."""
-    n_classes = len(priors)
-    n_blocks = -(-n_classes // BLOCK)
-    width = -(-n_classes // n_blocks)
-    with np.errstate(divide="ignore"):
-        log_priors = np.log(priors / priors.max())
-    scores, offsets, codes, weights = [], [], [], []
-    for points, part, M in views:
-        likelihood = with_tails(law.likelihood(part, M), gain, tails)
-        for block in range(n_blocks):
-            rivals, own = np.arange(block, n_classes, n_blocks), points.codes % n_blocks == block
-            known = KnownClasses(M[rivals], part.counts[rivals], np.zeros(len(rivals)))
-            S = np.full((int(own.sum()), width), -np.inf)
-            S[:, : len(rivals)] = likelihood.scores(points.X[own], known)
-            offset, code = np.full_like(S, -np.inf), points.codes[own] // n_blocks
-            many = np.log((n_classes - 1) / max(len(rivals) - 1, 1))
-            offset[:, : len(rivals)] = log_priors[rivals] + many
-            offset[np.arange(len(code)), code] -= many
-            scores.append(S)
-            offsets.append(offset)
-            codes.append(code)
-            weights.append(points.weights[own])
-    return best_temperature(
-        np.concatenate(scores),
-        np.concatenate(codes),
-        np.concatenate(weights),
-        np.concatenate(offsets),
-    )
 
 
 def best_temperature(

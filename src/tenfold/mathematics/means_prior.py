@@ -27,13 +27,14 @@ from functools import reduce
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotri
 
 from tenfold.mathematics.algebra import Array, project
 from tenfold.mathematics.two_covariances import PooledMoments
 
 SHARE = 0.05  # of identity in every factor
 ROUNDS = 200
-CLOSE = 1e-3  # change of every factor in a round, at which EM stops
+CLOSE = 3e-3  # change of every factor in a round, at which EM stops
 LEAST = 1e-9  # of the mean eigenvalue of a factor: its smallest
 FLAT = 1e-10  # of the longest: directions that are shorter are rounding
 
@@ -162,13 +163,14 @@ class MeansPrior:
         """H and G (r, r): what (S_w + (n + 1) S_b)^-1 and S_b times it are for white noise."""
         if noise not in self._seen:  # one at a time: a shrinkage is tried on all folds in a row
             roots = self._along_axes / np.sqrt(noise + (self.n + 1) * self.variances)
-            inverse, one = roots @ roots.T, np.eye(len(roots))
-            H = cho_solve(cho_factor(inverse), one)
-            self._seen = {noise: ((H + H.T) / 2, (one - noise * inverse) / (self.n + 1))}
+            inverse = roots @ roots.T
+            H = dpotri(cho_factor(inverse, lower=True)[0], lower=True)[0]
+            H = np.tril(H) + np.tril(H, -1).T
+            self._seen = {noise: (H, (np.eye(len(H)) - noise * inverse) / (self.n + 1))}
         return self._seen[noise]
 
     def directions(self, part: PooledMoments, shrinkage: float) -> tuple[Array, Array]:
-        """Directions in the basis (r, d), and those of whole samples (I, d).
+        """Directions in the basis (r, d), and what of them lies outside of it, (d, I) along axes.
 
         Along them S_w is the identity and the class means have variances that fall.
         """
@@ -184,7 +186,7 @@ class MeansPrior:
         T = cho_solve(cho_factor(W + white * np.eye(len(W))), inside)
         norms = inside.T @ T
         shares = self.variances / (white + (self.n + 1) * self.variances)
-        outside = np.zeros((0, 0))
+        outside = np.zeros((len(norms), 0))
         if self.basis is not None:  # what lies outside of the basis meets white noise alone
             outside = (steps.T @ self._along_axes) * shares - inside.T @ self._along_axes
             norms = norms + outside @ outside.T / white
@@ -193,8 +195,11 @@ class MeansPrior:
         turn = turn[:, kept] / np.sqrt(values[kept])
         along = rows @ (T @ turn)
         turn = turn @ np.linalg.eigh(along.T @ along)[1][:, ::-1]
-        found = T @ turn
+        return T @ turn, turn.T @ outside / white
+
+    def lifted(self, found: Array, outside: Array) -> Array:
+        """The directions of whole samples (I, d), from those in the basis and what is outside."""
         if self.basis is None:
-            return found, found
+            return found
         back = [Q.T for Q in self.axes]
-        return found, self.basis @ found + self._projected(turn.T @ outside, back).T / white
+        return np.asarray(self.basis @ found + self._projected(outside, back).T)

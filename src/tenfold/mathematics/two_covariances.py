@@ -24,7 +24,7 @@ References: S. Ioffe, "Probabilistic linear discriminant analysis", ECCV 2006; S
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -79,19 +79,17 @@ class PooledMoments:
         return np.where(self.known[:, None], self.means - self.mean, 0.0)
 
     @cached_property
-    def _noise(self) -> tuple[Array, Array, float]:
-        """Eigenvalues and vectors of the noise covariance, and its mean eigenvalue."""
+    def _noise(self) -> tuple[Array, Array]:
+        """Eigenvalues and vectors of the noise covariance."""
         variances, axes = np.linalg.eigh(self.within / self.degrees_of_freedom)
-        between = float(np.einsum("c,cr,cr->", self.counts, self.centred, self.centred))
-        everything = float(np.trace(self.within)) + between
-        least = SMALLEST * everything / (self.degrees_of_freedom * self.size)
-        mean = max(float(np.trace(self.within)) / (self.degrees_of_freedom * self.size), least)
-        return np.maximum(variances, 0.0), axes, mean
+        return np.maximum(variances, 0.0), axes
 
-    @property
+    @cached_property
     def noise_level(self) -> float:
         """The mean variance of the noise."""
-        return self._noise[2]
+        between = float(np.einsum("c,cr,cr->", self.counts, self.centred, self.centred))
+        within = float(np.trace(self.within))
+        return max(within, SMALLEST * (within + between)) / (self.degrees_of_freedom * self.size)
 
     def is_usable(self) -> bool:
         """Whether there are two classes, and two samples of one of them."""
@@ -116,14 +114,14 @@ class PooledMoments:
 
     def is_singular(self) -> bool:
         """Whether there are directions without noise, so that no covariance can be inverted."""
-        variances, _, _ = self._noise
+        variances, _ = self._noise
         few = len(variances) < self.size
         return few or bool(variances[0] <= len(variances) * np.finfo(float).eps * variances[-1])
 
     def deviations(self) -> Array:
         """Rows (r, r) with the scatter of all samples about the means of their classes."""
-        variances, axes, _ = self._noise
-        return np.asarray(np.sqrt(variances * self.degrees_of_freedom)[:, None] * axes.T)
+        W = self.within
+        return np.linalg.cholesky(W + SMALLEST * np.trace(W) * np.eye(len(W))).T
 
     @cached_property
     def _means_along_axes(self) -> Array:
@@ -136,8 +134,8 @@ class PooledMoments:
         less what noise adds to it, and nothing where that is negative. Outside of these
         directions all classes are alike.
         """
-        variances, axes, mean = self._noise
-        scale = 1 / np.sqrt((1 - shrinkage) * variances + shrinkage * mean)
+        variances, axes = self._noise
+        scale = 1 / np.sqrt((1 - shrinkage) * variances + shrinkage * self.noise_level)
         n, known = self.counts[self.known], int(self.known.sum())
         whitened = self._means_along_axes * scale * np.sqrt(n)[:, None]
         _, singular, rows = np.linalg.svd(whitened, full_matrices=False)
@@ -160,6 +158,10 @@ class KnownClasses(NamedTuple):
         enrolled = np.ones(n_classes)
         means[at], counts[at], enrolled[at] = self
         return KnownClasses(means, counts, enrolled)
+
+    def along(self, coordinates: slice) -> KnownClasses:
+        """What is known in some of the coordinates."""
+        return KnownClasses(self.means[:, coordinates], self.counts, self.enrolled)
 
     def with_samples(self, Z: Array, codes: Array, weights: Array | None) -> KnownClasses:
         """With samples (n, d) of classes added to their means."""
@@ -192,6 +194,9 @@ class ClassLikelihood:
         One over the degrees of freedom of Student's t distribution; 0 for the normal one.
     temperature : float
         What scores are divided by, so that probabilities are what they say.
+    kronecker_share : float
+        Between 0 and 1 there are two experts, each with a half of the coordinates, and this is
+        the share of the second in the scores. Else there is one.
     """
 
     between: Array
@@ -201,6 +206,7 @@ class ClassLikelihood:
     gain: float = 0.0
     tails: float = 0.0
     temperature: float = 1.0
+    kronecker_share: float = 0.0
 
     @classmethod
     def plain(cls, phi: Array) -> ClassLikelihood:
@@ -254,6 +260,30 @@ class ClassLikelihood:
         ndarray of shape (n, C)
             Divided by the temperature.
         """
+        return np.asarray(
+            sum(
+                share * expert._scores(X[:, own], known.along(own))
+                for share, own, expert in self.experts()
+            )
+        )
+
+    def experts(self) -> list[tuple[float, slice, ClassLikelihood]]:
+        """The share of every expert, its coordinates, and its likelihood in these."""
+        d, share = len(self.between), self.kronecker_share
+        if share in (0, 1):
+            return [(1.0, slice(d), self)]
+        halves = (1 - share, slice(d // 2)), (share, slice(d // 2, d))
+        columns = ("between", "spread", "within", "noise")
+        return [
+            (
+                part,
+                own,
+                replace(self, kronecker_share=0, **{k: getattr(self, k)[own] for k in columns}),
+            )
+            for part, own in halves
+        ]
+
+    def _scores(self, X: Array, known: KnownClasses) -> Array:
         a, v, stranger = self.expected(known)
         size, overlap = (a**2 / v).sum(axis=1), X @ (a / v).T
         squares = X**2 @ (1 / v).T - 2 * overlap + size

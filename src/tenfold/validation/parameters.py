@@ -115,40 +115,16 @@ def check_shrinkage(shrinkage: Any) -> None:
         raise ValueError(f"shrinkage is {shrinkage!r}; expected 'auto' or a number from 0 to 1")
 
 
-def check_time_modes(model: Any, shape: Sequence[int]) -> tuple[int, ...]:
-    """The modes of samples of this shape along which noise is stationary, for a Kronecker product.
-
-    Also refuses a product where samples have no two modes.
-    """
-    asked = () if model.time_modes is None else model.time_modes
-    modes = tuple(asked) if isinstance(asked, Sequence | np.ndarray) else (asked,)
-    if modes and model.shrink_to == "identity":
-        raise ValueError(
-            f"time_modes is {asked!r}, but shrink_to is 'identity', which has no factors; pass "
-            "shrink_to='kronecker' or 'auto', or leave out time_modes"
-        )
-    if modes and model.projector is not None:
-        raise ValueError(
-            f"time_modes is {asked!r}, but after a projector no mode is a time any more; leave "
-            "out the projector or time_modes"
-        )
+def check_stationary_modes(asked: Any, shape: Sequence[int]) -> tuple[int, ...]:
+    """The modes of samples of this shape along which noise is stationary."""
+    modes = tuple(np.atleast_1d(np.asarray(asked, dtype=object)))
     for mode in modes:
         if not isinstance(mode, Integral) or not 0 <= mode < len(shape):
             raise ValueError(
-                f"time_modes is {asked!r}, but samples of shape {tuple(shape)} have the modes 0 to "
-                f"{len(shape) - 1}; name those along which time runs in equal steps"
+                f"stationary_modes is {asked!r}, but samples of shape {tuple(shape)} have the "
+                f"modes 0 to {len(shape) - 1}; name those along which time runs in equal steps"
             )
-        if shape[mode] < 2:
-            raise ValueError(
-                f"time_modes is {asked!r}, but mode {mode} of samples of shape {tuple(shape)} has "
-                "one entry, which is no time; name a mode with several instants"
-            )
-    if model.shrink_to == "kronecker" and sum(size > 1 for size in shape) < 2:
-        raise ValueError(
-            f"shrink_to is 'kronecker', but samples of shape {tuple(shape)} have no two modes for "
-            "a product; pass samples with their modes, or shrink_to='identity'"
-        )
-    return tuple(sorted({int(mode) for mode in modes}))
+    return tuple(int(mode) for mode in modes)
 
 
 def ranks_of_class(ranks: Mapping[Any, Any], label: Any) -> Any:
