@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from skimage.feature import hog
 
 
 def with_hog(
@@ -43,6 +42,8 @@ def with_hog(
     >>> with_hog(faces).shape
     (3, 25, 25, 2)
     """
+    from skimage.feature import hog
+
     X = np.asarray(X)
     if X.ndim != 3:
         raise ValueError(f"images have shape {X.shape}; expected grey images (n, H, W)")

@@ -75,7 +75,7 @@ class Methods(SphinxDirective):
     """All methods, with what their docstrings and defaults say."""
 
     def run(self):
-        return [table([method_lists.COLUMNS, *method_lists.rows()], (10, 30, 20, 15, 15, 10))]
+        return [table([method_lists.COLUMNS, *method_lists.rows()], (10, 28, 18, 14, 14, 10, 6))]
 
 
 def table(rows, widths=(20, 80)):

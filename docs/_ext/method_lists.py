@@ -3,13 +3,14 @@
 from tenfold.methods import ALL_METHODS
 from tenfold.methods.class_specific import ClassSpecificProjector
 
-COLUMNS = ("method", "in a sentence", "labels", "solver", "modes", "columns")
+COLUMNS = ("method", "in a sentence", "labels", "solver", "modes", "columns", "ridge")
 
 
 def rows():
     """One row per method; the words are those of its docstring and of its defaults."""
     return [
-        (M.__name__, sentence(M), labels(M), solver(M), modes(M), columns(M)) for M in ALL_METHODS
+        (M.__name__, sentence(M), labels(M), solver(M), modes(M), columns(M), ridge(M))
+        for M in ALL_METHODS
     ]
 
 
@@ -44,3 +45,8 @@ def reference():
     names = "\n".join(f"   {M.__name__}" for M in ALL_METHODS)
     options = ".. currentmodule:: tenfold\n\n.. autosummary::\n   :toctree: ../generated\n"
     return f"```{{eval-rst}}\n{options}\n{names}\n```\n"
+
+
+def ridge(method):
+    """Its default, or a dash where there is no such parameter."""
+    return str(method().get_params().get("ridge", "–"))
