@@ -142,7 +142,8 @@ def test_the_new_method_is_on_the_command_line(copy):
     options = ["--method", "totallda", "--ranks", "3,3"]
     run(copy, *command, "fit", "digits.npz", *options, "-o", "fitted.safetensors")
     assert "TotalLDA" in run(copy, *command, "inspect", "fitted.safetensors")
-    assert "TotalLDA" in run(copy, *command, "compare", "digits.npz", "--ranks", "3,3", "--cv", "2")
+    options = ["--all", "--ranks", "3,3", "--cv", "2"]
+    assert "TotalLDA" in run(copy, *command, "compare", "digits.npz", *options)
 
 
 def test_the_new_step_is_a_step_as_the_others(copy):
