@@ -10,9 +10,19 @@ import numpy as np
 import numpy.typing as npt
 import peers
 from sklearn.base import clone
+from sklearn.datasets import load_digits
 from sklearn.linear_model import RidgeClassifier
 
-from tenfold import CMDA, CSDA, HODA, MCSDA, MPCA, ClassSpecificClassifier, ProbabilisticLDA
+from tenfold import (
+    CMDA,
+    CSDA,
+    HODA,
+    MCSDA,
+    MPCA,
+    ClassSpecificClassifier,
+    ClassSpecificVerifier,
+    ProbabilisticLDA,
+)
 from tenfold.mathematics.cost import statistics_of
 from tenfold.selection.candidates import joint_workload, solved_together
 from tenfold.system.threads import over_threads
@@ -48,6 +58,17 @@ def planted(
 def flat(n: int, shape: tuple[int, ...], ranks: tuple[int, ...], rank: int) -> Given:
     given = planted(n, shape, ranks)
     return given | {"X": given["X"].reshape(n, -1), "rank": rank}
+
+
+def digits() -> Given:
+    X, y = load_digits(return_X_y=True)
+    return {"X": X.reshape(-1, 8, 8), "y": y, "note": "digits"}
+
+
+def few_of_many(n_classes: int, per_class: int, shape: tuple[int, ...]) -> Given:
+    """Some samples of each of many classes."""
+    ranks = tuple(max(1, size // 2) for size in shape)
+    return planted(n_classes * per_class, shape, ranks, n_classes)
 
 
 def faces(shape: tuple[int, int]) -> Given:
@@ -208,6 +229,26 @@ def tenfold_classifier(given: Given) -> Answer:
 def classifier(given: Given, estimator: Any) -> Answer:
     """A classifier, or a covariance, of scikit-learn on flat samples."""
     clone(estimator).fit(given["X"].reshape(len(given["X"]), -1), given["y"])
+    return {}
+
+
+def fitted(given: Given, estimator: Any) -> Answer:
+    """One fit of an estimator of tenfold."""
+    clone(estimator).fit(given["X"], given["y"])
+    return {}
+
+
+def four_batches(given: Given, estimator: Any) -> Answer:
+    """The same samples as a stream of four batches, with a model after each."""
+    model, labels = clone(estimator), np.unique(given["y"])
+    for X, y in zip(np.array_split(given["X"], 4), np.array_split(given["y"], 4), strict=True):
+        model.partial_fit(X, y, classes=labels)
+    return {}
+
+
+def verifier(given: Given, projector: Any) -> Answer:
+    """One class, with a threshold from samples that were held out."""
+    ClassSpecificVerifier(clone(projector), positive=given["y"][0]).fit(given["X"], given["y"])
     return {}
 
 

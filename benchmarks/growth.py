@@ -123,6 +123,21 @@ SWEEPS = {
             for c in (40, 80, 160, 400)
         },
     ),
+    "many-classes": Sweep(
+        "ProbabilisticLDA, 3 samples of 10×10 per class",
+        "classes",
+        Job("", who.few_of_many, {"tenfold": who.tenfold_classifier}),
+        {
+            c: {"n_classes": c, "per_class": 3, "shape": (10, 10)}
+            for c in (125, 250, 500, 1000, 2000)
+        },
+    ),
+    "bank-of-many": Sweep(
+        "CSDA for every class, 4 samples of 200 numbers per class",
+        "classes",
+        Job("", who.few_of_many, {"tenfold": who.tenfold_vector_bank}),
+        {c: {"n_classes": c, "per_class": 4, "shape": (200,)} for c in (125, 250, 500, 1000)},
+    ),
     "candidates": Sweep(
         "MCSDA at many pairs of ranks, 1280 samples of 24×20, 2 classes, 20 rounds",
         "pairs of ranks",

@@ -18,6 +18,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import RidgeClassifier
 from sklearn.svm import SVC
 
+from tenfold import CMDA, CSDA, MCSDA, ClassSpecificClassifier, ProbabilisticLDA, RankSearchCV
+
 
 @dataclass(frozen=True)
 class Job:
@@ -81,6 +83,19 @@ def without(contestants: dict[str, Any], slower: str) -> dict[str, Any]:
     """Those whose time is not reported at a size where it would take minutes to be the slower."""
     return {name: contestant for name, contestant in contestants.items() if name != slower}
 
+
+def beside(tenfold: Any, name: str, other: Any) -> dict[str, Any]:
+    """What costs more than one fit, and that fit: a limit, since it answers less."""
+    return {"contestants": {"tenfold": tenfold, name: other}, "limits": (name,)}
+
+
+def fit_of(estimator: Any) -> Any:
+    return partial(who.fitted, estimator=estimator)
+
+
+GAUSSIAN = ProbabilisticLDA(CMDA())
+UNSTRUCTURED = ProbabilisticLDA(means_prior="full")
+TWELVE_RANKS = [(r, s) for r in (3, 4, 5, 6) for s in (3, 5, 7)]
 
 JOBS = {
     "mcsda": Job(
@@ -188,6 +203,57 @@ JOBS = {
         {"tenfold": who.tenfold_classifier} | CLASSIFIERS,
         {"shape": (40, 30)},
         limits=tuple(CLASSIFIERS),
+    ),
+    "stream": Job(
+        "ProbabilisticLDA in four batches, 760 samples of 32×32 in 38 classes",
+        who.planted,
+        size={"n": 760, "shape": (32, 32), "ranks": (7, 7), "n_classes": 38},
+        **beside(
+            partial(who.four_batches, estimator=ProbabilisticLDA()),
+            "one fit",
+            fit_of(ProbabilisticLDA()),
+        ),
+    ),
+    "search": Job(
+        "RankSearchCV of ProbabilisticLDA(CMDA()), 12 candidates, 5 folds, 1797 digits",
+        who.digits,
+        **beside(fit_of(RankSearchCV(GAUSSIAN, TWELVE_RANKS, cv=5)), "one fit", fit_of(GAUSSIAN)),
+    ),
+    "verifier": Job(
+        "A verifier of one of 40 persons, MCSDA, 200 images of 40×30",
+        who.faces,
+        size={"shape": (40, 30)},
+        **beside(
+            partial(who.verifier, projector=MCSDA()),
+            "bank of all persons",
+            fit_of(ClassSpecificClassifier(MCSDA())),
+        ),
+    ),
+    "large-verifier": Job(
+        "A verifier of one of 10 classes, CSDA, a million samples of 20 numbers",
+        who.planted,
+        size={"n": 1_000_000, "shape": (20,), "ranks": (6,)},
+        **beside(
+            partial(who.verifier, projector=CSDA()),
+            "bank of all classes",
+            fit_of(ClassSpecificClassifier(CSDA())),
+        ),
+    ),
+    "automatic-bank": Job(
+        "A bank of CSDA that chooses its shrinkage: 120 classes, 840 samples of 50×40",
+        who.planted,
+        size={"n": 840, "shape": (50, 40), "ranks": (16, 14), "n_classes": 120},
+        **beside(
+            fit_of(ClassSpecificClassifier(CSDA(shrinkage="auto"))),
+            "a number",
+            fit_of(ClassSpecificClassifier(CSDA(shrinkage=0.5))),
+        ),
+    ),
+    "structure": Job(
+        "ProbabilisticLDA with its Kronecker products, 300 samples of 24×51 in 5 classes",
+        who.planted,
+        size={"n": 300, "shape": (24, 51), "ranks": (5, 8), "n_classes": 5},
+        **beside(fit_of(ProbabilisticLDA()), "without products", fit_of(UNSTRUCTURED)),
     ),
     "scoring": Job(
         "Scoring 100 000 samples of 40×30 against 40 subspaces of 7×7",

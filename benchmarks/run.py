@@ -36,6 +36,10 @@ QUICK_SIZE = {
     "one-pass": {"n": 20_000, "shape": (144, 10), "ranks": (60, 8), "dtype": "float32"},
     "vector-bank": {"n": 280, "shape": (24, 20), "ranks": (8, 8), "n_classes": 40},
     "tensor-bank": {"n": 160, "shape": (12, 10, 6), "ranks": (4, 4, 3), "n_classes": 16},
+    "stream": {"n": 190, "shape": (12, 12), "ranks": (4, 4), "n_classes": 38},
+    "large-verifier": {"n": 50_000, "shape": (20,), "ranks": (6,)},
+    "automatic-bank": {"n": 280, "shape": (24, 20), "ranks": (8, 8), "n_classes": 40},
+    "structure": {"n": 60, "shape": (12, 15), "ranks": (4, 5), "n_classes": 5},
     "scoring": {"n": 10_000},
 }
 SKIPPED_BY_QUICK = ("mpca-5000", "order-book")
