@@ -20,7 +20,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 # What rounding may decide: run under other kernels of BLAS, too.
 NUMERICAL := tests/agreement $(addprefix tests/test_,$(addsuffix .py,algebra alternating classifier csrda \
 	degenerate departures distances evaluation folds goldens held_out hoda kernelcsda methods mode_scaler \
-	moments noise_prior pcsda probabilistic scatter shared_core solvers streams thresholds two_covariances verifier))
+	likelihood_ratio moments noise_prior probabilistic scatter shared_core solvers streams thresholds two_covariances verifier))
 ORDINARY := -m "not realdata and not long and not slow and not browser and not big and not cluster"
 
 .DEFAULT_GOAL := help

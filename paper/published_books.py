@@ -241,8 +241,8 @@ def closed_cell(
         guesses[f"LDA, equal priors, shrinkage {shrinkage:g}"] = _of_scores(lda.scores)
         guesses[f"LDA, own priors, shrinkage {shrinkage:g}"] = _of_scores(own.scores)
     csda_ranks = settings.csda_ranks if n <= NARROW else settings.wide_csda_ranks
-    projectors = [CSDA(ranks=rank) for rank in csda_ranks]
-    projectors += [MCSDA(ranks=ranks) for ranks in settings.mcsda_ranks]
+    projectors = [CSDA(ranks=rank, decision="distance") for rank in csda_ranks]
+    projectors += [MCSDA(ranks=ranks, decision="distance") for ranks in settings.mcsda_ranks]
     for projector in projectors:
         bank = ClassSpecificClassifier(projector).fit_moments(moments)
         guesses[f"{type(projector).__name__}, ranks {projector.ranks}"] = _predictor(bank)

@@ -56,10 +56,18 @@ def training(
     rounds = {"max_iter": max_iter, "tol": tol}
     return {
         "MCSDA": lambda: MCSDA(
-            ranks, positive=positive, shrinkage=0.0, init="ones", **common, **rounds
+            ranks,
+            positive=positive,
+            shrinkage=0.0,
+            init="ones",
+            decision="distance",
+            **common,
+            **rounds,
         ).fit(X, y),
         "MDA": lambda: CMDA(ranks, init="identity", **common, **rounds).fit(X, is_positive),
-        "CSDA": lambda: CSDA(dimension, positive=positive, shrinkage=0.0, **common).fit(X, y),
+        "CSDA": lambda: CSDA(
+            dimension, positive=positive, decision="distance", shrinkage=0.0, **common
+        ).fit(X, y),
         "MCSDA literal": lambda: literal_mcsda(X, is_positive, ridge, ranks, max_iter),
         "CSDA literal": lambda: literal_csda(flat, is_positive, ridge, dimension),
     }[method]

@@ -3,6 +3,7 @@
 import inspect
 import warnings
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,10 @@ from reference import ARRAY_API_CHECKS, distance, problem
 from tenfold import CSDA, MCSDA, MPCA, ClassSpecificClassifier, mean_average_precision
 from tenfold.decisions.folds import stratified_splits
 from ways import learned, without_tables
+
+# The laws here are of the paper's rule.
+CSDA = partial(CSDA, decision="distance")
+MCSDA = partial(MCSDA, decision="distance")
 
 X, y = problem((5, 4), classes=4, per_class=15, seed=3)
 NEW = problem((5, 4), classes=4, per_class=5, seed=3)[0] + 0.1
@@ -306,7 +311,7 @@ def test_shrinkage_helps_a_class_of_one_sample(Method, shrinkage):
     X, y = draw(means, 20)
     alone = np.append(np.flatnonzero(y != 5), np.flatnonzero(y == 5)[0])
     X_test, y_test = draw(means, 50)
-    ranks = 3 if Method._flattens else (2, 3)
+    ranks = 3 if Method()._flattens else (2, 3)
     plain, shrunk = (
         fitted(Method(ranks, positive=5, shrinkage=s), X[alone], y[alone]).score(X_test, y_test)
         for s in (0.0, shrinkage)

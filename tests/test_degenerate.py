@@ -5,7 +5,7 @@ import pytest
 
 import reference
 from reference import distance, problem
-from tenfold import CMDA, CSDA, DATER, DGTDA, GTDA, HODA, MCSDA, MPCA, PCSDA
+from tenfold import CMDA, CSDA, DATER, DGTDA, GTDA, HODA, MCSDA, MPCA
 from tenfold.methods import CLASS_SPECIFIC_METHODS, LINEAR_METHODS
 from ways import learned
 
@@ -49,12 +49,12 @@ def test_one_positive_sample_leaves_the_directions_of_most_scatter(Method, ridge
     if Method._flattens:
         Z = (X[y == 0] - X[y == 1]).reshape((y == 0).sum(), -1)
         expected = [reference.leading(Z.T @ Z, None, 3)]
-        estimator = CSDA(ranks=3, ridge=ridge, shrinkage=0.0)
+        estimator = CSDA(ranks=3, ridge=ridge, shrinkage=0.0, decision="distance")
     else:
         expected = reference.mcsda(
             X, y, 1, (2, 2), ridge=1.0, rounds=3, solve=reference.leading, start=reference.ones
         )
-        options = {"ridge": ridge, "shrinkage": 0.0}
+        options = {"ridge": ridge, "shrinkage": 0.0, "decision": "distance"}
         estimator = MCSDA(ranks=(2, 2), **options, max_iter=3, tol=0.0)
     assert distance(fit(estimator, X, y, statistics).projections_, expected) <= 1e-7
 
@@ -65,7 +65,8 @@ def test_one_positive_sample_scores_itself_highest(Method):
     first = np.flatnonzero(y == 3)[:1]
     keep = np.r_[np.flatnonzero(y != 3), first]
     for shrinkage in (0.0, 0.5, "auto"):
-        scores = fit(Method(shrinkage=shrinkage), X[keep], y[keep]).decision_function(X[keep])
+        model = Method(shrinkage=shrinkage, decision="distance")
+        scores = fit(model, X[keep], y[keep]).decision_function(X[keep])
         assert scores.argmax() == len(keep) - 1
         assert scores[-1] == pytest.approx(0.0, abs=1e-12)
 
@@ -177,10 +178,11 @@ def test_a_sample_of_one_number(Method):
     assert estimator.projections_[0].item() > 0
 
 
-@pytest.mark.parametrize("Method", [M for M in LINEAR_METHODS if M is not PCSDA])
+@pytest.mark.parametrize("Method", LINEAR_METHODS)
 def test_full_ranks_lose_nothing(Method):
     X, y = problem((4, 3), classes=16, per_class=5, seed=8)
     whole = {"orthonormal": True} if Method._flattens else {}
+    whole |= {"decision": "distance"} if Method in (MCSDA, CSDA) else {}
     estimator = fit(Method(ranks=ranks_of(Method, (4, 3), 12), **whole), X, y)
     assert estimator.ranks_ == ranks_of(Method, (4, 3), (12,))
     np.testing.assert_allclose(estimator.inverse_transform(estimator.transform(X)), X, atol=1e-7)
@@ -199,6 +201,7 @@ def test_full_ranks_lose_nothing(Method):
 def test_fewer_samples_than_numbers(Method, statistics):
     X, y = problem((9, 8), classes=3, per_class=3, seed=9)
     printed = {"shrinkage": 0.0, "ridge": 1e-3} if Method is CSDA else {}
+    printed |= {"decision": "distance"} if Method is CSDA else {}
     ranks = ranks_of(Method, (2, 2), 2)
     estimator = fit(Method(ranks=ranks, **printed), X, y, statistics)
     if Method is CSDA:
@@ -213,7 +216,7 @@ def test_fewer_samples_than_numbers(Method, statistics):
 def test_csda_finds_no_more_directions_than_samples_span():
     X, y = problem((9, 8), classes=3, per_class=3, seed=10)
     for statistics in ("moments", "samples"):
-        estimator = fit(CSDA(ranks=60), X, y, statistics)
+        estimator = fit(CSDA(ranks=60, decision="distance"), X, y, statistics)
         # About the positive mean, the 12 - 5 negatives and the 5 positives, less one for the mean.
         assert len(X) == 12
         assert estimator.ranks_ == (7,)
@@ -292,7 +295,7 @@ def test_no_solver_takes_directions_in_which_nothing_varies(solver, statistics, 
     new, order = rng.normal(size=(20, 100)), rng.permutation(n)
     seen = np.linalg.svd(X - X.mean(axis=0))[2][:14]
     for ranks in (9, 30):
-        model = CSDA(ranks, solver=solver, positive=2)
+        model = CSDA(ranks, solver=solver, positive=2, decision="distance")
         W = learned(model, statistics, X, y).projections_[0]
         assert W.shape[1] == min(ranks, 14)
         np.testing.assert_allclose(seen.T @ (seen @ W), W, atol=1e-10 * np.abs(W).max())

@@ -1,5 +1,7 @@
 """A bank scores samples as its members do one by one, whatever the ranks, shapes and offsets."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,9 @@ from tenfold import MCSDA, ClassSpecificClassifier
 from tenfold.decisions import distances
 from tenfold.decisions.distances import Subspaces
 from tenfold.mathematics.subspace import minus_distances
+
+# The laws here are of the paper's rule.
+MCSDA = partial(MCSDA, decision="distance")
 
 
 def members(shape, n_models, offset, seed=0):

@@ -223,7 +223,7 @@ def test_labels_that_no_class_has_are_told_with_those_that_are_known():
             ClassSpecificClassifier(MODEL, classifier=LogisticRegression()),
             ("predict", "decision_function", "predict_proba"),
         ),
-        (ClassSpecificVerifier(MODEL), ("predict", "decision_function", "similarity")),
+        (ClassSpecificVerifier(MODEL), ("predict", "decision_function")),
         (
             ProbabilisticLDA(),
             ("predict", "decision_function", "predict_proba", "predict_log_proba", "recentred"),

@@ -40,6 +40,7 @@ FILE = Path(__file__).with_name("goldens.json")
 # Twenty forced rounds: an answer does not hang on the round in which a stopping rule fires.
 ROUNDS = {"max_iter": 20, "tol": 0.0}
 PAPER = {"ridge": ("absolute", 0.01), "shrinkage": 0.0, "orthonormal": True}
+PAPER["decision"] = "distance"
 PROJECTORS = {
     "CMDA": lambda: CMDA(ranks=(4, 4), **ROUNDS),
     "DATER": lambda: DATER(ranks=(4, 4), **ROUNDS),

@@ -39,7 +39,11 @@ from tenfold.methods import CLASS_SPECIFIC_METHODS, LINEAR_METHODS
 from ways import learned
 
 RIDGE = 0.1
-PRINTED = {"shrinkage": 0.0, "orthonormal": True}  # what the paper has, whatever the defaults are
+PRINTED = {
+    "shrinkage": 0.0,
+    "orthonormal": True,
+    "decision": "distance",
+}  # what the paper has, whatever the defaults are
 SHAPES = {1: (6,), 2: (5, 4), 3: (4, 3, 3), 4: (3, 2, 3, 2)}
 RANKS = {1: (3,), 2: (2, 3), 3: (2, 2, 1), 4: (2, 1, 2, 2)}
 each_order = pytest.mark.parametrize("order", SHAPES)
@@ -234,7 +238,7 @@ def test_csda_of_whole_photographs_needs_no_matrix_of_their_size():
     y = np.repeat(np.arange(6), 8)
     X = (rng.normal(size=(6, 112, 92))[y] + rng.normal(size=(48, 112, 92))).astype(np.float32)
     tracemalloc.start()
-    csda = CSDA(ranks=10, positive=3).fit(X, y)
+    csda = CSDA(ranks=10, positive=3, decision="distance").fit(X, y)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 12 * X.size * 8
@@ -382,7 +386,7 @@ def test_the_units_of_the_data_do_not_matter(Method, scale):
     scaled = fitted(make(Method, **tight(Method)), scale * X, y)
     assert distance(plain.projections_, scaled.projections_) <= 1e-8
     if Method in CLASS_SPECIFIC_METHODS:
-        unit = scale if plain.orthonormal else 1.0  # CSDA measures in spreads of the class
+        unit = scale if plain.orthonormal and plain.decision == "distance" else 1.0
         np.testing.assert_allclose(
             scaled.decision_function(scale * X), unit * plain.decision_function(X), rtol=1e-6
         )
@@ -471,7 +475,8 @@ def test_moments_of_flat_rows_are_folded_as_the_rows_are():
 @pytest.mark.parametrize("Method", [MCSDA, CSDA, CSRDA], ids=lambda M: M.__name__)
 def test_scores_rank_samples_as_the_papers_similarity_does(Method):
     X, y = problem((4, 3), classes=3, seed=23)
-    estimator = fitted(make(Method, positive=0), X, y)
+    rule = {} if Method is CSRDA else {"decision": "distance"}
+    estimator = fitted(make(Method, positive=0, **rule), X, y)
     if Method is not CSRDA:  # which learns the point that it measures from
         np.testing.assert_allclose(estimator.mean_, X[y == 0].mean(axis=0), atol=1e-12)
     Y, M_p = estimator.transform(X), estimator.transform(estimator.mean_[None])

@@ -140,11 +140,21 @@ def test_a_verifier_scores_and_accepts_as_numpy_does(model, precision, path):
 @pytest.mark.parametrize("normalise", ["others", "own", False])
 @pytest.mark.parametrize("model", [MCSDA(ranks=(5, 4), **FEW_ROUNDS), CSDA(ranks=9)], ids=str)
 def test_a_bank_measures_and_names_as_numpy_does(model, normalise, precision, path):
+    model = clone(model).set_params(decision="distance")
     bank = ClassSpecificClassifier(model, normalise=normalise).fit(X[::2], Y[::2])
     came, exact = run(bank, path, X, precision), X.astype(np.float64)
     unit = {"others": bank.other_spreads_, "own": bank.spreads_, False: 1.0}[normalise]
     came_distances, expected = came["distances"] * unit, bank.distances(exact) * unit
     assert_same_distances(came_distances, expected, X, precision)
+    np.testing.assert_array_equal(came["label"], bank.predict(exact))
+
+
+@pytest.mark.parametrize("normalise", ["others", False])
+@pytest.mark.parametrize("model", [MCSDA(ranks=(5, 4), **FEW_ROUNDS), CSDA(ranks=9)], ids=str)
+def test_a_bank_of_likelihood_ratios_is_that_of_numpy(model, normalise, path):
+    bank = ClassSpecificClassifier(model, normalise=normalise).fit(X[::2], Y[::2])
+    came, exact = run(bank, path, X, "double"), X.astype(np.float64)
+    np.testing.assert_allclose(came["distances"], bank.distances(exact), rtol=1e-5, atol=1e-4)
     np.testing.assert_array_equal(came["label"], bank.predict(exact))
 
 

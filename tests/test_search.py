@@ -70,13 +70,13 @@ def captured(estimator, X, y=None):
 
 ESTIMATORS = {
     "MCSDA": (MCSDA(positive=1, max_iter=3), None),
-    "CSDA": (CSDA(positive=1), None),
+    "CSDA": (CSDA(positive=1, decision="distance"), None),
     "CMDA": (CMDA(max_iter=3), nearest_mean),
     "DATER": (DATER(max_iter=3), nearest_mean),
     "MPCA": (MPCA(max_iter=3), captured),
     "bank": (ClassSpecificClassifier(MCSDA(max_iter=3)), None),
     "plain bank": (ClassSpecificClassifier(MCSDA(max_iter=3), normalise=False), "f1_macro"),
-    "bank of vectors": (ClassSpecificClassifier(CSDA()), "balanced_accuracy"),
+    "bank of vectors": (ClassSpecificClassifier(CSDA(decision="distance")), "balanced_accuracy"),
     "bank with a second classifier": (
         ClassSpecificClassifier(MCSDA(max_iter=3), classifier=LogisticRegression()),
         "neg_log_loss",

@@ -10,11 +10,18 @@ from tenfold.decisions.thresholds import (
     Impostors,
     effective_number,
     equal_threshold,
-    threshold_at,
 )
+from tenfold.decisions.thresholds import threshold_at as far_at
 
 RNG = np.random.default_rng(7)
 NINE = RNG.lognormal(size=9)
+
+
+def threshold_at(impostors, rate):
+    """Of distances: their logarithms say how far samples are."""
+    with np.errstate(divide="ignore"):
+        far = np.log(impostors.farness)
+    return np.exp(far_at(impostors._replace(farness=far), rate))
 
 
 def alone(distances, weight=None, groups=None):
@@ -131,7 +138,7 @@ def test_no_threshold_has_a_smaller_larger_error(seed):
 
 
 def test_where_every_impostor_is_nearer_nobody_is_accepted():
-    assert equal_threshold(alone([1.5, 2.5]), np.array([5.0, 7.0]), np.ones(2)) == 0.0
+    assert equal_threshold(alone([1.5, 2.5]), np.array([5.0, 7.0]), np.ones(2)) == -np.inf
     assert equal_threshold(alone([5.0, 7.0]), np.array([1.5, 2.5]), np.ones(2)) == 2.5
 
 

@@ -40,7 +40,7 @@ PATHS = {
 }  # fmt: skip
 VERDICTS = ("agrees", "as good", "unclear", "refused")
 SOLVER = {"GTDA": "trace_difference", "DGTDA": "trace_difference", "HODA": "trace_ratio"}
-VECTORS = {"CSDA", "CSRDA", "PCSDA"}
+VECTORS = {"CSDA", "CSRDA"}
 CLOSE = {"f8": 1e-8, "f4": 2e-5}  # of the largest entry of W W^T
 LAST_DIGITS = {"f8": 2.3e-16, "f4": 6e-8}
 ON_DISK = ("memory_map", "passes", "hdf5", "zarr")
@@ -206,7 +206,7 @@ def class_specific(rng, name, has, asked, setting, n_classes):
     if name == "CSDA" and rng.random() < 0.25:
         asked["solver"] = setting.solver = "null_space"
         setting.orthonormal, setting.ridge, setting.shrinkage = True, 0.0, 0.0
-    setting.reference, setting.likelihood = name == "CSRDA", name == "PCSDA"
+    setting.reference = name == "CSRDA"
 
 
 # ── The library's answer ────────────────────────────────────────────────────────────────────────

@@ -35,7 +35,6 @@ class Setting:
     flattens: bool = False
     blocks: int = 1
     reference: bool = False  # CSRDA: the point that all is measured from is chosen, too
-    likelihood: bool = False  # PCSDA: columns are scaled to likelihood ratios
     moved: np.random.Generator | None = None  # scatters are changed in their last digits
 
 
@@ -396,18 +395,6 @@ def highest(value):
     return best if value(best) > value(REAL(0)) else REAL(0)
 
 
-def likelihood(data, setting, share, W):
-    """PCSDA: the columns in units of likelihood ratios, and the offset."""
-    whole = [np.eye(data.X.shape[1], dtype=REAL)]
-    A, _, _ = pair(data, setting, 0, whole, share=share)
-    n_p, n_o = data.n[setting.positive], data.n.sum() - data.n[setting.positive]
-    means = len(data.n) - 1 if setting.means else n_o
-    ratios = np.maximum(np.diag(W.T @ A @ W) * n_p / n_o - means / n_o, 0)
-    number = max(int((ratios > 0).sum()), 1)
-    ratios = ratios[:number]
-    return W[:, :number] * np.sqrt(n_p * ratios / (1 + ratios)), np.log1p(ratios).sum() / 2
-
-
 def answer(X, y, weight, n_classes, setting):
     """Everything that a method should find in samples (n, I_1, ..., I_K)."""
     if setting.flattens:
@@ -434,11 +421,7 @@ def answer(X, y, weight, n_classes, setting):
         for q, basis in enumerate(Q):
             part = np.moveaxis(np.tensordot(part, basis @ basis.T, axes=(q + 1, 0)), -1, q + 1)
         left = left.replaced(left.X - part)
-    result = Found(blocks, history, mean, unclear)
-    if setting.likelihood:
-        W, offset = likelihood(data, setting, share, blocks[0][0])
-        result.blocks, result.more = [[W]], {"offset": offset}
-    return result
+    return Found(blocks, history, mean, unclear)
 
 
 def share_again(left, setting, share, number):

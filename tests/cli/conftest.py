@@ -97,7 +97,7 @@ def fitted(tenfold, faces, model_files):
 @pytest.fixture
 def verifier(fitted) -> Path:
     """A model file of one class."""
-    return fitted("s7.safetensors", "--positive", "s7")
+    return fitted("s7.safetensors", "--positive", "s7", "--method", "mcsda")
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from tenfold.decisions.distances import (
     OfBlock,
     Subspaces,
     distances_to_classes,
+    farness_of_classes,
     finished,
     nearest,
     preference,
@@ -73,10 +74,13 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         The method, with its parameters; its `positive` is set to each class in turn. Its
         `ranks` may map every label to ranks of its own.
     normalise : {"others", "own", False}, default="others"
-        What makes distances to different classes comparable. "others" divides a distance by the
-        root mean square distance of all other samples from the same class mean, in the subspace
-        of that class. "own" divides by that of the class itself, which is known badly from few
-        samples. False compares distances as they are, as in the paper.
+        What makes scores of different classes comparable. With the likelihood ratio of the
+        projector, "others" measures it from where a sample is as far from the class as from
+        everything else, in units of what other samples have, and False compares ratios as they
+        are. Of distances "others" divides by the root mean square distance of all other samples
+        from the same class mean, in the subspace of that class. "own" divides by that of the class
+        itself, which is known badly from few samples. False compares distances as they are, as in
+        the paper.
     classifier : scikit-learn classifier or None, default=None
         Trained on the distances to all classes, as the paper suggests. The distances it learns
         from are out of fold, so that it sees what new samples will look like.
@@ -171,6 +175,11 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         """Validate parameters."""
         parameters.check_class_specific(self.projector, ClassSpecificProjector)
         parameters.check_option("normalise", self.normalise, ("others", "own", False))
+        if self.normalise == "own" and self.projector.decision != "distance":
+            raise ValueError(
+                "normalise='own' divides distances, but the projector decides by likelihood "
+                "ratios; use normalise='others', or decision='distance' of the projector"
+            )
         self.projector._check_parameters()
 
     def _workload(self, shape: Shape, classes: Array) -> Workload:
@@ -194,10 +203,11 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         """What was learned of samples of this shape, from these solutions of a stack."""
         members = self.of_classes(statistics.classes)
         solution, models = self.projector._completed(members, statistics, solution, models)
-        found = [
-            member._model(statistics, solution, np.array([m]), shape)
-            for member, m in zip(members, models, strict=True)
-        ]
+        each = zip(members, models, strict=True)
+        found = self.projector._decided(
+            [own._subspace(statistics, solution, np.array([m]), shape) for own, m in each],
+            statistics,
+        )
         if self.projector._is_one_solution:
             others = out_class_spreads(statistics, solution.kept[models], np.arange(len(members)))
             spreads = in_class_spreads(
@@ -289,7 +299,10 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         return self.projectors_
 
     def distances(self, X: Any) -> Array:
-        """Distance of every sample from every class mean, each in the subspace of that class.
+        """How far every sample is from every class, each in the subspace of that class.
+
+        The distance from the class mean; where likelihood ratios decide, the root of how much
+        farther a sample is from the class than from everything else, negative where it is nearer.
 
         Parameters
         ----------
@@ -299,7 +312,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         Returns
         -------
         ndarray of shape (n, C)
-            Divided by the spreads that `normalise` names.
+            Comparable across classes as `normalise` says; the least is that of `predict`.
         """
         return self._from_distances(X, np.asarray)
 
@@ -311,6 +324,11 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
 
     def measure(self) -> OfBlock:
         """What gives distances of samples in memory, and can be sent to other processes."""
+        if self.projectors_[0]._has_ratio:
+            offsets = np.array([member.offset_ for member in self.projectors_])
+            anchors = np.stack([member.anchors_ for member in self.projectors_])
+            ratios = partial(farness_of_classes, subspaces=self._subspaces(), offsets=offsets)
+            return partial(ratios, anchors=anchors if self.normalise else None)
         choice = {"others": "other_spreads_", "own": "spreads_"}
         spreads = getattr(self, choice[self.normalise]) if self.normalise else None
         work = partial(distances_to_classes, subspaces=self._subspaces(), spreads=spreads)
@@ -319,13 +337,15 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
     def _subspaces(self) -> Subspaces:
         """The subspaces of all classes, stacked once: for one sample that takes the most time."""
         projections = [member.projections_ for member in self.projectors_]
-        means = [member.mean_ for member in self.projectors_]
+        ratio = self.projectors_[0]._has_ratio
+        means = [m.other_mean_ if ratio else m.mean_ for m in self.projectors_]
+        contrasts = [m.contrasts_ for m in self.projectors_] if ratio else None
         learned = [*projections, *means]
         if self._stacked is not None:
             known, stack = self._stacked
             if len(known) == len(learned) and all(map(is_, known, learned)):
                 return stack
-        stack = Subspaces.stacked(projections, means)
+        stack = Subspaces.stacked(projections, means, contrasts)
         self._stacked = learned, stack
         return stack
 

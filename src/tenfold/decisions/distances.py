@@ -27,6 +27,7 @@ from tenfold.mathematics.arrays import (
     to_numpy,
     wide_type,
 )
+from tenfold.mathematics.likelihood_ratio import farness, of_contrasts
 from tenfold.mathematics.tuning import CACHE_NUMBERS, DEVICE_BYTES, THREAD_BYTES
 from tenfold.system.threads import over_threads
 
@@ -48,23 +49,42 @@ class Subspaces:
         centres share costs no digits.
     centres : ndarray of shape (M, r_1, ..., r_K, 1)
         The projected centres about the origin, in that order of modes.
+    contrasts : ndarray of shape (M, 1 + q, r_1 * ... * r_K) or None
+        What likelihood ratios are made of, in that order of modes, if they are asked for.
     """
 
     order: tuple[int, ...]
     projections: list[Array]
     origin: Array
     centres: Array
+    contrasts: Array | None = None
 
     @classmethod
-    def stacked(cls, projections: list[list[Array]], means: list[Array]) -> Subspaces:
-        """From the K projections (I_k, r_k) and the mean of each model."""
+    def stacked(
+        cls,
+        projections: list[list[Array]],
+        means: list[Array],
+        contrasts: list[Array] | None = None,
+    ) -> Subspaces:
+        """From the K projections (I_k, r_k), the centre and the contrasts of each model."""
         stacks = [_stacked(per_model) for per_model in zip(*projections, strict=True)]
         order = tuple(shrinking_order([W.swapaxes(1, 2) for W in stacks]))
         ordered = [stacks[k] for k in order]
         centres = np.stack(means).reshape(len(means), *(W.shape[2] for W in stacks))
         origin = centres.mean(axis=0)
         about = (centres - origin).transpose(0, *(k + 1 for k in order))
-        return cls(order, ordered, origin, _project_each(about[..., None], ordered))
+        projected = _project_each(about[..., None], ordered)
+        if contrasts is None:
+            return cls(order, ordered, origin, projected)
+        ranks = [[W.shape[1] for W in own] for own in projections]
+        widest = [stack.shape[1] for stack in stacks]
+        width = max(own.shape[1] for own in contrasts)
+        padded = np.zeros((len(contrasts), *widest, width))
+        for to, own, shape in zip(padded, contrasts, ranks, strict=True):
+            to[(*map(slice, shape), slice(own.shape[1]))] = own.reshape(*shape, -1)
+        turned = padded.transpose(0, len(order) + 1, *(k + 1 for k in order))
+        turned = np.ascontiguousarray(turned).reshape(len(contrasts), width, -1)
+        return cls(order, ordered, origin, projected, turned)
 
     @cached_property
     def _squares_fit_float32(self) -> bool:
@@ -72,12 +92,16 @@ class Subspaces:
         return bool(1e-15 < size < 1e15)
 
     def squared_distances(self, X: Array) -> Array:
-        """Squared distances (n, M) of samples from the centres, each in its own subspace."""
+        """Squared distances (n, M) of samples from the centres, each in its own subspace.
+
+        With contrasts, the log likelihood ratios without their offsets.
+        """
         n, n_all = X.shape[0], len(self.centres)
         X = reshaped(X, (n, *self.origin.shape))
         dtype = float_type(X) if self._squares_fit_float32 else wide_type(X)
         stacks = [like(W, X, dtype) for W in self.projections]
         centres, origin = like(self.centres, X, dtype), like(self.origin, X)
+        contrasts = None if self.contrasts is None else like(self.contrasts, X, dtype)
         axes = (*(k + 1 for k in self.order), 0)  # samples last
         on_host = isinstance(X, np.ndarray)
         room = CACHE_NUMBERS if on_host else DEVICE_BYTES // 8
@@ -90,7 +114,7 @@ class Subspaces:
             return found
 
         if 0 < n <= n_rows and n_all <= n_models:
-            return _squares(turned(X), stacks, centres).T
+            return _squares(turned(X), stacks, centres, contrasts).T
         result: Array = empty_like(X, (n, n_all), dtype)
 
         def work(part: slice) -> None:
@@ -100,7 +124,8 @@ class Subspaces:
                 for first in range(0, n_all, n_models):
                     models = slice(first, min(first + n_models, n_all))
                     own = [W[models, ...] for W in stacks]
-                    result[rows, models] = _squares(block, own, centres[models, ...]).T
+                    seen = None if contrasts is None else contrasts[models, ...]
+                    result[rows, models] = _squares(block, own, centres[models, ...], seen).T
 
         whole = [slice(0, n)]
         parts = list(row_blocks(n, X[:1].nbytes, THREAD_BYTES)) if on_host else whole
@@ -111,10 +136,12 @@ class Subspaces:
         return result
 
 
-def _squares(block: Array, stacks: list[Array], centres: Array) -> Array:
+def _squares(block: Array, stacks: list[Array], centres: Array, contrasts: Array | None) -> Array:
     """Squared distances (M, n) of samples (I_1, ..., I_K, n) from the centres of M models."""
     Y = project_by_all(block, stacks)
     Y -= centres
+    if contrasts is not None:
+        return of_contrasts(contrasts @ reshaped(Y, (Y.shape[0], -1, Y.shape[-1])), 0.0)
     if Y.shape[-1] == 1:
         lengths: Array = square_lengths(reshaped(Y, (Y.shape[0], -1)))[:, None]
         return lengths
@@ -177,6 +204,17 @@ def distances_to_classes(X: Array, subspaces: Subspaces, spreads: Array | None) 
     squared = subspaces.squared_distances(X)
     distances: Array = namespace_of(squared).sqrt(squared)
     return distances if spreads is None else distances / like(spreads, squared, squared.dtype)
+
+
+def farness_of_classes(
+    X: Array, subspaces: Subspaces, offsets: Array, anchors: Array | None
+) -> Array:
+    """How far samples are from every class by its likelihood ratio, (n, C).
+
+    Without anchors, minus the log likelihood ratios.
+    """
+    ratios = to_numpy(subspaces.squared_distances(X)).astype(float) + offsets
+    return -ratios if anchors is None else farness(ratios, anchors)
 
 
 def finished(X: Array, distances: OfBlock, finish: OfBlock) -> Array:

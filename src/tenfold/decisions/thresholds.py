@@ -1,7 +1,8 @@
-"""Thresholds: from distances of held-out samples to a false-accept rate that new samples keep.
+"""Thresholds: from held-out samples to a false-accept rate that new samples keep.
 
-Distances come in units of the root mean square distance of everything else (`out_class_spreads`),
-so that those of different folds can be put together. Here u are the distances of impostors.
+How far an impostor is from a class is any number that is about normal and grows with the distance:
+its logarithm, or the root of a likelihood ratio (`verification.farness_in`), in units that the
+models of different folds share.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from scipy.stats import t as student
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.cost import renumbered
 
-STRICTLY = 1 - 1e-9  # accepted means closer than the quantile
-EVERYTHING = 1e6  # times the largest distance: a rate of 1 accepts all of this
-FLOOR = 1e-6  # of the median distance: an impostor at the very mean has a logarithm, too
+STRICTLY = 1e-9  # accepted means closer than the quantile
+EVERYTHING = 14.0  # beyond the farthest: a rate of 1 accepts all of this
+FLOOR = 14.0  # before the median: an impostor at the very mean has a logarithm, too
 
 
 class Impostors(NamedTuple):
     """Held-out samples of other classes."""
 
-    distances: Array  # (n,)
+    farness: Array  # (n,), minus infinity at the very mean
     weight: Array  # (n,), positive
     groups: (
         Array | None
@@ -39,11 +40,11 @@ class Impostors(NamedTuple):
 
 
 def threshold_at(impostors: Impostors, rate: float) -> float:
-    """The distance up to which to accept, so that new impostors are accepted at this rate.
+    """How far a sample may be to be accepted, so that new impostors are accepted at this rate.
 
     Where at least one of as many independent impostors is expected below, it is their quantile,
     at the place that is right on average for any distribution: the i-th of n scores stands at
-    i / (n + 1). Else it is an extrapolation of the lower half of their log distances.
+    i / (n + 1). Else it is an extrapolation of the lower half of them.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ def threshold_at(impostors: Impostors, rate: float) -> float:
     Returns
     -------
     float
-        In the units of the distances.
+        As `farness`; minus infinity to reject everything.
 
     Examples
     --------
@@ -63,25 +64,25 @@ def threshold_at(impostors: Impostors, rate: float) -> float:
     >>> from tenfold.decisions.thresholds import Impostors, threshold_at
     >>> some = Impostors(np.arange(1.0, 100.0), np.ones(99), None)
     >>> [round(threshold_at(some, rate), 6) for rate in (0.0, 0.01, 0.5)]
-    [0.0, 1.0, 50.0]
+    [-inf, 1.0, 50.0]
     """
-    u = impostors.distances
-    if rate <= 0 or not (u > 0).any():
-        return 0.0
-    v = np.log(np.maximum(u, FLOOR * np.median(u[u > 0])))
-    n = effective_number(impostors._replace(distances=v))
+    u = impostors.farness
+    if rate <= 0 or not (u > -np.inf).any():
+        return -np.inf
+    v = np.maximum(u, np.median(u[u > -np.inf]) - FLOOR)
+    n = effective_number(impostors._replace(farness=v))
     order = np.argsort(v)
     v, shares = v[order], impostors.shares()[order]
     if rate * (n + 1) < 1:
-        return float(np.exp(lower_tail(v, shares, rate, n))) * STRICTLY
+        return lower_tail(v, shares, rate, n) - STRICTLY
     places = np.cumsum(shares) * n / (n + 1)
     if rate > places[-1]:
-        return float(u.max()) * EVERYTHING
-    return float(np.exp(np.interp(np.log(rate), np.log(places), v))) * STRICTLY
+        return float(u.max()) + EVERYTHING
+    return float(np.interp(np.log(rate), np.log(places), v)) - STRICTLY
 
 
 def lower_tail(v: Array, shares: Array, rate: float, n: float) -> float:
-    """``median - t(1 - rate) s sqrt(1 + pi / (2 n))``, for sorted log distances v.
+    """``median - t(1 - rate) s sqrt(1 + pi / (2 n))``, for sorted numbers v.
 
     s is the root mean square of those below the median about it: the lower half alone says how
     the tail falls, whatever makes the upper one long. Half of n are the degrees of freedom of t.
@@ -104,7 +105,7 @@ def effective_number(impostors: Impostors) -> float:
     Parameters
     ----------
     impostors : Impostors
-        With log distances.
+        With finite numbers.
 
     Returns
     -------
@@ -135,27 +136,27 @@ def kish(weight: Array) -> float:
 
 
 def equal_threshold(impostors: Impostors, own: Array, weight: Array) -> float:
-    """The distance at which the worse of both held-out error rates is least.
+    """Where the worse of both held-out error rates is least.
 
     Parameters
     ----------
     impostors : Impostors
         Held-out samples of other classes.
     own, weight : ndarrays of shape (m,)
-        Distances of held-out samples of the class itself, and their weights.
+        How far held-out samples of the class itself are, and their weights.
 
     Returns
     -------
     float
-        One of the distances, or 0.
+        One of the numbers, or minus infinity.
     """
-    candidates = np.unique(np.concatenate([[0.0], impostors.distances, own]))
-    accepts = _shares_up_to(candidates, impostors.distances, impostors.weight)
+    candidates = np.unique(np.concatenate([[-np.inf], impostors.farness, own]))
+    accepts = _shares_up_to(candidates, impostors.farness, impostors.weight)
     rejects = 1 - _shares_up_to(candidates, own, weight)
     return float(candidates[np.argmin(np.maximum(accepts, rejects))])
 
 
-def _shares_up_to(limits: Array, distances: Array, weight: Array) -> Array:
-    order = np.argsort(distances)
+def _shares_up_to(limits: Array, farness: Array, weight: Array) -> Array:
+    order = np.argsort(farness)
     sums = np.append(0.0, np.cumsum(weight[order]))
-    return np.asarray(sums[np.searchsorted(distances[order], limits, side="right")] / sums[-1])
+    return np.asarray(sums[np.searchsorted(farness[order], limits, side="right")] / sums[-1])

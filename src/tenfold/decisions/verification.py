@@ -1,4 +1,4 @@
-"""Held-out distances for a verifier: of impostors it has never met, and of its own class.
+"""Held-out scores for a verifier: of impostors it has never met, and of its own class.
 
 The threshold rests on the many samples of other classes, not on the few of the positive one. So
 every positive sample stays in the training part when impostors are held out: the models of the
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
-from math import exp, prod
+from math import exp, prod, sqrt
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -28,6 +28,7 @@ from tenfold.mathematics.arrays import to_numpy
 from tenfold.mathematics.cost import Parts, Split, renumbered
 from tenfold.mathematics.criteria import Problem, out_class_spreads
 from tenfold.mathematics.held_out_samples import held_out_statistics
+from tenfold.mathematics.likelihood_ratio import farness, ratio_at
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.sample_statistics import SampleStatistics
 from tenfold.mathematics.stores import over_blocks
@@ -38,7 +39,10 @@ from tenfold.validation import parameters
 from tenfold.validation import samples as check
 
 FEWEST_CLASSES = 4  # other classes; fewer say nothing about new ones, so samples are held out
+ENOUGH_CLASSES = 20  # from which rates below one over their number plus one may be extrapolated
 MOST_FOLDS = 50  # when models that lack a fold are unlike the model of all samples
+NOTHING = float(np.finfo(np.float32).tiny)  # above minus every distance
+ABOVE_ALL = float(np.finfo(np.float32).max)  # above every likelihood ratio
 ALIKE = 1.05  # the ratio of their spreads that is let pass
 
 
@@ -50,8 +54,18 @@ class Measured(NamedTuple):
     solution: Solution
 
     def measure(self) -> OfBlock:
-        """What gives distances of samples in memory, in units of the spread, and their keys."""
-        return partial(distances_and_keys, scoring=self.projector._scoring(), unit=self.spread)
+        """What says how far samples in memory are from the class, and their keys."""
+        anchors = self.projector.anchors_ if self.projector._has_ratio else None
+        scoring = self.projector._scoring()
+        return partial(farness_in, scoring=scoring, unit=self.spread, anchors=anchors)
+
+    def score_at(self, far: float) -> float:
+        """The score of a sample that is so far from the class, always a number."""
+        if far == -np.inf:
+            return ABOVE_ALL if self.projector._has_ratio else NOTHING
+        if self.projector._has_ratio:
+            return ratio_at(far, self.projector.anchors_)
+        return -float(np.exp(far)) * self.spread
 
 
 def measured_in_folds(
@@ -87,7 +101,9 @@ def measured(
     """The model of these statistics."""
     check.check_classes(statistics.classes, model)
     found, solution = model._solve(statistics, described["sample_shape_"])
-    if model._is_one_solution:
+    if model.decision == "likelihood_ratio":
+        spread = sqrt(max(found.anchors[1] - found.anchors[0], np.finfo(float).tiny))
+    elif model._is_one_solution:
         (spread,) = out_class_spreads(statistics, solution.kept, np.array([found.positive_index]))
     else:
         _, (spread,) = spreads_of(model, [found], statistics)
@@ -116,20 +132,30 @@ def measured_together(
     return result
 
 
-def distances_and_keys(X: Array, scoring: OfBlock, unit: float) -> Array:
-    """Distances in a unit, from what gives minus the distances, and content keys, (n, 2)."""
-    return np.stack([-scoring(X) / unit, content_keys(X)], axis=1)
+def farness_in(X: Array, scoring: OfBlock, unit: float, anchors: Array | None) -> Array:
+    """How far samples are from a class, in a unit that folds share, and content keys, (n, 2).
+
+    The logarithm of the distance in units of the spread of everything else, minus infinity at the
+    mean; of a likelihood ratio its `farness`.
+    """
+    scores = to_numpy(scoring(X)).astype(float)
+    if anchors is not None:
+        far = farness(scores, anchors)
+    else:
+        with np.errstate(divide="ignore"):
+            far = np.log(-scores / unit)
+    return np.stack([far, content_keys(X)], axis=1)
 
 
 class Verification(NamedTuple):
     """What the folds of a verifier say.
 
-    `distances` are those of samples that the scoring model has not seen, in units of the spread of
-    everything else, and NaN for samples that no fold holds out.
+    `farness` says how far samples are from the class by a model that has not seen them, and NaN for
+    samples that no fold holds out; see `farness_in`.
     """
 
     whole: Measured  # fitted on all samples
-    distances: Array  # (n,)
+    farness: Array  # (n,)
     keys: Array  # (n,), the same for samples with the same content
     ratio: float  # how much the spreads of the folds differ from that of all samples, 1 or more
 
@@ -198,22 +224,31 @@ def verified(
 # ── Folds ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def fold_plan(cv: Any, X: Any, codes: Array, positive: int, used: Array) -> FoldPlan:
+def tells_of_strangers(n_classes: int, rate: Any) -> bool:
+    """Whether so many other classes can say how many samples of new ones are accepted."""
+    if rate == "equal" or rate == 0 or rate * (n_classes + 1) >= 1:
+        return n_classes >= FEWEST_CLASSES
+    return n_classes >= ENOUGH_CLASSES
+
+
+def fold_plan(cv: Any, X: Any, codes: Array, positive: int, used: Array, rate: Any) -> FoldPlan:
     """The folds of a verifier.
 
     Parameters
     ----------
     cv : int, splitter or iterable of splits
-        An int holds out that many folds of other classes, or of their samples when there are fewer
-        than 4 of them. Of given folds the test parts are taken; positives of a training part are
-        joined by all others when impostors are scored.
+        An int holds out that many folds of other classes, or of their samples when these say
+        too little about strangers. Of given folds the test parts are taken; positives of a
+        training part are joined by all others when impostors are scored.
     X, codes : arrays of shapes (n, I_1, ..., I_K) and (n,)
         The samples and the numbers of their classes. Samples that are dealt one by one are read:
-        the positives, and all where there are fewer than 4 other classes.
+        the positives, and all where no classes are held out.
     positive : int
         The number of the class to verify.
     used : ndarray of bool of shape (n,)
         Which samples have weight.
+    rate : float or "equal"
+        The share of false accepts to find.
 
     Returns
     -------
@@ -225,7 +260,7 @@ def fold_plan(cv: Any, X: Any, codes: Array, positive: int, used: Array) -> Fold
     if not isinstance(cv, Integral):
         return _given_folds(positions(check_cv(cv).split(X, codes), len(codes)), codes, own, others)
     n_folds = parameters.check_number("cv", cv, 2, integer=True)
-    by_class = len(renumbered(codes[others])[0]) >= FEWEST_CLASSES
+    by_class = tells_of_strangers(len(renumbered(codes[others])[0]), rate)
     dealt = own if by_class else np.flatnonzero(used)
     units = codes.copy()
     units[dealt] = units_of(X[dealt])

@@ -12,16 +12,17 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.metaestimators import available_if
 
 from tenfold.decisions.distances import OfBlock
 from tenfold.decisions.thresholds import Impostors, equal_threshold, kish, threshold_at
 from tenfold.decisions.verification import (
     ALIKE,
-    FEWEST_CLASSES,
     Verification,
     fold_plan,
     merged_equals,
     n_folds_of,
+    tells_of_strangers,
     verified,
 )
 from tenfold.mathematics.algebra import Array
@@ -35,7 +36,11 @@ from tenfold.validation import parameters
 from tenfold.validation import samples as check
 from tenfold.validation.samples import in_numpy
 
-NOTHING = float(np.finfo(np.float32).tiny)  # a threshold above every score, which is 0 at most
+
+def _decides_by_distance(verifier: ClassSpecificVerifier) -> bool:
+    if verifier.projector.decision == "distance":
+        return True
+    raise ValueError("similarity is one over a distance; use decision='distance' of the projector")
 
 
 class RateWarning(UserWarning):
@@ -56,12 +61,13 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         The class to verify; None means the `positive` of the projector, and if that is None too,
         the last of two classes. With more classes it must be said.
     false_accept_rate : float or "equal", default=0.01
-        The share of new samples of others to accept: of others who were never seen when there
-        are at least 4 other classes, else of the same ones. Or "equal" for the threshold at which
-        the shares of false accepts and false rejects are the same.
+        The share of new samples of others to accept: of others who were never seen, or of the same
+        ones where there are fewer than 4 other classes, or fewer than 20 that cannot promise so
+        low a rate. Or "equal" for the threshold at which the shares of false accepts and false
+        rejects are the same.
     cv : int, splitter or iterable of splits, default=5
         Folds for the held-out scores. An int holds out so many folds of other classes, or of their
-        samples when there are fewer than 4 of them; more, up to 50, where models without a fold
+        samples where the rate is for these; more, up to 50, where models without a fold
         are unlike the model of all. Positives stay in these models; they are held out in folds of
         their own, for the share of false rejects. A single positive is never held out.
         Samples are dealt by their content, so their order plays no part.
@@ -71,7 +77,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
     projector_ : projector
         The model, fitted on all samples; its `classes_` are all the labels.
     threshold_ : float
-        Samples whose minus distance from the positive mean is at least this are accepted.
+        Samples whose score, that of `projector_`, is at least this are accepted.
     error_rates_ : dict
         Held-out shares of "false_accepts" and, where positives were held out, "false_rejects".
     promised_rate_ : float
@@ -84,14 +90,15 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
     Warns
     -----
     RateWarning
-        When the asked rate is below `promised_rate_`, and is therefore extrapolated from the lower
-        half of the held-out distances; and when the models of the folds are unlike the final one.
+        When the asked rate is below `promised_rate_`, and is therefore extrapolated from the nearer
+        half of the held-out samples; and when the models of the folds are unlike the final one.
 
     Notes
     -----
-    Distances of a fold are divided by the root mean square distance of the other samples from the
-    positive mean in the subspace of the model that scored, which follows from its scatters; the
-    threshold is found on that scale. The i-th closest of n independent impostors stands at
+    Scores of a fold are measured in units of what other samples have by the model that scored,
+    which follows from its scatters: distances divided by their root mean square distance from the
+    positive mean, log likelihood ratios by their expected one. The threshold is found on that
+    scale. The i-th closest of n independent impostors stands at
     i / (n + 1). Samples of one class are not independent: they count for as many as they differ.
 
     Examples
@@ -158,7 +165,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         used = np.ones(len(labels), bool) if weight is None else weight > 0
         codes = codes_of(X, labels, classes)
         number = int(np.searchsorted(classes, positive))
-        plan = fold_plan(self.cv, X, codes, number, used)
+        plan = fold_plan(self.cv, X, codes, number, used, self.false_accept_rate)
         equal = self.false_accept_rate == "equal"
         met, own_met = n_folds_of(plan.impostors[0]), n_folds_of(plan.own)
         if not met or (equal and not own_met):
@@ -178,10 +185,10 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             delattr(self, name)
         self.__dict__.update(check.of_samples(described))
         self.projector_, self.promised_rate_ = whole, promised
-        self.threshold_ = -limit * found.whole.spread if limit > 0 else NOTHING
-        self.error_rates_ = {"false_accepts": _share(impostors.distances <= limit, impostors)}
-        if len(own.distances):
-            self.error_rates_["false_rejects"] = _share(own.distances > limit, own)
+        self.threshold_ = found.whole.score_at(limit)
+        self.error_rates_ = {"false_accepts": _share(impostors.farness <= limit, impostors)}
+        if len(own.farness):
+            self.error_rates_["false_rejects"] = _share(own.farness > limit, own)
         self.classes_ = classes if _is_last_of_two(positive, classes) else np.array([False, True])
         return self
 
@@ -233,9 +240,9 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         return label
 
     def _limit(self, impostors: Impostors, own: Impostors) -> float:
-        """The distance up to which to accept, in units of the spread of everything else."""
+        """How far samples may be to be accepted."""
         if self.false_accept_rate == "equal":
-            return equal_threshold(impostors, own.distances, own.weight)
+            return equal_threshold(impostors, own.farness, own.weight)
         return threshold_at(impostors, float(self.false_accept_rate))
 
     def _warn(self, n_classes: int, promised: float, ratio: float) -> None:
@@ -247,7 +254,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             what = f"{n_classes} other classes" if n_classes > 1 else "the other samples"
             how = (
                 "extrapolates from their scores"
-                if n_classes == 1 or n_classes >= FEWEST_CLASSES
+                if n_classes == 1 or tells_of_strangers(n_classes, rate)
                 else "is meant for new samples of these classes"
             )
             warnings.warn(
@@ -260,7 +267,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         if ratio > ALIKE**2:
             warnings.warn(
                 "models without some of the other samples are unlike the model of all: their "
-                f"distances differ by a factor of {ratio:.2f}, so held-out scores say little "
+                f"scores differ by a factor of {ratio:.2f}, so held-out scores say little "
                 "about the false-accept rate; lower ranks or more shrinkage help",
                 RateWarning,
                 stacklevel=3,
@@ -273,7 +280,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         return [self.projector_]
 
     def decision_function(self, X: Any) -> Array:
-        """By how much each sample is closer to the positive mean than the threshold asks.
+        """By how much the score of each sample exceeds the threshold.
 
         Parameters
         ----------
@@ -283,14 +290,17 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         Returns
         -------
         ndarray of shape (n,)
-            Minus the distance in the subspace, which `projector_.decision_function` gives, minus
-            `threshold_`. Samples are accepted where it is not negative.
+            What `projector_.decision_function` gives, a log likelihood ratio or minus a distance,
+            minus `threshold_`. Samples are accepted where it is not negative.
         """
         check.check_fitted(self, "projector_")
         return self.projector_.decision_function(X) - self.threshold_
 
+    @available_if(_decides_by_distance)
     def similarity(self, X: Any) -> Array:
         """The paper's similarity, one over the distance; infinite at the mean itself.
+
+        For ``decision="distance"``.
 
         Parameters
         ----------
@@ -388,15 +398,15 @@ def _held_out(
     found: Verification, codes: Array, positive: int, by_class: bool, weight: Array | None
 ) -> tuple[Impostors, Impostors]:
     """Held-out samples of other classes, and those of the class itself; equal ones are one."""
-    rows = np.flatnonzero(~np.isnan(found.distances))  # no fold holds out what has no weight
+    rows = np.flatnonzero(~np.isnan(found.farness))  # no fold holds out what has no weight
     counts = np.ones(len(rows)) if weight is None else weight[rows]
     first, counts = merged_equals([found.keys[rows], codes[rows]], counts)
-    distances, codes = found.distances[rows[first]], codes[rows[first]]
+    farness, codes = found.farness[rows[first]], codes[rows[first]]
     own = codes == positive
     groups = codes[~own] if by_class else None
     return (
-        Impostors(distances[~own], counts[~own], groups),
-        Impostors(distances[own], counts[own], None),
+        Impostors(farness[~own], counts[~own], groups),
+        Impostors(farness[own], counts[own], None),
     )
 
 

@@ -38,7 +38,7 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str], *, precision: str = "d
 
     - of a projector ``projected``, what `transform` gives, and of a class-specific one also
       ``scores`` of shape (n,), what `decision_function` gives;
-    - of a `ClassSpecificVerifier` ``scores``, minus the distances, and ``accepted``, booleans
+    - of a `ClassSpecificVerifier` ``scores``, those of its projector, and ``accepted``, booleans
       that say which reach the threshold, of shape (n,);
     - of a `ClassSpecificClassifier` ``distances`` of shape (n, C) and ``label`` of shape (n,);
     - of a `ProbabilisticLDA` ``log_likelihood_ratio``, ``scores`` (these plus the logarithms of the
@@ -284,13 +284,30 @@ def _bank(graph: Graph, bank: ClassSpecificClassifier) -> None:
             f"classifier={bank.classifier!r} is not part of tenfold, so it has no ONNX form here; "
             "use classifier=None, or export it on its own (skl2onnx) behind the distances"
         )
-    columns = [graph.distance(member) for member in bank.projectors_]
-    distances = graph.node("Concat", columns, axis=1)
-    if bank.normalise:
+    if bank.projectors_[0]._has_ratio:
+        distances = _farness(graph, bank)
+    else:
+        columns = [graph.distance(member) for member in bank.projectors_]
+        distances = graph.node("Concat", columns, axis=1)
+    if bank.normalise and not bank.projectors_[0]._has_ratio:
         spreads = bank.other_spreads_ if bank.normalise == "others" else bank.spreads_
         distances = graph.node("Div", [distances, graph.numbers(spreads)])
     graph.output("distances", distances, (len(bank.classes_),))
     graph.label(bank.classes_, graph.node("ArgMin", [distances], axis=1, keepdims=0))
+
+
+def _farness(graph: Graph, bank: ClassSpecificClassifier) -> str:
+    """What `farness` makes of the likelihood ratios of all classes, (n, C)."""
+    ratios = graph.node("Concat", [graph.log_ratio(m) for m in bank.projectors_], axis=1)
+    if not bank.normalise:
+        return graph.node("Neg", [ratios])
+    typical, even = np.stack([member.anchors_ for member in bank.projectors_]).T
+    unit = np.where(even > typical, even - typical, 1.0)
+    squares = graph.node(
+        "Div", [graph.node("Sub", [graph.numbers(even), ratios]), graph.numbers(unit)]
+    )
+    roots = graph.node("Sqrt", [graph.node("Abs", [squares])])
+    return graph.node("Mul", [roots, graph.node("Sign", [squares])])
 
 
 def _gaussian(graph: Graph, model: ProbabilisticLDA) -> None:

@@ -142,10 +142,23 @@ class Graph:
         squared = self.node("ReduceSumSquare", [Y, self.constant(np.array([1]))], keepdims=1)
         return self.node("Sqrt", [squared])
 
+    def log_ratio(self, projector: ClassSpecificProjector) -> str:
+        """The log likelihood ratio of the class and everything else, as (n, 1)."""
+        Y = self.node("Flatten", [self.projected(projector, projector.other_mean_)], axis=1)
+        linear = self.times(Y, projector.contrasts_[:, :1])
+        found = self.node("Add", [linear, self.numbers(projector.offset_)])
+        if projector.contrasts_.shape[1] == 1:
+            return found
+        rest, axis = self.times(Y, projector.contrasts_[:, 1:]), self.constant(np.array([1]))
+        squares = self.node("ReduceSumSquare", [rest, axis], keepdims=1)
+        return self.node("Sub", [found, self.node("Mul", [squares, self.numbers(0.5)])])
+
     def scores(self, projector: ClassSpecificProjector) -> str:
-        """Minus that distance, as (n,)."""
-        flat = self.node("Reshape", [self.distance(projector), self.constant(np.array([-1]))])
-        return self.node("Neg", [flat])
+        """The log likelihood ratio, or minus that distance, as (n,)."""
+        flat = self.constant(np.array([-1]))
+        if projector._has_ratio:
+            return self.node("Reshape", [self.log_ratio(projector), flat])
+        return self.node("Neg", [self.node("Reshape", [self.distance(projector), flat])])
 
     def finished(self, name: str, shape: tuple[int, ...], told: dict[str, Any]) -> Any:
         """The model with its input and metadata."""

@@ -100,7 +100,10 @@ class Solution:
     def columns(self, model: int) -> list[Array]:
         """The projections (I_k, r_k) of one model, without the padding."""
         filled = [int(W[model].any(axis=0).sum()) for W in self.projections]
-        return [W[model, :, :rank] for W, rank in zip(self.projections, filled, strict=True)]
+        return [
+            W[model] if rank == W.shape[2] else W[model, :, :rank].copy(order="K")
+            for W, rank in zip(self.projections, filled, strict=True)
+        ]
 
     def of_models(self, models: Array) -> Solution:
         """The solutions with these numbers, copied."""

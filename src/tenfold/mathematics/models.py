@@ -8,6 +8,7 @@ was learned. A method that learns more derives a value with more fields.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Annotated, Any, Self
 
 from tenfold.mathematics.algebra import Array
@@ -109,3 +110,37 @@ class ClassModel(Model):
         check_agree("mean_", self.mean.shape, shape)
         if not 0 <= self.positive_index < len(self.classes):
             raise ValueError("its positive_index_ is not the position of a class")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RatioModel(ClassModel):
+    """A model of one class, and two Gaussians in its subspace: the class and everything else.
+
+    Of a projected sample z, from the mean of the other samples, the log likelihood ratio is
+    ``offset + c_0 . z - |C^T z|^2 / 2``; see `likelihood_ratio`.
+
+    Parameters
+    ----------
+    other_mean : ndarray of the shape of a sample
+        The mean of all other samples.
+    contrasts : ndarray of shape (r_1 * ... * r_K, 1 + q)
+        c_0 and the q columns of C; no column where distances decide.
+    offset : float
+        The log likelihood ratio at the mean of the other samples.
+    anchors : ndarray of shape (2,)
+        That expected of other samples, and that of a sample as far from one mean as from the
+        other, in units of the two Gaussians.
+    """
+
+    other_mean: Array
+    contrasts: Array
+    offset: float
+    anchors: Array
+
+    def check(self, seen: Shape, shape: Shape) -> None:
+        """Refuse fields that do not fit together."""
+        super().check(seen, shape)
+        check_agree("other_mean_", self.other_mean.shape, shape)
+        wanted = (prod(self.ranks), *self.contrasts.shape[1:2])
+        check_agree("contrasts_", self.contrasts.shape, wanted)
+        check_agree("anchors_", self.anchors.shape, (2,))

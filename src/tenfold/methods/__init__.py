@@ -11,9 +11,8 @@ from tenfold.methods.hoda import HODA as HODA
 from tenfold.methods.kernelcsda import KernelCSDA as KernelCSDA
 from tenfold.methods.mcsda import MCSDA as MCSDA
 from tenfold.methods.mpca import MPCA as MPCA
-from tenfold.methods.pcsda import PCSDA as PCSDA
 
-ALL_METHODS = (MCSDA, CSDA, CSRDA, PCSDA, KernelCSDA, CMDA, DATER, DGTDA, GTDA, HODA, MPCA)
+ALL_METHODS = (MCSDA, CSDA, CSRDA, KernelCSDA, CMDA, DATER, DGTDA, GTDA, HODA, MPCA)
 KERNEL_METHODS = (KernelCSDA,)  # what they project is not the sample itself
 LINEAR_METHODS = tuple(M for M in ALL_METHODS if M not in KERNEL_METHODS)
 CLASS_SPECIFIC_METHODS = tuple(M for M in ALL_METHODS if issubclass(M, ClassSpecificProjector))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,13 @@ from tenfold.mathematics.criteria import (
     class_specific,
     class_spreads,
     lowered,
+    mean_square,
 )
-from tenfold.mathematics.models import ClassModel, Shape
-from tenfold.mathematics.moments import ClassMoments, ClassStatistics
+from tenfold.mathematics.likelihood_ratio import log_ratios, two_gaussians
+from tenfold.mathematics.models import ClassModel, RatioModel, Shape
+from tenfold.mathematics.moments import ClassMoments, ClassStatistics, weighted_mean
 from tenfold.mathematics.stores import OfBlock, over_blocks
-from tenfold.mathematics.subspace import minus_distances
+from tenfold.mathematics.subspace import minus_distances, projected
 from tenfold.methods.base import TensorProjector
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
@@ -41,7 +44,8 @@ class ClassSpecificProjector(TensorProjector):
 
     positive: Any = None
     shrinkage: Any = 0.5
-    out_class: str = "samples"
+    decision: str = "distance"
+    out_class: Any = "samples"
 
     _value: type = ClassModel
 
@@ -50,13 +54,38 @@ class ClassSpecificProjector(TensorProjector):
     def _problem(self, statistics: ClassStatistics, shift: float = 0.0) -> Problem:
         """Everything else far from the positive mean, or a point behind it, the class tight."""
         p, shrinkages = self._positive_in(statistics.classes), self._shrinkage_in(statistics)
-        settings = self._settings(statistics) | {"out_class": self.out_class, "shift": shift}
+        settings = self._settings(statistics) | {"out_class": self._scatter(), "shift": shift}
         return class_specific(statistics, p, shrinkages, **settings)
+
+    def _scatter(self) -> str:
+        """The out-class scatter that was asked for, or the one that goes with the decision."""
+        if self.out_class is not None:
+            return str(self.out_class)
+        return "means" if self.decision == "likelihood_ratio" else "samples"
 
     def _model(
         self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
     ) -> ClassModel:
         """What was learned of samples of this shape: the solution with this number in a stack."""
+        (found,) = self._decided([self._subspace(statistics, solution, models, shape)], statistics)
+        return found
+
+    def _decided(
+        self, models: Sequence[ClassModel], statistics: ClassStatistics
+    ) -> list[ClassModel]:
+        """The models of some classes with what decides in their subspaces."""
+        if not issubclass(self._value, RatioModel):
+            return list(models)
+        noises = noises_in(models, statistics) if self.decision == "likelihood_ratio" else models
+        return [
+            self._value(**vars(model), **_ratio_of(model, statistics, noise, self.decision))
+            for model, noise in zip(models, noises, strict=True)
+        ]
+
+    def _subspace(
+        self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
+    ) -> ClassModel:
+        """The solution with this number in a stack, before anything is decided in it."""
         p = self._positive_in(statistics.classes)
         own = {"mean": statistics.full_means[p].reshape(shape), "positive_index": p}
         return ClassModel.of(statistics, solution, int(models[0]), **own)
@@ -75,7 +104,8 @@ class ClassSpecificProjector(TensorProjector):
         """Validate parameters."""
         super()._check_parameters()
         parameters.check_shrinkage(self.shrinkage)
-        parameters.check_option("out_class", self.out_class, ("samples", "means"))
+        parameters.check_option("decision", self.decision, ("likelihood_ratio", "distance"))
+        parameters.check_option("out_class", self._scatter(), ("samples", "means"))
 
     def _warn_of_guesses(self, classes: Array) -> None:
         """Say which class is the positive one, where nobody named one of several."""
@@ -113,9 +143,11 @@ class ClassSpecificProjector(TensorProjector):
     # -- how it is used --------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> Array:
-        """Minus the distance to the positive mean in the subspace.
+        """The log likelihood ratio of the class and everything else, or minus the distance.
 
-        The order is that of the paper's similarity 1 / distance, without its division by zero.
+        With ``decision="distance"`` and in methods without that parameter, minus the distance to
+        the positive mean in the subspace: the order is that of the paper's similarity 1 / distance,
+        without its division by zero.
 
         Parameters
         ----------
@@ -125,21 +157,31 @@ class ClassSpecificProjector(TensorProjector):
         Returns
         -------
         array of shape (n,)
-            The larger, the more like the positive class; 0 at its mean. A Dask array gives a
-            lazy one.
+            The larger, the more like the positive class. A likelihood ratio is above 0 where the
+            class explains a sample better than everything else does; minus a distance is 0 at
+            the mean. A Dask array gives a lazy one.
         """
         check.check_fitted(self, "projections_")
         return over_blocks(check.check_samples(self, X), self._scoring())
 
     def _scoring(self) -> OfBlock:
         """What gives scores of samples in memory, and can be sent to other processes."""
-        work = partial(minus_distances, projections=self.projections_, mean=self.mean_)
-        return self._on_samples(work)
+        if not self._has_ratio:
+            work = partial(minus_distances, projections=self.projections_, mean=self.mean_)
+            return self._on_samples(work)
+        centre = self.other_mean_
+        work = partial(log_ratios, projections=self.projections_, centre=centre)
+        return self._on_samples(partial(work, contrasts=self.contrasts_, offset=self.offset_))
+
+    @property
+    def _has_ratio(self) -> bool:
+        """Whether it learned a likelihood ratio, whatever `decision` says by now."""
+        return getattr(self, "contrasts_", np.empty((0, 0))).shape[1] > 0
 
     @property
     def _is_one_solution(self) -> bool:
         """Whether the solution of its problem is all there is, so that a bank can stack it."""
-        return self.out_class == "samples"
+        return self._scatter() == "samples" and self.decision == "distance"
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Average precision of `decision_function` at finding the positive class.
@@ -209,6 +251,34 @@ def spreads_of(
         )
     own, others = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return own, others
+
+
+def noises_in(models: Sequence[ClassModel], statistics: ClassStatistics) -> Array:
+    """The mean variance (M,) of samples about the means of their classes, in each subspace."""
+    free = float(np.maximum(statistics.counts - 1, 0.0).sum()) or statistics.count
+    one = max(statistics.shape) ** 2 + sum(W.size for W in models[0].projections)
+    found = []
+    for rows in row_blocks(len(models), 4 * 8 * one):
+        modes = zip(*(model.projections for model in models[rows]), strict=True)
+        seen = lowered(statistics, [side_by_side(W) for W in modes])
+        found.append(mean_square(statistics.within(), seen, free))
+    return np.concatenate(found) / [prod(model.ranks) for model in models]
+
+
+def _ratio_of(
+    model: ClassModel, statistics: ClassStatistics, noise: float, decision: str
+) -> dict[str, Any]:
+    """The fields of a `RatioModel` that a model lacks."""
+    means, counts = statistics.full_means, statistics.counts
+    own = means[model.positive_index]
+    centre, n = weighted_mean(means, counts), counts[model.positive_index]
+    other_mean = centre + n / (statistics.count - n) * (centre - own)
+    fields = {"other_mean": other_mean.reshape(model.mean.shape)}
+    if decision == "distance":
+        none = np.empty((prod(model.ranks), 0))
+        return fields | {"contrasts": none, "offset": 0.0, "anchors": np.zeros(2)}
+    Z = projected(means, model.projections, other_mean, flat=True)
+    return fields | two_gaussians(Z, counts, model.positive_index, float(noise))._asdict()
 
 
 def side_by_side(projections: Sequence[Array]) -> Array:

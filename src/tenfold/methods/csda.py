@@ -10,7 +10,7 @@ import numpy as np
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
-from tenfold.mathematics.models import ClassModel, Shape
+from tenfold.mathematics.models import ClassModel, RatioModel, Shape
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.scatter import along_mode
 from tenfold.mathematics.solvers import SOLVERS, Solver, null_space
@@ -52,9 +52,14 @@ class CSDA(ClassSpecificProjector):
         Share of the pooled within-class covariance in that of the positive class, 0 for none, as
         in the paper. "auto" is the share with the least error for Gaussian samples. It is needed
         when positive samples are few.
-    out_class : {"samples", "means"}, default="samples"
+    decision : {"likelihood_ratio", "distance"}, default="likelihood_ratio"
+        What a score is: the log likelihood ratio of two Gaussians in the subspace, the class and
+        everything else, or minus the distance from M_p, as in the paper. The ratio also works
+        where noise is larger than the difference of class means, as in recordings of brains.
+    out_class : {"samples", "means"} or None, default=None
         What is to be far from M_p: all other samples (eq. 17), or the means of the other classes,
-        each as often as its class has samples.
+        each as often as its class has samples. None takes the means for the likelihood ratio, and
+        the samples, as in the paper, for distances.
     sample_shape : tuple of K ints or None, default=None
         Fold flat rows of X into tensors of this shape.
     output : {"flat", "tensor"}, default="flat"
@@ -73,6 +78,15 @@ class CSDA(ClassSpecificProjector):
         The labels, sorted.
     mean_ : ndarray of shape (I_1, ..., I_K)
         Mean of the positive class.
+    other_mean_ : ndarray of shape (I_1, ..., I_K)
+        Mean of all other samples.
+    contrasts_ : ndarray of shape (r_1 * ... * r_K, 1 + q)
+        What the likelihood ratio is made of; see the notes. None, (r, 0), where distances decide.
+    offset_ : float
+        The log likelihood ratio at `other_mean_`.
+    anchors_ : ndarray of shape (2,)
+        The log likelihood ratio that is expected of other samples, and that of a sample as far
+        from both means in units of their Gaussians: what makes scores of classes comparable.
     positive_index_ : int
         The position of the positive class among `classes_`.
     sample_shape_ : tuple of K ints
@@ -95,6 +109,12 @@ class CSDA(ClassSpecificProjector):
 
     Notes
     -----
+    **The likelihood ratio.** In the subspace a sample z of the class is ``N(m_p, s I)``, any other
+    ``N(m_o, s I + B)``. s is the mean variance about class means, pooled over all classes, and B
+    the covariance of the other class means about their mean m_o. From m_o the log ratio is
+    ``offset_ + c . z - |C^T z|^2 / 2`` with the columns (c, C) of `contrasts_`. With two classes it
+    is linear.
+
     **Departures from the paper.** The bound min(n_p - 1, D) on the dimension contradicts the 729
     dimensions that the paper reports for ORL; with a ridge there is none but the number of
     samples, beyond which all directions are alike; `ranks_` says how many were used.
@@ -131,6 +151,7 @@ class CSDA(ClassSpecificProjector):
     True
     """
 
+    _value = RatioModel
     _flattens = True
     max_iter = 1
 
@@ -142,7 +163,8 @@ class CSDA(ClassSpecificProjector):
         orthonormal: bool = False,
         ridge: Any = 1e-2,
         shrinkage: Any = 0.5,
-        out_class: str = "samples",
+        decision: str = "likelihood_ratio",
+        out_class: Any = None,
         sample_shape: Any = None,
         output: str = "flat",
         positive: Any = None,
@@ -152,6 +174,7 @@ class CSDA(ClassSpecificProjector):
         self.orthonormal = orthonormal
         self.ridge = ridge
         self.shrinkage = shrinkage
+        self.decision = decision
         self.out_class = out_class
         self.sample_shape = sample_shape
         self.output = output
@@ -178,11 +201,11 @@ class CSDA(ClassSpecificProjector):
             return np.zeros(len(statistics.classes))
         return super()._shrinkage_in(statistics)
 
-    def _model(
+    def _subspace(
         self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
     ) -> ClassModel:
         """What was learned of samples of this shape: the solution with this number in a stack."""
-        own = super()._model(statistics, solution, models, shape)
+        own = super()._subspace(statistics, solution, models, shape)
         if self.solver != "null_space":
             return own
         p = self._positive_in(statistics.classes)

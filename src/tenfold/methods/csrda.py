@@ -258,7 +258,7 @@ class CSRDA(ClassSpecificProjector):
         A, B = A + n_o * (1 + best) ** 2 * D, B + n_p * best**2 * D
         return best, float(np.trace(np.linalg.solve(B, A)) / len(B))
 
-    def _model(
+    def _subspace(
         self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
     ) -> CSRDAModel:
         """What was learned of samples of this shape: the solution with this number in a stack."""
@@ -266,7 +266,7 @@ class CSRDA(ClassSpecificProjector):
             solution, models = self._completed([self], statistics, solution, models)
         assert solution.shift is not None
         p, shift = self._positive_in(statistics.classes), float(solution.shift[models[0]])
-        own = super()._model(statistics, solution, models, shape)
+        own = super()._subspace(statistics, solution, models, shape)
         if not own.converged and self.tol > 0 and self.max_iter > 1:
             warnings.warn(
                 f"the objective of CSRDA still changed by more than tol={self.tol:g} of it in "

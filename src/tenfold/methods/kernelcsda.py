@@ -250,7 +250,7 @@ class KernelCSDA(ClassSpecificProjector):
 
     # -- what is learned -------------------------------------------------------------------------
 
-    def _model(
+    def _subspace(
         self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
     ) -> ClassModel:
         """What was learned; signs do not depend on the basis, which is one of many."""

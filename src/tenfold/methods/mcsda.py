@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tenfold.mathematics.models import RatioModel
 from tenfold.methods.class_specific import ClassSpecificProjector
 
 
@@ -39,9 +40,14 @@ class MCSDA(ClassSpecificProjector):
         Share of the pooled within-class covariance in that of the positive class, 0 for none, as
         in the paper. "auto" is the share with the least error for Gaussian samples. It is needed
         when positive samples are few.
-    out_class : {"samples", "means"}, default="samples"
+    decision : {"likelihood_ratio", "distance"}, default="likelihood_ratio"
+        What a score is: the log likelihood ratio of two Gaussians in the subspace, the class and
+        everything else, or minus the distance from M_p, as in the paper. The ratio also works
+        where noise is larger than the difference of class means, as in recordings of brains.
+    out_class : {"samples", "means"} or None, default=None
         What is to be far from M_p: all other samples (eq. 17), or the means of the other classes,
-        each as often as its class has samples.
+        each as often as its class has samples. None takes the means for the likelihood ratio, and
+        the samples, as in the paper, for distances.
     max_iter : int, default=100
         Rounds at most.
     tol : float, default=1e-3
@@ -67,6 +73,15 @@ class MCSDA(ClassSpecificProjector):
         The labels, sorted.
     mean_ : ndarray of shape (I_1, ..., I_K)
         Mean of the positive class.
+    other_mean_ : ndarray of shape (I_1, ..., I_K)
+        Mean of all other samples.
+    contrasts_ : ndarray of shape (r_1 * ... * r_K, 1 + q)
+        What the likelihood ratio is made of; see the notes. None, (r, 0), where distances decide.
+    offset_ : float
+        The log likelihood ratio at `other_mean_`.
+    anchors_ : ndarray of shape (2,)
+        The log likelihood ratio that is expected of other samples, and that of a sample as far
+        from both means in units of their Gaussians: what makes scores of classes comparable.
     positive_index_ : int
         The position of the positive class among `classes_`.
     sample_shape_ : tuple of K ints
@@ -82,6 +97,12 @@ class MCSDA(ClassSpecificProjector):
 
     Notes
     -----
+    **The likelihood ratio.** In the subspace a sample z of the class is ``N(m_p, s I)``, any other
+    ``N(m_o, s I + B)``. s is the mean variance about class means, pooled over all classes, and B
+    the covariance of the other class means about their mean m_o. From m_o the log ratio is
+    ``offset_ + c . z - |C^T z|^2 / 2`` with the columns (c, C) of `contrasts_`. With two classes it
+    is linear.
+
     **Departures from the paper.**
 
     - The printed stopping rule compares ``W(t) W(t-1)^T``, of rank r_k, with an identity of
@@ -113,6 +134,8 @@ class MCSDA(ClassSpecificProjector):
     0.92
     """
 
+    _value = RatioModel
+
     def __init__(
         self,
         ranks: Any = None,
@@ -121,7 +144,8 @@ class MCSDA(ClassSpecificProjector):
         orthonormal: bool = True,
         ridge: Any = 1e-2,
         shrinkage: Any = 0.5,
-        out_class: str = "samples",
+        decision: str = "likelihood_ratio",
+        out_class: Any = None,
         max_iter: int = 100,
         tol: float = 1e-3,
         init: str = "ones",
@@ -134,6 +158,7 @@ class MCSDA(ClassSpecificProjector):
         self.orthonormal = orthonormal
         self.ridge = ridge
         self.shrinkage = shrinkage
+        self.decision = decision
         self.out_class = out_class
         self.max_iter = max_iter
         self.tol = tol

@@ -159,7 +159,7 @@ def fit(
         if from_moments
         else data_options.load(one_path(data))
     )
-    name = (method or (GAUSSIAN if positive is None else "mcsda")).lower()
+    name = (method or (GAUSSIAN if positive is None else "csda")).lower()
     if positive is None and reject is not None:
         raise BadInput("--reject sets the threshold of one class; add --positive CLASS")
     estimator = _estimator(name, method_options, samples, positive, reject, cv)
