@@ -39,7 +39,7 @@ from tenfold.validation import parameters
 from tenfold.validation import samples as check
 
 FEWEST_CLASSES = 4  # other classes; fewer say nothing about new ones, so samples are held out
-ENOUGH_CLASSES = 20  # from which rates below one over their number plus one may be extrapolated
+ENOUGH_CLASSES = 10  # from which rates below one over their number plus one may be extrapolated
 MOST_FOLDS = 50  # when models that lack a fold are unlike the model of all samples
 NOTHING = float(np.finfo(np.float32).tiny)  # above minus every distance
 ABOVE_ALL = float(np.finfo(np.float32).max)  # above every likelihood ratio

@@ -62,7 +62,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         the last of two classes. With more classes it must be said.
     false_accept_rate : float or "equal", default=0.01
         The share of new samples of others to accept: of others who were never seen, or of the same
-        ones where there are fewer than 4 other classes, or fewer than 20 that cannot promise so
+        ones where there are fewer than 4 other classes, or fewer than 10 that cannot promise so
         low a rate. Or "equal" for the threshold at which the shares of false accepts and false
         rejects are the same.
     cv : int, splitter or iterable of splits, default=5
