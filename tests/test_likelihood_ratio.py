@@ -6,6 +6,7 @@ from scipy.stats import multivariate_normal
 from sklearn.datasets import load_digits
 
 from tenfold import CSDA, MCSDA, ClassSpecificClassifier, ClassSpecificVerifier, load
+from ways import learned
 
 DIGITS = load_digits()
 X, Y = DIGITS.images[:600], DIGITS.target[:600]
@@ -35,7 +36,7 @@ def by_densities(model, X, y, new):
 )
 def test_scores_are_the_log_ratio_of_two_gaussians(make, classes, statistics):
     used = classes > Y
-    model = make(positive=1, statistics=statistics).fit(X[used], Y[used])
+    model = learned(make(positive=1), statistics, X[used], Y[used])
     expected = by_densities(model, X[used], Y[used], NEW)
     np.testing.assert_allclose(model.decision_function(NEW), expected, rtol=1e-8, atol=1e-8)
 
