@@ -72,7 +72,7 @@ def monomials(Z, gamma, coef0):
 def test_a_polynomial_kernel_is_csda_on_the_monomials():
     options = {"ranks": 3, "ridge": RIDGE, "positive": 2}
     model = KernelCSDA(kernel="poly", gamma=0.2, degree=2, coef0=0.7, **options).fit(X, y)
-    explicit = CSDA(**options).fit(monomials(FLAT, 0.2, 0.7), y)
+    explicit = CSDA(decision="distance", **options).fit(monomials(FLAT, 0.2, 0.7), y)
     expected = explicit.decision_function(monomials(NEW, 0.2, 0.7))
     np.testing.assert_allclose(model.decision_function(new), expected, rtol=1e-8)
 
@@ -80,7 +80,7 @@ def test_a_polynomial_kernel_is_csda_on_the_monomials():
 def test_a_linear_kernel_is_csda():
     options = {"ranks": 3, "ridge": RIDGE, "positive": 2}
     model = KernelCSDA(kernel="linear", **options).fit(X, y)
-    expected = CSDA(**options).fit(X, y).decision_function(new)
+    expected = CSDA(decision="distance", **options).fit(X, y).decision_function(new)
     np.testing.assert_allclose(model.decision_function(new), expected, rtol=1e-8)
     assert model.basis_.shape == (12, 12)  # of 46 samples, those that span all others
 
