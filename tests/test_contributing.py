@@ -143,7 +143,7 @@ def test_the_new_method_is_on_the_command_line(copy):
     run(copy, *command, "fit", "digits.npz", *options, "-o", "fitted.safetensors")
     assert "TotalLDA" in run(copy, *command, "inspect", "fitted.safetensors")
     options = ["--all", "--ranks", "3,3", "--cv", "2"]
-    assert "TotalLDA" in run(copy, *command, "compare", "digits.npz", *options)
+    assert "totallda" in run(copy, *command, "compare", "digits.npz", *options)
 
 
 def test_the_new_step_is_a_step_as_the_others(copy):
