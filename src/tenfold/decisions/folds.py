@@ -157,7 +157,8 @@ def stratified_splits(cv: Any, y: Array, weight: Array | None) -> list[Split]:
                 "a class has 1 sample only, so its distances cannot be out of fold; classifier="
                 "... needs at least 2 samples of every class"
             )
-        n_folds = min(parameters.check_number("cv", cv, 2, integer=True), int(counts.min()))
+        asked = parameters.check_option("cv", cv, [parameters.Number(2, whole=True)])
+        n_folds = min(asked, int(counts.min()))
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
         return [(used[a], used[b]) for a, b in folds.split(used, y[used])]
     splits = positions(check_cv(cv).split(y, y), len(y))

@@ -201,7 +201,7 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         rate = self.false_accept_rate
         if isinstance(rate, bool) or not (isinstance(rate, Real) and 0 <= float(rate) <= 1):
             raise ValueError(f"false_accept_rate is {rate!r}; expected a number from 0 to 1")
-        parameters.check_number("n_groups", self.n_groups, 2, integer=True)
+        parameters.check_option("n_groups", self.n_groups, [parameters.Number(2, whole=True)])
 
     def _unknown_label(self, labels: Array) -> Any:
         """The answer for samples that are rejected, which is no label."""

@@ -259,7 +259,7 @@ def fold_plan(cv: Any, X: Any, codes: Array, positive: int, used: Array, rate: A
     own, others = np.flatnonzero(is_own & used), np.flatnonzero(~is_own & used)
     if not isinstance(cv, Integral):
         return _given_folds(positions(check_cv(cv).split(X, codes), len(codes)), codes, own, others)
-    n_folds = parameters.check_number("cv", cv, 2, integer=True)
+    n_folds = parameters.check_option("cv", cv, [parameters.Number(2, whole=True)])
     by_class = tells_of_strangers(len(renumbered(codes[others])[0]), rate)
     dealt = own if by_class else np.flatnonzero(used)
     units = codes.copy()

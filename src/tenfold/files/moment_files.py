@@ -21,7 +21,7 @@ from tenfold.mathematics.moments import ClassMoments, is_definite
 from tenfold.methods.saving import Packer, plain_reading, unpacked_labels, unpacked_reading
 from tenfold.system import model_format
 from tenfold.system.model_format import ModelFileError
-from tenfold.validation.parameters import check_number, plain
+from tenfold.validation.parameters import Number, check_option, plain
 
 Path = str | os.PathLike[str]
 OF_ONE_FILE = (
@@ -124,7 +124,7 @@ def _packed(moments: ClassMoments) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def check_minimum_count(moments: ClassMoments, minimum_count: int) -> None:
     """Refuse moments of few samples of a class, or of a fold of it: they say much of each."""
-    check_number("minimum_count", minimum_count, 1, integer=True)
+    check_option("minimum_count", minimum_count, [Number(1, whole=True)])
     where, counts = "" if moments.folds is None else " in a fold", moments.counts
     few = (counts > 0) & (counts < minimum_count)
     if few.any():

@@ -100,7 +100,7 @@ def _moments(
 ) -> ClassMoments:
     """Moments of samples that are checked, with or without a checkpoint."""
     if save_every is not None:
-        parameters.check_number("save_every", save_every, 1, integer=True)
+        parameters.check_option("save_every", save_every, [parameters.Number(1, whole=True)])
     parameters.announce_tables(len(X), prod(X.shape[1:]), len(classes), stacklevel=3)
     source = X if isinstance(X, Source) else StoredSamples.of(X)
     if checkpoint is None:
@@ -145,7 +145,7 @@ def gather_batches(
     >>> round(MPCA(ranks=(6, 6)).fit_moments(moments).captured_, 2)
     0.93
     """
-    parameters.check_number("save_every", save_every, 1, integer=True)
+    parameters.check_option("save_every", save_every, [parameters.Number(1, whole=True)])
     unchecked = numbered(batches)
     stream = checked(unchecked)
     if checkpoint is None:

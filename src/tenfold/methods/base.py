@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from math import ceil, prod, sqrt
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -32,6 +32,7 @@ from tenfold.methods.saving import write_model
 from tenfold.system.threads import one_thread_for_small, threads_for
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
+from tenfold.validation.parameters import Number
 from tenfold.validation.samples import labelled_like
 
 Described = Mapping[str, Any]  # sample_shape_, n_features_in_ and, of a table, feature_names_in_
@@ -105,8 +106,8 @@ class Learner(Savable, BaseEstimator):
     # -- what a subclass says --------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        """Validate parameters."""
-        raise NotImplementedError
+        """Validate parameters: those that are declared, and what they must be together."""
+        parameters.check_declared(self)
 
     def _workload(self, shape: Shape, classes: Array) -> Workload:
         """What will be asked of statistics of such samples, by which these are chosen."""
@@ -351,8 +352,15 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
 
     _flattens = False  # whether samples are treated as vectors
     _alternates = True  # whether a mode waits for the solutions of the others
-    _fewest_rounds = 1
     _value: type = Model  # what `_model` gives
+    _allowed: ClassVar[parameters.Allowed] = {
+        "solver": tuple(SOLVERS),
+        "orthonormal": (True, False),
+        "max_iter": (Number(1, whole=True),),
+        "tol": (Number(0),),
+        "init": ("ones", "identity"),
+        "output": ("flat", "tensor"),
+    }
 
     ranks: Any = None
     solver: Any = "ratio_trace"
@@ -376,7 +384,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
 
     def _solver_function(self) -> Solver:
         """What solves a pair of scatters."""
-        return SOLVERS[parameters.check_option("solver", self.solver, list(SOLVERS))]
+        return SOLVERS[self.solver]
 
     def _centre(self) -> Array | None:
         """What is subtracted before projecting: nothing, as in eq. 6."""
@@ -394,13 +402,8 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
 
     def _check_parameters(self) -> None:
         """Validate parameters."""
-        parameters.check_number("max_iter", self.max_iter, self._fewest_rounds, integer=True)
-        parameters.check_number("tol", self.tol, 0)
-        parameters.check_option("output", self.output, ("flat", "tensor"))
-        parameters.check_option("init", self.init, ("ones", "identity"))
-        parameters.check_flag("orthonormal", self.orthonormal)
+        super()._check_parameters()
         parameters.check_ridge(self.ridge)
-        self._solver_function()
 
     def _workload(self, shape: Shape, classes: Array) -> Workload:
         """What will be asked of statistics of such samples, by which these are chosen."""

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.metrics import average_precision_score
@@ -48,6 +48,11 @@ class ClassSpecificProjector(TensorProjector):
     out_class: Any = "samples"
 
     _value: type = ClassModel
+    _allowed: ClassVar = {
+        "shrinkage": ("auto", parameters.Number(0, 1)),
+        "decision": ("likelihood_ratio", "distance"),
+        "out_class": ("samples", "means", None),
+    }
 
     # -- what is learned -------------------------------------------------------------------------
 
@@ -99,13 +104,6 @@ class ClassSpecificProjector(TensorProjector):
     ) -> tuple[Solution, Array]:
         """What is left to solve for members of a bank together: a solution, and their numbers."""
         return solution, models
-
-    def _check_parameters(self) -> None:
-        """Validate parameters."""
-        super()._check_parameters()
-        parameters.check_shrinkage(self.shrinkage)
-        parameters.check_option("decision", self.decision, ("likelihood_ratio", "distance"))
-        parameters.check_option("out_class", self._scatter(), ("samples", "means"))
 
     def _warn_of_guesses(self, classes: Array) -> None:
         """Say which class is the positive one, where nobody named one of several."""

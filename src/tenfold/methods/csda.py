@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.scatter import along_mode
 from tenfold.mathematics.solvers import SOLVERS, Solver, null_space
 from tenfold.methods.class_specific import ClassSpecificProjector
-from tenfold.validation.parameters import check_option, plain
+from tenfold.validation.parameters import plain
 
 LEFT = 1e-7  # of the in-class scatter: more than rounding leaves in its null space
 
@@ -155,6 +155,8 @@ class CSDA(ClassSpecificProjector):
     _flattens = True
     max_iter = 1
 
+    _allowed: ClassVar = {"solver": (*SOLVERS, "null_space")}
+
     def __init__(
         self,
         ranks: Any = None,
@@ -182,7 +184,6 @@ class CSDA(ClassSpecificProjector):
 
     def _solver_function(self) -> Solver:
         """What solves a pair of scatters."""
-        check_option("solver", self.solver, [*SOLVERS, "null_space"])
         return null_space if self.solver == "null_space" else SOLVERS[self.solver]
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.metrics.pairwise import KERNEL_PARAMS, pairwise_kernels
@@ -23,6 +23,7 @@ from tenfold.mathematics.stores import OfBlock, Source, over_blocks
 from tenfold.methods.base import Described, Learner, TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.validation import parameters
+from tenfold.validation.parameters import Number
 
 MOST_EXACT = 2000  # samples; their basis takes a second or two
 MANY_LANDMARKS = 1000
@@ -144,6 +145,13 @@ class KernelCSDA(ClassSpecificProjector):
     basis_: Array
     gamma_: float
 
+    _allowed: ClassVar = {
+        "kernel": (*sorted({*KERNEL_PARAMS, "precomputed"}), callable),
+        "gamma": ("scale", Number(float(np.finfo(float).tiny))),
+        "degree": (Number(0),),
+        "n_landmarks": ("auto", None, Number(1, whole=True)),
+    }
+
     def __init__(
         self,
         ranks: Any = None,
@@ -178,18 +186,6 @@ class KernelCSDA(ClassSpecificProjector):
         self.output = output
         self.positive = positive
         self.random_state = random_state
-
-    def _check_parameters(self) -> None:
-        """Validate parameters."""
-        super()._check_parameters()
-        known = sorted({*KERNEL_PARAMS, "precomputed"})
-        if not callable(self.kernel):
-            parameters.check_option("kernel", self.kernel, known)
-        if self.gamma != "scale":
-            parameters.check_number("gamma", self.gamma, np.finfo(float).tiny)
-        parameters.check_number("degree", self.degree, 0)
-        if self.n_landmarks not in (None, "auto"):
-            parameters.check_number("n_landmarks", self.n_landmarks, 1, integer=True)
 
     # -- the change of basis ---------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from tenfold.mathematics.models import Model, Shape, check_agree
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.solvers import Solver, leading_eigenvectors
 from tenfold.methods.base import TensorProjector
+from tenfold.validation.parameters import Number
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -94,7 +95,7 @@ class MPCA(TensorProjector):
 
     _value = MPCAModel
     _needs_labels = False
-    _fewest_rounds = 0
+    _allowed: ClassVar = {"max_iter": (Number(0, whole=True),)}  # with 0 every mode is solved once
 
     def __init__(
         self,

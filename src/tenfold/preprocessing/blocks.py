@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from math import prod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, clone
@@ -18,6 +18,7 @@ from tenfold.mathematics.stores import ArraySamples, MappedStore, Source, Stored
 from tenfold.preprocessing.step import Step
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
+from tenfold.validation.parameters import Number
 
 
 class Blocks(ClassNamePrefixFeaturesOutMixin, Step):
@@ -62,6 +63,8 @@ class Blocks(ClassNamePrefixFeaturesOutMixin, Step):
 
     blocks_: list[Any]
 
+    _allowed: ClassVar = {"n_blocks": (Number(1, whole=True),)}
+
     def __init__(self, projector: Any, n_blocks: int = 2):
         self.projector = projector
         self.n_blocks = n_blocks
@@ -88,7 +91,7 @@ class Blocks(ClassNamePrefixFeaturesOutMixin, Step):
         self
             The fitted blocks.
         """
-        parameters.check_number("n_blocks", self.n_blocks, 1, integer=True)
+        parameters.check_declared(self)
         if not hasattr(self.projector, "inverse_transform"):
             raise ValueError(
                 f"projector is {self.projector!r}, which has no inverse_transform, so what it "

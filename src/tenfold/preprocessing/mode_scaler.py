@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from math import prod
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -18,8 +18,9 @@ from tenfold.mathematics.stores import Source, over_blocks
 from tenfold.preprocessing.step import Step
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
+from tenfold.validation.parameters import Number
 
-KEPT = {None: (), "mean": ("mean",), "spread": ("spread",), "both": ("mean", "spread")}
+KEPT = {"mean": ("mean",), "spread": ("spread",), "both": ("mean", "spread"), None: ()}
 
 
 class ModeScaler(Step):
@@ -112,6 +113,13 @@ class ModeScaler(Step):
     mean_spread_: Array
     n_samples_seen_: float
 
+    _allowed: ClassVar = {
+        "per_sample": (True, False),
+        "pseudocount": (Number(0),),
+        "output": ("tensor", "flat"),
+        "keep": tuple(KEPT),
+    }
+
     def __init__(
         self,
         modes: Any = -1,
@@ -180,11 +188,7 @@ class ModeScaler(Step):
     def _check_parameters(self) -> None:
         """Validate parameters."""
         modes = self._asked_modes()
-        parameters.check_flag("per_sample", self.per_sample)
-        parameters.check_number("pseudocount", self.pseudocount, 0)
-        parameters.check_option("output", self.output, ["tensor", "flat"])
-        if self.keep is not None:
-            parameters.check_option("keep", self.keep, [word for word in KEPT if word])
+        parameters.check_declared(self)
         if self.per_sample and not modes:
             raise ValueError(
                 "modes is empty, so every number would be its own mean; name at least one mode, "

@@ -1,11 +1,15 @@
-"""Checks of the parameters of estimators: what came, what was expected, what to do."""
+"""Checks of the parameters of estimators: what came, what was expected, what to do.
+
+A class declares in `_allowed` what each of its parameters may be, and `check_declared` compares;
+what depends on the data, or on other parameters, has a function of its own.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import get_config
@@ -14,6 +18,8 @@ from tenfold.mathematics.algebra import Array
 
 KERNEL_TABLES = 17  # of n x n, that a model of the kernel of n samples takes while it is solved
 LARGE_TABLES = 2**28  # bytes of moments from which their size is said before
+
+Allowed = Mapping[str, Sequence[Any]]  # what the parameters of a class may be, by name
 
 
 def plain(label: Any) -> Any:
@@ -138,17 +144,59 @@ def ranks_of_class(ranks: Mapping[Any, Any], label: Any) -> Any:
     )
 
 
+class Number(NamedTuple):
+    """Finite numbers that a parameter may be."""
+
+    least: float
+    most: float = np.inf
+    whole: bool = False
+
+    def holds(self, value: Any) -> bool:
+        """Whether a value is one of them; True and False are none."""
+        is_number = isinstance(value, Integral if self.whole else Real)
+        known = is_number and not isinstance(value, bool) and bool(np.isfinite(value))
+        return known and self.least <= value <= self.most
+
+    def __str__(self) -> str:
+        what = "an integer" if self.whole else "a number"
+        if self.most == np.inf:
+            return f"{what} of {self.least} or more"
+        return f"{what} from {self.least} to {self.most}"
+
+
+def check_declared(estimator: Any) -> None:
+    """Every parameter that a class declares in `_allowed` is one of the values allowed for it."""
+    declared: dict[str, Sequence[Any]] = {}
+    for kind in reversed(type(estimator).__mro__):
+        declared |= vars(kind).get("_allowed", {})
+    for name, options in declared.items():
+        check_option(name, getattr(estimator, name), options)
+
+
 def check_option(name: str, value: Any, options: Sequence[Any]) -> Any:
-    """A value out of a list of words."""
-    if not isinstance(value, str | bool) or value not in options:
-        raise ValueError(f"{name} is {value!r}; expected one of {', '.join(map(repr, options))}")
+    """A value out of a list of words, None, True and False, `callable`, and kinds of numbers."""
+    if not any(_is_option(value, option) for option in options):
+        words = [_in_words(option) for option in options]
+        plain_words = all(isinstance(one, str) for one in options) or len(options) > 2
+        listed = f"one of {', '.join(words)}" if plain_words else " or ".join(words)
+        raise ValueError(f"{name} is {value!r}; expected {listed}")
     return value
 
 
-def check_flag(name: str, value: Any) -> None:
-    """True or False, not a word or number that stands for one."""
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} is {value!r}; expected True or False")
+def _in_words(option: Any) -> str:
+    if option is callable:
+        return "a function"
+    return str(option) if isinstance(option, Number) else repr(option)
+
+
+def _is_option(value: Any, option: Any) -> bool:
+    if isinstance(option, Number):
+        return option.holds(value)
+    if isinstance(option, bool):
+        return isinstance(value, bool | np.bool_) and bool(value) == option
+    if option is callable:
+        return callable(value)
+    return value is None if option is None else isinstance(value, str) and value == option
 
 
 def check_class_specific(projector: Any, base: type) -> None:
@@ -204,15 +252,6 @@ def check_priors(priors: Any, classes: Array, counts: Array) -> Array:
             "or more that sum to 1"
         )
     return values
-
-
-def check_number(name: str, value: Any, least: float, integer: bool = False) -> Any:
-    """A finite number of at least `least`."""
-    kind = Integral if integer else Real
-    if not isinstance(value, kind) or isinstance(value, bool) or not least <= value < np.inf:
-        what = "an integer" if integer else "a number"
-        raise ValueError(f"{name} is {value!r}; expected {what} of {least} or more")
-    return value
 
 
 def memory_budget() -> int:
