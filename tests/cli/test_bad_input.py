@@ -46,11 +46,6 @@ def a_class_of_one():
     np.savez("faces.npz", X=X, y=["a", "a", "b", "b", "alone"])
 
 
-def other_labels():
-    X = np.random.default_rng(0).normal(size=(4, 8, 6))
-    np.savez("faces.npz", X=X, y=["x", "x", "z", "z"])
-
-
 def no_model():
     Path("s7.safetensors").write_text("this is not a model")
 
@@ -115,11 +110,6 @@ CASES = {
         ("report", "s7.safetensors", "faces.npz", "-o", "r.html"),
         ["(6, 8)", "(8, 6)", "transpose"],
     ),
-    "labels that do not match": (
-        other_labels,
-        ("evaluate", "s7.safetensors", "faces.npz"),
-        ["labels do not match", "s7", "x, z"],
-    ),
     "no labels to evaluate": (nothing, (*EVALUATE, "--read", "labelled=False"), ["needs labels"]),
     "no labels to fit": (
         nothing,
@@ -143,10 +133,10 @@ CASES = {
         ["absolute:"],
     ),
     "an unknown class": (nothing, ("fit", "faces", "--positive", "s9", *FIT), ["'s9'", "s6, s7"]),
-    "a threshold of no class": (
+    "a rejection of a searched model": (
         nothing,
-        ("fit", "faces", "--reject", "0.1", *FIT),
-        ["add --positive"],
+        ("fit", "faces", "--reject", "0.1", "--ranks", "auto", *FIT),
+        ["--ranks 7,7"],
     ),
     "a class for a method of all": (
         nothing,
@@ -206,11 +196,6 @@ CASES = {
         nothing,
         ("fit", "faces", "--method", "mpca", "--ranks", "auto", "--read", "labelled=False", *FIT),
         ["--ranks auto", "needs labels"],
-    ),
-    "one class to evaluate": (
-        nothing,
-        (*EVALUATE, "--rows", "8:16"),
-        ["all samples are of class s7", "other classes"],
     ),
     "colour for a model of grey": (
         nothing,

@@ -299,6 +299,44 @@ def test_a_label_the_model_does_not_know_counts_as_wrong(tenfold, here, bank, pi
     assert "s99" in facts["confusion"]["labels"]
 
 
+def test_impostors_only_can_be_evaluated(tenfold, here, verifier, bank, pixels):
+    np.savez("others.npz", X=pixels[:8] / 255, y=["s6"] * 4 + ["stranger"] * 4)
+    accepted = library.load(verifier).predict(pixels[:8] / 255)
+    figures = strict_json(tenfold("evaluate", verifier, "others.npz", "--json").out)
+    assert figures["false_accept_rate"] == np.mean(accepted)
+    assert figures["false_reject_rate"] is figures["average_precision"] is None
+    assert "no samples to count false rejects" in tenfold("evaluate", verifier, "others.npz").out
+    np.savez("none.npz", X=pixels[:4], y=list("xxzz"))  # a bank must name them, and cannot
+    run = tenfold("evaluate", bank, "none.npz", "--read", "scale=255")
+    assert run.code == 2
+    assert "labels do not match" in run.err
+
+
+def test_strangers_are_rejected_if_asked_for(tenfold, npz, pixels, labels):
+    run = tenfold("fit", npz, "--method", "csda", "--reject", "0.3", "-o", "m.safetensors")
+    assert run.code == 0, run.err
+    found = library.load("m.safetensors")
+    bank = library.ClassSpecificClassifier(library.CSDA())
+    expected = library.OpenSetClassifier(bank, false_accept_rate=0.3).fit(pixels / 255, labels)
+    assert found.threshold_ == expected.threshold_
+    columns = strict_json(tenfold("score", "m.safetensors", npz, "--json").out)["columns"]
+    assert columns["decision"] == expected.predict(pixels / 255).tolist()
+    figures = strict_json(tenfold("evaluate", "m.safetensors", npz, "--json").out)
+    rejected = np.mean(expected.predict(pixels / 255) == "unknown")
+    assert figures["strangers"]["false_reject_rate"] == pytest.approx(rejected)
+
+
+def test_classes_come_in_natural_order_everywhere(tenfold, here, pixels):
+    y = np.repeat(["s10", "s9", "s1"], 8)
+    np.savez("ten.npz", X=pixels / 255, y=y)
+    said = tenfold("fit", "ten.npz", "--method", "csda", "--ranks", "1", "-o", "m.safetensors").out
+    assert "s1 (8 samples), s9 (8), s10 (8)" in said
+    header = tenfold("score", "m.safetensors", "ten.npz").out.splitlines()[0]
+    shown = tenfold("evaluate", "m.safetensors", "ten.npz").out
+    assert header.index("s1") < header.index("s9") < header.index("s10")
+    assert shown.index("s1 ") < shown.index("s9 ") < shown.index("s10 ")
+
+
 def test_a_wanted_figure_that_is_not_reached_is_an_exit_code(tenfold, verifier, pixels, labels):
     noisy = pixels / 255 + np.random.default_rng(3).normal(0, 1.0, pixels.shape)
     np.savez("noisy.npz", X=noisy, y=labels)

@@ -156,7 +156,7 @@ class Evaluation:
             "promised_rate": self.rejecting.promised_rate_,
             "samples": int(new.sum()),
             "false_accept_rate": float(np.mean(~rejected[new])) if new.any() else None,
-            "false_reject_rate": float(np.mean(rejected[~new])),
+            "false_reject_rate": float(np.mean(rejected[~new])) if not new.all() else None,
         }
 
     @cached_property
@@ -164,9 +164,14 @@ class Evaluation:
         """Which samples are of a class that the model knows, shape (n,)."""
         classes = set(known_classes(self.model).tolist())
         known = np.array([label in classes for label in self.y.tolist()])
-        if not known.any():
+        if not known.any() and not self.rejects:
             self._refuse()
         return known
+
+    @property
+    def rejects(self) -> bool:
+        """Whether the model may reject, so that samples of strangers alone say something."""
+        return self.rejecting is not None or self.answer == "acceptance"
 
     @cached_property
     def reliability(self) -> Reliability:
@@ -192,25 +197,26 @@ class Evaluation:
             facts |= {"accuracy": self.accuracy, "confusion": self._confusion()}
             if self.rejecting is not None:
                 facts["strangers"] = self.strangers
-            if self.answer == "probability":
+            if self.answer == "probability" and self.is_known.any():
                 facts["calibration_error"] = self.reliability.error
         elif self.answer == "acceptance":
             (one,) = self.classes
             facts |= {
                 "threshold": self.model.threshold_,
                 "promised_rate": self.model.promised_rate_,
-                "false_accept_rate": one.false_accepts / one.n_others,
-                "false_reject_rate": one.false_rejects / one.n_positive,
+                "false_accept_rate": one.false_accepts / one.n_others if one.n_others else None,
+                "false_reject_rate": one.false_rejects / one.n_positive if one.n_positive else None,
                 "confusion": _acceptances(one),
             }
         return facts
 
     def _mean(self, name: str) -> float:
+        """The mean of a figure; NaN where samples of one side alone say nothing of it."""
         figures = [getattr(one, name) for one in self.classes]
         present = [figure for figure in figures if figure is not None]
-        if not present:
+        if not present and not self.rejects:
             self._refuse()
-        return float(np.mean(present))
+        return float(np.mean(present)) if present else float("nan")
 
     def _refuse(self) -> None:
         here = np.unique(self.y.astype(str))

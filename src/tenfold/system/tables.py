@@ -128,8 +128,8 @@ def aligned(rows: Sequence[Sequence[str]], numeric: Sequence[bool] | None = None
 
 
 def percent(share: float | None, digits: int = 1) -> Cell:
-    """A share as a cell; None, where there is nothing to say, is a dash that sorts last."""
-    if share is None:
+    """A share as a cell; None or NaN, where nothing can be said, is a dash that sorts last."""
+    if share is None or share != share:
         return Cell("–")
     return Cell(f"{100 * share:.{digits}f}", 100 * share)
 

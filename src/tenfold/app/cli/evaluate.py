@@ -48,9 +48,11 @@ def evaluate(
 
 
 def _shown(facts: dict[str, Any]) -> list[Table | str]:
+    from tenfold.datasets.locations import natural_key
+
     rows = [
         [str(one["class"]), number(one["samples"]), *(percent(one[name]) for name in METRICS)]
-        for one in facts["classes"]
+        for one in sorted(facts["classes"], key=lambda one: natural_key(str(one["class"])))
     ]
     if len(rows) > 1:
         means = [percent(facts[name]) for name in METRICS]
@@ -61,11 +63,12 @@ def _shown(facts: dict[str, Any]) -> list[Table | str]:
         error = facts.get("calibration_error")
         held = "" if error is None else f"; expected calibration error {100 * error:.1f} %"
         shown.append(f"accuracy {100 * facts['accuracy']:.1f} %{held}")
-    if "threshold" in facts:
-        shown.append(
-            f"threshold {facts['threshold']:.4g}: {100 * facts['false_accept_rate']:.1f} % false "
-            f"accepts, {100 * facts['false_reject_rate']:.1f} % false rejects"
-        )
+    rates = facts.get("strangers", facts)
+    if "threshold" in rates:
+        said = {"false accepts": "false_accept_rate", "false rejects": "false_reject_rate"}
+        known = [f"{100 * rates[n]:.1f} % {w}" for w, n in said.items() if rates[n] is not None]
+        unknown = [f"no samples to count {w}" for w, n in said.items() if rates[n] is None]
+        shown.append(f"threshold {rates['threshold']:.4g}: {', '.join([*known, *unknown])}")
     if facts.get("accuracy") == 1.0:
         shown.append("confusion: none, every decision is right")
     elif "confusion" in facts:
@@ -73,12 +76,22 @@ def _shown(facts: dict[str, Any]) -> list[Table | str]:
     return shown
 
 
+def _in_order(names: list[str]) -> list[int]:
+    """Places of labels in natural order; accepted stays before rejected."""
+    from tenfold.datasets.locations import natural_key
+
+    return sorted(range(len(names)), key=lambda i: natural_key(names[i]))
+
+
 def _confusion_table(labels: list[str], decisions: list[str], counts: list[list[int]]) -> Table:
     if len(decisions) <= MOST_COLUMNS:
+        columns = _in_order(decisions)
         rows = [
-            [name, *map(number, row)] for name, row in zip(labels, counts, strict=True) if any(row)
+            [labels[i], *(number(counts[i][j]) for j in columns)]
+            for i in (_in_order(labels) if labels == decisions else range(len(labels)))
+            if any(counts[i])
         ]
-        return Table("confusion", ["label \\ decision", *decisions], rows)
+        return Table("confusion", ["label \\ decision", *(decisions[j] for j in columns)], rows)
     wrong = [
         (count, labels[i], decisions[j])
         for i, row in enumerate(counts)

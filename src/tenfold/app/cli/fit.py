@@ -160,21 +160,23 @@ def fit(
         else data_options.load(one_path(data))
     )
     name = (method or (GAUSSIAN if positive is None else "csda")).lower()
-    if positive is None and reject is not None:
-        raise BadInput("--reject sets the threshold of one class; add --positive CLASS")
     estimator = _estimator(name, method_options, samples, positive, reject, cv)
     estimator = step_options.before(estimator, samples)
+    estimator = (
+        estimator
+        if positive is not None
+        else _rejecting(estimator, reject, samples, method_options)
+    )
     start = time.perf_counter()
     estimator, search = _fitted(estimator, samples, method_options.searches, cv)
     facts = _facts(estimator, samples, time.perf_counter() - start) | search
     save(estimator, output, reading=samples.reading if from_moments else remembered(samples))
     hints = [] if from_moments else near_copies(samples)
     hints += hints_for(facts, from_moments or data_options.rows is not None)
-    test_on = [*data, *data_options.words(data_options.other_rows)]
-    following = ["evaluate", output, *test_on]
-    if from_moments or not facts["scores"]:
-        following = ["inspect", output]
-    command = typed("tenfold", *following)
+    command = typed("tenfold", "inspect", output)
+    if facts["scores"] and not from_moments:
+        words = data_options.words(data_options.other_rows)
+        command = typed("tenfold", "evaluate", output, *data, *words)
     shown = [*_shown(facts), *hints, f"wrote {output}; next: {command}"]
     return Outcome({"model": output, **facts, "hints": hints, "next": command}, shown)
 
@@ -200,9 +202,10 @@ def _fitted(
         return search.estimator, {"search": {"measure": search.metric, "tried": tried}}
     if samples.groups is None:
         return estimator.fit(samples.X, samples.y), {}
-    if hasattr(last, "false_accept_rate"):
+    if "cv" in last.get_params():  # of a verifier
         return estimator.set_params(**_of(estimator, "cv", folds())).fit(samples.X, samples.y), {}
-    more = _of(estimator, "groups", samples.groups) if "shrinkage" in last.get_params() else {}
+    takes = "shrinkage" in last.get_params() and not hasattr(estimator, "unknown")
+    more = _of(estimator, "groups", samples.groups) if takes else {}
     return estimator.fit(samples.X, samples.y, **more), {}
 
 
@@ -210,6 +213,20 @@ def _of(estimator: Any, name: str, value: Any) -> dict[str, Any]:
     """An argument for the last step of what may be a pipeline."""
     steps = getattr(estimator, "steps", None)
     return {name if steps is None else f"{steps[-1][0]}__{name}": value}
+
+
+def _rejecting(estimator: Any, reject: str | None, data: Samples, options: MethodOptions) -> Any:
+    """A classifier that may answer "unknown", if that is asked for."""
+    from tenfold.decisions.open_set import OpenSetClassifier
+
+    if reject is None:
+        return estimator
+    if isinstance(data, Gathered) or data.y is None:
+        raise BadInput("--reject leaves classes out to set a threshold; it needs labelled samples")
+    if options.searches:
+        raise BadInput("--reject takes ranks that are named, as with --ranks 7,7, and not auto")
+    rate = number_or("--reject", reject)
+    return OpenSetClassifier(estimator, false_accept_rate=rate)
 
 
 def _refuse_one_class(data: Samples) -> None:
@@ -262,8 +279,9 @@ def _estimator(
 
 
 def _facts(model: Any, data: Samples, seconds: float) -> dict[str, Any]:
-    from tenfold.decisions.members import answer_of, innermost
+    from tenfold.decisions.members import answer_of, innermost, rejecting
 
+    rejects = rejecting(model)
     model = innermost(model)
     members = model.members_
     ranks = sorted({member.ranks_ for member in members})
@@ -289,6 +307,9 @@ def _facts(model: Any, data: Samples, seconds: float) -> dict[str, Any]:
         facts["by_held_out_classes"] = model.shrinkage == "auto" and chosen == "classes"
         facts["coordinates"] = len(model.between_)
         facts |= {name.rstrip("_"): getattr(model, name) for name in names}
+    if rejects is not None:
+        facts |= {"unknown": rejects.unknown_, "threshold": rejects.threshold_}
+        facts |= {"held_out": rejects.error_rates_, "promised_rate": rejects.promised_rate_}
     if answer_of(model) == "acceptance":
         facts |= {"positive": model.positive, "threshold": model.threshold_}
         facts |= {"held_out": model.error_rates_, "promised_rate": model.promised_rate_}
@@ -327,7 +348,8 @@ def _shown(facts: dict[str, Any]) -> list[Table | str]:
     if "held_out" in facts:
         rates = {name.replace("_", " "): rate for name, rate in facts["held_out"].items()}
         shown = ", ".join(f"{100 * rate:.1f} % {name}" for name, rate in rates.items())
-        lines.append(f"threshold {facts['threshold']:.4g}; on held-out samples {shown}")
+        where = "classes that were left out" if "unknown" in facts else "held-out samples"
+        lines.append(f"threshold {facts['threshold']:.4g}; on {where} {shown}")
     return lines
 
 

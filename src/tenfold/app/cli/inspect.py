@@ -67,7 +67,7 @@ def _of_data(path: Path, options: DataOptions) -> Outcome:
 
 def _of_model(model: Path) -> Outcome:
     """What the file of a model holds."""
-    from tenfold.decisions.members import innermost, known_classes
+    from tenfold.decisions.members import innermost, known_classes, rejecting
     from tenfold.system.model_format import read
 
     if model.exists() and holds_moments(read(model)[0]):
@@ -75,7 +75,7 @@ def _of_model(model: Path) -> Outcome:
     estimator, reading = load_model(model, scalers=True)
     header, arrays = read(model)
     last = innermost(estimator)
-    decides = hasattr(last, "threshold_")
+    decides = rejecting(estimator) or (last if hasattr(last, "threshold_") else None)
     facts = {
         "model": model,
         "bytes": model.stat().st_size,
@@ -87,9 +87,9 @@ def _of_model(model: Path) -> Outcome:
         "estimator": " ".join(repr(estimator).split()),
         "parameters": _parameters(estimator),
         "classes": known_classes(last) if getattr(last, "_needs_labels", True) else None,
-        "threshold": last.threshold_ if decides else None,
-        "error_rates": last.error_rates_ if decides else None,
-        "promised_rate": last.promised_rate_ if decides else None,
+        "threshold": None if decides is None else decides.threshold_,
+        "error_rates": None if decides is None else decides.error_rates_,
+        "promised_rate": None if decides is None else decides.promised_rate_,
         "arrays": {name: array.shape for name, array in arrays.items()},
     }
     return Outcome(facts, [_table(facts)])

@@ -36,6 +36,7 @@ def score(
 
     Example: tenfold score s7.safetensors faces -o scores.csv
     """
+    from tenfold.datasets.locations import natural_key
     from tenfold.decisions.scores import scores_and_decisions
 
     if output is not None:
@@ -46,7 +47,10 @@ def score(
     columns = {"sample": samples.sample_names}
     if samples.y is not None:
         columns["label"] = samples.y
-    columns |= scores_and_decisions(stored.estimator, samples.X)
+    found = scores_and_decisions(stored.estimator, samples.X)
+    first = [name for name in ("decision", "score", "accepted") if name in found]
+    per_class = sorted(found.keys() - set(first), key=natural_key)
+    columns |= {name: found[name] for name in [*first, *per_class]}
     facts: dict[str, Any] = {"model": model, "data": data, "samples": len(samples)}
     if output is None:
         return Outcome({**facts, "columns": columns}, as_csv(columns).splitlines())
@@ -64,7 +68,9 @@ def _counts(columns: dict[str, Array]) -> dict[str, int]:
         named = ["accepted" if one else "rejected" for one in columns["accepted"].tolist()]
     else:
         named = [str(one) for one in columns["decision"].tolist()] if "decision" in columns else []
-    return dict(Counter(named).most_common())
+    from tenfold.datasets.locations import natural_key
+
+    return dict(sorted(Counter(named).items(), key=lambda one: natural_key(one[0])))
 
 
 TABLES, ARRAYS = (".csv", ".parquet"), (".npy", ".npz")

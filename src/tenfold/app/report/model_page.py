@@ -139,6 +139,8 @@ def _name(subject: Subject) -> str:
 
 def _bank_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
     known = subject.evaluation.is_known
+    if not known.any():
+        raise ValueError("no sample is of a class that the model knows; add some, or use evaluate")
     right = int((subject.evaluation.decisions[known] == subject.y[known]).sum())
     measured = [j for j in subject.classes if j.average_precision is not None]
     precision = float(np.mean([j.average_precision for j in measured])) if measured else np.nan
