@@ -73,13 +73,16 @@ assert max(accuracy, key=accuracy.get) == "ProbabilisticLDA(CMDA())"
 # images with thousands of samples, vector methods are as good or better:
 # `tenfold compare DATA` tells.
 #
-# What it found can be looked at: channels on the left, time on the right. The waves of the four
-# classes peak at 0.3, 0.43, 0.57 and 0.7 of the recording.
+# What it found can be looked at: channels on the left, time on the right. The projections
+# themselves are filters: they must also cancel the noise, so they look like noise in part.
+# Patterns, the covariance times the filters (Haufe et al., 2014), show how the recordings vary
+# with a score: smooth waves here. Those of the four classes peak at 0.3, 0.43, 0.57 and 0.7 of the
+# recording; a pattern may mix them.
 
 from tenfold.plots import ProjectionsDisplay
 
 model = ours["ProbabilisticLDA(CMDA())"]
-ProjectionsDisplay.from_estimator(model, mode_names=train.mode_names)
+ProjectionsDisplay.from_estimator(model, mode_names=train.mode_names, patterns=True)
 plt.show()
 
 # %%

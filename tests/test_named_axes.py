@@ -86,7 +86,7 @@ def test_set_output_gives_a_table_with_the_samples_as_its_index(trials, samples)
     model = tenfold.CMDA((2, 3)).set_output(transform="pandas").fit(trials, samples[1])
     table = model.transform(trials)
     assert table.index.tolist() == SUBJECTS.tolist()
-    assert table.columns.tolist() == [f"cmda{i}" for i in range(6)]
+    assert table.columns.tolist() == [f"cmda_channel{i}_time{j}" for i, j in np.ndindex(2, 3)]
 
 
 def test_labelled_projections_have_the_names_of_the_samples(trials, samples):
@@ -98,8 +98,8 @@ def test_labelled_projections_have_the_names_of_the_samples(trials, samples):
     np.testing.assert_array_equal(channel.values, model.projections_[0])
     unnamed = tenfold.CMDA((2, 3)).fit(*samples)
     assert tenfold.labelled_projections(unnamed)[0].dims == ("mode 1", "component")
-    flat = tenfold.CSDA(3, positive=1).fit(trials, samples[1])
-    assert tenfold.labelled_projections(flat)[0].shape == (40, 3)
+    flat = tenfold.CSDA(2, positive=1).fit(trials, samples[1])
+    assert tenfold.labelled_projections(flat)[0].shape == (40, 2)
 
 
 def test_a_pipeline_takes_a_data_array(trials, samples):
@@ -230,7 +230,8 @@ def test_a_column_transformer_projects_some_columns_and_passes_the_others(table,
         [("eeg", mpca, names)], remainder="passthrough", verbose_feature_names_out=False
     ).set_output(transform="pandas")
     found = transformer.fit_transform(flat, y)
-    assert found.columns.tolist() == ["mpca0", "mpca1", "mpca2", "mpca3", "age"]
+    features = [f"mpca_mode0_{i}_mode1_{j}" for i, j in np.ndindex(2, 2)]
+    assert found.columns.tolist() == [*features, "age"]
     expected = tenfold.MPCA((2, 2)).fit_transform(X)
     np.testing.assert_allclose(found.iloc[:, :4], expected)
 

@@ -186,7 +186,10 @@ def test_a_search_may_score_by_average_precision_itself(Method):
 def test_feature_names_count_the_projected_numbers(Method):
     estimator = make(Method).fit(X, y)
     name, n = Method.__name__.lower(), estimator.transform(X).shape[1]
-    assert estimator.get_feature_names_out().tolist() == [f"{name}{i}" for i in range(n)]
+    names = [f"{name}{i}" for i in range(n)]
+    if not Method._flattens:
+        names = [f"{name}_mode0_{i}_mode1_{j}" for i, j in np.ndindex(*estimator.ranks_)]
+    assert estimator.get_feature_names_out().tolist() == names
 
 
 @each_method

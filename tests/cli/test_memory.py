@@ -256,7 +256,8 @@ def test_transform_writes_the_features_of_the_library(tenfold, npz, ending):
             return np.testing.assert_array_equal(stored["X"], expected)
     exactly = {"float_precision": "round_trip"}
     frame = pandas.read_csv(output, **exactly) if ending == "csv" else pandas.read_parquet(output)
-    assert list(frame.columns[:4]) == ["sample", "label", "mpca_0_0", "mpca_0_1"]
+    names = ["mpca_mode0_0_mode1_0", "mpca_mode0_0_mode1_1"]
+    assert list(frame.columns[:4]) == ["sample", "label", *names]
     assert frame["sample"].tolist() == list(range(4, 24))
     return np.testing.assert_array_equal(frame.iloc[:, 2:], expected)
 

@@ -37,8 +37,8 @@ def features_of(estimator: Any, X: Any) -> tuple[list[str], Array]:
     >>> from tenfold.decisions.features import features_of
     >>> X = load_digits().images
     >>> names, features = features_of(MPCA((2, 2)).fit(X), X)
-    >>> names, features.shape
-    (['mpca_0_0', 'mpca_0_1', 'mpca_1_0', 'mpca_1_1'], (1797, 4))
+    >>> names[:2], features.shape
+    (['mpca_mode0_0_mode1_0', 'mpca_mode0_0_mode1_1'], (1797, 4))
     """
     model, prepare = unwrap(estimator)
     answer = answer_of(model)
@@ -51,14 +51,8 @@ def features_of(estimator: Any, X: Any) -> tuple[list[str], Array]:
         return names, found
     (projector,) = model.members_
     found = in_blocks(lambda block: np.asarray(projector.transform(prepare(block))), X)
-    return _mode_names(projector), found.reshape(len(found), -1)
+    return projector.get_feature_names_out().tolist(), found.reshape(len(found), -1)
 
 
 def _coordinates(model: Any, X: Any) -> Array:
     return np.asarray(model.coordinates()(np.asarray(check.check_samples(model, X))))
-
-
-def _mode_names(projector: Any) -> list[str]:
-    """One name per number of a projected sample, by its column in every mode."""
-    word = type(projector).__name__.lower()
-    return ["_".join([word, *map(str, place)]) for place in np.ndindex(*projector.ranks_)]

@@ -160,3 +160,14 @@ def member_for(estimator: Any, positive: Any) -> Member:
             f"{[plain(one.label) for one in members]}"
         )
     return found[0]
+
+
+def filters_or_patterns(projector: Any, patterns: bool) -> Any:
+    """The `projections_` of a fitted projector, or its `patterns_` if these are asked for."""
+    if patterns and not projector.patterns_:
+        raise ValueError(
+            f"this {type(projector).__name__} has no patterns: it is part of a bank or a verifier, "
+            "works in the space of a kernel, or was fitted to a store in passes; fit MCSDA, CSDA "
+            "or another method alone, to samples in memory"
+        )
+    return projector.patterns_ if patterns else projector.projections_

@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing, get_tags
 from tenfold.decisions.classifier import ClassSpecificClassifier
 from tenfold.decisions.members import innermost, unwrap
 from tenfold.decisions.probabilistic import ProbabilisticLDA
-from tenfold.decisions.thresholds import Impostors, lower_tail
+from tenfold.decisions.thresholds import Impostors, quantile_or_tail
 from tenfold.decisions.verifier import RateWarning
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.arrays import to_numpy
@@ -389,11 +389,7 @@ def _fitted_without(
 
 def _threshold(strangers: Impostors, rate: float, n: int) -> float:
     """The score from which on to accept, for scores of strangers with the opposite sign."""
-    if rate <= 0 or rate >= 1:
-        return LIMIT if rate <= 0 else -LIMIT
-    order = np.argsort(strangers[0])
-    v, shares = strangers[0][order], strangers.shares()[order]
-    if rate * (n + 1) < 1:
-        return -lower_tail(v, shares, rate, n)
-    places = np.cumsum(shares) * n / (n + 1)
-    return float(np.nextafter(-np.interp(np.log(rate), np.log(places), v), np.inf))
+    if rate <= 0:
+        return LIMIT
+    far = quantile_or_tail(strangers.farness, strangers.shares(), rate, n)
+    return float(np.nextafter(max(-far, -LIMIT), np.inf))

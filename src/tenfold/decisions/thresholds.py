@@ -71,17 +71,24 @@ def threshold_at(impostors: Impostors, rate: float) -> float:
         return -np.inf
     v = np.maximum(u, np.median(u[u > -np.inf]) - FLOOR)
     n = effective_number(impostors._replace(farness=v))
+    found = quantile_or_tail(v, impostors.shares(), rate, n)
+    return (float(u.max()) + EVERYTHING if found == np.inf else found) - STRICTLY
+
+
+def quantile_or_tail(v: Array, shares: Array, rate: float, n: float) -> float:
+    """Where such a share of new numbers is below, for numbers that are worth n independent ones.
+
+    Infinity for a rate above n / (n + 1), which is the place of the largest.
+    """
     order = np.argsort(v)
-    v, shares = v[order], impostors.shares()[order]
+    v, shares = v[order], shares[order]
     if rate * (n + 1) < 1:
-        return lower_tail(v, shares, rate, n) - STRICTLY
+        return _lower_tail(v, shares, rate, n)
     places = np.cumsum(shares) * n / (n + 1)
-    if rate > places[-1]:
-        return float(u.max()) + EVERYTHING
-    return float(np.interp(np.log(rate), np.log(places), v)) - STRICTLY
+    return float(np.interp(np.log(rate), np.log(places), v, right=np.inf))
 
 
-def lower_tail(v: Array, shares: Array, rate: float, n: float) -> float:
+def _lower_tail(v: Array, shares: Array, rate: float, n: float) -> float:
     """``median - t(1 - rate) s sqrt(1 + pi / (2 n))``, for sorted numbers v.
 
     s is the root mean square of those below the median about it: the lower half alone says how

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.decisions.members import member_for, mode_names_of
+from tenfold.decisions.members import filters_or_patterns, member_for, mode_names_of
 
 
-def labelled_projections(estimator: Any, positive: Any = None) -> list[Any]:
-    """The projections of a model as DataArrays of xarray, one per mode.
+def labelled_projections(
+    estimator: Any, positive: Any = None, *, patterns: bool = False
+) -> list[Any]:
+    """The projections of a model, or their patterns, as DataArrays of xarray, one per mode.
 
     Parameters
     ----------
@@ -20,6 +22,8 @@ def labelled_projections(estimator: Any, positive: Any = None) -> list[Any]:
         those of the samples; else modes are called "mode 1", "mode 2", ...
     positive : label or None, default=None
         Whose projector of a bank; None takes the first class.
+    patterns : bool, default=False
+        Give `patterns_` in place of `projections_`: what is found in place of how to find it.
 
     Returns
     -------
@@ -40,7 +44,7 @@ def labelled_projections(estimator: Any, positive: Any = None) -> list[Any]:
     """
     xarray = _xarray()
     projector = member_for(estimator, positive).projector
-    matrices = projector.projections_
+    matrices = filters_or_patterns(projector, patterns)
     names, labels = mode_names_of(estimator)
     if len(names) != len(matrices):  # a method that flattens its samples
         names = tuple(f"mode {k + 1}" for k in range(len(matrices)))
@@ -50,7 +54,7 @@ def labelled_projections(estimator: Any, positive: Any = None) -> list[Any]:
             W,
             dims=(name, "component"),
             coords={"component": np.arange(W.shape[1])} | ({} if at is None else {name: at}),
-            name=f"projection of {name}",
+            name=f"{'pattern' if patterns else 'projection'} of {name}",
         )
         for W, name, at in zip(matrices, names, labels, strict=True)
     ]

@@ -7,7 +7,7 @@ was learned. A method that learns more derives a value with more fields.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Annotated, Any, Self
 
@@ -45,6 +45,8 @@ class Model:
         Rounds made.
     converged : bool
         Whether the subspaces converged.
+    patterns : list of K ndarrays of shape (I_k, r_k)
+        What each column of a projection stands for in the samples; empty for members of a bank.
     """
 
     classes: Labels
@@ -54,6 +56,7 @@ class Model:
     objective: Array
     n_iter: int
     converged: bool
+    patterns: list[Array] = field(default_factory=list)
 
     @classmethod
     def of(cls, statistics: ClassStatistics, solution: Solution, number: int, **more: Any) -> Self:
@@ -85,6 +88,8 @@ class Model:
         shapes = tuple(W.shape for W in self.projections)
         check_agree("projections_", shapes, tuple(zip(seen, self.ranks, strict=False)))
         check_agree("ranks_", len(self.ranks), len(seen))
+        if self.patterns:
+            check_agree("patterns_", tuple(P.shape for P in self.patterns), shapes)
         check_agree("objective_", self.objective.shape, (self.n_iter,))
         check_agree("class_count_", self.class_count.shape, self.classes.shape)
 

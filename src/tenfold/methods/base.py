@@ -15,7 +15,7 @@ from math import ceil, prod, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from tenfold.mathematics.algebra import Array
@@ -24,6 +24,7 @@ from tenfold.mathematics.cost import Workload, moments_of, statistics_of
 from tenfold.mathematics.criteria import Problem, between_within, ranks_of_shares
 from tenfold.mathematics.models import Labels, Model, Shape
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics, check_decay
+from tenfold.mathematics.patterns import patterns_of
 from tenfold.mathematics.solvers import SOLVERS, Solver
 from tenfold.mathematics.stores import OfBlock, over_blocks
 from tenfold.mathematics.subspace import projected, reconstructed
@@ -343,7 +344,7 @@ class Learner(Savable, BaseEstimator):
         raise NotImplementedError
 
 
-class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
+class TensorProjector(TransformerMixin, Learner):
     """Base of all methods: one projection matrix per mode.
 
     A method says in `_problem` which scatters it maximises and minimises; everything else is here.
@@ -352,6 +353,7 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
 
     _flattens = False  # whether samples are treated as vectors
     _alternates = True  # whether a mode waits for the solutions of the others
+    _has_patterns = True  # whether what is projected is the sample itself
     _value: type = Model  # what `_model` gives
     _allowed: ClassVar[parameters.Allowed] = {
         "solver": tuple(SOLVERS),
@@ -435,6 +437,13 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         """What was learned of samples of this shape: the solution with this number in a stack."""
         return Model.of(statistics, solution, int(models[0]))
 
+    def _learn(self, statistics: ClassStatistics, shape: Shape) -> Any:
+        """What is learned of samples of this shape, with the patterns of its projections."""
+        model = super()._learn(statistics, shape)
+        if not self._has_patterns:
+            return model
+        return replace(model, patterns=patterns_of(statistics, model.projections))
+
     def _warn_unless_converged(self, solution: Solution) -> None:
         """Warn of models that still moved in the last round."""
         n, late = len(solution.converged), int((~solution.converged).sum())
@@ -508,9 +517,31 @@ class TensorProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner
         own, centre = self.projections_, self._centre()
         return over_blocks(Y, partial(reconstructed, projections=own, centre=centre, shape=shape))
 
-    @property
-    def _n_features_out(self) -> int:
-        return prod(self.ranks_)
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """What each number of a flat projected sample is called.
+
+        Parameters
+        ----------
+        input_features : ignored
+            For scikit-learn.
+
+        Returns
+        -------
+        ndarray of str objects
+            The method, and for every mode its name and the column, counted from 0:
+            "cmda_channel0_time3" where the axes of the samples were named,
+            "cmda_mode0_0_mode1_3" where they were not, and "cmda0" for vectors.
+        """
+        check.check_fitted(self, "projections_")
+        word, ranks = type(self).__name__.lower(), self.ranks_
+        if len(ranks) == 1:
+            return np.array([f"{word}{j}" for j in range(*ranks)], dtype=object)
+        modes = getattr(self, "mode_names_", None) or [f"mode{k}_" for k in range(len(ranks))]
+        names = [
+            "_".join([word, *(f"{mode}{j}" for mode, j in zip(modes, place, strict=True))])
+            for place in np.ndindex(*ranks)
+        ]
+        return np.array(names, dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

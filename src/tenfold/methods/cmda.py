@@ -46,6 +46,10 @@ class CMDA(MultiClassProjector):
     ----------
     projections_ : list of K ndarrays of shape (I_k, r_k)
         One projection per mode.
+    patterns_ : list of K ndarrays of shape (I_k, r_k)
+        What each column stands for in the samples: the covariance along the mode times the
+        column, over the variance of its score. A projection says how to find something, a pattern
+        what is found. Empty in a bank or verifier, and where a store is read in passes.
     ranks_ : tuple of K ints
         The ranks used: fewer than asked for when a mode has fewer useful directions.
     classes_ : ndarray of shape (C,)

@@ -72,6 +72,10 @@ class CSDA(ClassSpecificProjector):
     ----------
     projections_ : list of one ndarray of shape (I, d)
         The projection of vectorised samples.
+    patterns_ : list of one ndarray of shape (I, r)
+        What each column stands for in the samples: their covariance times the column, over the
+        variance of its score. A projection says how to find something, a pattern what is found.
+        Empty in a bank or verifier, and where a store is read in passes.
     ranks_ : tuple of one int
         The ranks used: fewer than asked for when a mode has fewer useful directions.
     classes_ : ndarray of shape (C,)

@@ -74,6 +74,10 @@ class CSRDA(ClassSpecificProjector):
     ----------
     projections_ : list of one ndarray of shape (I, d)
         The projection of vectorised samples.
+    patterns_ : list of one ndarray of shape (I, r)
+        What each column stands for in the samples: their covariance times the column, over the
+        variance of its score. A projection says how to find something, a pattern what is found.
+        Empty in a bank or verifier, and where a store is read in passes.
     mean_ : ndarray of shape (I_1, ..., I_K)
         The reference, from which `decision_function` measures.
     positive_index_ : int

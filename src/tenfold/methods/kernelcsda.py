@@ -139,6 +139,7 @@ class KernelCSDA(ClassSpecificProjector):
 
     _flattens = True
     _streams = False
+    _has_patterns = False
     max_iter = 1
 
     landmarks_: Array

@@ -16,6 +16,7 @@ import numpy as np
 from tenfold.decisions.members import (
     Member,
     answer_of,
+    filters_or_patterns,
     member_for,
     members_of,
     mode_names_of,
@@ -31,14 +32,17 @@ class DirectionsDisplay(Display):
 
     Number (j_1, ..., j_K) of a projected sample is its inner product with the outer product of
     column j_k of every W_k. That outer product is drawn: blue counts against, red for. The sign
-    of a direction means nothing, so each has its largest entry positive.
+    of a direction means nothing, so each has its largest entry positive. Directions are filters,
+    which also suppress noise; patterns show what varies in the samples when the number does.
 
     Parameters
     ----------
     directions : ndarray of shape (m, I_1, ..., I_K)
-        The directions.
+        The directions or patterns.
     columns : sequence of m tuples of int
         The columns that each was made of, counted from 1.
+    mode_names : sequence of K str, default=()
+        What each mode counts; written beside the first picture.
 
     Attributes
     ----------
@@ -63,29 +67,41 @@ class DirectionsDisplay(Display):
     ['1, 1', '1, 2', '2, 1']
     """
 
-    def __init__(self, directions: Array, columns: Sequence[tuple[int, ...]]):
+    def __init__(
+        self,
+        directions: Array,
+        columns: Sequence[tuple[int, ...]],
+        mode_names: Sequence[str] = (),
+    ):
         self.directions = np.asarray(directions)
         self.columns = list(columns)
+        self.mode_names = tuple(mode_names)
 
     @classmethod
     def from_estimator(
         cls,
         estimator: Any,
         *,
+        patterns: bool = False,
         positive: Any = None,
+        mode_names: Sequence[str] = (),
         n_directions: int = 12,
         n_columns: int = 6,
         ax: Any = None,
     ) -> DirectionsDisplay:
-        """Draw the first directions of a fitted model.
+        """Draw the first directions of a fitted model, or their patterns.
 
         Parameters
         ----------
         estimator : fitted estimator
             A projector, a verifier, a bank, `ProbabilisticLDA`, or a search or pipeline over one.
             Of a `ProbabilisticLDA` without projector the directions of its coordinates are drawn.
+        patterns : bool, default=False
+            Draw `patterns_` in place of `projections_`.
         positive : label or None, default=None
             Whose projector of a bank; None takes the first class.
+        mode_names : sequence of K str, default=()
+            What each mode counts; by default the names of the samples that were fitted.
         n_directions : int, default=12
             How many at most.
         n_columns : int, default=6
@@ -99,11 +115,13 @@ class DirectionsDisplay(Display):
             The display, drawn.
         """
         model, _ = unwrap(estimator)
-        if answer_of(model) == "probability" and not model.members_:
+        names = tuple(mode_names) or mode_names_of(estimator)[0]
+        if answer_of(model) == "probability" and not model.members_ and not patterns:
             found = _coordinate_directions(model, n_directions)
         else:
-            found = leading_directions(member_for(estimator, positive).projector, n_directions)
-        return cls(*found).plot(n_columns=n_columns, ax=ax)
+            projector = member_for(estimator, positive).projector
+            found = leading_directions(projector, n_directions, patterns)
+        return cls(*found, names).plot(n_columns=n_columns, ax=ax)
 
     def _size(self, n_columns: int = 6) -> tuple[float, float]:
         n_columns = min(len(self.directions), n_columns)
@@ -120,9 +138,15 @@ class DirectionsDisplay(Display):
             show_tensor(axes, strongest_slice(direction), signed=True)
             axes.set_title(", ".join(map(str, columns)), fontsize="small")
             axes.spines[:].set_visible(False)
+        if len(self.mode_names) > 1:
+            down, across = self.mode_names[:2]
+            self.axes_[0].set_ylabel(down, fontsize="small")
+            self.axes_[0].set_xlabel(across, fontsize="small")
 
 
-def leading_directions(projector: Any, n: int) -> tuple[Array, list[tuple[int, ...]]]:
+def leading_directions(
+    projector: Any, n: int, patterns: bool = False
+) -> tuple[Array, list[tuple[int, ...]]]:
     """At most n directions of a fitted projector, those made of its first columns first.
 
     Returns
@@ -132,12 +156,12 @@ def leading_directions(projector: Any, n: int) -> tuple[Array, list[tuple[int, .
     columns : list of m tuples of int
         Which columns, counted from 1.
     """
-    W = projector.projections_
     if type(projector) in KERNEL_METHODS:
         raise ValueError(
             f"{type(projector).__name__} has no directions to show: it looks at samples in the "
             "space of a kernel; show its scores (ScoresDisplay), or use CSDA"
         )
+    W = filters_or_patterns(projector, patterns)
     within_reach = [min(n, P.shape[1]) for P in W]
     chosen = sorted(np.ndindex(*within_reach), key=lambda index: (sum(index), index))[:n]
     products = [
@@ -168,7 +192,8 @@ MOST_TICKS = 12  # names beside a heat map
 class ProjectionsDisplay(Display):
     """Every projection matrix as a heat map: entries of the mode down, columns across.
 
-    The sign of a column means nothing, so each is drawn with its largest entry positive.
+    The sign of a column means nothing, so each is drawn with its largest entry positive. Columns of
+    a projection are filters; ask for patterns to see what varies in the samples.
 
     Parameters
     ----------
@@ -214,17 +239,20 @@ class ProjectionsDisplay(Display):
         cls,
         estimator: Any,
         *,
+        patterns: bool = False,
         positive: Any = None,
         mode_names: Sequence[str] = (),
         ax: Any = None,
         **image: Any,
     ) -> ProjectionsDisplay:
-        """Draw the projections of a fitted model.
+        """Draw the projections of a fitted model, or their patterns.
 
         Parameters
         ----------
         estimator : fitted estimator
             A projector, a verifier, a bank, or a search or pipeline over one.
+        patterns : bool, default=False
+            Draw `patterns_` in place of `projections_`.
         positive : label or None, default=None
             Whose projector of a bank; None takes the first class.
         mode_names : sequence of K str, default=()
@@ -239,7 +267,7 @@ class ProjectionsDisplay(Display):
         ProjectionsDisplay
             The display, drawn.
         """
-        projections = member_for(estimator, positive).projector.projections_
+        projections = filters_or_patterns(member_for(estimator, positive).projector, patterns)
         known, labels = mode_names_of(estimator)
         names = tuple(mode_names) or known
         names = names if len(names) == len(projections) else ()
