@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
@@ -162,38 +161,22 @@ class Choice(NamedTuple):
 
         If both experts have a share, each has a half of the coordinates.
         """
-        used = [e for e in range(len(self.frames)) if self.share != 1 - e]
-        lifted, means = [], []
-        for e in used:
-            frame = self.frames[e]
+        lifted, means, laws = [], [], []
+        for e, frame in enumerate(self.frames):
+            if self.share == 1 - e:
+                continue
             seen = frame.seen(whole)
             inside, outside = frame.found(seen, self.shrinkages[e])
             lifted.append(frame.of_samples(inside, outside))
             means.append(seen.centred @ inside)
+            laws.append(self.laws[e])
         d = min(M.shape[1] for M in means)
-        each = [self.laws[e].likelihood(whole, M[:, :d]) for e, M in zip(used, means, strict=True)]
-        between, spread, within, noise = (
-            np.concatenate([getattr(one, name) for one in each])
-            for name in ("between", "spread", "within", "noise")
-        )
-        likelihood = with_tails(each[0], self.gain, self.tails)
-        likelihood = replace(
-            likelihood,
-            between=between,
-            spread=spread,
-            within=within,
-            noise=noise,
-            temperature=self.temperature,
-            kronecker_share=self.share,
-        )
         lifted, means = ([D[:, :d] for D in found] for found in (lifted, means))
+        each = [law.likelihood(whole, M) for law, M in zip(laws, means, strict=True)]
+        between, spread, within, noise = np.concatenate([one.variances for one in each], axis=1)
+        rest = self.gain, min(self.tails / d, MOST_TAILS), self.temperature, self.share
+        likelihood = ClassLikelihood(between, spread, within, noise, *rest)
         return np.concatenate(lifted, axis=1), np.concatenate(means, axis=1), likelihood
-
-
-def with_tails(likelihood: ClassLikelihood, gain: float, tails: float) -> ClassLikelihood:
-    """With a gain, and tails that are given times the number of coordinates."""
-    few = min(tails / len(likelihood.between), MOST_TAILS)
-    return replace(likelihood, gain=float(gain), tails=float(few))
 
 
 class Expert:
@@ -250,10 +233,19 @@ class Expert:
 class _View(NamedTuple):
     """Held-out points of one group, and the classes without it, along the directions of experts."""
 
+    part: PooledMoments
     points: list[Array]  # (m, d) for every expert
-    known: list[KnownClasses]
+    means: list[Array]  # (C, d) for every expert
     codes: Array
     weights: Array
+
+
+class _Block(NamedTuple):
+    """Held-out points of one group that are told from some classes, by every expert."""
+
+    points: list[Array]  # (m, d)
+    known: list[KnownClasses]
+    likelihoods: list[ClassLikelihood]
 
 
 class Evidence:
@@ -278,92 +270,76 @@ class Evidence:
         priors: Array,
         prior: bool,
     ) -> None:
-        self.priors = priors
-        self.views, parts = [], []
-        first = asked[0][0]
+        views = []
         for group in groups:
-            part = first.trained[group]
             found = [expert.directions(group, shrinkage, prior) for expert, shrinkage in asked]
-            points = first.moments.held_out(group, np.concatenate(found, axis=1))
-            counted = (part.known & (priors > 0))[points.codes]
-            X, codes, weights = (column[counted] for column in points)
-            ends = np.cumsum([D.shape[1] for D in found])[:-1]
-            along = [
-                Y - part.mean @ D for Y, D in zip(np.split(X, ends, axis=1), found, strict=True)
-            ]
-            late = np.zeros(len(part.counts))
-            known = [KnownClasses(part.centred @ D, part.counts, late) for D in found]
-            self.views.append(_View(along, known, codes, weights))
-            parts.append(part)
-        self.laws = [self._law(e) for e in range(len(asked))]
-        self.likelihoods = [
-            [law.likelihood(part, view.known[e].means) for e, law in enumerate(self.laws)]
-            for part, view in zip(parts, self.views, strict=True)
-        ]
-
-    def _law(self, e: int) -> Law:
-        """The law that held-out points follow along the directions of an expert."""
-        d = min(view.points[e].shape[1] for view in self.views)
-        total, cross, of_means = np.zeros((3, d))
-        weight = inverse = 0.0
-        for view in self.views:
-            known, w = view.known[e], view.weights
-            X, m = view.points[e][:, :d], known.means[view.codes, :d]
-            total, cross, of_means = total + w @ X**2, cross + w @ (X * m), of_means + w @ m**2
-            weight, inverse = (
-                weight + float(w.sum()),
-                inverse + float(w @ (1 / known.counts[view.codes])),
-            )
-        return Law.seen(
-            _variances(total / weight),
-            cross / weight,
-            _variances(of_means / weight),
-            weight / inverse,
-        )
-
-    @property
-    def _n_blocks(self) -> int:
-        return -(-len(self.priors) // BLOCK)
+            views.append(_view(asked[0][0], group, found, priors))
+        self.laws = [_law(views, e) for e in range(len(asked))]
+        self.priors, self.blocks = priors, list[_Block]()
+        n_classes, n_blocks = len(priors), -(-len(priors) // BLOCK)
+        with np.errstate(divide="ignore"):
+            log_priors = np.log(priors / priors.max())
+        answers = []
+        for part, points, means, codes, weights in views:
+            pairs = list(zip(self.laws, means, strict=True))
+            likelihoods = [law.likelihood(part, M) for law, M in pairs]
+            for block in range(n_blocks):
+                rivals, own = np.arange(block, n_classes, n_blocks), codes % n_blocks == block
+                late = np.zeros(len(rivals))
+                known = [KnownClasses(M[rivals], part.counts[rivals], late) for M in means]
+                self.blocks.append(_Block([X[own] for X in points], known, likelihoods))
+                column = codes[own] // n_blocks
+                offset = np.tile(log_priors[rivals], (len(column), 1))
+                many = np.log((n_classes - 1) / max(len(rivals) - 1, 1))  # that each stands for
+                offset[np.arange(len(column)), column] -= many
+                answers.append((column, weights[own], _wide(offset + many, priors)))
+        columns, counts, offsets = zip(*answers, strict=True)
+        self.answers = np.concatenate(columns), np.concatenate(counts), np.concatenate(offsets)
 
     def scores(self, gain: float, tails: float) -> list[Array]:
         """For every expert the scores (n, B) of held-out points, by the classes of their block."""
         found: list[list[Array]] = [[] for _ in self.laws]
-        n_classes, n_blocks = len(self.priors), self._n_blocks
-        for view, likelihoods in zip(self.views, self.likelihoods, strict=True):
-            for e, likelihood in enumerate(likelihoods):
-                likelihood = with_tails(likelihood, gain, tails)
-                for block in range(n_blocks):
-                    rivals = slice(block, n_classes, n_blocks)
-                    own = view.codes % n_blocks == block
-                    known = KnownClasses(*(column[rivals] for column in view.known[e]))
-                    S = np.full((int(own.sum()), -(-n_classes // n_blocks)), -np.inf)
-                    S[:, : len(known.counts)] = likelihood.scores(view.points[e][own], known)
-                    found[e].append(S)
+        for block in self.blocks:
+            for e, (X, known, likelihood) in enumerate(zip(*block, strict=True)):
+                few = min(tails / X.shape[1], MOST_TAILS)
+                S = replace(likelihood, gain=gain, tails=few).scores(X, known)
+                found[e].append(_wide(S, self.priors))
         return [np.concatenate(S) for S in found]
-
-    @cached_property
-    def _answers(self) -> tuple[Array, Array, Array]:
-        """For the rows of scores the right column, the weight, and logarithms of priors (n, B)."""
-        n_classes, n_blocks = len(self.priors), self._n_blocks
-        with np.errstate(divide="ignore"):
-            log_priors = np.log(self.priors / self.priors.max())
-        columns, weights, offsets = [], [], []
-        for view in self.views:
-            for block in range(n_blocks):
-                own, rivals = view.codes % n_blocks == block, log_priors[block::n_blocks]
-                offset = np.full((int(own.sum()), -(-n_classes // n_blocks)), -np.inf)
-                column = view.codes[own] // n_blocks
-                many = np.log((n_classes - 1) / max(len(rivals) - 1, 1))
-                offset[:, : len(rivals)] = rivals + many
-                offset[np.arange(len(column)), column] -= many
-                columns.append(column)
-                weights.append(view.weights[own])
-                offsets.append(offset)
-        return np.concatenate(columns), np.concatenate(weights), np.concatenate(offsets)
 
     def judged(self, scores: Array) -> tuple[float, float]:
         """The best temperature of scores (n, B), and their log loss in nats."""
-        return best_temperature(scores, *self._answers)
+        return best_temperature(scores, *self.answers)
+
+
+def _view(expert: Expert, group: int, found: list[Array], priors: Array) -> _View:
+    """What is seen of a group along the directions that experts found without it."""
+    part = expert.trained[group]
+    points = expert.moments.held_out(group, np.concatenate(found, axis=1))
+    counted = (part.known & (priors > 0))[points.codes]
+    X, codes, weights = (column[counted] for column in points)
+    halves = np.split(X, np.cumsum([D.shape[1] for D in found])[:-1], axis=1)
+    along = [Y - part.mean @ D for Y, D in zip(halves, found, strict=True)]
+    return _View(part, along, [part.centred @ D for D in found], codes, weights)
+
+
+def _law(views: list[_View], e: int) -> Law:
+    """The law that held-out points follow along the directions of an expert."""
+    d = min(view.means[e].shape[1] for view in views)
+    total, cross, of_means = np.zeros((3, d))
+    weight = inverse = 0.0
+    for part, points, means, codes, w in views:
+        X, m = points[e][:, :d], means[e][codes, :d]
+        total, cross, of_means = total + w @ X**2, cross + w @ (X * m), of_means + w @ m**2
+        weight, inverse = weight + float(w.sum()), inverse + float(w @ (1 / part.counts[codes]))
+    squares = _variances(total / weight), cross / weight, _variances(of_means / weight)
+    return Law.seen(*squares, weight / inverse)
+
+
+def _wide(table: Array, priors: Array) -> Array:
+    """A table of a block of classes with as many columns as the largest block has."""
+    n_blocks = -(-len(priors) // BLOCK)
+    missing = -(-len(priors) // n_blocks) - table.shape[1]
+    return np.pad(table, ((0, 0), (0, missing)), constant_values=-np.inf) if missing else table
 
 
 def mixed(scores: list[Array], share: float) -> Array:

@@ -24,7 +24,7 @@ References: S. Ioffe, "Probabilistic linear discriminant analysis", ECCV 2006; S
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -260,28 +260,28 @@ class ClassLikelihood:
         ndarray of shape (n, C)
             Divided by the temperature.
         """
-        return np.asarray(
-            sum(
-                share * expert._scores(X[:, own], known.along(own))
-                for share, own, expert in self.experts()
-            )
-        )
+        experts = self.experts()
+        found = [
+            share * expert._scores(X[:, own], known.along(own)) for share, own, expert in experts
+        ]
+        return np.asarray(sum(found))
+
+    @property
+    def variances(self) -> Array:
+        """What is given for every coordinate, as rows (4, d)."""
+        return np.stack([self.between, self.spread, self.within, self.noise])
 
     def experts(self) -> list[tuple[float, slice, ClassLikelihood]]:
         """The share of every expert, its coordinates, and its likelihood in these."""
         d, share = len(self.between), self.kronecker_share
         if share in (0, 1):
             return [(1.0, slice(d), self)]
-        halves = (1 - share, slice(d // 2)), (share, slice(d // 2, d))
-        columns = ("between", "spread", "within", "noise")
-        return [
-            (
-                part,
-                own,
-                replace(self, kronecker_share=0, **{k: getattr(self, k)[own] for k in columns}),
-            )
-            for part, own in halves
-        ]
+        found = []
+        for part, own in ((1 - share, slice(d // 2)), (share, slice(d // 2, d))):
+            between, spread, within, noise = self.variances[:, own]
+            rest = self.gain, self.tails, self.temperature
+            found.append((part, own, ClassLikelihood(between, spread, within, noise, *rest)))
+        return found
 
     def _scores(self, X: Array, known: KnownClasses) -> Array:
         a, v, stranger = self.expected(known)
