@@ -413,7 +413,7 @@ def test_scale_and_place_of_the_samples_do_not_matter(factor, offset):
 def test_folds_are_about_equal_and_know_neither_order_nor_units(change):
     X = np.asarray(change(DIGITS[0]), dtype=float)
     folds = ruler_folds(X)
-    counts = np.bincount(folds, minlength=N_FOLDS)
+    counts = np.bincount(folds - N_FOLDS, minlength=N_FOLDS)
     assert len(counts) == N_FOLDS
     assert counts.min() > 0.7 * counts.mean()
     assert_array_equal(ruler_folds(X[::-1])[::-1], folds)
@@ -421,10 +421,18 @@ def test_folds_are_about_equal_and_know_neither_order_nor_units(change):
     assert np.mean(ruler_folds(3 * X + X.max()) == folds) > 0.99  # but those on a mark
 
 
+def test_samples_that_share_one_large_pattern_are_told_of():
+    """They fall into few folds, so that hardly any is held out."""
+    X, y = drawn([12, 9, 14])
+    pattern = np.random.default_rng(1).normal(size=X.shape[1:])
+    with pytest.warns(UserWarning, match="one pattern that is far larger than what they differ by"):
+        ProbabilisticLDA().fit(X + 1e5 * pattern, y)
+
+
 @pytest.mark.parametrize("size", [1, 2])
 def test_one_or_two_numbers_are_dealt_by_content(size):
     X = np.random.default_rng(0).normal(size=(800, size))
-    assert np.bincount(ruler_folds(X), minlength=N_FOLDS).min() > 20  # of 50
+    assert np.bincount(ruler_folds(X) - N_FOLDS, minlength=N_FOLDS).min() > 20  # of 50
     assert_array_equal(ruler_folds(np.zeros((3, size))), ruler_folds(-np.zeros((3, size))))
 
 

@@ -1,5 +1,6 @@
 """Streams that change: forgetting, taking back, recentring."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -344,6 +345,16 @@ def test_moments_with_folds_and_without_are_not_mixed():
         gather_moments(X, y, folds=True) + gather_moments(X, y)
     whole = gather_moments(X, y, folds=True).by_class() - gather_moments(X[:40], y[:40])
     assert_same_moments(whole, gather_moments(X[40:], y[40:]))
+
+
+def test_moments_of_other_folds_are_not_mixed():
+    X, y = data()
+    sixteen = gather_moments(X, y, folds=True)
+    five = replace(sixteen, folds=sixteen.folds % 5).present()  # as they were numbered before
+    for one, other in ((sixteen, five), (five, sixteen)):
+        with pytest.raises(ValueError, match=r"dealt to folds in two ways; gather both anew"):
+            one + other
+    assert_same_moments(five.by_class(), sixteen.by_class())
 
 
 def test_models_that_kept_no_moments_say_so():

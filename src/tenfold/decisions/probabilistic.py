@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -289,10 +290,9 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
             Y = X.in_memory()
         Y = np.asarray(to_numpy(Y), dtype=float).reshape(len(X), -1)
         counted = slice(None) if weight is None else weight > 0
-        shape = (int(folds.max(initial=0)) + 1, len(classes))
         origin, basis, Z = _coordinates(Y, counted)
         codes = codes_of(X, labels, classes)
-        folded = FoldMoments.of_samples(Z, codes, folds, weight, shape, Y.shape[1])
+        folded = FoldMoments.of_samples(Z, codes, folds, weight, len(classes), Y.shape[1])
         came = described["sample_shape_"]
         model = self._gaussian(folded, classes, came, projector, origin, basis)
         kept = self._moments_of_batch(X, labels, weight, classes, folds) if keeps else None
@@ -402,7 +402,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
             moments = projected_moments(moments, projector.projections_, projector._centre())
         folded = FoldMoments.of_tables(moments, classes)
         origin = np.zeros(folded.size)
-        usual = left_out(moments) if self._in_folds and moments.folds is None else USUAL
+        usual = left_out(moments) if self._in_folds and moments.folds is None else None
         return self._gaussian(folded, classes, shape, projector, origin, None, usual)
 
     def _moments_so_far(self) -> ClassMoments:
@@ -447,7 +447,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         projector: TensorProjector | None,
         origin: Array,
         basis: Array | None,
-        usual: float = USUAL,
+        usual: float | None = None,
     ) -> GaussianModel:
         """What is learned from moments in the coordinates of a basis about an origin."""
         whole = moments.without()
@@ -455,11 +455,20 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         priors = parameters.check_priors(self.priors, classes, whole.counts)
         space = self._space(shape if projector is None else projector.ranks_, basis)
         choice = None
+        if self._in_folds and usual is None and moments.largest_share > 0.5:
+            warnings.warn(
+                f"{moments.largest_share:.0%} of the samples are held out together, because they "
+                "share one group, or one pattern that is far larger than what they differ by; so "
+                "what is chosen by held-out samples is a guess. Take the pattern away before "
+                "(ModeScaler, or subtract the mean sample), or pass other groups",
+                UserWarning,
+                stacklevel=4,
+            )
         if self._in_folds:
             with one_thread_for_small(moments.means.shape[2]):
                 choice = chosen(moments, space, priors)
         if choice is None:
-            shrinkage = usual if self._in_folds else float(self.shrinkage)
+            shrinkage = (usual or USUAL) if self._in_folds else float(self.shrinkage)
             if shrinkage == 0 and whole.is_singular():
                 raise ValueError(
                     "shrinkage is 0, but samples of one class do not vary in every direction, so "

@@ -4,6 +4,9 @@ Samples are dealt to folds by where they lie on a ruler, so that the folds do no
 order of the samples, on how a stream is cut, on whether a sample is repeated or weighted, or on
 units, offset and precision of the numbers; or by the name of a group of samples that belong
 together.
+
+Folds have the numbers N to 2 N - 1 where there are N of them. So moments of samples that were dealt
+to other numbers of folds are told apart, and not added up by mistake.
 """
 
 from __future__ import annotations
@@ -55,7 +58,7 @@ def name_folds(names: Array, n_folds: int = N_FOLDS) -> Array:
     """The fold of each group (n,), by its name or number: a group is in one fold in any batch."""
     if names.dtype.kind not in "biuf":
         names = np.array([crc32(str(name).encode()) for name in names])
-    return content_folds(names[:, None], n_folds)
+    return n_folds + content_folds(names[:, None], n_folds)
 
 
 def ruler_folds(X: Array) -> Array:
@@ -68,7 +71,7 @@ def ruler_folds(X: Array) -> Array:
     X = to_numpy(X)
     n_numbers = prod(X.shape[1:])
     if n_numbers < 3:
-        return content_folds(X)
+        return N_FOLDS + content_folds(X)
     contrast = np.sin(np.arange(1, n_numbers + 1) ** 2 * 0.61803398875)
     contrast -= contrast.mean()
     contrast /= np.sqrt((contrast**2).mean())
@@ -80,7 +83,7 @@ def ruler_folds(X: Array) -> Array:
         Z /= np.where(largest > 0, largest, 1.0)
         length = np.sqrt(np.vecdot(Z, Z))
         place = np.vecdot(Z, contrast) / np.where(length > 0, length, 1.0)
-        folds[rows] = np.floor(RULER * place).astype(np.intp) % N_FOLDS
+        folds[rows] = N_FOLDS + np.floor(RULER * place).astype(np.intp) % N_FOLDS
     return folds
 
 
@@ -126,11 +129,11 @@ class FoldMoments:
         codes: Array,
         folds: Array,
         weights: Array | None,
-        shape: tuple[int, int],
+        n_classes: int,
         size: int,
     ) -> FoldMoments:
-        """From samples (n, r), the class and the fold of each; `shape` is (F, C)."""
-        n_folds, n_classes = shape
+        """From samples (n, r), the class and the fold of each, or 0 if there are none."""
+        n_folds, folds = N_FOLDS if folds.any() else 1, folds % N_FOLDS
         w = np.ones(len(Z)) if weights is None else weights
         Z, codes, folds, w = (column[w > 0] for column in (Z, codes, folds, w))
         cell = folds * n_classes + codes
@@ -161,14 +164,17 @@ class FoldMoments:
                 found.append(_points_of_classes(centres[alike], rows, counts[first + alike], alike))
             return _joined(found, D.shape[1])
 
+        shape = n_folds, n_classes
         return cls(counts.reshape(shape), means.reshape(*shape, -1), within, size, points)
 
     @classmethod
     def of_tables(cls, moments: ClassMoments, classes: Array) -> FoldMoments:
         """From moments of classes in folds, or of classes, which are then in one."""
         codes = np.searchsorted(classes, moments.classes)
-        folds = np.zeros(len(codes), dtype=np.intp) if moments.folds is None else moments.folds
-        shape, size = (int(folds.max()) + 1, len(classes)), moments.scatters.shape[-1]
+        folds = np.zeros(len(codes), dtype=np.intp)
+        folds = folds if moments.folds is None else moments.folds % N_FOLDS
+        n_folds = 1 if moments.folds is None else N_FOLDS
+        shape, size = (n_folds, len(classes)), moments.scatters.shape[-1]
         counts, means = np.zeros(shape), np.zeros((*shape, size))
         counts[folds, codes] = moments.counts
         means[folds, codes] = moments.means.reshape(-1, size)
@@ -189,6 +195,14 @@ class FoldMoments:
     def n_groups(self) -> int:
         """Number of groups of folds."""
         return len(self.within)
+
+    @property
+    def largest_share(self) -> float:
+        """That of the samples in the fold that has most of them; 0 if these do not vary."""
+        in_fold = self.counts.sum(axis=1)
+        fold = int(in_fold.argmax())
+        varies = np.trace(self.within[fold % self.n_groups]) > 0
+        return float(in_fold[fold] / in_fold.sum()) if varies else 0.0
 
     def folds_of(self, group: int) -> list[int]:
         """The folds of a group."""
@@ -212,8 +226,7 @@ class FoldMoments:
 def _n_groups(n_folds: int, n_samples: float, size: int) -> int:
     """In how many groups folds are held out: fewer where a solution is costly."""
     few = min(n_samples, size)
-    joined = 1 if few <= LARGE else 2 if few <= 2 * LARGE else 4
-    return min(n_folds, N_FOLDS // joined)
+    return min(n_folds, N_FOLDS // (1 if few <= LARGE else 2 if few <= 2 * LARGE else 4))
 
 
 def _points_of_classes(means: Array, deviations: Array, counts: Array, codes: Array) -> Points:

@@ -204,7 +204,8 @@ class ClassMoments(ClassStatistics):
         The scatter of each class about its mean, over vectorised samples.
     folds : ndarray of shape (C,) or None, default=None
         The fold of each row, rising within a class, if rows are classes in folds. Then a label
-        stands in as many rows as its class has folds with samples.
+        stands in as many rows as its class has folds with samples. N folds have the numbers N to
+        2 N - 1.
 
     Examples
     --------
@@ -553,10 +554,16 @@ def _cell_keys(one: ClassMoments, other: ClassMoments) -> tuple[list[Array], Arr
         )
     check_same_kind(other.classes, one.classes)
     classes = np.union1d(one.classes, other.classes)
-    parts = (one, other)
-    n = 1 + max(
-        (int(part.folds.max(initial=0)) for part in parts if part.folds is not None), default=0
-    )
+    parts, n = (one, other), 1
+    if one.folds is not None and other.folds is not None:
+        numbers = np.union1d(one.folds, other.folds)
+        n = 1 + int(numbers.max(initial=0))
+        if n > 2 * numbers.min(initial=n):
+            raise ValueError(
+                f"moments of folds with the numbers {numbers.tolist()} are of samples that were "
+                "dealt to folds in two ways; gather both anew with folds=True, or add up the folds "
+                "with by_class() first"
+            )
     keys = [
         np.searchsorted(classes, part.classes) * n + (0 if part.folds is None else part.folds)
         for part in parts
