@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
 from tenfold.files.learned_checks import KNOWN, LEARNED, check_kind, check_learned
-from tenfold.files.moment_files import check_rows
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.methods.saving import unpacked_labels, unpacked_reading
-from tenfold.system.model_format import FORMAT, ModelFileError, read
+from tenfold.system.model_format import FORMAT, errors_named, read
 
+MOST_FOLDS = 10**6
 CONTAINERS = {"list", "pairs", "array", "labels", "moments", "estimator", "pipeline"}
 
 
@@ -78,24 +79,20 @@ def load_with_reading(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]
         Options of `tenfold.datasets.load`; empty where the file does not say.
     """
     header, arrays = read(path)
-    try:
+    with errors_named(path):
         if "moments" in header and "model" not in header:
             raise ValueError(
                 "it holds moments, not a model; use load_moments and fit_moments, or tenfold "
                 "fit --from-moments"
             )
         reading = unpacked_reading(header.get("reading"))
-        return _Unpacker(header, arrays).model(header.get("model")), reading
-    except RecursionError as error:
-        raise ModelFileError(f"cannot load {path}: its model is nested too deep") from error
-    except (ValueError, TypeError) as error:
-        raise ModelFileError(f"cannot load {path}: {error!s:.600}") from error
+        return Unpacker(header, arrays).model(header.get("model")), reading
 
 
-class _Unpacker:
+class Unpacker:
     """Turns the JSON values of `tenfold.methods.saving` back into what they stand for."""
 
-    def __init__(self, header: dict[str, Any], arrays: dict[str, Array]) -> None:
+    def __init__(self, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
         labels = header.get("labels")
         if not isinstance(labels, list):
             raise ValueError("its header lists no labels")
@@ -202,6 +199,22 @@ class _Unpacker:
 
     def _estimator(self, inside: Any) -> Any:
         return self.estimator(inside)
+
+
+def check_rows(moments: ClassMoments) -> None:
+    """Rows are sorted by class, and by fold in a class; none is there twice."""
+    classes, folds = moments.classes, moments.folds
+    if classes.ndim != 1:
+        raise ValueError("its classes are not a row")
+    keys = np.unique(classes, return_inverse=True)[1]
+    if folds is not None:
+        if folds.shape != classes.shape or folds.dtype.kind != "i":
+            raise ValueError("its folds are not one number for each of its classes")
+        if folds.min(initial=0) < 0 or folds.max(initial=0) >= MOST_FOLDS:
+            raise ValueError("its folds are not numbered as folds are")
+        keys = keys * MOST_FOLDS + folds
+    if not (np.diff(keys) > 0).all():
+        raise ValueError("its classes are not sorted, or some are there twice")
 
 
 def mapping_of(pairs: list[Any]) -> dict[Any, Any]:

@@ -16,11 +16,11 @@ import numpy as np
 
 from tenfold.datasets.as_before import LARGEST_RATIO
 from tenfold.datasets.reading import SAMPLE_OPTIONS, in_words
+from tenfold.files.loading import Unpacker
 from tenfold.mathematics.accumulate import check_same_kind, check_squares
 from tenfold.mathematics.moments import ClassMoments, is_definite
-from tenfold.methods.saving import Packer, plain_reading, unpacked_labels, unpacked_reading
+from tenfold.methods.saving import Packer, plain_reading, unpacked_reading
 from tenfold.system import model_format
-from tenfold.system.model_format import ModelFileError
 from tenfold.validation.parameters import Number, check_option, plain
 
 Path = str | os.PathLike[str]
@@ -30,8 +30,6 @@ OF_ONE_FILE = (
     "rows",
     "groups",
 )  # of a reading: which samples of which file, no property
-PARTS = ("classes", "counts", "means", "scatters", "folds")
-MOST_FOLDS = 10**6
 LARGEST_COUNT = 1e100  # a sum of weights
 ROUNDING = 1e-9  # of the trace of a scatter
 
@@ -214,7 +212,7 @@ def read_moments(*paths: Path) -> StoredMoments:
 
 def _read(path: Path) -> StoredMoments:
     header, arrays = model_format.read(path)
-    try:
+    with model_format.errors_named(path):
         packed = header.get("moments")
         if packed is None:
             other = "a model" if "model" in header else "no moments"
@@ -229,10 +227,6 @@ def _read(path: Path) -> StoredMoments:
             raise ValueError(f"it has {len(names)} names for {len(moments.shape)} modes")
         labelled = header.get("labelled", True) is not False
         return StoredMoments(moments, _reading(header), tuple(names), header, labelled)
-    except RecursionError as error:
-        raise ModelFileError(f"cannot load {path}: its header is nested too deep") from error
-    except (ValueError, TypeError) as error:
-        raise ModelFileError(f"cannot load {path}: {error!s:.600}") from error
 
 
 def _reading(header: Mapping[str, Any]) -> dict[str, Any]:
@@ -244,43 +238,14 @@ def _reading(header: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unpacked(packed: Any, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> ClassMoments:
-    """Moments from the form they have in a file; arrays that nobody asked for are refused."""
-    labels, parts, asked = header.get("labels"), {}, set()
-    wrong = ValueError("its header and its arrays are not those of moments")
-    if not isinstance(packed, dict) or set(packed) != set(PARTS) or not isinstance(labels, list):
-        raise wrong
-    for name, place in packed.items():
-        number = place.get("labels") if isinstance(place, dict) and len(place) == 1 else None
-        if place == {"array": f"moments.{name}"} and f"moments.{name}" in arrays:
-            parts[name] = arrays[f"moments.{name}"]  # also labels that are numbers with a point
-            asked.add(f"moments.{name}")
-        elif type(number) is int and 0 <= number < len(labels) and name in ("classes", "folds"):
-            parts[name] = unpacked_labels(labels[number])
-            asked.add(number)
-        elif name != "folds" or place is not None:
-            raise wrong
-    if asked != {*arrays, *range(len(labels))}:
-        raise wrong
-    moments = ClassMoments(**parts)
-    check_rows(moments)
+    """Moments from the form they have in a file; what nobody asked for is refused."""
+    unpacker = Unpacker(header, arrays)
+    moments: ClassMoments = unpacker.value({"moments": packed})
+    used = {id(part) for part in vars(moments).values()}
+    if any(id(part) not in used for part in (*arrays.values(), *unpacker.labels)):
+        raise ValueError("its header and its arrays are not those of moments")
     _check_moments(moments)
     return moments
-
-
-def check_rows(moments: ClassMoments) -> None:
-    """Rows are sorted by class, and by fold in a class; none is there twice."""
-    classes, folds = moments.classes, moments.folds
-    if classes.ndim != 1:
-        raise ValueError("its classes are not a row")
-    keys = np.unique(classes, return_inverse=True)[1]
-    if folds is not None:
-        if folds.shape != classes.shape or folds.dtype.kind != "i":
-            raise ValueError("its folds are not one number for each of its classes")
-        if folds.min(initial=0) < 0 or folds.max(initial=0) >= MOST_FOLDS:
-            raise ValueError("its folds are not numbered as folds are")
-        keys = keys * MOST_FOLDS + folds
-    if not (np.diff(keys) > 0).all():
-        raise ValueError("its classes are not sorted, or some are there twice")
 
 
 def _check_moments(moments: ClassMoments) -> None:

@@ -27,7 +27,8 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import version
 from math import prod
 from typing import Any, BinaryIO, NamedTuple
@@ -46,6 +47,17 @@ MAY_BE_INFINITE = "objective_"  # a ratio whose denominator may vanish; no predi
 
 class ModelFileError(ValueError):
     """A file that is not a sound tenfold model; the message names the file and the problem."""
+
+
+@contextmanager
+def errors_named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Errors about what a file holds become a `ModelFileError` that names the file."""
+    try:
+        yield
+    except RecursionError as error:
+        raise ModelFileError(f"cannot load {path}: its header is nested too deep") from error
+    except (ValueError, TypeError) as error:
+        raise ModelFileError(f"cannot load {path}: {error!s:.600}") from error
 
 
 # ── Writing ─────────────────────────────────────────────────────────────────────────────────────
@@ -140,13 +152,8 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
     """
     if os.path.exists(path) and not os.path.isfile(path):
         raise ModelFileError(f"cannot load {path}: it is not a regular file")
-    with open(path, "rb") as file:
-        try:
-            return _read(file, os.fstat(file.fileno()).st_size)
-        except RecursionError as error:
-            raise ModelFileError(f"cannot load {path}: its header is nested too deep") from error
-        except ValueError as error:
-            raise ModelFileError(f"cannot load {path}: {error}") from error
+    with open(path, "rb") as file, errors_named(path):
+        return _read(file, os.fstat(file.fileno()).st_size)
 
 
 def _read(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, Array]]:
