@@ -455,15 +455,8 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         priors = parameters.check_priors(self.priors, classes, whole.counts)
         space = self._space(shape if projector is None else projector.ranks_, basis)
         choice = None
-        if self._in_folds and usual is None and moments.largest_share > 0.5:
-            warnings.warn(
-                f"{moments.largest_share:.0%} of the samples are held out together, because they "
-                "share one group, or one pattern that is far larger than what they differ by; so "
-                "what is chosen by held-out samples is a guess. Take the pattern away before "
-                "(ModeScaler, or subtract the mean sample), or pass other groups",
-                UserWarning,
-                stacklevel=4,
-            )
+        if self._in_folds and usual is None:
+            _check_shares(moments.largest_share)
         if self._in_folds:
             with one_thread_for_small(moments.means.shape[2]):
                 choice = chosen(moments, space, priors)
@@ -696,6 +689,19 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
+
+
+def _check_shares(largest: float) -> None:
+    """Warn where most samples are held out together, so that hardly any are held out at all."""
+    if largest > 0.5:
+        warnings.warn(
+            f"{largest:.0%} of the samples are held out together, because they share one group, or "
+            "one pattern that is far larger than what they differ by; so what held-out samples "
+            "choose is a guess. Take the pattern away before (ModeScaler, or subtract the mean "
+            "sample), or pass other groups",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def _coordinates(Y: Array, counted: Any) -> tuple[Array, Array | None, Array]:
