@@ -261,3 +261,21 @@ def test_masked_labels_and_weights_are_not_told_to_be_completed(samples):
     for name, fit in (("y", (X, hidden)), ("sample_weight", (X, y, hidden))):
         with pytest.raises(ValueError, match=rf"{name} is a masked array with 1 .*fill them"):
             tenfold.ProbabilisticLDA().fit(*fit)
+
+
+class Epochs:
+    """What tells the epochs of MNE."""
+
+    events, event_id = np.zeros((4, 3), dtype=int), {"left": 0}
+
+    def get_data(self):
+        return np.zeros((4, 2, 5))
+
+
+def test_containers_of_several_arrays_are_answered_with_what_to_type(trials, samples):
+    whole = trials.to_dataset(name="volts").assign(weight=1.0)
+    for model in (tenfold.ProbabilisticLDA(), tenfold.CSDA()):
+        with pytest.raises(ValueError, match=r"Dataset of xarray.*pass one of them.*X\['volts'\]"):
+            model.fit(whole, samples[1])
+        with pytest.raises(ValueError, match=r"epochs of MNE.*epochs\.get_data\(\)"):
+            model.fit(Epochs(), [0, 0, 1, 1])

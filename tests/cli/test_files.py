@@ -1,6 +1,7 @@
 """Twenty kinds of files, made after real ones, walked through the commands as these are printed."""
 
 import json
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -11,6 +12,9 @@ import pandas
 import pytest
 import scipy.io
 from PIL import Image
+from sklearn.metrics import average_precision_score
+
+from tenfold.datasets import load
 
 N_CLASSES, PER_CLASS, SHAPE = 3, 8, (7, 5)
 WORDS = np.repeat(["oak", "elm", "ash"], PER_CLASS)
@@ -212,3 +216,73 @@ def test_inspect_says_what_any_file_holds_and_how_to_go_on(tenfold, here, levels
     # with the options of that command there is nothing to ask
     words = [word for word in command[2:] if word != "--impute"]
     assert json.loads(tenfold("inspect", *words, "--json").out)["problem"] == ""
+
+
+def printed(text):
+    """The last command that a command printed, as words without the name of the program."""
+    (command,) = re.findall(r"tenfold ((?:compare|fit|evaluate) .*)$", text, re.MULTILINE)[-1:]
+    return shlex.split(command)
+
+
+WALKED = {image_folder, csv_with_id_and_day}  # in every run of the tests; the others take minutes
+
+
+@pytest.mark.parametrize(
+    "make",
+    [kind if kind in WALKED else pytest.param(kind, marks=pytest.mark.long) for kind in KINDS],
+)
+def test_every_printed_command_runs_as_printed_and_its_figures_are_right(
+    tenfold, here, levels, make
+):
+    def ran(words):
+        run = tenfold(*words)
+        assert run.code == 0, f"{shlex.join(map(str, words))}\n{run.err}"
+        return run.out
+
+    compare = printed(ran(["inspect", *shlex.split(make(levels))]))
+    fit = printed(ran(compare))
+    assert fit[:2] == ["fit", compare[1]]
+    evaluate = printed(ran(fit))
+    assert evaluate[:2] == ["evaluate", "model.safetensors"]
+    figures = json.loads(ran([*evaluate, "--json"]))
+    data = evaluate[2:]
+    ran(["score", "model.safetensors", *data, "-o", "scores.csv"])
+    ran(["transform", "model.safetensors", *data, "-o", "features.npz"])
+    ran(["report", "model.safetensors", *data, "-o", "report.html"])
+    assert Path("report.html").stat().st_size > 10_000
+
+    # what was read, against what was written
+    found = json.loads(
+        ran(["inspect", *[word for word in compare[1:] if word != "--impute"], "--json"])
+    )
+    told = {"labels": compare[compare.index("--labels") + 1]} if "--labels" in compare else {}
+    if "--sample-shape" in compare:
+        told["sample_shape"] = SHAPE
+    told |= {
+        name: value.split(",") if name == "leave_out" else value
+        for name, value in (pair.split("=") for pair in compare if re.match(r"[a-z_]+=", pair))
+    }
+    if make is not images_of_two_sizes:
+        X = load(compare[1], **told).X.reshape(len(levels), -1)
+        of_images = found["kind"] in ("image folder", "image")
+        divided = 8 if make in TABLES else 255 if of_images else 1
+        order = np.argsort(WORDS, kind="stable") if "folder" in found["kind"] else np.arange(24)
+        if make is train_and_val:
+            order = np.lexsort((WORDS, np.arange(24) % 2))
+        if make is images_by_session:
+            order = np.lexsort((np.arange(24) % 2, WORDS))
+        expected = levels[order].reshape(24, -1) / divided
+        known = ~np.isnan(X)
+        np.testing.assert_allclose(X[known], expected[known], rtol=1e-12)
+
+    # figures, against scikit-learn's on the scores
+    scores = pandas.read_csv("scores.csv", dtype={"label": str, "decision": str})
+    assert figures["accuracy"] == pytest.approx(np.mean(scores["label"] == scores["decision"]))
+    columns = [name for name in scores if name.startswith(("probability ", "score "))]
+    precisions = [
+        average_precision_score(scores["label"] == name.split(" ", 1)[1], scores[name])
+        for name in columns
+    ]
+    assert len(precisions) == N_CLASSES
+    assert figures["average_precision"] == pytest.approx(np.mean(precisions), abs=1e-9)
+    assert np.load("features.npz")["X"].shape[0] == len(levels)

@@ -135,12 +135,13 @@ class Comparison:
         precision = f"average precision {100 * first.average_precision:.1f} %"
         if not others:
             return f"Take {first.method}: {precision}, above all others by more than the error."
+        highest = "the highest " * (first is self.methods[0])
         names = [one.method for one in others]
         if len(names) > MOST_NAMED:
             names = [*names[: MOST_NAMED - 1], f"{len(names) - MOST_NAMED + 1} more"]
         return (
-            f"No clear winner: {first.method} has the highest {precision}, but is not clearly "
-            f"better than {_listed(names)}; the differences are within the error over folds."
+            f"No clear winner: {first.method} has {highest}{precision}, but is not clearly better "
+            f"than {_listed(names)}; the differences are within the error over folds."
         )
 
     def __str__(self) -> str:

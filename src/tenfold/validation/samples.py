@@ -732,6 +732,7 @@ def named_samples(estimator: Any, X: Any, reset: bool) -> NamedSamples | None:
     NamedSamples or None
         The samples in the order of the model's modes.
     """
+    _refuse_several_arrays(X)
     if reset:  # names of an earlier fit
         for name in ("mode_names_", "mode_labels_"):
             vars(estimator).pop(name, None)
@@ -745,6 +746,21 @@ def named_samples(estimator: Any, X: Any, reset: bool) -> NamedSamples | None:
     if hasattr(columns, "nlevels") and columns.nlevels > 1:
         return _from_columns(X, columns, known, getattr(estimator, "mode_labels_", None))
     return None
+
+
+def _refuse_several_arrays(X: Any) -> None:
+    """Refuse a data set of xarray and epochs of MNE, with what to type instead."""
+    if hasattr(X, "data_vars") and is_data_array(X):
+        names = [str(name) for name in X.data_vars if len(X[name].dims) > 1][:3]
+        raise ValueError(
+            f"X is a Dataset of xarray, which holds several arrays; pass one of them, such as "
+            f"X[{(names or ['images'])[0]!r}], with the dimension of samples first"
+        )
+    if all(hasattr(X, name) for name in ("get_data", "events", "event_id")):
+        raise ValueError(
+            "X is epochs of MNE; pass their numbers and events: "
+            "fit(epochs.get_data(), epochs.events[:, 2])"
+        )
 
 
 def _in_order(X: Any, names: tuple[str, ...], labels: list[Any]) -> Any:

@@ -198,6 +198,6 @@ def _explanation(label: Any) -> list[str]:
     return [
         f"Average precision, ROC AUC: {who} against the rest, mean over {over}.",
         "plda: Gaussian classes; cmda, dater, mpca, ...: the same in a subspace of all.",
-        "csda, mcsda, ...: one subspace per class, and the distance from its mean there.",
+        "csda, mcsda, ...: one subspace per class, and how like the class samples are there.",
         "LDA, LinearSVC, Ridge, NearestCentroid: classifiers of scikit-learn.",
     ]
