@@ -226,10 +226,10 @@ def test_advice_follows_from_the_error_over_folds_and_never_from_time():
     good, also, poor = [0.95, 0.90, 0.93], [0.94, 0.91, 0.92], [0.55, 0.49, 0.52]
     for seconds in ([1, 2, 3], [3, 2, 1], [2, 9, 0.1]):
         rows = list(map(figures, ("good", "also", "poor"), (good, also, poor), seconds))
-        found = Comparison(rows, 300, 3, 3, (2,), None)
+        found = Comparison(rows, 300, 3, 3, (2,), None, 1 / 2)
         assert [one.method for one in found.best_methods] == ["good", "also"]
         assert found.advice.startswith("No clear winner: good has the highest")
-        found = Comparison([rows[0], rows[2]], 300, 3, 3, (2,), None)
+        found = Comparison([rows[0], rows[2]], 300, 3, 3, (2,), None, 1 / 2)
         assert [one.method for one in found.best_methods] == ["good"]
         assert found.advice.startswith("Take good: average precision 92.7 %")
 
@@ -243,7 +243,9 @@ def test_clearly_better_is_the_corrected_t_test_of_paired_differences():
         d = first - second
         statistic = d.mean() / np.sqrt((1 / 5 + 1 / 4) * d.var(ddof=1))
         clear = 2 * stats.t.sf(abs(statistic), df=4) < 0.05
-        found = Comparison([figures("a", first), figures("b", second)], 10**6, 3, 5, (2,), None)
+        found = Comparison(
+            [figures("a", first), figures("b", second)], 10**6, 3, 5, (2,), None, 1 / 4
+        )
         assert (len(found.best_methods) == 1) == clear
         verdicts.add(bool(clear))
     assert verdicts == {True, False}
