@@ -89,5 +89,5 @@ plt.show()
 # The same on the command line::
 #
 #     tenfold compare trials.npz
-#     tenfold fit trials.npz --method cmda --rows ::2 -o model.safetensors
-#     tenfold evaluate model.safetensors trials.npz --rows 1::2
+#     tenfold fit trials.npz --method cmda --rows train -o model.safetensors
+#     tenfold evaluate model.safetensors trials.npz --rows test

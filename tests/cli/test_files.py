@@ -263,7 +263,7 @@ def test_every_printed_command_runs_as_printed_and_its_figures_are_right(
         for name, value in (pair.split("=") for pair in compare if re.match(r"[a-z_]+=", pair))
     }
     if make is not images_of_two_sizes:
-        X = load(compare[1], **told).X.reshape(len(levels), -1)
+        X = np.asarray(load(compare[1], **told).X).reshape(len(levels), -1)
         of_images = found["kind"] in ("image folder", "image")
         divided = 8 if make in TABLES else 255 if of_images else 1
         order = np.argsort(WORDS, kind="stable") if "folder" in found["kind"] else np.arange(24)

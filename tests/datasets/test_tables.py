@@ -84,7 +84,7 @@ def test_labels_by_name_by_position_or_none(write):
     said = r"cannot tell which column .* it has columns a, b, c; pass label_column"
     with pytest.raises(ValueError, match=said):
         load(path)
-    with pytest.raises(ValueError, match=r"not one column 'zebra'"):
+    with pytest.raises(ValueError, match=r"no column 'zebra', or several: it has columns a, b, c"):
         load(path, labels="zebra")
     with pytest.raises(ValueError, match="has 3 columns, so there is no column 3"):
         load(path, labels=3)

@@ -260,9 +260,11 @@ def label_position(
     found = [i for i, name in enumerate(known) if name in wanted]
     if len(found) != 1:
         there = f"columns {shortened(names)}" if named else f"{width} columns without names"
-        asked = "" if label_column is None else f"it has not one column {label_column!r}: "
+        said = f"{source} has no column {label_column!r}, or several"
+        if label_column is None:
+            said = f"cannot tell which column of {source} holds the labels"
         raise ValueError(
-            f"cannot tell which column of {source} holds the labels: {asked}it has {there}; pass "
+            f"{said}: it has {there}; pass "
             "label_column=NAME or a position (-1 is the last), labels=FILE, or labelled=False"
         )
     return found[0]
