@@ -524,7 +524,7 @@ def test_the_layout_of_the_samples_does_not_matter(Method):
 
 @pytest.mark.parametrize("kind", [np.uint8, np.float32])
 def test_fitting_and_projecting_never_cast_the_samples_whole(kind, monkeypatch):
-    monkeypatch.setattr("tenfold.mathematics.arrays.BLOCK_BYTES", 2**21)
+    monkeypatch.setattr("tenfold.mathematics.algebra.BLOCK_BYTES", 2**21)
     monkeypatch.setattr(row_blocks, "__defaults__", (2**21,))  # blocks of 2 MiB
     X = np.random.default_rng(0).integers(0, 255, (60_000, 16, 12), dtype=np.uint8).astype(kind)
     y = np.arange(len(X)) % 3

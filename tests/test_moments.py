@@ -141,7 +141,7 @@ def test_the_samples_are_left_as_they_were():
 @pytest.mark.parametrize("kind", [np.uint8, np.float32, np.float64])
 @pytest.mark.parametrize("ordered", [True, False], ids=["sorted", "shuffled"])
 def test_samples_are_never_copied_or_cast_whole(kind, ordered, monkeypatch):
-    monkeypatch.setattr("tenfold.mathematics.arrays.BLOCK_BYTES", 2**20)
+    monkeypatch.setattr("tenfold.mathematics.algebra.BLOCK_BYTES", 2**20)
     rng = np.random.default_rng(0)
     X = rng.integers(0, 255, (200_000, 8, 8), dtype=np.uint8).astype(kind, copy=False)
     y = np.arange(len(X)) % 4
@@ -160,7 +160,7 @@ def test_samples_are_never_copied_or_cast_whole(kind, ordered, monkeypatch):
 def test_blocks_that_are_cut_anywhere_give_the_same_moments(monkeypatch):
     X, y = data(n=50, offset=1e6)
     whole = ClassMoments.from_batch(X, y)
-    monkeypatch.setattr("tenfold.mathematics.arrays.BLOCK_BYTES", 8 * 12 * 3)  # three rows
+    monkeypatch.setattr("tenfold.mathematics.algebra.BLOCK_BYTES", 8 * 12 * 3)  # three rows
     assert_same(ClassMoments.from_batch(X, y), whole, 1e-12)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.metrics import accuracy_score
 
-from tenfold.mathematics.arrays import to_numpy
+from tenfold.mathematics.algebra import to_numpy
 from tenfold.validation.samples import in_numpy
 
 

@@ -14,8 +14,8 @@ from math import prod
 import numpy as np
 
 from tenfold.mathematics.accumulate import row_blocks
-from tenfold.mathematics.algebra import Array, shrinking_order
-from tenfold.mathematics.arrays import (
+from tenfold.mathematics.algebra import (
+    Array,
     empty_like,
     float_type,
     like,
@@ -23,6 +23,7 @@ from tenfold.mathematics.arrays import (
     of_type,
     permuted,
     reshaped,
+    shrinking_order,
     square_lengths,
     to_numpy,
     wide_type,

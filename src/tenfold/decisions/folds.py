@@ -12,8 +12,7 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from tenfold.decisions.distances import OfBlock
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.arrays import to_numpy
+from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.mathematics.cost import Parts, Split, part_statistics
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.sample_statistics import codes_of

@@ -17,8 +17,7 @@ from tenfold.decisions.members import innermost, unwrap
 from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.thresholds import Impostors, quantile_or_tail
 from tenfold.decisions.verifier import RateWarning
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.arrays import to_numpy
+from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.mathematics.models import Labels, Shape
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.methods.base import Learner, Savable, TensorProjector

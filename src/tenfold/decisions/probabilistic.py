@@ -14,8 +14,7 @@ from sklearn.base import ClassifierMixin, clone
 
 from tenfold.decisions.accuracy import AccuracyScore
 from tenfold.mathematics.accumulate import check_same_kind
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.arrays import like, to_numpy
+from tenfold.mathematics.algebra import Array, like, to_numpy
 from tenfold.mathematics.cost import Workload, moments_of
 from tenfold.mathematics.fold_moments import N_FOLDS, FoldMoments, name_folds, ruler_folds
 from tenfold.mathematics.held_out import USUAL, chosen, left_out

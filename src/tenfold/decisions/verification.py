@@ -22,9 +22,8 @@ from sklearn.model_selection import check_cv
 from tenfold.decisions.distances import OfBlock
 from tenfold.decisions.folds import fold_numbers, held_out, positions, statistics_in_folds
 from tenfold.mathematics.accumulate import row_blocks
-from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.mathematics.alternation import Solution, solve
-from tenfold.mathematics.arrays import to_numpy
 from tenfold.mathematics.cost import Parts, Split, renumbered
 from tenfold.mathematics.criteria import Problem, out_class_spreads
 from tenfold.mathematics.held_out_samples import held_out_statistics

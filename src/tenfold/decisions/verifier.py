@@ -25,8 +25,7 @@ from tenfold.decisions.verification import (
     tells_of_strangers,
     verified,
 )
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.arrays import to_numpy
+from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.mathematics.models import Labels, Shape
 from tenfold.mathematics.sample_statistics import codes_of
 from tenfold.mathematics.stores import ArraySamples, over_blocks

@@ -19,8 +19,7 @@ from sklearn.base import BaseEstimator
 
 from tenfold.gathering.checkpoint import Checkpoint, subject
 from tenfold.mathematics.accumulate import check_same_kind
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.arrays import to_numpy
+from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.mathematics.cost import cells_of, in_cells
 from tenfold.mathematics.fold_moments import ruler_folds
 from tenfold.mathematics.moments import Batch, ClassMoments

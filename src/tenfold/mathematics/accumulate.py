@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import blas
 
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.arrays import (
+from tenfold.mathematics.algebra import (
+    Array,
     block_bytes,
     is_elsewhere,
     like,

@@ -1,8 +1,9 @@
 """What the methods ask for: the pair of scatters of each, as a problem that can be solved.
 
 Every method of this library keeps one scatter large and another one small. Here are the pairs, and
-what follows from the same scatters: the shrinkage of a class, and the spread of a class in its
-subspace. A `Problem` holds the pairs of a stack of models, with the ranks and the ridge of each.
+what follows from the same scatters: the shrinkage of a class, the spread of a class in its
+subspace, and patterns, which say what a filter finds beside how it finds it. A `Problem` holds the
+pairs of a stack of models, with the ranks and the ridge of each.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from scipy.linalg import eigvalsh
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassStatistics
+from tenfold.mathematics.sample_statistics import PassStatistics
 from tenfold.mathematics.scatter import (
     Factors,
     Scatter,
@@ -445,3 +447,36 @@ def mean_square(scatter: Scatter, projections: Sequence[Array], count: Array | f
     seen = projections if len(projections) > 1 else [last[: len(scatter)]]  # vectors: all see all
     (S,) = along_mode([scatter], len(projections) - 1, seen)
     return np.asarray(np.einsum("mir,mir->m", last, S @ last) / count)
+
+
+def patterns_of(statistics: ClassStatistics, projections: Sequence[Array]) -> list[Array]:
+    """What the entries of a mode do when a score rises by one, for each column of a projection.
+
+    A filter (a column of W_k) must also suppress what is noise, so it looks like noise in part. Its
+    pattern is how the samples themselves vary with the score: the regression of the samples on
+    the scores, ``S_k W_k (W_k^T S_k W_k)^-1``, with S_k the covariance of all samples along mode
+    k, seen through the projections of the other modes (Haufe et al., 2014).
+
+    Parameters
+    ----------
+    statistics : ClassStatistics
+        Of the samples.
+    projections : sequence of K ndarrays of shape (I_k, r_k)
+        The filters, for samples as they came.
+
+    Returns
+    -------
+    list of K ndarrays of shape (I_k, r_k)
+        None where samples are read in passes, since each mode would take one more.
+    """
+    if isinstance(statistics, PassStatistics):
+        return []
+    fresh = replace(statistics)  # a copy: the terms of its scatters go when this is done
+    seen = [W[None] for W in lowered(fresh, projections)]
+    found = []
+    for mode, (W,) in enumerate(seen):
+        ((S,),) = along_mode([fresh.total()], mode, seen)
+        size = float(np.trace(S)) or 1.0
+        moved = S @ W / size
+        found.append(moved @ np.linalg.pinv(W.T @ moved, hermitian=True))
+    return found if fresh.basis is None else [fresh.basis.lifted(found[0])]

@@ -21,8 +21,7 @@ from zlib import crc32
 import numpy as np
 
 from tenfold.mathematics.accumulate import merged_means, row_blocks
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.arrays import to_numpy
+from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.two_covariances import PooledMoments
 

@@ -19,8 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.arrays import like, namespace_of, of_type, wide_type
+from tenfold.mathematics.algebra import Array, like, namespace_of, of_type, wide_type
 from tenfold.mathematics.subspace import projected
 
 SMALLEST = 1e-12  # of the scatter of means: what noise is taken to be where there is none

@@ -14,8 +14,7 @@ from math import prod
 import numpy as np
 
 from tenfold.mathematics.accumulate import LARGEST, row_blocks
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.arrays import to_numpy
+from tenfold.mathematics.algebra import Array, to_numpy
 
 EPSILON = float(np.finfo(float).eps)
 

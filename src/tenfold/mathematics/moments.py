@@ -32,8 +32,7 @@ from tenfold.mathematics.accumulate import (
     check_squares,
     merged_means,
 )
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.arrays import square_lengths
+from tenfold.mathematics.algebra import Array, square_lengths
 from tenfold.mathematics.scatter import (
     SampleTerm,
     Scatter,

@@ -33,7 +33,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from tenfold.mathematics.accumulate import merged_means
-from tenfold.mathematics.arrays import square_lengths
+from tenfold.mathematics.algebra import square_lengths
 from tenfold.mathematics.scatter import Factors, is_identity
 from tenfold.mathematics.stores import Source
 

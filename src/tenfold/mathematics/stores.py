@@ -25,8 +25,8 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.sparse import issparse
 
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.arrays import (
+from tenfold.mathematics.algebra import (
+    Array,
     float_type,
     has_float64,
     like,

@@ -14,14 +14,16 @@ import numpy as np
 from scipy.linalg import qr
 
 from tenfold.mathematics.accumulate import row_blocks
-from tenfold.mathematics.algebra import Array, project, reconstruct
-from tenfold.mathematics.arrays import (
+from tenfold.mathematics.algebra import (
+    Array,
     block_bytes,
     empty_like,
     float_type,
     like,
     namespace_of,
     of_type,
+    project,
+    reconstruct,
     reshaped,
     square_lengths,
     wide_type,

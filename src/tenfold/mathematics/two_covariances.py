@@ -30,8 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.arrays import like, of_type, reshaped, to_numpy, wide_type
+from tenfold.mathematics.algebra import Array, like, of_type, reshaped, to_numpy, wide_type
 from tenfold.mathematics.subspace import projected
 
 SMALLEST = 1e-12  # of all scatter: what noise is taken to be where there is none

@@ -21,10 +21,9 @@ from sklearn.exceptions import ConvergenceWarning
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Recipe, Solution, solve
 from tenfold.mathematics.cost import Workload, moments_of, statistics_of
-from tenfold.mathematics.criteria import Problem, between_within, ranks_of_shares
+from tenfold.mathematics.criteria import Problem, between_within, patterns_of, ranks_of_shares
 from tenfold.mathematics.models import Labels, Model, Shape
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics, check_decay
-from tenfold.mathematics.patterns import patterns_of
 from tenfold.mathematics.solvers import SOLVERS, Solver
 from tenfold.mathematics.stores import OfBlock, over_blocks
 from tenfold.mathematics.subspace import projected, reconstructed

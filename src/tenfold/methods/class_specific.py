@@ -12,9 +12,8 @@ import numpy as np
 from sklearn.metrics import average_precision_score
 
 from tenfold.mathematics.accumulate import check_same_kind, row_blocks
-from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.mathematics.alternation import Solution, padded
-from tenfold.mathematics.arrays import to_numpy
 from tenfold.mathematics.criteria import (
     Problem,
     automatic_shrinkage,

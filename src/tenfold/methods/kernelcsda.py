@@ -13,9 +13,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from tenfold.mathematics.accumulate import row_blocks
-from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.mathematics.alternation import Solution
-from tenfold.mathematics.arrays import to_numpy
 from tenfold.mathematics.kernel_basis import KernelBasis
 from tenfold.mathematics.models import ClassModel, Shape
 from tenfold.mathematics.moments import ClassStatistics

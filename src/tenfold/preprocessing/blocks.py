@@ -12,8 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, clone
 from sklearn.utils import get_tags
 
 from tenfold.mathematics.accumulate import row_blocks
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.arrays import to_numpy
+from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.mathematics.stores import ArraySamples, MappedStore, Source, StoredSamples, over_blocks
 from tenfold.preprocessing.step import Step
 from tenfold.validation import parameters

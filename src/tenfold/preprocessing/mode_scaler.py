@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.arrays import reshaped
+from tenfold.mathematics.algebra import Array, reshaped
 from tenfold.mathematics.mode_scaling import FibreMoments, Scaling
 from tenfold.mathematics.models import Shape
 from tenfold.mathematics.stores import Source, over_blocks

@@ -10,8 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in
 
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.arrays import like
+from tenfold.mathematics.algebra import Array, like
 from tenfold.mathematics.models import Labels, Shape
 from tenfold.mathematics.stores import ArraySamples, MappedStore, Source, StoredSamples
 from tenfold.methods.base import Savable

@@ -41,8 +41,7 @@ from sklearn.utils.validation import (
 )
 
 from tenfold.mathematics.accumulate import check_same_kind
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.arrays import namespace_of, to_numpy
+from tenfold.mathematics.algebra import Array, namespace_of, to_numpy
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.stores import ArraySamples, Source, StoredSamples, is_stored
 from tenfold.validation.parameters import plain
