@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from operator import is_
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
@@ -130,6 +130,8 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
     classifier_: Any
     _stacked: tuple[list[Any], Subspaces] | None = None  # what was stacked last, and its stack
 
+    _allowed: ClassVar = {"normalise": ("others", "own", False)}
+
     def __init__(
         self, projector: Any, *, normalise: Any = "others", classifier: Any = None, cv: Any = 5
     ):
@@ -174,7 +176,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
     def _check_parameters(self) -> None:
         """Validate parameters."""
         parameters.check_class_specific(self.projector, ClassSpecificProjector)
-        parameters.check_option("normalise", self.normalise, ("others", "own", False))
+        super()._check_parameters()
         if self.normalise == "own" and self.projector.decision != "distance":
             raise ValueError(
                 "normalise='own' divides distances, but the projector decides by likelihood "

@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from math import prod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
@@ -188,6 +188,12 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
 
     _value: type = GaussianModel
 
+    _allowed: ClassVar = {
+        "shrinkage": ("auto", parameters.Number(0, 1)),
+        "means_prior": ("kronecker", "full"),
+        "noise_prior": ("kronecker", "identity"),
+    }
+
     def __init__(
         self,
         projector: Any = None,
@@ -217,9 +223,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         if self.projector is not None:
             parameters.check_projector(self.projector, TensorProjector)
             self.projector._check_parameters()
-        parameters.check_shrinkage(self.shrinkage)
-        parameters.check_option("means_prior", self.means_prior, ("kronecker", "full"))
-        parameters.check_option("noise_prior", self.noise_prior, ("kronecker", "identity"))
+        super()._check_parameters()
 
     def _workload(self, shape: Shape, classes: Array) -> Workload:
         """What the projector will ask."""

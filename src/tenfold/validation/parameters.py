@@ -115,12 +115,6 @@ def check_ridge(ridge: Any) -> tuple[float, bool]:
     return float(value), absolute
 
 
-def check_shrinkage(shrinkage: Any) -> None:
-    """A number from 0 to 1, or "auto"."""
-    if shrinkage != "auto" and not (isinstance(shrinkage, Real) and 0 <= shrinkage <= 1):
-        raise ValueError(f"shrinkage is {shrinkage!r}; expected 'auto' or a number from 0 to 1")
-
-
 def check_stationary_modes(asked: Any, shape: Sequence[int]) -> tuple[int, ...]:
     """The modes of samples of this shape along which noise is stationary."""
     modes = tuple(np.atleast_1d(np.asarray(asked, dtype=object)))
