@@ -205,9 +205,9 @@ JOBS = {
         limits=tuple(CLASSIFIERS),
     ),
     "stream": Job(
-        "ProbabilisticLDA in four batches, 760 samples of 32×32 in 38 classes",
+        "ProbabilisticLDA in four batches, 760 samples of 16×16 in 38 classes",
         who.planted,
-        size={"n": 760, "shape": (32, 32), "ranks": (7, 7), "n_classes": 38},
+        size={"n": 760, "shape": (16, 16), "ranks": (5, 5), "n_classes": 38},
         **beside(
             partial(who.four_batches, estimator=ProbabilisticLDA()),
             "one fit",

@@ -34,7 +34,7 @@ from tenfold.mathematics.solvers import NULL, ROUNDING, signs_of_columns
 from tenfold.mathematics.span import Span
 
 FEWEST = 4  # models for which a shared problem is solved
-POLES = (0.7, 0.9, 1.2, 2.0, 5.0, 20.0)  # of the smallest likely value: where tails are guessed
+POLES = (0.9, 1.0, 1.15, 1.5, 3.0, 20.0)  # of the smallest likely value: where tails are guessed
 FAR = 0.4  # of the smallest wanted value: where the tail may begin
 EXACT = 1e-8  # largest residual, in units of the value itself
 ROUNDS = 4  # in which that is reached, or not at all
