@@ -23,7 +23,7 @@ for as many others: the cost is linear in the number of classes.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
@@ -38,6 +38,7 @@ from tenfold.mathematics.two_covariances import (
     ClassLikelihood,
     KnownClasses,
     PooledMoments,
+    Ratios,
 )
 
 SHRINKAGES = (0.01, 0.03, 0.1, 0.25, 0.5, 0.8, 0.95)
@@ -122,14 +123,23 @@ class Law:
         return cls(level, float(found[1]), float(left.mean()) - slope * middle, slope, n)
 
     def likelihood(self, part: PooledMoments, M: Array) -> ClassLikelihood:
-        """The likelihood of new samples in coordinates where the class means are M (C, d).
+        """The likelihood of new samples in coordinates where the class means are M (C, d)."""
+        return self.likelihoods([part], [M])[0]
+
+    def likelihoods(self, parts: list[PooledMoments], means: list[Array]) -> list[ClassLikelihood]:
+        """The likelihood of new samples in several coordinates, each with class means (C, d).
 
         In means over samples a large class, which is near the mean of all, counts most. What class
         means vary by is more than that where the shares of the classes are unequal.
         """
-        shares = part.counts / part.counts.sum()
-        n = float(part.counts.sum()) / float(part.known.sum())
-        of_means = _variances(shares @ M**2)
+        shares = [part.counts / part.counts.sum() for part in parts]
+        ends = np.cumsum([M.shape[1] for M in means])
+        n = np.repeat(
+            [part.counts.sum() / part.known.sum() for part in parts], [M.shape[1] for M in means]
+        )
+        of_means = np.concatenate(
+            [_variances(share @ M**2) for share, M in zip(shares, means, strict=True)]
+        )
         seen = of_means  # what they would be with as many samples as the law was seen with
         for _ in range(STEPS):
             q = expit(self.level + self.slope * np.log(seen))
@@ -140,9 +150,15 @@ class Law:
         between = q * of_means
         spread = np.maximum(of_means - between, 1e-9 * of_means) * n
         left = within + between * spread / (n * between + spread)
-        unequal = (1 - 1 / part.known.sum()) / (1 - shares @ shares)
-        noise = left / np.exp(np.mean(np.log(left)))
-        return ClassLikelihood(between * unequal, spread, within, noise)
+        found = []
+        columns = np.split(np.stack([between, spread, within, left]), ends[:-1], axis=1)
+        for part, share, (between, spread, within, left) in zip(
+            parts, shares, columns, strict=True
+        ):
+            unequal = (1 - 1 / part.known.sum()) / (1 - share @ share)
+            noise = left / np.exp(np.mean(np.log(left)))
+            found.append(ClassLikelihood(between * unequal, spread, within, noise))
+        return found
 
 
 class Choice(NamedTuple):
@@ -240,14 +256,6 @@ class _View(NamedTuple):
     weights: Array
 
 
-class _Block(NamedTuple):
-    """Held-out points of one group that are told from some classes, by every expert."""
-
-    points: list[Array]  # (m, d)
-    known: list[KnownClasses]
-    likelihoods: list[ClassLikelihood]
-
-
 class Evidence:
     """How well held-out points are told apart along the directions of one expert or of two.
 
@@ -275,19 +283,23 @@ class Evidence:
             found = [expert.directions(group, shrinkage, prior) for expert, shrinkage in asked]
             views.append(_view(asked[0][0], group, found, priors))
         self.laws = [_law(views, e) for e in range(len(asked))]
-        self.priors, self.blocks = priors, list[_Block]()
+        self.priors = priors
+        self.ratios: list[list[Ratios]] = [[] for _ in asked]  # by expert and block of points
         n_classes, n_blocks = len(priors), -(-len(priors) // BLOCK)
         with np.errstate(divide="ignore"):
             log_priors = np.log(priors / priors.max())
+        likelihoods = [
+            law.likelihoods([view.part for view in views], [view.means[e] for view in views])
+            for e, law in enumerate(self.laws)
+        ]
         answers = []
-        for part, points, means, codes, weights in views:
-            pairs = list(zip(self.laws, means, strict=True))
-            likelihoods = [law.likelihood(part, M) for law, M in pairs]
+        for v, (part, points, means, codes, weights) in enumerate(views):
             for block in range(n_blocks):
                 rivals, own = np.arange(block, n_classes, n_blocks), codes % n_blocks == block
                 late = np.zeros(len(rivals))
-                known = [KnownClasses(M[rivals], part.counts[rivals], late) for M in means]
-                self.blocks.append(_Block([X[own] for X in points], known, likelihoods))
+                for e, (X, M) in enumerate(zip(points, means, strict=True)):
+                    known = KnownClasses(M[rivals], part.counts[rivals], late)
+                    self.ratios[e].append(likelihoods[e][v].ratios(X[own], known))
                 column = codes[own] // n_blocks
                 offset = np.tile(log_priors[rivals], (len(column), 1))
                 many = np.log((n_classes - 1) / max(len(rivals) - 1, 1))  # that each stands for
@@ -298,13 +310,12 @@ class Evidence:
 
     def scores(self, gain: float, tails: float) -> list[Array]:
         """For every expert the scores (n, B) of held-out points, by the classes of their block."""
-        found: list[list[Array]] = [[] for _ in self.laws]
-        for block in self.blocks:
-            for e, (X, known, likelihood) in enumerate(zip(*block, strict=True)):
-                few = min(tails / X.shape[1], MOST_TAILS)
-                S = replace(likelihood, gain=gain, tails=few).scores(X, known)
-                found[e].append(_wide(S, self.priors))
-        return [np.concatenate(S) for S in found]
+        found = []
+        for blocks in self.ratios:
+            few = [min(tails / one.n_coordinates, MOST_TAILS) for one in blocks]
+            tables = [one.scores(gain, t) for one, t in zip(blocks, few, strict=True)]
+            found.append(np.concatenate([_wide(S, self.priors) for S in tables]))
+        return found
 
     def judged(self, scores: Array) -> tuple[float, float]:
         """The best temperature of scores (n, B), and their log loss in nats."""

@@ -259,11 +259,11 @@ class ClassLikelihood:
         ndarray of shape (n, C)
             Divided by the temperature.
         """
-        experts = self.experts()
         found = [
-            share * expert._scores(X[:, own], known.along(own)) for share, own, expert in experts
+            share * expert.ratios(X[:, own], known.along(own)).scores(self.gain, self.tails)
+            for share, own, expert in self.experts()
         ]
-        return np.asarray(sum(found))
+        return np.asarray(sum(found)) / self.temperature
 
     @property
     def variances(self) -> Array:
@@ -278,24 +278,42 @@ class ClassLikelihood:
         found = []
         for part, own in ((1 - share, slice(d // 2)), (share, slice(d // 2, d))):
             between, spread, within, noise = self.variances[:, own]
-            rest = self.gain, self.tails, self.temperature
-            found.append((part, own, ClassLikelihood(between, spread, within, noise, *rest)))
+            found.append((part, own, ClassLikelihood(between, spread, within, noise)))
         return found
 
-    def _scores(self, X: Array, known: KnownClasses) -> Array:
+    def ratios(self, X: Array, known: KnownClasses) -> Ratios:
+        """What the scores of one expert are made of, for samples (n, d) in its coordinates."""
         a, v, stranger = self.expected(known)
         size, overlap = (a**2 / v).sum(axis=1), X @ (a / v).T
-        squares = X**2 @ (1 / v).T - 2 * overlap + size
-        more = 1 + self.gain * size
-        squares = np.maximum(squares - self.gain * (overlap - size) ** 2 / more, 0.0)
+        squares = np.maximum(X**2 @ (1 / v).T - 2 * overlap + size, 0.0)
         of_stranger = (X**2 / stranger).sum(axis=1)[:, None]
-        constant = 0.5 * np.log(stranger / v).sum(axis=1) - 0.5 * np.log(more)
+        constant = 0.5 * np.log(stranger / v).sum(axis=1)
         constant = np.where(known.counts > 0, constant, -np.inf)
-        if self.tails == 0:
-            return np.asarray(constant - 0.5 * (squares - of_stranger)) / self.temperature
-        power = 0.5 * (1 / self.tails + X.shape[1])
-        heavier = np.log1p(squares * self.tails) - np.log1p(of_stranger * self.tails)
-        return np.asarray(constant - power * heavier) / self.temperature
+        return Ratios(squares, overlap, size, of_stranger, constant, X.shape[1])
+
+
+class Ratios(NamedTuple):
+    """What log likelihood ratios are made of, whatever the gain and the tails."""
+
+    squares: Array  # (n, C), of the samples about what is expected, over its variance
+    overlap: Array  # (n, C), of the samples with what is expected
+    size: Array  # (C,), of what is expected with itself
+    of_stranger: Array  # (n, 1), squares of the samples as those of someone else
+    constant: Array  # (C,)
+    n_coordinates: int
+
+    def scores(self, gain: float, tails: float) -> Array:
+        """The log likelihood ratios (n, C)."""
+        squares, constant = self.squares, self.constant
+        if gain != 0:
+            more = 1 + gain * self.size
+            squares = np.maximum(squares - gain * (self.overlap - self.size) ** 2 / more, 0.0)
+            constant = constant - 0.5 * np.log(more)
+        if tails == 0:
+            return np.asarray(constant - 0.5 * (squares - self.of_stranger))
+        power = 0.5 * (1 / tails + self.n_coordinates)
+        heavier = np.log1p(squares * tails) - np.log1p(self.of_stranger * tails)
+        return np.asarray(constant - power * heavier)
 
 
 def log_posteriors(scores: Array, log_priors: Array | float = 0.0) -> Array:
