@@ -157,9 +157,12 @@ class FoldMoments:
             deviations = (Z[own] @ D - centres[codes]) * np.sqrt(w[own])[:, None]
             sizes = np.diff(starts[first : first + n_classes + 1])
             begins, found = starts[first : first + n_classes] - starts[first], []
-            for size in np.unique(sizes[sizes > 0]):  # classes of the same size are one stack
-                alike = np.flatnonzero(sizes == size)
-                rows = deviations[begins[alike][:, None] + np.arange(size)]
+            widths = 2 ** np.ceil(np.log2(np.maximum(sizes, 1))).astype(np.intp)
+            for width in np.unique(widths[sizes > 0]):  # classes of about one size are one stack
+                alike, nth = np.flatnonzero((widths == width) & (sizes > 0)), np.arange(width)
+                places = np.minimum(begins[alike][:, None] + nth, len(deviations) - 1)
+                inside = (nth < sizes[alike][:, None])[..., None]  # zeros add nothing to a scatter
+                rows = np.where(inside, deviations[places], 0.0)
                 found.append(_points_of_classes(centres[alike], rows, counts[first + alike], alike))
             return _joined(found, D.shape[1])
 
