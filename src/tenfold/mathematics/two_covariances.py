@@ -278,7 +278,8 @@ class ClassLikelihood:
         found = []
         for part, own in ((1 - share, slice(d // 2)), (share, slice(d // 2, d))):
             between, spread, within, noise = self.variances[:, own]
-            found.append((part, own, ClassLikelihood(between, spread, within, noise)))
+            rest = self.gain, self.tails, self.temperature
+            found.append((part, own, ClassLikelihood(between, spread, within, noise, *rest)))
         return found
 
     def ratios(self, X: Array, known: KnownClasses) -> Ratios:
