@@ -46,7 +46,7 @@ PROJECTORS = {
     "DATER": lambda: DATER(ranks=(4, 4), **ROUNDS),
     "DGTDA": lambda: DGTDA(ranks=(4, 4)),
     "GTDA": lambda: GTDA(ranks=(4, 4), **ROUNDS),
-    "HODA": lambda: HODA(ranks=(4, 4), ridge=1.0, **ROUNDS),
+    "HODA": lambda: HODA(ranks=(4, 4), ridge=2.0, **ROUNDS),
     "MPCA": lambda: MPCA(ranks=(4, 4), **ROUNDS),
     "MCSDA": lambda: MCSDA(ranks=(4, 4), positive=3, **PAPER, **ROUNDS),
     "CSDA": lambda: CSDA(ranks=9, positive=3, **PAPER),

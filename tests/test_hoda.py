@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import reference
 from reference import distance, problem
-from tenfold import CMDA, HODA
+from tenfold import CMDA, HODA, ProbabilisticLDA
 from ways import learned
 
 RIDGE = 0.1
@@ -82,3 +82,31 @@ def test_between_over_total_has_the_same_maximum():
     S_b, S_t = reference.between_scatter(X, y, eyes, 0), reference.total_scatter(X, eyes, 0)
     expected = reference.trace_ratio(S_b, S_t, 2)
     assert distance(HODA(ranks=2, ridge=0.0).fit(X, y).projections_, [expected]) <= 1e-6
+
+
+def weak():
+    """Two classes a little apart where noise is small, and much noise elsewhere."""
+    rng = np.random.default_rng(0)
+    y, wave = np.arange(2000) % 2, np.linspace(0, 1, 12) ** 3
+    noise = rng.normal(size=(2000, 6, 12)) * np.geomspace(10, 0.5, 12)
+    return noise + 0.4 * np.outer(rng.normal(size=6), wave) * y[:, None, None], y
+
+
+def strong():
+    """Ten classes far apart, and rows in which hardly anything varies."""
+    rng = np.random.default_rng(0)
+    y, seen = np.arange(400) % 10, np.r_[1e-3, np.ones(6), 1e-3][:, None]
+    return (rng.normal(size=(10, 8, 8))[y] + 0.8 * rng.normal(size=(400, 8, 8))) * seen, y
+
+
+@pytest.mark.parametrize("samples", [weak, strong])
+def test_the_default_ridge_is_right_where_classes_overlap_and_where_they_do_not(samples):
+    """Nearly what the ratio trace has, whose ridge matters little."""
+    X, y = samples()
+    half = len(y) // 2
+
+    def right(projector):
+        model = ProbabilisticLDA(projector, shrinkage=0.1).fit(X[:half], y[:half])
+        return model.score(X[half:], y[half:])
+
+    assert right(HODA()) > right(CMDA()) - 0.03

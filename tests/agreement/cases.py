@@ -170,7 +170,7 @@ def drawn_parameters(rng, Method, shape, n_classes):
     setting = oracle.Setting(
         kind="multi_class", ranks=ranks, solver=SOLVER.get(name, "ratio_trace"),
         orthonormal=has.get("orthonormal", Method.orthonormal),
-        flattens=flattens, direct=name == "DGTDA",
+        flattens=flattens, direct=name == "DGTDA", by_between=name == "HODA",
     )  # fmt: skip
     if "solver" in has:
         setting.solver = asked["solver"] = str(

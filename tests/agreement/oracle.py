@@ -26,6 +26,7 @@ class Setting:
     orthonormal: bool
     ridge: float = 0.0
     absolute: bool = False
+    by_between: bool = False  # whether the between scatter alone is the unit of a relative ridge
     shrinkage: float | str = 0.0
     means: bool = False  # class means stand for the samples outside of the class
     start: str = "identity"
@@ -118,7 +119,8 @@ def pair(data, setting, k, factors, shift=0, share=0):
     if setting.kind == "multi_class":
         between = scatter(data.n, data.means - data.mean, factors, k)
         floor = np.trace(between) + np.trace(within)
-        return between, within, ridge_of(setting, floor / size, floor)
+        unit = np.trace(between) if setting.by_between else floor
+        return between, within, ridge_of(setting, unit / size, floor)
     p = setting.positive
     M_p, others = data.means[p], data.y != p
     M_o = ((N * data.mean - data.n[p] * M_p) / (N - data.n[p]))[None]

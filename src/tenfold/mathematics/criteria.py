@@ -47,8 +47,8 @@ class Problem:
     minimise : Scatter or None
         The scatter to suppress; None when only the first counts.
     unit : Scatter or None
-        The scatter whose mean eigenvalue, times `balance`, is the unit of a relative ridge: that
-        of all samples about their mean. None means the sum of both.
+        The scatter whose mean eigenvalue, times `balance`, is the unit of a relative ridge, such as
+        that of all samples about their mean. None means the sum of both.
     ranks : ndarray of shape (M, K)
         The rank of each mode for each model.
     ridge : ndarray of shape (M,)
@@ -171,7 +171,7 @@ class Problem:
             return A, A, np.zeros(len(A))
         B = self.minimise.combined(answers)
         sizes = trace(A) + trace(B) if self.unit is None else self.unit.traces(answers)
-        return A, B, self.ridges(sizes, mode)
+        return A, B, np.maximum(self.ridges(sizes, mode), np.finfo(float).eps * trace(B))
 
     def size_of_first(self) -> float:
         """What there is of the scatters of the first model, if nothing is projected.

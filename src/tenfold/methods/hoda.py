@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tenfold.mathematics.criteria import Problem, between_within
+from tenfold.mathematics.moments import ClassStatistics
 from tenfold.methods.base import MultiClassProjector
 
 
@@ -21,10 +23,11 @@ class HODA(MultiClassProjector):
         share: the fewest dimensions that keep so much of the total scatter of the mode. None takes
         the square root of each size, rounded up, and the whole of modes of up to 3 entries,
         but no more than the class means can span.
-    ridge : float or ("absolute", float), default=1.0
+    ridge : float or ("absolute", float), default=2.0
         Added to the diagonal of the within-class scatter of every mode. A float is relative to
-        the mean eigenvalue of the scatters of the mode, so the units of the data do not matter;
-        ``("absolute", 0.01)`` is the paper's lambda. It must be large here: see the notes.
+        the mean eigenvalue of the between-class scatter of the mode, so neither the units of the
+        data nor the strength of the noise matter; ``("absolute", 0.01)`` is the paper's lambda.
+        It must be large here: see the notes.
     max_iter : int, default=100
         Rounds at most.
     tol : float, default=1e-3
@@ -62,7 +65,8 @@ class HODA(MultiClassProjector):
 
     See Also
     --------
-    CMDA : The same with the ratio trace; with "trace_ratio" and this ridge it is this method.
+    CMDA : The same with the ratio trace; with "trace_ratio" and the same absolute ridge it is this
+        method.
 
     Notes
     -----
@@ -72,9 +76,12 @@ class HODA(MultiClassProjector):
     Columns are eigenvectors of ``S_b^k - rho S_w^k``, rho being the ratio that is reached, the
     price of scatter within classes. The ridge moves nothing but rho. Without it a few directions in
     which samples hardly differ drive rho so high that every direction with scatter is too dear,
-    and the rest of the subspace is filled with directions that hold nothing. A ridge of 1 counts
-    as much scatter in every direction as there is in a mean one. On ORL faces, 5 a person, LDA in
-    the subspace is right for 93 % then, and for 38 % with a ridge of 1e-3.
+    and the rest of the subspace is filled with directions that hold nothing. With too much of it
+    rho is so low that noise costs nothing. So the ridge is measured by what is to be found, the
+    scatter of class means: it lowers rho as much where classes overlap as where they do not. On ORL
+    faces, 5 a person, LDA in the subspace is right for 96 % then, and for 42 % with a ridge of
+    1e-3. On recordings (BNCI 2015-003, three persons, ranks 2 and 4) the area under the ROC curve
+    is 0.76; it is 0.64 with a ridge as large as the mean eigenvalue of both scatters.
 
     References
     ----------
@@ -97,7 +104,7 @@ class HODA(MultiClassProjector):
         self,
         ranks: Any = None,
         *,
-        ridge: Any = 1.0,
+        ridge: Any = 2.0,
         max_iter: int = 100,
         tol: float = 1e-3,
         init: str = "identity",
@@ -111,3 +118,10 @@ class HODA(MultiClassProjector):
         self.init = init
         self.sample_shape = sample_shape
         self.output = output
+
+    def _problem(self, statistics: ClassStatistics) -> Problem:
+        """Class means apart, classes tight; the ridge is measured by the former."""
+        settings = self._settings(statistics)
+        amount, absolute = settings["ridge"]
+        unit = statistics.between() if amount > 0 and not absolute else None
+        return between_within(statistics, unit=unit, **settings)
