@@ -99,7 +99,7 @@ def failing(*_, **__):
     [
         "tenfold.methods.base.TensorProjector._check_parameters",
         "tenfold.methods.base.solve",
-        "tenfold.mathematics.models.Model.of",
+        "tenfold.methods.base.Model.of",
     ],
 )
 def test_a_fit_that_fails_at_any_step_changes_nothing(estimator, step, monkeypatch):

@@ -29,10 +29,9 @@ from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Recipe, Solution
 from tenfold.mathematics.cost import Workload
 from tenfold.mathematics.criteria import Problem, in_class_spreads, out_class_spreads
-from tenfold.mathematics.models import ClassModel, Shape
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.stores import over_blocks
-from tenfold.methods.base import Described, Learner
+from tenfold.methods.base import ClassModel, Described, Learner, Shape
 from tenfold.methods.class_specific import ClassSpecificProjector, spreads_of
 from tenfold.validation import parameters
 from tenfold.validation import samples as check

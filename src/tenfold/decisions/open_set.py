@@ -18,9 +18,8 @@ from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.thresholds import Impostors, quantile_or_tail
 from tenfold.decisions.verifier import RateWarning
 from tenfold.mathematics.algebra import Array, to_numpy
-from tenfold.mathematics.models import Labels, Shape
 from tenfold.mathematics.moments import ClassMoments
-from tenfold.methods.base import Learner, Savable, TensorProjector
+from tenfold.methods.base import Labels, Learner, Savable, Shape, TensorProjector
 from tenfold.methods.saving import steps_of
 from tenfold.validation import parameters
 from tenfold.validation import samples as check

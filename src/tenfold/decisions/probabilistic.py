@@ -18,7 +18,6 @@ from tenfold.mathematics.algebra import Array, like, to_numpy
 from tenfold.mathematics.cost import Workload, moments_of
 from tenfold.mathematics.fold_moments import N_FOLDS, FoldMoments, name_folds, ruler_folds
 from tenfold.mathematics.held_out import USUAL, chosen, left_out
-from tenfold.mathematics.models import Labels, Shape
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.noise_frames import Space
 from tenfold.mathematics.sample_statistics import codes_of
@@ -35,7 +34,7 @@ from tenfold.mathematics.two_covariances import (
     posteriors,
     preference,
 )
-from tenfold.methods.base import Learner, TensorProjector
+from tenfold.methods.base import Labels, Learner, Shape, TensorProjector
 from tenfold.system.threads import one_thread_for_small
 from tenfold.validation import parameters
 from tenfold.validation import samples as check

@@ -26,10 +26,9 @@ from tenfold.decisions.verification import (
     verified,
 )
 from tenfold.mathematics.algebra import Array, to_numpy
-from tenfold.mathematics.models import Labels, Shape
 from tenfold.mathematics.sample_statistics import codes_of
 from tenfold.mathematics.stores import ArraySamples, over_blocks
-from tenfold.methods.base import Savable
+from tenfold.methods.base import Labels, Savable, Shape
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.validation import parameters
 from tenfold.validation import samples as check

@@ -14,9 +14,8 @@ from tenfold.decisions.open_set import OpenSetClassifier
 from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.models import Labels, Shape
 from tenfold.methods import ALL_METHODS, KERNEL_METHODS
-from tenfold.methods.base import TensorProjector
+from tenfold.methods.base import Labels, Shape, TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.methods.saving import steps_of
 from tenfold.preprocessing import ALL_STEPS

@@ -26,7 +26,7 @@ SMALLEST = 1e-12  # of the scatter of means: what noise is taken to be where the
 
 
 class Ratio(NamedTuple):
-    """What the log ratio is made of; see `tenfold.mathematics.models.RatioModel`."""
+    """What the log ratio is made of; see `tenfold.methods.base.RatioModel`."""
 
     contrasts: Array
     offset: float

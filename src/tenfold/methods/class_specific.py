@@ -23,11 +23,10 @@ from tenfold.mathematics.criteria import (
     mean_square,
 )
 from tenfold.mathematics.likelihood_ratio import log_ratios, two_gaussians
-from tenfold.mathematics.models import ClassModel, RatioModel, Shape
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics, weighted_mean
 from tenfold.mathematics.stores import OfBlock, over_blocks
 from tenfold.mathematics.subspace import minus_distances, projected
-from tenfold.methods.base import TensorProjector
+from tenfold.methods.base import ClassModel, RatioModel, Shape, TensorProjector
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 from tenfold.validation.samples import in_numpy

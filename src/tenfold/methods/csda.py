@@ -10,10 +10,10 @@ import numpy as np
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
-from tenfold.mathematics.models import ClassModel, RatioModel, Shape
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.scatter import along_mode
 from tenfold.mathematics.solvers import SOLVERS, Solver, null_space
+from tenfold.methods.base import ClassModel, RatioModel, Shape
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.validation.parameters import plain
 

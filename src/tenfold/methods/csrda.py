@@ -14,9 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Recipe, Solution, padded, solve
 from tenfold.mathematics.criteria import Problem
-from tenfold.mathematics.models import ClassModel, Shape
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.solvers import orthonormalised, with_fixed_signs
+from tenfold.methods.base import ClassModel, Shape
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.system.threads import threads_for
 

@@ -16,10 +16,9 @@ from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.mathematics.alternation import Solution
 from tenfold.mathematics.kernel_basis import KernelBasis
-from tenfold.mathematics.models import ClassModel, Shape
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.stores import OfBlock, Source, over_blocks
-from tenfold.methods.base import Described, Learner, TensorProjector
+from tenfold.methods.base import ClassModel, Described, Learner, Shape, TensorProjector
 from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.validation import parameters
 from tenfold.validation.parameters import Number

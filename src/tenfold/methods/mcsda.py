@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenfold.mathematics.models import RatioModel
+from tenfold.methods.base import RatioModel
 from tenfold.methods.class_specific import ClassSpecificProjector
 
 

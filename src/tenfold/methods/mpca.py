@@ -10,10 +10,9 @@ import numpy as np
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
 from tenfold.mathematics.criteria import Problem, total
-from tenfold.mathematics.models import Model, Shape, check_agree
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.solvers import Solver, leading_eigenvectors
-from tenfold.methods.base import TensorProjector
+from tenfold.methods.base import Model, Shape, TensorProjector, check_agree
 from tenfold.validation.parameters import Number
 
 

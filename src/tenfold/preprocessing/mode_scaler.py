@@ -12,8 +12,8 @@ import numpy as np
 
 from tenfold.mathematics.algebra import Array, reshaped
 from tenfold.mathematics.mode_scaling import FibreMoments, Scaling
-from tenfold.mathematics.models import Shape
 from tenfold.mathematics.stores import Source, over_blocks
+from tenfold.methods.base import Shape
 from tenfold.preprocessing.step import Step
 from tenfold.validation import parameters
 from tenfold.validation import samples as check

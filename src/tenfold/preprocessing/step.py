@@ -11,9 +11,8 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in
 
 from tenfold.mathematics.algebra import Array, like
-from tenfold.mathematics.models import Labels, Shape
 from tenfold.mathematics.stores import ArraySamples, MappedStore, Source, StoredSamples
-from tenfold.methods.base import Savable
+from tenfold.methods.base import Labels, Savable, Shape
 from tenfold.validation import samples as check
 
 
