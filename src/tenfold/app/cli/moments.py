@@ -73,6 +73,6 @@ def _in_words(samples: Any, counts: Any, output: Path) -> list[str]:
     least = f"{counts.min():g} samples or more in each class"
     return [
         f"moments of {len(samples)} samples of {times(samples.sample_shape)}, {classes}; {least}",
-        f"wrote {output}; next, with the files of other sites: "
-        f"tenfold fit --from-moments {typed(output)} -o model.safetensors",
+        "files of moments of other sites can be added to the next command",
+        f"wrote {output}; next: tenfold fit --from-moments {typed(output)} -o model.safetensors",
     ]
