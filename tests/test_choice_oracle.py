@@ -164,6 +164,7 @@ class Oracle:
                 parts.append((part.n, M))
                 self.y.append(c)
         law = law_of(held)
+        self.n = law[-1]
         self.points = [
             (one[0], n, M, variances_of(law, n, M)) for one, (n, M) in zip(held, parts, strict=True)
         ]
@@ -238,7 +239,8 @@ def choice(X, y, means_prior, noise_prior):
     losses += [judged(mixed(*pair), experts[0].y)[1] for pair in PAIRS]
     gain, tails = soft(losses, PAIRS)
     temperature, _ = judged(mixed(gain, tails), experts[0].y)
-    return shrinkage, share, gain, min(tails / (N_CLASSES - 1), 0.1), temperature
+    n = experts[0].n
+    return shrinkage, share, gain, min(tails / (N_CLASSES - 1), 0.1), temperature, n
 
 
 @pytest.mark.parametrize(
@@ -249,13 +251,17 @@ def test_what_is_chosen_is_what_held_out_samples_say_one_by_one(
 ):
     monkeypatch.setattr(noise_frames, "CLOSE", 1e-10)  # wherever the flip-flop starts
     monkeypatch.setattr(noise_frames, "ROUNDS", 500)
-    X, y = samples(0)
+    X, y = samples(3)
     model = ProbabilisticLDA(
         means_prior="kronecker" if means_prior else "full",
         noise_prior="kronecker" if noise_prior else "identity",
     ).fit(X, y)
     names = ("shrinkage_", "kronecker_share_", "gain_", "tails_", "temperature_")
     found = [getattr(model, name) for name in names]
-    expected = choice(X, y, means_prior, noise_prior)
+    *expected, temperature, n = choice(X, y, means_prior, noise_prior)
+    between, spread, within = model.between_, model.spread_, model.within_
+    few, all_ = (between * spread / (k * between + spread) for k in (n, N))
+    cooler = np.mean(all_ / (within + all_)) / np.mean(few / (within + few))
+    expected.append(temperature**cooler)  # a class has more samples where none is held out
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
     assert not noise_prior or 0 < model.kronecker_share_ < 1

@@ -9,6 +9,8 @@ The moments of every class in every fold (count, mean, scatter) are all that is 
 3. In place of the held-out samples of a class stand a few points with the same mean and scatter.
    Shrinkage, gain and tails are means over a grid, weighted by the likelihood of these points
    under each; the temperature has their least log loss. So all are smooth functions of the moments.
+   A class has fewer samples when some are held out, and scores are surer than they should be in so
+   far as its mean is not known: the logarithm of the temperature is taken to grow with that.
 4. A second expert, whose noise is shrunk half-way towards a Kronecker product, is fitted alike.
    Scores are a weighted mean of both; the share of the second is a mean over a grid, too. It is
    left out where a third of the folds shows that it does harm, or that nothing is to be gained.
@@ -23,7 +25,7 @@ for as many others: the cost is linear in the number of classes.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
 
@@ -192,6 +194,9 @@ class Choice(NamedTuple):
         between, spread, within, noise = np.concatenate([one.variances for one in each], axis=1)
         rest = self.gain, min(self.tails / d, MOST_TAILS), self.temperature, self.share
         likelihood = ClassLikelihood(between, spread, within, noise, *rest)
+        cooler = likelihood.unsure(float(whole.counts[whole.known].mean()))
+        cooler /= max(likelihood.unsure(laws[0].n), 1e-300)
+        likelihood = replace(likelihood, temperature=self.temperature**cooler)
         return np.concatenate(lifted, axis=1), np.concatenate(means, axis=1), likelihood
 
 

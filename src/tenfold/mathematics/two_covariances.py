@@ -230,6 +230,11 @@ class ClassLikelihood:
         unsure = np.divide(spread, below, out=np.zeros_like(below), where=below > 0)
         return np.asarray(self.within + self.between * unsure)
 
+    def unsure(self, n: float) -> float:
+        """The share in the variance of new samples of what n samples leave open of a class mean."""
+        variance = self.variance(n)
+        return float(np.mean((variance - self.within) / variance))
+
     def expected(self, known: KnownClasses) -> tuple[Array, Array, Array]:
         """Mean and variance (C, d) of new samples of classes, and variance (d,) of strangers.
 
