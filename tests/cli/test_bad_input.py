@@ -41,11 +41,6 @@ def one_class():
     np.savez("faces.npz", X=np.random.default_rng(0).normal(size=(8, 3, 2)), y=[1] * 8)
 
 
-def a_class_of_one():
-    X = np.random.default_rng(0).normal(size=(5, 3, 2))
-    np.savez("faces.npz", X=X, y=["a", "a", "b", "b", "alone"])
-
-
 def no_model():
     Path("s7.safetensors").write_text("this is not a model")
 
@@ -87,7 +82,6 @@ CASES = {
         ["fea (4, 3, 2)", "depth (4, 3, 2)", "pass --key NAME", "tenfold inspect faces.mat"],
     ),
     "one class": (one_class, ("fit", "faces.npz", *FIT), ["1 class (1) only"]),
-    "a class of one": (a_class_of_one, ("compare", "faces.npz"), ["'alone' has 1 sample"]),
     "an option of another form": (
         nothing,
         ("fit", "faces", "--key", "X", *FIT),

@@ -254,12 +254,11 @@ def test_transform_writes_the_features_of_the_library(tenfold, npz, ending):
             assert stored["sample"].tolist() == list(range(4, 24))
             assert stored["y"][0] == "s6"
             return np.testing.assert_array_equal(stored["X"], expected)
-    exactly = {"float_precision": "round_trip"}
-    frame = pandas.read_csv(output, **exactly) if ending == "csv" else pandas.read_parquet(output)
+    frame = pandas.read_csv(output, dtype=str) if ending == "csv" else pandas.read_parquet(output)
     names = ["mpca_mode0_0_mode1_0", "mpca_mode0_0_mode1_1"]
     assert list(frame.columns[:4]) == ["sample", "label", *names]
-    assert frame["sample"].tolist() == list(range(4, 24))
-    return np.testing.assert_array_equal(frame.iloc[:, 2:], expected)
+    assert frame["sample"].astype(int).tolist() == list(range(4, 24))
+    return np.testing.assert_array_equal(frame.iloc[:, 2:].map(float), expected)
 
 
 def test_features_of_every_kind_of_model(matrices):
