@@ -27,10 +27,10 @@ Array = npt.NDArray[Any]
 ASKED = 0.01
 IMAGES = {"orl": (2, 3, 5), "pie": (3, 5, 10)}
 METHODS = {
-    "CSDA": CSDA(shrinkage=0.0),
-    "CSDA, shrinkage auto": CSDA(shrinkage="auto"),
-    "MCSDA": MCSDA(shrinkage=0.0),
-    "MCSDA, shrinkage auto": MCSDA(shrinkage="auto"),
+    "CSDA": CSDA(decision="distance", shrinkage=0.0),
+    "CSDA, shrinkage auto": CSDA(decision="distance", shrinkage="auto"),
+    "MCSDA": MCSDA(decision="distance", shrinkage=0.0),
+    "MCSDA, shrinkage auto": MCSDA(decision="distance", shrinkage="auto"),
 }
 PER_IMPOSTOR = 30  # images; PIE has 170 of each person
 

@@ -3,9 +3,19 @@
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 
-from tenfold import CSDA, MCSDA, ClassSpecificClassifier, ClassSpecificVerifier, load
+from reference import problem
+from tenfold import (
+    CSDA,
+    MCSDA,
+    ClassSpecificClassifier,
+    ClassSpecificVerifier,
+    RankSearchCV,
+    load,
+)
+from tenfold.decisions.thresholds import Impostors, threshold_at
 from ways import learned
 
 DIGITS = load_digits()
@@ -57,6 +67,30 @@ def test_a_bank_compares_what_its_members_say(tmp_path):
     )
 
 
+@pytest.mark.filterwarnings("ignore::tenfold.RateWarning")  # few samples are little
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("model", [CSDA(3), MCSDA(2, tol=10.0)], ids=["CSDA", "MCSDA"])
+def test_few_large_samples_are_held_out_as_in_plain_fits(model, weighted):
+    """Folds are what all samples say less a few columns; the threshold is that of plain fits."""
+    samples, labels = problem((12, 10), classes=7, per_class=5, seed=4, spread=0.4)
+    weight = np.random.default_rng(0).uniform(0.2, 3.0, len(labels)) if weighted else None
+    model, own = clone(model).set_params(positive=1), labels == 1
+    counted, far = np.ones(len(own)) if weight is None else weight, np.full(len(own), np.nan)
+    for label in range(7):
+        train, test = labels != label, labels == label
+        if label != 1:
+            batch = samples[train], labels[train], counted[train]
+            fold = clone(model).fit(*batch)
+            typical, even = fold.anchors_
+            squares = (even - fold.decision_function(samples[test])) / (even - typical)
+            far[test] = np.sign(squares) * np.sqrt(np.abs(squares))
+    found = ClassSpecificVerifier(model, false_accept_rate=0.3, cv=6).fit(samples, labels, weight)
+    limit = threshold_at(Impostors(far[~own], counted[~own], labels[~own]), 0.3)
+    typical, even = found.projector_.anchors_
+    expected = even - np.sign(limit) * limit**2 * (even - typical)
+    assert found.threshold_ == pytest.approx(expected, rel=1e-6)
+
+
 def test_noise_larger_than_the_difference_of_means_hides_no_class():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 300)
@@ -95,3 +129,33 @@ def test_what_is_not_a_decision_is_refused():
         MCSDA(decision="ratio", positive=1).fit(X, Y)
     with pytest.raises(ValueError, match="normalise='own' divides distances"):
         ClassSpecificClassifier(MCSDA(), normalise="own").fit(X, Y)
+
+
+@pytest.mark.filterwarnings("ignore::tenfold.RateWarning")  # few classes promise no 1 %
+def test_without_a_method_the_one_that_tells_held_out_samples_apart_is_taken(tmp_path):
+    """Digits have few numbers; a course of time in a pattern of channels hides in mixed noise."""
+    rng = np.random.default_rng(0)
+    course = np.outer(rng.normal(size=12), np.sin(np.arange(40) / 6))
+    labels, mixed = np.arange(160) % 2, rng.normal(size=(12, 12))
+    noise = mixed @ rng.normal(size=(160, 12, 40)).cumsum(axis=2) / 5
+    trials = noise + 0.3 * labels[:, None, None] * course
+    for samples, y, new, positive, Method in (
+        (X, Y, NEW, 8, CSDA),
+        (trials, labels, trials, 1, MCSDA),
+        (X.reshape(len(X), -1), Y, NEW.reshape(len(NEW), -1), 8, CSDA),
+    ):
+        found = ClassSpecificVerifier(positive=positive).fit(samples, y)
+        named = ClassSpecificVerifier(Method(), positive=positive).fit(samples, y)
+        assert type(found.projector_) is Method
+        assert (found.threshold_, found.error_rates_) == (named.threshold_, named.error_rates_)
+        found.save(tmp_path / "verifier.safetensors")
+        again = load(tmp_path / "verifier.safetensors")
+        np.testing.assert_array_equal(again.decision_function(new), named.decision_function(new))
+
+
+@pytest.mark.filterwarnings("ignore::tenfold.RateWarning")  # few classes promise no 1 %
+def test_one_positive_sample_or_a_search_cannot_choose_a_method():
+    few = (Y != 8) | (np.arange(len(Y)) == np.flatnonzero(Y == 8)[0])
+    assert type(ClassSpecificVerifier(positive=8).fit(X[few], Y[few]).projector_) is CSDA
+    with pytest.raises(ValueError, match=r"projector is None.*name the one to search"):
+        RankSearchCV(ClassSpecificVerifier(positive=8), ranks=[2]).fit(X, Y)

@@ -28,7 +28,7 @@ from tenfold.decisions.folds import fold_models, fold_numbers, held_out, stratif
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Recipe, Solution
 from tenfold.mathematics.cost import Workload
-from tenfold.mathematics.criteria import Problem, in_class_spreads, out_class_spreads
+from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.stores import over_blocks
 from tenfold.methods.base import ClassModel, Described, Learner, Shape
@@ -209,15 +209,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
             [own._subspace(statistics, solution, np.array([m]), shape) for own, m in each],
             statistics,
         )
-        if self.projector._is_one_solution:
-            others = out_class_spreads(statistics, solution.kept[models], np.arange(len(members)))
-            spreads = in_class_spreads(
-                statistics,
-                solution.suppressed[models],
-                lambda: [W[models] for W in solution.projections],
-            )
-        else:
-            spreads, others = spreads_of(self.projector, found, statistics)
+        spreads, others = spreads_of(self.projector, found, statistics, solution, models)
         return Bank(found, spreads, others)
 
     def _set_fitted(

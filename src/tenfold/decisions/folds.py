@@ -12,11 +12,13 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from tenfold.decisions.distances import OfBlock
+from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.mathematics.cost import Parts, Split, part_statistics
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.sample_statistics import codes_of
 from tenfold.mathematics.stores import Source
+from tenfold.mathematics.tuning import CACHE_NUMBERS
 from tenfold.methods.base import Described, Learner
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
@@ -129,8 +131,11 @@ def said_by_folds(X: Array, folds: Array, works: Sequence[OfBlock]) -> Array:
     result = np.full((len(X), *works[0](X[:0]).shape[1:]), np.nan)
     for number, work in enumerate(works):
         rows = np.flatnonzero(folds == number)
-        if len(rows):
-            result[rows] = work(X.take(rows, axis=0))  # takes half the time of X[rows]
+        for block in row_blocks(
+            len(rows), X[:1].nbytes, 8 * CACHE_NUMBERS
+        ):  # they stay in the cache
+            some = rows[block]
+            result[some] = work(X.take(some, axis=0))  # takes half the time of X[rows]
     return result
 
 

@@ -80,12 +80,23 @@ def quantile_or_tail(v: Array, shares: Array, rate: float, n: float) -> float:
 
     Infinity for a rate above n / (n + 1), which is the place of the largest.
     """
-    order = np.argsort(v)
-    v, shares = v[order], shares[order]
-    if rate * (n + 1) < 1:
+    promised = rate * (n + 1) >= 1
+    v, shares = _lowest(v, shares, rate * (1 + 1 / n) if promised else 1.0)
+    if not promised:
         return _lower_tail(v, shares, rate, n)
     places = np.cumsum(shares) * n / (n + 1)
     return float(np.interp(np.log(rate), np.log(places), v, right=np.inf))
+
+
+def _lowest(v: Array, shares: Array, share: float) -> tuple[Array, Array]:
+    """Numbers in order, with their shares: all, or the lowest that hold more than a small share."""
+    most = int(2 * share * len(v)) + 1
+    if most < len(v) // 2:  # takes less time than to sort all of them
+        low = v <= np.partition(v, most)[most]
+        if shares[low].sum() > share:
+            v, shares = v[low], shares[low]
+    order = np.argsort(v)
+    return v[order], shares[order]
 
 
 def _lower_tail(v: Array, shares: Array, rate: float, n: float) -> float:

@@ -8,7 +8,7 @@ the share of false rejects.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from math import exp, prod, sqrt
@@ -21,14 +21,14 @@ from sklearn.model_selection import check_cv
 
 from tenfold.decisions.distances import OfBlock
 from tenfold.decisions.folds import fold_numbers, held_out, positions, statistics_in_folds
-from tenfold.mathematics.accumulate import row_blocks
+from tenfold.mathematics.accumulate import as_slice
 from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.mathematics.alternation import Solution, solve
 from tenfold.mathematics.cost import Parts, Split, renumbered
-from tenfold.mathematics.criteria import Problem, out_class_spreads
+from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.held_out_samples import held_out_statistics
 from tenfold.mathematics.likelihood_ratio import farness, ratio_at
-from tenfold.mathematics.moments import ClassStatistics
+from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.sample_statistics import SampleStatistics
 from tenfold.mathematics.stores import over_blocks
 from tenfold.methods.base import Described
@@ -53,7 +53,7 @@ class Measured(NamedTuple):
     solution: Solution
 
     def measure(self) -> OfBlock:
-        """What says how far samples in memory are from the class, and their keys."""
+        """What says how far samples in memory are from the class, and what they contain."""
         anchors = self.projector.anchors_ if self.projector._has_ratio else None
         scoring = self.projector._scoring()
         return partial(farness_in, scoring=scoring, unit=self.spread, anchors=anchors)
@@ -74,42 +74,32 @@ def measured_in_folds(
     y: Array,
     weight: Array | None,
     classes: Array,
-    parts: Parts,
-    sizes: Sequence[int],
+    plan: FoldPlan,
 ) -> Iterator[list[Measured]]:
-    """The model of the first part, then those of so many parts at a time; none warns.
+    """The model of all samples, then those of every way to hold some out; none warns.
 
     Parts of samples in memory are what all samples say less a few columns, and one stack.
     """
-    described, found = statistics_in_folds(model, described, X, y, weight, classes, parts)
-    whole = next(found)
-    yield [measured(model, described, whole)]
-    shared = model._is_one_solution and parts.times.max() <= 1
-    if shared and isinstance(whole, SampleStatistics):
-        found = iter(held_out_statistics(whole, parts)[1:])
+    whole: ClassStatistics | None = None
+    for reading in plan.readings:
+        parts, sizes = reading()
+        if not isinstance(whole, SampleStatistics):
+            described, found = statistics_in_folds(model, described, X, y, weight, classes, parts)
+            first, whole = whole is None, next(found)
+            if first:
+                yield measured(model, described, [whole])
+        shared = model._is_one_solution and parts.times.max() <= 1
+        if shared and isinstance(whole, SampleStatistics):
+            found = iter(held_out_statistics(whole, parts)[1:])
         for size in sizes:
-            yield measured_together(model, described, list(islice(found, size)))
-        return
-    for size in sizes:
-        yield [measured(model, described, statistics) for statistics in islice(found, size)]
+            some = islice(found, size)
+            if shared and isinstance(whole, SampleStatistics):
+                yield measured(model, described, list(some))
+            else:
+                yield [one for part in some for one in measured(model, described, [part])]
 
 
 def measured(
-    model: ClassSpecificProjector, described: Described, statistics: ClassStatistics
-) -> Measured:
-    """The model of these statistics."""
-    check.check_classes(statistics.classes, model)
-    found, solution = model._solve(statistics, described["sample_shape_"])
-    if model.decision == "likelihood_ratio":
-        spread = sqrt(max(found.anchors[1] - found.anchors[0], np.finfo(float).tiny))
-    elif model._is_one_solution:
-        (spread,) = out_class_spreads(statistics, solution.kept, np.array([found.positive_index]))
-    else:
-        _, (spread,) = spreads_of(model, [found], statistics)
-    return Measured(clone(model)._set_fitted(described, found), float(spread), solution)
-
-
-def measured_together(
     model: ClassSpecificProjector, described: Described, parts: Sequence[ClassStatistics]
 ) -> list[Measured]:
     """The models of statistics that share their terms, solved as one stack."""
@@ -118,21 +108,25 @@ def measured_together(
     if not parts:
         return []
     problem = Problem.stacked([model._problem(statistics) for statistics in parts])
-    with threads_for(problem.shape, True, len(problem)) as threads:
+    small = isinstance(parts[0], ClassMoments) or len(problem) > 1
+    with threads_for(problem.shape, small, len(problem)) as threads:
         solution = solve(problem, model._recipe(), threads)
     result = []
     for number, statistics in enumerate(parts):
         m = np.array([number])
         found = model._model(statistics, solution, m, described["sample_shape_"])
-        positive = np.array([found.positive_index])
-        (spread,) = out_class_spreads(statistics, solution.kept[m], positive)
         fold = clone(model)._set_fitted(described, found)
+        if fold._has_ratio:
+            typical, even = fold.anchors_
+            spread = sqrt(max(even - typical, np.finfo(float).tiny))
+        else:
+            _, (spread,) = spreads_of(model, [found], statistics, solution, m)
         result.append(Measured(fold, float(spread), solution))
     return result
 
 
 def farness_in(X: Array, scoring: OfBlock, unit: float, anchors: Array | None) -> Array:
-    """How far samples are from a class, in a unit that folds share, and content keys, (n, 2).
+    """How far samples are from a class, in a unit that folds share, and `content_of` them, (n, 2).
 
     The logarithm of the distance in units of the spread of everything else, minus infinity at the
     mean; of a likelihood ratio its `farness`.
@@ -143,7 +137,7 @@ def farness_in(X: Array, scoring: OfBlock, unit: float, anchors: Array | None) -
     else:
         with np.errstate(divide="ignore"):
             far = np.log(-scores / unit)
-    return np.stack([far, content_keys(X)], axis=1)
+    return np.stack([far, content_of(X)], axis=1)
 
 
 class Verification(NamedTuple):
@@ -155,8 +149,11 @@ class Verification(NamedTuple):
 
     whole: Measured  # fitted on all samples
     farness: Array  # (n,)
-    keys: Array  # (n,), the same for samples with the same content
+    content: Array  # (n,), the same for samples with the same content
     ratio: float  # how much the spreads of the folds differ from that of all samples, 1 or more
+
+
+Reading = tuple[Parts, list[int]]  # all samples, then what folds of some ways leave; their numbers
 
 
 class FoldPlan(NamedTuple):
@@ -165,10 +162,11 @@ class FoldPlan(NamedTuple):
     A fold is given by its number for each sample, -1 where none holds it out.
     """
 
-    parts: Parts  # all samples, then what each fold of `own` and of `impostors` leaves
     own: Array  # (n,)
     impostors: list[Array]  # (n,) each
     by_class: bool  # whether impostors are held out with their whole class
+    units: Array | None  # (n,), the same for equal samples, where they were looked for
+    readings: Sequence[Callable[[], Reading]]  # of the first ways, and of others if they are needed
 
 
 def verified(
@@ -183,7 +181,8 @@ def verified(
     """Distances of held-out samples, and the model of all samples, from two readings of them.
 
     The next folds of impostors are tried when the spreads of the last ones were unlike that of all
-    samples, as happens where a few classes more or less change the subspace.
+    samples, as happens where a few classes more or less change the subspace. Where single samples
+    are held out, that takes one more reading.
 
     Parameters
     ----------
@@ -203,12 +202,10 @@ def verified(
     Verification
         What they say.
     """
-    sizes = [n_folds_of(folds) for folds in (plan.own, *plan.impostors)]
-    parts = plan.parts
-    folds = measured_in_folds(model, described, X, labels, weight, classes, parts, sizes)
+    folds = measured_in_folds(model, described, X, labels, weight, classes, plan)
     (whole,) = next(folds)
     model._warn_unless_converged(whole.solution)
-    own, n_own = next(folds), sizes[0]
+    own, n_own = next(folds), n_folds_of(plan.own)
     for chosen in plan.impostors:
         found = next(folds)
         spreads = np.array([fold.spread for fold in found])
@@ -217,7 +214,8 @@ def verified(
         if ratio <= ALIKE:
             break
     seen = held_out(X, held, [fold.measure() for fold in (*own, *found)])
-    return Verification(whole, seen[:, 0], seen[:, 1], ratio)
+    content = seen[:, 1] if plan.units is None else plan.units
+    return Verification(whole, seen[:, 0], content, ratio)
 
 
 # ── Folds ───────────────────────────────────────────────────────────────────────────────────────
@@ -262,17 +260,20 @@ def fold_plan(cv: Any, X: Any, codes: Array, positive: int, used: Array, rate: A
     by_class = tells_of_strangers(len(renumbered(codes[others])[0]), rate)
     dealt = own if by_class else np.flatnonzero(used)
     units = codes.copy()
-    units[dealt] = units_of(X[dealt])
-    n_units = len(renumbered(units[others])[0])
+    units[dealt] = units_of(X[as_slice(dealt)])
+    found, code = renumbered(units[others])
+    n_units = len(found)
     if n_units < 2:
         raise ValueError(
             f"there is {n_units} sample of other classes only, so none can be held out to choose "
             "the threshold; pass more"
         )
     sizes = sorted({min(n_folds, n_units), min(max(n_folds, MOST_FOLDS), n_units)})
-    impostors = [_dealt(others, units, size) for size in sizes]
-    of_own = _dealt(own, units, n_folds)
-    return FoldPlan(Parts.of_folds([of_own, *impostors], codes), of_own, impostors, by_class)
+    first, *finer = impostors = [_dealt(others, code, len(codes), size) for size in sizes]
+    of_own = _dealt(own, renumbered(units[own])[1], len(codes), n_folds)
+    ways = [[of_own, first, *finer]] if by_class else [[of_own, first], *([way] for way in finer)]
+    readings = [partial(_reading, some, codes) for some in ways]
+    return FoldPlan(of_own, impostors, by_class, None if by_class else units, readings)
 
 
 def _given_folds(given: list[Split], codes: Array, own: Array, others: Array) -> FoldPlan:
@@ -282,22 +283,26 @@ def _given_folds(given: list[Split], codes: Array, own: Array, others: Array) ->
     )
     trains = [np.arange(len(codes)), *(train for train, _ in of_own + rest)]
     by_class = not any(len(np.intersect1d(codes[a], codes[b])) for a, b in rest)
-    parts = Parts.of_rows(trains, codes)
-    return FoldPlan(
-        parts, fold_numbers(of_own, len(codes)), [fold_numbers(rest, len(codes))], by_class
-    )
+    parts, sizes = Parts.of_rows(trains, codes), [len(of_own), len(rest)]
+    numbers = [fold_numbers(splits, len(codes)) for splits in (of_own, rest)]
+    return FoldPlan(numbers[0], numbers[1:], by_class, None, [lambda: (parts, sizes)])
 
 
-def _dealt(rows: Array, units: Array, n_folds: int) -> Array:
-    """The fold (n,) of each sample, dealt unit by unit (n,); none where rows are a single unit.
+def _reading(ways: list[Array], codes: Array) -> Reading:
+    return Parts.of_folds(ways, codes), [n_folds_of(folds) for folds in ways]
 
-    Units are dealt as they sort: the order of the samples plays no part.
+
+def _dealt(rows: Array, units: Array, n: int, n_folds: int) -> Array:
+    """The fold (n,) of each sample; rows of the same unit, numbered from 0, share one.
+
+    There are none where rows are a single unit. Units are dealt as they sort: the order of the
+    samples plays no part.
     """
-    found, code = renumbered(units[rows])
-    folds = np.full(len(units), -1)
-    if len(found) > 1:
-        dealt = np.random.default_rng(0).permutation(len(found)) % min(n_folds, len(found))
-        folds[rows] = dealt[code]
+    folds = np.full(n, -1)
+    n_units = int(units.max(initial=-1)) + 1
+    if n_units > 1:
+        dealt = np.random.default_rng(0).permutation(n_units) % min(n_folds, n_units)
+        folds[rows] = dealt[units]
     return folds
 
 
@@ -313,50 +318,36 @@ def _with_test(splits: list[Split]) -> list[Split]:
 # ── Equal samples ───────────────────────────────────────────────────────────────────────────────
 
 
-def content_keys(X: Array) -> Array:
-    """A number (n,) of the content of each sample: of 2^53, and the same for equal samples."""
-    X, n_numbers = to_numpy(X), prod(X.shape[1:])
-    weights = np.random.default_rng(0).integers(2**64, size=n_numbers, dtype=np.uint64)
-    keys = np.empty(len(X))
-    for rows in row_blocks(len(X), 3 * 8 * n_numbers):
-        numbers = np.ascontiguousarray(X[rows], dtype=np.float64).reshape(-1, n_numbers) + 0.0
-        bits = numbers.view(np.uint64)  # + 0.0, since -0.0 equals 0.0
-        bits ^= bits >> np.uint64(32)
-        keys[rows] = bits @ (weights | np.uint64(1)) >> np.uint64(11)
-    return keys
+def content_of(X: Array) -> Array:
+    """A number (n,) of the content of each sample: the same for equal samples, and for no others.
 
-
-def weighted_sums(X: Array) -> Array:
-    """Sums (n,) of the numbers of each sample with fixed random weights."""
-    X, n_numbers = to_numpy(X), prod(X.shape[1:])
-    weights = np.random.default_rng(0).standard_normal(n_numbers)
-    sums = np.empty(len(X))
-    for rows in row_blocks(len(X), 8 * n_numbers):
-        sums[rows] = X[rows].reshape(-1, n_numbers) @ weights
-    return sums
+    It is a sum with fixed random weights: it grows with the units of the data, and its last bits
+    are theirs.
+    """
+    X = to_numpy(X)
+    weights = np.random.default_rng(0).standard_normal(prod(X.shape[1:]))
+    rows = X.reshape(len(X), len(weights))
+    return np.asarray(np.vecdot(rows, weights))  # one by one: a product rounds each in its own way
 
 
 def units_of(X: Any) -> Array:
-    """The same number for equal samples.
-
-    Numbers follow a sum of the numbers of a sample with fixed random weights, so they depend
-    neither on the order of the samples nor on their last bits.
-    """
-    keys, sums = to_numpy(over_blocks(X, _keys_and_sums)).T
-    _, first, same = np.unique(keys, return_index=True, return_inverse=True)
-    number = np.empty(len(first), dtype=np.intp)
-    number[np.argsort(sums[first])] = np.arange(len(first))
-    return np.asarray(number[same.ravel()])
+    """The same number for equal samples, which depends neither on their order nor on last bits."""
+    content = to_numpy(over_blocks(X, content_of))
+    order = np.argsort(content)
+    content = content[order]
+    units = np.empty(len(order), dtype=np.intp)
+    units[order] = np.cumsum(np.append(False, content[1:] > content[:-1])[: len(order)])
+    return units
 
 
-def _keys_and_sums(X: Array) -> Array:
-    return np.stack([content_keys(X), weighted_sums(X)], axis=1)
-
-
-def merged_equals(keys: Sequence[Array], weight: Array) -> tuple[Array, Array]:
-    """The first of the samples that are equal in all keys, and the sum of their weights."""
-    if (np.diff(np.sort(keys[0])) > 0).all():  # all differ
+def merged_equals(content: Array, codes: Array, weight: Array) -> tuple[Array, Array]:
+    """The first of the samples of a class with equal content, and the sum of their weights."""
+    if content.dtype.kind == "i":
+        all_differ = np.bincount(content).max(initial=0) <= 1
+    else:
+        all_differ = (np.diff(np.sort(content)) > 0).all()
+    if all_differ:
         return np.arange(len(weight)), weight
-    codes = np.stack([np.unique(key, return_inverse=True)[1].ravel() for key in keys], axis=1)
-    _, first, merged = np.unique(codes, axis=0, return_index=True, return_inverse=True)
+    both = np.stack([np.unique(content, return_inverse=True)[1].ravel(), codes], axis=1)
+    _, first, merged = np.unique(both, axis=0, return_index=True, return_inverse=True)
     return first, np.bincount(merged.ravel(), weight)

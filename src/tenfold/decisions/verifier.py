@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.metrics import roc_auc_score
 from sklearn.utils.metaestimators import available_if
 
 from tenfold.decisions.distances import OfBlock
@@ -30,13 +31,15 @@ from tenfold.mathematics.sample_statistics import codes_of
 from tenfold.mathematics.stores import ArraySamples, over_blocks
 from tenfold.methods.base import Labels, Savable, Shape
 from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.methods.csda import CSDA
+from tenfold.methods.mcsda import MCSDA
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 from tenfold.validation.samples import in_numpy
 
 
 def _decides_by_distance(verifier: ClassSpecificVerifier) -> bool:
-    if verifier.projector.decision == "distance":
+    if verifier.projector is not None and verifier.projector.decision == "distance":
         return True
     raise ValueError("similarity is one over a distance; use decision='distance' of the projector")
 
@@ -53,8 +56,10 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
 
     Parameters
     ----------
-    projector : MCSDA, CSDA or another class-specific method
-        The method, with its parameters.
+    projector : MCSDA, CSDA or another class-specific method, or None, default=None
+        The method, with its parameters. None tries `CSDA` and, on tensors, `MCSDA`, and takes the
+        one that tells held-out samples apart better: by the area under the ROC curve, and `CSDA`
+        where both are alike or no positive can be held out.
     positive : label or None, default=None
         The class to verify; None means the `positive` of the projector, and if that is None too,
         the last of two classes. With more classes it must be said.
@@ -124,7 +129,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
 
     def __init__(
         self,
-        projector: Any,
+        projector: Any = None,
         *,
         positive: Any = None,
         false_accept_rate: Any = 0.01,
@@ -142,7 +147,8 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples. A store is read once for all statistics, and once for the scores of
-            samples that were held out; before, samples that are dealt to folds one by one.
+            samples that were held out; before, samples that are dealt to folds one by one. These
+            are read once more where they have to be dealt finer, and for each method that is tried.
         y : array-like of shape (n,)
             Class labels, at least two.
         sample_weight : array-like of shape (n,), default=None
@@ -154,12 +160,11 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             The fitted verifier.
         """
         self._check_parameters()
-        model = self.model()
-        described, X, labels, weight = model._first_batch(X, y, sample_weight)
+        candidates = self._candidates()
+        described, X, labels, weight = candidates[0]._first_batch(X, y, sample_weight)
         X = X.in_memory() if isinstance(X, ArraySamples) else X  # equal ones are found by bytes
         classes = check.present_labels(labels, weight)
         positive = self.positive_among(classes)
-        model.set_params(positive=positive)  # in a fold without it, None would mean another class
         used = np.ones(len(labels), bool) if weight is None else weight > 0
         codes = codes_of(X, labels, classes)
         number = int(np.searchsorted(classes, positive))
@@ -172,13 +177,17 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
                 f"no sample of {missing} was held out, so there is nothing to choose the threshold "
                 f"on; pass more samples or other folds (cv), or a number as false_accept_rate"
             )
-        found = verified(model, described, X, labels, weight, classes, plan)
-        impostors, own = _held_out(found, codes, number, plan.by_class, weight)
+        tried = []
+        for model in candidates if X.ndim > 2 else candidates[:1]:  # the same on vectors
+            model.set_params(positive=positive)  # in a fold without it, None means another class
+            found = verified(model, described, X, labels, weight, classes, plan)
+            tried.append((found, *_held_out(found, codes, number, plan.by_class, weight)))
+        found, impostors, own = tried[0] if len(tried) == 1 else max(tried, key=_told_apart)
         limit = self._limit(impostors, own)
         n_classes = len(classes) - 1
         promised = 1 / (1 + (n_classes if n_classes > 1 else kish(impostors.weight)))
         self._warn(n_classes, promised, found.ratio)
-        whole = found.whole.projector.set_params(positive=self.model().positive)
+        whole = found.whole.projector.set_params(positive=self._candidates()[0].positive)
         for name in self._learned_attributes():
             delattr(self, name)
         self.__dict__.update(check.of_samples(described))
@@ -192,8 +201,9 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
 
     def _check_parameters(self) -> None:
         """Validate parameters."""
-        parameters.check_class_specific(self.projector, ClassSpecificProjector)
-        asked = self.positive, self.projector.positive
+        if self.projector is not None:
+            parameters.check_class_specific(self.projector, ClassSpecificProjector)
+        asked = self.positive, getattr(self.projector, "positive", None)
         for positive in asked:
             parameters.check_one_label(positive)
         if None not in asked and asked[0] != asked[1]:
@@ -210,12 +220,23 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
 
     def model(self) -> Any:
         """The projector for the class to verify, not fitted."""
-        model = clone(self.projector)
-        return model if self.positive is None else model.set_params(positive=self.positive)
+        if self.projector is None:
+            raise ValueError(
+                "projector is None, and a verifier then chooses a method; name the one to search, "
+                "as ClassSpecificVerifier(CSDA())"
+            )
+        return self._candidates()[0]
+
+    def _candidates(self) -> list[Any]:
+        """The projectors to try for the class to verify, not fitted."""
+        models = [CSDA(), MCSDA()] if self.projector is None else [clone(self.projector)]
+        for model in models if self.positive is not None else []:
+            model.set_params(positive=self.positive)
+        return models
 
     def positive_among(self, classes: Array) -> Any:
         """The label of the class to verify, or an error that says how to name it."""
-        model = self.model()
+        model = self._candidates()[0]
         if model.positive is None and len(classes) > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass; "
@@ -398,7 +419,7 @@ def _held_out(
     """Held-out samples of other classes, and those of the class itself; equal ones are one."""
     rows = np.flatnonzero(~np.isnan(found.farness))  # no fold holds out what has no weight
     counts = np.ones(len(rows)) if weight is None else weight[rows]
-    first, counts = merged_equals([found.keys[rows], codes[rows]], counts)
+    first, counts = merged_equals(found.content[rows], codes[rows], counts)
     farness, codes = found.farness[rows[first]], codes[rows[first]]
     own = codes == positive
     groups = codes[~own] if by_class else None
@@ -406,6 +427,18 @@ def _held_out(
         Impostors(farness[~own], counts[~own], groups),
         Impostors(farness[own], counts[own], None),
     )
+
+
+def _told_apart(tried: tuple[Verification, Impostors, Impostors]) -> float:
+    """How well held-out samples are told apart, as the area under the ROC curve."""
+    _, impostors, own = tried
+    if not len(own.farness):
+        return 0.5
+    is_own = np.repeat([False, True], [len(impostors.farness), len(own.farness)])
+    far = np.concatenate([impostors.farness, own.farness])
+    weight = np.concatenate([impostors.weight, own.weight])
+    near = -np.maximum(far, np.finfo(float).min)  # minus infinity is at the very mean
+    return float(roc_auc_score(is_own, near, sample_weight=weight))
 
 
 def _share(which: Array, of: Impostors) -> float:

@@ -82,7 +82,8 @@ def check_learned(model: Any) -> None:
         _check_open_set(model)
         return
     gaussian, projector = isinstance(model, ProbabilisticLDA), getattr(model, "projector", model)
-    if not isinstance(projector, TensorProjector) and not (gaussian and projector is None):
+    needs_none = gaussian or isinstance(model, ClassSpecificVerifier)
+    if not isinstance(projector, TensorProjector) and not (needs_none and projector is None):
         raise ValueError(f"its projector is {model.projector!r:.80}, not a projector")
     if isinstance(model, ClassSpecificVerifier):
         _check_verifier(model)

@@ -338,27 +338,32 @@ def ranks_of_shares(statistics: ClassStatistics, shares: dict[int, float]) -> di
 
 
 def in_class_spreads(
-    statistics: ClassStatistics, suppressed: Array, projections: Callable[[], Sequence[Array]]
+    statistics: ClassStatistics,
+    suppressed: Array,
+    positives: Array,
+    projections: Callable[[], Sequence[Array]],
 ) -> Array:
-    """Root mean square distance of each class from its mean in its own subspace, (C,).
+    """Root mean square distance of classes from their means, each in its own subspace, (M,).
 
     Parameters
     ----------
     statistics : ClassStatistics
         Of all samples.
-    suppressed : ndarray of shape (C,)
-        What the model of each class left of the scatter that it suppresses. With shrinkage that
-        is mixed with the scatter of all classes about their means, and so is the distance.
+    suppressed : ndarray of shape (M,)
+        What each model left of the scatter that it suppresses. With shrinkage that is mixed with
+        the scatter of all classes about their means, and so is the distance.
+    positives : ndarray of shape (M,)
+        The class of each model.
     projections : callable
-        Gives the subspaces, K ndarrays of shape (C, I_k, r_k), if they are needed.
+        Gives the subspaces, K ndarrays of shape (M, I_k, r_k), if they are needed.
 
     Returns
     -------
-    ndarray of shape (C,)
+    ndarray of shape (M,)
         Positive numbers. A class that is a single point takes the distance of all classes from
         their means, in its subspace.
     """
-    squares = suppressed / np.maximum(statistics.counts, np.finfo(float).tiny)
+    squares = suppressed / np.maximum(statistics.counts[positives], np.finfo(float).tiny)
     if (squares > 1e-9 * squares.max()).all():
         return np.sqrt(squares)
     seen = lowered(statistics, projections())

@@ -19,8 +19,10 @@ from tenfold.mathematics.criteria import (
     automatic_shrinkage,
     class_specific,
     class_spreads,
+    in_class_spreads,
     lowered,
     mean_square,
+    out_class_spreads,
 )
 from tenfold.mathematics.likelihood_ratio import log_ratios, two_gaussians
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics, weighted_mean
@@ -176,8 +178,8 @@ class ClassSpecificProjector(TensorProjector):
 
     @property
     def _is_one_solution(self) -> bool:
-        """Whether the solution of its problem is all there is, so that a bank can stack it."""
-        return self._scatter() == "samples" and self.decision == "distance"
+        """Whether the solution of one problem gives the subspace, to the last digits."""
+        return True
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Average precision of `decision_function` at finding the positive class.
@@ -216,9 +218,15 @@ class ClassSpecificProjector(TensorProjector):
 
 
 def spreads_of(
-    method: ClassSpecificProjector, models: Sequence[ClassModel], statistics: ClassStatistics
+    method: ClassSpecificProjector,
+    models: Sequence[ClassModel],
+    statistics: ClassStatistics,
+    solution: Solution,
+    numbers: Array,
 ) -> tuple[Array, Array]:
     """Root mean square distances of each class, and of all else, from the mean of each model.
+
+    They come with the solution, where that keeps all other samples away from the class mean.
 
     Parameters
     ----------
@@ -228,6 +236,10 @@ def spreads_of(
         What was learned.
     statistics : ClassStatistics
         Of the samples.
+    solution : Solution
+        What the models were made of.
+    numbers : ndarray of shape (M,)
+        Their numbers in it.
 
     Returns
     -------
@@ -235,6 +247,13 @@ def spreads_of(
         Of the class of each model, and of all other samples.
     """
     positives = np.array([model.positive_index for model in models])
+    if method._is_one_solution and method._scatter() == "samples":
+        return in_class_spreads(
+            statistics,
+            solution.suppressed[numbers],
+            positives,
+            lambda: [W[numbers] for W in solution.projections],
+        ), out_class_spreads(statistics, solution.kept[numbers], positives)
     shrinkage = method._shrinkage_in(statistics)[positives]
     shifts = np.array([getattr(model, "shift", 0.0) for model in models])
     one = max(statistics.shape) ** 2 + sum(W.size for W in models[0].projections)

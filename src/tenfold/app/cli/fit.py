@@ -31,6 +31,7 @@ from tenfold.app.cli.method_options import (
 from tenfold.app.cli.options import FoldCount, label_named, number_or, option, output_file, require
 from tenfold.system.tables import Table, percent, times
 
+EITHER = "csda or mcsda"
 SAMPLES_NEEDED = (
     "moments hold no single samples to hold out; {remedy}, or fit where the samples are"
 )
@@ -159,7 +160,7 @@ def fit(
         if from_moments
         else data_options.load(one_path(data))
     )
-    name = (method or (GAUSSIAN if positive is None else "csda")).lower()
+    name = (method or (GAUSSIAN if positive is None else EITHER)).lower()
     estimator = _estimator(name, method_options, samples, positive, reject, cv)
     estimator = step_options.before(estimator, samples)
     estimator = (
@@ -251,6 +252,9 @@ def _estimator(
     from tenfold.decisions.verifier import ClassSpecificVerifier
     from tenfold.methods import CLASS_SPECIFIC_METHODS
 
+    given = options.parameters()
+    either = name == EITHER and not given and not options.searches  # a verifier chooses by itself
+    name = "csda" if name == EITHER else name
     method = None if name == GAUSSIAN else method_named(name)
     if positive is not None and method not in CLASS_SPECIFIC_METHODS:
         raise BadInput(
@@ -262,7 +266,6 @@ def _estimator(
     if data.y is None and (needs_labels or options.searches):
         who = name if needs_labels else "--ranks auto"
         raise BadInput(f"{who} needs labels; pass --labels NAME|FILE")
-    given = options.parameters()
     n_modes = mode_count(given, data.sample_shape)
     if data.y is not None and method not in CLASS_SPECIFIC_METHODS:
         if method is None and (options.ranks is not None or "sample_shape" in given):
@@ -275,7 +278,8 @@ def _estimator(
         return ClassSpecificClassifier(projector)
     rate = number_or("--reject", reject or "0.01", "equal")
     label = label_named(positive, data.classes)
-    return ClassSpecificVerifier(projector, positive=label, false_accept_rate=rate, cv=cv)
+    own = None if either else projector
+    return ClassSpecificVerifier(own, positive=label, false_accept_rate=rate, cv=cv)
 
 
 def _facts(model: Any, data: Samples, seconds: float) -> dict[str, Any]:
