@@ -13,7 +13,8 @@ from reference import distance, problem
 from tenfold import CMDA, CSDA, MCSDA, gather_moments
 
 seeds = st.integers(0, 2**32 - 1)
-PRINTED = {"shrinkage": 0.0, "orthonormal": True}  # what the paper has, whatever the defaults are
+# What the paper has, whatever the defaults are.
+PRINTED = {"decision": "distance", "shrinkage": 0.0, "orthonormal": True}
 
 
 def fitted(estimator, X, y):
@@ -203,7 +204,7 @@ def test_from_all_ones_cmda_of_two_classes_is_trapped_at_rank_one():
     assert trapped.ranks_ == (1, 1)
     assert free.ranks_ == (3, 3)
     # MCSDA is not: its S_O sums over samples, not over class means.
-    assert fitted(MCSDA(ranks=(3, 3), init="ones"), X, y).ranks_ == (3, 3)
+    assert fitted(MCSDA(ranks=(3, 3), decision="distance", init="ones"), X, y).ranks_ == (3, 3)
 
 
 def test_directions_without_any_scatter_to_keep_do_not_come():
@@ -211,7 +212,7 @@ def test_directions_without_any_scatter_to_keep_do_not_come():
     X, y = problem((8, 1), classes=2, per_class=20, seed=10)
     negatives = np.flatnonzero(y == 0)[:3]
     keep = np.r_[negatives, np.flatnonzero(y == 1)]
-    mcsda = fitted(MCSDA(ranks=(6, 1), positive=1), X[keep], y[keep])
+    mcsda = fitted(MCSDA(ranks=(6, 1), decision="distance", positive=1), X[keep], y[keep])
     assert mcsda.ranks_ == (3, 1)
     assert mcsda.transform(X).shape == (len(X), 3)
 
