@@ -223,8 +223,7 @@ def choice(X, y, means_prior, noise_prior):
         ]
         own = oracle(shrinkage, True, False, third).y
         alone, helped = judged(look[0], own)[1], judged(0.75 * look[0] + 0.25 * look[1], own)[1]
-        assert alone > 4 / 3
-        assert helped < alone + 0.5
+        assert alone - helped > 4 * 0.25 / 3  # else the second expert is left
         experts.append(oracle(0.5, True, True, groups))
         one, two = (expert.scores(0, 1) for expert in experts)
         losses = 4 * SHARES + [judged((1 - w) * one + w * two, experts[0].y)[1] for w in SHARES]

@@ -12,7 +12,7 @@ to other numbers of folds are told apart, and not added up by mistake.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from math import prod
 from typing import NamedTuple
@@ -120,6 +120,7 @@ class FoldMoments:
     within: Array
     size: int
     points: Callable[[int, Array], Points]
+    _without: dict[tuple[int, ...], PooledMoments] = field(default_factory=dict, init=False)
 
     @classmethod
     def of_samples(
@@ -212,6 +213,12 @@ class FoldMoments:
 
     def without(self, groups: Collection[int] = ()) -> PooledMoments:
         """The moments of all samples, or of those outside of some groups of folds."""
+        asked = tuple(groups)
+        if asked not in self._without:
+            self._without[asked] = self._pooled(asked)
+        return self._without[asked]
+
+    def _pooled(self, groups: tuple[int, ...]) -> PooledMoments:
         kept = [g for g in range(self.n_groups) if g not in groups]
         folds = np.isin(np.arange(len(self.counts)) % self.n_groups, kept)
         rows, codes = np.nonzero((self.counts > 0) & folds[:, None])

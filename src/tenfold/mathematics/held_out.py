@@ -13,7 +13,7 @@ The moments of every class in every fold (count, mean, scatter) are all that is 
    far as its mean is not known: the logarithm of the temperature is taken to grow with that.
 4. A second expert, whose noise is shrunk half-way towards a Kronecker product, is fitted alike.
    Scores are a weighted mean of both; the share of the second is a mean over a grid, too. It is
-   left out where a third of the folds shows that it does harm, or that nothing is to be gained.
+   left out where a share of it gains too little on a third of the folds.
 
 The shrinkage of the noise is chosen with class means of any covariance: that choice hardly hangs on
 the prior of the class means, and one eigenproblem then serves all shrinkages.
@@ -57,7 +57,6 @@ SHARES = np.linspace(0, 1, 9)  # of the second expert
 MARGIN = 4.0  # nats by which held-out samples must prefer the second expert alone
 HALF = 0.5  # the shrinkage of the second expert
 LOOK = 0.25  # the share of it that is tried on one third of the folds
-HOPELESS = 0.5  # nats that are lost there at which it is left
 
 
 def left_out(moments: ClassMoments) -> float:
@@ -399,8 +398,7 @@ def chosen(moments: FoldMoments, space: Space, priors: Array) -> Choice | None:
         both = [*asked, (Expert(moments, trained, space, whitened=True), HALF)]
         third = [group for group in trained if (group - min(trained)) % THIRDS == 0]
         look = evidence(*both, groups=third)
-        alone = loss(look)
-        if alone > MARGIN / THIRDS and loss(look, LOOK) < alone + HOPELESS:
+        if loss(look) - loss(look, LOOK) > MARGIN * LOOK / THIRDS:
             asked = both
     seen, share = evidence(*asked), 0.0
     if len(asked) > 1:
