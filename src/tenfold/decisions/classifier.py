@@ -31,8 +31,14 @@ from tenfold.mathematics.cost import Workload
 from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.stores import over_blocks
-from tenfold.methods.base import ClassModel, Described, Learner, Shape
-from tenfold.methods.class_specific import ClassSpecificProjector, spreads_of
+from tenfold.methods.base import (
+    ClassModel,
+    ClassSpecificProjector,
+    Described,
+    Learner,
+    Shape,
+    spreads_of,
+)
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 

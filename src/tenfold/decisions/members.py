@@ -10,8 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from tenfold.decisions.classifier import ClassSpecificClassifier
 from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.verifier import ClassSpecificVerifier
-from tenfold.methods.base import TensorProjector
-from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.methods.base import ClassSpecificProjector, TensorProjector
 from tenfold.validation.parameters import plain
 
 Answer = Literal["class", "probability", "acceptance", "score", "projection"]

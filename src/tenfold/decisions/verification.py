@@ -31,8 +31,7 @@ from tenfold.mathematics.likelihood_ratio import farness, ratio_at
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.sample_statistics import SampleStatistics
 from tenfold.mathematics.stores import over_blocks
-from tenfold.methods.base import Described
-from tenfold.methods.class_specific import ClassSpecificProjector, spreads_of
+from tenfold.methods.base import ClassSpecificProjector, Described, spreads_of
 from tenfold.system.threads import threads_for
 from tenfold.validation import parameters
 from tenfold.validation import samples as check

@@ -29,8 +29,7 @@ from tenfold.decisions.verification import (
 from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.mathematics.sample_statistics import codes_of
 from tenfold.mathematics.stores import ArraySamples, over_blocks
-from tenfold.methods.base import Labels, Savable, Shape
-from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.methods.base import ClassSpecificProjector, Labels, Savable, Shape
 from tenfold.methods.csda import CSDA
 from tenfold.methods.mcsda import MCSDA
 from tenfold.validation import parameters

@@ -15,8 +15,7 @@ from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
 from tenfold.methods import ALL_METHODS, KERNEL_METHODS
-from tenfold.methods.base import Labels, Shape, TensorProjector
-from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.methods.base import ClassSpecificProjector, Labels, Shape, TensorProjector
 from tenfold.methods.saving import steps_of
 from tenfold.preprocessing import ALL_STEPS
 from tenfold.preprocessing.step import Step

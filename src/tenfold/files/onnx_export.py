@@ -21,8 +21,7 @@ from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.files.onnx_graph import Graph
 from tenfold.mathematics.mode_scaling import Scaling
 from tenfold.mathematics.two_covariances import ClassLikelihood, KnownClasses
-from tenfold.methods.base import TensorProjector
-from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.methods.base import ClassSpecificProjector, TensorProjector
 from tenfold.preprocessing import Blocks, CovariateRemover, ModeScaler
 from tenfold.preprocessing.step import Step
 from tenfold.system.atomic_write import write_whole

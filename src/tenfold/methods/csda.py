@@ -13,8 +13,7 @@ from tenfold.mathematics.alternation import Solution
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.scatter import along_mode
 from tenfold.mathematics.solvers import SOLVERS, Solver, null_space
-from tenfold.methods.base import ClassModel, RatioModel, Shape
-from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.methods.base import ClassModel, ClassSpecificProjector, RatioModel, Shape
 from tenfold.validation.parameters import plain
 
 LEFT = 1e-7  # of the in-class scatter: more than rounding leaves in its null space

@@ -16,8 +16,7 @@ from tenfold.mathematics.alternation import Recipe, Solution, padded, solve
 from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.solvers import orthonormalised, with_fixed_signs
-from tenfold.methods.base import ClassModel, Shape
-from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.methods.base import ClassModel, ClassSpecificProjector, Shape
 from tenfold.system.threads import threads_for
 
 NO_STEP = 1e-12  # of the squares of the samples: what rounding makes of means that coincide

@@ -18,8 +18,14 @@ from tenfold.mathematics.alternation import Solution
 from tenfold.mathematics.kernel_basis import KernelBasis
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.stores import OfBlock, Source, over_blocks
-from tenfold.methods.base import ClassModel, Described, Learner, Shape, TensorProjector
-from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.methods.base import (
+    ClassModel,
+    ClassSpecificProjector,
+    Described,
+    Learner,
+    Shape,
+    TensorProjector,
+)
 from tenfold.validation import parameters
 from tenfold.validation.parameters import Number
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenfold.methods.base import RatioModel
-from tenfold.methods.class_specific import ClassSpecificProjector
+from tenfold.methods.base import ClassSpecificProjector, RatioModel
 
 
 class MCSDA(ClassSpecificProjector):
