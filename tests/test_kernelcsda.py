@@ -26,7 +26,7 @@ from tenfold import (
 )
 from tenfold.app.report import write_report
 from tenfold.datasets import TensorDataset
-from tenfold.mathematics.kernel_basis import KernelBasis
+from tenfold.mathematics.bases import KernelBasis
 from tenfold.methods import kernelcsda
 from tenfold.plots import DirectionsDisplay
 from tenfold.validation.parameters import KERNEL_TABLES

@@ -9,8 +9,8 @@ from sklearn.base import clone
 
 from tenfold import CSDA, CSRDA, ClassSpecificClassifier
 from tenfold.mathematics import alternation
+from tenfold.mathematics.bases import Span
 from tenfold.mathematics.shared_core import ClassColumns, leading_of_columns
-from tenfold.mathematics.span import Span
 
 # The laws here are of the paper's rule.
 CSDA = partial(CSDA, decision="distance")

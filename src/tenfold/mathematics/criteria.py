@@ -16,6 +16,7 @@ import numpy as np
 from scipy.linalg import eigvalsh
 
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.bases import Span
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.sample_statistics import PassStatistics
 from tenfold.mathematics.scatter import (
@@ -27,7 +28,6 @@ from tenfold.mathematics.scatter import (
     answers_along,
     is_shared,
 )
-from tenfold.mathematics.span import Span
 
 Pair = tuple[Array, Array, Array]  # A and B along a mode, (M, I_k, I_k), and the ridge of B, (M,)
 

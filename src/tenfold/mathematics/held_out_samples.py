@@ -18,11 +18,11 @@ from functools import cached_property
 import numpy as np
 
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.bases import Span
 from tenfold.mathematics.cost import Parts
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.sample_statistics import SampleStatistics, tabulated
 from tenfold.mathematics.scatter import SampleTerm, Scatter, Term
-from tenfold.mathematics.span import Span
 
 
 @dataclass(frozen=True, eq=False)

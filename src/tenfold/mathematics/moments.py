@@ -33,13 +33,13 @@ from tenfold.mathematics.accumulate import (
     merged_means,
 )
 from tenfold.mathematics.algebra import Array, square_lengths
+from tenfold.mathematics.bases import Span
 from tenfold.mathematics.scatter import (
     SampleTerm,
     Scatter,
     TableTerm,
     Term,
 )
-from tenfold.mathematics.span import Span
 
 Batch = tuple[Array, Array | None, Array | None]  # samples, labels, weights
 EPS = float(np.finfo(float).eps)

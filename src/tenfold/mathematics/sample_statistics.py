@@ -21,9 +21,9 @@ import numpy as np
 
 from tenfold.mathematics.accumulate import gather, row_blocks
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.bases import Span
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.scatter import SampleTerm, TableTerm, Term, packed_gram
-from tenfold.mathematics.span import Span
 
 if TYPE_CHECKING:
     from tenfold.mathematics.cost import Workload

@@ -28,10 +28,10 @@ import numpy as np
 from scipy.linalg import LinAlgError, eigh
 
 from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.bases import Span
 from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.scatter import SampleTerm, Scatter, Term, along_mode
 from tenfold.mathematics.solvers import NULL, ROUNDING, signs_of_columns
-from tenfold.mathematics.span import Span
 
 FEWEST = 4  # models for which a shared problem is solved
 POLES = (0.9, 1.0, 1.15, 1.5, 3.0, 20.0)  # of the smallest likely value: where tails are guessed

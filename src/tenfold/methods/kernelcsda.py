@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.mathematics.alternation import Solution
-from tenfold.mathematics.kernel_basis import KernelBasis
+from tenfold.mathematics.bases import KernelBasis
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.stores import OfBlock, Source, over_blocks
 from tenfold.methods.base import (
