@@ -21,6 +21,8 @@ from tenfold import (
     ProbabilisticLDA,
     RateWarning,
 )
+from tenfold.app.report import write_report
+from tenfold.datasets import TensorDataset
 from tenfold.decisions.metrics import evaluate
 from tenfold.decisions.scores import scores_and_decisions
 from tenfold.files.onnx_export import to_onnx
@@ -65,6 +67,23 @@ def test_strangers_get_through_at_the_rate_that_was_asked_for(kind, rate):
         given.append(np.mean(answers != -1))
         assert set(answers) <= {*range(30), -1}
     assert rate / 2 < np.mean(given) < 2 * rate
+
+
+@pytest.mark.realdata
+def test_strangers_among_faces_get_through_at_no_more_than_twice_the_rate(data_root):
+    """Half of the persons are known, by five images each; the others are strangers."""
+    from paper.orl import load_orl
+
+    X, y = load_orl(data_root, shape=(20, 15))
+    persons, given = np.unique(y), []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        known = np.isin(y, rng.permutation(persons)[:20])
+        some = known & (np.arange(len(y)) % 10 < 5)
+        model = OpenSetClassifier(ProbabilisticLDA(shrinkage=0.3), false_accept_rate=0.05)
+        model.fit(X[some], y[some])
+        given.append(np.mean(model.predict(X[~known]) != model.unknown_))
+    assert 0 < np.mean(given) < 0.1
 
 
 def test_below_what_classes_can_promise_it_warns_and_is_careful():
@@ -145,7 +164,7 @@ def test_the_answer_for_strangers_is_no_class(labels, unknown, expected):
     assert [a for a in answers.tolist() if a != expected] == np.array(named)[accepted].tolist()
 
 
-def test_the_score_counts_strangers_that_were_rejected():
+def test_the_score_counts_strangers_that_were_rejected(tmp_path):
     model = OpenSetClassifier(GAUSSIAN, false_accept_rate=0.1).fit(X, Y)
     both, labels = np.concatenate([X, NEW]), np.r_[Y, np.full(len(NEW), 77)]
     answers = model.predict(both)
@@ -157,6 +176,9 @@ def test_the_score_counts_strangers_that_were_rejected():
     assert facts["strangers"]["false_accept_rate"] == np.mean(answers[80:] != -1)
     assert facts["strangers"]["false_reject_rate"] == np.mean(answers[:80] == -1)
     np.testing.assert_array_equal(scores_and_decisions(model, both)["decision"], answers)
+    write_report(model, TensorDataset(both, labels, name="toy"), tmp_path / "page.html")
+    page = " ".join((tmp_path / "page.html").read_text(encoding="utf-8").split())
+    assert f"names {100 * np.mean(answers[80:] != -1):.1f} % of these strangers" in page
 
 
 @pytest.mark.parametrize("rate", [0.0, 1.0])

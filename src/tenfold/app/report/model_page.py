@@ -158,6 +158,14 @@ def _bank_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
         summary += (
             f" {counted(unknown, 'sample')} of classes that it does not know count as others."
         )
+    if subject.evaluation.rejecting is not None:
+        rates = subject.evaluation.strangers
+        named = rates["false_accept_rate"]
+        strangers = "" if named is None else f"names {100 * named:.1f} % of these strangers and "
+        summary += (
+            f" It may answer {rates['unknown']}, for none of these: it {strangers}rejects "
+            f"{100 * rates['false_reject_rate']:.1f} % of the samples of its classes."
+        )
     headline = [
         (f"{100 * share:.1f} %", "classified correctly"),
         (f"{100 * precision:.1f} %", "mean average precision"),
