@@ -72,7 +72,7 @@ def test_a_bank_of_subspaces_is_the_class_specific_classifier(windows):
     for position, rank in enumerate(ranks):
         projector = MCSDA(
             tuple(rank), orthonormal=False, ridge=1e-3, shrinkage=0.0, init="ones", max_iter=30,
-            tol=0.0,
+            tol=0.0, decision="distance",
         )  # fmt: skip
         for normalise in (False, "own"):
             theirs = ClassSpecificClassifier(projector, normalise=normalise)

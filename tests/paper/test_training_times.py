@@ -21,8 +21,8 @@ def projector(W):
 
 def test_literal_csda_spans_the_subspace_of_csda(samples):
     X, y = samples
-    printed = {"ridge": ("absolute", 0.01), "shrinkage": 0.0, "orthonormal": True}
-    ours = CSDA(6, positive=2, **printed).fit(X, y).projections_[0]
+    printed = {"ridge": ("absolute", 0.01), "shrinkage": 0.0, "decision": "distance"}
+    ours = CSDA(6, positive=2, orthonormal=True, **printed).fit(X, y).projections_[0]
     literal = literal_csda(X.reshape(36, -1), y == 2, 0.01, 6)
     np.testing.assert_allclose(projector(ours), projector(literal), atol=1e-9)
 
@@ -30,8 +30,8 @@ def test_literal_csda_spans_the_subspace_of_csda(samples):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_literal_mcsda_spans_the_subspaces_of_mcsda(samples):
     X, y = samples
-    options = {"shrinkage": 0.0, "init": "ones", "max_iter": 9, "tol": 0.0}
-    ours = MCSDA((3, 2), ridge=("absolute", 0.01), **options).fit(X, y).projections_
+    options = {"init": "ones", "max_iter": 9, "tol": 0.0, "decision": "distance"}
+    ours = MCSDA((3, 2), ridge=("absolute", 0.01), shrinkage=0.0, **options).fit(X, y).projections_
     literal = literal_mcsda(X, y == 2, 0.01, (3, 2), rounds=9)
     for W, V in zip(ours, literal, strict=True):
         np.testing.assert_allclose(projector(W), projector(V), atol=1e-9)
