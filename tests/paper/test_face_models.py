@@ -39,7 +39,8 @@ def test_mcsda_of_all_persons_and_ranks_is_mcsda_one_by_one(faces, shrinkage):
     for found, option in zip(stack, options, strict=True):
         alone = [
             MCSDA((option.rank, option.rank, *channels), ridge=RIDGE, max_iter=ROUNDS,
-                  tol=0.0, shrinkage=shrinkage, init=start, positive=person).fit(*train)
+                  tol=0.0, shrinkage=shrinkage, init=start, positive=person,
+                  decision="distance").fit(*train)
             for person in range(5)
         ]  # fmt: skip
         assert found == pytest.approx(mean_score(alone, test), abs=1e-9)
@@ -73,7 +74,7 @@ def test_csda_at_every_dimension_is_csda_one_by_one(faces):
     for found, option in zip(stack, options, strict=True):
         alone = [
             CSDA(option.rank, ridge=RIDGE, orthonormal=True, shrinkage=option.shrinkage,
-                 positive=p).fit(*train)
+                 decision="distance", positive=p).fit(*train)
             for p in range(5)
         ]  # fmt: skip
         assert found == pytest.approx(mean_score(alone, test), abs=1e-9)
@@ -104,7 +105,7 @@ def test_a_mode_of_channels_that_is_kept_whole_is_no_projection():
     """An image with its HOG image is a tensor of order 3; lengths add up over its channels."""
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(30, 5, 4, 2)), np.repeat([0, 1, 2], 10)
-    mcsda = MCSDA((2, 3, 2), positive=1).fit(X, y)
+    mcsda = MCSDA((2, 3, 2), decision="distance", positive=1).fit(X, y)
     rows, columns, channels = mcsda.projections_
     np.testing.assert_allclose(channels @ channels.T, np.eye(2), atol=1e-12)
     lengths = squared_lengths(X - mcsda.mean_, rows[None], columns[None])[0]
