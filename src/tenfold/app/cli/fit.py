@@ -203,7 +203,8 @@ def _fitted(
         return search.estimator, {"search": {"measure": search.metric, "tried": tried}}
     if samples.groups is None:
         return estimator.fit(samples.X, samples.y), {}
-    if "cv" in last.get_params():  # of a verifier
+    held = last.get_params()
+    if "cv" in held and held.get("classifier", last) is not None:  # of a verifier, or features
         return estimator.set_params(**_of(estimator, "cv", folds())).fit(samples.X, samples.y), {}
     takes = "shrinkage" in last.get_params() and not hasattr(estimator, "unknown")
     more = _of(estimator, "groups", samples.groups) if takes else {}
