@@ -94,7 +94,7 @@ def fit_of(estimator: Any) -> Any:
 
 
 GAUSSIAN = ProbabilisticLDA(CMDA())
-UNSTRUCTURED = ProbabilisticLDA(means_prior="full")
+UNSTRUCTURED = ProbabilisticLDA(means_prior="full", noise_prior="identity")
 TWELVE_RANKS = [(r, s) for r in (3, 4, 5, 6) for s in (3, 5, 7)]
 
 JOBS = {

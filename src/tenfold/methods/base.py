@@ -767,8 +767,9 @@ class ClassSpecificProjector(TensorProjector):
         if not issubclass(self._value, RatioModel):
             return list(models)
         noises = noises_in(models, statistics) if self.decision == "likelihood_ratio" else models
+        centre = weighted_mean(statistics.full_means, statistics.counts)
         return [
-            self._value(**vars(model), **_ratio_of(model, statistics, noise, self.decision))
+            self._value(**vars(model), **_ratio_of(model, statistics, centre, noise, self.decision))
             for model, noise in zip(models, noises, strict=True)
         ]
 
@@ -966,12 +967,11 @@ def noises_in(models: Sequence[ClassModel], statistics: ClassStatistics) -> Arra
 
 
 def _ratio_of(
-    model: ClassModel, statistics: ClassStatistics, noise: float, decision: str
+    model: ClassModel, statistics: ClassStatistics, centre: Array, noise: float, decision: str
 ) -> dict[str, Any]:
-    """The fields of a `RatioModel` that a model lacks."""
+    """The fields of a `RatioModel` that a model lacks; `centre` is the mean of all samples."""
     means, counts = statistics.full_means, statistics.counts
-    own = means[model.positive_index]
-    centre, n = weighted_mean(means, counts), counts[model.positive_index]
+    own, n = means[model.positive_index], counts[model.positive_index]
     other_mean = centre + n / (statistics.count - n) * (centre - own)
     fields = {"other_mean": other_mean.reshape(model.mean.shape)}
     if decision == "distance":
