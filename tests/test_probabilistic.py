@@ -12,6 +12,7 @@ import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax, softmax
 from scipy.stats import multivariate_normal, multivariate_t, ortho_group
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -19,7 +20,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 
 from reference import problem
-from tenfold import MCSDA, MPCA, ClassMoments, ProbabilisticLDA, gather_moments
+from tenfold import CMDA, MCSDA, MPCA, ClassMoments, ProbabilisticLDA, gather_moments
 from tenfold.mathematics.fold_moments import N_FOLDS, ruler_folds
 
 DIGITS = load_digits().images, load_digits().target
@@ -736,3 +737,49 @@ def test_flat_rows_are_folded_as_the_projector_says():
     assert folded.sample_shape_ == (4, 3)
     found = folded.predict_log_proba(LATER.reshape(len(LATER), -1))
     assert_allclose(found, plain.predict_log_proba(LATER), rtol=1e-9)
+
+
+# ── Streams whose moments do not fit into memory ────────────────────────────────────────────────
+
+
+@pytest.fixture
+def little_memory():
+    """A budget of 4 MiB: sixteen folds of three classes of 216 numbers would take 17 MiB."""
+    with config_context(working_memory=1):
+        yield
+
+
+@pytest.mark.parametrize("projector", [None, CMDA(ranks=2)], ids=str)
+def test_a_stream_of_large_samples_is_one_fit_whatever_moments_would_take(little_memory, projector):
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    X = rng.normal(size=(90, 18, 12)) + rng.normal(size=(3, 18, 12))[y]
+    whole, stream = ProbabilisticLDA(projector), ProbabilisticLDA(projector)
+    for rows in np.array_split(np.arange(90), 4):
+        stream.partial_fit(X[rows], y[rows], classes=[0, 1, 2])
+    expected = whole.fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(stream.predict_proba(X), expected, atol=1e-9)
+    again = pickle.loads(pickle.dumps(stream)).partial_fit(X[:9], y[:9], decay=0.5)
+    weight = np.r_[np.full(90, 0.5), np.ones(9)]
+    whole.fit(np.r_[X, X[:9]], np.r_[y, y[:9]], weight)
+    np.testing.assert_allclose(again.predict_proba(X), whole.predict_proba(X), atol=1e-9)
+
+
+def test_a_stream_of_large_samples_waits_for_classes_and_enrols(little_memory, tmp_path):
+    rng = np.random.default_rng(1)
+    y = np.arange(60) % 4
+    X = rng.normal(size=(60, 216)) + 3 * rng.normal(size=(4, 216))[y]
+    first = y < 3
+    stream = ProbabilisticLDA().partial_fit(X[first][:1], y[first][:1], classes=[0, 1, 2])
+    with pytest.raises(NotFittedError):
+        stream.predict(X)
+    stream.partial_fit(X[first][1:], y[first][1:])
+    stream.enrol(X[~first], y[~first]).partial_fit(X[:4], y[:4])
+    expected = ProbabilisticLDA().fit(np.r_[X, X[:4]], np.r_[y, y[:4]]).predict_proba(X)
+    np.testing.assert_allclose(stream.predict_proba(X), expected, atol=1e-9)
+    with pytest.raises(ValueError, match="no moments of a stream to save"):
+        stream.save(tmp_path / "model.safetensors", moments=True)
+    with pytest.raises(ValueError, match="more than the budget"):
+        stream.partial_fit(np.zeros((2500, 216)), np.zeros(2500, int))
+    with pytest.raises(ValueError, match="without keeping the moments"):
+        stream.fit(X, y).partial_fit(X, y)

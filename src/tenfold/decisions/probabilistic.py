@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from math import prod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
@@ -34,7 +34,7 @@ from tenfold.mathematics.two_covariances import (
     posteriors,
     preference,
 )
-from tenfold.methods.base import Labels, Learner, Shape, TensorProjector
+from tenfold.methods.base import Described, Labels, Learner, Shape, TensorProjector
 from tenfold.system.threads import one_thread_for_small
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
@@ -42,6 +42,15 @@ from tenfold.validation.parameters import memory_budget
 from tenfold.validation.samples import check_groups, in_numpy
 
 LIKELIHOOD = [field.name for field in fields(ClassLikelihood)]
+
+
+class Batch(NamedTuple):
+    """Samples (n, ...), their labels, weights and folds."""
+
+    X: Any
+    labels: Any
+    weight: Any
+    folds: Array
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -186,6 +195,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
     """
 
     _value: type = GaussianModel
+    _held: Batch | None = None  # samples of a stream whose moments would not fit into memory
 
     _allowed: ClassVar = {
         "shrinkage": ("auto", parameters.Number(0, 1)),
@@ -280,10 +290,20 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
             moments = self._moments_of_batch(X, labels, weight, classes, folds)
             model = self._learn_moments(moments, classes, described["sample_shape_"])
             return self._set_fitted(described, model, moments if keeps else None)
+        if self.projector is not None and projector is None:
+            projector = clone(self.projector).fit(X, labels, weight)
+        batch = Batch(X, labels, weight, folds)
+        model = self._learn_samples(batch, classes, described["sample_shape_"], projector)
+        kept = self._moments_of_batch(X, labels, weight, classes, folds) if keeps else None
+        return self._set_fitted(described, model, kept)
+
+    def _learn_samples(
+        self, batch: Batch, classes: Array, shape: Shape, projector: TensorProjector | None
+    ) -> GaussianModel:
+        """What is learned from samples, in the subspace of a projector that was fitted to them."""
+        X, labels, weight, folds = batch
         Y = X
-        if self.projector is not None:
-            if projector is None:
-                projector = clone(self.projector).fit(X, labels, weight)
+        if projector is not None:
             work = partial(
                 projected, projections=projector.projections_, centre=projector._centre()
             )
@@ -295,10 +315,55 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         origin, basis, Z = _coordinates(Y, counted)
         codes = codes_of(X, labels, classes)
         folded = FoldMoments.of_samples(Z, codes, folds, weight, len(classes), Y.shape[1])
-        came = described["sample_shape_"]
-        model = self._gaussian(folded, classes, came, projector, origin, basis)
-        kept = self._moments_of_batch(X, labels, weight, classes, folds) if keeps else None
-        return self._set_fitted(described, model, kept)
+        return self._gaussian(folded, classes, shape, projector, origin, basis)
+
+    # -- streams ----------------------------------------------------------------------------------
+
+    def _go_on(
+        self,
+        X: Any,
+        y: Array | None,
+        weight: Array | None,
+        factor: float,
+        known: Array,
+        described: Described,
+    ) -> Self:
+        """As `Learner`; where moments do not fit into memory, the samples themselves are kept."""
+        held, size = self._held, prod(X.shape[1:])
+        begins = not hasattr(self, "sample_shape_")
+        too_large = 8 * self._n_tables(known) * size**2 > memory_budget()
+        if held is None and not (begins and too_large):
+            return super()._go_on(X, y, weight, factor, known, described)
+        held = self._held_with(X, y, weight, factor)
+        codes = codes_of(held.X, held.labels, known)
+        counts = np.bincount(codes, weights=held.weight, minlength=len(known))
+        model = None
+        if (counts > 0).sum() > 1 and (counts > 1).any():
+            projector = None
+            if self.projector is not None:
+                projector = clone(self.projector).fit(held.X, held.labels, held.weight)
+            model = self._learn_samples(held, known, described["sample_shape_"], projector)
+        self._set_fitted(described, model, **({} if model else {"classes_": known}))
+        self._held = held
+        return self
+
+    def _held_with(self, X: Any, y: Any, weight: Array | None, factor: float = 1.0) -> Batch:
+        """The samples that are kept, times a factor, and more of them; if all fit into memory."""
+        w = np.ones(len(X)) if weight is None else weight
+        folds = self._folds(X)
+        X = X.in_memory() if isinstance(X, Source) else to_numpy(X)
+        parts = Batch(np.asarray(X, dtype=float), y, w, folds)
+        if self._held is not None:
+            before = self._held._replace(weight=factor * self._held.weight)
+            columns = zip(before, parts, strict=True)
+            parts = Batch(*(np.concatenate(column) for column in columns))
+        if parts.X.nbytes > memory_budget():
+            parameters.check_tables_fit(prod(X.shape[1:]), self._n_tables(np.unique(parts.labels)))
+        return parts
+
+    def _set_fitted(self, *learned: Any, **more: Any) -> Self:
+        self.__dict__.pop("_held", None)
+        return super()._set_fitted(*learned, **more)
 
     def fit_moments(self, moments: ClassMoments) -> Self:
         """Learn from moments that are gathered already; no samples are read.
@@ -359,6 +424,8 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         if hasattr(self, "moments_"):  # so that partial_fit goes on with all of them
             batch = self._moments_of_batch(X, labels, weight, classes)
             learned["moments_"] = self._moments_so_far() + batch
+        elif self._held is not None:
+            learned["_held"] = self._held_with(X, labels, weight)
         Z = to_numpy(over_blocks(X, self.coordinates()))
         known = self.known_classes().placed(at, len(classes))
         known = known.with_samples(Z, codes_of(X, labels, classes), weight)

@@ -373,14 +373,8 @@ class Learner(Savable, BaseEstimator):
             described, known = check.description_of(self), self.classes_
             X, y, weight = check.check_batch(self, X, y, sample_weight)
         check.check_known_labels(y, known)
-        so_far = None if first else self._moments_so_far()
-        if so_far is None:
-            size, tables = prod(X.shape[1:]), self._n_tables(known)
-            parameters.announce_tables(len(X), size, tables, stacklevel=2)
         factor = check_decay("decay", decay)
-        added = self._moments_of_batch(X, y, weight, known)
-        moments = added if so_far is None else self._added(so_far, factor, added)
-        return self._keep_moments(moments, known, described)
+        return self._go_on(X, y, weight, factor, known, described)
 
     def fit_moments(self, moments: ClassMoments) -> Self:
         """Learn from moments that are gathered already; no samples are read.
@@ -427,6 +421,24 @@ class Learner(Savable, BaseEstimator):
         with threads_for(problem.shape, small, len(problem)) as threads:
             solution = solve(problem, self._recipe(), threads)
         return self._model(fresh, solution, np.arange(len(problem)), shape), solution
+
+    def _go_on(
+        self,
+        X: Any,
+        y: Array | None,
+        weight: Array | None,
+        factor: float,
+        known: Array,
+        described: Described,
+    ) -> Self:
+        """Learn from what came before, times a factor, and a checked batch."""
+        so_far = self._moments_so_far() if hasattr(self, "sample_shape_") else None
+        if so_far is None:
+            size, tables = prod(X.shape[1:]), self._n_tables(known)
+            parameters.announce_tables(len(X), size, tables, stacklevel=3)
+        added = self._moments_of_batch(X, y, weight, known)
+        moments = added if so_far is None else self._added(so_far, factor, added)
+        return self._keep_moments(moments, known, described)
 
     def _added(self, so_far: ClassMoments, factor: float, batch: ClassMoments) -> ClassMoments:
         """The moments so far, of which some is forgotten, and those of a batch."""
