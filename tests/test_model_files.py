@@ -710,7 +710,8 @@ def test_a_forged_model_must_fit_together(edit, message, small):
 
 
 def forged_bank(edit, path):
-    ClassSpecificClassifier(MCSDA(ranks=2)).fit(CUBES, CUBE_LABELS).save(path)
+    bank = ClassSpecificClassifier(MCSDA(ranks=2, decision="distance"))
+    bank.fit(CUBES, CUBE_LABELS).save(path)
     return rewrite(path, edit)
 
 

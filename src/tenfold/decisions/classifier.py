@@ -36,6 +36,7 @@ from tenfold.methods.base import (
     ClassSpecificProjector,
     Described,
     Learner,
+    RatioModel,
     Shape,
     spreads_of,
 )
@@ -59,13 +60,13 @@ class Bank:
     ----------
     members : list of C ClassModels
         One per class.
-    spreads, other_spreads : ndarrays of shape (C,)
-        Root mean square distance of the samples of each class, and of all others.
+    spreads : dict of two ndarrays of shape (C,)
+        Root mean square distance of the samples of each class, and of all others, by the names of
+        attributes; empty where likelihood ratios decide, which have units of their own.
     """
 
     members: list[ClassModel]
-    spreads: Array
-    other_spreads: Array
+    spreads: dict[str, Array]
 
 
 class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
@@ -100,10 +101,10 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
     projectors_ : list of C projectors
         The fitted model of each class.
     spreads_ : ndarray of shape (C,)
-        Root mean square distance of each class from its mean in its subspace. A class that is a
-        single point there gets that of all classes pooled.
+        Root mean square distance of each class from its mean in its subspace, if distances decide.
+        A class that is a single point there gets that of all classes pooled.
     other_spreads_ : ndarray of shape (C,)
-        Root mean square distance of all other samples from that mean in that subspace.
+        Root mean square distance of all other samples from that mean in that subspace, likewise.
     classifier_ : classifier
         The fitted `classifier`, if one was given.
     sample_shape_ : tuple of K ints
@@ -215,8 +216,10 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
             [own._subspace(statistics, solution, np.array([m]), shape) for own, m in each],
             statistics,
         )
-        spreads, others = spreads_of(self.projector, found, statistics, solution, models)
-        return Bank(found, spreads, others)
+        if isinstance(found[0], RatioModel) and found[0].contrasts.shape[1]:
+            return Bank(found, {})
+        own, others = spreads_of(self.projector, found, statistics, solution, models)
+        return Bank(found, {"spreads_": own, "other_spreads_": others})
 
     def _set_fitted(
         self, described: Described, model: Any, moments: ClassMoments | None = None, **more: Any
@@ -225,7 +228,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         if model is not None:
             one = model.members[0]
             more |= {"classes_": one.classes, "class_count_": one.class_count}
-            more |= {"spreads_": model.spreads, "other_spreads_": model.other_spreads}
+            more |= model.spreads
             more["projectors_"] = [
                 member._set_fitted(described, own)
                 for member, own in zip(self.of_classes(one.classes), model.members, strict=True)

@@ -139,17 +139,19 @@ def _check_moments(model: Any) -> None:
 
 def _check_bank(bank: ClassSpecificClassifier) -> None:
     bank._check_parameters()
-    _need(bank, "projectors_", "spreads_")
-    if bank.normalise == "others":
-        _need(bank, "other_spreads_")
-        _agree("other_spreads_", bank.other_spreads_.shape, (len(bank.classes_),))
+    _need(bank, "projectors_")
     n = len(bank.classes_)
     members = [m for m in bank.projectors_ if isinstance(m, ClassSpecificProjector)]
     fitted = [m for m in members if getattr(m, "sample_shape_", None) == bank.sample_shape_]
     _agree("projectors_", (len(bank.projectors_), len(fitted)), (n, n))
-    _agree("spreads_", bank.spreads_.shape, (n,))
-    if not (bank.spreads_ > 0).all():
-        raise ValueError("its spreads_ are not all positive")
+    if members[0]._has_ratio:
+        return
+    _need(bank, "spreads_", "other_spreads_")
+    for name in ("spreads_", "other_spreads_"):
+        spreads = getattr(bank, name)
+        _agree(name, spreads.shape, (n,))
+        if not (spreads > 0).all():
+            raise ValueError(f"its {name} are not all positive")
 
 
 def _check_gaussian(model: ProbabilisticLDA) -> None:
