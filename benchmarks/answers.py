@@ -2,7 +2,7 @@
 
     python benchmarks/answers.py ../shared/data                 # all sets, three seeds, 15 minutes
     python benchmarks/answers.py ../shared/data --sets orl2,coil5 --only tenfold
-    python benchmarks/answers.py ../shared/data --page docs/answers.md   # rewrite the table there
+    python benchmarks/answers.py ../shared/data --write         # and put the tables into the pages
     python benchmarks/answers.py ../shared/data --rounds --sets orl5,coil5,pie5
 
 Training samples are drawn at random, so many of each class; all others are test samples. Gait is
@@ -57,7 +57,17 @@ TITLES = {
     "digits": "digits, {} per digit",
     "gait": "gait, probe {}",
 }
-MARKS = "<!-- table: made by benchmarks/answers.py -->", "<!-- end of table -->"
+ROOT = Path(__file__).parents[1]
+FIGURES = ROOT / "docs" / "_static" / "answers.json"  # all figures of the last run of each row
+PAGES = {
+    "docs/answers.md": ("<!-- table: made by benchmarks/answers.py -->\n", "<!-- end of table -->"),
+    "README.md": ("<!-- answers -->\n", "<!-- /answers -->"),
+}
+SHORT = ("orl2", "orl5", "pie5", "coil5", "gaitA")  # what README shows
+CODE = {
+    "bank of CSDA": "`ClassSpecificClassifier(CSDA())`",
+    "ProbabilisticLDA": "`ProbabilisticLDA()`",
+}
 
 PEERS: dict[str, Callable[[], Any]] = {
     "nearest mean": NearestCentroid,
@@ -182,6 +192,35 @@ def table(results: dict[str, dict[str, dict[str, float]]]) -> str:
     return "\n".join(lines) + "\n\nProbabilisticLDA:\n\n" + "\n".join(f"- {line}" for line in extra)
 
 
+def short_table(results: dict[str, dict[str, dict[str, float]]]) -> str:
+    """Accuracy alone, of the rows and sets that README shows."""
+    rows = [row for row in next(iter(results.values())) if row in {**PEERS, **CODE}]
+    heads = [CODE.get(row, row) for row in rows]
+    lines = ["| | " + " | ".join(heads) + " |", "|---|" + "--:|" * len(rows)]
+    for name in SHORT:
+        figures = [results[name][row]["accuracy"] for row in rows]
+        best = max(f"{value:.1f}" for value in figures if value == max(figures))
+        shown = (f"{value:.1f}" for value in figures)
+        cells = [f"**{text}**" if text == best else text for text in shown]
+        lines.append(f"| {title(name)} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def pages(results: dict[str, dict[str, dict[str, float]]]) -> dict[str, str]:
+    """What stands between the marks of each page."""
+    return {"docs/answers.md": f"\n{table(results)}\n\n", "README.md": short_table(results)}
+
+
+def put_into_pages(results: dict[str, dict[str, dict[str, float]]]) -> None:
+    for page, text in pages(results).items():
+        begin, end = PAGES[page]
+        before, found, rest = (ROOT / page).read_text(encoding="utf-8").partition(begin)
+        _, ended, after = rest.partition(end)
+        if not (found and ended):
+            raise SystemExit(f"{page} has no lines {begin.strip()} and {end}")
+        (ROOT / page).write_text(before + begin + text + end + after, encoding="utf-8")
+
+
 def rounds(folder: Path, names: list[str]) -> None:
     """Rounds and seconds of every alternating method: 20 rounds, as before, and the default."""
     print("| set, method | 20 rounds | at defaults |\n|---|--:|--:|")
@@ -205,8 +244,8 @@ def main() -> None:
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--only", choices=("tenfold", "scikit-learn"))
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--json", type=Path, help="write all figures here")
-    parser.add_argument("--page", type=Path, help="rewrite the table on this page")
+    parser.add_argument("--json", type=Path, default=FIGURES, help="where all figures are kept")
+    parser.add_argument("--write", action="store_true", help="put the tables into the pages")
     parser.add_argument("--rounds", action="store_true", help="rounds and time of every method")
     asked = parser.parse_args()
     if asked.rounds:
@@ -215,8 +254,10 @@ def main() -> None:
     contestants = {**({} if asked.only == "tenfold" else PEERS)}
     contestants |= {} if asked.only == "scikit-learn" else OURS
     results: dict[str, dict[str, dict[str, float]]] = {}
+    if asked.json.exists():  # rows that are not measured now stay as they are
+        results = json.loads(asked.json.read_text(encoding="utf-8"))
     for name in asked.sets.split(","):
-        results[name] = {}
+        results.setdefault(name, {})
         for row, make in contestants.items():
             seeds = range(1 if name.startswith("gait") else asked.seeds)
             with threadpool_limits(1), warnings.catch_warnings():
@@ -228,14 +269,10 @@ def main() -> None:
             mean = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
             results[name][row] = mean
             print(f"{name:9s} {row:17s}", *(f"{k} {v:.3g}" for k, v in mean.items()), flush=True)
-            if asked.json:
-                asked.json.write_text(json.dumps(results, indent=1))
+            asked.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     print("\n" + table(results))
-    if asked.page:
-        text = asked.page.read_text(encoding="utf-8")
-        before, _, rest = text.partition(MARKS[0])
-        _, _, after = rest.partition(MARKS[1])
-        asked.page.write_text(f"{before}{MARKS[0]}\n\n{table(results)}\n\n{MARKS[1]}{after}")
+    if asked.write:
+        put_into_pages(results)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Write the page of results from finished runs.
 
 Run it as ``python docs/make_results.py RUNS``, where RUNS holds the folders orl, pie, fi2010,
-fi2010_published, gait, small and complexity that ``python -m paper`` wrote; it writes
-``docs/results.md`` and its pictures. A section whose run is not there stays as it is on the page.
+fi2010_published, gait, small, recordings, series and complexity that ``python -m paper`` wrote; it
+writes ``docs/results.md`` and its pictures. A section whose run is not there stays as it is.
 """
 
 import json
@@ -183,6 +183,27 @@ pixel has a neighbour in training. Most published figures draw training pixels a
 and are far higher. The samples of BasicMotions are logarithms of spectra, with the split that
 comes with it. Two things were taken after test figures had been seen: the rank of the patches, of
 three, and the spectra, since windows as they are had given 90 %.
+""",
+    ),
+    "recordings": (
+        "Evoked potentials beside pyRiemann",
+        """\
+Which epochs are targets? **P300** and **N170** are recordings with a headband of four electrodes
+(Muse), in the protocol of those who published them: ten random splits, a quarter for the test. The
+**speller** is BNCI 2015-003, subjects 6 to 8: five folds, and each of two runs predicted from the
+other; letters are found by the summed evidence of all flashes. pyRiemann's rows take its default
+parameters, with the shrunk covariance "lwf". Evoked potentials are aligned in time, so linear
+methods see them; where covariances tell more, as for subject 7, pyRiemann is ahead.
+""",
+    ),
+    "series": (
+        "Series of the UEA archive beside MiniRocket",
+        """\
+Six sets of the archive with the published split and 29 resamples. Rows without "(published)" are
+computed here at their defaults: MiniRocket of aeon with the classifier of its authors, covariances
+and tangent space of pyRiemann. `ProbabilisticLDA()` is the best of all rows on FingerMovements,
+where the potential before a movement is aligned in time, and among the last on Epilepsy, where the
+signal is rhythm: class means do not see it.
 """,
     ),
     "complexity": (

@@ -1,6 +1,7 @@
 """The first step of README and site: its table is what one gets, and whoever is best is first."""
 
 import importlib.util
+import json
 import re
 from pathlib import Path
 
@@ -22,9 +23,7 @@ def shown(page):
 
 @pytest.mark.skipif(not SCRIPT.exists(), reason="a source distribution has no pages")
 def test_the_table_of_the_first_step_is_what_one_gets():
-    spec = importlib.util.spec_from_file_location("first_step", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = loaded(SCRIPT)
     found = module.shares()
     for page in module.PAGES:
         said = shown(page)
@@ -41,6 +40,25 @@ def test_the_first_step_is_the_same_on_every_page():
         first = re.search(r"\b(ProbabilisticLDA|MCSDA|CSDA|CMDA|DATER|ClassSpecific\w+)\(", text)
         assert first, page
         assert first[1] == "ProbabilisticLDA", page
+
+
+def loaded(script):
+    """A script of benchmarks/ as a module."""
+    spec = importlib.util.spec_from_file_location(script.stem, script)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.skipif(not SCRIPT.exists(), reason="a source distribution has no pages")
+def test_answers_on_the_pages_are_those_of_the_last_run(monkeypatch):
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    module = loaded(SCRIPT.with_name("answers.py"))
+    figures = json.loads(module.FIGURES.read_text(encoding="utf-8"))
+    for page, expected in module.pages(figures).items():
+        begin, end = module.PAGES[page]
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert text.partition(begin)[2].partition(end)[0] == expected, page
 
 
 def test_readme_is_short():

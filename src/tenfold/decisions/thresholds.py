@@ -62,9 +62,9 @@ def threshold_at(impostors: Impostors, rate: float) -> float:
     --------
     >>> import numpy as np
     >>> from tenfold.decisions.thresholds import Impostors, threshold_at
-    >>> some = Impostors(np.arange(1.0, 100.0), np.ones(99), None)
+    >>> some = Impostors(np.arange(1.0, 100.0) / 10, np.ones(99), None)
     >>> [round(threshold_at(some, rate), 6) for rate in (0.0, 0.01, 0.5)]
-    [-inf, 1.0, 50.0]
+    [-inf, 0.1, 5.0]
     """
     u = impostors.farness
     if rate <= 0 or not (u > -np.inf).any():

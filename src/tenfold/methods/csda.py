@@ -140,9 +140,9 @@ class CSDA(ClassSpecificProjector):
     >>> from sklearn.datasets import load_digits
     >>> from tenfold import CSDA
     >>> digits = load_digits()
-    >>> csda = CSDA(ranks=16, positive=3).fit(digits.images, digits.target)
+    >>> csda = CSDA(ranks=5, positive=3).fit(digits.images, digits.target)
     >>> csda.projections_[0].shape
-    (64, 16)
+    (64, 5)
     >>> csda.decision_function(digits.images[:2]).shape
     (2,)
 

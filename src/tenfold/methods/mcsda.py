@@ -134,7 +134,7 @@ class MCSDA(ClassSpecificProjector):
     >>> mcsda.transform(digits.images).shape
     (1797, 16)
     >>> round(mcsda.score(digits.images, digits.target), 2)
-    0.92
+    0.95
     """
 
     _value = RatioModel
