@@ -1,6 +1,6 @@
 """
-Four kinds of response: when the tensor method wins, and why
-============================================================
+Four kinds of response: what the structure of tensors brings, and why
+=====================================================================
 
 A sample here is a short recording: 24 channels over 60 points in time, as from electrodes. There
 are four kinds of response and 20 recordings of each to learn from. As a vector a recording has 1440
@@ -26,9 +26,11 @@ print(train)
 # %%
 # Everything at its defaults, next to scikit-learn
 # ------------------------------------------------
-# Classifiers of scikit-learn see each recording as a vector of 1440 numbers. `CMDA` learns one
-# projection for the channels and one for time, and `ProbabilisticLDA` compares the classes in that
-# subspace.
+# Classifiers of scikit-learn see each recording as a vector of 1440 numbers. `ProbabilisticLDA`
+# knows the modes: it learns how noise varies over channels and over time, as far as recordings that
+# it holds out of the training say that this helps. `CMDA` learns one projection for the channels
+# and one for time before. pyRiemann, which is made for such recordings (`XdawnCovariances`,
+# `TangentSpace` and logistic regression), has 99.5 % here.
 
 import time
 
@@ -40,8 +42,9 @@ from sklearn.svm import SVC, LinearSVC
 from tenfold import CMDA, ProbabilisticLDA
 
 ours = {
-    "ProbabilisticLDA(CMDA())": ProbabilisticLDA(CMDA()),
     "ProbabilisticLDA()": ProbabilisticLDA(),
+    "ProbabilisticLDA(CMDA())": ProbabilisticLDA(CMDA()),
+    "ProbabilisticLDA, noise_prior='identity'": ProbabilisticLDA(noise_prior="identity"),
 }
 theirs = {
     "LinearDiscriminantAnalysis, shrinkage": LinearDiscriminantAnalysis("lsqr", shrinkage="auto"),
@@ -62,18 +65,23 @@ for name, model in {**ours, **theirs}.items():
     print(f"{name:40} {100 * accuracy[name]:5.1f} %  {seconds:5.2f} s")
 
 # %%
-assert max(accuracy, key=accuracy.get) == "ProbabilisticLDA(CMDA())"
+assert max(accuracy, key=accuracy.get) == "ProbabilisticLDA()"
 
 # %%
 # Why it wins
 # -----------
-# A vector method has to learn 1440 numbers per direction from 80 recordings. CMDA learns
-# 24 x 5 + 60 x 8 = 600 numbers for all directions together, since it assumes that a direction is a
-# pattern over channels times a wave over time. Here that is true. Where it is not, as for small
-# images with thousands of samples, vector methods are as good or better:
-# `tenfold compare DATA` tells.
-#
-# What it found can be looked at: channels on the left, time on the right. The projections
+# From 80 recordings the covariance of 1440 numbers cannot be learned, but that of 24 channels and
+# that of 60 times can. `kronecker_share_` says how far the model trusts their product; without it
+# (``noise_prior="identity"``) the model knows no more than those of scikit-learn. Where noise is no
+# such product, as for most images, the share is near 0 and nothing is lost:
+# `tenfold compare DATA` tells which method suits your data.
+
+print(f"share of the product: {ours['ProbabilisticLDA()'].kronecker_share_:.2f}")
+
+# %%
+# CMDA assumes more: that a direction is a pattern over channels times a wave over time. It learns
+# 24 x 5 + 60 x 8 = 600 numbers for all directions together, and these
+# can be looked at: channels on the left, time on the right. The projections
 # themselves are filters: they must also cancel the noise, so they look like noise in part.
 # Patterns, the covariance times the filters (Haufe et al., 2014), show how the recordings vary
 # with a score: smooth waves here. Those of the four classes peak at 0.3, 0.43, 0.57 and 0.7 of the
