@@ -62,15 +62,16 @@ print({str(label): int((y_train == label).sum()) for label in np.unique(y_train)
 # One model per class
 # -------------------
 # A bank learns one subspace per class, all from one pass over the windows. On order books the scale
-# that the ratio trace gives its columns is worth keeping, so `orthonormal` is False. The ranks are
-# chosen on the training part, with folds that respect time.
+# that the ratio trace gives its columns is worth keeping, so `orthonormal` is False, and the paper's
+# distances do better than the likelihood ratio of the defaults (accuracy 0.48 and 0.46 below). The
+# ranks are chosen on the training part, with folds that respect time.
 
 from sklearn.model_selection import TimeSeriesSplit
 
 from tenfold import MCSDA, ClassSpecificClassifier, RankSearchCV
 from tenfold.plots import RankGridDisplay
 
-bank = ClassSpecificClassifier(MCSDA(orthonormal=False))
+bank = ClassSpecificClassifier(MCSDA(orthonormal=False, decision="distance"))
 ranks = [(r, s) for r in (1, 2, 4, 6) for s in (1, 2, 3)]
 search = RankSearchCV(bank, ranks=ranks, cv=TimeSeriesSplit(3), scoring="f1_macro")
 search.fit(X_train, y_train)
