@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tenfold import (
+    CMDA,
     CSDA,
     DATER,
     MCSDA,
@@ -122,6 +123,17 @@ def test_every_kind_of_model_gives_a_whole_page(pages, kind):
     assert set(targets) <= set(ids)
     clips = re.findall(r"url\(#([^)]+)\)", pages[kind])
     assert set(clips) <= set(ids)
+
+
+def test_patterns_stand_beside_the_directions_of_a_method(tmp_path):
+    """Not of a bank, whose members keep none."""
+    X, y = np.random.default_rng(0).normal(size=(30, 5, 4)), np.arange(30) % 3
+    data = TensorDataset(X, y)
+    for model, there in ((CMDA(ranks=2), True), (ClassSpecificClassifier(MCSDA(ranks=2)), False)):
+        page = write_report(model.fit(X, y), data, tmp_path / "page.html")
+        text = page.read_text(encoding="utf-8")
+        assert ("Patterns of the same directions" in text) == there
+        assert ("pattern of columns 1, 1" in text) == there
 
 
 @pytest.mark.parametrize("kind", KINDS)

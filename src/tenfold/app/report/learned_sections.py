@@ -31,13 +31,13 @@ def has_directions(subject: Subject) -> bool:
     return bool(kinds) and not any(kind in KERNEL_METHODS for kind in kinds)
 
 
-def direction_pictures(projector: Any, n: int) -> list[Picture]:
-    """The first directions of a projector."""
-    pictures = []
-    for direction, columns in zip(*leading_directions(projector, n), strict=True):
+def direction_pictures(projector: Any, n: int, patterns: bool = False) -> list[Picture]:
+    """The first directions of a projector, or their patterns."""
+    pictures, what = [], "pattern" if patterns else "direction"
+    for direction, columns in zip(*leading_directions(projector, n, patterns), strict=True):
         name = ", ".join(map(str, columns))
         noun = "column" if len(columns) == 1 else "columns"
-        pictures.append(direction_picture(direction, f"direction of {noun} {name}", [name]))
+        pictures.append(direction_picture(direction, f"{what} of {noun} {name}", [name]))
     return pictures
 
 
@@ -65,11 +65,15 @@ def _looks(subject: Subject) -> Section:
         "Heat maps of the projection matrices, entries down and columns across.",
         "The columns of each mode's projection.",
     )
-    return Section(
-        "directions",
-        "What it looks at",
-        [Prose(text), Gallery("Directions, named by their columns", pictures), figure],
-    )
+    blocks: list[Any] = [Prose(text), Gallery("Directions, named by their columns", pictures)]
+    if getattr(projector, "patterns_", None):
+        about = (
+            "A direction also cancels noise, so it looks like noise in part. Its pattern shows how "
+            "the samples themselves vary with the number."
+        )
+        found = direction_pictures(projector, N_DIRECTIONS, patterns=True)
+        blocks += [Prose(about), Gallery("Patterns of the same directions", found)]
+    return Section("directions", "What it looks at", [*blocks, figure])
 
 
 def _coordinates(subject: Subject) -> Section:
