@@ -29,7 +29,8 @@ Row = dict[str, Any]
 INTRODUCTION = """\
 # Benchmarks
 
-Made by `make bench` on {processor}, {cores} cores, on {date}: Python {python}, {versions}.
+Made by `make bench` on {processor}, {cores} cores, on {date}, at commit {commit}: Python
+{python}, {versions}.
 Everything on this page is written by `benchmarks/page.py` from the measured numbers in
 [results.json](_static/benchmarks/results.json).
 

@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import platform
+import subprocess
 import sys
 from datetime import date
 from importlib.metadata import version
@@ -79,8 +80,15 @@ def machine() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "date": date.today().isoformat(),
+        "commit": _commit(),
         "versions": {name: version(name) for name in libraries},
     }
+
+
+def _commit() -> str:
+    words = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
 
 
 def _processor() -> str:
