@@ -87,7 +87,11 @@ def takes_other_arrays():
         "assert isinstance(MPCA(ranks=1).fit(X).transform(X), type(X))",
     )
     words = [sys.executable, "-c", "\n".join(lines)]
-    return not subprocess.run(words, env={**os.environ, "SCIPY_ARRAY_API": "1"}).returncode
+    environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
+    run = subprocess.run(words, env=environment, capture_output=True, text=True)
+    if "SciPy must be" in run.stderr:
+        pytest.skip("this SciPy dispatches no arrays")
+    return not run.returncode
 
 
 def keeps_names_of_axes():
@@ -135,6 +139,7 @@ CHECKS = {
     "named axes of xarray": lambda _: keeps_names_of_axes(),
     "model files without pickle": saves_without_pickle,
     "ONNX": exports,
+    "patterns beside filters": lambda _: len(CMDA().fit(X, Y).patterns_) == 2,
     "weights per class": lambda _: not nothing_is_called("class_weight"),
     "covariance geometry": lambda _: not nothing_is_called("(?i)riemann|tangent"),
     "features that survive shifts in time": lambda _: not nothing_is_called("(?i)rocket|shapelet"),

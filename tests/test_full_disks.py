@@ -1,6 +1,7 @@
 """A disk that is full, or fails, at any step: the old files stay, nothing is left over."""
 
 import errno
+import gc
 import os
 import shutil
 import signal
@@ -29,6 +30,14 @@ resource = pytest.importorskip("resource", reason="disks are full as POSIX does 
 pytestmark = pytest.mark.filterwarnings(
     r"ignore:Exception ignored in.*ZipFile\.__del__:pytest.PytestUnraisableExceptionWarning"
 )
+
+
+@pytest.fixture(autouse=True)
+def forgotten():
+    """What a test left behind is closed while its own filter of warnings holds."""
+    yield
+    gc.collect()
+
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(60, 8, 6)), np.arange(60) % 3

@@ -312,3 +312,28 @@ def test_classes_that_cannot_be_left_out_are_named():
     few = np.r_[0:5, 5:80:5]  # one person of five samples, and one sample of each other
     with pytest.raises(ValueError, match=r"classes \[.*\] cannot be left out"):
         OpenSetClassifier(GAUSSIAN, n_groups=16).fit(X[few], Y[few])
+
+
+def test_priors_of_all_classes_and_classes_without_weight_are_no_obstacle():
+    rng = np.random.default_rng(0)
+    y = np.arange(1600) % 4
+    X = rng.normal(size=(1600, 2, 3)) + 4 * rng.normal(size=(4, 2, 3))[y]
+    model = ProbabilisticLDA(priors=[0.1, 0.2, 0.3, 0.4])
+    given = OpenSetClassifier(model, false_accept_rate=0.2).fit(X, y)
+    assert given.threshold_ == pytest.approx(
+        OpenSetClassifier(false_accept_rate=0.2).fit(X, y).threshold_
+    )
+    weighted = OpenSetClassifier(false_accept_rate=0.3).fit(X, y, sample_weight=(y > 0) * 1.0)
+    assert weighted.classes_.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("unknown", [np.nan, [1], (1, 2)])
+def test_an_answer_for_strangers_is_one_label(unknown):
+    with pytest.raises(ValueError, match="expected one label"):
+        OpenSetClassifier(unknown=unknown).fit(np.eye(6), [0, 0, 1, 1, 2, 2])
+
+
+def test_compare_says_what_it_cannot_rank():
+    X, y = np.random.default_rng(0).normal(size=(30, 4)), np.arange(30) % 3
+    with pytest.raises(ValueError, match="no decision_function"):
+        tenfold.compare([OpenSetClassifier(false_accept_rate=0.5)], X, y, cv=2)

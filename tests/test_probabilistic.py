@@ -20,7 +20,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 
 from reference import problem
-from tenfold import CMDA, MCSDA, MPCA, ClassMoments, ProbabilisticLDA, gather_moments
+from tenfold import CMDA, MCSDA, MPCA, ClassMoments, ProbabilisticLDA, gather_moments, load
 from tenfold.mathematics.fold_moments import N_FOLDS, ruler_folds
 
 DIGITS = load_digits().images, load_digits().target
@@ -773,13 +773,35 @@ def test_a_stream_of_large_samples_waits_for_classes_and_enrols(little_memory, t
     stream = ProbabilisticLDA().partial_fit(X[first][:1], y[first][:1], classes=[0, 1, 2])
     with pytest.raises(NotFittedError):
         stream.predict(X)
+    with pytest.raises(ValueError, match="samples are never written"):
+        stream.save(tmp_path / "model.safetensors")
     stream.partial_fit(X[first][1:], y[first][1:])
     stream.enrol(X[~first], y[~first]).partial_fit(X[:4], y[:4])
     expected = ProbabilisticLDA().fit(np.r_[X, X[:4]], np.r_[y, y[:4]]).predict_proba(X)
     np.testing.assert_allclose(stream.predict_proba(X), expected, atol=1e-9)
-    with pytest.raises(ValueError, match="no moments of a stream to save"):
+    with pytest.raises(ValueError, match="samples are never written"):
         stream.save(tmp_path / "model.safetensors", moments=True)
+    stream.save(tmp_path / "model.safetensors")
+    read = load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(read.predict(X), stream.predict(X))
     with pytest.raises(ValueError, match="more than the budget"):
         stream.partial_fit(np.zeros((2500, 216)), np.zeros(2500, int))
     with pytest.raises(ValueError, match="without keeping the moments"):
         stream.fit(X, y).partial_fit(X, y)
+
+
+def test_a_stream_of_large_samples_forgets_and_deals_its_folds_anew(little_memory):
+    rng = np.random.default_rng(2)
+    y = np.arange(60) % 3
+    X = rng.normal(size=(60, 216)) + rng.normal(size=(3, 216))[y]
+    stream = ProbabilisticLDA().partial_fit(X[:20], y[:20], classes=[0, 1, 2])
+    stream.set_params(shrinkage=0.5).partial_fit(X[20:30], y[20:30])
+    stream.set_params(shrinkage="auto").partial_fit(X[30:], y[30:])
+    whole = ProbabilisticLDA().fit(X, y)
+    assert stream.shrinkage_ == pytest.approx(whole.shrinkage_, rel=1e-9)
+    for _ in range(40):  # of what came first not even a trace is left
+        stream.partial_fit(X[:30], y[:30], decay=1e-9)
+    expected = ProbabilisticLDA().fit(X[:30], y[:30]).predict_proba(X)
+    np.testing.assert_allclose(stream.predict_proba(X), expected, atol=1e-6)
+    with pytest.raises(ValueError, match="decay forgets too much"):
+        stream.partial_fit(X[:1], y[:1], decay=1e-40)

@@ -147,6 +147,11 @@ def test_labels_are_no_feature(write, options):
     assert load(path, leave_out=["Target"], **options).X.shape[0] == 2
 
 
+def test_a_y_beside_an_x_is_a_coordinate_where_labels_are_named(write):
+    path = write("x,y,z,class\n1,2,3,a\n4,5,6,b\n")
+    assert load(path, labels="class").X.tolist() == [[1, 2, 3], [4, 5, 6]]
+
+
 # ── As people write them ────────────────────────────────────────────────────────────────────────
 
 

@@ -123,6 +123,8 @@ def _without_places(
     left_out = {n: v for n, v in first.items() if n not in way and n in PLACE_OPTIONS}
     if not left_out or complaint is None:
         return []
+    if way.get("labelled") is False:
+        return [f"read without labels ({in_words(left_out)} as the model was fitted)"]
     return [f"read without {in_words(left_out)}, with which the model was fitted: {complaint}"]
 
 

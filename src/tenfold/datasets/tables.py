@@ -54,7 +54,8 @@ def read_table(
     asked = inside or label_column is not None
     column = label_position(source, label_column, names, named) if asked else None
     at = None if groups is None else _positions(source, names, [groups])[0]
-    chosen = _features(source, names, named, column, columns, leave_out, at)
+    by_name = label_column is not None
+    chosen = _features(source, names, named, column, columns, leave_out, at, by_name)
     X, more = _numbers(source, frame, chosen, decimal)
     y = labels if labelled else None
     if inside and column is not None:
@@ -291,8 +292,12 @@ def _features(
     columns: Sequence[str] | None,
     leave_out: Sequence[str] | None,
     groups: int | None,
+    asked: bool = False,
 ) -> list[int]:
-    """The columns of numbers: as told, else all but labels, groups and row numbers."""
+    """The columns of numbers: as told, else all but labels, groups and row numbers.
+
+    Another name of labels is refused, but for a y beside an x where labels were `asked` for.
+    """
     if columns is not None:
         return _positions(source, names, columns)
     left_out = set() if leave_out is None else set(_positions(source, names, leave_out))
@@ -304,10 +309,11 @@ def _features(
     for i in features:
         if not names[i]:
             raise ValueError(f"{source}: column {i} has no name; give it one, or remove it")
-        if names[i].lower() in LABEL_NAMES:
+        coordinate = asked and names[i] == "y" and "x" in names
+        if names[i].lower() in LABEL_NAMES and not coordinate:
             raise ValueError(
                 f"{source} has a column {short(names[i])!r} among the numbers, which is a name of "
-                f"labels; pass leave_out={names[i]!r}, or rename it if it is a feature"
+                f"labels; pass leave_out={names[i]!r}, or columns=NAME,... if it is a feature"
             )
     return features
 

@@ -140,7 +140,9 @@ class TensorDataset:
             if n_folds < 2:
                 raise ValueError(f"{self.name}: all samples are of one group; none can be held out")
             folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=0)
-            held_out[list(folds.split(y, y, self.groups))[-1][1]] = True
+            tests = [test for _, test in folds.split(y, y, self.groups)]
+            nearest = min(tests, key=lambda test: abs(len(test) - len(self) / 4))
+            held_out[nearest] = True
             return held_out
         for label in np.unique(y):
             own = np.flatnonzero(y == label)

@@ -200,6 +200,12 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         if isinstance(rate, bool) or not (isinstance(rate, Real) and 0 <= float(rate) <= 1):
             raise ValueError(f"false_accept_rate is {rate!r}; expected a number from 0 to 1")
         parameters.check_option("n_groups", self.n_groups, [parameters.Number(2, whole=True)])
+        unknown = self.unknown
+        if not (unknown is None or np.ndim(unknown) == 0) or unknown != unknown:
+            raise ValueError(
+                f"unknown is {unknown!r}; expected one label, such as 'stranger' or -1, or None; "
+                "nan equals no label"
+            )
 
     def _unknown_label(self, labels: Array) -> Any:
         """The answer for samples that are rejected, which is no label."""
@@ -349,7 +355,10 @@ def _moments(model: Any, X: Any, labels: Array, weight: Array | None) -> ClassMo
     tables = TABLES * len(np.unique(labels)) * prod(shape[1:])
     if not isinstance(model, Learner) or tables > shape[0] or not hasattr(model, "partial_fit"):
         return None
-    moments: ClassMoments = clone(model).partial_fit(X, labels, sample_weight=weight).moments_
+    if 8 * tables * prod(shape[1:]) > parameters.memory_budget():
+        return None
+    stream = clone(model).partial_fit(X, labels, np.unique(labels), weight)
+    moments: ClassMoments = stream.moments_
     return moments
 
 
@@ -368,7 +377,11 @@ def _fitted_without(
     weight: Array | None,
     moments: ClassMoments | None,
 ) -> Any:
-    """A model that has not met these classes."""
+    """A model that has not met these classes; priors of all would not fit, and do not matter."""
+    model = clone(model)
+    inner = innermost(model)
+    if isinstance(inner, ProbabilisticLDA):
+        inner.set_params(priors="equal")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the model of all classes said it

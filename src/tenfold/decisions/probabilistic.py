@@ -41,6 +41,7 @@ from tenfold.validation import samples as check
 from tenfold.validation.parameters import memory_budget
 from tenfold.validation.samples import check_groups, in_numpy
 
+NEGLIGIBLE = 1e-30  # of the largest weight: what decay leaves of a sample that is forgotten
 LIKELIHOOD = [field.name for field in fields(ClassLikelihood)]
 
 
@@ -150,7 +151,8 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
     sample_shape_ : tuple of K ints
         The shape of a sample.
     moments_ : ClassMoments
-        Kept by `partial_fit`: of every class, with ``shrinkage="auto"`` in every fold.
+        Kept by `partial_fit`: of every class, with ``shrinkage="auto"`` in every fold. Where these
+        would not fit into memory it keeps the samples instead, in memory and in a pickle.
 
     Notes
     -----
@@ -334,32 +336,43 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         too_large = 8 * self._n_tables(known) * size**2 > memory_budget()
         if held is None and not (begins and too_large):
             return super()._go_on(X, y, weight, factor, known, described)
-        held = self._held_with(X, y, weight, factor)
-        codes = codes_of(held.X, held.labels, known)
-        counts = np.bincount(codes, weights=held.weight, minlength=len(known))
+        held = self._held_with(X, y, weight, known, factor)
         model = None
-        if (counts > 0).sum() > 1 and (counts > 1).any():
+        if self._is_enough(held, known):
             projector = None
             if self.projector is not None:
                 projector = clone(self.projector).fit(held.X, held.labels, held.weight)
             model = self._learn_samples(held, known, described["sample_shape_"], projector)
+        elif self._held is not None and self._is_enough(self._held, known):
+            raise ValueError(
+                "decay forgets too much: what it leaves is less than what a model can be learned "
+                "from (weights are counts of samples); pass a decay nearer to 1, or larger batches"
+            )
         self._set_fitted(described, model, **({} if model else {"classes_": known}))
         self._held = held
         return self
 
-    def _held_with(self, X: Any, y: Any, weight: Array | None, factor: float = 1.0) -> Batch:
+    def _is_enough(self, held: Batch, known: Array) -> bool:
+        """Whether there are samples of two classes, and two of one of them."""
+        codes = codes_of(held.X, held.labels, known)
+        counts = np.bincount(codes, weights=held.weight, minlength=len(known))
+        return bool((counts > 0).sum() > 1 and (counts > 1).any())
+
+    def _held_with(
+        self, X: Any, y: Any, weight: Array | None, known: Array, factor: float = 1.0
+    ) -> Batch:
         """The samples that are kept, times a factor, and more of them; if all fit into memory."""
+        X = np.asarray(X.in_memory() if isinstance(X, Source) else to_numpy(X), dtype=float)
         w = np.ones(len(X)) if weight is None else weight
-        folds = self._folds(X)
-        X = X.in_memory() if isinstance(X, Source) else to_numpy(X)
-        parts = Batch(np.asarray(X, dtype=float), y, w, folds)
         if self._held is not None:
-            before = self._held._replace(weight=factor * self._held.weight)
-            columns = zip(before, parts, strict=True)
-            parts = Batch(*(np.concatenate(column) for column in columns))
-        if parts.X.nbytes > memory_budget():
-            parameters.check_tables_fit(prod(X.shape[1:]), self._n_tables(np.unique(parts.labels)))
-        return parts
+            X = np.concatenate([self._held.X, X])
+            y = np.concatenate([self._held.labels, y])
+            w = np.concatenate([factor * self._held.weight, w])
+        kept = w > NEGLIGIBLE * w.max(initial=0.0)
+        X, y, w = X[kept], y[kept], w[kept]
+        if X.nbytes > memory_budget():
+            parameters.check_tables_fit(prod(X.shape[1:]), self._n_tables(known))
+        return Batch(X, y, w, self._folds(X))
 
     def _set_fitted(self, *learned: Any, **more: Any) -> Self:
         self.__dict__.pop("_held", None)
@@ -425,7 +438,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
             batch = self._moments_of_batch(X, labels, weight, classes)
             learned["moments_"] = self._moments_so_far() + batch
         elif self._held is not None:
-            learned["_held"] = self._held_with(X, labels, weight)
+            learned["_held"] = self._held_with(X, labels, weight, classes)
         Z = to_numpy(over_blocks(X, self.coordinates()))
         known = self.known_classes().placed(at, len(classes))
         known = known.with_samples(Z, codes_of(X, labels, classes), weight)

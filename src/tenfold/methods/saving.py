@@ -234,6 +234,11 @@ def _check_known(estimator: Any) -> None:
 def check_savable(estimator: Any, moments: bool) -> None:
     """Refuse to save moments that are not kept, and a model that is nothing but moments."""
     name = type(estimator).__name__
+    if (moments or not hasattr(estimator, "class_count_")) and getattr(estimator, "_held", None):
+        raise ValueError(
+            f"this {name} keeps samples, since moments of them would not fit into memory, and "
+            "samples are never written; save the model alone, without moments, once there is one"
+        )
     if moments and not estimator._is_stream:
         raise ValueError(
             f"moments is True, but this {name} has no moments of a stream to save; learn with "

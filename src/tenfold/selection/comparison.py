@@ -450,6 +450,11 @@ def _in_span(X: Array, train: Array) -> Array:
 def _scores(model: Any, X: Array, y: Array, train: Array, test: Array) -> tuple[Array, Array]:
     """The classes, and the score of every test sample for each."""
     if not isinstance(model, Learner):
+        if not hasattr(model, "decision_function"):
+            raise ValueError(
+                f"{type(model).__name__} has no decision_function, by which compare ranks samples; "
+                "compare what is inside of it"
+            )
         scores = model.decision_function(X[test])
         scores = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
         # What has probabilities is ranked by them: its scores compare classes, not samples.

@@ -70,6 +70,11 @@ def compare(
     from tenfold.selection.comparison import name_of, rivals
 
     samples = _without_single_samples(labelled(data_options.load(data), "compare"))
+    if len(samples.classes) < 2:
+        raise BadInput(
+            f"the data hold one class only ({samples.classes[0]!s}), so there is nothing to tell "
+            f"apart; tenfold inspect {data} shows what they hold"
+        )
     given = method_options.parameters()
     _check_known(given, ALL_METHODS)
     n_modes = mode_count(given, samples.sample_shape)

@@ -110,6 +110,9 @@ class DataOptions:
             data = load_as_before(path, model.reading, labels_needed=labels_needed, **given)
             if not _folds_itself(steps_of(model.estimator)[0]):
                 data = folded_for(path, data, wanted, model.reading, **given)
+        if data.y is None and data.X.shape == wanted:
+            notes = (*data.notes, f"{path} is read as one sample")
+            data = replace(data.select(slice(0, 1)), X=data.X[None], notes=notes)
         came = data.sample_shape
         if came not in (wanted, (prod(wanted),)):
             raise BadInput(
@@ -134,7 +137,7 @@ class DataOptions:
     @property
     def other_rows(self) -> str | None:
         """The rows that ``--rows`` leaves, to test a model on; None if no slice is all of them."""
-        beginning = re.fullmatch(r":([0-9]+)", self.rows or "")
+        beginning = re.fullmatch(r"0?:([0-9]+)", self.rows or "")
         found = {"train": "test", "test": "train", "::2": "1::2", "1::2": "::2"}
         return f"{beginning[1]}:" if beginning else found.get(self.rows or "")
 

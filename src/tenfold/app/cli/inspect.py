@@ -37,7 +37,8 @@ def _of_data(path: Path, options: DataOptions) -> Outcome:
     """What a file or folder of samples holds."""
     from tenfold.datasets.contents import contents
 
-    found = contents(path, **options.options())
+    given = {name: value for name, value in options.options().items() if name != "groups"}
+    found = contents(path, **given)
     shown: list[Table | str] = [f"{path}: {found.kind}, read by {found.library}"]
     shown.append(Table("", found.names, found.rows[:MOST_ROWS]))
     if len(found.rows) > MOST_ROWS:
@@ -59,7 +60,9 @@ def _of_data(path: Path, options: DataOptions) -> Outcome:
             *["--impute"] * bool(gaps),
         ]
         several = len(data["classes"] or []) > 1
-        more = [] if several else ["--method", "mpca", "-o", "model.safetensors"]
+        unlabelled = [] if data["classes"] is None else ["--read", "labelled=False"]
+        alone = [*unlabelled, "--method", "mpca", "-o", "model.safetensors"]
+        more = [] if several else alone
         command = typed("tenfold", "compare" if several else "fit", *words, *more)
         shown.append(f"next: {command}")
     return Outcome({"data": path, **asdict(found), "next": command}, shown)
