@@ -168,3 +168,31 @@ def test_a_report_says_when_samples_were_in_the_fit(tenfold, npz):
     assert "model was fitted on 18 of these 24 samples" in Path("r.html").read_text("utf-8")
     clean = tenfold("report", "m.safetensors", npz, "--rows", "test", "-o", "r.html")
     assert "was fitted on" not in clean.err
+
+
+def test_a_verifier_that_rejects_nearly_all_says_what_helps(tenfold, here):
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b", "c"], 12)
+    X = rng.normal(size=(36, 4, 3)) + 0.4 * (y == "a")[:, None, None]
+    np.savez("few.npz", X=X, y=y)
+    run = tenfold("fit", "few.npz", "--positive", "a", "-o", "m.safetensors")
+    assert run.code == 0
+    assert "--reject equal" in run.out
+    run = tenfold("fit", "few.npz", "--positive", "a", "--reject", "equal", "-o", "m.safetensors")
+    assert run.code == 0
+    assert "hint: at this rate" not in run.out
+
+
+def test_one_array_is_one_sample_and_one_group_too_large_is_for_training(tenfold, here):
+    rng = np.random.default_rng(0)
+    y = np.tile(["a", "b"], 18)
+    day = np.repeat(["train", "val"], [24, 12])
+    np.savez("days.npz", X=rng.normal(size=(36, 4, 3)) + (y == "a")[:, None, None], y=y, day=day)
+    words = ("days.npz", "--groups", "day", "--rows", "train", "-o", "m.safetensors")
+    run = tenfold("fit", *words)
+    assert run.code == 0, run.err
+    assert "24 of 36 samples" in run.out
+    np.save("one.npy", rng.normal(size=(4, 3)))
+    run = tenfold("score", "m.safetensors", "one.npy", "--json")
+    assert run.code == 0, run.err
+    assert len(json.loads(run.out)["columns"]["sample"]) == 1

@@ -368,6 +368,11 @@ def hints_for(facts: dict[str, Any], some_rows: bool) -> list[str]:
             "hint: --method csda or plda is usually more accurate than mcsda for many classes; see "
             "tenfold compare"
         )
+    if facts.get("held_out", {}).get("false_rejects", 0.0) > 0.5:
+        hints.append(
+            "hint: at this rate most samples of the class itself are rejected; --reject equal "
+            "makes both errors alike, and --reject 0.1 lets one of ten others through"
+        )
     if facts["scores"] and not some_rows:
         hints.append("hint: all samples were used; --rows train leaves some to test the model on")
     return hints
