@@ -70,11 +70,6 @@ def compare(
     from tenfold.selection.comparison import name_of, rivals
 
     samples = _without_single_samples(labelled(data_options.load(data), "compare"))
-    if len(samples.classes) < 2:
-        raise BadInput(
-            f"the data hold one class only ({samples.classes[0]!s}), so there is nothing to tell "
-            f"apart; tenfold inspect {data} shows what they hold"
-        )
     given = method_options.parameters()
     _check_known(given, ALL_METHODS)
     n_modes = mode_count(given, samples.sample_shape)
@@ -130,6 +125,11 @@ def _without_single_samples(data: TensorDataset) -> TensorDataset:
     """`data` without classes of one sample, which cannot be learned and tested."""
     import numpy as np
 
+    if len(data.class_counts) < 2:
+        raise BadInput(
+            f"the data hold one class only ({', '.join(data.class_counts)}), so there is nothing "
+            "to tell apart; tenfold inspect shows what they hold"
+        )
     single = [name for name, count in data.class_counts.items() if count == 1]
     if not single or len(single) == len(data.class_counts):
         return data
