@@ -243,3 +243,12 @@ def test_what_is_wrong_is_refused_in_words():
         ProbabilisticLDA(noise_prior="toeplitz").fit(X, y)
     flat = ProbabilisticLDA().fit(X.reshape(15, -1), y)
     assert flat.kronecker_share_ == 0
+
+
+def test_scatter_that_rounding_made_indefinite_still_has_deviations():
+    """As of sums over very many samples some of whose numbers follow from others."""
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0]
+    within = (turn * [1.0, 0.5, 1e-3, 0.0, -1e-9]) @ turn.T
+    part = PooledMoments(np.full(2, 50.0), np.eye(5)[:2], within, 5)
+    rows = part.deviations()
+    np.testing.assert_allclose(rows.T @ rows, within, atol=2e-9)

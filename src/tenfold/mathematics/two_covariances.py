@@ -120,7 +120,11 @@ class PooledMoments:
     def deviations(self) -> Array:
         """Rows (r, r) with the scatter of all samples about the means of their classes."""
         W = self.within
-        return np.linalg.cholesky(W + SMALLEST * np.trace(W) * np.eye(len(W))).T
+        try:
+            return np.asarray(np.linalg.cholesky(W + SMALLEST * np.trace(W) * np.eye(len(W))).T)
+        except np.linalg.LinAlgError:  # some directions have no noise but rounding
+            squares, axes = np.linalg.eigh(W)
+            return np.asarray(np.sqrt(squares.clip(0))[:, None] * axes.T)
 
     @cached_property
     def _means_along_axes(self) -> Array:
