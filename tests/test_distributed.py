@@ -453,9 +453,9 @@ def test_tables_that_workers_cannot_hold_are_not_sent_to_them(data):
         assert samples.table_bytes() == 100e6
         work = Workload((2, 2), 3)
         wide = DaskSamples.of(da.zeros((240, 64, 64), chunks=(80, 64, 64)))
-        found = statistics_of(wide, y, None, np.arange(3), "auto", work)
+        found = statistics_of(wide, y, None, np.arange(3), work)
         assert isinstance(found, PassStatistics)  # 3 tables of 134 MB
-        assert isinstance(statistics_of(samples, y, None, np.arange(3), "auto", work), ClassMoments)
+        assert isinstance(statistics_of(samples, y, None, np.arange(3), work), ClassMoments)
 
 
 @pytest.mark.cluster

@@ -72,6 +72,7 @@ def test_a_scheduler_that_dies_during_a_fit_ends_it_in_words(again):
         killer.join()
 
 
+@pytest.mark.filterwarnings("ignore:moments of 3 class:UserWarning")
 def test_workers_without_the_memory_for_their_tables_are_given_up(monkeypatch):
     """Three tables of 134 MB, asked for by name, on a worker of 250 MB: it is killed each time."""
     from distributed import Client, LocalCluster
