@@ -1,4 +1,4 @@
-"""The numerical tests once under each kind of BLAS kernels that this machine can take.
+"""The numerical tests once under each kind of BLAS kernels that this machine can take, but its own.
 
     make test-kernels
 
@@ -40,6 +40,8 @@ def main(words: list[str]) -> int:
             story.append(f"{core}: not possible, this processor cannot run its kernels")
         elif taken == own and core.lower() != str(own).lower():
             story.append(f"{core}: not possible, BLAS stays with {own}")
+        elif taken == own:
+            story.append(f"{core}: its kernels are those of this machine, which make test runs")
         elif taken in tried:
             story.append(f"{core}: takes the {taken} kernels of {tried[taken]}, which ran")
         else:
