@@ -352,10 +352,9 @@ def rows_of(X: Any, rows: Array) -> Any:
 def _moments(model: Any, X: Any, labels: Array, weight: Array | None) -> ClassMoments | None:
     """Moments of all classes, where a model learns from them and samples take more memory."""
     shape = getattr(X, "shape", None) or np.shape(X)
-    tables = TABLES * len(np.unique(labels)) * prod(shape[1:])
-    if not isinstance(model, Learner) or tables > shape[0] or not hasattr(model, "partial_fit"):
-        return None
-    if 8 * tables * prod(shape[1:]) > parameters.memory_budget():
+    size, n_tables = prod(shape[1:]), TABLES * len(np.unique(labels))
+    larger = n_tables * size > shape[0] or not parameters.tables_fit(size, n_tables)
+    if larger or not isinstance(model, Learner) or not hasattr(model, "partial_fit"):
         return None
     stream = clone(model).partial_fit(X, labels, np.unique(labels), weight)
     moments: ClassMoments = stream.moments_

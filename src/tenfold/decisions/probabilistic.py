@@ -292,18 +292,18 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
             moments = self._moments_of_batch(X, labels, weight, classes, folds)
             model = self._learn_moments(moments, classes, described["sample_shape_"])
             return self._set_fitted(described, model, moments if keeps else None)
-        if self.projector is not None and projector is None:
-            projector = clone(self.projector).fit(X, labels, weight)
         batch = Batch(X, labels, weight, folds)
         model = self._learn_samples(batch, classes, described["sample_shape_"], projector)
         kept = self._moments_of_batch(X, labels, weight, classes, folds) if keeps else None
         return self._set_fitted(described, model, kept)
 
     def _learn_samples(
-        self, batch: Batch, classes: Array, shape: Shape, projector: TensorProjector | None
+        self, batch: Batch, classes: Array, shape: Shape, projector: TensorProjector | None = None
     ) -> GaussianModel:
-        """What is learned from samples, in the subspace of a projector that was fitted to them."""
+        """What is learned from samples, in the subspace of a projector if that is asked for."""
         X, labels, weight, folds = batch
+        if self.projector is not None and projector is None:
+            projector = clone(self.projector).fit(X, labels, weight)
         Y = X
         if projector is not None:
             work = partial(
@@ -331,19 +331,14 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         described: Described,
     ) -> Self:
         """As `Learner`; where moments do not fit into memory, the samples themselves are kept."""
-        held, size = self._held, prod(X.shape[1:])
         begins = not hasattr(self, "sample_shape_")
-        too_large = 8 * self._n_tables(known) * size**2 > memory_budget()
-        if held is None and not (begins and too_large):
+        fits = parameters.tables_fit(prod(X.shape[1:]), self._n_tables(known))
+        if self._held is None and not (begins and not fits):
             return super()._go_on(X, y, weight, factor, known, described)
-        held = self._held_with(X, y, weight, known, factor)
-        model = None
-        if self._is_enough(held, known):
-            projector = None
-            if self.projector is not None:
-                projector = clone(self.projector).fit(held.X, held.labels, held.weight)
-            model = self._learn_samples(held, known, described["sample_shape_"], projector)
-        elif self._held is not None and self._is_enough(self._held, known):
+        held, model = self._held_with(X, y, weight, known, factor), None
+        if _tell_apart(held.labels, held.weight):
+            model = self._learn_samples(held, known, described["sample_shape_"])
+        elif self._held is not None and _tell_apart(self._held.labels, self._held.weight):
             raise ValueError(
                 "decay forgets too much: what it leaves is less than what a model can be learned "
                 "from (weights are counts of samples); pass a decay nearer to 1, or larger batches"
@@ -351,12 +346,6 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         self._set_fitted(described, model, **({} if model else {"classes_": known}))
         self._held = held
         return self
-
-    def _is_enough(self, held: Batch, known: Array) -> bool:
-        """Whether there are samples of two classes, and two of one of them."""
-        codes = codes_of(held.X, held.labels, known)
-        counts = np.bincount(codes, weights=held.weight, minlength=len(known))
-        return bool((counts > 0).sum() > 1 and (counts > 1).any())
 
     def _held_with(
         self, X: Any, y: Any, weight: Array | None, known: Array, factor: float = 1.0
@@ -458,9 +447,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
 
     def _is_learnable(self, moments: ClassMoments) -> bool:
         """Whether there are samples of two classes, and two of one of them."""
-        codes = np.unique(moments.classes, return_inverse=True)[1]
-        counts = np.bincount(codes, weights=moments.counts)
-        return bool((counts > 0).sum() > 1 and (counts > 1).any())
+        return _tell_apart(moments.classes, moments.counts)
 
     def _moments_of_batch(
         self,
@@ -771,6 +758,12 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
+
+
+def _tell_apart(labels: Array, weight: Array) -> bool:
+    """Whether there are samples of two classes, and two of one of them."""
+    counts = np.bincount(np.unique(labels, return_inverse=True)[1], weights=weight)
+    return bool((counts > 0).sum() > 1 and (counts > 1).any())
 
 
 def _check_shares(largest: float) -> None:

@@ -281,10 +281,15 @@ def announce_tables(n: int, size: int, n_tables: int, stacklevel: int) -> None:
         )
 
 
+def tables_fit(size: int, n_tables: int) -> bool:
+    """Whether moments of samples of so many numbers fit into the memory budget."""
+    return 8 * n_tables * size**2 <= memory_budget()
+
+
 def check_tables_fit(size: int, n_tables: int) -> None:
     """Moments of samples of so many numbers fit into the memory budget."""
     needed, budget = 8 * n_tables * size**2, memory_budget()
-    if needed > budget:
+    if not tables_fit(size, n_tables):
         raise ValueError(
             f"moments of {n_tables} classes of samples with {size} numbers need "
             f"{needed / 2**30:.1f} GiB, more than the budget of {budget / 2**30:.3g} GiB, four "
