@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import platform
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -215,11 +216,21 @@ def facts_of_this_run(seconds: float) -> dict[str, str]:
     versions = ", ".join(f"{package} {version(package)}" for package in packages)
     return {
         "date": f"Finished on {datetime.now(UTC):%Y-%m-%d}.",
-        "versions": f"tenfold {tenfold.__version__}, Python {platform.python_version()}, "
-        f"{versions}.",
+        "versions": f"tenfold {tenfold.__version__}{_commit()}, "
+        f"Python {platform.python_version()}, {versions}.",
         "machine": f"{platform.machine()}, {os.cpu_count()} cores; "
         f"{seconds:.0f} seconds of work in all cells.",
     }
+
+
+def _commit() -> str:
+    """Name the commit of the tree that runs, and whether files differ; "" outside of git."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=7"]
+    try:
+        said = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True)
+    except OSError:
+        return ""
+    return f" at commit {said.stdout.strip()}" if said.returncode == 0 else ""
 
 
 def _json(content: dict[str, Any]) -> str:
