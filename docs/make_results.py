@@ -1,8 +1,9 @@
 """Write the page of results from finished runs.
 
 Run it as ``python docs/make_results.py RUNS``, where RUNS holds the folders orl, pie, fi2010,
-fi2010_published, gait, small, recordings, series and complexity that ``python -m paper`` wrote; it
-writes ``docs/results.md`` and its pictures. A section whose run is not there stays as it is.
+fi2010_published, gait, small, recordings, series and complexity that ``python -m paper`` wrote. The
+tables of the runs that are there go into ``docs/_static/results.json``, where those of other runs
+stay as they are, and ``docs/results.md`` is written from that file; so are the pictures.
 """
 
 import json
@@ -16,6 +17,12 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+from paper.tables import Table, as_markdown
+
+PAGE = HERE / "results.md"
+FIGURES = HERE / "_static" / "results.json"
 PICTURE = HERE / "_static" / "complexity.svg"
 GAIT_PICTURE = HERE / "_static" / "gait.svg"
 BOOKS = HERE / "_static" / "fi2010_published.svg"
@@ -219,14 +226,14 @@ Eq. 20 gives CSDA O(N I² + 13/2 I³); eq. 21 gives MCSDA O(τ N I Σ r_k + 13/2
 }
 
 
-def section(runs: Path, name: str) -> str:
+def section(name: str, found: dict) -> str:
     """One experiment: the command, what it ran on, and its tables."""
     title, text = SECTIONS[name]
-    facts = json.loads((runs / name / "times.json").read_text(encoding="utf-8"))["facts"]
-    tables = (runs / name / "tables.md").read_text(encoding="utf-8")
     data = "" if name == "complexity" else " --data DIR"
     command = f"```console\n$ python -m paper {name}{data} --out runs/{name}\n```"
-    return "\n".join([f"## {title}", "", command, "", " ".join(facts.values()), "", text, tables])
+    tables = "\n\n".join(as_markdown(Table(**table)) for table in found["tables"]) + "\n"
+    facts = " ".join(found["facts"].values())
+    return "\n".join([f"## {title}", "", command, "", facts, "", text, tables])
 
 
 def draw_books(records: list[dict], target: Path) -> None:
@@ -289,14 +296,16 @@ def draw_gait_rates(records: list[dict], target: Path) -> None:
     _save(figure, target)
 
 
-def sections_of(page: str) -> dict[str, str]:
-    """The sections that a page has, by their titles."""
-    parts = ("\n" + page).split("\n## ")[1:]
-    return {part.partition("\n")[0]: f"## {part.rstrip()}\n" for part in parts}
+def page(figures: dict[str, dict]) -> str:
+    """The whole page, from the tables of the runs by their names."""
+    absent = [name for name in SECTIONS if name not in figures]
+    still = f"Not on this page yet, for want of a complete run: {', '.join(absent)}.\n"
+    there = [section(name, figures[name]) for name in SECTIONS if name in figures]
+    return "\n".join([HEAD, *([still] if absent else []), *there])
 
 
-def main(runs: Path, target: Path = HERE / "results.md") -> None:
-    """Write the page and the pictures from the runs that are there."""
+def main(runs: Path) -> None:
+    """Keep the tables of the runs that are there, and write the page and the pictures."""
     for name, drawing, picture in (
         ("complexity", draw, PICTURE),
         ("fi2010_published", draw_books, BOOKS),
@@ -305,15 +314,16 @@ def main(runs: Path, target: Path = HERE / "results.md") -> None:
         results = runs / name / "results.json"
         if results.exists():
             drawing(json.loads(results.read_text(encoding="utf-8"))["records"], picture)
-    found = sections_of(target.read_text(encoding="utf-8")) if target.exists() else {}
-    for name, (title, _) in SECTIONS.items():
-        if (runs / name / "tables.md").exists():
-            found[title] = section(runs, name)
-    absent = [name for name, (title, _) in SECTIONS.items() if title not in found]
-    still = f"Not on this page yet, for want of a complete run: {', '.join(absent)}.\n"
-    there = [found[title] for title, _ in SECTIONS.values() if title in found]
-    page = "\n".join([HEAD, *([still] if absent else []), *there])
-    target.write_text(page, encoding="utf-8")
+    figures = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
+    for name in SECTIONS:
+        if (runs / name / "tables.json").exists():
+            tables, times = (
+                json.loads((runs / name / f"{kind}.json").read_text(encoding="utf-8"))
+                for kind in ("tables", "times")
+            )
+            figures[name] = {"facts": times["facts"], "tables": tables["tables"]}
+    FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    PAGE.write_text(page(figures), encoding="utf-8")
 
 
 if __name__ == "__main__":

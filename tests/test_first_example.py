@@ -61,6 +61,14 @@ def test_answers_on_the_pages_are_those_of_the_last_run(monkeypatch):
         assert text.partition(begin)[2].partition(end)[0] == expected, page
 
 
+@pytest.mark.skipif(not SCRIPT.exists(), reason="a source distribution has no pages")
+def test_results_on_the_page_are_those_of_the_runs():
+    module = loaded(ROOT / "docs" / "make_results.py")
+    figures = json.loads(module.FIGURES.read_text(encoding="utf-8"))
+    assert figures.keys() == module.SECTIONS.keys()
+    assert module.PAGE.read_text(encoding="utf-8") == module.page(figures)
+
+
 def test_readme_is_short():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 110
 
