@@ -21,15 +21,15 @@ class CMDA(MultiClassProjector):
         share: the fewest dimensions that keep so much of the total scatter of the mode. None takes
         the square root of each size, rounded up, and the whole of modes of up to 3 entries,
         but no more than the class means can span.
-    solver : {"ratio_trace", "trace_ratio", "trace_difference"}, default="ratio_trace"
-        How the pair of scatters of a mode is solved.
-    orthonormal : bool, default=True
-        Orthonormalise the columns of each projection; with False they keep the scale that the
-        solver gives them.
     ridge : float or ("absolute", float), default=0.1
         Added to the diagonal of the within-class scatter of every mode. A float is relative to
         the mean eigenvalue of the scatters of the mode, so the units of the data do not matter;
         ``("absolute", 0.01)`` is the paper's lambda.
+    orthonormal : bool, default=True
+        Orthonormalise the columns of each projection; with False they keep the scale that the
+        solver gives them.
+    solver : {"ratio_trace", "trace_ratio", "trace_difference"}, default="ratio_trace"
+        How the pair of scatters of a mode is solved.
     max_iter : int, default=100
         Rounds at most.
     tol : float, default=1e-3
@@ -91,9 +91,9 @@ class CMDA(MultiClassProjector):
         self,
         ranks: Any = None,
         *,
-        solver: str = "ratio_trace",
-        orthonormal: bool = True,
         ridge: Any = 0.1,
+        orthonormal: bool = True,
+        solver: str = "ratio_trace",
         max_iter: int = 100,
         tol: float = 1e-3,
         init: str = "identity",
@@ -101,9 +101,9 @@ class CMDA(MultiClassProjector):
         output: str = "flat",
     ):
         self.ranks = ranks
-        self.solver = solver
-        self.orthonormal = orthonormal
         self.ridge = ridge
+        self.orthonormal = orthonormal
+        self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
         self.init = init

@@ -33,15 +33,9 @@ class CSDA(ClassSpecificProjector):
         Dimensions kept in each mode; one number serves all modes. A float such as 0.95 is a
         share: the fewest dimensions that keep so much of the total scatter of the mode. None takes
         the square root of each size, rounded up, and the whole of modes of up to 3 entries.
-    solver : {"ratio_trace", "trace_ratio", "trace_difference", "null_space"}, \
-            default="ratio_trace"
-        How the pair of scatters is solved. "null_space" takes, of all directions in which the
-        positive class does not vary, the orthonormal ones in which the other samples are farthest
-        from it. `ridge` and `shrinkage` would fill the null space, and play no part then.
-    orthonormal : bool, default=False
-        Orthonormalise the columns of each projection, as in the paper. With False they keep the
-        scale that the solver gives them: distances are measured in units of the spread of the
-        positive class in each direction.
+    positive : label or None, default=None
+        The class of interest; None means the last of the sorted classes, and says so if there are
+        more than two.
     ridge : float or ("absolute", float), default=1e-2
         Added to the diagonal of the in-class scatter. A float is relative to the mean eigenvalue
         of the scatter of all samples about a class mean, per positive sample, so the units of the
@@ -55,6 +49,15 @@ class CSDA(ClassSpecificProjector):
         What a score is: the log likelihood ratio of two Gaussians in the subspace, the class and
         everything else, or minus the distance from M_p, as in the paper. The ratio also works
         where noise is larger than the difference of class means, as in recordings of brains.
+    orthonormal : bool, default=False
+        Orthonormalise the columns of each projection, as in the paper. With False they keep the
+        scale that the solver gives them: distances are measured in units of the spread of the
+        positive class in each direction.
+    solver : {"ratio_trace", "trace_ratio", "trace_difference", "null_space"}, \
+            default="ratio_trace"
+        How the pair of scatters is solved. "null_space" takes, of all directions in which the
+        positive class does not vary, the orthonormal ones in which the other samples are farthest
+        from it. `ridge` and `shrinkage` would fill the null space, and play no part then.
     out_class : {"samples", "means"} or None, default=None
         What is to be far from M_p: all other samples (eq. 17), or the means of the other classes,
         each as often as its class has samples. None takes the means for the likelihood ratio, and
@@ -63,9 +66,6 @@ class CSDA(ClassSpecificProjector):
         Fold flat rows of X into tensors of this shape.
     output : {"flat", "tensor"}, default="flat"
         Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
-    positive : label or None, default=None
-        The class of interest; None means the last of the sorted classes, and says so if there are
-        more than two.
 
     Attributes
     ----------
@@ -164,26 +164,26 @@ class CSDA(ClassSpecificProjector):
         self,
         ranks: Any = None,
         *,
-        solver: str = "ratio_trace",
-        orthonormal: bool = False,
+        positive: Any = None,
         ridge: Any = 1e-2,
         shrinkage: Any = 0.5,
         decision: str = "likelihood_ratio",
+        orthonormal: bool = False,
+        solver: str = "ratio_trace",
         out_class: Any = None,
         sample_shape: Any = None,
         output: str = "flat",
-        positive: Any = None,
     ):
         self.ranks = ranks
-        self.solver = solver
-        self.orthonormal = orthonormal
+        self.positive = positive
         self.ridge = ridge
         self.shrinkage = shrinkage
         self.decision = decision
+        self.orthonormal = orthonormal
+        self.solver = solver
         self.out_class = out_class
         self.sample_shape = sample_shape
         self.output = output
-        self.positive = positive
 
     def _solver_function(self) -> Solver:
         """What solves a pair of scatters."""

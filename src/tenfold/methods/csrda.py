@@ -45,16 +45,19 @@ class CSRDA(ClassSpecificProjector):
     ranks : int, float, tuple of one int or float, or None, default=None
         Dimensions kept; a float such as 0.95 is the share of the total scatter to keep. None takes
         the square root of the number of features, rounded up.
-    solver : {"ratio_trace", "trace_ratio", "trace_difference"}, default="ratio_trace"
-        How the pair of scatters is solved. "ratio_trace" puts the ratio trace in the place of J,
-        for the reference as well.
-    orthonormal : bool, default=False
-        Orthonormalise the columns. With False the columns of the ratio trace are scaled so that
-        the positive class has the same variance in every direction.
+    positive : label or None, default=None
+        The class of interest; None means the last of the sorted classes, and says so if there are
+        more than two.
     ridge : float or ("absolute", float), default=1e-2
         Added to the diagonal of the in-class scatter, as in `CSDA`.
     shrinkage : float or "auto", default=0.5
         Share of the pooled within-class covariance in that of the positive class, as in `CSDA`.
+    orthonormal : bool, default=False
+        Orthonormalise the columns. With False the columns of the ratio trace are scaled so that
+        the positive class has the same variance in every direction.
+    solver : {"ratio_trace", "trace_ratio", "trace_difference"}, default="ratio_trace"
+        How the pair of scatters is solved. "ratio_trace" puts the ratio trace in the place of J,
+        for the reference as well.
     out_class : {"samples", "means"}, default="samples"
         What is to be far from the reference: all other samples, or the means of their classes.
     max_iter : int, default=100
@@ -65,9 +68,6 @@ class CSRDA(ClassSpecificProjector):
         Fold flat rows of X into tensors of this shape.
     output : {"flat", "tensor"}, default="flat"
         Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
-    positive : label or None, default=None
-        The class of interest; None means the last of the sorted classes, and says so if there are
-        more than two.
 
     Attributes
     ----------
@@ -130,28 +130,28 @@ class CSRDA(ClassSpecificProjector):
         self,
         ranks: Any = None,
         *,
-        solver: str = "ratio_trace",
-        orthonormal: bool = False,
+        positive: Any = None,
         ridge: Any = 1e-2,
         shrinkage: Any = 0.5,
+        orthonormal: bool = False,
+        solver: str = "ratio_trace",
         out_class: str = "samples",
         max_iter: int = 100,
         tol: float = 1e-6,
         sample_shape: Any = None,
         output: str = "flat",
-        positive: Any = None,
     ):
         self.ranks = ranks
-        self.solver = solver
-        self.orthonormal = orthonormal
+        self.positive = positive
         self.ridge = ridge
         self.shrinkage = shrinkage
+        self.orthonormal = orthonormal
+        self.solver = solver
         self.out_class = out_class
         self.max_iter = max_iter
         self.tol = tol
         self.sample_shape = sample_shape
         self.output = output
-        self.positive = positive
 
     def _recipe(self) -> Recipe:
         """How it is solved: columns stay as the solver scales them until the last round."""

@@ -22,15 +22,15 @@ class DATER(MultiClassProjector):
         share: the fewest dimensions that keep so much of the total scatter of the mode. None takes
         the square root of each size, rounded up, and the whole of modes of up to 3 entries,
         but no more than the class means can span.
-    solver : {"ratio_trace", "trace_ratio", "trace_difference"}, default="ratio_trace"
-        How the pair of scatters of a mode is solved.
-    orthonormal : bool, default=False
-        Orthonormalise the columns of each projection. With False the columns of the ratio trace
-        are scaled so that the classes have the same variance in every direction.
     ridge : float or ("absolute", float), default=0.1
         Added to the diagonal of the within-class scatter of every mode. A float is relative to
         the mean eigenvalue of the scatters of the mode, so the units of the data do not matter;
         ``("absolute", 0.01)`` is the paper's lambda.
+    orthonormal : bool, default=False
+        Orthonormalise the columns of each projection. With False the columns of the ratio trace
+        are scaled so that the classes have the same variance in every direction.
+    solver : {"ratio_trace", "trace_ratio", "trace_difference"}, default="ratio_trace"
+        How the pair of scatters of a mode is solved.
     max_iter : int, default=100
         Rounds at most.
     tol : float, default=1e-3
@@ -85,9 +85,9 @@ class DATER(MultiClassProjector):
         self,
         ranks: Any = None,
         *,
-        solver: str = "ratio_trace",
-        orthonormal: bool = False,
         ridge: Any = 0.1,
+        orthonormal: bool = False,
+        solver: str = "ratio_trace",
         max_iter: int = 100,
         tol: float = 1e-3,
         init: str = "identity",
@@ -95,9 +95,9 @@ class DATER(MultiClassProjector):
         output: str = "flat",
     ):
         self.ranks = ranks
-        self.solver = solver
-        self.orthonormal = orthonormal
         self.ridge = ridge
+        self.orthonormal = orthonormal
+        self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
         self.init = init

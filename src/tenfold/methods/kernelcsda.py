@@ -60,6 +60,9 @@ class KernelCSDA(ClassSpecificProjector):
     ranks : int, float or None, default=None
         Dimensions kept; a float such as 0.95 is the share of the total scatter to keep. None takes
         the square root of the number of coordinates, rounded up.
+    positive : label or None, default=None
+        The class of interest; None means the last of the sorted classes, and says so if there are
+        more than two.
     kernel : str or callable, default="rbf"
         A kernel of `sklearn.metrics.pairwise.pairwise_kernels`: "rbf", "poly", "linear",
         "laplacian", "cosine", ...; a callable of two vectors; or "precomputed", and X holds the
@@ -72,27 +75,24 @@ class KernelCSDA(ClassSpecificProjector):
         Of "poly".
     coef0 : float, default=1
         Of "poly" and "sigmoid".
-    n_landmarks : int, None or "auto", default="auto"
-        None is exact: all training samples span the space. A number takes the span of so many of
-        them, drawn at random (Nyström), which costs so much less for many samples. "auto" is exact
-        up to 2000 samples, and draws 1000 of more.
-    solver : {"ratio_trace", "trace_ratio", "trace_difference"}, default="ratio_trace"
-        How the pair of scatters is solved.
-    orthonormal : bool, default=False
-        Whether the columns are orthonormalised in the space of the kernel.
     ridge : float or ("absolute", float), default=1e-2
         As in `CSDA`, in the space of the kernel, whose mean eigenvalue is that of the coordinates.
     shrinkage : float or "auto", default=0.5
         As in `CSDA`, in the space of the kernel.
+    n_landmarks : int, None or "auto", default="auto"
+        None is exact: all training samples span the space. A number takes the span of so many of
+        them, drawn at random (Nyström), which costs so much less for many samples. "auto" is exact
+        up to 2000 samples, and draws 1000 of more.
+    orthonormal : bool, default=False
+        Whether the columns are orthonormalised in the space of the kernel.
+    solver : {"ratio_trace", "trace_ratio", "trace_difference"}, default="ratio_trace"
+        How the pair of scatters is solved.
     out_class : {"samples", "means"}, default="samples"
         What is to be far from the positive mean: all other samples, or the means of their classes.
     sample_shape : tuple of K ints or None, default=None
         Fold flat rows of X into tensors of this shape; the kernel sees vectors all the same.
     output : {"flat", "tensor"}, default="flat"
         The same here: samples are vectors.
-    positive : label or None, default=None
-        The class of interest; None means the last of the sorted classes, and says so if there are
-        more than two.
     random_state : int, RandomState or None, default=0
         Draws the landmarks.
 
@@ -161,35 +161,35 @@ class KernelCSDA(ClassSpecificProjector):
         self,
         ranks: Any = None,
         *,
+        positive: Any = None,
         kernel: Any = "rbf",
         gamma: Any = "scale",
         degree: float = 3,
         coef0: float = 1,
-        n_landmarks: int | str | None = "auto",
-        solver: str = "ratio_trace",
-        orthonormal: bool = False,
         ridge: Any = 1e-2,
         shrinkage: Any = 0.5,
+        n_landmarks: int | str | None = "auto",
+        orthonormal: bool = False,
+        solver: str = "ratio_trace",
         out_class: str = "samples",
         sample_shape: Any = None,
         output: str = "flat",
-        positive: Any = None,
         random_state: Any = 0,
     ):
         self.ranks = ranks
+        self.positive = positive
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
-        self.n_landmarks = n_landmarks
-        self.solver = solver
-        self.orthonormal = orthonormal
         self.ridge = ridge
         self.shrinkage = shrinkage
+        self.n_landmarks = n_landmarks
+        self.orthonormal = orthonormal
+        self.solver = solver
         self.out_class = out_class
         self.sample_shape = sample_shape
         self.output = output
-        self.positive = positive
         self.random_state = random_state
 
     # -- the change of basis ---------------------------------------------------------------------

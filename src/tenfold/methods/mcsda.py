@@ -24,12 +24,9 @@ class MCSDA(ClassSpecificProjector):
         Dimensions kept in each mode; one number serves all modes. A float such as 0.95 is a
         share: the fewest dimensions that keep so much of the total scatter of the mode. None takes
         the square root of each size, rounded up, and the whole of modes of up to 3 entries.
-    solver : {"ratio_trace", "trace_ratio", "trace_difference"}, default="ratio_trace"
-        How the pair of scatters of a mode is solved.
-    orthonormal : bool, default=True
-        Orthonormalise the columns of each projection. With False the columns of the ratio trace
-        are scaled so that the positive class has the same variance in every direction. True did
-        better on faces, False on order books.
+    positive : label or None, default=None
+        The class of interest; None means the last of the sorted classes, and says so if there are
+        more than two.
     ridge : float or ("absolute", float), default=1e-2
         Added to the diagonal of the in-class scatter of every mode. A float is relative to the
         mean eigenvalue of the scatter of all samples about a class mean, per positive sample, so
@@ -43,6 +40,12 @@ class MCSDA(ClassSpecificProjector):
         What a score is: the log likelihood ratio of two Gaussians in the subspace, the class and
         everything else, or minus the distance from M_p, as in the paper. The ratio also works
         where noise is larger than the difference of class means, as in recordings of brains.
+    orthonormal : bool, default=True
+        Orthonormalise the columns of each projection. With False the columns of the ratio trace
+        are scaled so that the positive class has the same variance in every direction. True did
+        better on faces, False on order books.
+    solver : {"ratio_trace", "trace_ratio", "trace_difference"}, default="ratio_trace"
+        How the pair of scatters of a mode is solved.
     out_class : {"samples", "means"} or None, default=None
         What is to be far from M_p: all other samples (eq. 17), or the means of the other classes,
         each as often as its class has samples. None takes the means for the likelihood ratio, and
@@ -58,9 +61,6 @@ class MCSDA(ClassSpecificProjector):
         Fold flat rows of X into tensors of this shape.
     output : {"flat", "tensor"}, default="flat"
         Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
-    positive : label or None, default=None
-        The class of interest; None means the last of the sorted classes, and says so if there are
-        more than two.
 
     Attributes
     ----------
@@ -143,29 +143,29 @@ class MCSDA(ClassSpecificProjector):
         self,
         ranks: Any = None,
         *,
-        solver: str = "ratio_trace",
-        orthonormal: bool = True,
+        positive: Any = None,
         ridge: Any = 1e-2,
         shrinkage: Any = 0.5,
         decision: str = "likelihood_ratio",
+        orthonormal: bool = True,
+        solver: str = "ratio_trace",
         out_class: Any = None,
         max_iter: int = 100,
         tol: float = 1e-3,
         init: str = "ones",
         sample_shape: Any = None,
         output: str = "flat",
-        positive: Any = None,
     ):
         self.ranks = ranks
-        self.solver = solver
-        self.orthonormal = orthonormal
+        self.positive = positive
         self.ridge = ridge
         self.shrinkage = shrinkage
         self.decision = decision
+        self.orthonormal = orthonormal
+        self.solver = solver
         self.out_class = out_class
         self.max_iter = max_iter
         self.tol = tol
         self.init = init
         self.sample_shape = sample_shape
         self.output = output
-        self.positive = positive
