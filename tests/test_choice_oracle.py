@@ -23,7 +23,7 @@ from tenfold.mathematics.noise_frames import whitening
 
 SHAPE, N_CLASSES, N = (3, 4), 4, 9
 SIZE = 12
-GRID = np.array([0.01, 0.03, 0.1, 0.25, 0.5, 0.8, 0.95])
+GRID = np.array([1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.25, 0.5, 0.8, 0.95])
 PAIRS = np.array(list(product((0.0, 0.03, 0.1, 0.3), (0.0, 1.0, 10.0))))
 SHARES = np.linspace(0, 1, 9)
 

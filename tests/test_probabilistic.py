@@ -805,3 +805,16 @@ def test_a_stream_of_large_samples_forgets_and_deals_its_folds_anew(little_memor
     np.testing.assert_allclose(stream.predict_proba(X), expected, atol=1e-6)
     with pytest.raises(ValueError, match="decay forgets too much"):
         stream.partial_fit(X[:1], y[:1], decay=1e-40)
+
+
+def test_classes_that_differ_where_little_varies_are_told_apart_from_many_samples():
+    """As in spectra: most variance lies along few directions, and classes differ along others."""
+    rng = np.random.default_rng(0)
+    spread = np.geomspace(1, 1e-3, 30)
+    means = 1.5 * spread * rng.normal(size=(4, 30)) * (spread < 0.01)
+    y = np.arange(2400) % 4
+    X = means[y] + spread * rng.normal(size=(2400, 30))
+    X = X @ np.linalg.qr(rng.normal(size=(30, 30)))[0]
+    model = ProbabilisticLDA().fit(X[:1200], y[:1200])
+    oracle = LinearDiscriminantAnalysis().fit(X[:1200], y[:1200])
+    assert model.score(X[1200:], y[1200:]) > oracle.score(X[1200:], y[1200:]) - 0.01

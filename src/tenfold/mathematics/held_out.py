@@ -43,7 +43,9 @@ from tenfold.mathematics.two_covariances import (
     Ratios,
 )
 
-SHRINKAGES = (0.01, 0.03, 0.1, 0.25, 0.5, 0.8, 0.95)
+SHRINKAGES = (1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.25, 0.5, 0.8, 0.95)
+SMALL = 0.01  # shrinkages below are tried while the one above has a weight
+NEGLIGIBLE = 1e-12
 GAINS = (0.0, 0.03, 0.1, 0.3)
 TAILS = (0.0, 1.0, 10.0)  # one over degrees of freedom, times the number of coordinates
 MOST_TAILS = 0.1
@@ -391,8 +393,12 @@ def chosen(moments: FoldMoments, space: Space, priors: Array) -> Choice | None:
         return Evidence(list(asked), groups, priors, prior)
 
     plain, logits = Expert(moments, trained, space, whitened=False), logit(np.array(SHRINKAGES))
-    losses = (logits - logit(USUAL)) ** 2 / 4
-    losses += [loss(evidence((plain, s), prior=False)) for s in SHRINKAGES]
+    losses = np.full(len(SHRINKAGES), np.inf)
+    for s, shrinkage in reversed(list(enumerate(SHRINKAGES))):
+        if shrinkage < SMALL and _likely(losses)[s + 1] < NEGLIGIBLE:
+            break
+        losses[s] = loss(evidence((plain, shrinkage), prior=False))
+        losses[s] += (logits[s] - logit(USUAL)) ** 2 / 4
     asked = [(plain, float(expit(_likely(losses) @ logits)))]
     if space.noise_prior:
         both = [*asked, (Expert(moments, trained, space, whitened=True), HALF)]
