@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from tenfold.methods.base import MultiClassProjector
 
 
+@dataclass(eq=False, repr=False)
 class CMDA(MultiClassProjector):
     """Constrained multilinear discriminant analysis: all classes apart, orthonormal columns.
 
@@ -87,25 +89,13 @@ class CMDA(MultiClassProjector):
     (4, 4)
     """
 
-    def __init__(
-        self,
-        ranks: Any = None,
-        *,
-        ridge: Any = 0.1,
-        orthonormal: bool = True,
-        solver: str = "ratio_trace",
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        init: str = "identity",
-        sample_shape: Any = None,
-        output: str = "flat",
-    ):
-        self.ranks = ranks
-        self.ridge = ridge
-        self.orthonormal = orthonormal
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.init = init
-        self.sample_shape = sample_shape
-        self.output = output
+    ranks: Any = None
+    _: KW_ONLY
+    ridge: Any = 0.1
+    orthonormal: bool = True
+    solver: str = "ratio_trace"
+    max_iter: int = 100
+    tol: float = 1e-3
+    init: str = "identity"
+    sample_shape: Any = None
+    output: str = "flat"

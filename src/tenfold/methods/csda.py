@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from tenfold.validation.parameters import plain
 LEFT = 1e-7  # of the in-class scatter: more than rounding leaves in its null space
 
 
+@dataclass(eq=False, repr=False)
 class CSDA(ClassSpecificProjector):
     """Class-specific discriminant analysis: the vector method that MCSDA extends.
 
@@ -154,36 +155,23 @@ class CSDA(ClassSpecificProjector):
     True
     """
 
+    ranks: Any = None
+    _: KW_ONLY
+    positive: Any = None
+    ridge: Any = 1e-2
+    shrinkage: Any = 0.5
+    decision: str = "likelihood_ratio"
+    orthonormal: bool = False
+    solver: str = "ratio_trace"
+    out_class: Any = None
+    sample_shape: Any = None
+    output: str = "flat"
+
     _value = RatioModel
     _flattens = True
     max_iter = 1
 
     _allowed: ClassVar = {"solver": (*SOLVERS, "null_space")}
-
-    def __init__(
-        self,
-        ranks: Any = None,
-        *,
-        positive: Any = None,
-        ridge: Any = 1e-2,
-        shrinkage: Any = 0.5,
-        decision: str = "likelihood_ratio",
-        orthonormal: bool = False,
-        solver: str = "ratio_trace",
-        out_class: Any = None,
-        sample_shape: Any = None,
-        output: str = "flat",
-    ):
-        self.ranks = ranks
-        self.positive = positive
-        self.ridge = ridge
-        self.shrinkage = shrinkage
-        self.decision = decision
-        self.orthonormal = orthonormal
-        self.solver = solver
-        self.out_class = out_class
-        self.sample_shape = sample_shape
-        self.output = output
 
     def _solver_function(self) -> Solver:
         """What solves a pair of scatters."""

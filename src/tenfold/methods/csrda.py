@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from math import sqrt
 from typing import Any
 
@@ -29,6 +29,7 @@ class CSRDAModel(ClassModel):
     shift: float
 
 
+@dataclass(eq=False, repr=False)
 class CSRDA(ClassSpecificProjector):
     """Class-specific reference discriminant analysis: `CSDA` about a point that is learned, too.
 
@@ -122,36 +123,22 @@ class CSRDA(ClassSpecificProjector):
     True
     """
 
+    ranks: Any = None
+    _: KW_ONLY
+    positive: Any = None
+    ridge: Any = 1e-2
+    shrinkage: Any = 0.5
+    orthonormal: bool = False
+    solver: str = "ratio_trace"
+    out_class: str = "samples"
+    max_iter: int = 100
+    tol: float = 1e-6
+    sample_shape: Any = None
+    output: str = "flat"
+
     _value = CSRDAModel
     _flattens = True
     _is_one_solution = False
-
-    def __init__(
-        self,
-        ranks: Any = None,
-        *,
-        positive: Any = None,
-        ridge: Any = 1e-2,
-        shrinkage: Any = 0.5,
-        orthonormal: bool = False,
-        solver: str = "ratio_trace",
-        out_class: str = "samples",
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        sample_shape: Any = None,
-        output: str = "flat",
-    ):
-        self.ranks = ranks
-        self.positive = positive
-        self.ridge = ridge
-        self.shrinkage = shrinkage
-        self.orthonormal = orthonormal
-        self.solver = solver
-        self.out_class = out_class
-        self.max_iter = max_iter
-        self.tol = tol
-        self.sample_shape = sample_shape
-        self.output = output
 
     def _recipe(self) -> Recipe:
         """How it is solved: columns stay as the solver scales them until the last round."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from tenfold.methods.base import MultiClassProjector
 
 
+@dataclass(eq=False, repr=False)
 class DGTDA(MultiClassProjector):
     """Direct general tensor discriminant analysis: GTDA without iteration.
 
@@ -74,18 +76,11 @@ class DGTDA(MultiClassProjector):
     1
     """
 
+    ranks: Any = None
+    _: KW_ONLY
+    ridge: Any = 10.0
+    sample_shape: Any = None
+    output: str = "flat"
+
     solver = "trace_difference"
     _alternates = False
-
-    def __init__(
-        self,
-        ranks: Any = None,
-        *,
-        ridge: Any = 10.0,
-        sample_shape: Any = None,
-        output: str = "flat",
-    ):
-        self.ranks = ranks
-        self.ridge = ridge
-        self.sample_shape = sample_shape
-        self.output = output

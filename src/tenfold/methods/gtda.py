@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from tenfold.methods.base import MultiClassProjector
 
 
+@dataclass(eq=False, repr=False)
 class GTDA(MultiClassProjector):
     """General tensor discriminant analysis: the difference of scatters, mode by mode.
 
@@ -82,23 +84,13 @@ class GTDA(MultiClassProjector):
     (4, 4)
     """
 
-    solver = "trace_difference"
+    ranks: Any = None
+    _: KW_ONLY
+    ridge: Any = 10.0
+    max_iter: int = 100
+    tol: float = 1e-3
+    init: str = "identity"
+    sample_shape: Any = None
+    output: str = "flat"
 
-    def __init__(
-        self,
-        ranks: Any = None,
-        *,
-        ridge: Any = 10.0,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        init: str = "identity",
-        sample_shape: Any = None,
-        output: str = "flat",
-    ):
-        self.ranks = ranks
-        self.ridge = ridge
-        self.max_iter = max_iter
-        self.tol = tol
-        self.init = init
-        self.sample_shape = sample_shape
-        self.output = output
+    solver = "trace_difference"

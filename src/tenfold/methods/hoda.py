@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from tenfold.mathematics.criteria import Problem, between_within
@@ -9,6 +10,7 @@ from tenfold.mathematics.moments import ClassStatistics
 from tenfold.methods.base import MultiClassProjector
 
 
+@dataclass(eq=False, repr=False)
 class HODA(MultiClassProjector):
     """Higher order discriminant analysis: the trace ratio itself, mode by mode.
 
@@ -98,26 +100,16 @@ class HODA(MultiClassProjector):
     (1797, 16)
     """
 
-    solver = "trace_ratio"
+    ranks: Any = None
+    _: KW_ONLY
+    ridge: Any = 2.0
+    max_iter: int = 100
+    tol: float = 1e-3
+    init: str = "identity"
+    sample_shape: Any = None
+    output: str = "flat"
 
-    def __init__(
-        self,
-        ranks: Any = None,
-        *,
-        ridge: Any = 2.0,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        init: str = "identity",
-        sample_shape: Any = None,
-        output: str = "flat",
-    ):
-        self.ranks = ranks
-        self.ridge = ridge
-        self.max_iter = max_iter
-        self.tol = tol
-        self.init = init
-        self.sample_shape = sample_shape
-        self.output = output
+    solver = "trace_ratio"
 
     def _problem(self, statistics: ClassStatistics) -> Problem:
         """Class means apart, classes tight; the ridge is measured by the former."""

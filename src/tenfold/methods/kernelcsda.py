@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -48,6 +48,7 @@ def _has_images(model: KernelCSDA) -> bool:
     )
 
 
+@dataclass(eq=False, repr=False)
 class KernelCSDA(ClassSpecificProjector):
     """Class-specific kernel discriminant analysis: `CSDA` in the space of a kernel.
 
@@ -141,14 +142,27 @@ class KernelCSDA(ClassSpecificProjector):
     0.99
     """
 
+    ranks: Any = None
+    _: KW_ONLY
+    positive: Any = None
+    kernel: Any = "rbf"
+    gamma: Any = "scale"
+    degree: float = 3
+    coef0: float = 1
+    ridge: Any = 1e-2
+    shrinkage: Any = 0.5
+    n_landmarks: int | str | None = "auto"
+    orthonormal: bool = False
+    solver: str = "ratio_trace"
+    out_class: str = "samples"
+    sample_shape: Any = None
+    output: str = "flat"
+    random_state: Any = 0
+
     _flattens = True
     _streams = False
     _has_patterns = False
     max_iter = 1
-
-    landmarks_: Array
-    basis_: Array
-    gamma_: float
 
     _allowed: ClassVar = {
         "kernel": (*sorted({*KERNEL_PARAMS, "precomputed"}), callable),
@@ -156,41 +170,6 @@ class KernelCSDA(ClassSpecificProjector):
         "degree": (Number(0),),
         "n_landmarks": ("auto", None, Number(1, whole=True)),
     }
-
-    def __init__(
-        self,
-        ranks: Any = None,
-        *,
-        positive: Any = None,
-        kernel: Any = "rbf",
-        gamma: Any = "scale",
-        degree: float = 3,
-        coef0: float = 1,
-        ridge: Any = 1e-2,
-        shrinkage: Any = 0.5,
-        n_landmarks: int | str | None = "auto",
-        orthonormal: bool = False,
-        solver: str = "ratio_trace",
-        out_class: str = "samples",
-        sample_shape: Any = None,
-        output: str = "flat",
-        random_state: Any = 0,
-    ):
-        self.ranks = ranks
-        self.positive = positive
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.ridge = ridge
-        self.shrinkage = shrinkage
-        self.n_landmarks = n_landmarks
-        self.orthonormal = orthonormal
-        self.solver = solver
-        self.out_class = out_class
-        self.sample_shape = sample_shape
-        self.output = output
-        self.random_state = random_state
 
     # -- the change of basis ---------------------------------------------------------------------
 

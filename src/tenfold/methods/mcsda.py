@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from tenfold.methods.base import ClassSpecificProjector, RatioModel
 
 
+@dataclass(eq=False, repr=False)
 class MCSDA(ClassSpecificProjector):
     """Multilinear class-specific discriminant analysis: one class against everything else.
 
@@ -137,35 +139,19 @@ class MCSDA(ClassSpecificProjector):
     0.95
     """
 
-    _value = RatioModel
+    ranks: Any = None
+    _: KW_ONLY
+    positive: Any = None
+    ridge: Any = 1e-2
+    shrinkage: Any = 0.5
+    decision: str = "likelihood_ratio"
+    orthonormal: bool = True
+    solver: str = "ratio_trace"
+    out_class: Any = None
+    max_iter: int = 100
+    tol: float = 1e-3
+    init: str = "ones"
+    sample_shape: Any = None
+    output: str = "flat"
 
-    def __init__(
-        self,
-        ranks: Any = None,
-        *,
-        positive: Any = None,
-        ridge: Any = 1e-2,
-        shrinkage: Any = 0.5,
-        decision: str = "likelihood_ratio",
-        orthonormal: bool = True,
-        solver: str = "ratio_trace",
-        out_class: Any = None,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        init: str = "ones",
-        sample_shape: Any = None,
-        output: str = "flat",
-    ):
-        self.ranks = ranks
-        self.positive = positive
-        self.ridge = ridge
-        self.shrinkage = shrinkage
-        self.decision = decision
-        self.orthonormal = orthonormal
-        self.solver = solver
-        self.out_class = out_class
-        self.max_iter = max_iter
-        self.tol = tol
-        self.init = init
-        self.sample_shape = sample_shape
-        self.output = output
+    _value = RatioModel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,6 +29,7 @@ class MPCAModel(Model):
         check_agree("mean_", self.mean.shape, shape)
 
 
+@dataclass(eq=False, repr=False)
 class MPCA(TensorProjector):
     """Multilinear principal component analysis: keep as much scatter as the ranks allow.
 
@@ -96,26 +97,17 @@ class MPCA(TensorProjector):
     0.93
     """
 
+    ranks: Any = None
+    _: KW_ONLY
+    max_iter: int = 100
+    tol: float = 1e-3
+    init: str = "identity"
+    sample_shape: Any = None
+    output: str = "flat"
+
     _value = MPCAModel
     _needs_labels = False
     _allowed: ClassVar = {"max_iter": (Number(0, whole=True),)}  # with 0 every mode is solved once
-
-    def __init__(
-        self,
-        ranks: Any = None,
-        *,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        init: str = "identity",
-        sample_shape: Any = None,
-        output: str = "flat",
-    ):
-        self.ranks = ranks
-        self.max_iter = max_iter
-        self.tol = tol
-        self.init = init
-        self.sample_shape = sample_shape
-        self.output = output
 
     @property
     def _alternates(self) -> bool:  # type: ignore[override]
