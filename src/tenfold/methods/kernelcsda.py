@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -158,6 +158,9 @@ class KernelCSDA(ClassSpecificProjector):
     sample_shape: Any = None
     output: str = "flat"
     random_state: Any = 0
+    landmarks_: Array = field(init=False)
+    basis_: Array = field(init=False)
+    gamma_: float = field(init=False)
 
     _flattens = True
     _streams = False
