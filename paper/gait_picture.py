@@ -6,7 +6,7 @@ from typing import Any
 
 from paper.tables import published
 from tenfold.app.report.page import Figure
-from tenfold.app.report.pictures import FigureSet
+from tenfold.app.report.pictures import figure
 from tenfold.plots.display import COLOURS, OTHERS, OWN, tidy
 
 PROBES = "ABCDEFG"
@@ -47,10 +47,10 @@ def summary_of_gait(records: list[dict[str, Any]]) -> Summary:
         f"{theirs:.1f} %."
     )
     headline = [(f"{alone:.1f} %", "one sequence at a time"), (f"{moved:.1f} %", "recentred")]
-    figure = FigureSet().figure(
+    drawn = figure(
         lambda ax: draw_gait(ax, records),
         (5.6, 3.6),
         "Percent of sequences whose person comes first in seven probe sets, ours and published.",
         "Percent of sequences whose person comes first. Dashed: published.",
     )
-    return summary, headline, [figure]
+    return summary, headline, [drawn]

@@ -10,7 +10,7 @@ import numpy as np
 from paper.gait_picture import summary_of_gait
 from paper.tables import Table, paper_table
 from tenfold.app.report.page import Facts, Figure, Page, Prose, Section, counted, short
-from tenfold.app.report.pictures import FigureSet
+from tenfold.app.report.pictures import figure
 from tenfold.plots.display import COLOURS, OTHERS, OWN, tidy
 from tenfold.system import tables as page_tables
 from tenfold.system.tables import Cell
@@ -104,7 +104,7 @@ def _summary_of_faces(records: list[Record]) -> Summary | None:
         (f"{last['oracle']:.1f}", f"{last['row']} at k = {last['k']:g}; paper {last['paper']:.1f}"),
     ]
     rows = list(dict.fromkeys(r["row"] for r in compared))
-    figure = FigureSet().figure(
+    drawn = figure(
         lambda ax: _draw_faces(ax, compared, rows),
         (5.6, 3.8),
         f"Mean average precision against the share of training images for {', '.join(rows)}: "
@@ -112,7 +112,7 @@ def _summary_of_faces(records: list[Record]) -> Summary | None:
         "Mean average precision in percent against the share k of training images. Full lines: "
         "ours. Dashed: the paper.",
     )
-    return summary, headline, [figure]
+    return summary, headline, [drawn]
 
 
 def _signed(value: float) -> str:
@@ -146,14 +146,14 @@ def _summary_of_books(records: list[Record]) -> Summary | None:
         mine = max(own, key=lambda r: r["mean"])
         summary += f" MCSDA reaches {mine['mean']:.1f} %; the paper prints {mine['paper']:.1f} %."
         headline.append((f"{mine['mean']:.1f} %", f"F1 of MCSDA; paper {mine['paper']:.1f} %"))
-    figure = FigureSet().figure(
+    drawn = figure(
         lambda ax: _draw_book(ax, f1),
         (5.6, 0.9 + 0.26 * len(f1)),
         "F1 of every method, ours with its deviation over folds: "
         + ", ".join(f"{_name(r)} {r['mean']:.1f}" for r in f1),
         "F1 in percent, with its deviation over folds. Rings: the paper.",
     )
-    return summary, headline, [figure]
+    return summary, headline, [drawn]
 
 
 def _name(record: Record) -> str:
@@ -197,13 +197,13 @@ def _summary_of_published(records: list[Record]) -> Summary | None:
          "std": r["f1_std"], "paper": theirs[best]}
         for r in here
     ]  # fmt: skip
-    figure = FigureSet().figure(
+    drawn = figure(
         lambda ax: _draw_book(ax, rows),
         (5.6, 0.9 + 0.26 * len(rows)),
         "F1 of every row: " + ", ".join(f"{_name(r)} {r['mean']:.1f}" for r in rows),
         f"F1 in percent, with its deviation over folds. Rings: {best}, published.",
     )
-    return summary, headline, [figure]
+    return summary, headline, [drawn]
 
 
 def _summary_of_times(records: list[Record]) -> Summary | None:
@@ -222,14 +222,14 @@ def _summary_of_times(records: list[Record]) -> Summary | None:
         "the slowest."
     )
     headline = [(f"{short(took)} ms", method) for method, took in times.items()]
-    figure = FigureSet().figure(
+    drawn = figure(
         lambda ax: _draw_times(ax, at_n),
         (5.6, 3.6),
         f"Training time against the numbers in a sample, {n} samples. At {largest}: "
         + ", ".join(f"{method} {short(took)} ms" for method, took in times.items()),
         f"Training time of one model from {counted(n, 'sample')}, both axes logarithmic.",
     )
-    return summary, headline, [figure]
+    return summary, headline, [drawn]
 
 
 def _draw_times(ax: Any, records: list[Record]) -> None:

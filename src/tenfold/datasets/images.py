@@ -320,10 +320,28 @@ def _deep_pixels(image: Any) -> np.ndarray:
     return levels / top
 
 
+def as_png(pixels: np.ndarray, colours: np.ndarray | None = None) -> bytes:
+    """A PNG file of grey levels or colours, or of positions among 256 colours.
+
+    Parameters
+    ----------
+    pixels : ndarray of uint8 of shape (height, width) or (height, width, 3)
+        The image.
+    colours : ndarray of uint8 of shape (256, 3) or None, default=None
+        The colours that pixels are positions of.
+    """
+    image = _pillow().Image.fromarray(pixels)
+    if colours is not None:
+        image.putpalette(colours.tobytes())
+    stream = io.BytesIO()
+    image.save(stream, "PNG", optimize=True)
+    return stream.getvalue()
+
+
 def _pillow() -> Any:
     try:
         import PIL.Image
         import PIL.ImageOps
     except ImportError as error:
-        raise ImportError('reading images needs Pillow: pip install "tenfold[data]"') from error
+        raise ImportError('images need Pillow: pip install "tenfold[data]"') from error
     return PIL

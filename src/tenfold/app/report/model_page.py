@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import os
-from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tenfold.app.report import (
-    bank_sections,
-    learned_sections,
-    one_class_sections,
-    reconstruction_sections,
-)
-from tenfold.app.report.page import Facts, Page, Section, as_html, counted
+from tenfold.app.report.page import Page, as_html, counted
+from tenfold.app.report.sections import ranks_of, sections
 from tenfold.app.report.subject import Subject
 from tenfold.datasets import TensorDataset
 from tenfold.system.atomic_write import write_whole
@@ -79,17 +73,10 @@ def _as_dataset(data: Any) -> TensorDataset:
     )
 
 
-_NOTE = (
+NOTE = (
     "All figures are of the samples described below. If the model was fitted on some of them, "
     "expect worse figures on new samples."
 )
-
-
-def _note(data: TensorDataset) -> str:
-    """What to know of the figures: what the data say of themselves, else what may be."""
-    return (
-        "; ".join(data.notes)[:1].upper() + "; ".join(data.notes)[1:] + "." if data.notes else _NOTE
-    )
 
 
 def model_page(estimator: Any, data: TensorDataset, title: str | None = None) -> Page:
@@ -110,31 +97,17 @@ def model_page(estimator: Any, data: TensorDataset, title: str | None = None) ->
         Ready to be turned into HTML.
     """
     subject = Subject(estimator, data)
-    learned = learned_sections.sections(subject)  # first: it refuses what has no projections
     if subject.names_classes:
         summary, headline = _bank_summary(subject)
-        sections = bank_sections.sections(subject)
     elif subject.answer != "projection":
         summary, headline = _one_class_summary(subject)
-        sections = one_class_sections.sections(subject)
     else:
         summary, headline = _subspace_summary(subject)
-        sections = reconstruction_sections.sections(subject)
-    about = Section("about", "Model and data", [Facts(_model_facts(subject) + _data_facts(data))])
-    return Page(
-        title or f"{_name(subject)} on {data.name}",
-        summary,
-        _note(data),
-        headline,
-        [*sections, *learned, about],
-    )
-
-
-def _name(subject: Subject) -> str:
     label = None if subject.names_classes else subject.members[0].label
-    if label is None:
-        return subject.method
-    return f"{subject.method} for class {label}"
+    name = subject.method if label is None else f"{subject.method} for class {label}"
+    said = "; ".join(data.notes)
+    note = f"{said[0].upper()}{said[1:]}." if said else NOTE
+    return Page(title or f"{name} on {data.name}", summary, note, headline, sections(subject))
 
 
 def _bank_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
@@ -142,9 +115,7 @@ def _bank_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
     if not known.any():
         raise ValueError("no sample is of a class that the model knows; add some, or use evaluate")
     right = int((subject.evaluation.decisions[known] == subject.y[known]).sum())
-    measured = [j for j in subject.classes if j.average_precision is not None]
-    precision = float(np.mean([j.average_precision for j in measured])) if measured else np.nan
-    errors = float(np.mean([j.equal_error_rate for j in measured])) if measured else np.nan
+    precision, errors = subject.evaluation.average_precision, subject.evaluation.equal_error_rate
     share = right / int(known.sum())
     classes = counted(len(subject.classes), "class", "classes")
     learned = "one subspace for each" if subject.is_bank else "what samples look like in each"
@@ -210,57 +181,19 @@ def _one_class_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _subspace_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
-    kept = reconstruction_sections.reconstruction_of(subject)
-    reduction = _reduction(subject)
+    kept = subject.reconstruction
+    reduction, share = _reduction(subject), f"{100 * kept.share():.1f} %"
     summary = (
-        f"{subject.method} keeps {100 * kept.overall:.1f} % of the scatter of "
-        f"{counted(kept.n_samples, 'sample')} in {reduction[0].replace(' → ', ' to ')} numbers."
+        f"{subject.method} keeps {share} of the scatter of {counted(len(kept.rows), 'sample')} in "
+        f"{reduction[0].replace(' → ', ' to ')} numbers."
     )
-    return summary, [(f"{100 * kept.overall:.1f} %", "of the scatter kept"), reduction]
+    return summary, [(share, "of the scatter kept"), reduction]
 
 
 def _reduction(subject: Subject) -> tuple[str, str]:
     if subject.answer == "probability":
-        sizes, numbers = times(subject.model.sample_shape_, "×"), len(subject.model.between_)
-        return f"{sizes} → {numbers}", "each sample, before and after"
-    sizes = times([len(W) for W in subject.members[0].projector.projections_], "×")
-    return f"{sizes} → {_ranks(subject)}", "each sample, before and after"
-
-
-def _ranks(subject: Subject) -> str:
-    """The ranks, from the smallest to the largest where classes have their own."""
-    ranks = sorted({one.projector.ranks_ for one in subject.members}, key=prod)
-    ends = [ranks[0]] if len(ranks) == 1 else [ranks[0], ranks[-1]]
-    return " to ".join(times(one, "×") for one in ends)
-
-
-def _model_facts(subject: Subject) -> list[tuple[str, str]]:
-    model = [
-        ("Model", " ".join(repr(subject.estimator).split())),
-        ("Sample shape", times(subject.model.sample_shape_, "×")),
-    ]
-    if subject.answer == "probability":
-        names = ("shrinkage_", "gain_", "tails_", "temperature_")
-        chosen = [(n.rstrip("_").title(), f"{getattr(subject.model, n):.3g}") for n in names]
-        model += [("Coordinates", f"{len(subject.model.between_)}"), *chosen]
-    if not subject.members:
-        return model
-    projectors = [one.projector for one in subject.members]
-    rounds = [p.n_iter_ for p in projectors]
-    n_converged = sum(p.converged_ for p in projectors)
-    all_rounds = f"{min(rounds)} to {max(rounds)}" if len(set(rounds)) > 1 else str(rounds[0])
-    if len(projectors) == 1:
-        state = "converged" if n_converged else "stopped before it converged"
+        shape, numbers = subject.model.sample_shape_, str(len(subject.model.between_))
     else:
-        state = f"{n_converged} of {len(projectors)} converged"
-    return [
-        *model,
-        ("Ranks", _ranks(subject)),
-        ("Rounds", f"{all_rounds}; {state}"),
-    ]
-
-
-def _data_facts(data: TensorDataset) -> list[tuple[str, str]]:
-    labelled = [] if data.y is None else [("Classes", f"{len(data.classes):,}")]
-    about = [("Description", data.description)] if data.description else []
-    return [("Data", data.name), *about, ("Samples", f"{len(data):,}"), *labelled]
+        shape = [len(W) for W in subject.members[0].projector.projections_]
+        numbers = ranks_of(subject)
+    return f"{times(shape, '×')} → {numbers}", "each sample, before and after"

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import base64
 import re
-import struct
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import count
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
 from tenfold.app.report.page import Figure, Picture, short
+from tenfold.datasets.images import as_png
 from tenfold.decisions.metrics import ClassMetrics
 from tenfold.mathematics.algebra import Array
 from tenfold.plots import display
@@ -78,31 +77,28 @@ class SamplePictures:
         self, sample: Array, description: str, lines: Sequence[str] = (), wrong: bool = False
     ) -> Picture:
         """One sample."""
+        words = description, lines, wrong
         if self.style == "line":
-            return line_picture(sample, (self.low, self.high), description, lines, wrong)
+            return _line(sample, self.low, self.high, *words)
         if self.style != "colour":
             sample = side_by_side(sample, self.low)
-        sample = thinned(sample)
-        levels = to_levels(sample, self.low, self.high)
         colours = palette(AMOUNT) if self.style == "map" else None
-        height, width = levels.shape[:2]
-        return Picture(png_uri(levels, colours), width, height, description, lines, wrong)
-
-
-def joined(first: Array, second: Array, gap: float) -> Array:
-    """Two samples as one, the second to the right of the first."""
-    axis = min(1, first.ndim - 1)
-    return np.concatenate([first, np.full_like(first.take([0], axis), gap), second], axis)
+        return _image(sample, self.low, self.high, colours, *words)
 
 
 def direction_picture(direction: Array, description: str, lines: Sequence[str] = ()) -> Picture:
     """A direction, on a scale about zero of its own."""
     limit = float(np.abs(direction).max()) or 1.0
     if direction.ndim == 1:
-        return line_picture(direction, (-limit, limit), description, lines)
-    levels = to_levels(thinned(strongest_slice(direction)), -limit, limit)
-    height, width = levels.shape
-    return Picture(png_uri(levels, palette(SIGNED)), width, height, description, lines)
+        return _line(direction, -limit, limit, description, lines)
+    image = strongest_slice(direction)
+    return _image(image, -limit, limit, palette(SIGNED), description, lines)
+
+
+def joined(first: Array, second: Array, gap: float) -> Array:
+    """Two samples as one, the second to the right of the first."""
+    axis = min(1, first.ndim - 1)
+    return np.concatenate([first, np.full_like(first.take([0], axis), gap), second], axis)
 
 
 def side_by_side(sample: Array, gap: float) -> Array:
@@ -115,28 +111,18 @@ def side_by_side(sample: Array, gap: float) -> Array:
     return np.concatenate(parts[:-1], axis=1)
 
 
-def thinned(image: Array) -> Array:
-    """Every second, third, ... row and column of an image that is too large for a picture."""
-    steps = [max(1, -(-size // MOST_PIXELS)) for size in image.shape[:2]]
-    return image[:: steps[0], :: steps[1]]
+def _image(values: Array, low: float, high: float, colours: Array | None, *words: Any) -> Picture:
+    """Values from `low` to `high` as grey levels, or as a palette of 256 colours."""
+    steps = [max(1, -(-size // MOST_PIXELS)) for size in values.shape[:2]]
+    shares = np.clip((values[:: steps[0], :: steps[1]] - low) / (high - low), 0, 1)
+    levels = np.round(255 * shares).astype(np.uint8)
+    height, width = levels.shape[:2]
+    return Picture(_uri("png", as_png(levels, colours)), width, height, *words)
 
 
-def to_levels(values: Array, low: float, high: float) -> Array:
-    """Values from `low` to `high` as uint8 from 0 to 255; what lies outside is cut off."""
-    share = (np.asarray(values, dtype=float) - low) / (high - low)
-    return np.round(255 * np.clip(share, 0, 1)).astype(np.uint8)
-
-
-def line_picture(
-    values: Array,
-    limits: tuple[float, float],
-    description: str,
-    lines: Sequence[str] = (),
-    wrong: bool = False,
-) -> Picture:
+def _line(values: Array, low: float, high: float, *words: Any) -> Picture:
     """A vector as a line."""
     width, height = 160, 60
-    low, high = limits
     x = np.linspace(2, width - 2, len(values))
     y = height - 4 - (height - 8) * np.clip((values - low) / (high - low), 0, 1)
     points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
@@ -144,56 +130,11 @@ def line_picture(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">'
         f'<polyline points="{points}" fill="none" stroke="{LINE}" stroke-width="1.2"/></svg>'
     )
-    uri = "data:image/svg+xml;base64," + base64.b64encode(drawing.encode()).decode()
-    return Picture(uri, width, height, description, lines, wrong)
+    return Picture(_uri("svg+xml", drawing.encode()), width, height, *words)
 
 
-def png_uri(pixels: Array, colours: Array | None = None) -> str:
-    """A PNG as a data address."""
-    return "data:image/png;base64," + base64.b64encode(png(pixels, colours)).decode()
-
-
-def png(pixels: Array, colours: Array | None = None) -> bytes:
-    """Encode an image.
-
-    Parameters
-    ----------
-    pixels : ndarray of uint8 of shape (height, width) or (height, width, 3)
-        Grey or colour; with `colours`, positions in them.
-    colours : ndarray of uint8 of shape (256, 3) or None
-        A palette.
-
-    Returns
-    -------
-    bytes
-        A PNG file.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tenfold.app.report.pictures import png
-    >>> png(np.zeros((2, 3), dtype=np.uint8))[1:4]
-    b'PNG'
-    """
-    height, width = pixels.shape[:2]
-    colour_type = 2 if pixels.ndim == 3 else 0 if colours is None else 3
-    # Neighbouring rows of an image are alike, so their differences pack better (filter 2);
-    # positions in a palette are packed as they are (filter 0).
-    is_palette = colours is not None
-    rows = pixels if is_palette else np.diff(pixels, axis=0, prepend=np.uint8(0))
-    mark = np.full((height, 1), 0 if is_palette else 2, dtype=np.uint8)
-    scanlines = np.concatenate([mark, rows.reshape(height, -1)], axis=1)
-    header = struct.pack(">IIBBBBB", width, height, 8, colour_type, 0, 0, 0)
-    chunks = [(b"IHDR", header)]
-    if colours is not None:
-        chunks.append((b"PLTE", colours.tobytes()))
-    chunks += [(b"IDAT", zlib.compress(scanlines.tobytes(), 9)), (b"IEND", b"")]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*chunk) for chunk in chunks)
-
-
-def _chunk(kind: bytes, content: bytes) -> bytes:
-    check = struct.pack(">I", zlib.crc32(kind + content))
-    return struct.pack(">I", len(content)) + kind + content + check
+def _uri(kind: str, content: bytes) -> str:
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
 
 
 INK = "#1c1e21"
@@ -217,26 +158,16 @@ _LOOKS = {
 }
 
 
-class FigureSet:
-    """The figures of one page; ids inside them are unique on the page."""
-
-    def __init__(self) -> None:
-        self._numbers = count(1)
-
-    def figure(
-        self,
-        draw: Callable[[Any], Any],
-        size: tuple[float, float],
-        description: str,
-        caption: str,
-    ) -> Figure:
-        """Draw with ``draw(ax)`` on axes of `size` inches."""
-        with display.settings(_LOOKS):
-            ax = display.detached_axes(size)
-            draw(ax)
-            text = display.svg(ax.figure)
-        prefix = f"f{next(self._numbers)}-"
-        return Figure(inline(text, prefix), description, caption, half=size[0] < 5)
+def figure(
+    draw: Callable[..., Any], size: tuple[float, float], description: str, caption: str
+) -> Figure:
+    """What ``draw(ax=ax)`` draws on axes of `size` inches, as a figure of the page."""
+    with display.settings(_LOOKS):
+        ax = display.detached_axes(size)
+        draw(ax=ax)
+        text = display.svg(ax.figure)
+    prefix = f"f{crc32(f'{description} {caption}'.encode()):08x}-"
+    return Figure(inline(text, prefix), description, caption, half=size[0] < 5)
 
 
 def inline(svg: str, prefix: str) -> str:
@@ -259,8 +190,7 @@ def inline(svg: str, prefix: str) -> str:
     svg = re.sub(r"<(metadata|style)\b.*?</\1>\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r'(?<=\sid=")', prefix, svg)
     svg = re.sub(r'(?<=href="#)|(?<=url\(#)', prefix, svg)
-    svg = re.sub(r'^<svg([^>]*?) (?:width|height)="[^"]*"', r"<svg\1", svg)
-    svg = re.sub(r'^<svg([^>]*?) (?:width|height)="[^"]*"', r"<svg\1", svg)
+    svg = re.sub(r' (?:width|height)="[^"]*"', "", svg, count=2)  # of the drawing; the page scales
     svg = re.sub(r"font(?:-family)?: [^;\"]*(;|(?=\"))", _without_family, svg)
     for colour, variable in _PAGE_COLOURS.items():
         svg = svg.replace(colour, variable)
@@ -280,6 +210,8 @@ N_BINS = 48
 def small_histogram(measured: ClassMetrics) -> str:
     """Histograms of a class and of the others over one line, as SVG.
 
+    A page may have a hundred of them, and each takes matplotlib a tenth of a second.
+
     Parameters
     ----------
     measured : ClassMetrics
@@ -292,16 +224,18 @@ def small_histogram(measured: ClassMetrics) -> str:
     """
     edges, shares = shared_histogram(measured.scores, measured.is_positive, N_BINS)
     tops = FLOOR - (FLOOR - 24) * shares / shares.max()
-    x = _place(edges, edges)
+
+    def place(scores: Any) -> Array:
+        return np.clip(WIDTH * (scores - edges[0]) / (edges[-1] - edges[0]), 0, WIDTH)
+
     bars = "".join(
-        f'<path d="{_stairs(x, top)}" fill="var(--series-{i})" fill-opacity="0.5" '
+        f'<path d="{_stairs(place(edges), top)}" fill="var(--series-{i})" fill-opacity="0.5" '
         f'stroke="var(--series-{i})" stroke-width="1"/>'
         for i, top in enumerate(tops)
     )
-    threshold = float(np.clip(_place(measured.threshold, edges), 0, WIDTH))
     rule = (
-        f'<path d="M0 {FLOOR}H{WIDTH}" stroke="var(--faint)"/>'
-        f'<path d="M{threshold:.1f} 20V{FLOOR}" stroke="var(--soft)" stroke-dasharray="4 3"/>'
+        f'<path d="M0 {FLOOR}H{WIDTH}" stroke="var(--faint)"/><path d="M'
+        f'{place(measured.threshold):.1f} 20V{FLOOR}" stroke="var(--soft)" stroke-dasharray="4 3"/>'
     )
     names = (
         f'<text x="{WIDTH}" y="12" text-anchor="end" fill="var(--series-0)">'
@@ -316,11 +250,6 @@ def small_histogram(measured: ClassMetrics) -> str:
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" fill="currentColor" font-size="11">'
         f"{bars}{rule}{names}{ends}</svg>"
     )
-
-
-def _place(values: Array | float | None, edges: Array) -> Array:
-    """Scores as positions across the drawing."""
-    return WIDTH * (np.asarray(values, dtype=float) - edges[0]) / (edges[-1] - edges[0])
 
 
 def _stairs(x: Array, top: Array) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.app.report.pictures import FigureSet, SamplePictures
+from tenfold.app.report.pictures import SamplePictures
 from tenfold.datasets import TensorDataset
 from tenfold.datasets.locations import natural_key
 from tenfold.decisions.members import (
@@ -22,6 +22,33 @@ from tenfold.decisions.members import (
 )
 from tenfold.decisions.metrics import ClassMetrics, Evaluation, evaluate
 from tenfold.mathematics.algebra import Array
+
+N_SAMPLES = 2000  # that are mapped back, evenly spread over the data
+
+
+@dataclass(frozen=True, eq=False)
+class Reconstruction:
+    """How much of the scatter of the samples a subspace keeps.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m,)
+        The samples used.
+    restored : ndarray of shape (m, I_1, ..., I_K)
+        Each of them projected and mapped back.
+    scatter, lost : ndarrays of shape (m,)
+        Squared distance of each sample from the mean, and what of it the subspace does not hold.
+    """
+
+    rows: Array
+    restored: Array
+    scatter: Array
+    lost: Array
+
+    def share(self, chosen: Any = slice(None)) -> float:
+        """Share of the scatter about the mean that is kept, of some of the samples together."""
+        total = float(self.scatter[chosen].sum())
+        return 1 - float(self.lost[chosen].sum()) / total if total > 0 else 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +118,20 @@ class Subject:
         return sorted(self.evaluation.classes, key=lambda one: natural_key(str(one.label)))
 
     @cached_property
+    def reconstruction(self) -> Reconstruction:
+        """Samples projected, mapped back and compared about their mean."""
+        step = -(-len(self.data) // N_SAMPLES)
+        rows, X = np.arange(0, len(self.data), step), self.data.X[::step]
+        restored = self.estimator.inverse_transform(self.estimator.transform(X))
+        flat = np.asarray(X, dtype=float).reshape(len(X), -1)
+        missing = flat - restored.reshape(len(X), -1)
+        # A projection is linear: what is missing of X - M is what is missing of X, less that of M.
+        missing -= missing.mean(axis=0)
+        deviation = flat - flat.mean(axis=0)
+        shaped = restored.reshape(len(X), *self.sample_shape)
+        return Reconstruction(rows, shaped, (deviation**2).sum(axis=1), (missing**2).sum(axis=1))
+
+    @cached_property
     def sample_shape(self) -> tuple[int, ...]:
         """The shape in which a sample is drawn."""
         shape = tuple(self.model.sample_shape_)
@@ -101,11 +142,6 @@ class Subject:
         """Draws the samples."""
         names = self.data.mode_names if len(self.data.sample_shape) > 1 else ()
         return SamplePictures.for_samples(self.data.X, self.sample_shape, names)
-
-    @cached_property
-    def figures(self) -> FigureSet:
-        """Draws the figures."""
-        return FigureSet()
 
     def sample(self, i: int) -> Array:
         """Sample i in its shape."""

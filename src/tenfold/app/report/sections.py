@@ -1,0 +1,497 @@
+"""The sections of a page about a model: what each one shows, and of which models."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tenfold.app.report.page import (
+    Details,
+    Facts,
+    Figure,
+    Gallery,
+    Picture,
+    Prose,
+    Section,
+    counted,
+    short,
+)
+from tenfold.app.report.pictures import direction_picture, figure, joined, small_histogram
+from tenfold.app.report.subject import Reconstruction, Subject
+from tenfold.datasets.locations import natural_key
+from tenfold.decisions.metrics import ClassMetrics
+from tenfold.decisions.scores import ClassScores
+from tenfold.mathematics.algebra import Array
+from tenfold.methods import KERNEL_METHODS
+from tenfold.plots import (
+    ErrorRatesDisplay,
+    ObjectiveDisplay,
+    PrecisionRecallDisplay,
+    ProjectionsDisplay,
+    RankGridDisplay,
+    ReliabilityDisplay,
+    RocDisplay,
+    ScoresDisplay,
+)
+from tenfold.plots.subspaces import leading_directions
+from tenfold.system.tables import Cell, Table, number, percent, times
+
+WIDE, HALF = (7.4, 3.0), (4.2, 3.7)  # inches of a figure that fills the page, or half of it
+N_HARDEST, N_HARDEST_OF_ONE, N_HARDEST_IN_DETAIL = 24, 12, 6
+N_DIRECTIONS, N_DIRECTIONS_IN_DETAIL = 12, 8
+N_CONFUSIONS = 100
+N_CLASSES = 100  # shown in detail; of more classes, those with the lowest average precision
+N_PAIRS = 6  # of samples before and after
+
+
+def sections(subject: Subject) -> list[Section]:
+    """All sections that have something to show of this model."""
+    found = [Section(anchor, title, blocks(subject)) for anchor, title, blocks in SECTIONS]
+    return [section for section in found if section.blocks]
+
+
+# ── How well it tells them apart ────────────────────────────────────────────────────────────────
+
+
+def _scores(subject: Subject) -> list[Any]:
+    """Curves and tables; of one class also the scores, and both errors at every threshold."""
+    if subject.answer == "projection":
+        return []
+    curves = _curves([j for j in subject.classes if j.average_precision is not None])
+    if subject.names_classes:
+        return [*curves, _class_table(subject), *_confusions(subject)]
+    (measured,) = subject.classes
+    return [_histogram(measured), *curves, _errors(measured)] if curves else []
+
+
+def _histogram(measured: ClassMetrics) -> Figure:
+    """The scores of a class and of the others."""
+    whose = f"class {measured.label}"
+    display = ScoresDisplay(measured.scores, measured.is_positive, measured.threshold, whose)
+    return figure(display.plot, WIDE, *_histogram_in_words(measured))
+
+
+def _histogram_in_words(measured: ClassMetrics) -> tuple[str, str]:
+    """Description and caption of a histogram."""
+    own, others = measured.scores[measured.is_positive], measured.scores[~measured.is_positive]
+    origin = "where both errors are equal here" if measured.chosen_here else "of the model"
+    return (
+        f"Histogram of scores. {counted(len(own), 'sample')} of class {measured.label} from "
+        f"{short(own.min())} to {short(own.max())}, {counted(len(others), 'other')} from "
+        f"{short(others.min())} to {short(others.max())}, threshold {short(measured.threshold)}.",
+        f"Scores of class {measured.label} and of the others. Dashed: the threshold, {origin}.",
+    )
+
+
+def _errors(measured: ClassMetrics) -> Figure:
+    """False accepts and rejects at every threshold."""
+    display = ErrorRatesDisplay(measured.scores, measured.is_positive, measured.threshold)
+    accepts = 100 * measured.false_accepts / measured.n_others
+    rejects = 100 * measured.false_rejects / measured.n_positive
+    return figure(
+        display.plot,
+        WIDE,
+        f"At the threshold {short(measured.threshold)} there are {accepts:.1f} % false accepts and "
+        f"{rejects:.1f} % false rejects; a higher one makes the first fewer and the second more.",
+        "Both errors at every threshold. A higher threshold accepts fewer samples of either kind.",
+    )
+
+
+def _curves(measured: list[ClassMetrics]) -> list[Figure]:
+    """Precision-recall and ROC curves."""
+    if not measured:
+        return []
+    scores = [ClassScores(j.label, j.scores, j.is_positive, j.threshold) for j in measured]
+    kinds: list[tuple[Any, str, list[Any]]] = [
+        (
+            PrecisionRecallDisplay,
+            "Precision against recall",
+            [j.average_precision for j in measured],
+        ),
+        (RocDisplay, "True against false accepts", [j.roc_auc for j in measured]),
+    ]
+    figures = []
+    for kind, words, found in kinds:
+        ends = dict.fromkeys([min(found), max(found)])
+        spread = " to ".join(f"{100 * one:.1f} %" for one in ends)
+        about = f"{words}, {counted(len(measured), 'curve')}; {kind.summary_name} {spread}."
+        figures.append(figure(kind.from_scores(scores).plot, HALF, about, f"{words}."))
+    return figures
+
+
+def _class_table(subject: Subject) -> Table:
+    right = subject.evaluation.decisions == subject.y
+    anchors = _anchors(subject)
+    rows = [
+        [
+            Cell(str(j.label), link=anchors.get(j.label, "")),
+            number(j.n_positive),
+            percent(float(right[j.is_positive].mean()) if j.n_positive else None),
+            percent(j.average_precision),
+            percent(j.roc_auc),
+            percent(j.equal_error_rate),
+        ]
+        for j in subject.classes
+    ]
+    columns = ["Class", "Samples", "Right", "AP", "AUC", "EER"]
+    caption = (
+        "Every class, in percent. Right: samples of the class classified correctly. AP: average "
+        "precision. AUC: area under the ROC curve. EER: equal error rate."
+    )
+    return Table(caption, columns, rows)
+
+
+def _confusions(subject: Subject) -> list[Details]:
+    decisions = subject.evaluation.decisions
+    wrong = subject.evaluation.is_known & (decisions != subject.y)
+    pairs = Counter(zip(subject.y[wrong].tolist(), decisions[wrong].tolist(), strict=True))
+    if not pairs:
+        return []
+    sizes = Counter(subject.y.tolist())
+    rows = [
+        [str(true), str(taken), number(n), percent(n / sizes[true])]
+        for (true, taken), n in pairs.most_common(N_CONFUSIONS)
+    ]
+    table = Table("Percent is of the class.", ["Class", "Taken for", "Samples", "Percent"], rows)
+    aside = counted(sum(pairs.values()), "sample")
+    return [Details("mistakes", "What is mistaken for what", aside, [table])]
+
+
+def _calibration(subject: Subject) -> list[Any]:
+    """Whether probabilities are what they say."""
+    if subject.answer != "probability":
+        return []
+    found = subject.evaluation.reliability
+    text = (
+        "Of all samples to whose class the model gave a probability of about 0.8, about 80 % "
+        "should be classified correctly. The expected calibration error, the mean gap between the "
+        f"two over samples, is {100 * found.error:.1f} %."
+    )
+    drawn = figure(
+        ReliabilityDisplay(found).plot,
+        HALF,
+        f"Share of right answers against the probability given, {len(found.counts)} bins; "
+        f"expected calibration error {100 * found.error:.1f} %.",
+        "How often it was right, by how sure it was. Below the dotted line it is too sure.",
+    )
+    return [Prose(text), drawn]
+
+
+# ── The hardest samples, and class by class ─────────────────────────────────────────────────────
+
+
+def _hardest(subject: Subject) -> list[Any]:
+    """Mistakes and close calls; of one class its worst samples and the best of the others."""
+    if subject.names_classes:
+        return _hardest_of_all(subject)
+    if subject.answer == "projection" or subject.classes[0].average_precision is None:
+        return []
+    return _hardest_of_class(subject, subject.classes[0], N_HARDEST_OF_ONE)
+
+
+def _hardest_of_all(subject: Subject) -> list[Any]:
+    scores = np.stack([j.scores for j in subject.classes], axis=1)
+    is_own = np.stack([j.is_positive for j in subject.classes], axis=1)
+    own = np.where(is_own, scores, -np.inf).max(axis=1)
+    other = np.where(is_own, -np.inf, scores).max(axis=1)  # the best of the other classes
+    decisions, known = subject.evaluation.decisions, np.flatnonzero(subject.evaluation.is_known)
+    wrong = decisions != subject.y
+    order = known[np.lexsort(((own - other)[known], ~wrong[known]))][:N_HARDEST]
+    by_odds = subject.answer == "probability"
+    pictures: list[Picture] = []
+    for i in order:
+        if by_odds:
+            close = np.exp(other[i]) > 0.1  # a serious candidate
+            lead = f"{100 * np.exp(own[i]):.0f} % against {100 * np.exp(other[i]):.0f} %"
+        else:
+            close = True  # the closest calls there are
+            ahead = "ahead" if own[i] >= other[i] else "behind"
+            lead = f"{ahead} by {short(abs(own[i] - other[i]), 2)}"
+        right = "right, but close" if close else "right"
+        taken = f"taken for {decisions[i]}" if wrong[i] else right
+        lines = [f"class {subject.y[i]}", taken, lead]
+        about = f"{subject.name_of(i)} of class {subject.y[i]}, {taken}"
+        pictures.append(subject.pictures.picture(subject.sample(i), about, lines, bool(wrong[i])))
+    n_wrong = int(wrong[known].sum())
+    below = (
+        "the probability given to its own class, and to the best other class."
+        if by_odds
+        else "how far the score of its own class is from the best score of the others."
+    )
+    return [
+        Prose(
+            f"{counted(n_wrong, 'sample')} {'is' if n_wrong == 1 else 'are'} taken for another "
+            f"class. Below each: {below}"
+        ),
+        Gallery("Mistakes first, the worst before the others; then the closest calls", pictures),
+    ]
+
+
+def _hardest_of_class(subject: Subject, measured: ClassMetrics, n: int) -> list[Any]:
+    """Pictures of the worst of the class and of the best of the others."""
+
+    def pictures(rows: Array, error: str) -> list[Picture]:
+        found = []
+        for i in rows:
+            wrong = bool(measured.accepted[i]) != bool(measured.is_positive[i])
+            lines = [f"class {subject.y[i]}", f"score {short(measured.scores[i])}"]
+            verdict = f", wrongly {error}" if wrong else ""
+            about = f"{subject.name_of(i)} of class {subject.y[i]}{verdict}"
+            found.append(subject.pictures.picture(subject.sample(i), about, lines, wrong))
+        return found
+
+    own, others = measured.hardest(n)
+    rejects, accepts = measured.false_rejects, measured.false_accepts
+    text = (
+        f"{counted(rejects, 'sample')} of the class {'falls' if rejects == 1 else 'fall'} below "
+        f"the threshold of {short(measured.threshold)}, {counted(accepts, 'other')} "
+        f"{'reaches' if accepts == 1 else 'reach'} it."
+    )
+    lowest = f"Samples of class {measured.label} with the lowest scores"
+    return [
+        Prose(text),
+        Gallery(lowest, pictures(own, "rejected")),
+        Gallery("Other samples with the highest scores", pictures(others, "accepted")),
+    ]
+
+
+def _anchors(subject: Subject) -> dict[Any, str]:
+    """An id for each class that is shown in detail, by its label.
+
+    The number keeps labels apart that differ in punctuation only.
+    """
+    worst = sorted(
+        subject.classes, key=lambda j: (j.average_precision is None, j.average_precision or 0)
+    )
+    shown = {id(j) for j in worst[:N_CLASSES]}
+    labels = [j.label for j in subject.classes if id(j) in shown]
+    plain = [re.sub(r"[^a-zA-Z0-9]+", "-", str(label)) for label in labels]
+    return {label: f"class-{i}-{plain[i]}" for i, label in enumerate(labels)}
+
+
+def _class_by_class(subject: Subject) -> list[Any]:
+    if not subject.names_classes:
+        return []
+    anchors = _anchors(subject)
+    shown = [j for j in subject.classes if j.label in anchors]
+    details = [_details(subject, measured, anchors[measured.label]) for measured in shown]
+    if len(shown) == len(subject.classes):
+        return details
+    return [Prose(f"The {len(shown)} classes with the lowest average precision."), *details]
+
+
+def _details(subject: Subject, measured: ClassMetrics, where: str) -> Details:
+    blocks: list[Any] = []
+    aside = counted(measured.n_positive, "sample")
+    if subject.is_bank and _has_directions(subject):
+        (projector,) = (one.projector for one in subject.members if one.label == measured.label)
+        look = _mean_picture(subject, projector.mean_, f"class {measured.label}")
+        look += _direction_pictures(projector, N_DIRECTIONS_IN_DETAIL)
+        blocks.append(Gallery("Its mean, and the directions it is measured along", look))
+    if measured.average_precision is not None:
+        aside += f", AP {100 * measured.average_precision:.1f} %"
+        blocks.insert(0, Figure(small_histogram(measured), *_histogram_in_words(measured)))
+        blocks += _hardest_of_class(subject, measured, N_HARDEST_IN_DETAIL)
+    return Details(where, f"Class {measured.label}", aside, blocks)
+
+
+# ── What a subspace keeps ───────────────────────────────────────────────────────────────────────
+
+
+def _kept(subject: Subject) -> list[Any]:
+    """Samples of a model without scores before and after, and a table by class."""
+    if subject.answer != "projection":
+        return []
+    kept = subject.reconstruction
+    shares = [kept.share([p]) for p in range(len(kept.rows))]
+    order = np.argsort(shares, kind="stable")
+    text = (
+        f"{len(kept.rows):,} samples were projected and mapped back. What the subspace cannot hold "
+        "is missing in the right half of each picture."
+    )
+    blocks = [
+        Prose(text),
+        Gallery("Kept best", [_pair(subject, kept, p) for p in order[::-1][:N_PAIRS]]),
+        Gallery("Kept least", [_pair(subject, kept, p) for p in order[:N_PAIRS]]),
+    ]
+    if subject.data.y is None:
+        return blocks
+    y = subject.y[kept.rows]
+    rows = [
+        [str(label), number(int((y == label).sum())), percent(kept.share(y == label))]
+        for label in sorted(np.unique(y), key=lambda label: natural_key(str(label)))
+    ]
+    caption = "Share of the scatter about the mean of all, in percent."
+    return [*blocks, Table(caption, ["Class", "Samples", "Kept"], rows)]
+
+
+def _pair(subject: Subject, kept: Reconstruction, p: int) -> Picture:
+    i = int(kept.rows[p])
+    name, share = subject.name_of(i), f"{100 * kept.share([p]):.1f} % kept"
+    both = joined(subject.sample(i), kept.restored[p], subject.pictures.high)
+    return subject.pictures.picture(both, f"{name}, as it is and mapped back", [name, share])
+
+
+# ── What it looks at, and how it was learned ────────────────────────────────────────────────────
+
+
+def _has_directions(subject: Subject) -> bool:
+    """Whether there are directions that can be shown; those of kernels cannot."""
+    return not any(type(one.projector) in KERNEL_METHODS for one in subject.members)
+
+
+def _direction_pictures(projector: Any, n: int, patterns: bool = False) -> list[Picture]:
+    """The first directions of a projector, or their patterns."""
+    pictures, what = [], "pattern" if patterns else "direction"
+    for direction, columns in zip(*leading_directions(projector, n, patterns), strict=True):
+        name = ", ".join(map(str, columns))
+        noun = "column" if len(columns) == 1 else "columns"
+        pictures.append(direction_picture(direction, f"{what} of {noun} {name}", [name]))
+    return pictures
+
+
+def _mean_picture(subject: Subject, mean: Array | None, whose: str) -> list[Picture]:
+    """The mean, if samples are drawn as the projector sees them."""
+    if mean is None or mean.size != prod(subject.sample_shape):
+        return []
+    drawn = mean.reshape(subject.sample_shape)
+    return [subject.pictures.picture(drawn, f"mean of {whose}", ["mean"])]
+
+
+def _directions(subject: Subject) -> list[Any]:
+    if subject.is_bank or not _has_directions(subject):
+        return []
+    if not subject.members:
+        return _coordinates(subject)
+    label, projector = subject.members[0]
+    whose = "all samples" if label is None else "the class"
+    pictures = _mean_picture(subject, getattr(projector, "mean_", None), whose)
+    pictures += _direction_pictures(projector, N_DIRECTIONS)
+    text = (
+        "Each projected number is the inner product of a sample with one direction, the outer "
+        "product of one column of every mode's projection. Red counts for, blue against; the sign "
+        "of a whole direction means nothing."
+    )
+    blocks: list[Any] = [Prose(text), Gallery("Directions, named by their columns", pictures)]
+    if getattr(projector, "patterns_", None):
+        about = (
+            "A direction also cancels noise, so it looks like noise in part. Its pattern shows how "
+            "the samples themselves vary with the number."
+        )
+        found = _direction_pictures(projector, N_DIRECTIONS, patterns=True)
+        blocks += [Prose(about), Gallery("Patterns of the same directions", found)]
+    names = subject.data.mode_names
+    fits = len(names) == len(projector.projections_)
+    drawn = figure(
+        ProjectionsDisplay(projector.projections_, names if fits else ()).plot,
+        (7.4, 3.2),
+        "Heat maps of the projection matrices, entries down and columns across.",
+        "The columns of each mode's projection.",
+    )
+    return [*blocks, drawn]
+
+
+def _coordinates(subject: Subject) -> list[Any]:
+    """The directions of Gaussian classes on all numbers of a sample."""
+    model = subject.model
+    pictures = _mean_picture(subject, model.mean_, "all samples")
+    for k, column in enumerate(model.directions_.T[:N_DIRECTIONS]):
+        direction = column.reshape(model.sample_shape_)
+        pictures.append(direction_picture(direction, f"coordinate {k}", [str(k)]))
+    text = (
+        "Each coordinate is the inner product of a sample about the mean with one direction. Along "
+        "them samples of a class vary alike, and the first tell classes apart best. Red counts "
+        "for, blue against; the sign of a whole direction means nothing."
+    )
+    return [Prose(text), Gallery("The mean, and the first directions", pictures)]
+
+
+def _learning(subject: Subject) -> list[Any]:
+    """The objective round by round, and the ranks that a search tried."""
+    blocks: list[Any] = [_objective(subject)]
+    search = subject.estimator
+    if hasattr(search, "cv_results_"):
+        about = (
+            f"Cross-validated scores of {len(search.cv_results_['params'])} candidates; the best "
+            f"has {100 * search.best_score_:.1f} with {search.best_params_}."
+        )
+        caption = "Cross-validated score of every choice of ranks."
+        draw = RankGridDisplay.from_estimator
+        blocks.append(figure(lambda ax: draw(search, ax=ax), (7.4, 3.6), about, caption))
+    return blocks
+
+
+def _objective(subject: Subject) -> Figure | Prose:
+    if not subject.members:
+        return Prose(
+            "All classes follow from one eigenproblem on all numbers of a sample, without "
+            "iteration."
+        )
+    histories = [one.projector.objective_ for one in subject.members]
+    rounds = max(map(len, histories))
+    if rounds == 1:
+        return Prose(
+            "The subspaces are the solution of one eigenproblem, without iteration. "
+            f"Objective: {histories[0][-1]:.4g}{' for the first class' if subject.is_bank else ''}."
+        )
+    what = "each class" if subject.is_bank else "the model"
+    return figure(
+        lambda ax: ObjectiveDisplay.from_estimator(subject.model, ax=ax),
+        (7.4, 2.9),
+        f"Objective of {what} over {rounds} rounds; from {histories[0][0]:.4g} to "
+        f"{histories[0][-1]:.4g}{' for the first' if subject.is_bank else ''}.",
+        f"The objective of {what}, round by round.",
+    )
+
+
+# ── Model and data ──────────────────────────────────────────────────────────────────────────────
+
+
+def _about(subject: Subject) -> list[Any]:
+    model, data = subject.model, subject.data
+    facts = [
+        ("Model", " ".join(repr(subject.estimator).split())),
+        ("Sample shape", times(model.sample_shape_, "×")),
+    ]
+    if subject.answer == "probability":
+        facts.append(("Coordinates", f"{len(model.between_)}"))
+        names = ("shrinkage_", "gain_", "tails_", "temperature_")
+        facts += [(name.rstrip("_").title(), f"{getattr(model, name):.3g}") for name in names]
+    if subject.members:
+        projectors = [one.projector for one in subject.members]
+        rounds = sorted({p.n_iter_ for p in projectors})
+        ends = " to ".join(map(str, dict.fromkeys([rounds[0], rounds[-1]])))
+        n_converged = sum(p.converged_ for p in projectors)
+        state = f"{n_converged} of {len(projectors)} converged"
+        if len(projectors) == 1:
+            state = "converged" if n_converged else "stopped before it converged"
+        facts += [("Ranks", ranks_of(subject)), ("Rounds", f"{ends}; {state}")]
+    facts.append(("Data", data.name))
+    if data.description:
+        facts.append(("Description", data.description))
+    facts.append(("Samples", f"{len(data):,}"))
+    if data.y is not None:
+        facts.append(("Classes", f"{len(data.classes):,}"))
+    return [Facts(facts)]
+
+
+def ranks_of(subject: Subject) -> str:
+    """The ranks, from the smallest to the largest where classes have their own."""
+    ranks = sorted({one.projector.ranks_ for one in subject.members}, key=prod)
+    return " to ".join(times(one, "×") for one in dict.fromkeys([ranks[0], ranks[-1]]))
+
+
+SECTIONS = (
+    ("scores", "How well it tells them apart", _scores),
+    ("calibration", "Whether its probabilities hold", _calibration),
+    ("hardest", "The hardest samples", _hardest),
+    ("detail", "Class by class", _class_by_class),
+    ("kept", "What the subspace keeps", _kept),
+    ("directions", "What it looks at", _directions),
+    ("learning", "How it was learned", _learning),
+    ("about", "Model and data", _about),
+)
