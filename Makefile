@@ -49,7 +49,7 @@ $(BIN)/python:
 $(VENV)/stamps/core: $(WANTED) | $(BIN)/python
 	@echo "Installing tenfold, its command line and its report"
 	@$(install) pip
-	@$(install) -e ".[cli,files,report]"
+	@$(install) -e ".[cli,report]"
 	$(stamp)
 
 $(VENV)/stamps/test: $(VENV)/stamps/core
@@ -191,7 +191,7 @@ $(PEERS)/stamp: $(WANTED) paper/peers.txt
 	@echo "Making $(PEERS)"
 	@$(PYTHON) -m venv $(PEERS)
 	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check \
-		-e ".[cli,files,report]" -r paper/peers.txt
+		-e ".[cli,report]" -r paper/peers.txt
 	@touch $@
 
 recordings: $(PEERS)/stamp ## evoked potentials and series beside pyRiemann and MiniRocket, an hour; ARGS=--quick

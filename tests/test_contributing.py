@@ -111,7 +111,6 @@ assert search.best_estimator_.class_means_.shape == (10, 5, 5)
 
 
 def test_the_new_method_is_saved_with_what_it_learned(copy):
-    pytest.importorskip("safetensors")
     code = """
 model.save("model.safetensors")
 loaded = tenfold.load("model.safetensors")
@@ -147,7 +146,6 @@ def test_the_new_method_is_on_the_command_line(copy):
 
 
 def test_the_new_step_is_a_step_as_the_others(copy):
-    pytest.importorskip("safetensors")
     code = """
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline

@@ -76,7 +76,7 @@ def test_the_recipe_says_what_the_project_says():
     scripts = [f"{name} = {place}" for name, place in PROJECT["scripts"].items()]
     assert recipe["build"]["python"]["entry_points"] == scripts
     extras = PROJECT["optional-dependencies"]
-    wanted = [*PROJECT["dependencies"], *extras["cli"], *extras["files"]]
+    wanted = [*PROJECT["dependencies"], *extras["cli"]]
     run = [plain(line) for line in recipe["requirements"]["run"] if not line.startswith("python")]
     assert run == [plain(line) for line in wanted]
     (build,) = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["build-system"][

@@ -260,7 +260,6 @@ def test_debug_shows_where_it_happened(tenfold, here):
 @pytest.mark.parametrize(
     ("library", "extra", "words"),
     [
-        ("safetensors", "tenfold[files]", ("fit", "faces", *FIT)),
         ("PIL", "tenfold[data]", ("compare", "faces")),
         ("pyarrow", "tenfold[data]", ("score", "s7.safetensors", "faces", "-o", "s.parquet")),
         ("onnx", "tenfold[onnx]", ("export", "s7.safetensors", "--onnx", "s7.onnx")),

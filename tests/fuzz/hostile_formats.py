@@ -213,7 +213,7 @@ def write_netcdf(folder):
 def write_checkpoint(folder):
     for i, labels in enumerate([Y, WORDS]):
         Checkpoint(folder, {"shape": "(6, 4, 3)"}).save(6, ClassMoments.from_batch(X, labels))
-        (folder / FILE).rename(folder / f"{i}.npz")
+        (folder / FILE).rename(folder / f"{i}.safetensors")
 
 
 def load_checkpoint(path):
@@ -406,13 +406,13 @@ FORMATS = {
         ),
         Format(
             "checkpoint",
-            ".npz",
+            ".safetensors",
             write_checkpoint,
-            (*NUMBERS, ways.inside_npz),
+            NUMBERS,
             {},
             load_checkpoint,
             models.fingerprint,
-            sealed=npz_is_sealed,
+            sealed=lambda name: True,
         ),
     ]
 }

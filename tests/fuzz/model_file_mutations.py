@@ -135,10 +135,9 @@ def forge(path, dice):
     """A changed header with the right checksum: what an attacker would write."""
     header, arrays = read(path)
     table, position = {}, 0
-    for name in arrays:
-        entry = header["arrays"][name]
-        span = [position, position + arrays[name].nbytes]
-        table[name] = {"dtype": entry["dtype"], "shape": entry["shape"], "data_offsets": span}
+    for name, array in arrays.items():
+        span = [position, position + array.nbytes]
+        table[name] = {"dtype": "F64", "shape": array.shape, "data_offsets": span}
         position = span[1]
     main = "model" if "model" in header else "moments"
     part = dice.choice([main, "labels", "summary", main, main, *sorted(header.keys() & OPTIONAL)])

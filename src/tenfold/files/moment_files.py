@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tenfold.datasets.as_before import LARGEST_RATIO
 from tenfold.datasets.reading import SAMPLE_OPTIONS, in_words
-from tenfold.files.loading import Unpacker
-from tenfold.mathematics.accumulate import check_same_kind, check_squares
-from tenfold.mathematics.moments import ClassMoments, is_definite
-from tenfold.methods.saving import Packer, plain_reading, unpacked_reading
+from tenfold.mathematics.accumulate import check_same_kind
+from tenfold.mathematics.moments import ClassMoments
 from tenfold.system import model_format
+from tenfold.system.plain_values import Packer, Unpacker
 from tenfold.validation.parameters import Number, check_option, plain
 
 Path = str | os.PathLike[str]
@@ -30,8 +28,6 @@ OF_ONE_FILE = (
     "rows",
     "groups",
 )  # of a reading: which samples of which file, no property
-LARGEST_COUNT = 1e100  # a sum of weights
-ROUNDING = 1e-9  # of the trace of a scatter
 
 
 class StoredMoments(NamedTuple):
@@ -93,11 +89,17 @@ def save_moments(
     if minimum_count is not None:
         check_minimum_count(moments, minimum_count)
     _check_names(mode_names, moments.shape)
-    header, arrays = _packed(moments)
+    packer, whole = Packer(), moments.by_class()
+    header: dict[str, Any] = packer.value(moments, "moments")
     header |= {"mode_names": [str(name) for name in mode_names]} if mode_names else {}
-    header |= {"reading": plain_reading(reading)} if reading else {}
+    header |= {"reading": packer.table("reading", reading)} if reading else {}
     header |= {} if labelled else {"labelled": False}
-    model_format.write(path, header, arrays)
+    header["summary"] = {
+        "sample_shape": list(whole.shape),
+        "n_classes": len(whole.classes),
+        "counts": whole.counts.tolist(),
+    }
+    model_format.write(path, header | {"labels": packer.labels}, packer.arrays)
 
 
 def _check_names(mode_names: Sequence[str], shape: tuple[int, ...]) -> None:
@@ -106,18 +108,6 @@ def _check_names(mode_names: Sequence[str], shape: tuple[int, ...]) -> None:
             f"mode_names has {len(mode_names)} names {tuple(mode_names)}, but samples have shape "
             f"{shape}; pass one name per mode"
         )
-
-
-def _packed(moments: ClassMoments) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Header and arrays of a file."""
-    packer, whole = Packer(), moments.by_class()
-    packed = packer.value(moments, "moments")["moments"]
-    summary = {
-        "sample_shape": list(whole.shape),
-        "n_classes": len(whole.classes),
-        "counts": whole.counts.tolist(),
-    }
-    return {"summary": summary, "labels": packer.labels, "moments": packed}, packer.arrays
 
 
 def check_minimum_count(moments: ClassMoments, minimum_count: int) -> None:
@@ -205,7 +195,7 @@ def read_moments(*paths: Path) -> StoredMoments:
         total = total._replace(
             moments=parts[0] + parts[1],
             reading=_common(total, one),
-            mode_names=_names(total, one),
+            mode_names=total.mode_names or one.mode_names,
         )
     return total
 
@@ -219,58 +209,22 @@ def _read(path: Path) -> StoredMoments:
             raise ValueError(
                 f"it holds {other}; expected moments, which tenfold moments or save_moments writes"
             )
-        moments = _unpacked(packed, header, arrays)
+        unpacker = Unpacker(header, arrays)
+        moments: ClassMoments = unpacker.value({"moments": packed})
+        used = {id(part) for part in vars(moments).values()}
+        if any(id(part) not in used for part in (*arrays.values(), *unpacker.labels)):
+            raise ValueError("its header and its arrays are not those of moments")
         names = header.get("mode_names", [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise ValueError("its names of modes are not words")
         if names and len(names) != len(moments.shape):
             raise ValueError(f"it has {len(names)} names for {len(moments.shape)} modes")
         labelled = header.get("labelled", True) is not False
-        return StoredMoments(moments, _reading(header), tuple(names), header, labelled)
-
-
-def _reading(header: Mapping[str, Any]) -> dict[str, Any]:
-    reading = unpacked_reading(header.get("reading"))
-    usual = reading.get("usual_size", 0.0)
-    if isinstance(usual, bool) or not isinstance(usual, int | float) or not 0 <= usual < np.inf:
-        raise ValueError(f"its usual_size is {usual!r:.80}, which is no size")
-    return reading
-
-
-def _unpacked(packed: Any, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> ClassMoments:
-    """Moments from the form they have in a file; what nobody asked for is refused."""
-    unpacker = Unpacker(header, arrays)
-    moments: ClassMoments = unpacker.value({"moments": packed})
-    used = {id(part) for part in vars(moments).values()}
-    if any(id(part) not in used for part in (*arrays.values(), *unpacker.labels)):
-        raise ValueError("its header and its arrays are not those of moments")
-    _check_moments(moments)
-    return moments
-
-
-def _check_moments(moments: ClassMoments) -> None:
-    """Whether samples could have such moments."""
-    n, size = len(moments.classes), prod(moments.means.shape[1:])
-    shapes = (moments.counts.shape, moments.means.shape[:1], moments.scatters.shape)
-    if shapes != ((n,), (n,), (n, size, size)) or moments.means.ndim < 2 or size == 0 or n == 0:
-        raise ValueError(f"its arrays do not fit together: {n} classes, and shapes {shapes}")
-    if any(a.dtype != np.float64 for a in (moments.counts, moments.means, moments.scatters)):
-        raise ValueError("its arrays are not of float64")
-    diagonals = np.diagonal(moments.scatters, axis1=1, axis2=2)
-    bounds = ROUNDING * np.abs(diagonals).sum(axis=1)
-    if (moments.counts < 0).any() or (diagonals.min(axis=1) < -bounds).any():
-        raise ValueError("its counts or variances are negative")
-    for scatter, bound in zip(moments.scatters, bounds, strict=True):
-        if np.abs(scatter - scatter.T).max() > bound or np.abs(scatter).max() > bound / ROUNDING:
-            raise ValueError("its scatters are not symmetric, or no scatters of samples")
-        if not is_definite(scatter, bound):
-            raise ValueError("one of its scatters has a negative eigenvalue: no samples have that")
-    check_squares(moments.counts, moments.means, moments.traces)
-    if moments.counts.max() > LARGEST_COUNT:
-        raise ValueError(f"it counts {moments.counts.max():.0e} samples, more than there can be")
-    empty = moments.counts == 0
-    if moments.means[empty].any() or moments.scatters[empty].any():
-        raise ValueError("a class without samples has a mean or a scatter")
+        reading = unpacker.table(header.get("reading", {}))
+        usual = reading.get("usual_size", 0.0)
+        if isinstance(usual, bool) or not isinstance(usual, int | float) or not 0 <= usual < np.inf:
+            raise ValueError(f"its usual_size is {usual!r:.80}, which is no size")
+        return StoredMoments(moments, reading, tuple(names), header, labelled)
 
 
 def _check_alike(first: Path, one: StoredMoments, second: Path, other: StoredMoments) -> None:
@@ -333,7 +287,3 @@ def _common(one: StoredMoments, other: StoredMoments) -> dict[str, Any]:
         squares = n[0] * a["usual_size"] ** 2 + n[1] * b["usual_size"] ** 2
         common["usual_size"] = float(np.sqrt(squares / max(sum(n), 1e-300)))
     return common
-
-
-def _names(one: StoredMoments, other: StoredMoments) -> tuple[str, ...]:
-    return one.mode_names or other.mode_names

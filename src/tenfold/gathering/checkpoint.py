@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from dataclasses import dataclass
-from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.stores import Source, StoredSamples
-from tenfold.system.atomic_write import whole_file
+from tenfold.system import model_format
+from tenfold.system.plain_values import Packer, Unpacker, expect
 
-FILE = "moments.npz"
+FILE = "moments.safetensors"
 COMPARED = 5  # samples that tell data apart: the first, the last, some between
 
 
@@ -59,15 +57,13 @@ class Checkpoint:
         if not path.exists():
             return 0, None
         try:
-            with open(path, "rb") as raw, np.load(raw) as file:
-                header = json.loads(str(file["header"]))
-                done, saved = int(header["done"]), dict(header["subject"])
-                arrays = _fitting(file)
-                arrays[0] = arrays[0].astype(header["labels"])
-        except Exception as error:  # whatever a damaged file makes of NumPy and zipfile
-            why = f"{type(error).__name__}: {error!s:.200}"
+            header, arrays = model_format.read(path)
+            found = Unpacker(header, arrays).table(header.get("checkpoint"))
+            done, saved = expect(int, found["done"]), expect(dict, found["subject"])
+            moments = expect(ClassMoments, found["moments"])
+        except (ValueError, TypeError, LookupError, RecursionError) as error:
             raise ValueError(
-                f"{path} is not a checkpoint, or is damaged ({why}); delete it to start anew"
+                f"{path} is not a checkpoint, or is damaged ({error}); delete it to start anew"
             ) from error
         differences = [
             f"{key} was {saved.get(key)} and is {self.subject.get(key)}"
@@ -79,35 +75,16 @@ class Checkpoint:
                 f"{path} holds moments of something else: {', '.join(differences)}; name another "
                 "folder, or delete this one to start anew"
             )
-        return done, ClassMoments(*arrays)
+        return done, moments
 
     def save(self, done: int, moments: ClassMoments) -> None:
         """Replace what is there by the moments of the first `done` samples or batches."""
         Path(self.folder).mkdir(parents=True, exist_ok=True)
-        classes, labels = moments.classes, moments.classes.dtype
-        header = {"subject": self.subject, "done": done, "labels": labels.str}
-        with whole_file(Path(self.folder, FILE)) as file:
-            np.savez(
-                file,
-                header=np.asarray(json.dumps(header)),
-                classes=classes.astype(str) if labels.kind == "O" else classes,
-                counts=moments.counts,
-                means=moments.means,
-                scatters=moments.scatters,
-            )
-
-
-def _fitting(file: Any) -> list[Array]:
-    """Classes, counts, means and scatters of a file, if their shapes and types fit together."""
-    classes, counts, means, scatters = (
-        np.asarray(file[name]) for name in ("classes", "counts", "means", "scatters")
-    )
-    numbers = means.dtype == scatters.dtype == np.float64 and counts.dtype.kind in "iuf"
-    size = prod(means.shape[1:])
-    shapes = (classes.shape, counts.shape, scatters.shape)
-    if not numbers or shapes != (means.shape[:1], means.shape[:1], (len(means), size, size)):
-        raise ValueError("its arrays do not fit together")
-    return [classes, counts, means, scatters]
+        packer = Packer()
+        found = {"done": done, "subject": self.subject, "moments": moments}
+        header = {"checkpoint": packer.table("checkpoint", found)}
+        path = Path(self.folder, FILE)
+        model_format.write(path, header | {"labels": packer.labels}, packer.arrays)
 
 
 def subject(kind: str, X: Any, y: Any, weight: Any) -> dict[str, str]:

@@ -1,24 +1,17 @@
-"""Estimators as plain values: numbers, words, lists and arrays, ready for a model file.
+"""Estimators as plain values, ready for a model file.
 
-None, bool, int, float, str     themselves; NumPy scalars become Python's
-tuple                           a JSON list
-list, dict                      {"list": [...]}, {"pairs": [[key, value], ...]}
-array of floats                 {"array": its name in the file}
-array of labels                 {"labels": its place in the header's lists}
-moments                         {"moments": {...}}
 tenfold estimator               {"estimator": {"method", "parameters", "learned"}}
 pipeline of such                {"pipeline": [[name, {"method", ...}], ...]}
 
-A model is {"method", "parameters", "learned"}, or a pipeline as above.
+A model is {"method", "parameters", "learned"}, or a pipeline as above. How their values
+stand in the file is said in `tenfold.system.plain_values`.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import fields
 from math import isfinite
 from typing import Any
 
@@ -27,12 +20,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.moments import ClassMoments
 from tenfold.system import model_format
-
-LABEL_KINDS = {"U": str, "i": int, "u": int, "b": bool}
-LABEL_BYTES = 64 * 2**20  # of one array of labels; a few declared bytes must not claim gigabytes
+from tenfold.system.plain_values import Packer
 
 
 def save(
@@ -87,13 +76,13 @@ def write_model(
     model: Any, path: str | os.PathLike[str], reading: Mapping[str, Any] | None, moments: bool
 ) -> None:
     """Write a fitted estimator or pipeline; see `save`."""
-    packer = Packer(moments)
+    packer = ModelPacker(moments)
     packed = packer.model(model)
     steps = steps_of(model)
     check_savable(steps[-1], moments)
     header = {"summary": summary(steps), "labels": packer.labels, "model": packed}
     if reading:
-        header["reading"] = plain_reading(reading)
+        header["reading"] = packer.table("reading", reading)
     for said in dict.fromkeys(said for step in steps for said in samples_inside(step)):
         warnings.warn(f"{path} will hold {said}", UserWarning, stacklevel=3)
     model_format.write(path, header, packer.arrays)
@@ -108,30 +97,18 @@ def steps_of(model: Any) -> list[Any]:
     return steps
 
 
-class Packer:
+class ModelPacker(Packer):
     """Collects the arrays and labels of an estimator while it is turned into JSON values.
-
-    An array that several models share is collected once.
 
     Parameters
     ----------
-    moments : bool, default=False
+    moments : bool
         Whether moments of streams are wanted, too.
-
-    Attributes
-    ----------
-    arrays : dict of str to ndarray
-        The numbers, by their names in the file.
-    labels : list of dicts
-        Arrays of labels, each once, as {"dtype": ..., "values": [...]}.
     """
 
-    def __init__(self, moments: bool = False) -> None:
+    def __init__(self, moments: bool) -> None:
+        super().__init__()
         self.moments = moments
-        self.arrays: dict[str, Array] = {}
-        self.labels: list[dict[str, Any]] = []
-        self._places: dict[int, int] = {}  # of arrays in `labels`: members of a bank share them
-        self._names: dict[int, str] = {}  # of arrays in `arrays`, for the same reason
 
     def model(self, model: Any) -> dict[str, Any]:
         """A fitted estimator, or the steps of a fitted pipeline."""
@@ -157,59 +134,20 @@ class Packer:
         parameters, learned = estimator.get_params(deep=False), estimator._learned_attributes()
         if not (self.moments and estimator._is_stream):
             learned.pop("moments_", None)
-        values = {"parameters": parameters, "learned": learned}
-        packed: dict[str, Any] = {"method": type(estimator).__name__}
-        for kind, table in values.items():
-            packed[kind] = {}
-            for name, value in table.items():
-                try:
-                    packed[kind][name] = self.value(value, f"{prefix}{name}")
-                except TypeError as error:
-                    raise ValueError(
-                        f"{name}={value!r:.200} of {type(estimator).__name__} cannot be saved: "
-                        f"{error}. A model file holds numbers, words and tenfold estimators, and "
-                        "nothing that would run when it is loaded; use such values, or "
-                        "joblib.dump, whose files only someone you trust may write"
-                    ) from error
-        return packed
+        name = type(estimator).__name__
+        return {
+            "method": name,
+            "parameters": self.table(name, parameters, prefix),
+            "learned": self.table(name, learned, prefix),
+        }
 
-    def value(self, value: Any, name: str) -> Any:
-        """A JSON value; arrays go to `arrays` under `name`."""
-        value = value.item() if isinstance(value, np.generic) else value
-        if value is None or type(value) in (bool, int, str):
-            return value
-        if type(value) is float and isfinite(value):
-            return value
-        if type(value) is tuple:
-            return [self.value(v, f"{name}.{i}") for i, v in enumerate(value)]
-        if type(value) is list:
-            return {"list": [self.value(v, f"{name}.{i}") for i, v in enumerate(value)]}
-        if type(value) is dict:
-            pairs = enumerate(value.items())
-            return {"pairs": [[self.value(part, f"{name}.{i}") for part in v] for i, v in pairs]}
-        if isinstance(value, np.ndarray):
-            return self._array(value, name)
-        if isinstance(value, ClassMoments):
-            parts = {field.name: getattr(value, field.name) for field in fields(value)}
-            return {"moments": {k: self.value(v, f"{name}.{k}") for k, v in parts.items()}}
+    def other(self, value: Any, name: str) -> Any:
+        """An estimator or a pipeline inside another."""
         if isinstance(value, Pipeline):
             return self.pipeline(value, f"{name}.")
         if is_savable(value):
             return {"estimator": self.estimator(value, f"{name}.")}
-        raise TypeError(f"a {type(value).__name__} is no plain value")
-
-    def _array(self, array: Array, name: str) -> dict[str, Any]:
-        if array.dtype.kind == "f":
-            name = self._names.setdefault(id(array), name)
-            self.arrays[name] = array
-            return {"array": name}
-        if id(array) not in self._places:
-            packed = {"dtype": array.dtype.str, "values": array.tolist()}
-            unpacked_labels(packed)  # whatever is written can be read
-            if packed not in self.labels:
-                self.labels.append(packed)
-            self._places[id(array)] = self.labels.index(packed)
-        return {"labels": self._places[id(array)]}
+        return super().other(value, name)
 
 
 def is_savable(value: Any) -> bool:
@@ -289,76 +227,6 @@ def samples_inside(estimator: Any) -> list[str]:
 
 def _only_sample(label: Any) -> str:
     return f"the only sample of class {np.asarray(label).item()!r}, which is the mean of that class"
-
-
-def plain_reading(reading: Mapping[str, Any]) -> dict[str, Any]:
-    """How samples were read, in the form it has in a file."""
-    return {name: _plain(name, value) for name, value in reading.items()}
-
-
-def _plain(name: str, value: Any) -> Any:
-    """A word, a number or a list of them, as the entry `reading` holds them."""
-    if isinstance(value, tuple | list):
-        return [_plain(name, part) for part in value]
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float) and isfinite(value):
-        return value
-    raise ValueError(
-        f"reading[{name!r}] is {value!r:.80}; expected words, numbers or lists of them"
-    )
-
-
-def unpacked_reading(packed: Any) -> dict[str, Any]:
-    """How samples were read, from the form it has in a file; lists become tuples."""
-    if packed is None:
-        return {}
-    if not isinstance(packed, dict):
-        raise TypeError("its entry on how samples were read is not a table")
-    return {str(name): _unpacked(value) for name, value in packed.items()}
-
-
-def _unpacked(value: Any) -> Any:
-    if isinstance(value, dict):
-        raise TypeError("its entry on how samples were read holds a table")
-    return tuple(_unpacked(part) for part in value) if isinstance(value, list) else value
-
-
-def unpacked_labels(packed: Any) -> Array:
-    """Labels from the form they have in a file.
-
-    Parameters
-    ----------
-    packed : dict
-        With a NumPy "dtype" of words, integers, booleans or objects, and a list of "values".
-
-    Returns
-    -------
-    ndarray of shape (C,)
-        The labels in their own dtype.
-    """
-    if not isinstance(packed, dict) or not isinstance(packed.get("values"), list):
-        raise TypeError("labels are not a list with a dtype")
-    values, kinds = packed["values"], {type(value) for value in packed["values"]}
-    if not re.fullmatch(r"[<>|=]?(U\d{1,8}|[iu][1248]|b1|O)", str(packed.get("dtype"))):
-        raise TypeError(f"labels of dtype {packed.get('dtype')!r:.50} are not of a plain kind")
-    dtype = np.dtype(packed["dtype"])
-    if dtype.kind == "O" and len(kinds) == 1 and kinds <= {str, int, float, bool}:
-        array = np.empty(len(values), dtype=object)
-        array[:] = values
-        return array
-    if kinds != {LABEL_KINDS.get(dtype.kind)}:
-        names = sorted(kind.__name__ for kind in kinds)
-        raise TypeError(f"labels of dtype {dtype} must not be of types {', '.join(names):.80}")
-    if dtype.itemsize * len(values) > LABEL_BYTES:
-        raise TypeError(f"{len(values)} labels of dtype {dtype} take more than {LABEL_BYTES} bytes")
-    try:
-        array = np.array(values, dtype=dtype.newbyteorder("="))
-    except OverflowError as error:
-        raise TypeError(f"labels do not fit their dtype {dtype}") from error
-    if array.tolist() != values:  # words that were cut
-        raise TypeError(f"labels do not fit their dtype {dtype}")
-    return array
 
 
 def summary(steps: list[Any]) -> dict[str, Any]:

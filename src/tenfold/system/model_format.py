@@ -8,7 +8,6 @@ table, then the numbers. Its metadata hold one entry, ``tenfold``, again JSON:
     versions    of Python and the libraries that wrote the file
     summary     what a person wants to know first
     labels      lists of class labels, each with its dtype
-    arrays      dtype, shape and memory order of every array
     model       method, parameters and what was learned, as `tenfold.methods.saving` packs them
     moments     in a file of moments, in place of `model`: counts, means and scatters of classes
     reading     how the samples were read from their file, as options of the loaders
@@ -36,9 +35,9 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from tenfold.mathematics.algebra import Array
-from tenfold.system.atomic_write import write_whole
+from tenfold.system.atomic_write import whole_file
 
-FORMAT = (2, 0)
+FORMAT = (3, 0)
 HEADER_LIMIT = 4 * 2**20  # bytes: room for a bank of two thousand classes
 NESTING_LIMIT = 200_000  # lists and objects in a header; more would take seconds to read
 DTYPES = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4")}
@@ -77,31 +76,28 @@ def write(
     arrays : mapping of str to ndarrays of float64 or float32
         The numbers.
     """
-    library = _safetensors()
     _check_finite(arrays)
-    rows = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    table = {name: _entry(array) for name, array in arrays.items()}
+    wide_first = sorted(arrays, key=lambda name: -arrays[name].itemsize)  # so all are aligned
+    rows = {name: _row_by_row(arrays[name]) for name in wide_first}
     full = {"format": ".".join(map(str, FORMAT)), "versions": _versions(), **header}
-    full["arrays"] = table
     full["checksum"] = _checksum(full, rows)
-    data = library.save(rows, metadata={"tenfold": json.dumps(full, allow_nan=False)})
-    length = int.from_bytes(data[:8], "little")
-    if length > HEADER_LIMIT or _nesting(data[8 : 8 + length]) > NESTING_LIMIT:
+    table: dict[str, Any] = {"__metadata__": {"tenfold": json.dumps(full, allow_nan=False)}}
+    end = 0
+    for name, array in rows.items():
+        begin, end = end, end + array.nbytes
+        kind = f"F{8 * array.itemsize}"
+        table[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [begin, end]}
+    text = json.dumps(table).encode("ascii")
+    text += b" " * (-len(text) % 8)
+    if len(text) > HEADER_LIMIT or _nesting(text) > NESTING_LIMIT:
         raise ValueError(
-            f"this model has too many parts or labels for a model file: its header takes {length} "
-            f"bytes of at most {HEADER_LIMIT}; save its projectors_ one by one"
+            f"this model has too many parts or labels for a model file: its header takes "
+            f"{len(text)} bytes of at most {HEADER_LIMIT}; save its projectors_ one by one"
         )
-    write_whole(path, data)
-
-
-def _safetensors() -> Any:
-    try:
-        import safetensors.numpy
-    except ImportError as error:
-        raise ImportError(
-            'saving a model needs safetensors; install it with: pip install "tenfold[files]"'
-        ) from error
-    return safetensors.numpy
+    with whole_file(path) as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for array in rows.values():
+            file.write(_bytes(array))
 
 
 def _versions() -> dict[str, str]:
@@ -109,14 +105,11 @@ def _versions() -> dict[str, str]:
     return {"python": platform.python_version()} | {name: version(name) for name in libraries}
 
 
-def _entry(array: Array) -> dict[str, Any]:
-    """What the header says of an array."""
-    names = [name for name, dtype in DTYPES.items() if dtype == array.dtype]
-    if not names:
+def _row_by_row(array: Array) -> Array:
+    """An array as it stands in a file."""
+    if array.dtype not in DTYPES.values():
         raise ValueError(f"arrays of {array.dtype} cannot be stored; expected float64 or float32")
-    # BLAS rounds differently for the two orders, and predictions must not change by a bit.
-    by_columns = array.ndim > 1 and array.strides[0] < array.strides[-1]
-    return {"dtype": names[0], "shape": list(array.shape), "order": "F" if by_columns else "C"}
+    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
 
 
 # ── Reading ─────────────────────────────────────────────────────────────────────────────────────
@@ -141,9 +134,9 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
     Returns
     -------
     header : dict
-        Format, versions, summary, labels, arrays and model.
+        Format, versions, summary, labels and model.
     arrays : dict of str to ndarray
-        The numbers, in the memory order they were saved in.
+        The numbers, row by row.
 
     Raises
     ------
@@ -160,12 +153,12 @@ def _read(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, Array]]:
     table = _json(_header_bytes(file, size), "its table of arrays")
     header = _tenfold_header(table.pop("__metadata__", None))
     tensors = _tensors(table, size - file.tell())
-    orders = _orders(header.get("arrays"), tensors)
     rows = {tensor.name: _array(file, tensor) for tensor in tensors}
     if header.get("checksum") != _checksum(header, rows):
         raise ValueError("its checksum is wrong, so some of it was changed; get the file again")
     _check_finite(rows)
-    return header, {name: _native(array, orders[name]) for name, array in rows.items()}
+    native = {name: array.dtype.newbyteorder("=") for name, array in rows.items()}
+    return header, {name: array.astype(native[name], copy=False) for name, array in rows.items()}
 
 
 def _header_bytes(file: BinaryIO, size: int) -> bytes:
@@ -216,8 +209,8 @@ def _tenfold_header(metadata: Any) -> dict[str, Any]:
         raise ValueError(f"its format version is {header.get('format')!r:.50}, not major.minor")
     if int(major) < FORMAT[0]:
         raise ValueError(
-            f"it has format {major}.{minor}, of a tenfold before {FORMAT[0]}.0, which is no longer "
-            "read; fit the model again and save it"
+            f"it has format {major}.{minor}, of before {FORMAT[0]}.0, which is no longer read; fit "
+            "the model again and save it"
         )
     if int(major) > FORMAT[0]:
         raise ValueError(
@@ -261,19 +254,6 @@ def _tensor(name: str, entry: Any) -> _Tensor:
     return _Tensor(begin, end, name, dtype, tuple(shape))
 
 
-def _orders(described: Any, tensors: list[_Tensor]) -> dict[str, str]:
-    """Memory orders from the header, which must describe the arrays that are there."""
-    held = {tensor.name: [tensor.dtype, list(tensor.shape)] for tensor in tensors}
-    try:
-        told = {name: [entry["dtype"], entry["shape"]] for name, entry in described.items()}
-        orders = {name: entry["order"] for name, entry in described.items()}
-    except (AttributeError, TypeError, KeyError) as error:
-        raise ValueError("its header describes no arrays; get the file again") from error
-    if told != held or not all(order in ("C", "F") for order in orders.values()):
-        raise ValueError("its header describes other arrays than it holds; get the file again")
-    return orders
-
-
 def _array(file: BinaryIO, tensor: _Tensor) -> Array:
     array = np.empty(tensor.shape, dtype=DTYPES[tensor.dtype])
     if file.readinto(_bytes(array)) != array.nbytes:
@@ -281,22 +261,17 @@ def _array(file: BinaryIO, tensor: _Tensor) -> Array:
     return array
 
 
-def _native(array: Array, order: str) -> Array:
-    native = array.astype(array.dtype.newbyteorder("="), copy=False)
-    return np.asfortranarray(native) if order == "F" else native
-
-
 # ── Both ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _checksum(header: Mapping[str, Any], rows: Mapping[str, Array]) -> str:
-    """SHA-256 over the header without its checksum, and the numbers in the order of names."""
+    """SHA-256 over the header without its checksum, and the arrays in the order of names."""
     signed = {name: value for name, value in header.items() if name != "checksum"}
     text = json.dumps(signed, sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(text.encode("ascii"))
     for name in sorted(rows):
-        little = rows[name].astype(rows[name].dtype.newbyteorder("<"), copy=False)
-        digest.update(_bytes(little))
+        digest.update(json.dumps([name, rows[name].dtype.str, rows[name].shape]).encode("ascii"))
+        digest.update(_bytes(rows[name]))
     return f"sha256:{digest.hexdigest()}"
 
 

@@ -28,7 +28,7 @@ from tenfold.app.cli.method_options import (
     mode_count,
     projector_of,
 )
-from tenfold.app.cli.options import FoldCount, label_named, number_or, option, output_file, require
+from tenfold.app.cli.options import FoldCount, label_named, number_or, option, output_file
 from tenfold.system.tables import Table, percent, times
 
 EITHER = "csda or mcsda"
@@ -154,7 +154,6 @@ def fit(
     from tenfold.methods.saving import save
 
     output_file(output, ".safetensors", inputs=tuple(data))
-    require("a model file", "files", "safetensors")
     samples = (
         Gathered.load(data, data_options, method_options, positive)
         if from_moments

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from tenfold.app.cli.command import BadInput, Outcome
 from tenfold.app.cli.data_options import DataOptions, DataPath, labelled, remembered, typed
-from tenfold.app.cli.options import option, output_file, require
+from tenfold.app.cli.options import option, output_file
 from tenfold.system.tables import times
 
 
@@ -36,7 +36,6 @@ def moments(
     Example: tenfold moments faces -o site1.safetensors --minimum-count 5
     """
     output_file(output, ".safetensors", inputs=(data,))
-    require("a file of moments", "files", "safetensors")
     if minimum_count is not None and minimum_count < 1:
         raise BadInput(f"--minimum-count is {minimum_count}; expected a whole number from 1")
     from tenfold.files.moment_files import save_moments
