@@ -36,7 +36,6 @@ from tenfold.methods.base import (
     ClassSpecificProjector,
     Described,
     Learner,
-    RatioModel,
     Shape,
     spreads_of,
 )
@@ -216,7 +215,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
             [own._subspace(statistics, solution, np.array([m]), shape) for own, m in each],
             statistics,
         )
-        if isinstance(found[0], RatioModel) and found[0].contrasts.shape[1]:
+        if found[0].contrasts.size:
             return Bank(found, {})
         own, others = spreads_of(self.projector, found, statistics, solution, models)
         return Bank(found, {"spreads_": own, "other_spreads_": others})

@@ -28,7 +28,7 @@ from tenfold.mathematics.algebra import (
     to_numpy,
     wide_type,
 )
-from tenfold.mathematics.likelihood_ratio import farness, of_contrasts
+from tenfold.mathematics.subspace import farness, of_contrasts
 from tenfold.mathematics.tuning import CACHE_NUMBERS, DEVICE_BYTES, THREAD_BYTES
 from tenfold.system.threads import over_threads
 

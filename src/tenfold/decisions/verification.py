@@ -27,10 +27,10 @@ from tenfold.mathematics.alternation import Solution, solve
 from tenfold.mathematics.cost import Parts, Split, renumbered
 from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.held_out_samples import held_out_statistics
-from tenfold.mathematics.likelihood_ratio import farness, ratio_at
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.sample_statistics import SampleStatistics
 from tenfold.mathematics.stores import over_blocks
+from tenfold.mathematics.subspace import farness, ratio_at
 from tenfold.methods.base import ClassSpecificProjector, Described, spreads_of
 from tenfold.system.threads import threads_for
 from tenfold.validation import parameters

@@ -29,6 +29,7 @@ from tenfold.mathematics.scatter import (
     is_shared,
 )
 
+LEAST_NOISE = 1e-12  # of the scatter of means: what noise is taken to be where there is none
 Pair = tuple[Array, Array, Array]  # A and B along a mode, (M, I_k, I_k), and the ridge of B, (M,)
 
 
@@ -437,6 +438,61 @@ def class_spreads(
     mixed = (1 - shrinkage) * own + shrinkage * within
     mixed = np.where(mixed <= 1e-12 * within, np.where(within > 0, within, 1.0), mixed)
     return np.sqrt(mixed), np.sqrt(np.where(others > 0, others, 1.0))
+
+
+def two_gaussians(
+    means: Array, counts: Array, positive: int, noise: float
+) -> tuple[Array, float, Array]:
+    """The log ratio of a class and everything else, from class means in the subspace.
+
+        of the class        z ~ N(m_p, s I)
+        everything else     z ~ N(m_o, s I + B)
+
+    z is a projected sample. s is the mean variance of samples about the means of their classes,
+    pooled over all classes: the few samples of one class would make their own subspace look too
+    narrow. B is the covariance of the other class means about the mean m_o of all other samples.
+    With two classes there is no B, and the ratio is linear in z, as in linear discriminant
+    analysis; where other classes lie far apart it is the squared distance from a point just behind
+    m_p. From m_o the log ratio is
+
+        offset + a . z / s - |C^T z|^2 / 2,     C C^T = I / s - (s I + B)^-1,     a = m_p - m_o.
+
+    Parameters
+    ----------
+    means : ndarray of shape (C, r)
+        The class means, projected, from the mean of all samples but those of the class.
+    counts : ndarray of shape (C,)
+        The sums of the sample weights.
+    positive : int
+        The number of the class.
+    noise : float
+        s, the variance of samples about the mean of their class in one direction.
+
+    Returns
+    -------
+    tuple of ndarray of shape (r, 1 + q), float and ndarray of shape (2,)
+        Contrasts, offset and anchors; see `tenfold.methods.base.ClassModel`.
+
+    Examples
+    --------
+    Two classes at 0 and 2 with variance 1: above 1 the second is more likely.
+
+    >>> import numpy as np
+    >>> from tenfold.mathematics.criteria import two_gaussians
+    >>> two_gaussians(np.array([[0.0], [2.0]]), np.array([5.0, 5.0]), 1, 1.0)
+    (array([[2.]]), -2.0, array([-2.,  0.]))
+    """
+    others = counts * (np.arange(len(counts)) != positive)
+    step, rows = means[positive], np.sqrt(others / others.sum())[:, None] * means
+    least = LEAST_NOISE * float((rows**2).sum() + step @ step)
+    s = max(noise, least) if max(noise, least) > 0 else 1.0
+    _, singular, axes = np.linalg.svd(rows[others > 0], full_matrices=False)
+    b = (singular**2)[: int((others > 0).sum()) - 1] / s  # they add up to zero: one is none
+    C = axes[: len(b)].T * np.sqrt(b / (s * (1 + b)))
+    contrasts = np.concatenate([step[:, None] / s, C], axis=1)
+    offset = float(np.log1p(b).sum() - step @ step / s) / 2
+    anchors = np.array([offset - b.sum() / 2, np.log1p(b).sum() / 2])
+    return contrasts, offset, anchors
 
 
 def lowered(statistics: ClassStatistics, projections: Sequence[Array]) -> list[Array]:

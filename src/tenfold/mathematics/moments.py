@@ -104,6 +104,16 @@ class ClassStatistics(ABC):
         return weighted_mean(self.means, self.counts)
 
     @cached_property
+    def _full_mean(self) -> Array:
+        return weighted_mean(self.full_means, self.counts)
+
+    def other_mean(self, p: int) -> Array:
+        """The mean of all samples but those of class number p, before any change of basis."""
+        own = self.counts[p]
+        step = self._full_mean - self.full_means[p]
+        return np.asarray(self._full_mean + own / (self.count - own) * step)
+
+    @cached_property
     def between_squares(self) -> float:
         """The sum of squares of the class means about the mean of all samples."""
         steps = (self.means - self.mean).reshape(len(self.means), -1)

@@ -94,6 +94,42 @@ def minus_distances(X: Array, projections: Sequence[Array], mean: Array) -> Arra
     return -found
 
 
+def log_ratios(
+    X: Array, projections: Sequence[Array], centre: Array, contrasts: Array, offset: float
+) -> Array:
+    """Log likelihood ratios (n,) of samples (n, I_1, ..., I_K) in memory."""
+    Y = projected(X, projections, centre, flat=True)
+    wide = of_type(Y, wide_type(Y))
+    found: Array = of_type(of_contrasts(wide @ like(contrasts, wide), offset), Y.dtype)
+    return found
+
+
+def of_contrasts(Z: Array, offset: Array | float) -> Array:
+    """The ratio, from what the contrasts see of samples: along the second axis of Z."""
+    rest = Z[:, 1:, ...]
+    found: Array = Z[:, 0, ...] + offset - namespace_of(Z).sum(rest * rest, axis=1) / 2
+    return found
+
+
+def farness(ratios: Array, anchors: Array) -> Array:
+    """How much farther samples are from a class than from everything else, 1 for typical others.
+
+    The root of the difference of two squared distances, each in units of its Gaussian, so it grows
+    as a distance does; it is negative where the class is nearer. `anchors` are (2,), or (C, 2) for
+    ratios (n, C).
+    """
+    typical, even = anchors[..., 0], anchors[..., 1]
+    unit = np.where(even > typical, even - typical, 1.0)
+    squares = (even - ratios) / unit
+    return np.asarray(np.copysign(np.sqrt(np.abs(squares)), squares))
+
+
+def ratio_at(far: float, anchors: Array) -> float:
+    """The log likelihood ratio of a sample that is so far from the class."""
+    typical, even = (float(anchor) for anchor in anchors)
+    return even - float(np.copysign(far**2, far)) * (even - typical if even > typical else 1.0)
+
+
 def span(Y: Array) -> tuple[Array, Array | None]:
     """The mean of samples, and an orthonormal basis of their span about it if they are few."""
     origin = Y.mean(axis=0)

@@ -40,12 +40,12 @@ from tenfold.mathematics.criteria import (
     out_class_spreads,
     patterns_of,
     ranks_of_shares,
+    two_gaussians,
 )
-from tenfold.mathematics.likelihood_ratio import log_ratios, two_gaussians
-from tenfold.mathematics.moments import ClassMoments, ClassStatistics, check_decay, weighted_mean
+from tenfold.mathematics.moments import ClassMoments, ClassStatistics, check_decay
 from tenfold.mathematics.solvers import SOLVERS, Solver
 from tenfold.mathematics.stores import OfBlock, over_blocks
-from tenfold.mathematics.subspace import minus_distances, projected, reconstructed
+from tenfold.mathematics.subspace import log_ratios, minus_distances, projected, reconstructed
 from tenfold.mathematics.tuning import EXPECTED_ROUNDS, KEPT_MOMENTS
 from tenfold.methods.saving import write_model
 from tenfold.system.threads import one_thread_for_small, threads_for
@@ -137,38 +137,20 @@ class Model:
 class ClassModel(Model):
     """A model of one class against everything else.
 
+    Where likelihood ratios decide, there are two Gaussians in its subspace: the class and
+    everything else. Of a projected sample z, from the mean of the other samples, the log likelihood
+    ratio is ``offset + c_0 . z - |C^T z|^2 / 2``; see `tenfold.mathematics.criteria.two_gaussians`.
+
     Parameters
     ----------
     mean : ndarray of the shape of a sample
         The point from which distances are measured: the mean of the class, or one behind it.
     positive_index : int
         The position of the class among the labels.
-    """
-
-    mean: Array
-    positive_index: int
-
-    def check(self, seen: Shape, shape: Shape) -> None:
-        """Refuse fields that do not fit together."""
-        super().check(seen, shape)
-        check_agree("mean_", self.mean.shape, shape)
-        if not 0 <= self.positive_index < len(self.classes):
-            raise ValueError("its positive_index_ is not the position of a class")
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RatioModel(ClassModel):
-    """A model of one class, and two Gaussians in its subspace: the class and everything else.
-
-    Of a projected sample z, from the mean of the other samples, the log likelihood ratio is
-    ``offset + c_0 . z - |C^T z|^2 / 2``; see `likelihood_ratio`.
-
-    Parameters
-    ----------
     other_mean : ndarray of the shape of a sample
         The mean of all other samples.
     contrasts : ndarray of shape (r_1 * ... * r_K, 1 + q)
-        c_0 and the q columns of C; no column where distances decide.
+        c_0 and the q columns of C; empty where distances decide.
     offset : float
         The log likelihood ratio at the mean of the other samples.
     anchors : ndarray of shape (2,)
@@ -176,18 +158,23 @@ class RatioModel(ClassModel):
         other, in units of the two Gaussians.
     """
 
+    mean: Array
+    positive_index: int
     other_mean: Array
-    contrasts: Array
-    offset: float
-    anchors: Array
+    contrasts: Array = field(default_factory=lambda: np.empty((0, 0)))
+    offset: float = 0.0
+    anchors: Array = field(default_factory=lambda: np.zeros(2))
 
     def check(self, seen: Shape, shape: Shape) -> None:
         """Refuse fields that do not fit together."""
         super().check(seen, shape)
+        check_agree("mean_", self.mean.shape, shape)
         check_agree("other_mean_", self.other_mean.shape, shape)
         wanted = (prod(self.ranks), *self.contrasts.shape[1:2])
-        check_agree("contrasts_", self.contrasts.shape, wanted)
+        check_agree("contrasts_", self.contrasts.shape, wanted if self.contrasts.size else (0, 0))
         check_agree("anchors_", self.anchors.shape, (2,))
+        if not 0 <= self.positive_index < len(self.classes):
+            raise ValueError("its positive_index_ is not the position of a class")
 
 
 Described = Mapping[str, Any]  # sample_shape_, n_features_in_ and, of a table, feature_names_in_
@@ -776,21 +763,21 @@ class ClassSpecificProjector(TensorProjector):
         self, models: Sequence[ClassModel], statistics: ClassStatistics
     ) -> list[ClassModel]:
         """The models of some classes with what decides in their subspaces."""
-        if not issubclass(self._value, RatioModel):
+        if self.decision == "distance":
             return list(models)
-        noises = noises_in(models, statistics) if self.decision == "likelihood_ratio" else models
-        centre = weighted_mean(statistics.full_means, statistics.counts)
-        return [
-            self._value(**vars(model), **_ratio_of(model, statistics, centre, noise, self.decision))
-            for model, noise in zip(models, noises, strict=True)
-        ]
+        each = zip(models, noises_in(models, statistics), strict=True)
+        return [_with_ratio(model, statistics, float(noise)) for model, noise in each]
 
     def _subspace(
         self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
     ) -> ClassModel:
         """The solution with this number in a stack, before anything is decided in it."""
         p = self._positive_in(statistics.classes)
-        own = {"mean": statistics.full_means[p].reshape(shape), "positive_index": p}
+        own = {
+            "mean": statistics.full_means[p].reshape(shape),
+            "positive_index": p,
+            "other_mean": statistics.other_mean(p).reshape(shape),
+        }
         return ClassModel.of(statistics, solution, int(models[0]), **own)
 
     def _completed(
@@ -872,7 +859,7 @@ class ClassSpecificProjector(TensorProjector):
     @property
     def _has_ratio(self) -> bool:
         """Whether it learned a likelihood ratio, whatever `decision` says by now."""
-        return getattr(self, "contrasts_", np.empty((0, 0))).shape[1] > 0
+        return bool(self.contrasts_.size)
 
     @property
     def _is_one_solution(self) -> bool:
@@ -978,20 +965,13 @@ def noises_in(models: Sequence[ClassModel], statistics: ClassStatistics) -> Arra
     return np.concatenate(found) / [prod(model.ranks) for model in models]
 
 
-def _ratio_of(
-    model: ClassModel, statistics: ClassStatistics, centre: Array, noise: float, decision: str
-) -> dict[str, Any]:
-    """The fields of a `RatioModel` that a model lacks; `centre` is the mean of all samples."""
-    means, counts = statistics.full_means, statistics.counts
-    own, n = means[model.positive_index], counts[model.positive_index]
-    other_mean = centre + n / (statistics.count - n) * (centre - own)
-    fields = {"other_mean": other_mean.reshape(model.mean.shape)}
-    if decision == "distance":
-        none = np.empty((prod(model.ranks), 0))
-        return fields | {"contrasts": none, "offset": 0.0, "anchors": np.zeros(2)}
-    steps = (means - other_mean).reshape(len(means), *(len(W) for W in model.projections))
-    Z = project(steps, model.projections).reshape(len(means), -1)
-    return fields | two_gaussians(Z, counts, model.positive_index, float(noise))._asdict()
+def _with_ratio(model: ClassModel, statistics: ClassStatistics, noise: float) -> ClassModel:
+    """A model with the two Gaussians of its class and of everything else."""
+    shape = tuple(len(W) for W in model.projections)
+    steps = statistics.full_means - model.other_mean.reshape(statistics.full_means.shape[1:])
+    Z = project(steps.reshape(-1, *shape), model.projections).reshape(len(steps), -1)
+    contrasts, offset, anchors = two_gaussians(Z, statistics.counts, model.positive_index, noise)
+    return replace(model, contrasts=contrasts, offset=offset, anchors=anchors)
 
 
 def side_by_side(projections: Sequence[Array]) -> Array:

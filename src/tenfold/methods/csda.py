@@ -13,7 +13,7 @@ from tenfold.mathematics.alternation import Solution
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.scatter import along_mode
 from tenfold.mathematics.solvers import SOLVERS, Solver, null_space
-from tenfold.methods.base import ClassModel, ClassSpecificProjector, RatioModel, Shape
+from tenfold.methods.base import ClassModel, ClassSpecificProjector, Shape
 from tenfold.validation.parameters import plain
 
 LEFT = 1e-7  # of the in-class scatter: more than rounding leaves in its null space
@@ -85,7 +85,7 @@ class CSDA(ClassSpecificProjector):
     other_mean_ : ndarray of shape (I_1, ..., I_K)
         Mean of all other samples.
     contrasts_ : ndarray of shape (r_1 * ... * r_K, 1 + q)
-        What the likelihood ratio is made of; see the notes. None, (r, 0), where distances decide.
+        What the likelihood ratio is made of; see the notes. Empty where distances decide.
     offset_ : float
         The log likelihood ratio at `other_mean_`.
     anchors_ : ndarray of shape (2,)
@@ -167,7 +167,6 @@ class CSDA(ClassSpecificProjector):
     sample_shape: Any = None
     output: str = "flat"
 
-    _value = RatioModel
     _flattens = True
     max_iter = 1
 

@@ -80,6 +80,10 @@ class CSRDA(ClassSpecificProjector):
         Empty in a bank or verifier, and where a store is read in passes.
     mean_ : ndarray of shape (I_1, ..., I_K)
         The reference, from which `decision_function` measures.
+    other_mean_ : ndarray of shape (I_1, ..., I_K)
+        Mean of all other samples.
+    contrasts_, offset_, anchors_ : ndarray of shape (0, 0), float, ndarray of shape (2,)
+        What a likelihood ratio would be made of, as in `CSDA`; empty and 0, since distances decide.
     positive_index_ : int
         The position of the positive class among `classes_`.
     shift_ : float
@@ -230,7 +234,7 @@ class CSRDA(ClassSpecificProjector):
         n_p = float(statistics.counts[positive])
         n_o = statistics.count - n_p
         (W,), kept = found.columns(number), found.kept_by_column[number]
-        step = W.T @ between_means(statistics, positive)
+        step = W.T @ (statistics.full_means[positive] - statistics.other_mean(positive))
         if self.solver == "ratio_trace":
             A, B, D = np.diag(kept[: len(step)]), np.eye(len(step)), np.outer(step, step)
         else:
@@ -255,7 +259,7 @@ class CSRDA(ClassSpecificProjector):
         if solution.shift is None:
             solution, models = self._completed([self], statistics, solution, models)
         assert solution.shift is not None
-        p, shift = self._positive_in(statistics.classes), float(solution.shift[models[0]])
+        shift = float(solution.shift[models[0]])
         own = super()._subspace(statistics, solution, models, shape)
         if not own.converged and self.tol > 0 and self.max_iter > 1:
             warnings.warn(
@@ -264,15 +268,8 @@ class CSRDA(ClassSpecificProjector):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        apart = between_means(statistics, p).reshape(shape)
-        return CSRDAModel(**vars(replace(own, mean=own.mean + shift * apart)), shift=shift)
-
-
-def between_means(statistics: ClassStatistics, positive: int) -> Array:
-    """M_p - M_o, from the mean of all other samples to that of a class, as a vector (I,)."""
-    means, others = statistics.full_means, np.arange(len(statistics.classes)) != positive
-    rest = np.average(means[others], axis=0, weights=statistics.counts[others])
-    return np.asarray((means[positive] - rest).reshape(-1))
+        mean = own.mean + shift * (own.mean - own.other_mean)
+        return CSRDAModel(**vars(replace(own, mean=mean)), shift=shift)
 
 
 def _positive_root(square: float, linear: float, minus: float) -> float:

@@ -111,6 +111,10 @@ class KernelCSDA(ClassSpecificProjector):
         The rank used: less than asked for when there are fewer useful directions.
     mean_ : ndarray of shape (d,)
         Coordinates of the mean of the positive class.
+    other_mean_ : ndarray of shape (d,)
+        Coordinates of the mean of all other samples.
+    contrasts_, offset_, anchors_ : ndarray of shape (0, 0), float, ndarray of shape (2,)
+        What a likelihood ratio would be made of, as in `CSDA`; empty and 0, since distances decide.
     positive_index_ : int
         The position of the positive class among `classes_`.
     classes_ : ndarray of shape (C,)
@@ -237,13 +241,10 @@ class KernelCSDA(ClassSpecificProjector):
         self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
     ) -> ClassModel:
         """What was learned; signs do not depend on the basis, which is one of many."""
-        own = TensorProjector._model(self, statistics, solution, models, shape)
+        own = super()._subspace(statistics, solution, models, statistics.full_shape)
         (W,) = own.projections
-        p = self._positive_in(statistics.classes)
-        mean = statistics.full_means[p]
-        apart = (mean - np.average(statistics.full_means, axis=0, weights=statistics.counts)) @ W
-        own = replace(own, projections=[W * np.where(apart > 0, -1.0, 1.0)])
-        return ClassModel(**vars(own), mean=mean, positive_index=p)
+        turned = np.where((own.mean - own.other_mean) @ W > 0, -1.0, 1.0)
+        return replace(own, projections=[W * turned])
 
     def _seen_shape(self) -> tuple[int, ...]:
         """The shape of a sample as it is projected: its coordinates."""

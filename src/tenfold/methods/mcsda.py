@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from tenfold.methods.base import ClassSpecificProjector, RatioModel
+from tenfold.methods.base import ClassSpecificProjector
 
 
 @dataclass(eq=False, repr=False)
@@ -81,7 +81,7 @@ class MCSDA(ClassSpecificProjector):
     other_mean_ : ndarray of shape (I_1, ..., I_K)
         Mean of all other samples.
     contrasts_ : ndarray of shape (r_1 * ... * r_K, 1 + q)
-        What the likelihood ratio is made of; see the notes. None, (r, 0), where distances decide.
+        What the likelihood ratio is made of; see the notes. Empty where distances decide.
     offset_ : float
         The log likelihood ratio at `other_mean_`.
     anchors_ : ndarray of shape (2,)
@@ -153,5 +153,3 @@ class MCSDA(ClassSpecificProjector):
     init: str = "ones"
     sample_shape: Any = None
     output: str = "flat"
-
-    _value = RatioModel
