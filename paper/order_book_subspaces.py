@@ -11,8 +11,7 @@ import numpy as np
 from paper.subspaces import solved, squared_lengths
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.criteria import mean_square
-from tenfold.mathematics.moments import ClassMoments
-from tenfold.mathematics.scatter import Scatter
+from tenfold.mathematics.moments import ClassMoments, Scatter
 
 
 @dataclass(frozen=True, eq=False)

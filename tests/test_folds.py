@@ -16,7 +16,7 @@ from tenfold import ClassMoments
 from tenfold.decisions.folds import positions, stratified_splits
 from tenfold.mathematics import cost as module
 from tenfold.mathematics.cost import Workload
-from tenfold.mathematics.scatter import along_mode
+from tenfold.mathematics.moments import along_mode
 from tenfold.validation.samples import present_labels
 
 X, y = problem((4, 3), classes=3, per_class=150, seed=1)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reference import relative_error
 from tenfold import CMDA, CSDA, MCSDA, MPCA, ClassMoments, gather_moments
 from tenfold.mathematics import accumulate as sums_module
-from tenfold.mathematics.scatter import along_mode
+from tenfold.mathematics.moments import along_mode
 from ways import learned
 
 EPS = np.finfo(float).eps

@@ -5,16 +5,11 @@ import pytest
 
 import reference
 from reference import problem, relative_error
+from tenfold.mathematics.algebra import packed_gram
 from tenfold.mathematics.cost import Workload
 from tenfold.mathematics.criteria import Problem, between_within, class_specific
-from tenfold.mathematics.moments import ClassMoments
+from tenfold.mathematics.moments import ClassMoments, Scatter, Term, along_mode
 from tenfold.mathematics.sample_statistics import PassStatistics, SampleStatistics, SpanStatistics
-from tenfold.mathematics.scatter import (
-    Scatter,
-    TableTerm,
-    along_mode,
-    packed_gram,
-)
 from tenfold.mathematics.stores import StoredSamples
 
 SHAPES = [(6,), (5, 4), (3, 4, 2), (2, 3, 2, 3)]
@@ -157,7 +152,7 @@ def test_a_stack_gives_each_model_what_it_gets_alone(shape, source):
 
 
 def test_stacks_are_cut_into_blocks_that_do_not_show(monkeypatch):
-    from tenfold.mathematics import scatter
+    from tenfold.mathematics import moments
 
     X, y = problem((4, 3), seed=8)
     rng = np.random.default_rng(0)
@@ -170,9 +165,9 @@ def test_stacks_are_cut_into_blocks_that_do_not_show(monkeypatch):
     for statistics in (ClassMoments.from_batch, SOURCES["samples"]):
         with monkeypatch.context() as small:
             whole = answer(statistics(X, y))
-            small.setattr(scatter.row_blocks, "__defaults__", (1,))  # one row at a time
-            small.setattr(scatter, "STACK_BYTES", 1)
-            small.setattr(scatter, "KEPT_BYTES", 0)
+            small.setattr(moments.row_blocks, "__defaults__", (1,))  # one row at a time
+            small.setattr(moments, "STACK_BYTES", 1)
+            small.setattr(moments, "KEPT_BYTES", 0)
             cut = answer(statistics(X, y))
         np.testing.assert_allclose(cut, whole, rtol=1e-12)
 
@@ -185,7 +180,7 @@ def test_a_packed_table_holds_all_that_mode_scatters_depend_on(shape):
     rng = np.random.default_rng(0)
     size = int(np.prod(shape))
     root = rng.normal(size=(size, size))
-    term = TableTerm.from_matrices((root @ root.T)[None], shape)
+    term = Term.from_matrices((root @ root.T)[None], shape)
     assert term.tables[0].size == np.prod([s * (s + 1) // 2 for s in shape])
     factors = random_factors(shape)
     # The columns of the root are samples whose scatter is the matrix.
@@ -226,19 +221,18 @@ def test_products_of_covariances_and_traces_agree_between_samples_and_moments():
 def test_a_stack_of_problems_asks_the_terms_that_its_two_scatters_share_once(monkeypatch):
     X, y = problem((5, 4), seed=13)
     for statistics in (ClassMoments.from_batch(X, y), SampleStatistics.from_batch(X, y)):
-        kind = type(statistics.in_class(0).terms[0][1])
-        asked, along = [], kind.along
+        asked, along = [], Term.along
 
         def counting(self, *question, asked=asked, along=along):
             asked.append(self.n_groups)
             return along(self, *question)
 
         with monkeypatch.context() as patch:
-            patch.setattr(kind, "along", counting)
+            patch.setattr(Term, "along", counting)
             stack = problem_of(statistics, [0, 1, 2], shrinkage=0.2)
             stack.along_mode(0, stacked(random_factors((5, 4)), 3))
-        # S_I of three classes, for S_O and for itself; S_w and all else are of one group.
-        assert asked.count(3) == (1 if kind is TableTerm else 2)  # and the displacements
+        # S_I of three classes, for S_O and for itself, and the displacements.
+        assert asked.count(3) == 2
 
 
 def test_stacks_of_stacks_join_a_term_once():
@@ -262,7 +256,7 @@ def test_a_table_of_many_numbers_is_packed_without_the_matrix(shape, monkeypatch
     rng = np.random.default_rng(len(shape))
     Z = rng.standard_normal((9, *shape)) * 10.0 ** rng.integers(-4, 5, shape[-1])
     expected = packed_gram([Z], shape)
-    monkeypatch.setattr("tenfold.mathematics.scatter.WHOLE_TABLE", 0)
+    monkeypatch.setattr("tenfold.mathematics.algebra.WHOLE_TABLE", 0)
     found = packed_gram([Z[:4], Z[4:]], shape)
     sizes = np.sqrt(np.abs(expected).max())
     assert found.shape == expected.shape

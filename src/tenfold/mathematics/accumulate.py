@@ -11,6 +11,7 @@ from scipy.linalg import blas
 
 from tenfold.mathematics.algebra import (
     Array,
+    add_gram,
     block_bytes,
     is_elsewhere,
     like,
@@ -347,19 +348,6 @@ def check_squares(counts: Array, means: Array, traces: Array) -> None:
             f"float64 (down to about 1e-140 together); the mean is {level:.0e} at most; multiply "
             "samples or weights by a large number first"
         )
-
-
-def add_gram(matrix: Array, rows: Array, factor: float = 1.0) -> None:
-    """Add ``factor rows.T @ rows`` to the upper triangle of a C-ordered float64 matrix, in place.
-
-    float32 rows are multiplied in float32 and added in float64.
-    """
-    if is_elsewhere(rows):
-        matrix += factor * to_numpy(rows.mT @ rows)
-    elif rows.dtype == np.float32:
-        matrix += blas.ssyrk(factor, rows.T, lower=1).T
-    else:
-        blas.dsyrk(factor, rows.T, beta=1.0, c=matrix.T, lower=1, overwrite_c=1)
 
 
 def symmetrise(matrix: Array, tile: int = 256) -> Array:

@@ -17,17 +17,16 @@ from scipy.linalg import eigvalsh
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.bases import Span
-from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.sample_statistics import PassStatistics
-from tenfold.mathematics.scatter import (
+from tenfold.mathematics.moments import (
+    ClassStatistics,
     Factors,
     Scatter,
-    TableTerm,
     Term,
     along_mode,
     answers_along,
     is_shared,
 )
+from tenfold.mathematics.sample_statistics import PassStatistics
 
 LEAST_NOISE = 1e-12  # of the scatter of means: what noise is taken to be where there is none
 Pair = tuple[Array, Array, Array]  # A and B along a mode, (M, I_k, I_k), and the ridge of B, (M,)
@@ -151,7 +150,7 @@ class Problem:
 
     def largest_table(self) -> int:
         """Bytes of the largest table that models ask."""
-        tables = [term.tables for term in self.terms if isinstance(term, TableTerm)]
+        tables = [term.tables for term in self.terms]
         return max((table.nbytes for group in tables for table in group), default=0)
 
     def is_answered_by_passes(self) -> bool:
@@ -181,7 +180,7 @@ class Problem:
         """
         shared: list[Any] = [term for term in self.terms if is_shared(term)]
         if shared:
-            between, within = between_and_within(shared[0].samples)
+            between, within = between_and_within(shared[0].X)
             return between + within
         whole = [np.eye(size)[None] for size in self.shape]
         A, B, _ = self.cut(np.array([0])).pair(0, whole)

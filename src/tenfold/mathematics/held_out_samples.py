@@ -20,9 +20,8 @@ import numpy as np
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.bases import Span
 from tenfold.mathematics.cost import Parts
-from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.sample_statistics import SampleStatistics, tabulated
-from tenfold.mathematics.scatter import SampleTerm, Scatter, Term
+from tenfold.mathematics.moments import ClassStatistics, Scatter, Term
+from tenfold.mathematics.sample_statistics import SampleStatistics
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,8 +145,8 @@ class HeldOutStatistics(ClassStatistics):
             return term
         rows = np.sort(np.concatenate([self.atoms.members[a] for a in own[self.kept[own]]]))
         nowhere = np.zeros(len(whole.X), dtype=np.intp)
-        term = SampleTerm(whole.X, self.means[[p]], nowhere, [rows], whole.weights)
-        return tabulated(term) if whole._classes_are_tables else term
+        term = Term(whole.X, self.means[[p]], nowhere, [rows], whole.weights)
+        return term.tabulated() if whole._classes_are_tables else term
 
     def _less(
         self, scatter: Scatter, name: str, points: list[Array], weights: list[Array]
@@ -157,7 +156,7 @@ class HeldOutStatistics(ClassStatistics):
         columns = columns * scale.reshape(-1, *[1] * len(self.shape))
 
         def of_points() -> Term:
-            return SampleTerm(
+            return Term(
                 columns,
                 np.zeros((1, *self.shape)),
                 np.zeros(len(columns), dtype=np.intp),
@@ -171,7 +170,7 @@ class HeldOutStatistics(ClassStatistics):
         atoms, found = self.atoms, self.atoms.statistics
         rows = [atoms.members[a] for a in np.flatnonzero(~self.kept)]
         together = np.sort(np.concatenate([np.empty(0, dtype=np.intp), *rows]))
-        return SampleTerm(atoms.whole.X, found.means, atoms.codes, [together], atoms.whole.weights)
+        return Term(atoms.whole.X, found.means, atoms.codes, [together], atoms.whole.weights)
 
     @cached_property
     def _class_numbers(self) -> Array:

@@ -9,6 +9,11 @@ its count n_c, its mean M_c and its scatter ``S_c = sum_{j in c} (x_j - M_c)(x_j
     in-class    S_p                                                    eq. 18
     out-class   total + N (M - M_p)(M - M_p)^T - S_p                   eq. 17
 
+The alternating methods never need a scatter itself, only its mode-k scatters under the projections
+of the other modes (eqs 10, 11, 17, 18), of a *stack* of M models at once: ``factors[q]`` has shape
+(M, I_q, r_q), and columns of zeros pad models of lower rank. A `Scatter` is a linear combination of
+terms; a `Term` holds one scatter for each of its groups, such as the classes, as samples or tables.
+
 `ClassStatistics` says what can be asked; `ClassMoments` answers from tables. The same questions are
 answered from the samples, in memory or by passes over a store (`sample_statistics`).
 Moments can forget samples, and give some back: what is exact, and what is refused, is said below.
@@ -17,9 +22,10 @@ Moments can forget samples, and give some back: what is exact, and what is refus
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import prod
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -28,19 +34,29 @@ from scipy.linalg import LinAlgError, blas, cholesky
 
 from tenfold.mathematics.accumulate import (
     ClassSums,
+    as_slice,
     check_same_kind,
     check_squares,
     merged_means,
+    row_blocks,
 )
-from tenfold.mathematics.algebra import Array, square_lengths
+from tenfold.mathematics.algebra import (
+    Array,
+    contracted,
+    first_contracted,
+    mode_scatters,
+    pack_projectors,
+    pack_table,
+    packed_gram,
+    square_lengths,
+    turned,
+    unpack,
+)
 from tenfold.mathematics.bases import Span
-from tenfold.mathematics.scatter import (
-    SampleTerm,
-    Scatter,
-    TableTerm,
-    Term,
-)
+from tenfold.mathematics.tuning import KEPT_BYTES, KEPT_PRODUCTS, STACK_BYTES
 
+Factors = Sequence[Array]  # one (M, I_q, r_q) stack per mode
+Question = tuple[int, bytes]  # the id of a term, and the groups that models ask it for
 Batch = tuple[Array, Array | None, Array | None]  # samples, labels, weights
 EPS = float(np.finfo(float).eps)
 FORGOTTEN = 1e-100  # a class with less than this share of the largest weight is forgotten
@@ -48,6 +64,357 @@ EMPTY = 1e-10  # less than this share of its weight left means that nothing is l
 EXACT = 1e-8  # to which moments after taking samples back are those of the others alone
 ROUNDING = 64 * EPS  # of a sum of squares: what a scatter may be off without being wrong
 DEFINITE_SIZE = 2048  # numbers in a sample up to which every eigenvalue is looked at
+
+
+# ── Scatters ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """A linear combination of terms; a coefficient is a number, or one per model, of shape (M,).
+
+    Parameters
+    ----------
+    terms : tuple of (coefficient, Term)
+        What is added up.
+    groups : tuple of ndarrays of shape (M,), one per term
+        The group of each model in each term. A stack of one model serves all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.mathematics.moments import Scatter, Term, along_mode
+    >>> term = Term.from_matrices(np.eye(4)[None], (2, 2))
+    >>> twice = Scatter.of(term) + Scatter.of(term)
+    >>> along_mode([twice], 0, [np.eye(2)[None], np.eye(2)[None]])[0][0]
+    array([[4., 0.],
+           [0., 4.]])
+    """
+
+    terms: tuple[tuple[Any, Term], ...]
+    groups: tuple[Array, ...]
+
+    @classmethod
+    def of(cls, term: Term) -> Scatter:
+        """The scatter of the first group of a term."""
+        return cls(((1.0, term),), (np.zeros(1, dtype=np.intp),))
+
+    def __len__(self) -> int:
+        """Number of models."""
+        return len(self.groups[0])
+
+    def __add__(self, other: Scatter) -> Scatter:
+        return Scatter(self.terms + other.terms, self.groups + other.groups)
+
+    def __sub__(self, other: Scatter) -> Scatter:
+        return self + other * -1.0
+
+    def __mul__(self, factor: Any) -> Scatter:
+        return replace(self, terms=tuple((factor * c, term) for c, term in self.terms))
+
+    def of_models(self, models: Array) -> Scatter:
+        """The scatters of some of the models."""
+        terms = tuple((c[models] if np.ndim(c) else c, term) for c, term in self.terms)
+        return Scatter(terms, tuple(groups[models] for groups in self.groups))
+
+    @classmethod
+    def stacked(cls, scatters: Sequence[Scatter], joined: dict[Any, Term]) -> Scatter:
+        """The models of several scatters with terms of the same kinds, in order.
+
+        A term that several of them share is asked once for all of its models. Last terms that
+        only some of them have count as zero in the others. Joined terms are kept in `joined`, so
+        that two stacks over the same terms share them, and ask them once.
+        """
+        longest = max((scatter.terms for scatter in scatters), key=len)
+        columns = zip(*(scatter._lengthened(longest) for scatter in scatters), strict=True)
+        terms, groups = [], []
+        for column in columns:
+            different = {id(term): term for _, term, _ in column}
+            first, *others = different.values()
+            starts = np.cumsum([0, *(term.n_groups for term in different.values())])
+            start = dict(zip(different, starts, strict=False))
+            groups.append(np.concatenate([own + start[id(term)] for _, term, own in column]))
+            each = np.concatenate([np.broadcast_to(c, own.shape) for c, _, own in column])
+            if (key := tuple(different)) not in joined:
+                joined[key] = first.joined(others)
+            terms.append((each if (each != each[0]).any() else float(each[0]), joined[key]))
+        return cls(tuple(terms), tuple(groups))
+
+    def questions(self) -> list[tuple[Any, Term, Array, Question]]:
+        """(coefficient, term, groups) of every term, and what tells its answer from others."""
+        return [
+            (c, term, groups, (id(term), groups.tobytes()))
+            for (c, term), groups in zip(self.terms, self.groups, strict=True)
+        ]
+
+    def combined(self, answers: dict[Question, Array]) -> Array:
+        """The sum of what its terms answered, (M, I_k, I_k); see `answers_along`."""
+        questions = self.questions()
+        total = np.zeros_like(answers[questions[0][3]])
+        for coefficient, _, _, question in questions:
+            answer = answers[question]
+            is_one = np.ndim(coefficient) == 0 and coefficient == 1
+            total += answer if is_one else np.reshape(coefficient, (-1, 1, 1)) * answer
+        return total
+
+    def traces(self, answers: dict[Question, Array]) -> Array:
+        """The traces of the same sum, (M,)."""
+        each = (c * np.trace(answers[q], axis1=1, axis2=2) for c, _, _, q in self.questions())
+        return np.asarray(sum(each))
+
+    def _lengthened(self, terms: tuple[tuple[Any, Term], ...]) -> list[tuple[Any, Term, Array]]:
+        """(coefficient, term, groups) of every term, and zero times those that only others have."""
+        own = [(*term, groups) for term, groups in zip(self.terms, self.groups, strict=True)]
+        first = np.zeros(len(self), dtype=np.intp)
+        return own + [(0.0, term, first) for _, term in terms[len(own) :]]
+
+
+def along_mode(scatters: Sequence[Scatter], mode: int, factors: Factors) -> list[Array]:
+    """Several scatters of M models along one mode, each term asked once.
+
+    Parameters
+    ----------
+    scatters : sequence of Scatter
+        What is asked for.
+    mode : int
+        The mode k.
+    factors : sequence of K ndarrays of shape (M, I_q, r_q)
+        Projections of the models; those of mode k are not used.
+
+    Returns
+    -------
+    list of ndarrays of shape (M, I_k, I_k)
+        One per scatter.
+    """
+    answers = answers_along(scatters, mode, factors)
+    return [scatter.combined(answers) for scatter in scatters]
+
+
+def answers_along(
+    scatters: Sequence[Scatter], mode: int, factors: Factors
+) -> dict[Question, Array]:
+    """What each term answers; terms that share their samples are asked in one pass."""
+    n_models = len(factors[0])
+    asked: dict[Question, tuple[Any, Array]] = {
+        question: (term, np.broadcast_to(groups, (n_models,)))
+        for scatter in scatters
+        for _, term, groups, question in scatter.questions()
+    }
+    answers: dict[Question, Array] = {}
+    for key, (term, groups) in asked.items():
+        if key in answers:
+            continue
+        if not is_shared(term):
+            answers[key] = term.along(mode, factors, groups)
+            continue
+        together = {k: own for k, own in asked.items() if is_shared(own[0]) and own[0].X is term.X}
+        found = term.along_together(list(together.values()), mode, factors)
+        answers |= zip(together, found, strict=True)
+    return answers
+
+
+def is_shared(term: Any) -> bool:
+    """Whether a term can be asked together with others over the same samples, in one pass."""
+    return hasattr(term, "along_together")
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """One scatter for each of its groups, such as the classes, asked for along a mode.
+
+    Samples answer by going through them in blocks: no I x I matrix is ever made. Packed tables,
+    made of the samples or of scatters, answer in O(I^2), whatever the number of samples.
+
+    Parameters
+    ----------
+    X : array of shape (n, I_1, ..., I_K)
+        The samples; anything that gives ndarrays for ``X[rows]``.
+    centres : ndarray of shape (m, I_1, ..., I_K)
+        The points that deviations are taken from.
+    centre_of : ndarray of shape (n,)
+        Which of the centres each sample is measured from.
+    members : list of G index arrays
+        The samples of each group.
+    weights : ndarray of shape (n,) or None
+        Sample weights, 1 if None.
+    tables : tuple of G ndarrays of shape (L_1, ..., L_K)
+        One packed table per group; none where the samples answer.
+    """
+
+    X: Any
+    centres: Array
+    centre_of: Array
+    members: list[Array]
+    weights: Array | None = None
+    tables: tuple[Array, ...] = ()
+    _turned: dict[int, Array] = field(default_factory=dict, init=False)  # by mode
+    _halfway: dict[Any, Array] = field(default_factory=dict, init=False)  # see `_first_product`
+
+    @classmethod
+    def from_matrices(cls, matrices: Array, shape: tuple[int, ...]) -> Term:
+        """Packed tables of symmetric matrices of shape (G, I, I), without samples."""
+        nobody = np.empty(0, dtype=np.intp)
+        none = np.empty((0, *shape))
+        tables = tuple(pack_table(matrix, shape) for matrix in matrices)
+        return cls(none, none, nobody, [nobody] * len(matrices), tables=tables)
+
+    def tabulated(self) -> Term:
+        """The same with a packed table of every group."""
+        groups = range(self.n_groups)
+        tables = tuple(packed_gram(self.deviations(g), self.shape) for g in groups)
+        return replace(self, tables=tables)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape (I_1, ..., I_K) of a sample."""
+        return self.centres.shape[1:]
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.members)
+
+    @property
+    def by_group(self) -> bool:
+        """Whether many models of one group cost less than as many of several groups.
+
+        A table is read once for all models of its group; deviations that are too many to be kept
+        are made anew whenever they are asked for.
+        """
+        return self.n_groups > 1 and (bool(self.tables) or not self._can_be_kept)
+
+    def joined(self, others: Sequence[Term]) -> Term:
+        """One term with the groups of this one and of others of its kind, in order."""
+        if not others:
+            return self
+        every = [self, *others]
+        members = [rows for term in every for rows in term.members]
+        tables = tuple(table for term in every for table in term.tables)
+        if tables or all(term.X is self.X and term.centres is self.centres for term in others):
+            return replace(self, members=members, tables=tables)
+        columns = np.concatenate([t._about_centres(rows) for t in every for rows in t.members])
+        ends = np.cumsum([len(rows) for rows in members])
+        return Term(
+            columns,
+            np.zeros((1, *columns.shape[1:])),
+            np.zeros(len(columns), dtype=np.intp),
+            np.split(np.arange(len(columns)), ends[:-1]),
+        )
+
+    def along(self, mode: int, factors: Factors, groups: Array) -> Array:
+        """Mode-k scatters of M models, of shape (M, I_k, I_k); `groups` says whom each asks."""
+        answer = self._along_tables if self.tables else self._along_samples
+        return answer(mode, factors, groups)
+
+    def _along_samples(self, mode: int, factors: Factors, groups: Array) -> Array:
+        kept = self._kept(mode)
+        few_models_each = len(groups) < 8 or len(groups) < 8 * len(np.unique(groups))
+        if kept is not None and len(kept) > 1 and few_models_each:
+            in_order = bool((np.diff(groups) == 1).all())  # a view, then
+            return mode_scatters(kept[as_slice(groups) if in_order else groups], mode, factors)
+        size = self.centres.shape[mode + 1]
+        result = np.zeros((len(groups), size, size))
+        for group, models in models_of_groups(groups, len(self.members)):
+            anew = (turned(Z[None], mode) for Z in self.deviations(group))
+            for Y in anew if kept is None else [kept[group : group + 1]]:
+                widths = [W.shape[2] / W.shape[1] for q, W in enumerate(factors) if q != mode]
+                bytes_per_model = int(Y.nbytes * max([1, *widths]))
+                for block in row_blocks(len(models), bytes_per_model, STACK_BYTES):
+                    own = [W[models[block]] for W in factors]
+                    result[models[block]] += mode_scatters(Y, mode, own)
+        return result
+
+    def _kept(self, mode: int) -> Array | None:
+        """Deviations of all groups, `turned`, padded with zeros to one size; None if too many.
+
+        Every round asks for them again, and for few models making them anew takes longer than
+        the products; so does a loop over groups.
+        """
+        if not self._can_be_kept:
+            return None
+        if mode not in self._turned:
+            self._turned[mode] = turned(self._side_by_side, mode)
+        return self._turned[mode]
+
+    @cached_property
+    def _side_by_side(self) -> Array:
+        if len(self.members) == 1:
+            return self._about_centres(self.members[0])[None]
+        largest = max(map(len, self.members))
+        padded = np.zeros((len(self.members), largest, *self.centres.shape[1:]))
+        for group, rows in zip(padded, self.members, strict=True):
+            group[: len(rows)] = self._about_centres(rows)
+        return padded
+
+    @cached_property
+    def _can_be_kept(self) -> bool:
+        padded = len(self.members) * max(map(len, self.members))
+        return 0 < 8 * padded * prod(self.centres.shape[1:]) <= KEPT_BYTES
+
+    def deviations(self, group: int) -> Iterator[Array]:
+        """Blocks of sqrt(w_j) (x_j - c_j) of one group, in float64."""
+        rows = self.members[group]
+        for block in row_blocks(len(rows), 8 * prod(self.centres.shape[1:])):
+            yield self._about_centres(rows[block])
+
+    def _about_centres(self, rows: Any) -> Array:
+        rows = as_slice(rows)  # a view where they follow each other: no copy but Z
+        one = len(self.centres) == 1
+        Z = self.X[rows] - (self.centres if one else self.centres[self.centre_of[rows]])
+        if self.weights is not None:
+            Z *= np.sqrt(self.weights[rows]).reshape(-1, *[1] * (Z.ndim - 1))
+        return np.asarray(Z)
+
+    def _along_tables(self, mode: int, factors: Factors, groups: Array) -> Array:
+        packed = {q: pack_projectors(W) for q, W in enumerate(factors) if q != mode}
+        size = self.shape[mode]
+        if not packed and self.n_groups == 1:  # one answer for all models
+            return np.broadcast_to(unpack(self.tables[0][None], size), (len(groups), size, size))
+        result = np.empty((len(groups), size * (size + 1) // 2))
+        largest = max(packed, key=lambda q: self.shape[q], default=mode)
+        kept = self.tables[0].size // (self.tables[0].shape[largest] if packed else 1)
+        for group, models in models_of_groups(groups, len(self.tables)):
+            for block in row_blocks(len(models), 8 * kept):
+                chosen = models[block]
+                chunk = {q: p[chosen] for q, p in packed.items()}
+                result[chosen] = self._contracted(group, chunk, largest)
+        return unpack(result, size)
+
+    def _contracted(self, group: int, packed: dict[int, Array], first: int) -> Array:
+        """Contract a table with every packed projector, `first` first; (M, L_k) is left."""
+        table = self.tables[group]
+        if not packed:
+            return table[None]
+        if table.ndim == 2:
+            return packed[first] @ (table.T if first else table)
+        return contracted(self._first_product(group, packed[first], first), packed, first)
+
+    def _first_product(self, group: int, projectors: Array, first: int) -> Array:
+        """A table with one mode contracted, (M, the other modes...), which takes all the time.
+
+        The next mode that is asked for needs the same one if `first` did not change meanwhile,
+        which is so for one question of two or three. So the last ones are kept.
+        """
+        key = (group, first, projectors.tobytes())
+        left = self._halfway.get(key)
+        if left is None:
+            if len(self._halfway) >= KEPT_PRODUCTS:
+                self._halfway.clear()
+            left = first_contracted(self.tables[group], projectors, first)
+            self._halfway[key] = left
+        return left
+
+
+def models_of_groups(groups: Array, n_groups: int) -> Iterator[tuple[int, Array]]:
+    """(group, positions of its models); with a single group every model belongs to it."""
+    if n_groups == 1:
+        yield 0, np.arange(len(groups))
+        return
+    for group in np.unique(groups):
+        yield int(group), np.flatnonzero(groups == group)
+
+
+# ── Statistics ───────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,17 +548,17 @@ class ClassStatistics(ABC):
             self._terms[name] = make()
         return Scatter.of(self._terms[name])
 
-    def _means_about_mean(self) -> SampleTerm:
+    def _means_about_mean(self) -> Term:
         everybody = np.zeros(len(self.counts), dtype=np.intp)
         seen = np.flatnonzero(self.counts)
-        return SampleTerm(self.means, self.mean[None], everybody, [seen], self.counts)
+        return Term(self.means, self.mean[None], everybody, [seen], self.counts)
 
-    def _mean_about_mean(self, p: int) -> SampleTerm:
+    def _mean_about_mean(self, p: int) -> Term:
         everybody, weights = (
             np.zeros(len(self.counts), dtype=np.intp),
             np.full_like(self.counts, self.count),
         )
-        return SampleTerm(self.means, self.mean[None], everybody, [np.array([p])], weights)
+        return Term(self.means, self.mean[None], everybody, [np.array([p])], weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -516,14 +883,14 @@ class ClassMoments(ClassStatistics):
         """tr(S_c) of every class, of shape (C,)."""
         return np.asarray(np.trace(self.scatters, axis1=1, axis2=2))
 
-    def _within(self) -> TableTerm:
-        return TableTerm.from_matrices(self.scatters.sum(axis=0)[None], self.shape)
+    def _within(self) -> Term:
+        return Term.from_matrices(self.scatters.sum(axis=0)[None], self.shape)
 
-    def _total(self) -> TableTerm:
-        return TableTerm.from_matrices(self.pooled().scatters, self.shape)
+    def _total(self) -> Term:
+        return Term.from_matrices(self.pooled().scatters, self.shape)
 
-    def _in_class(self, p: int) -> TableTerm:
-        return TableTerm.from_matrices(self.scatters[[p]], self.shape)
+    def _in_class(self, p: int) -> Term:
+        return Term.from_matrices(self.scatters[[p]], self.shape)
 
 
 def _places(moments: ClassMoments, taken: ClassMoments) -> Array:

@@ -12,30 +12,22 @@ one pass per mode and round.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from math import prod, sqrt
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from tenfold.mathematics.accumulate import gather, row_blocks
-from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.accumulate import gather, merged_means, row_blocks
+from tenfold.mathematics.algebra import Array, is_identity, square_lengths
 from tenfold.mathematics.bases import Span
-from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.scatter import SampleTerm, TableTerm, Term, packed_gram
+from tenfold.mathematics.moments import ClassStatistics, Factors, Term
+from tenfold.mathematics.stores import Source
 
 if TYPE_CHECKING:
     from tenfold.mathematics.cost import Workload
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
-from typing import Any, ClassVar
-
-from tenfold.mathematics.accumulate import merged_means
-from tenfold.mathematics.algebra import square_lengths
-from tenfold.mathematics.scatter import Factors, is_identity
-from tenfold.mathematics.stores import Source
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +82,7 @@ class SampleStatistics(ClassStatistics):
         table of S_w where that is the smaller one.
         """
         members = [self._used(c) for c in range(len(self.classes))]
-        term = SampleTerm(self.X, self.means, self.codes, members, self.weights)
+        term = Term(self.X, self.means, self.codes, members, self.weights)
         flat = {
             c: np.concatenate([Z.reshape(len(Z), -1) for Z in term.deviations(c)])
             for c, rows in enumerate(members)
@@ -115,26 +107,25 @@ class SampleStatistics(ClassStatistics):
     def traces(self) -> Array:
         """tr(S_c) of every class, of shape (C,)."""
         members = [self._used(c) for c in range(len(self.classes))]
-        term = SampleTerm(self.X, self.means, self.codes, members, self.weights)
+        term = Term(self.X, self.means, self.codes, members, self.weights)
         return np.array(
             [sum(float(np.vdot(Z, Z)) for Z in term.deviations(c)) for c in range(len(members))]
         )
 
     def _within(self) -> Term:
-        term = SampleTerm(self.X, self.means, self.codes, [self._used()], self.weights)
-        return tabulated(term) if self._total_is_a_table else term
+        term = Term(self.X, self.means, self.codes, [self._used()], self.weights)
+        return term.tabulated() if self._total_is_a_table else term
 
     def _total(self) -> Term:
         if self._total_is_a_table:  # class means are fewer than samples
-            within, between = self.within().terms[0][1], tabulated(self._means_about_mean())
-            assert isinstance(within, TableTerm)
-            return TableTerm((within.tables[0] + between.tables[0],), self.shape)
+            within, between = self.within().terms[0][1], self._means_about_mean().tabulated()
+            return replace(between, tables=(within.tables[0] + between.tables[0],))
         everybody = np.zeros_like(self.codes)
-        return SampleTerm(self.X, self.mean[None], everybody, [self._used()], self.weights)
+        return Term(self.X, self.mean[None], everybody, [self._used()], self.weights)
 
     def _in_class(self, p: int) -> Term:
-        term = SampleTerm(self.X, self.means, self.codes, [self._used(p)], self.weights)
-        return tabulated(term) if self._classes_are_tables else term
+        term = Term(self.X, self.means, self.codes, [self._used(p)], self.weights)
+        return term.tabulated() if self._classes_are_tables else term
 
     @cached_property
     def _total_is_a_table(self) -> bool:
@@ -196,13 +187,6 @@ class SpanStatistics(SampleStatistics):
     @cached_property
     def _total_is_a_table(self) -> bool:
         return True  # asked once, and no larger than the samples
-
-
-def tabulated(term: SampleTerm) -> TableTerm:
-    """The scatters of a term as packed tables."""
-    shape = term.centres.shape[1:]
-    groups = range(term.n_groups)
-    return TableTerm(tuple(packed_gram(term.deviations(g), shape) for g in groups), shape)
 
 
 def _class_means(
@@ -336,40 +320,25 @@ class PassStatistics(ClassStatistics):
 
 
 @dataclass(frozen=True, eq=False)
-class PassTerm:
+class PassTerm(Term):
     """Scatters of groups of classes, answered by a pass over the samples.
+
+    X are the statistics whose samples are read: terms of the same ones are answered by the same
+    pass. Classes stand for samples: `centre_of` has shape (C,), and `members` are classes.
 
     Parameters
     ----------
-    samples : PassStatistics
-        Whose samples; terms of the same statistics are answered by the same pass.
-    centres : ndarray of shape (m, I_1, ..., I_K)
-        The points that deviations are taken from.
-    centre_of : ndarray of shape (C,)
-        Which of the centres each class is measured from.
-    members : list of G index arrays
-        The classes of each group.
     unprojected : dict of int to ndarray of shape (1, I_k, I_k)
         Answers about samples that no mode projects yet: the same for every model, and asked for
         by the choice of ranks, by the first mode and by methods that do not alternate.
     """
 
-    samples: PassStatistics
-    centres: Array
-    centre_of: Array
-    members: list[Array]
-    unprojected: dict[int, Array] = field(default_factory=dict)
-    by_group: ClassVar[bool] = False  # a pass answers all groups
+    unprojected: dict[int, Array] = field(default_factory=dict, init=False)
 
     @property
-    def n_groups(self) -> int:
-        """Number of groups."""
-        return len(self.members)
-
-    def joined(self, others: Sequence[PassTerm]) -> PassTerm:
-        """One term with the groups of this one and of others over the same samples, in order."""
-        more = (classes for other in others for classes in other.members)
-        return replace(self, members=[*self.members, *more]) if others else self
+    def by_group(self) -> bool:
+        """A pass answers all groups."""
+        return False
 
     def along(self, mode: int, factors: Factors, groups: Array) -> Array:
         """Mode-k scatters of M models, of shape (M, I_k, I_k)."""
@@ -382,7 +351,7 @@ class PassTerm:
         whole = all(is_identity(W) for q, W in enumerate(factors) if q != mode)
         if whole and len(terms) == 1 and mode in self.unprojected:
             return [np.repeat(self.unprojected[mode], len(factors[0]), axis=0)]
-        own = self.samples
+        own = self.X
         work = partial(
             mode_scatters_of_block,
             classes=own.classes,
@@ -412,7 +381,7 @@ def mode_scatters_of_block(
     answers = []
     for centres, centre_of, members, groups in questions:
         rows = [np.flatnonzero(used & np.isin(codes, chosen)) for chosen in members]
-        term = SampleTerm(X, centres, centre_of[codes], rows, weight)
+        term = Term(X, centres, centre_of[codes], rows, weight)
         answers.append(term.along(mode, factors, groups))
     return np.stack(answers)
 

@@ -30,7 +30,7 @@ from scipy.linalg import LinAlgError, eigh
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.bases import Span
 from tenfold.mathematics.criteria import Problem
-from tenfold.mathematics.scatter import SampleTerm, Scatter, Term, along_mode
+from tenfold.mathematics.moments import Scatter, Term, along_mode, is_shared
 from tenfold.mathematics.solvers import NULL, ROUNDING, signs_of_columns
 
 FEWEST = 4  # models for which a shared problem is solved
@@ -298,7 +298,7 @@ def _common_and_own(
 ) -> tuple[Array, Array | None, Array, list[ClassColumns]] | None:
     """T, S_w, the factor of S_w in each B, and the columns of each model; or None."""
     n_models, common = len(problem), []
-    own: dict[int, tuple[SampleTerm, Array, Array]] = {}
+    own: dict[int, tuple[Term, Array, Array]] = {}
     assert problem.minimise is not None
     for side, scatter in enumerate((problem.maximise, problem.minimise)):
         shared = []
@@ -306,7 +306,7 @@ def _common_and_own(
             each = np.broadcast_to(np.asarray(coefficient, dtype=float), (n_models,))
             if term.n_groups == 1:
                 shared.append((each, term))
-            elif isinstance(term, SampleTerm):
+            elif not term.tables and not is_shared(term):
                 own.setdefault(id(term), (term, groups, np.zeros((2, n_models))))[2][side] += each
             else:
                 return None
@@ -345,7 +345,7 @@ def _unit_sizes(problem: Problem, T: Array) -> Array:
     sizes = np.full(len(problem), np.trace(unit))
     columns = zip(problem.unit.terms[1:], problem.unit.groups[1:], strict=True)
     for (coefficient, term), groups in columns:
-        assert isinstance(term, SampleTerm)
+        assert not term.tables
         squares = [sum(float(np.vdot(Z, Z)) for Z in term.deviations(int(g))) for g in groups]
         sizes += coefficient * np.array(squares)
     return sizes

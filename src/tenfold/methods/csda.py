@@ -10,8 +10,7 @@ import numpy as np
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
-from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.scatter import along_mode
+from tenfold.mathematics.moments import ClassStatistics, along_mode
 from tenfold.mathematics.solvers import SOLVERS, Solver, null_space
 from tenfold.methods.base import ClassModel, ClassSpecificProjector, Shape
 from tenfold.validation.parameters import plain
