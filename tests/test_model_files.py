@@ -702,7 +702,7 @@ def forged_bank(edit, path):
     [
         (lambda h, _: h["model"]["learned"]["projectors_"]["list"].pop(), "projectors_ has"),
         (lambda h, _: h["model"]["parameters"].update(projector=3), "its projector is 3"),
-        (array("spreads_", [1.0, 0.0, 1.0]), "spreads_ are not all positive"),
+        (array("spreads_", [1.0, 0.0, 1.0]), "spreads_ are not all above 0"),
         (array("spreads_", [1.0, 1.0]), "spreads_ has"),
         (learned("projectors_", {"list": [1, 2, 3]}), "projectors_ has"),
     ],

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from operator import is_
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
@@ -39,6 +39,7 @@ from tenfold.methods.base import (
     Shape,
     spreads_of,
 )
+from tenfold.system.plain_values import Axes, check_agree
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 
@@ -128,10 +129,10 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
     0.9
     """
 
-    class_count_: Array
+    class_count_: Annotated[Array, Axes("C")]
     projectors_: list[ClassSpecificProjector]
-    spreads_: Array
-    other_spreads_: Array
+    spreads_: Annotated[Array, Axes("C", above=0)]
+    other_spreads_: Annotated[Array, Axes("C", above=0)]
     classifier_: Any
     _stacked: tuple[list[Any], Subspaces] | None = None  # what was stacked last, and its stack
 
@@ -188,6 +189,15 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
                 "ratios; use normalise='others', or decision='distance' of the projector"
             )
         self.projector._check_parameters()
+
+    def _check_learned(self) -> None:
+        """Refuse members that are not those of the classes."""
+        members = [m for m in self.projectors_ if isinstance(m, ClassSpecificProjector)]
+        fitted = [m for m in members if getattr(m, "sample_shape_", None) == self.sample_shape_]
+        n = len(self.classes_)
+        check_agree("projectors_", (len(self.projectors_), len(fitted)), (n, n))
+        if not (members[0]._has_ratio or {"spreads_", "other_spreads_"} <= vars(self).keys()):
+            raise ValueError("its ClassSpecificClassifier lacks spreads_ or other_spreads_")
 
     def _workload(self, shape: Shape, classes: Array) -> Workload:
         """That of the projectors of all classes together."""

@@ -19,8 +19,9 @@ from tenfold.decisions.thresholds import Impostors, quantile_or_tail
 from tenfold.decisions.verifier import RateWarning
 from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.mathematics.moments import ClassMoments
-from tenfold.methods.base import Labels, Learner, Savable, Shape, TensorProjector
+from tenfold.methods.base import Labels, Learner, Savable, TensorProjector
 from tenfold.methods.saving import steps_of
+from tenfold.system.plain_values import check_agree
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 
@@ -112,9 +113,6 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
     threshold_: float
     error_rates_: dict[str, float]
     promised_rate_: float
-    sample_shape_: Shape
-    n_features_in_: int
-    feature_names_in_: Labels
 
     def __init__(
         self,
@@ -188,6 +186,19 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
 
     def _model(self) -> Any:
         return ProbabilisticLDA() if self.model is None else self.model
+
+    def _check_learned(self) -> None:
+        """Refuse a model of other samples or classes, or one that names no classes."""
+        first, last = steps_of(self.model_)[0], innermost(self.model_)
+        if not isinstance(last, ProbabilisticLDA | ClassSpecificClassifier):
+            raise ValueError(f"its model_ is {self.model_!r:.80}, which names no classes")
+        for step in (first, last):
+            if not hasattr(step, "sample_shape_"):
+                raise ValueError(f"its model_ is {self.model_!r:.80}, which is not fitted")
+        check_agree("model_", first.sample_shape_, self.sample_shape_)
+        check_agree("classes_", self.classes_.tolist(), last.classes_.tolist())
+        if self.unknown_ in self.classes_.tolist():
+            raise ValueError("its unknown_ is one of its classes")
 
     def _check_parameters(self, model: Any) -> None:
         """Validate parameters."""

@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from math import prod
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
@@ -35,6 +35,7 @@ from tenfold.mathematics.two_covariances import (
     preference,
 )
 from tenfold.methods.base import Described, Labels, Learner, Shape, TensorProjector
+from tenfold.system.plain_values import Axes, check_agree
 from tenfold.system.threads import one_thread_for_small
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
@@ -62,21 +63,21 @@ class GaussianModel:
     """
 
     classes: Labels
-    class_count: Array
-    priors: Array
+    class_count: Annotated[Array, Axes("C", least=0)]
+    priors: Annotated[Array, Axes("C", least=0)]
     projector: Any
-    mean: Array
-    directions: Array
-    class_means: Array
-    enrolled: Array
+    mean: Annotated[Array, Axes("numbers")]
+    directions: Annotated[Array, Axes("numbers", "d")]
+    class_means: Annotated[Array, Axes("C", "d")]
+    enrolled: Annotated[Array, Axes("C")]
     shrinkage: float
-    between: Array
-    spread: Array
-    within: Array
-    noise: Array
-    gain: float
-    tails: float
-    temperature: float
+    between: Annotated[Array, Axes("d", least=0)]
+    spread: Annotated[Array, Axes("d", least=0)]
+    within: Annotated[Array, Axes("d", above=0)]
+    noise: Annotated[Array, Axes("d", above=0)]
+    gain: Annotated[float, Axes(least=0)]
+    tails: Annotated[float, Axes(least=0)]
+    temperature: Annotated[float, Axes(above=0)]
     kronecker_share: float
 
 
@@ -235,6 +236,21 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
             parameters.check_projector(self.projector, TensorProjector)
             self.projector._check_parameters()
         super()._check_parameters()
+
+    def _sizes(self) -> dict[str, Shape]:
+        """How many numbers of a sample the Gaussians are of."""
+        inside = self.projector_
+        return {"numbers": (prod(self.sample_shape_ if inside is None else inside.ranks_),)}
+
+    def _check_learned(self) -> None:
+        """Refuse a projector that was not learned, and a share that the coordinates cannot have."""
+        inside, share = self.projector_, self.kronecker_share_
+        if inside is not None or self.projector is not None:
+            if not (type(inside) is type(self.projector) and hasattr(inside, "projections_")):
+                raise ValueError(f"its projector_ is {inside!r:.80}, which is not what it learned")
+            check_agree("projector_", inside.sample_shape_, self.sample_shape_)
+        if not 0 <= share <= 1 or (0 < share < 1 and self.directions_.shape[-1] % 2):
+            raise ValueError(f"its kronecker_share_ is {share}, which its coordinates do not have")
 
     def _workload(self, shape: Shape, classes: Array) -> Workload:
         """What the projector will ask."""

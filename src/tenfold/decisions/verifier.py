@@ -29,9 +29,10 @@ from tenfold.decisions.verification import (
 from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.mathematics.sample_statistics import codes_of
 from tenfold.mathematics.stores import ArraySamples, over_blocks
-from tenfold.methods.base import ClassSpecificProjector, Labels, Savable, Shape
+from tenfold.methods.base import ClassSpecificProjector, Labels, Savable
 from tenfold.methods.csda import CSDA
 from tenfold.methods.mcsda import MCSDA
+from tenfold.system.plain_values import check_agree
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 from tenfold.validation.samples import in_numpy
@@ -122,9 +123,6 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
     error_rates_: dict[str, float]
     promised_rate_: float
     classes_: Labels
-    sample_shape_: Shape
-    n_features_in_: int
-    feature_names_in_: Labels
 
     def __init__(
         self,
@@ -197,6 +195,12 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             self.error_rates_["false_rejects"] = _share(own.farness > limit, own)
         self.classes_ = classes if _is_last_of_two(positive, classes) else np.array([False, True])
         return self
+
+    def _check_learned(self) -> None:
+        """Refuse a projector of other samples, and other answers than two."""
+        own = getattr(self.projector_, "sample_shape_", None)
+        check_agree("projector_", own, self.sample_shape_)
+        check_agree("classes_", len(self.classes_), 2)
 
     def _check_parameters(self) -> None:
         """Validate parameters."""

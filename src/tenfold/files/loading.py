@@ -9,14 +9,29 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from math import prod
+from typing import Any, get_args, get_origin, get_type_hints
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 
-from tenfold.files.learned_checks import KNOWN, LEARNED, check_kind, check_learned
+from tenfold.decisions.classifier import ClassSpecificClassifier
+from tenfold.decisions.open_set import OpenSetClassifier
+from tenfold.decisions.probabilistic import ProbabilisticLDA
+from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
+from tenfold.methods import ALL_METHODS
+from tenfold.methods.base import Learner, Shape, TensorProjector
+from tenfold.preprocessing import ALL_STEPS
+from tenfold.preprocessing.step import Step
 from tenfold.system.model_format import FORMAT, errors_named, read
-from tenfold.system.plain_values import Unpacker, expect
+from tenfold.system.plain_values import Axes, Unpacker, check_agree, expect
+
+DECISIONS = (ClassSpecificClassifier, ClassSpecificVerifier, OpenSetClassifier, ProbabilisticLDA)
+KNOWN = {M.__name__: M for M in (*ALL_METHODS, *DECISIONS, *ALL_STEPS)}
+# Of streams, of tables, of samples with named axes, and of banks that decide by distances.
+OPTIONAL = {"moments_", "feature_names_in_", "mode_names_", "mode_labels_"}
+OPTIONAL |= {"spreads_", "other_spreads_", "classifier_"}
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -133,7 +148,7 @@ class ModelUnpacker(Unpacker):
         if "moments_" in learned:
             estimator._is_stream = True
         if learned:
-            check_learned(estimator)
+            check_learned(estimator, learned, kinds)
         return estimator
 
     def _known(self, packed: dict[str, Any], kind: str, known: Any) -> dict[str, Any]:
@@ -154,3 +169,83 @@ class ModelUnpacker(Unpacker):
 
     def _estimator(self, inside: Any) -> Any:
         return self.estimator(inside)
+
+
+# ── Whether what a file says was learned fits together, as the method itself would leave it ─────
+
+
+def learned_kinds(method: type) -> dict[str, Any]:
+    """The learned attributes of a class: the fields of its value, and what it declares itself."""
+    value = getattr(method, "_value", None)
+    hints = get_type_hints(method, include_extras=True)
+    own = {name: kind for name, kind in hints.items() if name.endswith("_") and name[0] != "_"}
+    inside = {} if value is None else get_type_hints(value, include_extras=True)
+    return own | {f"{name}_": kind for name, kind in inside.items()}
+
+
+LEARNED = {name: learned_kinds(method) for name, method in KNOWN.items()}
+
+
+def check_kind(name: str, value: Any, kind: Any) -> None:
+    """Refuse a learned attribute that is not of the declared kind."""
+    told = kind.__metadata__ if hasattr(kind, "__metadata__") else ()
+    kind = get_args(kind)[0] if told else kind
+    if kind == Shape:
+        good = type(value) is tuple and all(type(v) is int and v >= 0 for v in value)
+    elif "labels" in told:
+        good = isinstance(value, np.ndarray) and value.ndim == 1
+    elif kind == Array:
+        good = isinstance(value, np.ndarray) and value.dtype.kind == "f"
+    else:
+        good = kind is Any or isinstance(value, get_origin(kind) or kind)
+    if not good:
+        raise ValueError(f"its {name} is {value!r:.80}, which is not what such a model has")
+
+
+def check_learned(model: Any, learned: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:
+    """Refuse a model that lacks something, or whose learned attributes do not fit together."""
+    gathers = "moments_" in learned and "class_count_" not in learned  # partial_fit still waits
+    needed = {"sample_shape_", "n_features_in_", "classes_"} if gathers else kinds.keys() - OPTIONAL
+    if missing := sorted(needed - learned.keys()):
+        raise ValueError(f"its {type(model).__name__} lacks {', '.join(missing)}")
+    check_agree("n_features_in_", model.n_features_in_, prod(model.sample_shape_))
+    inside = getattr(model, "projector", None)
+    if not isinstance(model, Step) and not isinstance(inside, TensorProjector | None):
+        raise ValueError(f"its projector is {inside!r:.80}, not a projector")
+    _check_mode_names(model.sample_shape_, learned)
+    if isinstance(model, Learner):
+        model._check_parameters()
+    if "moments_" in learned:
+        _check_moments(model)
+    if gathers:
+        return
+    model._check_learned()
+    sizes = {"sample": model.sample_shape_, "I": (model.n_features_in_,), **model._sizes()}
+    sizes |= {"C": (len(model.classes_),)} if "classes_" in learned else {}
+    for name, value in learned.items():
+        for axes in getattr(kinds[name], "__metadata__", ()):
+            if isinstance(axes, Axes):
+                axes.check(name, value, sizes)
+
+
+def _check_mode_names(shape: Shape, learned: Mapping[str, Any]) -> None:
+    names, labels = learned.get("mode_names_", ()), learned.get("mode_labels_", [])
+    if not names and not labels:
+        return
+    alike = (len(names), len(labels)) == (len(shape), len(shape))
+    words = all(isinstance(name, str) for name in names)
+    each = zip(labels, shape, strict=False)
+    if not (alike and words and all(v is None or np.shape(v) == (size,) for v, size in each)):
+        raise ValueError(f"its mode_names_ or mode_labels_ do not fit samples of shape {shape}")
+
+
+def _check_moments(model: Any) -> None:
+    moments, size, known = model.moments_, model.n_features_in_, model.classes_.tolist()
+    gaussian = isinstance(model, ProbabilisticLDA)
+    if moments.folds is None:
+        check_agree("moments_.classes", moments.classes.tolist(), known)
+    elif not gaussian or not set(moments.classes.tolist()) <= set(known):
+        raise ValueError("its moments_ are of folds of classes that it does not have")
+    # Folds are of samples as they are.
+    flat = not gaussian and getattr(getattr(model, "projector", model), "_flattens", False)
+    check_agree("moments_.means", moments.shape, (size,) if flat else model.sample_shape_)

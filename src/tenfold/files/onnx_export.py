@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+from functools import reduce, singledispatch
 from importlib.metadata import version
 from math import prod
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,56 @@ from tenfold.validation.parameters import check_option
 OPSET, IR_VERSION = 18, 8  # of 2022: new enough for all we need, old enough for most runtimes
 
 
+class Value:
+    """What a node of a graph gives, with operators as NumPy has them."""
+
+    def __init__(self, graph: Graph, name: str) -> None:
+        self.graph, self.name = graph, name
+
+    def __add__(self, other: Any) -> Value:
+        return self.graph.node("Add", self, other)
+
+    def __sub__(self, other: Any) -> Value:
+        return self.graph.node("Sub", self, other)
+
+    def __mul__(self, other: Any) -> Value:
+        return self.graph.node("Mul", self, other)
+
+    def __truediv__(self, other: Any) -> Value:
+        return self.graph.node("Div", self, other)
+
+    def __matmul__(self, matrix: Array) -> Value:
+        return self.graph.node("MatMul", self, matrix)
+
+    def __neg__(self) -> Value:
+        return self.graph.node("Neg", self)
+
+    def to(self, kind: str, *others: Any, **attributes: Any) -> Value:
+        """What a node of another kind makes of it."""
+        return self.graph.node(kind, self, *others, **attributes)
+
+    def flat(self) -> Value:
+        """Samples as vectors."""
+        return self.to("Flatten", axis=1)
+
+    def square_lengths(self) -> Value:
+        """Sums of squares of vectors, as (n, 1)."""
+        return self.to("ReduceSumSquare", [1], keepdims=1)
+
+    def about(self, centre: Array) -> Value:
+        """Samples minus a centre."""
+        near = centre.astype(self.graph.dtype)
+        # What a float32 mean lacks is taken off, too, so that data far from zero lose no digits.
+        return self - near if (near == centre).all() else self - near - (centre - near)
+
+    def times(self, matrices: list[Array]) -> Value:
+        """Tensors multiplied by one matrix per mode."""
+        found, turn = self, [0, *range(2, len(matrices) + 1), 1]  # first mode to the end
+        for W in matrices:
+            found = (found.to("Transpose", perm=turn) if len(matrices) > 1 else found) @ W
+        return found
+
+
 class Graph:
     """Nodes, constants and outputs, by the names they get."""
 
@@ -40,142 +92,59 @@ class Graph:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.outputs: list[Any] = []
-        self.kernels: dict[int, str] = {}
+        self.kernels: dict[int, Value] = {}
         self.beside: list[Any] = []  # inputs besides the samples
-        self.samples = self.cast("X", dtype)
+        self.samples = self.cast(Value(self, "X"), dtype)
         self.shape: tuple[int, ...] = ()
 
     def fold(self, shape: tuple[int, ...]) -> None:
         """Give the samples a shape; the runtime sees that it is the one they have."""
         if self.shape not in ((), shape):
-            whole = self.constant(np.array([-1, *shape]))
-            self.samples = self.node("Reshape", [self.samples, whole])
+            self.samples = self.samples.to("Reshape", [-1, *shape])
         self.shape = shape
 
-    def node(self, kind: str, inputs: list[str], **attributes: Any) -> str:
-        """Add a node with one output; return the name of it."""
+    def node(self, kind: str, *inputs: Any, **attributes: Any) -> Value:
+        """Add a node with one output, which is returned; arrays and numbers become constants."""
+        names = [one.name if isinstance(one, Value) else self._constant(one) for one in inputs]
         name = f"{kind}_{len(self.nodes)}"
-        self.nodes.append(self.onnx.helper.make_node(kind, inputs, [name], name, **attributes))
+        self.nodes.append(self.onnx.helper.make_node(kind, names, [name], name, **attributes))
+        return Value(self, name)
+
+    def _constant(self, value: Any) -> str:
+        """Add an array, floats in the precision of the graph; return its name."""
+        array, name = np.asarray(value), f"constant_{len(self.constants)}"
+        array = array.astype(self.dtype) if array.dtype.kind == "f" else array
+        array = array.astype(object) if array.dtype.kind == "U" else array
+        self.constants.append(self.onnx.numpy_helper.from_array(array, name))
         return name
 
-    def cast(self, source: str, dtype: Any) -> str:
+    def cast(self, source: Value, dtype: Any) -> Value:
         """Add a cast, which does nothing where the dtype is the same."""
-        return self.node("Cast", [source], to=self._kind(dtype))
-
-    def constant(self, value: Any) -> str:
-        """Add an array; return its name."""
-        name = f"constant_{len(self.constants)}"
-        self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(value), name))
-        return name
-
-    def numbers(self, value: Any) -> str:
-        """Add an array in the precision of the graph."""
-        return self.constant(np.asarray(value, dtype=self.dtype))
+        return source.to("Cast", to=self._kind(dtype))
 
     def output(
-        self, name: str, source: str, shape: tuple[int, ...] = (), dtype: Any = np.float32
+        self, name: str, source: Value, shape: tuple[int, ...] = (), dtype: Any = np.float32
     ) -> None:
         """Let what a node gives leave the graph as (n, *shape)."""
-        kind = self._kind(dtype)
         source = self.cast(source, dtype) if dtype is np.float32 else source
-        self.nodes.append(self.onnx.helper.make_node("Identity", [source], [name], name))
-        info = self.onnx.helper.make_tensor_value_info(name, kind, ["n", *shape])
-        self.outputs.append(info)
+        helper = self.onnx.helper
+        self.nodes.append(helper.make_node("Identity", [source.name], [name], name))
+        kind = self._kind(dtype)
+        self.outputs.append(helper.make_tensor_value_info(name, kind, ["n", *shape]))
 
-    def input(self, name: str, size: int) -> str:
+    def input(self, name: str, size: int) -> Value:
         """Let float32 numbers (n, size) come in beside the samples."""
         info = self.onnx.helper.make_tensor_value_info(name, self._kind(np.float32), ["n", size])
         self.beside.append(info)
-        return self.cast(name, self.dtype)
+        return self.cast(Value(self, name), self.dtype)
 
     def _kind(self, dtype: Any) -> int:
         return int(self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
-    def projected(self, projector: TensorProjector, centre: Array | None) -> str:
-        """Samples about a centre, projected (eq. 6), as (n, r_1, ..., r_K)."""
-        X = self.samples
-        if isinstance(projector, KernelCSDA):
-            if id(projector.basis_) not in self.kernels:  # the members of a bank share it
-                self.kernels[id(projector.basis_)] = self.coordinates(projector)
-            X = self.kernels[id(projector.basis_)]
-        X = X if centre is None else self.about(X, centre)
-        if projector._flattens:
-            X = self.node("Flatten", [X], axis=1)
-        return self.multiplied(X, projector.projections_)
-
-    def multiplied(self, X: str, matrices: list[Array]) -> str:
-        """Tensors multiplied by one matrix per mode."""
-        turn = [0, *range(2, len(matrices) + 1), 1]  # first mode to the end; K turns are none
-        for W in matrices:
-            X = self.node("Transpose", [X], perm=turn) if len(matrices) > 1 else X
-            X = self.node("MatMul", [X, self.numbers(W)])
-        return X
-
-    def coordinates(self, model: KernelCSDA) -> str:
-        """Coordinates of the samples in the space of a kernel."""
-        X, points = self.node("Flatten", [self.samples], axis=1), model.landmarks_
-        gamma = self.numbers(model.gamma_)
-        if model.kernel == "rbf":
-            origin = points.mean(axis=0)
-            X, points = self.about(X, origin), points - origin
-            axis = self.constant(np.array([1]))
-            squares = self.node("ReduceSumSquare", [X, axis], keepdims=1)
-            squares = self.node("Add", [squares, self.numbers((points**2).sum(axis=1))])
-            squares = self.node("Sub", [squares, self.times(X, 2 * points.T)])
-            K = self.node("Exp", [self.node("Neg", [self.node("Mul", [squares, gamma])])])
-        elif model.kernel in ("linear", "poly"):
-            K = self.times(X, points.T)
-            if model.kernel == "poly":
-                K = self.node("Add", [self.node("Mul", [K, gamma]), self.numbers(model.coef0)])
-                K = self.node("Pow", [K, self.numbers(model.degree)])
-        else:
-            raise ValueError(
-                f"kernel={model.kernel!r} has no ONNX form here; expected 'rbf', 'poly' or 'linear'"
-            )
-        return self.times(K, model.basis_)
-
-    def about(self, X: str, centre: Array) -> str:
-        """Samples minus a centre."""
-        near = centre.astype(self.dtype)
-        X = self.node("Sub", [X, self.numbers(near)])
-        if (near == centre).all():
-            return X
-        # What a float32 mean lacks, so that data far from zero lose no digits.
-        return self.node("Sub", [X, self.numbers(centre - near)])
-
-    def times(self, X: str, matrix: Array) -> str:
-        """Samples times a matrix."""
-        return self.node("MatMul", [X, self.numbers(matrix)])
-
-    def label(self, classes: Array, place: str) -> None:
+    def label(self, classes: Array, place: Value) -> None:
         """Let the labels with these places leave the graph; of equals the first was taken."""
-        classes = classes.astype(object) if classes.dtype.kind == "U" else classes
-        label = self.node("Gather", [self.constant(classes), place])
-        self.output("label", label, dtype=classes.dtype)
-
-    def distance(self, projector: ClassSpecificProjector) -> str:
-        """Distance to the positive mean in the subspace, as (n, 1)."""
-        Y = self.node("Flatten", [self.projected(projector, projector.mean_)], axis=1)
-        squared = self.node("ReduceSumSquare", [Y, self.constant(np.array([1]))], keepdims=1)
-        return self.node("Sqrt", [squared])
-
-    def log_ratio(self, projector: ClassSpecificProjector) -> str:
-        """The log likelihood ratio of the class and everything else, as (n, 1)."""
-        Y = self.node("Flatten", [self.projected(projector, projector.other_mean_)], axis=1)
-        linear = self.times(Y, projector.contrasts_[:, :1])
-        found = self.node("Add", [linear, self.numbers(projector.offset_)])
-        if projector.contrasts_.shape[1] == 1:
-            return found
-        rest, axis = self.times(Y, projector.contrasts_[:, 1:]), self.constant(np.array([1]))
-        squares = self.node("ReduceSumSquare", [rest, axis], keepdims=1)
-        return self.node("Sub", [found, self.node("Mul", [squares, self.numbers(0.5)])])
-
-    def scores(self, projector: ClassSpecificProjector) -> str:
-        """The log likelihood ratio, or minus that distance, as (n,)."""
-        flat = self.constant(np.array([-1]))
-        if projector._has_ratio:
-            return self.node("Reshape", [self.log_ratio(projector), flat])
-        return self.node("Neg", [self.node("Reshape", [self.distance(projector), flat])])
+        kind = object if classes.dtype.kind == "U" else classes.dtype
+        self.output("label", self.node("Gather", classes, place), dtype=kind)
 
     def finished(self, name: str, shape: tuple[int, ...], told: dict[str, Any]) -> Any:
         """The model with its input and metadata."""
@@ -249,8 +218,8 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str], *, precision: str = "d
     graph = Graph(onnx, kinds[check_option("precision", precision, list(kinds))])
     before, last = _steps(estimator)
     for step in before:
-        _change(graph, step)
-    _draw(graph, last)
+        change(step, graph)
+    draw(last, graph)
     shape = (*before, last)[0].sample_shape_
     model = graph.finished(type(last).__name__, shape, _told(last))
     onnx.checker.check_model(model, full_check=True)
@@ -271,33 +240,6 @@ def _steps(estimator: Any) -> tuple[list[Step], Any]:
     if not steps:
         raise TypeError("the pipeline has no steps; pass a fitted model")
     return steps[:-1], steps[-1]
-
-
-def _draw(graph: Graph, estimator: Any) -> None:
-    shape = getattr(estimator, "sample_shape_", None)
-    if shape is not None:  # a scaler before it may have given flat rows
-        graph.fold(shape)
-    if isinstance(estimator, ClassSpecificClassifier):
-        check_is_fitted(estimator, "projectors_")
-        _bank(graph, estimator)
-    elif isinstance(estimator, ClassSpecificVerifier):
-        check_is_fitted(estimator, "projector_")
-        _verifier(graph, estimator)
-    elif isinstance(estimator, ProbabilisticLDA):
-        check_is_fitted(estimator, "directions_")
-        _gaussian(graph, estimator)
-    elif isinstance(estimator, TensorProjector):
-        check_is_fitted(estimator, "projections_")
-        _projector(graph, estimator)
-    elif isinstance(estimator, Step):
-        _change(graph, estimator)
-        graph.output(OUTPUTS[type(estimator)], graph.samples, graph.shape)
-    else:
-        raise TypeError(
-            f"{type(estimator).__name__} has no ONNX form; expected a projector, "
-            "ClassSpecificVerifier, ClassSpecificClassifier, ProbabilisticLDA, a step or a "
-            "pipeline of these (of a search its best_estimator_)"
-        )
 
 
 def _onnx() -> Any:
@@ -328,197 +270,247 @@ def _told(estimator: Any) -> dict[str, Any]:
     return told
 
 
-# ── The kinds of models ─────────────────────────────────────────────────────────────────────────
+# ── What a step makes of samples ────────────────────────────────────────────────────────────────
 
 
-def _change(graph: Graph, step: Step) -> None:
-    """Replace the samples by what a step makes of them."""
-    check_is_fitted(step, "sample_shape_")
-    graph.fold(step.sample_shape_)
-    if isinstance(step, ModeScaler):
-        _scale(graph, step)
-    elif isinstance(step, CovariateRemover):
-        _remove(graph, step)
-    elif isinstance(step, Blocks):
-        _deflate(graph, step)
-    else:
-        raise ValueError(
-            f"{type(step).__name__} completes gaps, and a graph cannot; for samples without gaps "
-            "export the pipeline without it, as with pipeline[1:]"
-        )
+@singledispatch
+def change(step: Any, graph: Graph) -> None:
+    """Replace the samples of a graph by what a step makes of them."""
+    raise ValueError(
+        f"{type(step).__name__} completes gaps, and a graph cannot; for samples without gaps "
+        "export the pipeline without it, as with pipeline[1:]"
+    )
 
 
-def _remove(graph: Graph, remover: CovariateRemover) -> None:
-    """Samples without what covariates add: the last numbers of rows, or a second input."""
-    q = len(remover.slopes_)
-    if not q:
-        return
-    size = remover.slopes_[0].size
-    flat = graph.node("Flatten", [graph.samples], axis=1)
-    if remover.last is None:
-        X, Z, shape = flat, graph.input("covariates", q), remover.sample_shape_
-    else:
-        ends = [graph.constant(np.array([place])) for place in (0, size, size + q, 1)]
-        X = graph.node("Slice", [flat, ends[0], ends[1], ends[3]])
-        Z = graph.node("Slice", [flat, ends[1], ends[2], ends[3]])
-        shape = (size,)
-    added = graph.times(graph.about(Z, remover.covariate_means_), remover.slopes_.reshape(q, -1))
-    graph.samples, graph.shape = graph.node("Sub", [X, added]), (size,)
-    graph.fold(shape)
-
-
-def _deflate(graph: Graph, blocks: Blocks) -> None:
-    """The features of all blocks, side by side."""
-    found, width = [], 0
-    for block in blocks.blocks_:
-        if not isinstance(block, TensorProjector) or not block._streams:
-            raise TypeError(f"blocks of {type(block).__name__} have no ONNX form here")
-        found.append(graph.node("Flatten", [graph.projected(block, block._centre())], axis=1))
-        width += prod(block.ranks_)
-        shape = graph.constant(np.array([-1, *block.sample_shape_]))
-        X, centre = graph.samples, block._centre()
-        X = X if centre is None else graph.about(X, centre)
-        Q = [np.linalg.qr(W)[0] for W in block.projections_]
-        seen = graph.node("Flatten", [X], axis=1) if block._flattens else X
-        seen = graph.multiplied(graph.multiplied(seen, Q), [basis.T for basis in Q])
-        graph.samples = graph.node("Sub", [X, graph.node("Reshape", [seen, shape])])
-    graph.samples, graph.shape = graph.node("Concat", found, axis=1), (width,)
-
-
-def _scale(graph: Graph, scaler: ModeScaler) -> None:
-    """Replace the samples by scaled ones."""
+@change.register
+def _(scaler: ModeScaler, graph: Graph) -> None:
     scaling = scaler.scaling()
+    graph.fold(scaler.sample_shape_)
     if scaling.per_sample:
         graph.samples = _scaled_by_itself(graph, scaling)
     else:
-        Y = graph.about(graph.samples, scaling.mean)
-        graph.samples = graph.node("Div", [Y, graph.numbers(scaling.total_spread)])
+        graph.samples = graph.samples.about(scaling.mean) / scaling.total_spread
     graph.shape = scaling.shape_after(scaler.sample_shape_)
     if scaler.output == "flat":
         graph.fold((prod(graph.shape),))
 
 
-def _scaled_by_itself(graph: Graph, scaling: Scaling) -> str:
-    X, zero, one = graph.samples, graph.numbers(0.0), graph.numbers(1.0)
-    axes = graph.constant(np.array(scaling.axes))
-    size = prod(graph.shape[axis - 1] for axis in scaling.axes)
-    mean = graph.node("ReduceMean", [X, axes], keepdims=1)
-    deviations = graph.node("Sub", [X, mean])
-    variance = graph.node("ReduceMean", [graph.node("Mul", [deviations] * 2), axes], keepdims=1)
+@change.register
+def _(remover: CovariateRemover, graph: Graph) -> None:
+    """Covariates are the last numbers of rows, or a second input."""
+    check_is_fitted(remover, "slopes_")
+    graph.fold(remover.sample_shape_)
+    q = len(remover.slopes_)
+    if not q:
+        return
+    size, flat = remover.slopes_[0].size, graph.samples.flat()
+    if remover.last is None:
+        X, Z, shape = flat, graph.input("covariates", q), remover.sample_shape_
+    else:
+        X, Z = (flat.to("Slice", [a], [b], [1]) for a, b in ((0, size), (size, size + q)))
+        shape = (size,)
+    added = Z.about(remover.covariate_means_) @ remover.slopes_.reshape(q, -1)
+    graph.samples, graph.shape = X - added, (size,)
+    graph.fold(shape)
+
+
+@change.register
+def _(blocks: Blocks, graph: Graph) -> None:
+    """The features of all blocks, side by side."""
+    check_is_fitted(blocks, "blocks_")
+    graph.fold(blocks.sample_shape_)
+    found, width = [], 0
+    for block in blocks.blocks_:
+        if not isinstance(block, TensorProjector) or not block._streams:
+            raise TypeError(f"blocks of {type(block).__name__} have no ONNX form here")
+        found.append(projected(graph, block, block._centre()).flat())
+        width += prod(block.ranks_)
+        centre = block._centre()
+        X = graph.samples if centre is None else graph.samples.about(centre)
+        Q = [np.linalg.qr(W)[0] for W in block.projections_]
+        seen = (X.flat() if block._flattens else X).times(Q).times([basis.T for basis in Q])
+        graph.samples = X - seen.to("Reshape", [-1, *block.sample_shape_])
+    graph.samples, graph.shape = graph.node("Concat", *found, axis=1), (width,)
+
+
+def _scaled_by_itself(graph: Graph, scaling: Scaling) -> Value:
+    X, axes = graph.samples, list(scaling.axes)
+    size = prod(graph.shape[axis - 1] for axis in axes)
+    mean = X.to("ReduceMean", axes, keepdims=1)
+    deviations = X - mean
+    variance = (deviations * deviations).to("ReduceMean", axes, keepdims=1)
     rounding = size * np.finfo(graph.dtype).eps if size > 1 else np.inf
-    unsure = graph.node("Abs", [graph.node("Mul", [mean, graph.numbers(rounding)])])
-    varies = graph.node("Greater", [graph.node("Sqrt", [variance]), unsure])
-    deviations = graph.node("Where", [varies, deviations, zero])
-    variance = graph.node("Where", [varies, variance, zero])
+    varies = variance.to("Sqrt").to("Greater", (mean * rounding).to("Abs"))
+    deviations, variance = (varies.to("Where", one, 0.0) for one in (deviations, variance))
     typical = scaling.pseudocount * np.square(scaling.spread) / (size + scaling.pseudocount)
-    share = graph.numbers(size / (size + scaling.pseudocount))
-    square = graph.node("Add", [graph.node("Mul", [variance, share]), graph.numbers(typical)])
-    some = graph.node("Greater", [square, zero])
-    scale = graph.node("Where", [some, graph.node("Sqrt", [square]), one])
-    parts = [graph.node("Div", [deviations, scale])]
+    square = variance * (size / (size + scaling.pseudocount)) + typical
+    scale = square.to("Greater", 0.0).to("Where", square.to("Sqrt"), 1.0)
+    parts = [deviations / scale]
     if scaling.keep in ("mean", "both"):
         unit = np.where(scaling.mean_spread > 0, scaling.mean_spread, 1.0)
-        parts.append(graph.node("Div", [graph.about(mean, scaling.mean), graph.numbers(unit)]))
+        parts.append(mean.about(scaling.mean) / unit)
     if scaling.keep in ("spread", "both"):
         unit = np.where(scaling.spread > 0, scaling.spread, 1.0)
-        parts.append(graph.node("Log", [graph.node("Div", [scale, graph.numbers(unit)])]))
-    return parts[0] if len(parts) == 1 else graph.node("Concat", parts, axis=scaling.axes[0])
+        parts.append((scale / unit).to("Log"))
+    return parts[0] if len(parts) == 1 else graph.node("Concat", *parts, axis=axes[0])
 
 
-def _projector(graph: Graph, projector: TensorProjector) -> None:
-    Y = graph.projected(projector, projector._centre())
+# ── What a model says of samples ────────────────────────────────────────────────────────────────
+
+
+@singledispatch
+def draw(estimator: Any, graph: Graph) -> None:
+    """Let what a model says of samples leave the graph."""
+    raise TypeError(
+        f"{type(estimator).__name__} has no ONNX form; expected a projector, "
+        "ClassSpecificVerifier, ClassSpecificClassifier, ProbabilisticLDA, a step or a "
+        "pipeline of these (of a search its best_estimator_)"
+    )
+
+
+@draw.register
+def _(step: Step, graph: Graph) -> None:
+    change(step, graph)
+    graph.output(OUTPUTS[type(step)], graph.samples, graph.shape)
+
+
+@draw.register
+def _(projector: TensorProjector, graph: Graph) -> None:
+    check_is_fitted(projector, "projections_")
+    graph.fold(projector.sample_shape_)
+    Y, shape = projected(graph, projector, projector._centre()), projector.ranks_
     if projector.output == "flat":
-        Y = graph.node("Flatten", [Y], axis=1)
-    shape = projector.ranks_ if projector.output == "tensor" else (prod(projector.ranks_),)
+        Y, shape = Y.flat(), (prod(shape),)
     graph.output("projected", Y, shape)
     if isinstance(projector, ClassSpecificProjector):
-        graph.output("scores", graph.scores(projector))
+        graph.output("scores", _scores(graph, projector))
 
 
-def _verifier(graph: Graph, verifier: ClassSpecificVerifier) -> None:
-    scores = graph.scores(verifier.projector_)
-    accepted = graph.node("GreaterOrEqual", [scores, graph.numbers(verifier.threshold_)])
+@draw.register
+def _(verifier: ClassSpecificVerifier, graph: Graph) -> None:
+    check_is_fitted(verifier, "projector_")
+    graph.fold(verifier.sample_shape_)
+    scores = _scores(graph, verifier.projector_)
     graph.output("scores", scores)
-    graph.output("accepted", accepted, dtype=np.bool_)
+    graph.output("accepted", scores.to("GreaterOrEqual", verifier.threshold_), dtype=np.bool_)
 
 
-def _bank(graph: Graph, bank: ClassSpecificClassifier) -> None:
+@draw.register
+def _(bank: ClassSpecificClassifier, graph: Graph) -> None:
+    check_is_fitted(bank, "projectors_")
     if bank.classifier is not None:
         raise ValueError(
             f"classifier={bank.classifier!r} is not part of tenfold, so it has no ONNX form here; "
             "use classifier=None, or export it on its own (skl2onnx) behind the distances"
         )
-    if bank.projectors_[0]._has_ratio:
-        distances = _farness(graph, bank)
-    else:
-        columns = [graph.distance(member) for member in bank.projectors_]
-        distances = graph.node("Concat", columns, axis=1)
-    if bank.normalise and not bank.projectors_[0]._has_ratio:
-        spreads = bank.other_spreads_ if bank.normalise == "others" else bank.spreads_
-        distances = graph.node("Div", [distances, graph.numbers(spreads)])
-    graph.output("distances", distances, (len(bank.classes_),))
-    graph.label(bank.classes_, graph.node("ArgMin", [distances], axis=1, keepdims=0))
+    graph.fold(bank.sample_shape_)
+    members, is_ratio = bank.projectors_, bank.projectors_[0]._has_ratio
+    columns = [(_log_ratio if is_ratio else _distance)(graph, member) for member in members]
+    found = graph.node("Concat", *columns, axis=1)
+    if not is_ratio and bank.normalise:
+        found = found / (bank.other_spreads_ if bank.normalise == "others" else bank.spreads_)
+    elif is_ratio and not bank.normalise:
+        found = -found
+    elif is_ratio:  # as `farness_of_classes` has it
+        typical, even = np.stack([member.anchors_ for member in members]).T
+        squares = -(found - even) / np.where(even > typical, even - typical, 1.0)
+        found = squares.to("Abs").to("Sqrt") * squares.to("Sign")
+    graph.output("distances", found, (len(bank.classes_),))
+    graph.label(bank.classes_, found.to("ArgMin", axis=1, keepdims=0))
 
 
-def _farness(graph: Graph, bank: ClassSpecificClassifier) -> str:
-    """What `farness` makes of the likelihood ratios of all classes, (n, C)."""
-    ratios = graph.node("Concat", [graph.log_ratio(m) for m in bank.projectors_], axis=1)
-    if not bank.normalise:
-        return graph.node("Neg", [ratios])
-    typical, even = np.stack([member.anchors_ for member in bank.projectors_]).T
-    unit = np.where(even > typical, even - typical, 1.0)
-    squares = graph.node(
-        "Div", [graph.node("Sub", [graph.numbers(even), ratios]), graph.numbers(unit)]
-    )
-    roots = graph.node("Sqrt", [graph.node("Abs", [squares])])
-    return graph.node("Mul", [roots, graph.node("Sign", [squares])])
-
-
-def _gaussian(graph: Graph, model: ProbabilisticLDA) -> None:
+@draw.register
+def _(model: ProbabilisticLDA, graph: Graph) -> None:
     """The scores of `ClassLikelihood`, and what follows from them."""
+    check_is_fitted(model, "directions_")
+    graph.fold(model.sample_shape_)
     Y, inside = graph.samples, model.projector_
     if inside is not None:
-        Y = graph.projected(inside, inside._centre())
-    Y = graph.about(graph.node("Flatten", [Y], axis=1), model.mean_)
-    ratios = ""
-    for share, own, likelihood in model.likelihood().experts():
-        Z = graph.node("MatMul", [Y, graph.numbers(model.directions_[:, own])])
-        known = model.known_classes().along(own)
-        found = _log_ratios(graph, Z, likelihood, known, share)
-        ratios = graph.node("Add", [ratios, found]) if ratios else found
-    n_classes = len(model.classes_)
-    scores = graph.node("Add", [ratios, graph.numbers(model.log_priors())])
-    graph.output("log_likelihood_ratio", ratios, (n_classes,))
-    graph.output("scores", scores, (n_classes,))
-    graph.output("probabilities", graph.node("Softmax", [scores], axis=1), (n_classes,))
-    graph.label(model.classes_, graph.node("ArgMax", [scores], axis=1, keepdims=0))
+        Y = projected(graph, inside, inside._centre())
+    Y = Y.flat().about(model.mean_)
+    parts = [
+        _shared_log_ratios(
+            Y @ model.directions_[:, own], likelihood, model.known_classes().along(own), share
+        )
+        for share, own, likelihood in model.likelihood().experts()
+    ]
+    ratios = reduce(add, parts)
+    scores, shape = ratios + model.log_priors(), (len(model.classes_),)
+    graph.output("log_likelihood_ratio", ratios, shape)
+    graph.output("scores", scores, shape)
+    graph.output("probabilities", scores.to("Softmax", axis=1), shape)
+    graph.label(model.classes_, scores.to("ArgMax", axis=1, keepdims=0))
 
 
-def _log_ratios(
-    graph: Graph, Z: str, likelihood: ClassLikelihood, known: KnownClasses, share: float
-) -> str:
+# ── In a subspace ───────────────────────────────────────────────────────────────────────────────
+
+
+def projected(graph: Graph, projector: TensorProjector, centre: Array | None) -> Value:
+    """Samples about a centre, projected (eq. 6), as (n, r_1, ..., r_K)."""
+    X = graph.samples
+    if isinstance(projector, KernelCSDA):
+        if id(projector.basis_) not in graph.kernels:  # the members of a bank share it
+            graph.kernels[id(projector.basis_)] = _coordinates(X.flat(), projector)
+        X = graph.kernels[id(projector.basis_)]
+    X = X if centre is None else X.about(centre)
+    return (X.flat() if projector._flattens else X).times(projector.projections_)
+
+
+def _coordinates(X: Value, model: KernelCSDA) -> Value:
+    """Coordinates of the samples in the space of a kernel."""
+    points = model.landmarks_
+    if model.kernel == "rbf":
+        origin = points.mean(axis=0)
+        X, points = X.about(origin), points - origin
+        squares = X.square_lengths() + (points**2).sum(axis=1) - X @ (2 * points.T)
+        return (-(squares * model.gamma_)).to("Exp") @ model.basis_
+    if model.kernel == "linear":
+        return X @ points.T @ model.basis_
+    if model.kernel == "poly":
+        K = (X @ points.T * model.gamma_ + float(model.coef0)).to("Pow", float(model.degree))
+        return K @ model.basis_
+    raise ValueError(
+        f"kernel={model.kernel!r} has no ONNX form here; expected 'rbf', 'poly' or 'linear'"
+    )
+
+
+def _distance(graph: Graph, projector: ClassSpecificProjector) -> Value:
+    """Distance to the positive mean in the subspace, as (n, 1)."""
+    return projected(graph, projector, projector.mean_).flat().square_lengths().to("Sqrt")
+
+
+def _log_ratio(graph: Graph, projector: ClassSpecificProjector) -> Value:
+    """The log likelihood ratio of the class and everything else, as (n, 1)."""
+    Y = projected(graph, projector, projector.other_mean_).flat()
+    found = Y @ projector.contrasts_[:, :1] + float(projector.offset_)
+    if projector.contrasts_.shape[1] == 1:
+        return found
+    return found - (Y @ projector.contrasts_[:, 1:]).square_lengths() * 0.5
+
+
+def _scores(graph: Graph, projector: ClassSpecificProjector) -> Value:
+    """The log likelihood ratio, or minus that distance, as (n,)."""
+    ratio = projector._has_ratio
+    found = _log_ratio(graph, projector) if ratio else -_distance(graph, projector)
+    return found.to("Reshape", [-1])
+
+
+def _shared_log_ratios(
+    Z: Value, likelihood: ClassLikelihood, known: KnownClasses, share: float
+) -> Value:
     """The scores of one expert, times its share."""
     a, v, stranger = likelihood.expected(known)
     size, gain, tails = (a**2 / v).sum(axis=1), likelihood.gain, likelihood.tails
-    more = 1 + gain * size
+    more, power = 1 + gain * size, 0.5
     constant = 0.5 * (np.log(stranger / v).sum(axis=1) - np.log(more))
     colder = share / likelihood.temperature
-    constant = np.where(known.counts > 0, constant, -np.inf) * colder
-    squared = graph.node("Mul", [Z, Z])
-    missed = graph.node("Sub", [graph.times(Z, (a / v).T), graph.numbers(size)])  # x.a - a.a
-    own = graph.node("Sub", [graph.times(squared, (1 / v).T), graph.numbers(size)])
-    own = graph.node("Sub", [own, graph.node("Mul", [missed, graph.numbers(2.0)])])
+    squared = Z * Z
+    missed = Z @ (a / v).T - size  # x.a - a.a
+    own = squared @ (1 / v).T - size - missed * 2.0
     if gain > 0:
-        along = graph.node("Mul", [graph.node("Mul", [missed, missed]), graph.numbers(gain / more)])
-        own = graph.node("Sub", [own, along])
-    own = graph.node("Max", [own, graph.numbers(0.0)])
-    other = graph.times(squared, 1 / stranger[:, None])
-    power = 0.5
+        own = own - missed * missed * (gain / more)
+    own, other = own.to("Max", 0.0), squared @ (1 / stranger[:, None])
     if tails > 0:
         power = 0.5 * (1 / tails + len(stranger))
-        own, other = (
-            graph.node("Log", [graph.node("Add", [one, graph.numbers(1 / tails)])])
-            for one in (own, other)
-        )
-    ratio = graph.node("Mul", [graph.node("Sub", [other, own]), graph.numbers(power * colder)])
-    return graph.node("Add", [ratio, graph.numbers(constant)])
+        own, other = ((one + 1 / tails).to("Log") for one in (own, other))
+    return (other - own) * (power * colder) + np.where(known.counts > 0, constant * colder, -np.inf)

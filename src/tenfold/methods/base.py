@@ -48,6 +48,7 @@ from tenfold.mathematics.stores import OfBlock, over_blocks
 from tenfold.mathematics.subspace import log_ratios, minus_distances, projected, reconstructed
 from tenfold.mathematics.tuning import EXPECTED_ROUNDS, KEPT_MOMENTS
 from tenfold.methods.saving import write_model
+from tenfold.system.plain_values import Axes, check_agree
 from tenfold.system.threads import one_thread_for_small, threads_for
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
@@ -56,12 +57,6 @@ from tenfold.validation.samples import in_numpy, labelled_like
 
 Labels = Annotated[Array, "labels"]
 Shape = tuple[int, ...]
-
-
-def check_agree(name: str, came: Any, expected: Any) -> None:
-    """Refuse a field, from a file, that does not fit the rest."""
-    if came != expected:
-        raise ValueError(f"its {name} has {came}, but the rest of the model needs {expected}")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -89,10 +84,10 @@ class Model:
     """
 
     classes: Labels
-    class_count: Array
+    class_count: Annotated[Array, Axes("C")]
     projections: list[Array]
     ranks: Shape
-    objective: Array
+    objective: Annotated[Array, Axes("n_iter")]
     n_iter: int
     converged: bool
     patterns: list[Array] = field(default_factory=list)
@@ -111,26 +106,6 @@ class Model:
             converged=bool(solution.converged[number]),
             **more,
         )
-
-    def check(self, seen: Shape, shape: Shape) -> None:
-        """Refuse fields that do not fit together.
-
-        Parameters
-        ----------
-        seen : tuple of K ints
-            The shape of a sample as it is projected.
-        shape : tuple of ints
-            Its shape as it came.
-        """
-        if not all(getattr(W, "dtype", "O") in ("f8", "f4") for W in self.projections):
-            raise ValueError("its projections are not arrays of floats")
-        shapes = tuple(W.shape for W in self.projections)
-        check_agree("projections_", shapes, tuple(zip(seen, self.ranks, strict=False)))
-        check_agree("ranks_", len(self.ranks), len(seen))
-        if self.patterns:
-            check_agree("patterns_", tuple(P.shape for P in self.patterns), shapes)
-        check_agree("objective_", self.objective.shape, (self.n_iter,))
-        check_agree("class_count_", self.class_count.shape, self.classes.shape)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -158,23 +133,14 @@ class ClassModel(Model):
         other, in units of the two Gaussians.
     """
 
-    mean: Array
+    mean: Annotated[Array, Axes("point")]
     positive_index: int
-    other_mean: Array
-    contrasts: Array = field(default_factory=lambda: np.empty((0, 0)))
+    other_mean: Annotated[Array, Axes("point")]
+    contrasts: Annotated[Array, Axes("features", "columns")] = field(
+        default_factory=lambda: np.empty((0, 0))
+    )
     offset: float = 0.0
-    anchors: Array = field(default_factory=lambda: np.zeros(2))
-
-    def check(self, seen: Shape, shape: Shape) -> None:
-        """Refuse fields that do not fit together."""
-        super().check(seen, shape)
-        check_agree("mean_", self.mean.shape, shape)
-        check_agree("other_mean_", self.other_mean.shape, shape)
-        wanted = (prod(self.ranks), *self.contrasts.shape[1:2])
-        check_agree("contrasts_", self.contrasts.shape, wanted if self.contrasts.size else (0, 0))
-        check_agree("anchors_", self.anchors.shape, (2,))
-        if not 0 <= self.positive_index < len(self.classes):
-            raise ValueError("its positive_index_ is not the position of a class")
+    anchors: Annotated[Array, Axes(2)] = field(default_factory=lambda: np.zeros(2))
 
 
 Described = Mapping[str, Any]  # sample_shape_, n_features_in_ and, of a table, feature_names_in_
@@ -183,6 +149,9 @@ Described = Mapping[str, Any]  # sample_shape_, n_features_in_ and, of a table, 
 class Savable:
     """An estimator whose learned attributes can be saved: those that end with an underscore."""
 
+    sample_shape_: Shape
+    n_features_in_: int
+    feature_names_in_: Annotated[Labels, Axes("I")]
     mode_names_: tuple[str, ...]  # of samples with named axes, such as a DataArray
     mode_labels_: list[Any]  # what the entries of each mode are called; None where they are not
     _is_stream = False  # whether `moments_` are those of `partial_fit`, which goes on with them
@@ -201,6 +170,13 @@ class Savable:
     def _learned_attributes(self) -> dict[str, Any]:
         """What was learned, by name."""
         return {k: v for k, v in vars(self).items() if k.endswith("_") and k[0] != "_"}
+
+    def _sizes(self) -> dict[str, Shape]:
+        """What the names of axes stand for, in what is declared of its learned attributes."""
+        return {}
+
+    def _check_learned(self) -> None:
+        """Refuse what was learned, from a file, where more than sizes does not fit together."""
 
     def save(
         self,
@@ -239,9 +215,6 @@ class Learner(Savable, BaseEstimator):
     _needs_labels = True
     _streams = True  # whether moments of parts of the samples can be added
 
-    sample_shape_: Shape
-    n_features_in_: int
-    feature_names_in_: Labels
     classes_: Labels
     moments_: ClassMoments
 
@@ -549,6 +522,20 @@ class TensorProjector(TransformerMixin, Learner):
         """The shape of a sample as it is projected."""
         return (self.n_features_in_,) if self._flattens else self.sample_shape_
 
+    def _sizes(self) -> dict[str, Shape]:
+        """The shape of a mean, and the number of rounds."""
+        return {"point": self.sample_shape_, "n_iter": (self.n_iter_,)}
+
+    def _check_learned(self) -> None:
+        """Refuse projections and patterns that do not fit the samples and the ranks."""
+        seen, wanted = self._seen_shape(), tuple(zip(self._seen_shape(), self.ranks_, strict=False))
+        for name, own in (("projections_", self.projections_), ("patterns_", self.patterns_)):
+            if not all(getattr(W, "dtype", "O") in ("f8", "f4") for W in own):
+                raise ValueError(f"its {name} are not arrays of floats")
+            if own or name == "projections_":
+                check_agree(name, tuple(W.shape for W in own), wanted)
+        check_agree("ranks_", len(self.ranks_), len(seen))
+
     def _on_samples(self, work: OfBlock) -> OfBlock:
         """`work` on samples as they come, where it was made for samples as they are projected."""
         return work
@@ -812,6 +799,17 @@ class ClassSpecificProjector(TensorProjector):
         """Whether the moments hold samples of all the classes that it needs."""
         positives = moments.counts[self._positive_in(moments.classes)]
         return super()._is_learnable(moments) and bool(positives > 0)
+
+    def _sizes(self) -> dict[str, Shape]:
+        """Contrasts are of all features, or there are none."""
+        return super()._sizes() | {"features": (prod(self.ranks_) * bool(self.contrasts_.size),)}
+
+    def _check_learned(self) -> None:
+        """Refuse a positive class that is not one of the classes."""
+        super()._check_learned()
+        self._positive_in(self.classes_)
+        if not 0 <= self.positive_index_ < len(self.classes_):
+            raise ValueError("its positive_index_ is not the position of a class")
 
     def _positive_in(self, classes: Array) -> int:
         """The position of the positive class among the classes."""

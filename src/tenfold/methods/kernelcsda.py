@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from sklearn.metrics.pairwise import KERNEL_PARAMS, pairwise_kernels
@@ -26,6 +26,7 @@ from tenfold.methods.base import (
     Shape,
     TensorProjector,
 )
+from tenfold.system.plain_values import Axes
 from tenfold.validation import parameters
 from tenfold.validation.parameters import Number
 
@@ -162,8 +163,8 @@ class KernelCSDA(ClassSpecificProjector):
     sample_shape: Any = None
     output: str = "flat"
     random_state: Any = 0
-    landmarks_: Array = field(init=False)
-    basis_: Array = field(init=False)
+    landmarks_: Annotated[Array, Axes("landmarks", "I")] = field(init=False)
+    basis_: Annotated[Array, Axes("points", "coordinates")] = field(init=False)
     gamma_: float = field(init=False)
 
     _flattens = True
@@ -246,9 +247,13 @@ class KernelCSDA(ClassSpecificProjector):
         turned = np.where((own.mean - own.other_mean) @ W > 0, -1.0, 1.0)
         return replace(own, projections=[W * turned])
 
-    def _seen_shape(self) -> tuple[int, ...]:
+    def _seen_shape(self) -> Shape:
         """The shape of a sample as it is projected: its coordinates."""
-        return (self.basis_.shape[1],)
+        return self.basis_.shape[1:]
+
+    def _sizes(self) -> dict[str, Shape]:
+        """Means are points of the space of the kernel."""
+        return super()._sizes() | {"point": self._seen_shape()}
 
     inverse_transform = available_if(_has_images)(TensorProjector.inverse_transform)
     partial_fit = available_if(_takes_parts)(Learner.partial_fit)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from tenfold.mathematics.alternation import Solution
 from tenfold.mathematics.criteria import Problem, total
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.solvers import Solver, leading_eigenvectors
-from tenfold.methods.base import Model, Shape, TensorProjector, check_agree
+from tenfold.methods.base import Model, Shape, TensorProjector
+from tenfold.system.plain_values import Axes
 from tenfold.validation.parameters import Number
 
 
@@ -20,13 +21,8 @@ from tenfold.validation.parameters import Number
 class MPCAModel(Model):
     """A model of all samples: their mean, and the share of their scatter that is kept."""
 
-    mean: Array
+    mean: Annotated[Array, Axes("point")]
     captured: float
-
-    def check(self, seen: Shape, shape: Shape) -> None:
-        """Refuse fields that do not fit together."""
-        super().check(seen, shape)
-        check_agree("mean_", self.mean.shape, shape)
 
 
 @dataclass(eq=False, repr=False)

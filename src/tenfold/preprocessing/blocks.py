@@ -192,7 +192,7 @@ class Blocks(ClassNamePrefixFeaturesOutMixin, Step):
         names = ClassNamePrefixFeaturesOutMixin.get_feature_names_out(self, input_features)
         return np.asarray(names)
 
-    def check_learned(self) -> None:
+    def _check_learned(self) -> None:
         """Refuse blocks from a file that are not of these samples."""
         own = [getattr(block, "sample_shape_", None) for block in self.blocks_]
         if own != [self.sample_shape_] * self.n_blocks:

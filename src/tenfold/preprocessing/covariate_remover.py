@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from math import prod
 from numbers import Integral
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -22,7 +22,9 @@ from tenfold.mathematics.covariates import (
 )
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.stores import ArraySamples, over_blocks
+from tenfold.methods.base import Shape
 from tenfold.preprocessing.step import Step
+from tenfold.system.plain_values import Axes
 from tenfold.validation import samples as check
 from tenfold.validation.samples import check_covariates
 
@@ -96,8 +98,8 @@ class CovariateRemover(Step):
     True
     """
 
-    covariate_means_: Array
-    slopes_: Array
+    covariate_means_: Annotated[Array, Axes("q")]
+    slopes_: Annotated[Array, Axes("q", "corrected")]
 
     def __init__(self, last: int | None = None):
         self.last = last
@@ -301,15 +303,10 @@ class CovariateRemover(Step):
         names = super().get_feature_names_out(input_features)
         return names if self.last is None else names[: -self.last]
 
-    def check_learned(self) -> None:
-        """Refuse slopes from a file that do not fit the samples."""
-        q = len(np.atleast_1d(self.covariate_means_))
-        shape = (*self.sample_shape_[:-1], self.sample_shape_[-1] - (self.last or 0))
-        if self.covariate_means_.shape != (q,) or self.slopes_.shape != (q, *shape):
-            raise ValueError(
-                f"its slopes_ have shape {self.slopes_.shape}, but the rest of the model needs "
-                f"{(q, *shape)}"
-            )
+    def _sizes(self) -> dict[str, Shape]:
+        """The shape of a sample without its covariates."""
+        *modes, last = self.sample_shape_
+        return {"corrected": (*modes, last - (self.last or 0))}
 
 
 def _columns(X: Array, part: slice) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from math import prod
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.completion import completed, learned_completion
 from tenfold.mathematics.stores import Source
 from tenfold.preprocessing.step import Step
+from tenfold.system.plain_values import Axes
 from tenfold.validation import samples as check
 from tenfold.validation.parameters import memory_budget
 
@@ -68,8 +69,8 @@ class GaussianImputer(Step):
 
     takes_gaps = True
 
-    mean_: Array
-    precision_: Array
+    mean_: Annotated[Array, Axes("I")]
+    precision_: Annotated[Array, Axes("I", "I")]
 
     def __init__(self, sample_shape: Any = None):
         self.sample_shape = sample_shape
@@ -117,15 +118,10 @@ class GaussianImputer(Step):
         work = partial(whole, mean=self.mean_, precision=self.precision_, flat=flat)
         return self._changed(check.check_samples(self, X), work, flat=flat)
 
-    def check_learned(self) -> None:
-        """Refuse a mean and precision from a file that do not fit together."""
-        size, precision = self.n_features_in_, self.precision_
-        if self.mean_.shape != (size,) or precision.shape != (size, size):
-            raise ValueError(
-                f"its mean_ and precision_ have shapes {self.mean_.shape} and {precision.shape}, "
-                f"but samples have {size} numbers"
-            )
-        if not (np.array_equal(precision, precision.T) and (np.diag(precision) > 0).all()):
+    def _check_learned(self) -> None:
+        """Refuse a precision from a file that is none."""
+        precision = self.precision_
+        if not (np.array_equal(precision, precision.T) and (np.diagonal(precision) > 0).all()):
             raise ValueError("its precision_ is not the inverse of a covariance")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from math import prod
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from tenfold.mathematics.mode_scaling import FibreMoments, Scaling
 from tenfold.mathematics.stores import Source, over_blocks
 from tenfold.methods.base import Shape
 from tenfold.preprocessing.step import Step
+from tenfold.system.plain_values import Axes
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 from tenfold.validation.parameters import Number
@@ -107,10 +108,10 @@ class ModeScaler(Step):
     ((1797, 8, 8), True)
     """
 
-    mean_: Array
-    spread_: Array
-    mean_spread_: Array
-    n_samples_seen_: float
+    mean_: Annotated[Array, Axes("fibres")]
+    spread_: Annotated[Array, Axes("fibres", least=0)]
+    mean_spread_: Annotated[Array, Axes("fibres", least=0)]
+    n_samples_seen_: Annotated[float, Axes(above=0)]
 
     _allowed: ClassVar = {
         "per_sample": (True, False),
@@ -334,18 +335,15 @@ class ModeScaler(Step):
             names = np.concatenate(columns, axis=axis - 1)
         return np.asarray(names.ravel())
 
-    def check_learned(self) -> None:
-        """Refuse means and spreads from a file that do not fit the samples."""
+    def _sizes(self) -> dict[str, Shape]:
+        """The shape of what is known of the fibres: 1 along them."""
+        axes = self._axes(self.sample_shape_)
+        sizes = enumerate(self.sample_shape_, start=1)
+        return {"fibres": tuple(1 if axis in axes else size for axis, size in sizes)}
+
+    def _check_learned(self) -> None:
+        """Refuse parameters that no scaler has."""
         self._check_parameters()
-        axes = self.scaling().axes
-        shape = tuple(1 if k + 1 in axes else size for k, size in enumerate(self.sample_shape_))
-        for name in ("mean_", "spread_", "mean_spread_"):
-            if getattr(self, name).shape != shape:
-                raise ValueError(f"its {name} has not the shape {shape} that the rest needs")
-        if not (np.all(self.spread_ >= 0) and np.all(self.mean_spread_ >= 0)):
-            raise ValueError("its spreads are negative")
-        if not self.n_samples_seen_ > 0:
-            raise ValueError("its n_samples_seen_ is not positive")
 
 
 def _moments_of_block(

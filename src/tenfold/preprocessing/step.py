@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_feature_names_in
 
 from tenfold.mathematics.algebra import Array, like
 from tenfold.mathematics.stores import ArraySamples, MappedStore, Source, StoredSamples
-from tenfold.methods.base import Labels, Savable, Shape
+from tenfold.methods.base import Savable
 from tenfold.validation import samples as check
 
 
@@ -27,20 +27,12 @@ class Step(TransformerMixin, Savable, BaseEstimator):
     takes_gaps = False  # whether NaN may come
     sample_shape: Any = None
 
-    sample_shape_: Shape
-    n_features_in_: int
-    feature_names_in_: Labels
-
     def _set_fitted(self, learned: dict[str, Any]) -> Self:
         """Replace all that was learned."""
         for name in self._learned_attributes():
             delattr(self, name)
         self.__dict__.update(learned)
         return self
-
-    def check_learned(self) -> None:
-        """Refuse what was learned, from a file, where it does not fit together."""
-        raise NotImplementedError
 
     @property
     def members_(self) -> list[Any]:

@@ -33,6 +33,42 @@ LARGEST_COUNT = 1e100  # a sum of weights
 ROUNDING = 1e-9  # of the trace of a scatter
 
 
+class Axes:
+    """What is declared of an array that is learned: ``Annotated[Array, Axes("C", "d", least=0)]``.
+
+    A file is refused whose arrays have other axes. A number is an array without any.
+
+    Parameters
+    ----------
+    *names : str or int
+        One per axis: its size, or a name. A name stands for the same size in all that an estimator
+        learned; some stand for several axes, such as "sample" for the shape of a sample.
+    least, above : float, default=-inf
+        What numbers must reach, and what they must exceed.
+    """
+
+    def __init__(self, *names: str | int, least: float = -np.inf, above: float = -np.inf) -> None:
+        self.names, self.least, self.above = names, least, above
+
+    def check(self, name: str, value: Any, sizes: dict[str, tuple[int, ...]]) -> None:
+        """Refuse a value that does not fit what is known of sizes, and add those that it tells."""
+        shape, wanted = np.shape(value), ()
+        for axis in self.names:
+            own = shape[len(wanted) :][:1] or (0,)
+            wanted += (axis,) if isinstance(axis, int) else sizes.setdefault(axis, own)
+        check_agree(name, shape, wanted)
+        if self.least > -np.inf and not np.all(value >= self.least):
+            raise ValueError(f"its {name} are not all {self.least:g} or more")
+        if self.above > -np.inf and not np.all(value > self.above):
+            raise ValueError(f"its {name} are not all above {self.above:g}")
+
+
+def check_agree(name: str, came: Any, expected: Any) -> None:
+    """Refuse what a file says of a learned attribute, if it does not fit the rest."""
+    if came != expected:
+        raise ValueError(f"its {name} has {came}, but the rest of the model needs {expected}")
+
+
 class Packer:
     """Collects the arrays and labels of values while these are turned into JSON.
 
