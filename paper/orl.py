@@ -9,8 +9,7 @@ import numpy as np
 from sklearn.datasets import fetch_olivetti_faces
 
 from paper.locations import data_directory, not_found
-from tenfold.datasets.images import read_image
-from tenfold.datasets.resizing import resize_images
+from tenfold.datasets.images import read_image, resize_images
 from tenfold.datasets.tensor_dataset import TensorDataset
 
 _ORIGIN = (

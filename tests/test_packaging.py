@@ -12,7 +12,7 @@ import pytest
 
 import tenfold
 from tenfold.datasets import load
-from tenfold.datasets.label_files import read_labels
+from tenfold.datasets.any_path import read_labels
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "tenfold"

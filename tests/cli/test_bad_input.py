@@ -84,8 +84,8 @@ CASES = {
     "one class": (one_class, ("fit", "faces.npz", *FIT), ["1 class (1) only"]),
     "an option of another form": (
         nothing,
-        ("fit", "faces", "--key", "X", *FIT),
-        ["key does not apply to faces", "resize"],
+        ("fit", "faces", "--read", "header=True", *FIT),
+        ["header does not apply to faces", "resize"],
     ),
     "no model": (no_model, EVALUATE, ["s7.safetensors", "not a safetensors file"]),
     "missing model": (

@@ -56,7 +56,7 @@ def test_the_shape_is_remembered(tenfold, mat, matrices):
     run = tenfold("evaluate", "m.safetensors", mat, "--rows", "1::2", "--json")
     bank = library.ClassSpecificClassifier(library.MCSDA((2, 2))).fit(X[::2], y[::2])
     assert figures(run)["accuracy"] == bank.score(X[1::2], y[1::2]) > 0.8
-    assert "--sample-shape 6,4, --read order=F" in run.err
+    assert "folded to 6 x 4, column by column (--read order=F)" in run.err
 
 
 def test_column_by_column_is_not_taken_for_row_by_row(tenfold, mat, matrices):

@@ -44,7 +44,7 @@ def test_a_folder_of_images(image_folder):
 def test_an_option_of_another_form_is_refused_with_those_that_apply(folder):
     with pytest.raises(ValueError, match=r"resize does not apply to .*data\.npz") as error:
         load(folder / "data.npz", resize=(3, 3), labels=None)
-    assert "its options are key, label_key, labels, sample_shape, order" in str(error.value)
+    assert "its options are labels, labelled, key, sample_shape, order" in str(error.value)
 
 
 def test_what_is_not_understood_is_answered_with_what_is(folder):
@@ -59,12 +59,6 @@ def test_a_wrong_path_is_answered_with_what_is_understood(folder):
         load(folder / "nothing")
 
 
-@pytest.mark.parametrize("reader", any_path.READERS.values(), ids=any_path.READERS)
-def test_one_name_for_one_option(reader):
-    assert reader.options["labels"] is None
-    assert reader.options["labelled"] is True
-
-
 def test_options_of_the_command_line_are_named_as_parameters():
     known = {name for reader in any_path.READERS.values() for name in reader.options}
     options = {field.name for field in fields(DataOptions)} - {"no_labels", "rows", "read"}
@@ -75,7 +69,7 @@ def test_labels_of_a_folder_may_come_from_a_file(image_folder, tmp_path):
     (tmp_path / "labels.txt").write_text("\n".join("aabbcc"))
     assert load(image_folder, labels=tmp_path / "labels.txt").y.tolist() == list("aabbcc")
     (tmp_path / "labels.txt").write_text("\n".join("aabbc"))
-    with pytest.raises(ValueError, match="has 6 samples, but there are 5 labels"):
+    with pytest.raises(ValueError, match="has 6 samples along axis 0, but there are 5 labels"):
         load(image_folder, labels=tmp_path / "labels.txt")
 
 

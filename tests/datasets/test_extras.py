@@ -30,12 +30,12 @@ def without(monkeypatch):
         ("zarr", lambda folder: load(folder.rename(folder.parent / "new.zarr"))),
         ("h5py", lambda folder: load(folder / "new.mat")),
         ("h5py", lambda folder: load(folder / "new.h5")),
-        ("pandas", lambda folder: load(folder / "new.csv")),
+        ("pandas", lambda folder: load(folder / "new.parquet")),
         ("xarray", lambda folder: load(folder / "new.nc")),
     ],
 )
 def test_a_missing_library_names_the_extra(without, image_folder, package, use):
-    for name in ("new.mat", "new.h5", "new.nc", "new.csv"):
+    for name in ("new.mat", "new.h5", "new.nc", "new.parquet"):
         (image_folder / name).write_bytes(HDF5)
     without(package)
     with pytest.raises(ImportError, match=r'pip install "tenfold\[data\]"'):

@@ -86,7 +86,7 @@ def test_an_image_is_turned_as_a_viewer_would(tmp_path):
 
 def test_mixed_sizes_name_both_files_and_the_way_out(image_folder, write_image):
     odd = write_image(image_folder / "s2" / "2.png", np.zeros((7, 5)))
-    with pytest.raises(ValueError, match="images differ in size") as error:
+    with pytest.raises(ValueError, match="samples differ in size") as error:
         load(image_folder)
     said = str(error.value)
     assert f"{image_folder / 's1' / '1.png'} is 6x5" in said
@@ -123,7 +123,7 @@ def test_an_empty_class_is_named(image_folder):
 
 
 def test_images_without_subfolders_are_not_classes(image_folder):
-    with pytest.raises(ValueError, match=r"has no subfolders \(2 images lie in it directly\)"):
+    with pytest.raises(ValueError, match=r"has no subfolders \(2 files lie in it directly\)"):
         load(image_folder / "s1")
 
 
@@ -241,7 +241,7 @@ def test_other_folders_in_folders_are_asked_about(nested):
 
 
 def test_stray_images_are_named(nested):
-    with pytest.raises(ValueError, match=r"1 images lie beside the class folders: stray\.png"):
+    with pytest.raises(ValueError, match=r"1 files lie beside the class folders: stray\.png"):
         load(nested("cat/1.png", "dog/2.png", "stray.png"))
 
 
@@ -289,7 +289,7 @@ def test_pages_of_a_tiff_file_are_samples(tmp_path, deep):
     assert load(path, labels=list("aabbcc"), resize=(2, 2)).X.shape == (6, 2, 2)
     with pytest.raises(ValueError, match=r"stack\.tif holds samples only; pass labels=FILE"):
         load(path)
-    with pytest.raises(ValueError, match="has 6 samples, but there are 5 labels"):
+    with pytest.raises(ValueError, match="has 6 samples along axis 0, but there are 5 labels"):
         load(path, labels=list("aabbc"))
     first.save(path, save_all=True, append_images=[Image.new(first.mode, (5, 4))])
     with pytest.raises(ValueError, match=r"stack\.tif .*its pages differ in size"):

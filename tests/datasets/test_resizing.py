@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from tenfold.datasets import resize_images
-from tenfold.datasets.resizing import triangle_weights
+from tenfold.datasets.images import triangle_weights
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_labels_by_name_by_position_or_none(write):
     assert load(path, labelled=False).X.tolist() == [[1, 2, 7], [3, 4, 8]]
     assert load(write("who,a\nann,1\nbo,2\n"), labels="who").y.tolist() == ["ann", "bo"]
     path = write("a,b,c\n1,2,3\n")
-    said = r"cannot tell which column .* it has columns a, b, c; pass label_column"
+    said = r"cannot tell which column .* it has columns a, b, c; pass labels"
     with pytest.raises(ValueError, match=said):
         load(path)
     with pytest.raises(ValueError, match=r"no column 'zebra', or several: it has columns a, b, c"):

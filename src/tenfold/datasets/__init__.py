@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tenfold.datasets.any_path import load as load
-    from tenfold.datasets.digits import load_digits_tensor as load_digits_tensor
-    from tenfold.datasets.resizing import resize_images as resize_images
-    from tenfold.datasets.scikit_image import load_faces_subset as load_faces_subset
+    from tenfold.datasets.images import resize_images as resize_images
+    from tenfold.datasets.small_sets import load_digits_tensor as load_digits_tensor
+    from tenfold.datasets.small_sets import load_faces_subset as load_faces_subset
     from tenfold.datasets.synthetic import SyntheticTensors as SyntheticTensors
     from tenfold.datasets.synthetic import make_tensor_classes as make_tensor_classes
     from tenfold.datasets.synthetic import make_trials as make_trials
@@ -24,11 +24,11 @@ _HOMES = {
     "SyntheticTensors": "synthetic",
     "TensorDataset": "tensor_dataset",
     "load": "any_path",
-    "load_digits_tensor": "digits",
-    "load_faces_subset": "scikit_image",
+    "load_digits_tensor": "small_sets",
+    "load_faces_subset": "small_sets",
     "make_tensor_classes": "synthetic",
     "make_trials": "synthetic",
-    "resize_images": "resizing",
+    "resize_images": "images",
 }
 __all__ = list(_HOMES)
 

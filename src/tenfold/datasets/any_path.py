@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +14,30 @@ import numpy as np
 
 from tenfold.datasets import hdf5, zarr_store
 from tenfold.datasets.child import in_child
-from tenfold.datasets.images import IMAGE_SUFFIXES, image_files, read_image_folder, read_pages
-from tenfold.datasets.label_files import HERE, read_labels
-from tenfold.datasets.label_values import as_labels
+from tenfold.datasets.images import (
+    IMAGE_SUFFIXES,
+    look_at_folder,
+    open_folder,
+    open_pages,
+    sample_files,
+)
+from tenfold.datasets.labels import LABEL_NAMES, as_labels
 from tenfold.datasets.locations import existing_path, inner_path
 from tenfold.datasets.mat import open_mat
-from tenfold.datasets.named_arrays import ArrayOptions, Order, assemble, check_count
+from tenfold.datasets.named_arrays import Arrays, assemble, choose_label_file
 from tenfold.datasets.netcdf import open_netcdf
-from tenfold.datasets.numpy_files import npy_files, open_npy, open_npz, read_npy_folder
-from tenfold.datasets.reading import how_it_was_read
-from tenfold.datasets.tables import read_table
+from tenfold.datasets.numpy_files import open_npy, open_npz
+from tenfold.datasets.tables import look_at_table, open_table, read_column
 from tenfold.datasets.tensor_dataset import TensorDataset
-from tenfold.datasets.time_series import read_fif, read_ts
+from tenfold.datasets.time_series import open_fif, open_ts
+
+# Options of every format.
+COMMON = ("labels", "labelled", "key", "sample_shape", "order", "sample_axis")
+# What a sample is: a model can only be used on samples that were read in the same way.
+SAMPLE_OPTIONS = ("sample_shape", "order", "resize", "grey", "background", "scale")
+SAMPLE_OPTIONS += ("columns", "dims", "classes_from")
+# Where the samples and labels lie in a file: another file may need other values.
+PLACE_OPTIONS = ("key", "labels", "sample_axis", "header", "delimiter", "decimal")
 
 
 @dataclass(frozen=True)
@@ -38,69 +50,51 @@ class Reader:
         The format.
     library : str
         What reads it.
-    read : callable
-        Takes a path and options; its keyword arguments are the options of the format.
+    opened : callable
+        Takes a path, and its keyword arguments are the options of the format; a context in which
+        the file is `Arrays`.
     here : bool, default=False
         Whether it is read in this process: NumPy's own formats are.
+    order : {"C", "F"}, default="C"
+        How flat rows are usually stored.
+    look : callable or None, default=None
+        Takes a path and options and says what `contents` shows; None shows the arrays.
     reopened : callable or None, default=None
         Opens samples that stay on disk, by name, after a child looked through the file.
-    more : mapping of str to values, default={}
-        Further options of the format and their defaults.
     """
 
     name: str
     library: str
-    read: Callable[..., TensorDataset]
+    opened: Callable[..., AbstractContextManager[Arrays]]
     here: bool = False
+    order: str = "C"
+    look: Callable[..., Any] | None = None
     reopened: Callable[..., Any] | None = None
-    more: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def options(self) -> dict[str, Any]:
-        """Names of the options and their defaults."""
-        found = inspect.signature(self.read).parameters.values()
-        named = (one for one in found if one.kind is one.KEYWORD_ONLY and one.name != "opened")
-        return {one.name: one.default for one in named} | dict(self.more)
+    def own(self) -> list[str]:
+        """Names of the options that `opened` takes."""
+        found = inspect.signature(self.opened).parameters.values()
+        return [one.name for one in found if one.kind is one.KEYWORD_ONLY]
+
+    @property
+    def options(self) -> list[str]:
+        """Names of all options."""
+        return list(dict.fromkeys([*COMMON, *self.own]))
 
 
-def read_arrays(
-    source: Path,
-    *,
-    opened: Callable[..., Any],
-    key: str | None = None,
-    label_key: str | None = None,
-    labels: np.ndarray | None = None,
-    sample_shape: Sequence[int] | None = None,
-    order: Order = "C",
-    sample_axis: int | None = None,
-    labelled: bool = True,
-    **more: Any,
-) -> TensorDataset:
-    """Samples and labels among the named arrays of a file, which is opened with further options."""
-    names = (None if name is None else name.strip("/") for name in (key, label_key))
-    options = ArrayOptions(*names, sample_shape, order, labelled, sample_axis, labels)
-    with opened(source, **more) as arrays:
-        return assemble(source, arrays, options)
-
-
-NPZ = Reader("npz", "NumPy", partial(read_arrays, opened=open_npz), here=True)
-NPY = Reader("npy", "NumPy", partial(read_arrays, opened=open_npy), here=True)
-NPY_FOLDER = Reader("npy folder", "NumPy", read_npy_folder, here=True)
-MAT = Reader("mat", "SciPy, h5py", partial(read_arrays, opened=open_mat, order="F"))
-HDF5 = Reader("hdf5", "h5py", partial(read_arrays, opened=hdf5.open_hdf5), reopened=hdf5.reopened)
-ZARR = Reader(
-    "zarr",
-    "zarr",
-    partial(read_arrays, opened=zarr_store.open_zarr),
-    reopened=zarr_store.reopened,
-    more={"missing_chunks": "error"},
-)
-NETCDF = Reader("netcdf", "xarray", partial(read_arrays, opened=open_netcdf), more={"dims": None})
-TABLE = Reader("table", "pandas", read_table)
-SERIES = Reader("ts", "none", read_ts)
-EPOCHS = Reader("fif", "MNE", read_fif)
-IMAGES = Reader("image folder", "Pillow", read_image_folder)
-PAGES = Reader("image", "Pillow", read_pages)
+NPZ = Reader("npz", "NumPy", open_npz, here=True)
+NPY = Reader("npy", "NumPy", open_npy, here=True)
+MAT = Reader("mat", "SciPy, h5py", open_mat, order="F")
+HDF5 = Reader("hdf5", "h5py", hdf5.open_hdf5, reopened=hdf5.reopened)
+ZARR = Reader("zarr", "zarr", zarr_store.open_zarr, reopened=zarr_store.reopened)
+NETCDF = Reader("netcdf", "xarray", open_netcdf)
+TABLE = Reader("table", "Python, pandas, SciPy", open_table, look=look_at_table)
+SERIES = Reader("ts", "Python", open_ts)
+EPOCHS = Reader("fif", "MNE", open_fif)
+IMAGES = Reader("image folder", "Pillow", open_folder, look=look_at_folder)
+NPY_FOLDER = Reader("npy folder", "NumPy", open_folder)
+PAGES = Reader("image", "Pillow", open_pages)
 
 READERS: dict[str, Reader] = {
     ".npz": NPZ,
@@ -116,6 +110,7 @@ READERS: dict[str, Reader] = {
     **dict.fromkeys((".zip", ".tar", ".tar.gz", ".tgz"), IMAGES),
     **dict.fromkeys(sorted(IMAGE_SUFFIXES), PAGES),
 }
+LARGEST_TEXT = 2**30  # bytes of labels
 UNDERSTOOD = f"a folder of images (or .npy files) by class, or a file of {', '.join(READERS)}"
 
 
@@ -162,8 +157,8 @@ def load(
 
         labelled : bool, default=True
             False reads samples without labels.
-        key, label_key : str
-            Names of the samples and labels among arrays.
+        key : str
+            Name of the samples among arrays.
         sample_shape : sequence of int
             Shape to fold flat rows into.
         order : {"C", "F"}
@@ -171,8 +166,6 @@ def load(
         sample_axis : int
             The axis that counts samples; by default 0, or the last one if no other is as long as
             the labels.
-        label_column : str or int
-            Name or position (-1: last) of the labels of a table.
         columns, leave_out : sequence of str
             Columns of a table that are the numbers, or that are neither numbers nor labels.
         delimiter, decimal : str
@@ -210,12 +203,9 @@ def load(
     >>> load(folder / "toy.csv", sample_shape=(2, 2)).X[0].tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
-    place, inner = inner_path(path)
-    source = existing_path(place, UNDERSTOOD)
-    reader = reader_of(source)
-    if isinstance(groups, str) and "groups" in reader.options and not Path(groups).is_file():
-        options["groups"] = groups  # a column, which is no feature
-    given = checked_options(source, inner, reader, {"labels": labels, **options})
+    source, reader, given = checked_options(path, {"labels": labels, **options})
+    if isinstance(groups, str) and "groups" in reader.own and not Path(groups).is_file():
+        given["groups"] = groups  # a column, which is no feature
     if trusted or reader.here:
         data = read_here(reader, source, given, trusted)
     else:
@@ -224,7 +214,8 @@ def load(
         data,
         X=data.X if scale is None else _scaled(data.X, scale),
         groups=None if groups is None else _groups(source, data, groups),
-        reading=how_it_was_read(reader, given | {"scale": scale}, data.reading),
+        name=_name(source),
+        reading=_how_it_was_read(reader, {**data.reading, **given, "scale": scale}),
     )
 
 
@@ -234,12 +225,23 @@ def reader_of(path: str | os.PathLike[str]) -> Reader:
     if source.is_dir():
         if zarr_store.is_zarr(source) or source.suffix.lower() == ".zarr":
             return ZARR
-        return NPY_FOLDER if npy_files(source) and not image_files(source) else IMAGES
-    endings = ("".join(source.suffixes[-n:]).lower() for n in (2, 1))
-    found = next((READERS[ending] for ending in endings if ending in READERS), None)
+        return NPY_FOLDER if {file.suffix for file in sample_files(source)} == {".npy"} else IMAGES
+    found = READERS.get(_ending(source))
     if found is None:
         raise ValueError(f"{source} has a form tenfold does not read; expected {UNDERSTOOD}")
     return found
+
+
+def _ending(source: Path) -> str:
+    """The longest suffix of a file that says what it is; "" if none does."""
+    endings = ("".join(source.suffixes[-n:]).lower() for n in (2, 1))
+    return next((ending for ending in endings if ending in READERS), "")
+
+
+def _name(source: Path) -> str:
+    """The name of a file without its suffix, or of a folder."""
+    name = source.resolve().name if source.is_dir() else source.name
+    return name[: len(name) - len(_ending(source))]
 
 
 # ── Here, and in a child ────────────────────────────────────────────────────────────────────────
@@ -249,56 +251,99 @@ def read_here(
     reader: Reader, source: Path, given: Mapping[str, Any], trusted: bool
 ) -> TensorDataset:
     """What the reader gives, with labels of another file read before."""
-    options = dict(given)
-    labels = options.pop("labels", None)
-    if labels is not None and options.get("labelled", True):
-        key = options.pop("label_key", None)
-        options["labels"] = read_labels(labels, key) if trusted else _labels(labels, key)
-    return reader.read(source, **options)
+    options = {"order": reader.order, "labelled": True, "labels": None, **given}
+    outside = None
+    if _is_outside(options["labels"]):
+        outside = read_labels(options["labels"], trusted) if options["labelled"] else None
+        options["labels"] = None
+    own = {name: options[name] for name in reader.own if name in options}
+    if outside is not None and "labelled" in own:
+        own["labelled"] = False
+    with reader.opened(source, **own) as arrays:
+        chosen = {name: options[name] for name in COMMON if name in options}
+        chosen["labels"] = None if "labels" in own else options["labels"]
+        return assemble(source, arrays, **chosen | ({} if outside is None else {"labels": outside}))
 
 
-def _labels(labels: Any, key: str | None) -> np.ndarray:
-    """Labels from an array or file; a foreign file is read in a child."""
+def _is_outside(labels: Any) -> bool:
+    """Whether labels are an array or a file, and no name or position in the data."""
+    if isinstance(labels, str):
+        place = inner_path(labels)[0].expanduser()
+        return place.is_file() or place.suffix.lower() in READERS
+    return labels is not None and not isinstance(labels, int)
+
+
+def read_labels(labels: Any, trusted: bool = False) -> np.ndarray:
+    """Labels from an array, or from a file; a foreign one is read in a child.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,) or path
+        The labels; or a text file with one per line and maybe a header, a table with a column of
+        labels, or a file of arrays; ``file::name`` names the array or column.
+    trusted : bool, default=False
+        True reads any file in this process.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        See `as_labels`.
+    """
     if not isinstance(labels, str | os.PathLike):
         return as_labels(labels)
-    place, _ = inner_path(labels)
+    place, name = inner_path(labels)
     source = existing_path(place, "a file of labels")
-    if source.suffix.lower() in HERE:
-        return read_labels(labels, key)
-    found: np.ndarray = in_child("labels", source, {"labels": str(labels), "key": key})["y"]
-    return found
+    if source.suffix.lower() in ("", ".txt"):
+        return _lines_of_labels(source)
+    reader = reader_of(source)
+    if not (trusted or reader.here):
+        found: np.ndarray = in_child("labels", source, {"labels": os.fspath(labels)})["y"]
+        return found
+    if reader is TABLE:
+        return read_column(source, name)
+    with reader.opened(source) as arrays:
+        return choose_label_file(source, arrays, name and name.strip("/"))
+
+
+def _lines_of_labels(source: Path) -> np.ndarray:
+    """One label per line below a header, if there is one."""
+    if source.stat().st_size > LARGEST_TEXT:
+        raise ValueError(f"{source} is too large for a text file of labels")
+    try:
+        text = source.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        text = source.read_text(encoding="latin-1")
+    if "\0" in text:
+        raise ValueError(f"{source} is not text; expected one label per line")
+    labels = text.rstrip().split("\n")
+    first = labels[0].strip().lower()
+    below = {label.strip().lower() for label in labels[1:]}
+    try:
+        return as_labels(labels[1:] if first in LABEL_NAMES and first not in below else labels)
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from error
 
 
 def _read_there(reader: Reader, source: Path, given: Mapping[str, Any]) -> TensorDataset:
     """What the reader gives in a process of its own; what stays on disk is opened here."""
-    answer = in_child("data", source, {"options": sendable(given)})
+    answer = in_child("data", source, {"options": given})
     info = {name[1:]: answer.pop(name) for name in list(answer) if name.startswith("@")}
     stays = answer.pop("stays")
     if stays is not None:
         assert reader.reopened is not None
-        more = {name: given[name] for name in reader.more if name in given}
-        answer["X"] = reader.reopened(source, stays, **more)
+        answer["X"] = reader.reopened(
+            source, stays, **{n: given[n] for n in reader.own if n in given}
+        )
     told = {name: tuple(answer.pop(name)) for name in ("mode_names", "notes")}
     return TensorDataset(y=answer.pop("y", None), sample_info=info, **told, **answer)
 
 
-def sendable(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options for a child: labels as a path, or as a plain array."""
-    options = dict(given)
-    labels = options.get("labels")
-    if isinstance(labels, os.PathLike):
-        options["labels"] = os.fspath(labels)
-    elif labels is not None and not isinstance(labels, str):
-        options["labels"] = as_labels(labels)
-    return options
-
-
 def _data_task(source: Path, options: dict[str, Any]) -> dict[str, Any]:
     """In the child: the fields of a data set; samples that stay on disk by name alone."""
-    listed = {n: tuple(v) for n, v in options.items() if isinstance(v, list) and n != "labels"}
+    listed = {name: tuple(value) for name, value in options.items() if isinstance(value, list)}
     data = read_here(reader_of(source), source, options | listed, trusted=True)
     answer: dict[str, Any] = {f"@{name}": values for name, values in data.sample_info.items()}
-    for name in ("name", "description", "mode_names", "notes", "reading"):
+    for name in ("description", "mode_names", "notes", "reading"):
         answer[name] = getattr(data, name)
     if data.y is not None:
         answer["y"] = data.y
@@ -308,8 +353,8 @@ def _data_task(source: Path, options: dict[str, Any]) -> dict[str, Any]:
     return {**answer, "stays": path}
 
 
-def _labels_task(source: Path, labels: str, key: str | None) -> dict[str, Any]:
-    return {"y": read_labels(labels, key)}
+def _labels_task(source: Path, labels: str) -> dict[str, Any]:
+    return {"y": read_labels(labels, trusted=True)}
 
 
 TASKS = {"data": _data_task, "labels": _labels_task}
@@ -319,22 +364,46 @@ TASKS = {"data": _data_task, "labels": _labels_task}
 
 
 def checked_options(
-    source: Path, inner: str | None, reader: Reader, options: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The options that have a value and that the reader has, with labels and key in their place."""
+    path: str | os.PathLike[str], options: Mapping[str, Any]
+) -> tuple[Path, Reader, dict[str, Any]]:
+    """The file, its reader, and the options that have a value, all of which the reader has."""
+    place, inner = inner_path(path)
+    source = existing_path(place, UNDERSTOOD)
+    reader = reader_of(source)
     given = {name: value for name, value in options.items() if value is not None}
     if inner is not None and given.setdefault("key", inner).strip("/") != inner.strip("/"):
         raise ValueError(
             f"{source}: the path names {inner} and key names {given['key']}; give one of them"
         )
-    _place_labels(given.pop("labels", None), given, reader.options)
+    if not isinstance(given.get("labels", 0), int | str | os.PathLike):
+        given["labels"] = as_labels(given["labels"])
     unknown = [name for name in given if name not in reader.options]
     if unknown:
         raise ValueError(
             f"{', '.join(unknown)} does not apply to {source}, which is read as {reader.name}; its "
             f"options are {', '.join(reader.options)}"
         )
-    return given
+    return source, reader, given
+
+
+def _how_it_was_read(reader: Reader, used: Mapping[str, Any]) -> dict[str, Any]:
+    """The options, as plain values, that a later reading needs to give the same kind of samples."""
+    options = {name: value for name, value in used.items() if value is not None}
+    if "sample_shape" in options:
+        options.setdefault("order", reader.order)
+    else:
+        options.pop("order", None)
+    if _is_outside(options.get("labels")):
+        del options["labels"]
+    kept = (name for name in (*SAMPLE_OPTIONS, *PLACE_OPTIONS) if name in options)
+    return {name: _plain(options[name]) for name in kept} | {"loader": reader.name}
+
+
+def _plain(value: Any) -> Any:
+    """A value that a model file can hold."""
+    if isinstance(value, tuple | list):
+        return tuple(_plain(part) for part in value)
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _groups(source: Path, data: TensorDataset, groups: Any) -> np.ndarray:
@@ -345,9 +414,7 @@ def _groups(source: Path, data: TensorDataset, groups: Any) -> np.ndarray:
     if name in data.sample_info:
         return np.asarray(data.sample_info[name])
     if inner_path(groups)[0].expanduser().is_file():
-        found = _labels(groups, None)
-        check_count(source, len(data), found)
-        return found
+        return read_labels(groups)
     if name == "folder" and "file" in data.sample_info and data.y is not None:
         parents = [file.split("/")[:-1] for file in data.sample_info["file"].tolist()]
         classes = map(str, data.y.tolist())
@@ -372,21 +439,3 @@ def _scaled(X: Any, scale: Any) -> np.ndarray:
         )
     scaled: np.ndarray = np.asarray(X) / scale
     return scaled
-
-
-def _place_labels(labels: Any, given: dict[str, Any], known: Mapping[str, Any]) -> None:
-    """Add labels to the options that are given: a name in the data, an array or a file."""
-    if labels is None:
-        return
-    outside = not isinstance(labels, int)
-    if isinstance(labels, str):
-        place = inner_path(labels)[0].expanduser()
-        outside = place.is_file() or place.suffix.lower() in READERS
-    name = next((n for n in ("label_key", "label_column") if n in known), "labels")
-    if outside:
-        if given.get("labelled", True):
-            given["labels"] = labels
-    elif name == "label_column" and str(labels).lstrip("-").isdecimal():
-        given[name] = int(labels)
-    else:
-        given[name] = labels

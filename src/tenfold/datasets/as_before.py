@@ -6,26 +6,25 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
+from pathlib import Path
 from typing import Any
 
-from tenfold.datasets.any_path import load, reader_of
-from tenfold.datasets.reading import (
-    PLACE_OPTIONS,
-    SAMPLE_OPTIONS,
-    in_words,
-    usual_size,
-)
+import numpy as np
+
+from tenfold.datasets.any_path import PLACE_OPTIONS, SAMPLE_OPTIONS, load, reader_of
+from tenfold.datasets.named_arrays import fold_rows
 from tenfold.datasets.tensor_dataset import TensorDataset
 
 FIXED = ("sample_shape", "resize", "grey", "background", "columns")  # no other value can be right
-# Nobody need know these.
-UNSAID = ("columns", "dims", "label_key", "label_column", "header", "delimiter", "decimal")
+UNSAID = ("columns", "dims", "labels", "header", "delimiter", "decimal")  # nobody need know these
 LARGEST_RATIO = 50.0  # of the usual size of numbers; pixels of 0..255 and 0..1 differ by 255
+MOST_ROWS = 1000  # from which the usual size of the numbers is taken
 
 
 def load_as_before(
     path: str | os.PathLike[str],
     before: Mapping[str, Any],
+    shape: tuple[int, ...] = (),
     *,
     labels_needed: bool = True,
     **given: Any,
@@ -42,6 +41,8 @@ def load_as_before(
         File or folder, as in `load`.
     before : mapping
         ``reading`` of the samples that the model was fitted on, maybe with ``usual_size``.
+    shape : tuple of int, default=()
+        Shape of a sample of the model; flat rows are folded to it.
     labels_needed : bool, default=True
         False reads samples without labels if none are found.
     **given
@@ -53,79 +54,72 @@ def load_as_before(
         The samples; ``notes`` lists the options taken from `before`.
     """
     given = {name: value for name, value in given.items() if value is not None}
-    _refuse_disagreement(before, given)
-    reader = reader_of(path)
-    known = {*reader.options, "scale"}
-    taken = {n: v for n, v in before.items() if n in known and n not in given}
-    if "labels" in given or given.get("labelled") is False:
-        taken = {n: v for n, v in taken.items() if n not in ("label_key", "label_column")}
-    if "::" in os.fspath(path):
-        taken.pop("key", None)
-    data, used = _first_that_works(path, taken, given, labels_needed)
-    if "order" in used and before.get("loader") not in (None, reader.name):
-        _refuse_another_order(path, reader.options["order"], before)
-    _check_size(path, data, before, given)
-    told = {name: value for name, value in used.items() if name not in UNSAID}
-    return data if not told else replace(data, notes=(*data.notes, _note(told)))
-
-
-def _refuse_another_order(path: Any, usual: str, before: Mapping[str, Any]) -> None:
-    """Flat rows of two formats that are usually stored in different orders: a person must say."""
-    if usual != before["order"]:
-        how = "column by column" if before["order"] == "F" else "row by row"
-        raise ValueError(
-            f"the model was fitted on flat rows folded {how} (order={before['order']!r}), and "
-            f"{path} is of another format, whose rows are usually stored the other way; pass "
-            "order='F' if its rows hold a sample column by column, order='C' if row by row"
-        )
-
-
-def _refuse_disagreement(before: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    for name in FIXED:
-        if name in given and name in before and _listed(given[name]) != _listed(before[name]):
+    for name in set(FIXED) & given.keys() & before.keys():
+        if _listed(given[name]) != _listed(before[name]):
             raise ValueError(
                 f"{name}={given[name]!r} was asked for, but the model was fitted on samples read "
                 f"with {in_words({name: before[name]})}; leave it out, or fit a new model"
             )
+    known = {*reader_of(path).options, "scale"} - {"sample_shape", "order"} - given.keys()
+    known -= {"labels"} if given.get("labelled") is False else set()
+    known -= {"key"} if "::" in os.fspath(path) else set()
+    taken = {n: before[n] for n in (*SAMPLE_OPTIONS, *PLACE_OPTIONS) if n in known & before.keys()}
+    data, used = _first_that_works(path, taken, given, labels_needed)
+    if len(shape) > 1 and data.sample_shape == (prod(shape),):
+        data = _folded(path, data, shape, before, given.get("order"))
+    _check_size(path, data, before, given)
+    told = {name: value for name, value in used.items() if name not in UNSAID}
+    note = f"read as the samples that the model was fitted on: {in_words(told)}"
+    return data if not told else replace(data, notes=(*data.notes, note))
 
 
 def _first_that_works(
     path: Any, taken: Mapping[str, Any], given: Mapping[str, Any], labels_needed: bool
 ) -> tuple[TensorDataset, dict[str, Any]]:
     """The data, and which of the earlier options gave them."""
-    ways = [{n: v for n, v in taken.items() if n in SAMPLE_OPTIONS + PLACE_OPTIONS}]
-    for names in (
-        PLACE_OPTIONS,
-        ("sample_shape", "order"),
-        (*PLACE_OPTIONS, "sample_shape", "order"),
-    ):
-        fewer = {n: v for n, v in ways[0].items() if n not in names}
-        ways += [fewer] if fewer not in ways else []
+    places = {name: value for name, value in taken.items() if name in PLACE_OPTIONS}
+    without = {name: value for name, value in taken.items() if name not in places}
+    ways: list[tuple[dict[str, Any], dict[str, Any]]] = [({**taken}, {}), (without, {})]
     if not labels_needed and not given.keys() & {"labels", "labelled"}:
-        ways += [{**way, "labelled": False} for way in ways]
+        ways += [({**taken}, {"labelled": False}), (without, {"labelled": False})]
     complaint = None
-    for way in ways:
+    for used, unlabelled in ways if places else ways[::2]:
         try:
-            data = load(path, **{**way, **given})
+            data = load(path, **{**used, **unlabelled, **given})
         except ValueError as error:
             complaint = complaint or error
-        else:
-            note = _without_places(ways[0], way, complaint)
-            used = {name: value for name, value in way.items() if name != "labelled"}
-            return replace(data, notes=(*data.notes, *note)), used
+            continue
+        if places and used is without:
+            note = f"read without {in_words(places)}, with which the model was fitted: {complaint}"
+            data = replace(data, notes=(*data.notes, note))
+        return data, used
     assert complaint is not None
     raise complaint
 
 
-def _without_places(
-    first: Mapping[str, Any], way: Mapping[str, Any], complaint: ValueError | None
-) -> list[str]:
-    left_out = {n: v for n, v in first.items() if n not in way and n in PLACE_OPTIONS}
-    if not left_out or complaint is None:
-        return []
-    if way.get("labelled") is False:
-        return [f"read without labels ({in_words(left_out)} as the model was fitted)"]
-    return [f"read without {in_words(left_out)}, with which the model was fitted: {complaint}"]
+def _folded(
+    path: Any, data: TensorDataset, shape: tuple[int, ...], before: Mapping[str, Any], order: Any
+) -> TensorDataset:
+    """Flat rows folded to the shape of a model's samples, in the order of their file format."""
+    usual = reader_of(path).order
+    then = before.get("order", usual)
+    if order is None and then != usual and before.get("loader") != data.reading["loader"]:
+        how = "column by column" if then == "F" else "row by row"
+        raise ValueError(
+            f"the model was fitted on flat rows folded {how} (order={then!r}), and {path} is of "
+            "another format, whose rows are usually stored the other way; pass order='F' if its "
+            "rows hold a sample column by column, order='C' if row by row"
+        )
+    order = order or then
+    how = "column by column" if order == "F" else "row by row"
+    note = f"flat rows were folded to {' x '.join(map(str, shape))}, {how} (order={order!r})"
+    return replace(
+        data,
+        X=fold_rows(data.X, shape, order, Path(path)),
+        mode_names=(),
+        notes=(*data.notes, note),
+        reading={**data.reading, "sample_shape": shape, "order": order},
+    )
 
 
 def _check_size(
@@ -154,48 +148,24 @@ def _round_ratio(ratio: float) -> float:
     return float(f"{ratio:.2g}")
 
 
-def _note(used: Mapping[str, Any]) -> str:
-    return f"read as the samples that the model was fitted on: {in_words(used)}"
-
-
 def _listed(value: Any) -> Any:
     return list(value) if isinstance(value, tuple | list) else value
 
 
-def folded_for(
-    path: str | os.PathLike[str],
-    data: TensorDataset,
-    shape: tuple[int, ...],
-    before: Mapping[str, Any],
-    **given: Any,
-) -> TensorDataset:
-    """Flat rows folded to the shape of a model's samples, in the order of their file format.
+def usual_size(data: TensorDataset) -> float:
+    """The root mean square of the numbers of the first thousand samples; gaps do not count."""
+    some = np.asarray(data.X[:MOST_ROWS], dtype=float)
+    gaps = np.isnan(some)
+    return float(np.sqrt(np.mean(some[~gaps] ** 2 if gaps.any() and not gaps.all() else some**2)))
 
-    Parameters
-    ----------
-    path : path
-        Where `data` come from.
-    data : TensorDataset
-        What was read; it comes back as it is unless its samples are flat and `shape` is not.
-    shape : tuple of int
-        The sample shape of the model.
-    before, **given
-        As in `load_as_before`.
 
-    Returns
-    -------
-    TensorDataset
-        Samples of that shape, with a note that says how they were folded.
+def in_words(options: Mapping[str, Any]) -> str:
+    """Options as a person would type them in Python; a long one is cut.
+
+    Examples
+    --------
+    >>> from tenfold.datasets.as_before import in_words
+    >>> in_words({"sample_shape": (32, 32), "order": "F"})
+    "sample_shape=(32, 32), order='F'"
     """
-    if len(shape) < 2 or data.sample_shape != (prod(shape),):
-        return data
-    if "order" not in reader_of(path).options:
-        return data
-    options = {**given, "sample_shape": shape, "labelled": data.y is not None or None}
-    folded = load_as_before(
-        path, {**before, "sample_shape": shape}, labels_needed=data.y is not None, **options
-    )
-    how = "column by column" if folded.reading["order"] == "F" else "row by row"
-    sizes = " x ".join(map(str, shape))
-    note = f"flat rows were folded to {sizes}, {how} (order={folded.reading['order']!r})"
-    return replace(folded, notes=(*data.notes, note))
+    return ", ".join(f"{name}={value!r:.60}" for name, value in options.items())

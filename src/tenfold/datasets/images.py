@@ -1,4 +1,7 @@
-"""Images in folders, archives and single files: the only module here that imports Pillow."""
+"""Images in folders, archives and single files: the only module here that imports Pillow.
+
+They are resized as two matrix products, with anti-aliasing.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,8 @@ from typing import IO, Any
 import numpy as np
 
 from tenfold.datasets.locations import natural_key, readable_name, reading, regular, shortened
-from tenfold.datasets.named_arrays import check_count
-from tenfold.datasets.resizing import resize_images
-from tenfold.datasets.tensor_dataset import TensorDataset
+from tenfold.datasets.named_arrays import Arrays, check_numbers, in_memory
+from tenfold.datasets.numpy_files import read_npy
 
 FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "PPM", "GIF", "WEBP")  # nothing else is opened
 MOST_PIXELS = 2**26  # of one image: 8192 x 8192
@@ -29,62 +31,51 @@ SETS = {"train", "training", "test", "testing", "val", "valid", "validation", "d
 Files = Mapping[str, Callable[[], Any]]  # by name below the folder: what Pillow can open
 
 
-def read_image_folder(
+@contextmanager
+def open_folder(
     source: Path,
     *,
+    labelled: bool = True,
     resize: tuple[int, int] | None = None,
     grey: bool = True,
     background: float | None = None,
-    labels: np.ndarray | None = None,
-    labelled: bool = True,
     classes_from: str | None = None,
-) -> TensorDataset:
-    """A folder, or an archive of one, in which every subfolder is a class."""
-    if background is not None and not 0 <= background <= 1:
-        raise ValueError(f"background is {background!r}; expected 0 (black) to 1 (white)")
-    notes: tuple[str, ...] = ()
-    with _folder(source) if source.is_dir() else _archive(source) as files:
+) -> Iterator[Arrays]:
+    """A folder, or an archive of one, in which every subfolder is a class and a file a sample."""
+    with _files(source) as files:
         names = list(files)
-        if labelled and labels is None:
-            labels, notes = _classes(source, names, classes_from)
+        found: dict[str, Any] = {"file": np.array(names)}
+        notes: tuple[str, ...] = ()
+        if labelled:
+            found["class"], notes = _classes(source, names, classes_from)
         if not names:
             raise ValueError(f"{source} holds no images ({', '.join(sorted(IMAGE_SUFFIXES))})")
         stack: np.ndarray | None = None
         for position, name in enumerate(names):
-            pixels = _read_one(source / name, files[name], grey, background)
+            if name.endswith(".npy"):
+                pixels = check_numbers(read_npy(files[name]()), name, source / name)
+            else:
+                pixels = read_image(source / name, files[name], grey=grey, background=background)
             pixels = pixels if resize is None else resize_images(pixels[None], resize)[0]
             stack = np.empty((len(names), *pixels.shape)) if stack is None else stack
             if pixels.shape != stack.shape[1:]:
+                sizes = ["x".join(map(str, shape)) for shape in (stack.shape[1:], pixels.shape)]
                 raise ValueError(
-                    f"images differ in size: {source / names[0]} is "
-                    f"{stack.shape[1]}x{stack.shape[2]} and {source / name} is "
-                    f"{pixels.shape[0]}x{pixels.shape[1]} (height x width); pass resize=(H, W) to "
-                    "bring all to one size"
+                    f"samples differ in size: {source / names[0]} is {sizes[0]} and "
+                    f"{source / name} is {sizes[1]}; pass resize=(H, W) to bring all to one size"
                 )
             stack[position] = pixels
-    told = {"sample_info": {"file": np.array(names)}, "notes": notes}
-    return _dataset(source, stack, labels if labelled else None, grey, **told)
+    yield _pictures(source, {**found, "images": stack}, notes)
 
 
-def image_sizes(source: Path) -> dict[str, tuple[int, int]]:
-    """Height and width of every image of a folder or archive, by name."""
-    with _folder(source) if source.is_dir() else _archive(source) as files:
-        found = {}
-        for name, content in files.items():
-            with opened_image(source / name, content) as image:
-                found[name] = (image.height, image.width)
-    return found
-
-
-def read_pages(
+@contextmanager
+def open_pages(
     source: Path,
     *,
     resize: tuple[int, int] | None = None,
     grey: bool = True,
     background: float | None = None,
-    labels: np.ndarray | None = None,
-    labelled: bool = True,
-) -> TensorDataset:
+) -> Iterator[Arrays]:
     """The pages of one image, usually a TIFF file, each of which is a sample."""
     with opened_image(source, source) as image:
         stack: list[np.ndarray] = []
@@ -97,42 +88,73 @@ def read_pages(
                     f"its pages differ in size: the first is {stack[0].shape[:2]} and page {page} "
                     f"is {stack[page].shape[:2]} (height, width); save them as files and resize"
                 )
-    if labelled and labels is None:
-        raise ValueError(
-            f"{source} holds samples only; pass labels=FILE, a file with one label per page, or "
-            "labelled=False"
-        )
     pages = np.stack(stack)
-    pages = pages if resize is None else resize_images(pages, resize)
-    return _dataset(source, pages, labels if labelled else None, grey)
+    yield _pictures(source, {"images": pages if resize is None else resize_images(pages, resize)})
 
 
-def image_files(folder: Path) -> list[Path]:
-    """All image files below a folder, in natural order."""
-    found = [
-        readable_name(file)
-        for file in folder.rglob("*")
-        if _is_image(file.relative_to(folder).as_posix()) and file.is_file()
+def _pictures(source: Path, found: dict[str, Any], notes: tuple[str, ...] = ()) -> Arrays:
+    """What was read, as `Arrays` that need no choice."""
+    arrays = any(name.endswith(".npy") for name in found.get("file", ()))
+    about = f"{len(found['images'])} {'.npy files' if arrays else 'images'} from "
+    about += source.resolve().name + ("" if arrays else ", pixels in [0, 1]")
+    modes = ("sample", "row", "column", "channel")[: found["images"].ndim]
+    return in_memory(
+        found,
+        dims={} if arrays else {"images": modes},
+        samples="images",
+        labels="class" if "class" in found else None,
+        description=f"{about}; labels: names of folders." if "class" in found else f"{about}.",
+        notes=notes,
+    )
+
+
+def look_at_folder(
+    source: Path, options: Mapping[str, Any]
+) -> tuple[list[str], list[list[str]], list[dict[str, Any]]]:
+    """For `contents`: names of columns, a row per folder, and ways to read it."""
+    sizes: dict[str, tuple[int, int]] = {}
+    with _files(source) as files:
+        for name, content in files.items():
+            with opened_image(source / name, content) as image:
+                sizes[name] = (image.height, image.width)
+    folders: dict[str, list[tuple[int, int]]] = {}
+    for name, size in sizes.items():
+        folders.setdefault(name.rpartition("/")[0] or ".", []).append(size)
+    rows = [
+        [folder, str(len(found)), _span(found)]
+        for folder, found in sorted(folders.items(), key=lambda one: natural_key(one[0]))
     ]
-    return sorted(found, key=lambda file: natural_key(file.relative_to(folder).as_posix()))
+    usual = [int(size) for size in np.median(list(sizes.values()) or [(1, 1)], axis=0)]
+    resize = {"resize": tuple(usual)} if len(set(sizes.values())) > 1 else {}
+    paths = [folder.split("/") for folder in folders]
+    more = len({path[0] for path in paths}) > len({path[-1] for path in paths})
+    deep = {"classes_from": "first" if more else "last"}
+    ways = [resize, deep, {**resize, **deep}, {**resize, "labelled": False}]
+    return ["folder", "images", "height x width"], rows, ways
 
 
-def _is_image(name: str) -> bool:
-    path = PurePosixPath(name)
-    hidden = any(part.startswith((".", "__")) for part in path.parts)
-    return path.suffix.lower() in IMAGE_SUFFIXES and not hidden
+def _span(sizes: list[tuple[int, int]]) -> str:
+    """One size, or the smallest and the largest."""
+    ends = sorted(set(sizes), key=lambda size: size[0] * size[1])
+    return " to ".join(f"{h}x{w}" for h, w in ([ends[0], ends[-1]] if ends[1:] else ends))
+
+
+def sample_files(folder: Path) -> list[Path]:
+    """All image files below a folder in natural order; if there are none, all .npy files."""
+    names = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*.*")}
+    endings = {name: _ending(name) for name, file in names.items() if not file.is_dir()}
+    kept = [name for name, ending in endings.items() if ending in IMAGE_SUFFIXES]
+    kept = kept or [name for name, ending in endings.items() if ending == ".npy"]
+    return [readable_name(names[name]) for name in sorted(kept, key=natural_key)]
 
 
 @contextmanager
-def _folder(source: Path) -> Iterator[Files]:
-    """The images of a folder, in natural order."""
-    names = {file.relative_to(source).as_posix(): file for file in image_files(source)}
-    yield {name: partial(regular, file) for name, file in names.items()}
-
-
-@contextmanager
-def _archive(source: Path) -> Iterator[Files]:
-    """The images of a zip or tar file, in natural order; nothing is unpacked to the disk."""
+def _files(source: Path) -> Iterator[Files]:
+    """The samples of a folder, or the images of a zip or tar file; nothing is unpacked to disk."""
+    if source.is_dir():
+        files = {file.relative_to(source).as_posix(): file for file in sample_files(source)}
+        yield {name: partial(regular, file) for name, file in files.items()}
+        return
     with ExitStack() as stack:
         with reading(source, "zip or tar archive"):
             is_zip = zipfile.is_zipfile(source)
@@ -142,8 +164,6 @@ def _archive(source: Path) -> Iterator[Files]:
                 sizes = {one.filename: one.file_size for one in whole.infolist()}
             else:
                 sizes = {one.name: one.size for one in whole.getmembers() if one.isfile()}
-        names = {name.removeprefix("./"): name for name in sizes}
-        kept = sorted(filter(_is_image, names), key=natural_key)
         member = whole.open if is_zip else whole.extractfile
 
         def content(name: str) -> IO[bytes]:
@@ -152,13 +172,16 @@ def _archive(source: Path) -> Iterator[Files]:
             with member(name) as file:
                 return io.BytesIO(file.read(MOST_BYTES))
 
-        top = {name.partition("/")[0] for name in kept if "/" in name}
-        if len(top) == 1 and all("/" in name for name in kept):  # one folder around all of it
-            only = f"{next(iter(top))}/"
-            if any(name.count("/") > 1 for name in kept):
-                names = {name.removeprefix(only): names[name] for name in kept}
-                kept = list(names)
-        yield {name: partial(content, names[name]) for name in kept}
+        names = {name.removeprefix("./"): name for name in sizes}
+        kept = [name for name in names if _ending(name) in IMAGE_SUFFIXES]
+        yield {name: partial(content, names[name]) for name in sorted(kept, key=natural_key)}
+
+
+def _ending(name: str) -> str:
+    """The suffix of a file in small letters; none where it, or a folder above, is hidden."""
+    path = PurePosixPath(name)
+    hidden = any(part.startswith((".", "__")) for part in path.parts)
+    return "" if hidden else path.suffix.lower()
 
 
 def _classes(
@@ -181,16 +204,18 @@ def _classes(
     loose = [name for name in names if "/" not in name]
     if len(loose) == len(names):
         raise ValueError(
-            f"{source} has no subfolders ({len(loose)} images lie in it directly); put the images "
+            f"{source} has no subfolders ({len(loose)} files lie in it directly); put the images "
             "of each class into a subfolder named after the class, or pass labelled=False to "
             "score them"
         )
     if loose:
         raise ValueError(
-            f"{source}: {len(loose)} images lie beside the class folders: {shortened(loose)}; put "
+            f"{source}: {len(loose)} files lie beside the class folders: {shortened(loose)}; put "
             "them into the folder of their class, or elsewhere"
         )
     parents = [name.split("/")[:-1] for name in names]
+    while len({parts[0] for parts in parents}) == 1 and min(map(len, parents)) > 1:
+        parents = [parts[1:] for parts in parents]  # one folder around all of it
     first, last = [parts[0] for parts in parents], [parts[-1] for parts in parents]
     if classes_from is not None or max(map(len, parents)) == 1:
         return np.array(last if classes_from == "last" else first), ()
@@ -207,34 +232,32 @@ def _classes(
     )
 
 
-def _dataset(
-    source: Path, X: Any, labels: np.ndarray | None, grey: bool, **told: Any
-) -> TensorDataset:
-    if labels is not None:
-        check_count(source, len(X), labels)
-    return TensorDataset(
-        X,
-        labels,
-        name=source.resolve().name if source.is_dir() else source.name.partition(".")[0],
-        description=f"{len(X)} images from {source.resolve().name}, pixels in [0, 1]"
-        + ("; labels: names of folders." if "sample_info" in told and labels is not None else "."),
-        mode_names=("row", "column") if grey else ("row", "column", "channel"),
-        **told,
-    )
-
-
-def read_image(file: Path, *, grey: bool = True, background: float | None = None) -> np.ndarray:
+def read_image(
+    file: Path,
+    content: Callable[[], Any] | None = None,
+    *,
+    grey: bool = True,
+    background: float | None = None,
+) -> np.ndarray:
     """Read one image as float64 in [0, 1], shape (H, W) or (H, W, 3).
 
     An image that carries an orientation is turned the way a viewer would show it.
+
+    Parameters
+    ----------
+    file : Path
+        Its name.
+    content : callable or None, default=None
+        What opens it, if it is not a file of this name.
+    grey, background
+        As in `tenfold.datasets.load`.
+
+    Returns
+    -------
+    ndarray of shape (H, W) or (H, W, 3)
+        The pixels.
     """
-    return _read_one(file, lambda: regular(file), grey, background)
-
-
-def _read_one(
-    file: Path, content: Callable[[], Any], grey: bool, background: float | None
-) -> np.ndarray:
-    with opened_image(file, content) as image:
+    with opened_image(file, content or partial(regular, file)) as image:
         pages = getattr(image, "n_frames", 1)
         if image.format == "TIFF" and pages > 1:
             raise ValueError(
@@ -283,6 +306,8 @@ def _check_pixels(image: Any) -> None:
 
 def _pixels(image: Any, grey: bool, background: float | None) -> np.ndarray:
     """Pixels of a Pillow image in [0, 1]."""
+    if background is not None and not 0 <= background <= 1:
+        raise ValueError(f"background is {background!r}; expected 0 (black) to 1 (white)")
     if image.mode == "F" or image.mode.startswith("I"):  # Pillow's conversion would clip these
         deep = _deep_pixels(image)
         return deep if grey else np.repeat(deep[..., None], 3, axis=2)
@@ -345,3 +370,85 @@ def _pillow() -> Any:
     except ImportError as error:
         raise ImportError('images need Pillow: pip install "tenfold[data]"') from error
     return PIL
+
+
+# ── Sizes ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def resize_images(images: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Resize every image of a stack, with anti-aliasing.
+
+    Each new pixel is a weighted mean of the old ones under a triangle. The triangle is as wide as
+    the new pixel when the image shrinks and as the old one when it grows (then this is bilinear
+    interpolation). The weights are not negative and sum to one, so values stay in their range.
+    The same rule as Pillow's ``BILINEAR``, but for the whole stack at once and in floating point.
+
+    Parameters
+    ----------
+    images : ndarray of shape (n, H, W) or (n, H, W, channels)
+        The images.
+    shape : (int, int)
+        New height and width.
+
+    Returns
+    -------
+    ndarray of shape (n, height, width) or (n, height, width, channels)
+        Resized images, float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.datasets import resize_images
+    >>> resize_images(np.ones((5, 112, 92)), (40, 30)).shape
+    (5, 40, 30)
+    """
+    height, width = check_image_shape(shape)
+    if images.ndim not in (3, 4):
+        raise ValueError(
+            f"images have shape {images.shape}; expected (n, H, W) or (n, H, W, channels)"
+        )
+    if images.shape[1:3] == (height, width):
+        return images.astype(np.float64, copy=False)
+    rows = triangle_weights(images.shape[1], height)
+    columns = triangle_weights(images.shape[2], width)
+    stacks = images if images.ndim == 3 else np.moveaxis(images, 3, 1)  # rows and columns last
+    resized: np.ndarray = rows @ stacks @ columns.T
+    return resized if images.ndim == 3 else np.moveaxis(resized, 1, 3)
+
+
+def triangle_weights(old: int, new: int) -> np.ndarray:
+    """Matrix that resamples one axis.
+
+    Parameters
+    ----------
+    old, new : int
+        Number of pixels before and after.
+
+    Returns
+    -------
+    ndarray of shape (new, old)
+        Weights; each row sums to one.
+
+    Examples
+    --------
+    >>> from tenfold.datasets.images import triangle_weights
+    >>> triangle_weights(4, 2).round(3).tolist()
+    [[0.429, 0.429, 0.143, 0.0], [0.0, 0.143, 0.429, 0.429]]
+    """
+    step = old / new
+    centres = (np.arange(new) + 0.5) * step
+    distance = np.abs(np.arange(old) + 0.5 - centres[:, None]) / max(step, 1.0)
+    weights: np.ndarray = np.clip(1.0 - distance, 0.0, None)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return weights
+
+
+def check_image_shape(shape: tuple[int, int]) -> tuple[int, int]:
+    """Height and width as two positive ints, or a ValueError."""
+    try:
+        height, width = (int(size) for size in shape)
+    except (TypeError, ValueError):
+        height = width = 0
+    if height < 1 or width < 1:
+        raise ValueError(f"image shape is {shape!r}; expected (height, width), such as (40, 30)")
+    return height, width

@@ -12,7 +12,7 @@ import numpy as np
 
 from tenfold.datasets.hdf5 import is_hdf5, matlab_values, opened
 from tenfold.datasets.locations import reading
-from tenfold.datasets.named_arrays import Arrays
+from tenfold.datasets.named_arrays import Arrays, in_memory
 
 
 @contextmanager
@@ -28,11 +28,7 @@ def open_mat(source: Path) -> Iterator[Arrays]:
         unreadable: dict[str, str] = {}
         for name, value in values.items():
             _gather(name, value, found, unreadable)
-    yield Arrays(
-        {name: array.shape for name, array in found.items()},
-        lambda names: {name: found[name] for name in names},
-        unreadable,
-    )
+    yield in_memory(found, unreadable=unreadable)
 
 
 def _scipy_values(source: Path) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""Which of the arrays in a file are the samples and which the labels."""
+"""What a file holds as named arrays, and which of them are the samples and which the labels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from operator import index
 from pathlib import Path
@@ -11,8 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tenfold.datasets.array_names import is_label_name, parsed_name
-from tenfold.datasets.label_values import as_labels, one_hot_notes
+from tenfold.datasets.labels import as_labels, is_label_name, one_hot_notes, parsed_name
 from tenfold.datasets.locations import short
 from tenfold.datasets.tensor_dataset import TensorDataset
 
@@ -22,7 +21,7 @@ Order = Literal["C", "F"]
 
 @dataclass(frozen=True)
 class Arrays:
-    """What a file of named arrays holds, while it is open.
+    """What a file holds, while it is open: every reader gives this, and `assemble` takes it.
 
     Parameters
     ----------
@@ -34,46 +33,52 @@ class Arrays:
         What is in the file and cannot be read, and why.
     dims : mapping of str to tuple of str
         Names of the axes of each array, where the format has such.
+    samples, labels : str or None
+        Which arrays these are, where the format says so; then axis 0 counts samples, and labels
+        are as they should be.
+    description : str
+        Where samples and labels come from, if there is more to say than names of arrays.
+    notes : tuple of str
+        What was chosen without being asked for.
+    reading : mapping of str to values
+        Options that a later reading needs, and that the reader found out itself.
     """
 
     shapes: Shapes
     read: Callable[[list[str]], Mapping[str, Any]]
     unreadable: Mapping[str, str] = field(default_factory=dict)
     dims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class ArrayChoice:
-    """Names of the arrays to read: samples, labels, and further facts per sample.
-
-    ``axis`` counts the samples; ``notes`` say what was chosen without being asked for.
-    """
-
-    samples: str
-    labels: str | None
-    facts: tuple[str, ...]
-    axis: int = 0
+    samples: str | None = None
+    labels: str | None = None
+    description: str = ""
     notes: tuple[str, ...] = ()
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class ArrayOptions:
-    """What the user says about the arrays of a file; see `load` for the meaning of each.
-
-    ``labels`` are those of another file, already read.
-    """
-
-    key: str | None = None
-    label_key: str | None = None
-    sample_shape: Sequence[int] | None = None
-    order: Order = "C"
-    labelled: bool = True
-    sample_axis: int | None = None
-    labels: np.ndarray | None = None
+def in_memory(found: Mapping[str, Any], **more: Any) -> Arrays:
+    """`Arrays` that were read already."""
+    shapes = {name: tuple(array.shape) for name, array in found.items()}
+    return Arrays(shapes, lambda names: {name: found[name] for name in names}, **more)
 
 
-def assemble(source: Path, arrays: Arrays, options: ArrayOptions) -> TensorDataset:
+def assemble(
+    source: Path,
+    arrays: Arrays,
+    *,
+    key: str | None = None,
+    labels: str | int | np.ndarray | None = None,
+    labelled: bool = True,
+    sample_shape: Sequence[int] | None = None,
+    order: Order = "C",
+    sample_axis: int | None = None,
+) -> TensorDataset:
     """Choose among the arrays of a file, read the chosen ones, and put the data set together.
+
+    Samples are the only array with more than one axis longer than 1 that is not named as labels.
+    Labels are the only array called one of `LABEL_NAMES` (of the same set, where names end in train
+    or test), or else the only vector with one value per sample. Samples are counted by axis 0,
+    or by the last axis if no other is as long as the labels; where axes have names, by that which
+    the labels have. Where there is more than one answer, an error asks.
 
     Parameters
     ----------
@@ -81,140 +86,84 @@ def assemble(source: Path, arrays: Arrays, options: ArrayOptions) -> TensorDatas
         The file.
     arrays : Arrays
         What it holds.
-    options : ArrayOptions
-        The user's choices.
+    key, labels, labelled, sample_shape, order, sample_axis
+        As in `load`; labels of another file are already read.
 
     Returns
     -------
     TensorDataset
         Samples, labels, and other vectors with one value per sample.
-    """
-    _refuse_unreadable(source, arrays, options)
-    choice = choose_arrays(source, _beside(arrays.shapes, options), options, arrays.dims)
-    found = arrays.read([choice.samples, *choice.facts, *filter(None, [choice.labels])])
-    X = check_numbers(found[choice.samples], choice.samples, source)
-    if choice.axis != 0:
-        X = np.moveaxis(np.asarray(X), choice.axis, 0)
-    labels = options.labels if options.labelled else None
-    notes = choice.notes
-    if choice.labels is not None:
-        values = np.asarray(found[choice.labels])
-        notes += one_hot_notes(values)
-        labels = _labels_of(source, choice.labels, values, X.shape[0])
-    elif labels is not None:
-        check_count(source, X.shape[0], labels)
-    facts = {name: _fact(found[name]) for name in choice.facts}
-    axes = list(arrays.dims.get(choice.samples, ()))
-    modes = tuple(axes[: choice.axis] + axes[choice.axis + 1 :])
-    told = {"dims": modes} if modes else {"sample_axis": choice.axis} if choice.axis else {}
-    return TensorDataset(
-        fold_rows(X, options.sample_shape, options.order, source),
-        labels,
-        name=source.stem,
-        description=_description(source, choice, options),
-        sample_info={n: fact for n, fact in facts.items() if np.shape(fact) == (X.shape[0],)},
-        mode_names=modes if options.sample_shape is None else (),
-        notes=notes,
-        reading=told,
-    )
-
-
-def _description(source: Path, choice: ArrayChoice, options: ArrayOptions) -> str:
-    """What was taken, and why."""
-    named = options.key or parsed_name(choice.samples).part
-    why = "asked for" if named else "the only one with several axes"
-    text = f"Array {choice.samples} of {source.name} ({why})"
-    if choice.labels is None:
-        return f"{text}."
-    by_name = "by its name" if is_label_name(choice.labels) else "the only value per sample"
-    why = by_name if options.label_key is None else "asked for"
-    return f"{text}; labels: array {choice.labels} ({why})."
-
-
-def _beside(shapes: Shapes, options: ArrayOptions) -> Shapes:
-    """The arrays of the group that the samples lie in, if they are named and not alone in it."""
-    group, mark, _ = (options.key or "").rpartition("/")
-    if not mark or options.key not in shapes or options.label_key is not None:
-        return shapes
-    near = {name: shape for name, shape in shapes.items() if name.rpartition("/")[0] == group}
-    return near if len(near) > 1 else shapes
-
-
-def _refuse_unreadable(source: Path, arrays: Arrays, options: ArrayOptions) -> None:
-    """Say why an array that is wanted cannot be read: by its name, or as the only labels."""
-    wanted = [options.key, options.label_key]
-    sought = options.labelled and options.labels is None and options.label_key is None
-    if sought and not any(map(is_label_name, arrays.shapes)):
-        wanted += [name for name in arrays.unreadable if is_label_name(name)]
-    if not any(sum(size > 1 for size in shape) > 1 for shape in arrays.shapes.values()):
-        wanted += arrays.unreadable  # the samples must be among them
-    for name in wanted:
-        if name in arrays.unreadable:
-            raise ValueError(f"{source}: array {name!r} {arrays.unreadable[name]}")
-
-
-def choose_arrays(
-    source: Path,
-    shapes: Shapes,
-    options: ArrayOptions,
-    dims: Mapping[str, tuple[str, ...]] | None = None,
-) -> ArrayChoice:
-    """Choose by name and shape; ask when there is more than one answer.
-
-    Samples are the only array with more than one axis longer than 1 that is not named as labels.
-    Labels are the only array called one of `LABEL_NAMES` (of the same set, where names end in train
-    or test), or else the only vector with one value per sample. Samples are counted by axis 0,
-    or by the last axis if no other is as long as the labels; where axes have names, by that which
-    the labels have.
-
-    Parameters
-    ----------
-    source : Path
-        The file, for messages.
-    shapes : mapping of str to tuple of int
-        Shape of each array in it.
-    options : ArrayOptions
-        The user's choices.
-    dims : mapping of str to tuple of str or None, default=None
-        Names of the axes.
-
-    Returns
-    -------
-    ArrayChoice
-        The names.
 
     Examples
     --------
     >>> from pathlib import Path
-    >>> from tenfold.datasets.named_arrays import ArrayOptions, choose_arrays
-    >>> shapes = {"fea": (165, 1024), "gnd": (165, 1), "pose": (165, 1)}
-    >>> choose_arrays(Path("faces.mat"), shapes, ArrayOptions())
-    ArrayChoice(samples='fea', labels='gnd', facts=('pose',), axis=0, notes=())
+    >>> import numpy as np
+    >>> from tenfold.datasets.named_arrays import assemble, in_memory
+    >>> arrays = in_memory({"fea": np.zeros((6, 4)), "gnd": np.arange(6), "pose": np.ones(6)})
+    >>> assemble(Path("faces.mat"), arrays).description
+    'Array fea of faces.mat (the only one with several axes); labels: array gnd (by its name).'
     """
-    vectors = {name for name, shape in shapes.items() if sum(size > 1 for size in shape) <= 1}
-    samples = _choose_samples(source, shapes, vectors, options.key)
-    vectors -= {samples}
-    asked = _checked_axis(source, samples, shapes[samples], options.sample_axis)
-    labels = None
-    if options.labelled and options.labels is None:
-        labels = _choose_labels(source, shapes, vectors, samples, asked, options.label_key, dims)
-        if dims and asked is None and dims[labels][:1] and dims[labels][0] in dims[samples]:
-            asked = dims[samples].index(dims[labels][0])
-    counts = set()
-    if labels is not None:
-        counts = _counts(shapes[labels], labels in vectors)
-    elif options.labelled and options.labels is not None:
-        counts = {len(options.labels)}
-    axis, notes = _choose_axis(source, samples, shapes[samples], asked, labels, counts)
-    part = parsed_name(samples).part
-    facts = tuple(
-        name
-        for name in shapes
-        if name in vectors - {labels}
-        and _length(shapes[name]) == shapes[samples][axis]
-        and parsed_name(name).part == part
+    key = None if key is None else key.strip("/")
+    outside = isinstance(labels, np.ndarray)
+    y = labels if labelled and outside else None
+    asked = None if labels is None or outside else str(labels).strip("/")
+    inside = labelled and y is None
+    _refuse_unreadable(source, arrays, key, asked, inside)
+    if asked is None:
+        arrays = replace(arrays, shapes=_beside(arrays.shapes, key))
+    samples = _choose_samples(source, arrays.shapes, key or arrays.samples)
+    axis = _checked_axis(source, samples, arrays, sample_axis)
+    chosen, counts = None, set() if y is None else {len(y)}
+    if inside:
+        chosen = _choose_labels(source, arrays, samples, axis, asked or arrays.labels)
+        counts = _counts(arrays.shapes[chosen])
+        axis = _named_axis(arrays.dims, samples, chosen) if axis is None else axis
+    axis, notes = _choose_axis(source, samples, arrays.shapes[samples], axis, chosen, counts)
+    facts = _facts(arrays, samples, chosen, axis)
+    found = dict(arrays.read([samples, *facts, *filter(None, [chosen])]))
+    X = check_numbers(found[samples], samples, source)
+    X = np.moveaxis(np.asarray(X), axis, 0) if axis else X
+    if chosen is not None:
+        y = np.asarray(found[chosen])
+    if arrays.samples is None:  # else all is as it should be
+        found |= {name: _fact(found[name]) for name in facts}
+        if y is not None and chosen is not None:
+            notes += one_hot_notes(y)
+            y = _labels_of(source, chosen, y, X.shape[0])
+    axes = list(arrays.dims.get(samples, ()))
+    modes = tuple(axes[:axis] + axes[axis + 1 :])
+    told = {"dims": modes} if modes else {"sample_axis": axis} if axis else {}
+    return TensorDataset(
+        fold_rows(X, sample_shape, order, source),
+        y,
+        description=arrays.description or _description(source, samples, chosen, key, asked),
+        sample_info={name: found[name] for name in facts if np.shape(found[name]) == X.shape[:1]},
+        mode_names=modes if sample_shape is None else (),
+        notes=(*arrays.notes, *notes),
+        reading=told if arrays.samples is None else arrays.reading,
     )
-    return ArrayChoice(samples, labels, facts, axis, notes)
+
+
+def choose_label_file(source: Path, arrays: Arrays, key: str | None) -> np.ndarray:
+    """The labels of a file in which nothing else is wanted."""
+    _refuse_unreadable(source, arrays, None, key, key is None)
+    shapes = {name: shape for name, shape in arrays.shapes.items() if _length(shape) > 1}
+    if key is not None:
+        name = _existing(source, arrays.shapes, key)
+    else:
+        named = [name for name in shapes if is_label_name(name)]
+        vectors = [name for name, shape in shapes.items() if _is_vector(shape)]
+        only = [one for one in (named, vectors, list(shapes)) if len(one) == 1]
+        if not only:
+            raise ValueError(
+                f"cannot tell which array of {source} holds the labels: {listing(shapes)}; pass "
+                f"labels='{source.name}::NAME'"
+            )
+        ((name,), *_) = only
+    try:
+        return as_labels(arrays.read([name])[name])
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from error
 
 
 def fold_rows(X: Any, sample_shape: Sequence[int] | None, order: Order, source: Path) -> Any:
@@ -240,7 +189,14 @@ def fold_rows(X: Any, sample_shape: Sequence[int] | None, order: Order, source: 
         raise ValueError(f'order is {order!r}; expected "C" (row by row) or "F" (column by column)')
     if sample_shape is None:
         return X
-    shape = _checked_shape(sample_shape)
+    try:
+        shape = tuple(index(size) for size in sample_shape)
+    except TypeError:
+        shape = ()
+    if not shape or min(shape) < 1:
+        raise ValueError(
+            f"sample_shape is {sample_shape!r}; expected positive whole numbers, such as (40, 30)"
+        )
     if len(X.shape) != 2 or int(np.prod(shape)) != X.shape[1]:
         raise ValueError(
             f"{source}: samples have shape {tuple(X.shape[1:])}, which sample_shape={shape} cannot "
@@ -268,20 +224,58 @@ def check_numbers(array: Any, name: str, source: Path) -> Any:
     return array
 
 
-def check_count(source: Path, n_samples: int, labels: np.ndarray) -> None:
-    """Refuse labels that are more or fewer than the samples."""
-    if len(labels) != n_samples:
-        raise ValueError(
-            f"{source} has {n_samples} samples, but there are {len(labels)} labels; give one label "
-            "per sample, or pass sample_axis=N, the axis that counts samples"
-        )
-
-
 def listing(shapes: Shapes) -> str:
     """Names and shapes for a message, at most twenty."""
     shown = [f"{short(name)} {tuple(shape)}" for name, shape in list(shapes.items())[:20]]
     more = f" and {len(shapes) - 20} more" if len(shapes) > 20 else ""
     return ", ".join(shown) + more or "nothing"
+
+
+def _description(
+    source: Path, samples: str, labels: str | None, key: str | None, asked: str | None
+) -> str:
+    """What was taken, and why."""
+    why = "asked for" if key or parsed_name(samples).part else "the only one with several axes"
+    text = f"Array {samples} of {source.name} ({why})"
+    if labels is None:
+        return f"{text}."
+    by_name = "by its name" if is_label_name(labels) else "the only value per sample"
+    return f"{text}; labels: array {labels} ({'asked for' if asked else by_name})."
+
+
+def _beside(shapes: Shapes, key: str | None) -> Shapes:
+    """The arrays of the group that the samples lie in, if they are named and not alone in it."""
+    group, mark, _ = (key or "").rpartition("/")
+    if not mark or key not in shapes:
+        return shapes
+    near = {name: shape for name, shape in shapes.items() if name.rpartition("/")[0] == group}
+    return near if len(near) > 1 else shapes
+
+
+def _refuse_unreadable(
+    source: Path, arrays: Arrays, key: str | None, asked: str | None, inside: bool
+) -> None:
+    """Say why an array that is wanted cannot be read: by its name, or as the only labels."""
+    wanted = [key, asked]
+    if inside and asked is None and not any(map(is_label_name, arrays.shapes)):
+        wanted += [name for name in arrays.unreadable if is_label_name(name)]
+    if all(map(_is_vector, arrays.shapes.values())):
+        wanted += arrays.unreadable  # the samples must be among them
+    for name in wanted:
+        if name in arrays.unreadable:
+            raise ValueError(f"{source}: array {name!r} {arrays.unreadable[name]}")
+
+
+def _facts(arrays: Arrays, samples: str, labels: str | None, axis: int) -> list[str]:
+    """Names of other vectors with a value per sample, of the same set."""
+    of_set = arrays.samples is None
+    return [
+        name
+        for name, shape in arrays.shapes.items()
+        if name not in (samples, labels)
+        and _counts(shape) == {arrays.shapes[samples][axis]}
+        and (not of_set or parsed_name(name).part == parsed_name(samples).part)
+    ]
 
 
 def _fact(values: Any) -> np.ndarray | None:
@@ -300,14 +294,15 @@ def _labels_of(source: Path, name: str, values: np.ndarray, n_samples: int) -> n
         labels = as_labels(values)
     except ValueError as error:
         raise ValueError(f"{source}: {name}: {error}") from error
-    check_count(source, n_samples, labels)
+    if len(labels) != n_samples:
+        raise ValueError(f"{source}: {name} holds {len(labels)} labels for {n_samples} samples")
     return labels
 
 
-def _choose_samples(source: Path, shapes: Shapes, vectors: set[str], key: str | None) -> str:
+def _choose_samples(source: Path, shapes: Shapes, key: str | None) -> str:
     if key is not None:
         return _existing(source, shapes, key)
-    matrices = {name: shape for name, shape in shapes.items() if name not in vectors}
+    matrices = {name: shape for name, shape in shapes.items() if not _is_vector(shape)}
     tensors = {name: shape for name, shape in matrices.items() if not is_label_name(name)}
     if len(tensors) == 1:
         return next(iter(tensors))
@@ -330,38 +325,33 @@ def _choose_samples(source: Path, shapes: Shapes, vectors: set[str], key: str | 
 
 
 def _choose_labels(
-    source: Path,
-    shapes: Shapes,
-    vectors: set[str],
-    samples: str,
-    axis: int | None,
-    label_key: str | None,
-    dims: Mapping[str, tuple[str, ...]] | None,
+    source: Path, arrays: Arrays, samples: str, axis: int | None, key: str | None
 ) -> str:
-    if label_key is not None:
-        return _existing(source, shapes, label_key)
+    shapes, dims = arrays.shapes, arrays.dims
+    if key is not None:
+        return _existing(source, shapes, key)
     shape, part = shapes[samples], parsed_name(samples).part
-    others = [name for name in shapes if name != samples]
+    others = {name: of for name, of in shapes.items() if name != samples}
     same = [name for name in others if parsed_name(name).part == part]
-    named = [name for name in same if is_label_name(name) and len(shapes[name]) <= 2]
-    sizes = {shape[0 if axis is None else axis]}
-    per_sample = [n for n in same if n in vectors and _length(shapes[n]) in sizes]
-    if dims:
-        per_sample = [n for n in same if n in vectors and set(dims[n]) & set(dims[samples])]
-    elif not per_sample and axis is None:
-        per_sample = [n for n in same if n in vectors and 1 < _length(shapes[n]) in shape]
-    guesses = named or per_sample
+    guesses = [name for name in same if is_label_name(name) and len(shapes[name]) <= 2]
+    vectors = {name: _length(shapes[name]) for name in same if _is_vector(shapes[name])}
+    if not guesses and dims:
+        guesses = [name for name in vectors if set(dims[name]) & set(dims[samples])]
+    elif not guesses:
+        guesses = [name for name, size in vectors.items() if size == shape[axis or 0]]
+        if not guesses and axis is None:
+            guesses = [name for name, size in vectors.items() if 1 < size in shape]
     if not others:
         raise ValueError(
             f"{source} holds samples only; pass labels=FILE, a file with one label per sample, or "
             "labelled=False"
         )
     if len(guesses) != 1:
-        found = {name: shapes[name] for name in others if _length(shapes[name]) > 1}
-        what = f"beside the samples {samples} {tuple(shape)} it holds {listing(found)}"
+        found = {name: of for name, of in others.items() if _length(of) > 1}
         raise ValueError(
-            f"cannot tell which array of {source} holds the labels: {what}; pass label_key=NAME, "
-            "labels=FILE, or labelled=False if there are none"
+            f"cannot tell which array of {source} holds the labels: beside the samples {samples} "
+            f"{tuple(shape)} it holds {listing(found)}; pass labels=NAME, labels=FILE, or "
+            "labelled=False if there are none"
         )
     return guesses[0]
 
@@ -390,13 +380,9 @@ def _choose_axis(
     whose = f"{labels} has" if labels else "there are"
     raise ValueError(
         f"{source}: {name} {tuple(shape)} has {shape[axis]} samples along axis {axis}, but "
-        f"{whose} {count} labels; axis 0 must count samples, or pass sample_axis=N"
+        f"{whose} {count} labels; give one label per sample, or pass sample_axis=N, the axis that "
+        "counts samples"
     )
-
-
-def _counts(shape: tuple[int, ...], is_vector: bool) -> set[int]:
-    """How many labels an array may hold: its length, or of a one-hot matrix either size."""
-    return {_length(shape)} if is_vector else set(shape)
 
 
 def _existing(source: Path, shapes: Shapes, name: str) -> str:
@@ -405,32 +391,33 @@ def _existing(source: Path, shapes: Shapes, name: str) -> str:
     return name
 
 
-def _checked_shape(sample_shape: Sequence[int]) -> tuple[int, ...]:
-    try:
-        shape = tuple(index(size) for size in sample_shape)
-    except TypeError:
-        shape = ()
-    if not shape or min(shape) < 1:
+def _checked_axis(source: Path, name: str, arrays: Arrays, asked: int | None) -> int | None:
+    """The axis of samples that was asked for, or that the format knows."""
+    shape = arrays.shapes[name]
+    if asked is None and shape:
+        return None if arrays.samples is None else 0
+    if not isinstance(asked, Integral) or not -len(shape) <= asked < len(shape):
         raise ValueError(
-            f"sample_shape is {sample_shape!r}; expected positive whole numbers, such as (40, 30)"
+            f"{source}: {name} has shape {shape}, so there is no axis {asked!r}; expected a whole "
+            "number, the axis that counts samples"
         )
-    return shape
+    return int(asked) % len(shape)
 
 
-def _checked_axis(
-    source: Path, name: str, shape: tuple[int, ...], sample_axis: int | None
-) -> int | None:
-    if sample_axis is None:
-        if not shape:
-            raise ValueError(f"{source}: {name} is a single number; expected samples")
-        return None
-    if not isinstance(sample_axis, Integral):
-        raise ValueError(
-            f"sample_axis is {sample_axis!r}; expected a whole number, the axis that counts samples"
-        )
-    if not -len(shape) <= sample_axis < len(shape):
-        raise ValueError(f"{source}: {name} has shape {shape}, so there is no axis {sample_axis}")
-    return int(sample_axis) % len(shape)
+def _named_axis(dims: Mapping[str, tuple[str, ...]], samples: str, labels: str) -> int | None:
+    """The axis of samples that has the name of the first axis of labels."""
+    found = [i for i, name in enumerate(dims.get(samples, ())) if name in dims[labels][:1]]
+    return found[0] if found else None
+
+
+def _counts(shape: tuple[int, ...]) -> set[int]:
+    """How many samples labels may stand for: of a one-hot matrix either size."""
+    return {_length(shape)} if _is_vector(shape) else set(shape)
+
+
+def _is_vector(shape: tuple[int, ...]) -> bool:
+    """Whether an array holds one value per sample at most."""
+    return sum(size > 1 for size in shape) <= 1
 
 
 def _length(shape: tuple[int, ...]) -> int:

@@ -16,20 +16,17 @@ import numpy as np
 
 from tenfold.datasets.hdf5 import datasets, is_hdf5, opened, values_of
 from tenfold.datasets.locations import reading
-from tenfold.datasets.named_arrays import Arrays
+from tenfold.datasets.named_arrays import Arrays, in_memory
 
 
 @contextmanager
-def open_netcdf(source: Path, dims: Sequence[str] | None = None) -> Iterator[Arrays]:
+def open_netcdf(source: Path, *, dims: Sequence[str] | None = None) -> Iterator[Arrays]:
     """The variables of a file but the coordinates of axes; `dims` are modes in the order wanted."""
     found = {name: one for name, one in _variables(source).items() if name not in one.dims}
     if dims is not None:
         found = {name: _turned(source, name, one, tuple(dims)) for name, one in found.items()}
-    yield Arrays(
-        {name: one.shape for name, one in found.items()},
-        lambda names: {name: found[name].to_numpy() for name in names},
-        dims={name: one.dims for name, one in found.items()},
-    )
+    values = {name: one.to_numpy() for name, one in found.items()}
+    yield in_memory(values, dims={name: one.dims for name, one in found.items()})
 
 
 def _turned(source: Path, name: str, variable: Any, modes: tuple[str, ...]) -> Any:

@@ -1,18 +1,17 @@
-"""NumPy's own files, .npz, .npy and folders of .npy, which are read here. Pickles never are."""
+"""NumPy's own files, .npz and .npy, which are read in this process. Pickles never are."""
 
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tenfold.datasets.locations import natural_key, readable_name, reading, regular
-from tenfold.datasets.named_arrays import Arrays, Order, check_numbers, fold_rows
-from tenfold.datasets.tensor_dataset import TensorDataset
+from tenfold.datasets.locations import reading
+from tenfold.datasets.named_arrays import Arrays, in_memory
 
 STAYS_ON_DISK = 2**30  # bytes of samples; fewer are read at once, more are read block by block
 _MAGIC = b"\x93NUMPY"
@@ -22,8 +21,7 @@ _PICKLE = b"\x80"  # the first byte of every protocol since 2
 @contextmanager
 def open_npy(source: Path) -> Iterator[Arrays]:
     """The array of a .npy file, by the name of the file; a large one is mapped and not read."""
-    array = _npy(source)
-    yield Arrays({source.stem: array.shape}, lambda names: {source.stem: array})
+    yield in_memory({source.stem: read_npy(source)})
 
 
 @contextmanager
@@ -46,53 +44,8 @@ def open_npz(source: Path) -> Iterator[Arrays]:
     yield Arrays(shapes, read)
 
 
-def read_npy_folder(
-    source: Path,
-    *,
-    sample_shape: Sequence[int] | None = None,
-    order: Order = "C",
-    labels: np.ndarray | None = None,
-    labelled: bool = True,
-) -> TensorDataset:
-    """A folder in which every subfolder is a class and every .npy file a sample."""
-    files = npy_files(source)
-    names = [file.relative_to(source).as_posix() for file in files]
-    loose = [name for name in names if "/" not in name]
-    if labels is None and labelled:
-        if loose:
-            raise ValueError(
-                f"{source} has {len(loose)} .npy files of no class; put the samples of each class "
-                "into a subfolder named after the class, name one file, or pass labelled=False"
-            )
-        labels = np.array([name.split("/")[0] for name in names])
-    stack: list[np.ndarray] = []
-    for file in files:
-        stack.append(np.asarray(check_numbers(_npy(regular(file)), file.name, file)))
-        if stack[-1].shape != stack[0].shape:
-            raise ValueError(
-                f"samples differ in shape: {files[0]} has {stack[0].shape} and {file} has "
-                f"{stack[-1].shape}; bring them to one shape"
-            )
-    return TensorDataset(
-        fold_rows(np.stack(stack), sample_shape, order, source),
-        labels if labelled else None,
-        name=source.resolve().name,
-        description=f"{len(files)} .npy files from the folder {source.resolve().name}.",
-        sample_info={"file": np.array(names)},
-    )
-
-
-def npy_files(folder: Path) -> list[Path]:
-    """All .npy files below a folder that are not hidden, in natural order."""
-    found = [
-        readable_name(file)
-        for file in folder.rglob("*.npy")
-        if not any(part.startswith(".") for part in file.relative_to(folder).parts)
-    ]
-    return sorted(found, key=lambda file: natural_key(file.relative_to(folder).as_posix()))
-
-
-def _npy(source: Path) -> np.ndarray:
+def read_npy(source: Path) -> np.ndarray:
+    """The array of a .npy file; a large one is mapped and not read."""
     with source.open("rb") as file:
         start = file.read(len(_MAGIC))
     if start != _MAGIC and not start.startswith(_PICKLE):  # NumPy takes anything else for a pickle

@@ -1,7 +1,8 @@
-"""Tables with a sample per row, by pandas: the only module here that imports it.
+"""Tables with a sample per row.
 
-CSV and its kin, and sheets of Excel, are read as text, so that labels such as 007 stay what they
+Text such as CSV, and sheets of Excel, are read as text, so that labels such as 007 stay what they
 are; columns of numbers are made of it afterwards. Parquet and ARFF say themselves what is a number.
+The only module here that imports pandas, for sheets and Parquet.
 """
 
 from __future__ import annotations
@@ -10,135 +11,212 @@ import csv
 import gzip
 import io
 import re
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tenfold.datasets.label_values import LABEL_NAMES, as_labels
+from tenfold.datasets.labels import LABEL_NAMES, as_labels
 from tenfold.datasets.locations import reading, short, shortened
-from tenfold.datasets.named_arrays import Order, check_count, fold_rows
-from tenfold.datasets.tensor_dataset import TensorDataset
+from tenfold.datasets.named_arrays import Arrays, in_memory
 
 GAPS = ("", "?", "na", "n/a", "nan", "null", "none")  # in small letters
 ROW_NUMBER_NAMES = ("", "Unnamed: 0", "__index_level_0__")  # of a column that R or pandas wrote
 MARKS = ("\t", ";", ",", "|")
 MANY = 4  # so many numbers 0, 1, 2, ... in the first row are names that pandas gave
-COMMA = r"[+-]?(?:\d+,\d*|,\d+)(?:[eE][+-]?\d+)?"  # 0,5
-COMMA_GROUPS = r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?"  # 1,234.5
-POINT_GROUPS = r"[+-]?\d{1,3}(?:\.\d{3})+(?:,\d*)?"  # 1.234,5
+COMMA = re.compile(r"[+-]?(?:\d+,\d*|,\d+)(?:[eE][+-]?\d+)?")  # 0,5
+COMMA_GROUPS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?")  # 1,234.5
+POINT_GROUPS = re.compile(r"[+-]?\d{1,3}(?:\.\d{3})+(?:,\d*)?")  # 1.234,5
+
+Label = str | int | None  # name or position of the column of labels; None finds it
 
 
-def read_table(
+@dataclass(frozen=True)
+class Table:
+    """The cells of a table.
+
+    Parameters
+    ----------
+    source : Path
+        The file.
+    names : list of str
+        Names of the columns, or their positions.
+    named : bool
+        Whether these are names.
+    cells : ndarray of shape (n_rows, n_columns) of objects
+        Text, or whatever the file holds; NaN where it holds nothing.
+    rows : list of int
+        Where the rows are in the file, counted from 1.
+    notes : tuple of str
+        What is to be said of it.
+    """
+
+    source: Path
+    names: list[str]
+    named: bool
+    cells: np.ndarray
+    rows: list[int]
+    notes: tuple[str, ...] = ()
+
+
+@contextmanager
+def open_table(
     source: Path,
     *,
-    sample_shape: Sequence[int] | None = None,
-    label_column: str | int | None = None,
-    order: Order = "C",
+    labels: Label = None,
+    labelled: bool = True,
     delimiter: str | None = None,
     decimal: str | None = None,
     header: bool | None = None,
-    labels: np.ndarray | None = None,
-    labelled: bool = True,
     columns: Sequence[str] | None = None,
     leave_out: Sequence[str] | None = None,
     groups: str | None = None,
-) -> TensorDataset:
+) -> Iterator[Arrays]:
     """Rows as samples: the columns of numbers, one of labels, and maybe one of groups."""
-    inside = labelled and labels is None
-    by_name = isinstance(label_column, str) or (inside and label_column is None) or bool(columns)
-    frame, named, notes = table_in(source, delimiter, header, by_name, label_column)
-    names = list(map(str, frame.columns))
-    asked = inside or label_column is not None
-    column = label_position(source, label_column, names, named) if asked else None
-    at = None if groups is None else _positions(source, names, [groups])[0]
-    by_name = label_column is not None
-    chosen = _features(source, names, named, column, columns, leave_out, at, by_name)
-    X, more = _numbers(source, frame, chosen, decimal)
-    y = labels if labelled else None
-    if inside and column is not None:
-        y = column_labels(source, frame, column)
-    if y is not None:
-        check_count(source, len(X), y)
-    return TensorDataset(
-        fold_rows(X, sample_shape, order, source),
-        y,
-        name=source.name.partition(".")[0],
-        description=_description(source, names, chosen, column if inside else None, label_column),
-        reading={"columns": tuple(names[i] for i in chosen)} if named else {},
-        notes=(*notes, *more),
-        sample_info={} if at is None else {names[at]: column_labels(source, frame, at)},
+    labels = _asked(labels)
+    by_name = isinstance(labels, str) or (labelled and labels is None) or bool(columns)
+    table = _table(source, delimiter, header, by_name, labels)
+    column = _label_position(table, labels) if labelled or labels is not None else None
+    group = None if groups is None else _positions(table, [groups])[0]
+    if columns is not None:
+        chosen = _positions(table, columns)
+    else:
+        left_out = [] if leave_out is None else _positions(table, leave_out)
+        chosen = _features(table, {column, group, *left_out}, labels is not None)
+    X, notes = _numbers(table, chosen, decimal)
+    names = [table.names[i] for i in chosen]
+    found = {"the numbers": X}
+    about = f"{len(chosen)} columns of {source.name}: {shortened(names)}"
+    if labelled and column is not None:
+        found["the labels"] = _labels(table, column)
+        why = "has a name of labels" if labels is None else "was asked for"
+        about += f"; labels: column {short(table.names[column])}, which {why}"
+    if group is not None:
+        found[table.names[group]] = _labels(table, group)
+    yield in_memory(
+        found,
+        samples="the numbers",
+        labels="the labels" if "the labels" in found else None,
+        description=f"{about}.",
+        notes=(*table.notes, *notes),
+        reading={"columns": tuple(names)} if table.named else {},
     )
 
 
-def _description(
-    source: Path, names: list[str], chosen: list[int], label: int | None, told: str | int | None
-) -> str:
-    columns = f"{len(chosen)} columns of {source.name}: {shortened([names[i] for i in chosen])}"
-    if label is None:
-        return f"{columns}."
-    why = "has a name of labels" if told is None else "was asked for"
-    return f"{columns}; labels: column {short(names[label])}, which {why}."
+def read_column(source: Path, name: str | None) -> np.ndarray:
+    """The labels in a table of them: the column of this name, the only one, or one named so."""
+    table = _table(source, label=name)
+    return _labels(table, _label_position(table, name))
+
+
+def look_at_table(
+    source: Path, options: Mapping[str, Any]
+) -> tuple[list[str], list[list[str]], list[dict[str, Any]]]:
+    """For `contents`: names of columns, what every column holds, and ways to read it.
+
+    Labels are likely the column named so; else that of text with the fewest values that come again;
+    else that of whole numbers with the fewest. Other columns of text, and columns that number the
+    rows, are likely no features.
+    """
+    told = {name: options[name] for name in ("delimiter", "header") if name in options}
+    table = _table(source, **told, label=_asked(options.get("labels")))
+    rows, texts, few, counting = [], [], [], []
+    for i, name in enumerate(table.names):
+        cells = [_text(cell) for cell in table.cells[:, i]]
+        gaps = sum(cell is None for cell in cells)
+        distinct = list(dict.fromkeys(cell for cell in cells if cell is not None))
+        again = 1 < len(distinct) <= max(2, len(cells) // 2) and not gaps
+        try:
+            numbers = _column(table, i, options.get("decimal") or _decimal(source, cells))
+        except ValueError:
+            holds = f"text: {shortened(distinct[:4])}" + ", ..." * (len(distinct) > 4)
+            texts.append(i)
+            few += [(0, len(distinct), i)] if again else []
+        else:
+            counting += [i] if _numbers_rows(name, numbers) else []
+            some = not np.isnan(numbers).all()
+            span = f"{np.nanmin(numbers):g} to {np.nanmax(numbers):g}" if some else "none"
+            holds = f"numbers: {span}"
+            few += [(1, len(distinct), i)] if again and not (numbers % 1).any() else []
+        rows.append([name, holds, str(len(distinct)), str(gaps)])
+    named = [i for i, name in enumerate(table.names) if name.lower() in LABEL_NAMES]
+    label = named[0] if len(named) == 1 else min(few, default=(0, 0, None))[2]
+    others = sorted({*texts, *counting} - {label})
+    out = {"leave_out": tuple(table.names[i] for i in others)} if others and table.named else {}
+    labels: dict[str, Any] = {}
+    if label is not None:
+        labels = {"labels": table.names[label] if table.named else label}
+    none = {"labelled": False}
+    ways = [out, labels, {**labels, **out}, {**out, **none}, none]
+    return ["column", "holds", "different", "gaps"], rows, ways
 
 
 # ── Files ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def table_in(
+def _table(
     source: Path,
     delimiter: str | None = None,
     header: bool | None = None,
     by_name: bool = True,
-    label_column: str | int | None = None,
-) -> tuple[Any, bool, tuple[str, ...]]:
-    """A table, whether its columns have names, and what is to be said of it."""
-    pandas = _pandas()
+    label: Label = None,
+) -> Table:
+    """The cells of a file, below the names of its columns."""
     suffix = source.suffix.lower()
     if suffix in (".parquet", ".arff"):
         with reading(source, f"{suffix} file"):
-            frame = _parquet(source) if suffix == ".parquet" else _arff(source)
-        if not frame.size:
+            names, cells = _parquet(source) if suffix == ".parquet" else _arff(source)
+        if not cells.size:
             raise ValueError(f"{source} has no rows; expected one sample per row")
-        return frame.rename(columns=lambda name: str(name).strip()), True, ()
+        return Table(source, names, True, cells, list(range(1, len(cells) + 1)))
     notes: tuple[str, ...] = ()
-    if suffix in (".xlsx", ".xls"):
+    if suffix == ".xlsx":
         with reading(source, "sheet of Excel"):
-            cells = pandas.read_excel(source, header=None, dtype=str, keep_default_na=False)
+            sheet = _pandas().read_excel(source, header=None, dtype=str, keep_default_na=False)
+            lines = dict(enumerate(sheet.to_numpy().tolist(), 1))
     else:
-        cells, notes = _text_cells(source, delimiter)
-    cells = cells[(cells != "").any(axis=1)]
-    if not len(cells):
+        lines, notes = _lines(source, delimiter)
+    rows = [row for row, cells in lines.items() if any(cells)]
+    if not rows:
         raise ValueError(f"{source} is empty; expected one flat sample per row")
+    width = len(lines[rows[0]])
+    for row in rows:
+        if len(lines[row]) != width:
+            raise ValueError(f"{source}, row {row}: {len(lines[row])} cells; expected {width}")
+    cells = np.array([lines[row] for row in rows], dtype=object)
     if header is None:
-        header = _has_names(source, cells, by_name, label_column)
-    if header:
-        cells.columns = [str(name).strip() for name in cells.iloc[0]]
-        cells = cells.iloc[1:]
-        if not len(cells):
-            raise ValueError(f"{source} has a row of names and no samples below it")
-    return cells, header, notes
+        header = _has_names(source, cells, by_name, label)
+    names = [str(name).strip() for name in cells[0]] if header else list(map(str, range(width)))
+    if header and len(cells) == 1:
+        raise ValueError(f"{source} has a row of names and no samples below it")
+    return Table(source, names, header, cells[int(header) :], rows[int(header) :], notes)
 
 
-def _parquet(source: Path) -> Any:
+def _parquet(source: Path) -> tuple[list[str], np.ndarray]:
     frame = _pandas().read_parquet(
         source, engine="pyarrow", use_threads=False, page_checksum_verification=True
-    )
-    return frame.reset_index(drop=True)  # an index is no feature
+    )  # whose index is no feature
+    names = [str(name).strip() for name in frame.columns]
+    return names, frame.to_numpy(dtype=object, copy=True, na_value=np.nan)
 
 
-def _arff(source: Path) -> Any:
+def _arff(source: Path) -> tuple[list[str], np.ndarray]:
     from scipy.io.arff import loadarff
 
-    rows, _ = loadarff(source)
-    frame = _pandas().DataFrame(rows)
-    texts = [name for name in frame if frame[name].dtype == object]
-    return frame.assign(**{name: frame[name].str.decode("utf-8") for name in texts})
+    found, _ = loadarff(source)
+    cells = np.array([[_decoded(cell) for cell in row] for row in found.tolist()], dtype=object)
+    return list(found.dtype.names), cells
 
 
-def _text_cells(source: Path, delimiter: str | None) -> tuple[Any, tuple[str, ...]]:
-    """All cells as text, numbered by line; cells that a row lacks are NaN."""
+def _decoded(cell: Any) -> Any:
+    return cell.decode("utf-8") if isinstance(cell, bytes) else cell
+
+
+def _lines(source: Path, delimiter: str | None) -> tuple[dict[int, list[str]], tuple[str, ...]]:
+    """The cells of every row of a text, by the number of its line; and what is to be said."""
     with reading(source, "compressed text"):
         packed = source.suffix.lower() == ".gz"
         with gzip.open(source) if packed else source.open("rb") as file:
@@ -152,54 +230,22 @@ def _text_cells(source: Path, delimiter: str | None) -> tuple[Any, tuple[str, ..
         notes = ("its text is not UTF-8, and was read as Latin-1 (Western European)",)
     if "\0" in text:
         raise ValueError(f"{source} is not text; expected a table with a sample per row")
-    with reading(source, "table") if delimiter is None else nullcontext():
-        separator = _separator(source, text, delimiter)
-    if not text.strip():
-        raise ValueError(f"{source} is empty; expected one flat sample per row")
-    pandas = _pandas()
-    try:
-        with reading(source, "table"):
-            cells = pandas.read_csv(
-                io.StringIO(text.lstrip("\r\n")),
-                sep=r"\s+" if separator == " " else separator,
-                header=None,
-                dtype=object,
-                keep_default_na=False,
-                skip_blank_lines=False,
-            )
-    except ValueError as error:
-        found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
-        if found is None:
-            raise
-        wanted, line, saw = found.groups()
-        raise ValueError(f"{source}, row {line}: {saw} cells; expected {wanted}") from error
+    if delimiter == r"\t":  # as it is typed in a shell
+        delimiter = "\t"
+    if delimiter is not None and not re.fullmatch('[^"\r\n]', str(delimiter)):
+        raise ValueError(
+            f"delimiter is {delimiter!r}; expected one character that separates cells, such as ';'"
+        )
     with reading(source, "table"):
-        _refuse_short_rows(source, text, cells, separator)
-    return cells, notes
+        separator = delimiter or _separator(source, text)
+        if separator == " ":
+            return {row: line.split() for row, line in enumerate(text.splitlines(), 1)}, notes
+        table = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        return {number: cells for cells in table if (number := table.line_num)}, notes
 
 
-def _refuse_short_rows(source: Path, text: str, cells: Any, separator: str) -> None:
-    """Name a row that has fewer cells than the first; pandas fills it up."""
-    lines = text.lstrip("\r\n").split("\n")
-    for row in cells.index[cells.iloc[:, -1] == ""]:
-        if len(lines) - len(cells) in (0, 1) and lines[row].strip() and separator != " ":
-            there = len(next(csv.reader([lines[row].rstrip("\r")], delimiter=separator)))
-            if there != cells.shape[1]:
-                raise ValueError(
-                    f"{source}, row {row + 1}: {there} cells; expected {cells.shape[1]}"
-                )
-
-
-def _separator(source: Path, text: str, delimiter: str | None) -> str:
-    """What separates cells: as told, else the first mark that cuts all of the first rows alike."""
-    if delimiter is not None:
-        separator = "\t" if delimiter == r"\t" else delimiter  # as it is typed in a shell
-        if not isinstance(separator, str) or len(separator) != 1 or separator in '"\r\n':
-            raise ValueError(
-                f"delimiter is {delimiter!r}; expected one character that separates cells, such "
-                "as ';'"
-            )
-        return separator
+def _separator(source: Path, text: str) -> str:
+    """What separates cells: the first mark that cuts all of the first rows alike."""
     lines = [line for line in text[: 2**16].splitlines()[:50] if line.strip()][:20]
     marks = {".tsv": "\t"}.get(source.suffix.lower()) or MARKS
     for mark in marks:
@@ -212,31 +258,25 @@ def _separator(source: Path, text: str, delimiter: str | None) -> str:
     return marks[0] if len(marks) == 1 else ","
 
 
-def _has_names(source: Path, cells: Any, by_name: bool, label_column: str | int | None) -> bool:
+def _has_names(source: Path, cells: np.ndarray, by_name: bool, label: Label) -> bool:
     """Whether the first row holds names; a ValueError when it may as well be a sample."""
-    first = [str(cell).strip() for cell in cells.iloc[0]]
+    first = [str(cell).strip() for cell in cells[0]]
     numbers = [cell for cell in first if _is_number(cell)]
-    if not numbers or first[0] in ROW_NUMBER_NAMES or isinstance(label_column, str):
+    if not numbers or first[0] in ROW_NUMBER_NAMES or isinstance(label, str):
         return True
-    counted = numbers == [str(i) for i in range(len(numbers))]
-    found = [i for i, cell in enumerate(first) if cell.lower() in LABEL_NAMES]
-    column = label_column if isinstance(label_column, int) else found[0] if found else None
-    width = len(first)
-    if column is not None and not -width <= column < width:
+    named = [i for i, cell in enumerate(first) if cell.lower() in LABEL_NAMES]
+    column = next((i for i in ([label] if label is not None else named)), None)
+    if column is not None and not -len(first) <= column < len(first):
         column = None
-    label = "" if column is None else first[column]
-    repeats = (
-        column is not None
-        and not _is_number(label)
-        and (cells.iloc[1:, column].str.strip() == label).any()
-    )
-    if not counted:  # 400,410,label are names; 5.1,3.5,y is a sample if y comes again
-        sure = repeats or not by_name or column is None
-        if sure or label.lower() != "y":
-            return not sure
-    elif repeats:
+    word = "" if column is None else first[column]
+    if word and not _is_number(word) and any(str(c).strip() == word for c in cells[1:, column]):
+        return False  # 5.1,3.5,y is a sample if y comes again
+    if numbers == [str(i) for i in range(len(numbers))]:
+        if by_name or len(numbers) >= MANY:
+            return True
+    elif not by_name or column is None:
         return False
-    elif by_name or len(numbers) >= MANY:
+    elif word.lower() != "y":  # 400,410,label are names
         return True
     raise ValueError(
         f"{source}: the first row, {shortened(first, 6)}, may be names or a sample; pass "
@@ -247,237 +287,186 @@ def _has_names(source: Path, cells: Any, by_name: bool, label_column: str | int 
 # ── Columns ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def label_position(
-    source: Path, label_column: str | int | None, names: list[str], named: bool
-) -> int:
+def _asked(label: Label) -> Label:
+    """A name, or a position that may be typed as text."""
+    typed = isinstance(label, str) and re.fullmatch(r"-?[0-9]+", label)
+    return int(label) if label is not None and typed else label
+
+
+def _label_position(table: Table, label: Label) -> int:
     """Which column holds the labels."""
-    width = len(names)
-    if isinstance(label_column, int) and not isinstance(label_column, bool):
-        if not -width <= label_column < width:
-            raise ValueError(f"{source} has {width} columns, so there is no column {label_column}")
-        return label_column % width
-    wanted = LABEL_NAMES if label_column is None else (label_column,)
-    known = [name.lower() if label_column is None else name for name in names] if named else []
+    width = len(table.names)
+    if isinstance(label, int) and not isinstance(label, bool):
+        if not -width <= label < width:
+            raise ValueError(f"{table.source} has {width} columns, so there is no column {label}")
+        return label % width
+    if label is None and width == 1:
+        return 0
+    wanted = LABEL_NAMES if label is None else (label,)
+    known = [name.lower() if label is None else name for name in table.names]
     found = [i for i, name in enumerate(known) if name in wanted]
-    if len(found) != 1:
-        there = f"columns {shortened(names)}" if named else f"{width} columns without names"
-        said = f"{source} has no column {label_column!r}, or several"
-        if label_column is None:
-            said = f"cannot tell which column of {source} holds the labels"
+    if len(found) != 1 or not table.named:
+        there = f"columns {shortened(table.names)}"
+        said = f"{table.source} has no column {label!r}, or several"
+        if label is None:
+            said = f"cannot tell which column of {table.source} holds the labels"
         raise ValueError(
-            f"{said}: it has {there}; pass "
-            "label_column=NAME or a position (-1 is the last), labels=FILE, or labelled=False"
+            f"{said}: it has {there if table.named else f'{width} columns without names'}; pass "
+            "labels=NAME or a position (-1 is the last), labels=FILE, or labelled=False"
         )
     return found[0]
 
 
-def column_labels(source: Path, frame: Any, column: int) -> np.ndarray:
+def _labels(table: Table, column: int) -> np.ndarray:
     """The labels of a column."""
-    values = frame.iloc[:, column]
-    absent = int(values.isna().sum())
-    name = frame.columns[column]
+    values, about = table.cells[:, column], f"{table.source}: column {table.names[column]!r}"
+    absent = sum(isinstance(value, float) and np.isnan(value) for value in values)
     if absent:
-        raise ValueError(f"{source}: column {name!r} lacks {absent} of {len(values)} labels")
+        raise ValueError(f"{about} lacks {absent} of {len(values)} labels")
     try:
-        return as_labels(values.to_numpy(dtype=object, copy=True, na_value=None))
+        return as_labels(values)
     except ValueError as error:
-        raise ValueError(f"{source}: column {name!r}: {error}") from error
+        raise ValueError(f"{about}: {error}") from error
 
 
-def _features(
-    source: Path,
-    names: list[str],
-    named: bool,
-    column: int | None,
-    columns: Sequence[str] | None,
-    leave_out: Sequence[str] | None,
-    groups: int | None,
-    asked: bool = False,
-) -> list[int]:
-    """The columns of numbers: as told, else all but labels, groups and row numbers.
+def _features(table: Table, without: set[int | None], asked: bool) -> list[int]:
+    """The columns of numbers: all but labels, groups, what is left out, and row numbers.
 
     Another name of labels is refused, but for a y beside an x where labels were `asked` for.
     """
-    if columns is not None:
-        return _positions(source, names, columns)
-    left_out = set() if leave_out is None else set(_positions(source, names, leave_out))
-    features = [i for i in range(len(names)) if i not in {column, groups, *left_out}]
-    if not named:
+    features = [i for i in range(len(table.names)) if i not in without]
+    if not table.named:
         return features
-    if names[0] in ROW_NUMBER_NAMES:
-        features = [i for i in features if i != 0]
+    features = [i for i in features if i or table.names[0] not in ROW_NUMBER_NAMES]
     for i in features:
-        if not names[i]:
-            raise ValueError(f"{source}: column {i} has no name; give it one, or remove it")
-        coordinate = asked and names[i] == "y" and "x" in names
-        if names[i].lower() in LABEL_NAMES and not coordinate:
+        name = table.names[i]
+        if not name:
+            raise ValueError(f"{table.source}: column {i} has no name; give it one, or remove it")
+        coordinate = asked and name == "y" and "x" in table.names
+        if name.lower() in LABEL_NAMES and not coordinate:
             raise ValueError(
-                f"{source} has a column {short(names[i])!r} among the numbers, which is a name of "
-                f"labels; pass leave_out={names[i]!r}, or columns=NAME,... if it is a feature"
+                f"{table.source} has a column {short(name)!r} among the numbers, which is a name "
+                f"of labels; pass leave_out={name!r}, or columns=NAME,... if it is a feature"
             )
     return features
 
 
-def _positions(source: Path, names: list[str], wanted: Sequence[str]) -> list[int]:
+def _positions(table: Table, wanted: Sequence[str]) -> list[int]:
     """Where the columns of these names are, in the order of the names."""
     if isinstance(wanted, str):
-        wanted = [wanted] if wanted in names else wanted.split(",")  # as --read has them
+        wanted = [wanted] if wanted in table.names else wanted.split(",")  # as --read has them
     asked = list(map(str, wanted))
-    absent = [name for name in asked if names.count(name) != 1]
+    absent = [name for name in asked if table.names.count(name) != 1]
     if absent or not asked:
         raise ValueError(
-            f"{source} has no column, or more than one, of these names: {shortened(absent)}; it "
-            f"has {shortened(names) or 'no names'}; rename its columns"
+            f"{table.source} has no column, or more than one, of these names: {shortened(absent)}; "
+            f"it has {shortened(table.names) or 'no names'}; rename its columns"
         )
-    return [names.index(name) for name in asked]
+    return [table.names.index(name) for name in asked]
 
 
 def _numbers(
-    source: Path, frame: Any, chosen: list[int], decimal: str | None
+    table: Table, chosen: list[int], decimal: str | None
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """The chosen columns side by side, gaps as NaN; a single column of lists gives those."""
     if not chosen:
-        raise ValueError(f"{source} has no columns of numbers beside the labels")
-    first = frame.iloc[:, chosen[0]]
-    if len(chosen) == 1 and first.map(np.ndim).eq(1).all():
-        return _lists(source, first), ()
-    cells = frame.iloc[:, chosen].to_numpy(dtype=object, copy=True, na_value=np.nan)
-    X = np.empty(cells.shape)
-    texts = [j for j in range(len(chosen)) if not _converted(cells[:, j], X[:, j])]
-    columns = {j: frame.iloc[:, chosen[j]] for j in texts}  # gaps, commas, or no numbers
-    comma = decimal or (_decimal(source, list(columns.values())) if texts else ".")
+        raise ValueError(f"{table.source} has no columns of numbers beside the labels")
+    if len(chosen) == 1 and all(np.ndim(cell) == 1 for cell in table.cells[:, chosen[0]]):
+        return _lists(table, chosen[0]), ()
+    X = np.empty((len(table.cells), len(chosen)))
+    texts = []
+    for j, i in enumerate(chosen):
+        try:
+            X[:, j] = table.cells[:, i]
+        except (TypeError, ValueError):
+            texts.append(j)  # gaps, commas, or no numbers
+    cells = (_text(cell) for j in texts for cell in table.cells[:, chosen[j]])
+    comma = decimal or _decimal(table.source, cells)
     if comma == ",":  # then 1.234 is a thousand and more, also in columns without a comma
-        columns = {j: frame.iloc[:, i] for j, i in enumerate(chosen)}
-    for j, column in columns.items():
-        X[:, j] = _from_text(source, column, comma)
-    return X, _told(frame, chosen, X)
-
-
-def _converted(cells: np.ndarray, numbers: np.ndarray) -> bool:
-    """Whether all cells of a column are plainly written numbers, which are filled in."""
-    try:
-        numbers[:] = cells
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def _told(frame: Any, chosen: list[int], X: np.ndarray) -> tuple[str, ...]:
-    """Notes on gaps, and on columns that number the rows."""
+        texts = list(range(len(chosen)))
+    for j in texts:
+        X[:, j] = _column(table, chosen[j], comma)
     notes = []
-    n_gaps = int(np.isnan(X).sum())
-    if n_gaps:
+    if n_gaps := int(np.isnan(X).sum()):
         notes.append(f"{n_gaps} of {X.size} numbers are gaps (blank, NA or ?)")
     counting = [
-        str(frame.columns[i]) for j, i in enumerate(chosen) if _numbers_rows(frame, i, X[:, j])
+        name for j, i in enumerate(chosen) if _numbers_rows(name := table.names[i], X[:, j])
     ]
     if counting:
         notes.append(
             f"column {shortened(counting)} numbers the rows, or names them; pass "
             f"leave_out={','.join(counting)!r} if it is no feature"
         )
-    return tuple(notes)
+    return X, tuple(notes)
 
 
-def _numbers_rows(frame: Any, position: int, numbers: np.ndarray) -> bool:
+def _numbers_rows(name: str, numbers: np.ndarray) -> bool:
     """Whether a column is likely an identifier: whole numbers that count, or that are called id."""
     if len(numbers) <= 2 * MANY or np.isnan(numbers).any() or (numbers % 1).any():
         return False
     if (np.diff(numbers) == 1).all():
         return True
-    words = re.split(r"[^a-z]+|(?<=[a-z])(?=id$)", str(frame.columns[position]).lower())
+    words = re.split(r"[^a-z]+|(?<=[a-z])(?=id$)", name.lower())
     return bool({"id", "index", "idx"} & set(words)) and len(np.unique(numbers)) == len(numbers)
 
 
-def described_columns(
-    source: Path, frame: Any, decimal: str | None = None
-) -> tuple[list[list[str]], int | None, list[int]]:
-    """What every column holds, which is likely the labels, and which are likely no features.
-
-    Returns
-    -------
-    rows : list of list of str
-        Name, what it holds, how many different values, how many gaps.
-    label : int or None
-        The column named as labels; else that of text with the fewest values that come again; else
-        that of whole numbers with the fewest.
-    left_out : list of int
-        Other columns of text, and columns that number the rows.
-    """
-    rows, texts, few, counting = [], [], [], []
-    for i, name in enumerate(map(str, frame.columns)):
-        column = frame.iloc[:, i]
-        cells = column.astype(str).str.strip()
-        gaps = column.isna() | cells.str.lower().isin(GAPS)
-        distinct = cells[~gaps].unique()
-        again = 1 < len(distinct) <= max(2, len(cells) // 2) and not gaps.any()
-        try:
-            numbers = np.asarray(_from_text(source, column, decimal or _decimal(source, [column])))
-        except ValueError:
-            holds = f"text: {shortened(distinct[:4].tolist())}" + ", ..." * (len(distinct) > 4)
-            texts.append(i)
-            few += [(0, len(distinct), i)] if again else []
-        else:
-            counting += [i] if _numbers_rows(frame, i, numbers) else []
-            some = not np.isnan(numbers).all()
-            span = f"{np.nanmin(numbers):g} to {np.nanmax(numbers):g}" if some else "none"
-            holds = f"numbers: {span}"
-            few += [(1, len(distinct), i)] if again and not (numbers % 1).any() else []
-        rows.append([name, holds, str(len(distinct)), str(int(gaps.sum()))])
-    named = [i for i, name in enumerate(frame.columns) if str(name).lower() in LABEL_NAMES]
-    label = named[0] if len(named) == 1 else min(few, default=(0, 0, None))[2]
-    return rows, label, sorted({*texts, *counting} - {label})
-
-
-def _decimal(source: Path, columns: list[Any]) -> str:
+def _decimal(source: Path, cells: Any) -> str:
     """Whether numbers are written 0,5 or 0.5, from all cells with a comma."""
-    cells = _pandas().concat(columns).astype(str).str.strip()
-    cells = cells[cells.str.contains(",", regex=False)]
-    grouped = cells.str.fullmatch(COMMA_GROUPS)
-    if not len(cells) or (grouped & cells.str.contains(r"\.|,.*,")).any():
+    commas = [cell for cell in cells if cell is not None and "," in cell]
+    grouped = [cell for cell in commas if COMMA_GROUPS.fullmatch(cell)]
+    if not commas or any(re.search(r"\.|,.*,", cell) for cell in grouped):
         return "."
-    if not (cells.str.fullmatch(COMMA) | cells.str.fullmatch(POINT_GROUPS)).all():
+    if not all(COMMA.fullmatch(cell) or POINT_GROUPS.fullmatch(cell) for cell in commas):
         return "."  # text, which will be named
-    if grouped.all():
+    if len(grouped) == len(commas):
         raise ValueError(
-            f"{source}: {cells.iloc[0]!r} may have a decimal comma or stand for thousands; pass "
+            f"{source}: {commas[0]!r} may have a decimal comma or stand for thousands; pass "
             "decimal=',' or decimal='.'"
         )
     return ","
 
 
-def _from_text(source: Path, column: Any, decimal: str) -> Any:
+def _column(table: Table, column: int, decimal: str) -> np.ndarray:
     """A column of text as numbers; the first cell that is none is named with its row."""
-    cells = column.astype(str).str.strip()
-    cells = cells.mask(column.isna() | cells.str.lower().isin(GAPS))
-    if decimal == ",":
-        grouped = cells.str.fullmatch(POINT_GROUPS).fillna(False).astype(bool)
-        cells = cells.mask(grouped, cells.str.replace(".", "", regex=False))
-        pointed = cells.str.contains(".", regex=False).fillna(False).astype(bool)
-        cells = cells.mask(pointed, cells + "?").str.replace(",", ".", regex=False)
-    else:
-        grouped = cells.str.fullmatch(COMMA_GROUPS).fillna(False).astype(bool)
-        cells = cells.mask(grouped, cells.str.replace(",", "", regex=False))
-    try:
-        return cells.astype(object).astype(float)
-    except ValueError:
-        wrong = cells.notna() & ~cells.map(_is_number, na_action="ignore").fillna(True).astype(bool)
-    line, name = int(wrong.idxmax()), column.name
-    raise ValueError(
-        f"{source}, row {line + 1}: {short(str(column.loc[line]))!r} is not a number; if the "
-        f"column {short(str(name))!r} is no feature, pass leave_out={name!r}, or "
-        f"label_column={name!r} for labels"
-    )
+    numbers = np.full(len(table.cells), np.nan)
+    for i, cell in enumerate(map(_text, table.cells[:, column])):
+        if cell is None:
+            continue
+        try:
+            numbers[i] = float(_pointed(cell, decimal))
+        except ValueError:
+            name = table.names[column]
+            raise ValueError(
+                f"{table.source}, row {table.rows[i]}: {short(cell)!r} is not a number; if the "
+                f"column {short(name)!r} is no feature, pass leave_out={name!r}, or "
+                f"labels={name!r} for labels"
+            ) from None
+    return numbers
 
 
-def _lists(source: Path, column: Any) -> np.ndarray:
-    rows = column.tolist()
+def _text(cell: Any) -> str | None:
+    """A cell as text without blanks around it; None for a gap."""
+    text = str(cell).strip()
+    return None if text.lower() in GAPS else text
+
+
+def _pointed(cell: str, decimal: str) -> str:
+    """A number as Python writes it: with a point, and without marks of thousands."""
+    if decimal == ".":
+        return cell.replace(",", "") if COMMA_GROUPS.fullmatch(cell) else cell
+    if POINT_GROUPS.fullmatch(cell):
+        cell = cell.replace(".", "")
+    return f"{cell}?" if "." in cell else cell.replace(",", ".")
+
+
+def _lists(table: Table, column: int) -> np.ndarray:
+    rows, name = table.cells[:, column].tolist(), table.names[column]
     if len({len(row) for row in rows}) != 1:
-        raise ValueError(f"{source}: the lists of column {column.name!r} differ in length")
+        raise ValueError(f"{table.source}: the lists of column {name!r} differ in length")
     try:
         return np.array(rows, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{source}: column {column.name!r} holds lists of no numbers") from error
+        raise ValueError(f"{table.source}: column {name!r} holds lists of no numbers") from error
 
 
 def _is_number(cell: str) -> bool:
@@ -492,5 +481,7 @@ def _pandas() -> Any:
     try:
         import pandas
     except ImportError as error:
-        raise ImportError('tables need pandas: pip install "tenfold[data]"') from error
+        raise ImportError(
+            'sheets of Excel and Parquet need pandas: pip install "tenfold[data]"'
+        ) from error
     return pandas

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tenfold.datasets.label_values import as_labels
+from tenfold.datasets.labels import as_labels
 from tenfold.datasets.locations import reading
-from tenfold.datasets.named_arrays import check_count
-from tenfold.datasets.tensor_dataset import TensorDataset
+from tenfold.datasets.named_arrays import Arrays, in_memory
+
+DIMS = {"series": ("sample", "channel", "time")}
 
 
-def read_ts(
-    source: Path, *, labels: np.ndarray | None = None, labelled: bool = True
-) -> TensorDataset:
+@contextmanager
+def open_ts(source: Path) -> Iterator[Arrays]:
     """Series of one length: a line per sample, channels apart by colons, the class at the end."""
     with reading(source, ".ts file"):
         lines = [line.strip() for line in source.read_text(encoding="utf-8-sig").splitlines()]
@@ -25,54 +27,36 @@ def read_ts(
         if told.get("timestamps") == "true":
             raise ValueError("series with time stamps are not read; resample them first")
         rows = [line.split(":") for line in lines[start + 1 :]]
-        classes = None
+        found = {}
         if told.get("classlabel", "false").startswith("true"):
-            classes = [row.pop() for row in rows]
+            found["class"] = as_labels([row.pop() for row in rows])
         series = [[_numbers(channel) for channel in row] for row in rows]
         sizes = {(len(row), *map(len, row)) for row in series}
         if len(sizes) != 1 or (0,) in sizes:
             raise ValueError(
                 "its series differ in length, or it has none; cut or resample them to one length"
             )
-        X = np.array(series)
-    if labelled and labels is None:
-        if classes is None:
-            raise ValueError(f"{source} has no classes; pass labels=FILE, or labelled=False")
-        labels = as_labels(classes)
-    if labelled and labels is not None:
-        check_count(source, len(X), labels)
-    return TensorDataset(
-        X,
-        labels if labelled else None,
-        name=source.stem,
-        description=f"Series of {source.name}.",
-        mode_names=("channel", "time"),
-    )
+        found["series"] = np.array(series)
+    labels = "class" if "class" in found else None
+    about = f"Series of {source.name}."
+    yield in_memory(found, dims=DIMS, samples="series", labels=labels, description=about)
 
 
 def _numbers(channel: str) -> list[float]:
     return [float("nan") if cell.strip() == "?" else float(cell) for cell in channel.split(",")]
 
 
-def read_fif(
-    source: Path, *, labels: np.ndarray | None = None, labelled: bool = True
-) -> TensorDataset:
+@contextmanager
+def open_fif(source: Path) -> Iterator[Arrays]:
     """Epochs that MNE saved: channels x time, labelled by the names of their events."""
     mne = _mne()
     with reading(source, "file of MNE epochs"):
         epochs = mne.read_epochs(source, preload=True, verbose="error")
         names = {number: name for name, number in epochs.event_id.items()}
-        X, classes = epochs.get_data(), [names[number] for number in epochs.events[:, 2]]
-    if labelled:
-        labels = as_labels(classes) if labels is None else labels
-        check_count(source, len(X), labels)
-    return TensorDataset(
-        X,
-        labels if labelled else None,
-        name=source.stem,
-        description=f"Epochs of {source.name}.",
-        mode_names=("channel", "time"),
-    )
+        events = as_labels([names[number] for number in epochs.events[:, 2]])
+        found = {"series": epochs.get_data(), "class": events}
+    about = f"Epochs of {source.name}."
+    yield in_memory(found, dims=DIMS, samples="series", labels="class", description=about)
 
 
 def _mne() -> Any:

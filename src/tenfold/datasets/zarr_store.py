@@ -24,7 +24,7 @@ def is_zarr(source: Path) -> bool:
 
 
 @contextmanager
-def open_zarr(source: Path, missing_chunks: MissingChunks = "error") -> Iterator[Arrays]:
+def open_zarr(source: Path, *, missing_chunks: MissingChunks = "error") -> Iterator[Arrays]:
     """The arrays of a group, or a single array by the name of the store.
 
     The one that is asked for first stays on disk. Every chunk must be there: Zarr would read the

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tenfold.datasets.as_before import LARGEST_RATIO
-from tenfold.datasets.reading import SAMPLE_OPTIONS, in_words
+from tenfold.datasets.any_path import SAMPLE_OPTIONS
+from tenfold.datasets.as_before import LARGEST_RATIO, in_words
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.system import model_format

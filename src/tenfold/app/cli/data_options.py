@@ -97,7 +97,7 @@ class DataOptions:
         labels_needed : bool, default=True
             False reads samples without labels if none are found.
         """
-        from tenfold.datasets.as_before import folded_for, load_as_before
+        from tenfold.datasets.as_before import load_as_before
         from tenfold.methods.saving import steps_of
 
         given = self.options()
@@ -107,9 +107,8 @@ class DataOptions:
             given["groups"] = then.get("groups")
         wanted = tuple(steps_of(model.estimator)[0].sample_shape_)
         with _pointing_to_inspect(path):
-            data = load_as_before(path, model.reading, labels_needed=labels_needed, **given)
-            if not _folds_itself(steps_of(model.estimator)[0]):
-                data = folded_for(path, data, wanted, model.reading, **given)
+            shape = () if _folds_itself(steps_of(model.estimator)[0]) else wanted
+            data = load_as_before(path, then, shape, labels_needed=labels_needed, **given)
         if data.y is None and data.X.shape == wanted:
             notes = (*data.notes, f"{path} is read as one sample")
             data = replace(data.select(slice(0, 1)), X=data.X[None], notes=notes)
@@ -203,8 +202,8 @@ class DataOptions:
 
 
 # Options of `load` that have an option of their own; --read takes the others.
-NAMES = {"key": "--key", "sample_shape": "--sample-shape", "resize": "--resize"}
-NAMES |= dict.fromkeys(("labels", "label_key", "label_column"), "--labels")
+NAMES = {"key": "--key", "labels": "--labels", "sample_shape": "--sample-shape"}
+NAMES |= {"resize": "--resize"}
 
 
 def as_words(options: Mapping[str, Any]) -> list[str]:
@@ -213,7 +212,7 @@ def as_words(options: Mapping[str, Any]) -> list[str]:
     Examples
     --------
     >>> from tenfold.app.cli.data_options import as_words
-    >>> as_words({"label_column": "species", "leave_out": ("id", "day")})
+    >>> as_words({"labels": "species", "leave_out": ("id", "day")})
     ['--labels', 'species', '--read', 'leave_out=id,day']
     """
     words = []
@@ -229,7 +228,7 @@ def with_options(message: str) -> str:
     Examples
     --------
     >>> from tenfold.app.cli.data_options import with_options
-    >>> with_options("pass label_key=NAME, leave_out='my id', or labelled=False")
+    >>> with_options("pass labels=NAME, leave_out='my id', or labelled=False")
     "pass --labels NAME, --read 'leave_out=my id', or --read labelled=False"
     """
     from tenfold.datasets.any_path import READERS
@@ -295,7 +294,7 @@ def labelled(data: TensorDataset, command: str) -> TensorDataset:
 
 def remembered(data: TensorDataset) -> Mapping[str, Any]:
     """What a model is to remember of the samples it was fitted on."""
-    from tenfold.datasets.reading import usual_size
+    from tenfold.datasets.as_before import usual_size
 
     return {**data.reading, "usual_size": usual_size(data)}
 

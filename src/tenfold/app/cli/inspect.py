@@ -100,7 +100,8 @@ def _of_model(model: Path) -> Outcome:
 
 def _of_moments(path: Path) -> Outcome:
     """What a file of moments holds."""
-    from tenfold.datasets.reading import SAMPLE_OPTIONS, in_words
+    from tenfold.datasets.any_path import SAMPLE_OPTIONS
+    from tenfold.datasets.as_before import in_words
     from tenfold.files.moment_files import read_moments
 
     stored, reading, mode_names, header, _ = read_moments(path)
@@ -146,7 +147,8 @@ def _classes(labels: Any) -> str:
 
 
 def _table(facts: dict[str, Any]) -> Table:
-    from tenfold.datasets.reading import SAMPLE_OPTIONS, in_words
+    from tenfold.datasets.any_path import SAMPLE_OPTIONS
+    from tenfold.datasets.as_before import in_words
 
     summary = facts["summary"]
     ranks = sorted({tuple(ranks) for ranks in summary["ranks"]})

@@ -1,13 +1,27 @@
-"""Labels as people write them: numbers, texts, cells, or a column per class."""
+"""Labels as people write them, and the names that people give to arrays of labels."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 LABEL_NAMES = ("y", "gnd", "label", "labels", "target", "targets", "class", "classes")
+SAMPLE_NAMES = ("x", "data", "images", "image", "samples", "features", "feature", "fea", "inputs")
+_SETS = {
+    "train": "train",
+    "training": "train",
+    "test": "test",
+    "testing": "test",
+    "val": "validation",
+    "valid": "validation",
+    "validation": "validation",
+    "dev": "validation",
+}
+_LONGEST_FIRST = "|".join(sorted(_SETS, key=len, reverse=True))
+_BEFORE = re.compile(rf"({_LONGEST_FIRST})([_.\-/ ]?)(.+)")
+_AFTER = re.compile(rf"(.+?)([_.\-/ ]?)({_LONGEST_FIRST})")
 
 LAST_CHARACTER = 0x10FFFF
 EXACT = 2**53  # up to here a float64 holds every whole number
@@ -24,7 +38,7 @@ def as_labels(values: Any) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from tenfold.datasets.label_values import as_labels
+    >>> from tenfold.datasets.labels import as_labels
     >>> as_labels(np.array([[1.0], [2.0]]))
     array([1, 2])
     >>> as_labels(["10", "9"])
@@ -132,3 +146,42 @@ def _texts(labels: np.ndarray) -> list[str]:
 
 def _is_usual_number(text: str) -> bool:
     return _WHOLE.fullmatch(text) is not None and str(int(text)) == text
+
+
+# ── Names of arrays ─────────────────────────────────────────────────────────────────────────────
+
+
+class ArrayName(NamedTuple):
+    """A name without its set, and the set: train, test, validation or ""."""
+
+    base: str
+    part: str
+
+
+def parsed_name(name: str) -> ArrayName:
+    """Name and set of an array.
+
+    Examples
+    --------
+    >>> from tenfold.datasets.labels import parsed_name
+    >>> parsed_name("X_train"), parsed_name("testLabels"), parsed_name("values")
+    (ArrayName(base='x', part='train'), ArrayName(base='labels', part='test'),
+     ArrayName(base='values', part=''))
+    """
+    last = re.split(r"[./]", name)[-1].lower() or name.lower()
+    whole = name.lower()
+    for text in (last, whole):
+        if match := _AFTER.fullmatch(text):
+            base, mark, part = match.groups()
+        elif match := _BEFORE.fullmatch(text):
+            part, mark, base = match.groups()
+        else:
+            continue
+        if mark or base in LABEL_NAMES + SAMPLE_NAMES:
+            return ArrayName(re.split(r"[./]", base)[-1], _SETS[part])
+    return ArrayName(last, "")
+
+
+def is_label_name(name: str) -> bool:
+    """Whether an array of this name holds labels."""
+    return parsed_name(name).base in LABEL_NAMES
