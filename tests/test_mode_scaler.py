@@ -269,9 +269,9 @@ def test_a_mode_of_one_entry_gives_zeros():
 
 
 BAD_PARAMETERS = [
-    ({"modes": 2}, r"modes is 2, but samples of shape \(3, 5\) have no mode 2; their modes are 0"),
-    ({"modes": (1, -1)}, r"modes is \(1, -1\), which names a mode twice"),
-    ({"modes": "time"}, r"modes is 'time'; expected the number of a mode"),
+    ({"modes": 2}, r"modes is 2 .*; those of samples of shape \(3, 5\) are 0 to 1, or -2 to -1"),
+    ({"modes": (1, -1)}, r"modes is \(1, -1\) .*each once"),
+    ({"modes": "time"}, r"modes is 'time' .*expected the number of a mode"),
     ({"modes": ()}, r"modes is empty, so every number would be its own mean.*per_sample=False"),
     ({"per_sample": "no"}, r"per_sample is 'no'; expected True or False"),
     ({"pseudocount": -1}, r"pseudocount is -1; expected a number of 0 or more"),

@@ -82,20 +82,13 @@ class _CurvesDisplay(Display):
         return cls([cls._curve(found) for found in both])
 
     def _draw(self, **line: Any) -> None:
-        few = len(self.curves) <= len(COLOURS)
-        self.lines_ = []
-        for i, curve in enumerate(self.curves):
-            looks = {"color": COLOURS[i]} if few else {"color": OWN, "alpha": 0.35}
-            looks |= {"linewidth": 1.8 if few else 1.0, "drawstyle": self.steps, "clip_on": False}
-            name = f"{curve.label} ({self.summary_name} {100 * curve.summary:.1f})"
-            self.lines_ += self.ax_.plot(
-                curve.x, curve.y, label=name if few else None, **(looks | line)
-            )
-        tidy(self.ax_)
+        each = [
+            (one.x, one.y, f"{one.label} ({self.summary_name} {100 * one.summary:.1f})")
+            for one in self.curves
+        ]
+        self._draw_lines(each, **({"drawstyle": self.steps, "clip_on": False} | line))
         self.ax_.set(xlabel=self.x_name, ylabel=self.y_name, xlim=(0, 1), ylim=(0, 1.02))
-        if few:
-            self.ax_.legend(frameon=False, fontsize="small")
-        else:
+        if len(self.curves) > len(COLOURS):
             mean = np.mean([curve.summary for curve in self.curves])
             text = f"{len(self.curves)} classes, mean {self.summary_name} {100 * mean:.1f}"
             self.ax_.set_title(text, fontsize="medium")
@@ -183,7 +176,80 @@ class RocDisplay(_CurvesDisplay):
         self.ax_.plot([0, 1], [0, 1], color=MUTED, linestyle=":", linewidth=1)  # chance
 
 
-class ErrorRatesDisplay(Display):
+class _OneClassDisplay(Display):
+    """Scores of one class and of everything else, and a threshold; subclasses say what is drawn."""
+
+    def __init__(
+        self,
+        scores: Array,
+        is_positive: Array,
+        threshold: float | None = None,
+        name: str = "positive",
+    ):
+        self.scores = np.asarray(scores, dtype=float)
+        self.is_positive = np.asarray(is_positive, dtype=bool)
+        self.threshold = threshold
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        positive: Any = None,
+        threshold: float | None = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Score samples and draw.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            A class-specific projector, a verifier, a bank or `ProbabilisticLDA`, or a search or
+            pipeline over one.
+        X : array-like of shape (n, I_1, ..., I_K)
+            The samples, best those that it was not fitted on.
+        y : array-like of shape (n,)
+            Their labels.
+        positive : label or None, default=None
+            Which class of a bank; None takes the first.
+        threshold : float or None, default=None
+            None takes that of a verifier.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a new figure.
+        **options
+            Options of matplotlib's ``plot``; of `ScoresDisplay` those of ``stairs``, and `n_bins`,
+            40 by default.
+
+        Returns
+        -------
+        display
+            The display, drawn.
+        """
+        found = class_scores(estimator, X, y)
+        one = [c for c in found if positive is None or c.label == positive]
+        if not one:
+            raise ValueError(
+                f"class {positive!r} is not scored by this model; choose one of "
+                f"{[c.label for c in found]}"
+            )
+        label, scores, is_positive, own = one[0]
+        at = own if threshold is None else threshold
+        return cls(scores, is_positive, at, str(label)).plot(ax=ax, **options)
+
+    def _finish(self, **axes: Any) -> None:
+        """The threshold, names of the axes and a legend."""
+        if self.threshold is not None:
+            self.ax_.axvline(self.threshold, color=MUTED, linestyle="--", label="threshold")
+        tidy(self.ax_)
+        self.ax_.set(**axes)
+        self.ax_.legend(frameon=False)
+
+
+class ErrorRatesDisplay(_OneClassDisplay):
     """Share of false accepts and of false rejects against the threshold.
 
     Where the curves cross, both errors are equal. A dashed line shows the threshold of the model.
@@ -196,6 +262,8 @@ class ErrorRatesDisplay(Display):
         Which samples are of the class.
     threshold : float or None, default=None
         Samples that score at least this are accepted.
+    name : str, default="positive"
+        The class.
 
     Attributes
     ----------
@@ -220,50 +288,6 @@ class ErrorRatesDisplay(Display):
 
     size = (7.2, 3.0)
 
-    def __init__(self, scores: Array, is_positive: Array, threshold: float | None = None):
-        self.scores = np.asarray(scores, dtype=float)
-        self.is_positive = np.asarray(is_positive, dtype=bool)
-        self.threshold = threshold
-
-    @classmethod
-    def from_scores(cls, one: ClassScores) -> Self:
-        """From the scores of one class."""
-        return cls(one.scores, one.is_positive, one.threshold)
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, positive: Any = None, ax: Any = None, **line: Any
-    ) -> Self:
-        """Score samples and draw.
-
-        Parameters
-        ----------
-        estimator : fitted estimator
-            A class-specific projector, a verifier, a bank or `ProbabilisticLDA`, or a search or
-            pipeline over one.
-        X : array-like of shape (n, I_1, ..., I_K)
-            The samples, best those that it was not fitted on.
-        y : array-like of shape (n,)
-            Their labels.
-        positive : label or None, default=None
-            Which class of a bank; None takes the first.
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a new figure.
-        **line
-            Options of matplotlib's ``plot``.
-
-        Returns
-        -------
-        display
-            The display, drawn.
-        """
-        found = class_scores(estimator, X, y)
-        one = [c for c in found if positive is None or c.label == positive]
-        if not one:
-            labels = [c.label for c in found]
-            raise ValueError(f"class {positive!r} is not scored; choose one of {labels}")
-        return cls.from_scores(one[0]).plot(ax=ax, **line)
-
     def _draw(self, **line: Any) -> None:
         own = np.sort(self.scores[self.is_positive])
         others = np.sort(self.scores[~self.is_positive])
@@ -277,15 +301,11 @@ class ErrorRatesDisplay(Display):
         for name, rates, colour in curves:
             looks = {"color": colour, "linewidth": 1.6, "drawstyle": "steps-post"} | line
             self.ax_.plot(self.thresholds_, 100 * rates, label=name, **looks)
-        if self.threshold is not None:
-            self.ax_.axvline(self.threshold, color=MUTED, linestyle="--", label="threshold")
-        tidy(self.ax_)
         low, high = np.percentile(self.scores, [1, 100])
-        self.ax_.set(xlabel="threshold", ylabel="percent", ylim=(0, 100), xlim=(low, high))
-        self.ax_.legend(frameon=False)
+        self._finish(xlabel="threshold", ylabel="percent", ylim=(0, 100), xlim=(low, high))
 
 
-class ScoresDisplay(Display):
+class ScoresDisplay(_OneClassDisplay):
     """How far the scores of one class lie from those of everything else.
 
     Both histograms share their bins, and each is a share of its own group, so that few positives
@@ -325,65 +345,6 @@ class ScoresDisplay(Display):
     [1.0, 1.0]
     """
 
-    def __init__(
-        self,
-        scores: Array,
-        is_positive: Array,
-        threshold: float | None = None,
-        name: str = "positive",
-    ):
-        self.scores = np.asarray(scores)
-        self.is_positive = np.asarray(is_positive, dtype=bool)
-        self.threshold = threshold
-        self.name = name
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        positive: Any = None,
-        threshold: float | None = None,
-        ax: Any = None,
-        **bars: Any,
-    ) -> ScoresDisplay:
-        """Score samples and draw.
-
-        Parameters
-        ----------
-        estimator : fitted estimator
-            A class-specific projector, a verifier or a bank, or a search or pipeline over one.
-        X : array-like of shape (n, I_1, ..., I_K)
-            The samples.
-        y : array-like of shape (n,)
-            Their labels.
-        positive : label or None, default=None
-            Which class of a bank; None takes the first.
-        threshold : float or None, default=None
-            None takes that of a verifier.
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a new figure.
-        **bars
-            `n_bins`, 40 by default, and options of matplotlib's ``stairs``.
-
-        Returns
-        -------
-        ScoresDisplay
-            The display, drawn.
-        """
-        found = class_scores(estimator, X, y)
-        one = [c for c in found if positive is None or c.label == positive]
-        if not one:
-            raise ValueError(
-                f"class {positive!r} is not scored by this model; choose one of "
-                f"{[c.label for c in found]}"
-            )
-        label, scores, is_positive, own = one[0]
-        at = own if threshold is None else threshold
-        return cls(scores, is_positive, at, str(label)).plot(ax=ax, **bars)
-
     def _draw(self, n_bins: int = 40, **bars: Any) -> None:
         self.edges_, self.shares_ = shared_histogram(self.scores, self.is_positive, n_bins)
         n_own = int(self.is_positive.sum())
@@ -392,11 +353,7 @@ class ScoresDisplay(Display):
             looks = {"fill": True, "alpha": 0.55, "color": colour, "linewidth": 0}
             self.ax_.stairs(share, self.edges_, label=name, **(looks | bars))
             self.ax_.stairs(share, self.edges_, color=colour, linewidth=1.2)
-        if self.threshold is not None:
-            self.ax_.axvline(self.threshold, color=MUTED, linestyle="--", label="threshold")
-        tidy(self.ax_)
-        self.ax_.set(xlabel="score", ylabel="share of its group", ylim=(0, None))
-        self.ax_.legend(frameon=False)
+        self._finish(xlabel="score", ylabel="share of its group", ylim=(0, None))
 
 
 def shared_histogram(scores: Array, is_positive: Array, n_bins: int) -> tuple[Array, Array]:

@@ -6,6 +6,7 @@ This is the only place that imports matplotlib.
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
@@ -128,3 +129,15 @@ class Display:
 
     def _draw(self, **options: Any) -> None:
         raise NotImplementedError(f"{type(self).__name__} must say what it draws")
+
+    def _draw_lines(self, curves: Sequence[tuple[Array, Array, str]], **looks: Any) -> None:
+        """One line for each (x, y, name); names and colours of their own where they are few."""
+        few, names = len(curves) <= len(COLOURS), [name for *_, name in curves]
+        self.lines_: list[Any] = []
+        for i, (x, y, name) in enumerate(curves):
+            own = {"color": COLOURS[i % len(COLOURS)], "linewidth": 1.7, "label": name or None}
+            own = own if few else {"color": OWN, "linewidth": 1.0, "alpha": 0.4}
+            self.lines_ += self.ax_.plot(x, y, **(own | looks))
+        tidy(self.ax_)
+        if few and any(names):
+            self.ax_.legend(frameon=False, fontsize="small")

@@ -24,7 +24,7 @@ from tenfold.decisions.members import (
 )
 from tenfold.mathematics.algebra import Array
 from tenfold.methods import KERNEL_METHODS
-from tenfold.plots.display import COLOURS, OWN, SIGNED, Display, axes_grid, show_tensor, tidy
+from tenfold.plots.display import SIGNED, Display, axes_grid, show_tensor
 
 
 class DirectionsDisplay(Display):
@@ -378,19 +378,12 @@ class ObjectiveDisplay(Display):
         return cls(histories, names, _quantity(members[0])).plot(ax=ax, **line)
 
     def _draw(self, **line: Any) -> None:
-        few = len(self.histories) <= len(COLOURS)
-        self.lines_ = []
-        for i, (history, name) in enumerate(zip(self.histories, self.names, strict=True)):
-            looks = {"color": COLOURS[i]} if few else {"color": OWN, "alpha": 0.45}
-            looks |= {"linewidth": 1.6 if few else 1.0, "marker": "o", "markersize": 3.5}
-            rounds = np.arange(1, len(history) + 1)
-            self.lines_ += self.ax_.plot(rounds, history, label=name or None, **(looks | line))
-        tidy(self.ax_)
+        rounds = [np.arange(1, len(history) + 1) for history in self.histories]
+        each = list(zip(rounds, self.histories, self.names, strict=True))
+        self._draw_lines(each, **({"marker": "o", "markersize": 3.5} | line))
         longest = max(map(len, self.histories))
         self.ax_.set(xlabel="round", ylabel=self.quantity, xlim=(0.5, longest + 0.5))
         self.ax_.xaxis.get_major_locator().set_params(integer=True)
-        if few and any(self.names):
-            self.ax_.legend(frameon=False)
 
 
 def _quantity(member: Member) -> str:

@@ -12,8 +12,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, clone
 from sklearn.utils import get_tags
 
 from tenfold.mathematics.accumulate import row_blocks
-from tenfold.mathematics.algebra import Array, to_numpy
-from tenfold.mathematics.stores import ArraySamples, MappedStore, Source, StoredSamples, over_blocks
+from tenfold.mathematics.algebra import Array, square_lengths, to_numpy
+from tenfold.mathematics.moments import weighted_mean
+from tenfold.mathematics.sample_statistics import ClassSketch
+from tenfold.mathematics.stores import ArraySamples, Source, over_blocks
 from tenfold.preprocessing.step import Step
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
@@ -101,34 +103,33 @@ class Blocks(ClassNamePrefixFeaturesOutMixin, Step):
         labels = None if y is None else check.check_labels(self, left, y)
         given = {} if weight is None else {"sample_weight": weight}
         blocks: list[Any] = []
-        before = float(_shares(left, labels, weight)[:, 0].sum())
+        first = _sketch(left, labels, weight)
         for number in range(self.n_blocks):
             if number:
-                left = _lazily(left, partial(remainder, projector=blocks[-1]))
-                self._refuse_nothing(number, len(left), before, _shares(left, labels, weight))
+                left = self._changed_samples(left, partial(remainder, projector=blocks[-1]))
+                self._refuse_nothing(number, first, _sketch(left, labels, weight))
             blocks.append(clone(self.projector).fit(left, labels, **given))
         return self._set_fitted({**described, "blocks_": blocks})
 
-    def _refuse_nothing(self, number: int, n: int, before: float, shares: Array) -> None:
+    def _refuse_nothing(self, number: int, first: ClassSketch, left: ClassSketch) -> None:
         """Refuse to learn from rounding: where all samples, or all class means, are the same."""
-        weights, sums = shares[:, 1:2], shares[:, 3:]
-        means = sums / np.where(weights > 0, weights, 1.0)
-        mean = sums.sum(axis=0) / weights.sum()
-        between = float((weights * (means - mean) ** 2).sum())
-        rounding = (4 * sums.shape[1] * np.finfo(float).eps) ** 2 * before
+        flat = left.means.reshape(len(left.means), -1)
+        between = left.counts @ square_lengths(flat - weighted_mean(flat, left.counts))
+        before = first.traces.sum() + first.counts @ square_lengths(first.means.reshape(flat.shape))
+        rounding = (4 * flat.shape[1] * np.finfo(float).eps) ** 2 * before
         by_means = get_tags(self.projector).target_tags.required and (
             getattr(self.projector, "out_class", "means") == "means"
         )
         gone = None
-        if not shares[:, 2].sum() > rounding:
+        if not left.traces.sum() + between > rounding:
             gone = "samples"
         elif by_means and not between > rounding:
             gone = "differences between class means"
         if gone is not None:
             raise ValueError(
                 f"n_blocks is {self.n_blocks}, but after {number} of them nothing is left of the "
-                f"{gone} (n_samples={n}, n_features={sums.shape[1]}); use at most {number} blocks, "
-                "or lower ranks"
+                f"{gone} (n_samples={left.counts.sum():g}, n_features={flat.shape[1]}); use at "
+                f"most {number} blocks, or lower ranks"
             )
 
     def transform(self, X: Any) -> Any:
@@ -146,7 +147,7 @@ class Blocks(ClassNamePrefixFeaturesOutMixin, Step):
         """
         check.check_fitted(self, "blocks_")
         work = partial(features, blocks=self.blocks_)
-        return self._changed(check.check_samples(self, X), work, flat=True)
+        return self._changed(check.check_samples(self, X), work)
 
     def inverse_transform(self, X: Any) -> Array:
         """Map features back to the space of the samples: the sum of what the blocks give back.
@@ -175,23 +176,6 @@ class Blocks(ClassNamePrefixFeaturesOutMixin, Step):
     def _n_features_out(self) -> int:
         return sum(_width(block) for block in self.blocks_)
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Names of the features: blocks0, blocks1, ...
-
-        Parameters
-        ----------
-        input_features : None
-            Not looked at.
-
-        Returns
-        -------
-        ndarray of str objects
-            One name per feature.
-        """
-        check.check_fitted(self, "blocks_")
-        names = ClassNamePrefixFeaturesOutMixin.get_feature_names_out(self, input_features)
-        return np.asarray(names)
-
     def _check_learned(self) -> None:
         """Refuse blocks from a file that are not of these samples."""
         own = [getattr(block, "sample_shape_", None) for block in self.blocks_]
@@ -213,21 +197,23 @@ def features(X: Array, blocks: Sequence[Any]) -> Array:
     dtype = np.float32 if X.dtype == np.float32 else np.float64
     Y = np.empty((len(X), sum(map(_width, blocks))), dtype=dtype)
     for rows in row_blocks(len(X), 3 * 8 * prod(X.shape[1:])):
-        left, first = X[rows].astype(float), 0
+        left, parts = X[rows].astype(float), []
         for block in blocks:
-            own = np.asarray(block.transform(left)).reshape(len(left), -1)
-            Y[rows, first : first + own.shape[1]] = own
-            first += own.shape[1]
-            if first < Y.shape[1]:
-                left = left - np.asarray(block.inverse_transform(own)).reshape(left.shape)
+            own, left = _parted(left, block)
+            parts.append(own)
+        Y[rows] = np.concatenate(parts, axis=1)
     return Y
 
 
 def remainder(X: Array, projector: Any) -> Array:
     """What a fitted projector leaves of samples in memory, in float64."""
-    X = X.astype(float)
+    return _parted(X.astype(float), projector)[1]
+
+
+def _parted(X: Array, projector: Any) -> tuple[Array, Array]:
+    """The flat features of samples, and what is left of these."""
     own = np.asarray(projector.transform(X)).reshape(len(X), -1)
-    return np.asarray(X - np.asarray(projector.inverse_transform(own)).reshape(X.shape))
+    return own, np.asarray(X - np.asarray(projector.inverse_transform(own)).reshape(X.shape))
 
 
 def _restored(Y: Array, blocks: Sequence[Any]) -> Array:
@@ -240,39 +226,9 @@ def _restored(Y: Array, blocks: Sequence[Any]) -> Array:
     return np.asarray(sum(each))
 
 
-def _lazily(X: Any, work: Any) -> Any:
-    """``work(X)``, for a store or Dask array as one that is changed when it is read."""
-    if isinstance(X, StoredSamples):
-        return StoredSamples.of(MappedStore(X, work))
-    found = over_blocks(X, work)
-    return check.as_source(found) if isinstance(X, Source) else found
-
-
-def _shares(X: Any, labels: Array | None, weight: Array | None) -> Array:
-    """What is left to learn from, per class, (C, 3 + I).
-
-    The sum of squares, the weight, the sum of squares about the first sample, and the sum of all
-    samples about it.
-    """
-    codes = (
-        np.zeros(len(X), np.intp) if labels is None else np.unique(labels, return_inverse=True)[1]
-    )
-    one = X[:1].in_memory() if isinstance(X, Source) else X[:1]
-    first = one.astype(float).reshape(-1)
-    work = partial(_shares_of_block, first=first, n_classes=int(codes.max()) + 1)
-    if isinstance(X, Source):
-        return np.asarray(X.total(work, codes, weight))
-    return work(X, codes, weight)
-
-
-def _shares_of_block(
-    X: Array, codes: Array, weight: Array | None, first: Array, n_classes: int
-) -> Array:
-    flat = X.reshape(len(X), -1).astype(float)
-    w = np.ones(len(flat)) if weight is None else weight
-    about = flat - first
-    columns = np.column_stack(
-        [np.vecdot(flat, flat), np.ones(len(flat)), np.vecdot(about, about), about]
-    )
-    member = np.equal.outer(np.arange(n_classes), codes) * w
-    return np.asarray(member @ columns)
+def _sketch(X: Any, labels: Array | None, weight: Array | None) -> ClassSketch:
+    """What there is to learn from: counts, means and spreads of classes."""
+    found = np.zeros(len(X)) if labels is None else labels
+    classes, codes = np.unique(found, return_inverse=True)
+    work = partial(ClassSketch.of_block, classes=np.arange(len(classes)))
+    return X.total(work, codes, weight) if isinstance(X, Source) else work(X, codes, weight)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from math import prod
-from numbers import Integral
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
@@ -25,7 +24,9 @@ from tenfold.mathematics.stores import ArraySamples, over_blocks
 from tenfold.methods.base import Shape
 from tenfold.preprocessing.step import Step
 from tenfold.system.plain_values import Axes
+from tenfold.validation import parameters
 from tenfold.validation import samples as check
+from tenfold.validation.parameters import Number
 from tenfold.validation.samples import check_covariates
 
 
@@ -101,6 +102,8 @@ class CovariateRemover(Step):
     covariate_means_: Annotated[Array, Axes("q")]
     slopes_: Annotated[Array, Axes("q", "corrected")]
 
+    _allowed: ClassVar = {"last": (None, Number(1, whole=True))}
+
     def __init__(self, last: int | None = None):
         self.last = last
 
@@ -126,7 +129,7 @@ class CovariateRemover(Step):
         self
             The fitted remover.
         """
-        self._check_last()
+        parameters.check_declared(self)
         described, X, _, weight = check.check_first_batch(self, X, None, sample_weight)
         labels = np.zeros(len(X), dtype=np.intp) if y is None else check.check_labels(self, X, y)
         codes = np.unique(labels, return_inverse=True)[1].ravel()
@@ -173,7 +176,7 @@ class CovariateRemover(Step):
         self
             The fitted remover.
         """
-        self._check_last()
+        parameters.check_declared(self)
         q, size = self.last, moments.shape[0]
         if q is None or len(moments.shape) != 1 or q >= size:
             raise ValueError(
@@ -187,14 +190,6 @@ class CovariateRemover(Step):
     def _learn(self, described: dict[str, Any], found: Slopes, shape: tuple[int, ...]) -> Self:
         slopes = found.slopes.reshape(len(found.means), *shape)
         return self._set_fitted({**described, "covariate_means_": found.means, "slopes_": slopes})
-
-    def _check_last(self) -> None:
-        number = isinstance(self.last, Integral) and not isinstance(self.last, bool)
-        if self.last is not None and not (number and self.last > 0):
-            raise ValueError(
-                f"last is {self.last!r}; expected how many of the last numbers of a row are "
-                "covariates, 1 or more, or None if they come beside the samples"
-            )
 
     def _parted(self, X: Any, covariates: Any) -> tuple[Any, Array | None]:
         """Samples and their covariates, which are in memory; None for none."""
@@ -212,9 +207,8 @@ class CovariateRemover(Step):
             )
         X = X.in_memory() if isinstance(X, ArraySamples) else X
         Z = np.asarray(over_blocks(X, partial(_columns, part=slice(-self.last, None))))
-        own = self._changed(X, partial(_columns, part=slice(None, -self.last)), flat=True)
-        samples = check.as_source(own)
-        return own if samples is None else samples, check_covariates(Z, len(X))
+        own = self._changed_samples(X, partial(_columns, part=slice(None, -self.last)))
+        return own, check_covariates(Z, len(X))
 
     # -- using -----------------------------------------------------------------------------------
 
@@ -235,21 +229,20 @@ class CovariateRemover(Step):
         """
         check.check_fitted(self, "slopes_")
         X = check.check_samples(self, X)
-        flat = len(self.sample_shape_) == 1
         slopes = self.slopes_.reshape(len(self.slopes_), prod(self.slopes_.shape[1:]))
         own = Slopes(self.covariate_means_, slopes)
         if self.last is not None:
-            return self._changed(X, partial(_without_last, found=own), flat=flat)
-        self._check_present(covariates)
-        if covariates is None:
-            return self._changed(X, np.asarray, flat=flat)
-        Z = check_covariates(covariates, len(X))
+            return self._changed(X, partial(_without_last, found=own))
+        none = np.empty((len(X), 0))
+        Z = none if covariates is None else check_covariates(covariates, len(X))
         if Z.shape[1] != len(self.slopes_):
             raise ValueError(
                 f"there are {Z.shape[1]} covariates per sample, but this CovariateRemover was "
-                f"fitted with {len(self.slopes_)}; pass the same ones, in the same order"
+                f"fitted with {len(self.slopes_)} covariates; pass covariates=Z, of shape (n, q), "
+                "with the same ones in the same order; in a pipeline this takes "
+                "set_transform_request(covariates=True)"
             )
-        return self._changed(X, partial(without_covariates, found=own), Z, flat=flat)
+        return self._changed(X, partial(without_covariates, found=own), Z)
 
     def transform_moments(self, moments: ClassMoments) -> ClassMoments:
         """Moments of samples without what covariates add, from moments of flat rows (x, z).
@@ -272,20 +265,6 @@ class CovariateRemover(Step):
                 "CovariateRemover(last=...)"
             )
         return moments_without_covariates(moments, Slopes(self.covariate_means_, self.slopes_))
-
-    def _check_present(self, covariates: Any) -> None:
-        n = len(self.slopes_)
-        if n and covariates is None:
-            raise ValueError(
-                f"this CovariateRemover was fitted with {n} covariates, and needs those of every "
-                "sample; pass covariates=Z, of shape (n, q); in a pipeline this takes "
-                "set_transform_request(covariates=True)"
-            )
-        if not n and covariates is not None:
-            raise ValueError(
-                "covariates came, but this CovariateRemover was fitted without; leave them out, or "
-                "fit it with covariates"
-            )
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the numbers that come out: those that came in, without the covariates.

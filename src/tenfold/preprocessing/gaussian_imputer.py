@@ -116,7 +116,7 @@ class GaussianImputer(Step):
         check.check_fitted(self, "mean_")
         flat = self.sample_shape is not None or len(self.sample_shape_) == 1
         work = partial(whole, mean=self.mean_, precision=self.precision_, flat=flat)
-        return self._changed(check.check_samples(self, X), work, flat=flat)
+        return self._changed(check.check_samples(self, X), work)
 
     def _check_learned(self) -> None:
         """Refuse a precision from a file that is none."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from math import prod
-from numbers import Integral
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from tenfold.mathematics.algebra import Array, reshaped
 from tenfold.mathematics.mode_scaling import FibreMoments, Scaling
@@ -90,6 +89,7 @@ class ModeScaler(Step):
     Examples
     --------
     >>> import numpy as np
+    from numpy.lib.array_utils import normalize_axis_tuple
     >>> from tenfold import ModeScaler
     >>> windows = np.array([[[1.0, 2.0, 3.0], [50.0, 50.0, 50.0]], [[11.0, 13.0, 15.0], [1, 2, 3]]])
     >>> ModeScaler(pseudocount=0).fit_transform(windows).round(2)
@@ -187,49 +187,31 @@ class ModeScaler(Step):
 
     def _check_parameters(self) -> None:
         """Validate parameters."""
-        modes = self._asked_modes()
         parameters.check_declared(self)
-        if self.per_sample and not modes:
+        if self.per_sample and np.size(self.modes) == 0:
             raise ValueError(
                 "modes is empty, so every number would be its own mean; name at least one mode, "
                 "or pass per_sample=False for the mean and spread of each number over the samples"
             )
-        if self.keep is not None and not (self.per_sample and len(modes) == 1):
+        if self.keep is not None and not (self.per_sample and np.size(self.modes) == 1):
             raise ValueError(
                 f"keep={self.keep!r} adds what was taken from each sample to the mode it was taken "
                 f"along, but modes is {self.modes!r} and per_sample is {self.per_sample}; pass one "
                 "mode and per_sample=True, or keep=None"
             )
 
-    def _asked_modes(self) -> tuple[int, ...]:
-        modes = self.modes.tolist() if isinstance(self.modes, np.ndarray) else self.modes
-        modes = (modes,) if isinstance(modes, Integral) else modes
-        is_sequence = isinstance(modes, Sequence) and not isinstance(modes, str)
-        if not is_sequence or not all(
-            isinstance(mode, Integral) and not isinstance(mode, bool) for mode in modes
-        ):
-            raise ValueError(
-                f"modes is {self.modes!r}; expected the number of a mode, from 0, or a tuple of "
-                "such numbers"
-            )
-        return tuple(int(mode) for mode in modes)
-
     def _axes(self, shape: Shape) -> tuple[int, ...]:
         """The modes as axes of a batch of samples of this shape."""
-        order, modes = len(shape), self._asked_modes()
-        strange = [mode for mode in modes if not -order <= mode < order]
-        if strange:
+        try:
+            modes = normalize_axis_tuple(self.modes, len(shape), "modes")
+        except (TypeError, ValueError) as error:
+            last = len(shape) - 1
             raise ValueError(
-                f"modes is {self.modes!r}, but samples of shape {shape} have no mode {strange[0]}; "
-                f"their modes are 0 to {order - 1}, or -{order} to -1 counted from the last"
-            )
-        axes = tuple(sorted(mode % order + 1 for mode in modes))
-        if len(set(axes)) < len(axes):
-            raise ValueError(
-                f"modes is {self.modes!r}, which names a mode twice for samples of shape {shape}; "
-                "name each once"
-            )
-        return axes
+                f"modes is {self.modes!r} ({error}); expected the number of a mode or a tuple of "
+                f"such, each once; those of samples of shape {shape} are 0 to {last}, or "
+                f"-{last + 1} to -1 counted from the last"
+            ) from error
+        return tuple(sorted(mode + 1 for mode in modes))
 
     def _moments(self, X: Any, weight: Array | None) -> FibreMoments:
         axes = self._axes(tuple(X.shape[1:]))
@@ -283,8 +265,7 @@ class ModeScaler(Step):
             The scaled samples. J_k is I_k, and with `keep` 1 or 2 more for the mode of the fibres.
         """
         work = partial(self.scaling(), flat=self.output == "flat")
-        flat = self.output == "flat" or len(self.sample_shape_) == 1
-        return self._changed(check.check_samples(self, X), work, flat=flat)
+        return self._changed(check.check_samples(self, X), work)
 
     def inverse_transform(self, X: Any) -> Array:
         """The samples that `transform` scaled.

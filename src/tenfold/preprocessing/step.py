@@ -40,9 +40,7 @@ class Step(TransformerMixin, Savable, BaseEstimator):
         check.check_fitted(self, "sample_shape_")
         return []
 
-    def _changed(
-        self, X: Any, work: Callable[..., Array], column: Array | None = None, *, flat: bool
-    ) -> Any:
+    def _changed(self, X: Any, work: Callable[..., Array], column: Array | None = None) -> Any:
         """``work(block, part of column)`` of all blocks of samples.
 
         Parameters
@@ -53,8 +51,6 @@ class Step(TransformerMixin, Savable, BaseEstimator):
             Takes a block, and the part of the column of that block if there is one.
         column : ndarray of shape (n, ...) or None
             What comes along with each sample.
-        flat : bool
-            Whether flat rows come out, of which a table can be made.
 
         Returns
         -------
@@ -62,20 +58,26 @@ class Step(TransformerMixin, Savable, BaseEstimator):
             A store for a store, changed as it is read; a lazy Dask array for a Dask array.
         """
         container = _get_output_config("transform", self)["dense"]
-        if container != "default" and not flat:
+        if isinstance(X, StoredSamples) and container == "default":
+            return MappedStore(X, work, column)
+        beside = () if column is None else (column,)
+        if isinstance(X, ArraySamples):
+            found = like(work(X.in_memory(), *beside), X.array)
+        else:
+            found = X.rows(work, column) if isinstance(X, Source) else work(X, *beside)
+        if container != "default" and found.ndim > 2:
             raise ValueError(
                 f"set_output asks for {container}, whose rows are flat, but samples with several "
                 "modes come out here; use output='flat' where a step has it, flat rows before one "
                 "that has not, or set_output(transform='default')"
             )
-        if isinstance(X, StoredSamples) and container == "default":
-            return MappedStore(X, work, column)
-        if isinstance(X, ArraySamples):
-            found = work(X.in_memory()) if column is None else work(X.in_memory(), column)
-            return like(found, X.array)
-        if isinstance(X, Source):
-            return X.rows(work, column)
-        return work(X) if column is None else work(X, column)
+        return found
+
+    def _changed_samples(self, X: Any, work: Callable[..., Array]) -> Any:
+        """As `_changed`, for who learns from the samples that come out: a `Source`, or an array."""
+        found = self._changed(X, work)
+        source = check.as_source(found)
+        return found if source is None else source
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the numbers that come out, in the order of flat rows: those that came in.
