@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import reference
 from reference import ARRAY_API_CHECKS, distance, problem
 from tenfold import CSDA, MCSDA, MPCA, ClassSpecificClassifier, mean_average_precision
-from tenfold.decisions.folds import stratified_splits
+from tenfold.decisions.folds import folds_of
 from ways import learned, without_tables
 
 # The laws here are of the paper's rule.
@@ -386,14 +386,14 @@ def test_the_second_classifier_learns_from_banks_that_never_saw_the_sample():
     distances, labels, weight = trained_on(X, LABELS)
     np.testing.assert_array_equal(labels, LABELS)
     assert weight is None
-    for train, test in stratified_splits(5, LABELS, None):
+    for train, test in folds_of(5, LABELS):
         alone = fitted(bank_of(), X[train], LABELS[train])
         np.testing.assert_allclose(distances[test], alone.distances(X[test]), rtol=1e-7)
 
 
 def test_the_distances_of_a_fold_do_not_depend_on_its_samples():
     before = trained_on(X, y)[0]
-    for _, test in stratified_splits(5, y, None)[:2]:
+    for _, test in folds_of(5, y)[:2]:
         spoilt = X.copy()
         spoilt[test[0]] += 100.0
         after = trained_on(spoilt, y)[0]
@@ -444,7 +444,7 @@ def test_a_second_classifier_needs_what_it_needs():
             getattr(bank_of(classifier=SVC()), method)
         assert "need all samples at once; use fit" in str(caught.value.__cause__)
     once = np.append(np.flatnonzero(y != 3), np.flatnonzero(y == 3)[0])
-    with pytest.raises(ValueError, match=r"1 sample only.*at least 2 samples of every class"):
+    with pytest.raises(ValueError, match=r"at least 2 samples of every class, but class 3 has 1"):
         bank_of(classifier=SVC()).fit(X[once], y[once])
 
 

@@ -28,9 +28,8 @@ from tenfold import (
     ProbabilisticLDA,
     compare,
 )
-from tenfold.decisions.calibration import reliability
 from tenfold.decisions.members import members_of
-from tenfold.decisions.metrics import class_metrics, equal_errors, evaluate
+from tenfold.decisions.metrics import class_metrics, equal_errors, evaluate, reliability
 from tenfold.decisions.scores import ClassScores, class_scores, scores_and_decisions
 
 RNG = np.random.default_rng(0)

@@ -13,7 +13,7 @@ from sklearn.model_selection import (
 
 from reference import problem
 from tenfold import ClassMoments
-from tenfold.decisions.folds import positions, stratified_splits
+from tenfold.decisions.folds import folds_of, positions
 from tenfold.mathematics import cost as module
 from tenfold.mathematics.cost import Workload
 from tenfold.mathematics.moments import along_mode
@@ -148,20 +148,12 @@ def test_folds_that_hold_nothing_are_refused():
 
 def test_folds_are_as_many_as_the_smallest_class_allows():
     labels = np.repeat([0, 1], [3, 20])
-    assert len(stratified_splits(5, labels, None)) == 3
-    for train, _ in stratified_splits(5, labels, None):
+    assert len(folds_of(5, labels)) == 3
+    for train, _ in folds_of(5, labels):
         assert set(labels[train]) == {0, 1}
-    weight = np.where(np.arange(23) == 0, 0.0, 1.0)
-    splits = stratified_splits(5, labels, weight)
-    assert len(splits) == 2
-    assert sorted(np.concatenate([test for _, test in splits]).tolist()) == list(range(1, 23))
-
-
-def test_folds_must_leave_samples_of_every_class():
-    labels = np.repeat([0, 1], [2, 8])
-    with pytest.raises(ValueError, match=r"fold 0 has no sample of class .*0.*choose folds"):
-        stratified_splits([(np.arange(2, 10), np.arange(2))], labels, None)
-    with pytest.raises(ValueError, match=r"1 sample only.*at least 2 samples of every class"):
-        stratified_splits(5, np.array([0, 1, 1]), None)
+    groups = np.arange(23) % 2
+    assert len(folds_of(5, labels, groups)) == 2
+    with pytest.raises(ValueError, match=r"at least 2 samples of every class, but class 0 has 1"):
+        folds_of(5, np.array([0, 1, 1]))
     with pytest.raises(ValueError, match=r"cv is 1; expected an integer of 2 or more"):
-        stratified_splits(1, labels, None)
+        folds_of(1, labels)

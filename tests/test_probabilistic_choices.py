@@ -25,9 +25,8 @@ from tenfold import (
     compare,
     mean_average_precision,
 )
-from tenfold.decisions.calibration import reliability
 from tenfold.decisions.members import answer_of, members_of, names_classes
-from tenfold.decisions.metrics import evaluate
+from tenfold.decisions.metrics import evaluate, reliability
 from tenfold.decisions.scores import class_scores, scores_and_decisions
 from tenfold.plots import ReliabilityDisplay
 from tenfold.selection.comparison import Comparison, MethodFigures, name_of, rivals

@@ -12,8 +12,9 @@ from sklearn.metrics import average_precision_score, confusion_matrix, roc_auc_s
 from sklearn.model_selection import StratifiedKFold
 
 import tenfold as library
+from tenfold.decisions.folds import folds_of
 from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
-from tenfold.selection.automatic_ranks import search_ranks, stratified_folds
+from tenfold.selection.rank_search import search_ranks
 
 # The command line counts rounds out in one line; here the library does the same work beside it.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -92,9 +93,9 @@ def test_searched_ranks_are_the_best_of_those_tried(tenfold, faces, words, measu
 
 def test_the_ranks_of_a_subspace_are_judged_by_the_nearest_class_mean(pixels, labels):
     X = pixels / 255 + np.random.default_rng(8).normal(0, 0.2, pixels.shape)
-    search = search_ranks(library.CMDA(), X, labels, stratified_folds(labels, 4))
-    assert search.metric == "accuracy of the nearest class mean"
-    for ranks, score in zip(search.candidates, search.scores, strict=True):
+    best, scores = search_ranks(library.CMDA(), X, labels, folds_of(4, labels))
+    assert scores[best.ranks_] == max(scores.values())
+    for ranks, score in scores.items():
         right = []
         for train, test in StratifiedKFold(4, shuffle=True, random_state=0).split(X, labels):
             cmda = library.CMDA(tuple(ranks)).fit(X[train], labels[train])

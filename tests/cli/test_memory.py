@@ -262,7 +262,7 @@ def test_transform_writes_the_features_of_the_library(tenfold, npz, ending):
 
 
 def test_features_of_every_kind_of_model(matrices):
-    from tenfold.decisions.features import features_of
+    from tenfold.decisions.scores import features_of
 
     X, y = matrices
     bank = library.ClassSpecificClassifier(library.MCSDA((2, 2))).fit(X, y)

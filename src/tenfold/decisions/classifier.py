@@ -5,16 +5,16 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from numbers import Integral
 from operator import is_
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
+from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
-from tenfold.decisions.accuracy import AccuracyScore
 from tenfold.decisions.distances import (
     OfBlock,
     Subspaces,
@@ -24,8 +24,8 @@ from tenfold.decisions.distances import (
     nearest,
     preference,
 )
-from tenfold.decisions.folds import fold_models, fold_numbers, held_out, stratified_splits
-from tenfold.mathematics.algebra import Array
+from tenfold.decisions.folds import folds_of
+from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.mathematics.alternation import Recipe, Solution
 from tenfold.mathematics.cost import Workload
 from tenfold.mathematics.criteria import Problem
@@ -42,6 +42,7 @@ from tenfold.methods.base import (
 from tenfold.system.plain_values import Axes, check_agree
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
+from tenfold.validation.samples import in_numpy
 
 
 def _learns_from_parts(bank: ClassSpecificClassifier) -> bool:
@@ -50,6 +51,33 @@ def _learns_from_parts(bank: ClassSpecificClassifier) -> bool:
     if bank.classifier is None:
         return True
     raise ValueError("out-of-fold distances need all samples at once; use fit, or classifier=None")
+
+
+class AccuracyScore:
+    """`score` of scikit-learn's classifiers, for any arrays; it stands before their mixin."""
+
+    predict: Any
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of samples whose class is predicted.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+        y : array-like of shape (n,)
+            Their labels.
+        sample_weight : array-like of shape (n,), default=None
+            Sample weights.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
+        labels, weight = in_numpy(y, "y"), in_numpy(sample_weight, "sample_weight")
+        predicted = to_numpy(self.predict(X))
+        return float(accuracy_score(labels, predicted, sample_weight=weight))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +164,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
     classifier_: Any
     _stacked: tuple[list[Any], Subspaces] | None = None  # what was stacked last, and its stack
 
+    _answer = "class"
     _allowed: ClassVar = {"normalise": ("others", "own", False)}
 
     def __init__(
@@ -264,8 +293,8 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
-            The samples. A store is read once for all statistics, and once more for the distances
-            that a second classifier learns from.
+            The samples. A store is read once for all statistics, and once more for every fold of a
+            second classifier.
         y : array-like of shape (n,)
             Class labels.
         sample_weight : array-like of shape (n,), default=None
@@ -281,22 +310,41 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         second = clone(self.classifier)
         if sample_weight is not None and not has_fit_parameter(second, "sample_weight"):
             raise ValueError(f"classifier={second!r} takes no sample_weight; leave it out")
-        described, X, labels, weight = self._first_batch(X, y, sample_weight)
+        _, batch, labels, weight = self._first_batch(X, y, sample_weight)
         assert labels is not None
-        splits = stratified_splits(self.cv, labels, weight)
-        banks = fold_models(self, described, X, labels, weight, splits)
-        measures = [bank.measure() for bank in islice(banks, len(splits))]
-        distances = held_out(X, fold_numbers(splits, len(X)), measures)
-        held = ~np.isnan(distances[:, 0])
+        plain = clone(self).set_params(classifier=None)
+        distances = plain._out_of_fold(self.cv, batch, labels, weight)
+        held = ~np.isnan(distances[:, 0]) & (True if weight is None else weight > 0)
         weights = {} if weight is None else {"sample_weight": weight[held]}
         second.fit(distances[held], labels[held], **weights)
-        whole = next(banks)
+        whole = plain.fit(X, y, sample_weight)
         for name in self._learned_attributes():
             delattr(self, name)
         self.__dict__.update(whole._learned_attributes(), classifier_=second)
         self.__dict__.pop("_stacked", None)
         self._subspaces()  # using changes nothing
         return self
+
+    def _out_of_fold(self, cv: Any, X: Any, labels: Array, weight: Array | None) -> Array:
+        """Distances (n, C) by banks that have not seen the sample; NaN where no fold holds it out.
+
+        Samples without weight have no part in the folds.
+        """
+        used = np.arange(len(labels)) if weight is None else np.flatnonzero(weight)
+        rows = used if isinstance(cv, Integral) else np.arange(len(labels))
+        classes = check.present_labels(labels, weight)
+        distances = np.full((len(labels), len(classes)), np.nan)
+        for number, (a, b) in enumerate(folds_of(cv, labels[rows])):
+            train, test = rows[a][np.isin(rows[a], used)], rows[b]
+            missing = np.setdiff1d(classes, labels[train]).tolist()
+            if missing:
+                raise ValueError(
+                    f"the training part of fold {number} has no sample of class {missing[0]!r}, so "
+                    "there are no distances to it; choose folds (cv) that leave some of every class"
+                )
+            some = None if weight is None else weight[train]
+            distances[test] = clone(self).fit(X[train], labels[train], some).distances(X[test])
+        return distances
 
     partial_fit = available_if(_learns_from_parts)(Learner.partial_fit)
     fit_moments = available_if(_learns_from_parts)(Learner.fit_moments)

@@ -7,10 +7,6 @@ from typing import Any, Literal, NamedTuple
 
 from sklearn.utils.validation import check_is_fitted
 
-from tenfold.decisions.classifier import ClassSpecificClassifier
-from tenfold.decisions.probabilistic import ProbabilisticLDA
-from tenfold.decisions.verifier import ClassSpecificVerifier
-from tenfold.methods.base import ClassSpecificProjector, TensorProjector
 from tenfold.validation.parameters import plain
 
 Answer = Literal["class", "probability", "acceptance", "score", "projection"]
@@ -46,21 +42,14 @@ def answer_of(model: Any) -> Answer:
     ('score', 'projection')
     """
     model = innermost(model)
-    if isinstance(model, ClassSpecificClassifier):
-        return "class"
-    if isinstance(model, ProbabilisticLDA):
-        return "probability"
-    if isinstance(model, ClassSpecificVerifier):
-        return "acceptance"
-    if isinstance(model, ClassSpecificProjector):
-        return "score"
-    if isinstance(model, TensorProjector):
-        return "projection"
-    raise TypeError(
-        f"{type(model).__name__} has no projections; pass a fitted projector, "
-        "ClassSpecificClassifier, ClassSpecificVerifier, ProbabilisticLDA, or a search or pipeline "
-        "over one"
-    )
+    if not hasattr(model, "_answer"):
+        raise TypeError(
+            f"{type(model).__name__} has no projections; pass a fitted projector, "
+            "ClassSpecificClassifier, ClassSpecificVerifier, ProbabilisticLDA, or a search or "
+            "pipeline over one"
+        )
+    answer: Answer = model._answer
+    return answer
 
 
 def names_classes(model: Any) -> bool:
@@ -68,49 +57,51 @@ def names_classes(model: Any) -> bool:
     return answer_of(model) in ("class", "probability")
 
 
-def unwrap(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """The model inside a search or pipeline, and what is done to samples before they reach it."""
-    steps = []
+class Inside(NamedTuple):
+    """What is inside searches, pipelines and what may reject."""
+
+    model: Any
+    steps: list[Any]  # pipelines of the steps before it
+    rejecting: Any  # what may reject what the model names; None where all samples are named
+
+
+def opened(estimator: Any) -> Inside:
+    """What is inside an estimator, fitted or not."""
+    steps, rejecting = [], None
     while True:
         if hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
-        elif hasattr(estimator, "unknown_"):  # it may reject what the model inside names
-            estimator = estimator.model_
         elif hasattr(estimator, "steps"):
-            if len(estimator.steps) > 1:
-                steps.append(estimator[:-1].transform)
+            steps += [estimator[:-1]] if len(estimator.steps) > 1 else []
             estimator = estimator.steps[-1][1]
+        elif hasattr(estimator, "unknown"):
+            rejecting = estimator
+            estimator = estimator.model_ if hasattr(estimator, "model_") else estimator._model()
         else:
-            check_is_fitted(estimator)
-            return estimator, lambda X: _applied(steps, X)
+            return Inside(estimator, steps, rejecting)
+
+
+def unwrap(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """The fitted model inside, and what is done to samples before they reach it."""
+    model, steps, _ = opened(estimator)
+    check_is_fitted(model)
+
+    def prepare(X: Any) -> Any:
+        for step in steps:
+            X = step.transform(X)
+        return X
+
+    return model, prepare
 
 
 def innermost(estimator: Any) -> Any:
     """What is inside searches, pipelines and what may reject, whatever it is."""
-    while True:
-        if hasattr(estimator, "best_estimator_"):
-            estimator = estimator.best_estimator_
-        elif hasattr(estimator, "steps"):
-            estimator = estimator.steps[-1][1]
-        elif hasattr(estimator, "unknown"):
-            inside = getattr(estimator, "model_", estimator.model)
-            estimator = ProbabilisticLDA() if inside is None else inside
-        else:
-            return estimator
+    return opened(estimator).model
 
 
 def rejecting(estimator: Any) -> Any:
     """The fitted `OpenSetClassifier` of a search or pipeline; None where all samples are named."""
-    while hasattr(estimator, "best_estimator_") or hasattr(estimator, "steps"):
-        found = getattr(estimator, "best_estimator_", None)
-        estimator = estimator.steps[-1][1] if found is None else found
-    return estimator if hasattr(estimator, "unknown_") else None
-
-
-def _applied(steps: list[Callable[[Any], Any]], X: Any) -> Any:
-    for step in steps:
-        X = step(X)
-    return X
+    return opened(estimator).rejecting
 
 
 def members_of(estimator: Any) -> list[Member]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn.metrics import confusion_matrix, roc_curve
 
-from tenfold.decisions.calibration import Reliability, reliability
 from tenfold.decisions.members import (
     Answer,
     answer_of,
@@ -21,13 +21,19 @@ from tenfold.decisions.members import (
 )
 from tenfold.decisions.open_set import are_right
 from tenfold.decisions.probabilistic import ProbabilisticLDA
-from tenfold.decisions.ranking import average_precisions, roc_areas
-from tenfold.decisions.scores import ClassScores, class_scores, decisions_of, labels_like
+from tenfold.decisions.scores import (
+    ClassScores,
+    class_scores,
+    decisions_of,
+    labels_like,
+    of_both_classes,
+)
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
 from tenfold.methods.base import Learner
 from tenfold.validation import samples as check
 
+N_BINS = 10
 MEANS = ("average_precision", "roc_auc", "equal_error_rate")
 
 
@@ -148,7 +154,8 @@ class Evaluation:
     @property
     def strangers(self) -> dict[str, Any]:
         """How samples of classes that are not known were answered, and who was rejected wrongly."""
-        rejected = np.array([d == self.rejecting.unknown_ for d in self.decisions])  # type: ignore[union-attr]
+        decisions = np.asarray(self.decisions).tolist()
+        rejected = np.array([decision == self.rejecting.unknown_ for decision in decisions])
         new = ~self.is_known
         return {
             "unknown": self.rejecting.unknown_,
@@ -400,8 +407,7 @@ def mean_average_precision(
         gaussian = isinstance(inner, ProbabilisticLDA)
         scores_by = model.predict_log_proba if gaussian else model.decision_function
         scores = np.asarray(scores_by(X, **params))
-        scores = np.maximum(scores, np.finfo(float).min)  # probability 0 has a place, too
-        scores = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
+        scores = of_both_classes(np.maximum(scores, np.finfo(float).min))  # log 0 has a place, too
     y = check.check_labels(model, scores, y)
     check_same_kind(y, model.classes_)
     weight = check.check_weights(scores, sample_weight)
@@ -413,3 +419,132 @@ def mean_average_precision(
         )
     is_own = y[:, None] == model.classes_[present]
     return float(np.mean(average_precisions(scores[:, present], is_own, weight)))
+
+
+# ── Rankings ────────────────────────────────────────────────────────────────────────────────────
+#
+# The figures are those of `average_precision_score` and `roc_auc_score` of scikit-learn. These take
+# one class at a time and check it anew: for 40 classes a hundred times as long.
+
+
+def average_precisions(
+    scores: Array, is_positive: Array, sample_weight: Array | None = None
+) -> Array:
+    """Average precision of each class; samples with the same score count as found together.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, C)
+        The larger, the more like the class.
+    is_positive : ndarray of shape (n, C)
+        Which samples are of each class.
+    sample_weight : ndarray of shape (n,), default=None
+        Sample weights.
+
+    Returns
+    -------
+    ndarray of shape (C,)
+        Between 0 and 1; NaN for a class without samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.decisions.metrics import average_precisions
+    >>> average_precisions(np.array([[3.0], [2.0], [1.0]]), np.array([[True], [False], [True]]))
+    array([0.83333333])
+    """
+    order = np.argsort(-scores, axis=0, kind="stable")
+    weight = np.ones(len(scores)) if sample_weight is None else np.asarray(sample_weight, float)
+    own = weight[order] * np.take_along_axis(is_positive, order, axis=0)
+    found, looked_at = own.cumsum(axis=0), weight[order].cumsum(axis=0)
+    precision = np.divide(found, looked_at, out=np.zeros_like(found), where=looked_at > 0)
+    falling = np.take_along_axis(-scores, order, axis=0)
+    last = rankdata(falling, method="max", axis=0).astype(int) - 1  # of those with the same score
+    return _shares((own * np.take_along_axis(precision, last, axis=0)).sum(axis=0), found[-1])
+
+
+def roc_areas(scores: Array, is_positive: Array) -> Array:
+    """Area under the ROC curve of each class.
+
+    That is how often a sample of the class scores higher than another one; the same score counts
+    as half.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, C)
+        The larger, the more like the class.
+    is_positive : ndarray of shape (n, C)
+        Which samples are of each class.
+
+    Returns
+    -------
+    ndarray of shape (C,)
+        Between 0 and 1; NaN for a class without samples, or without others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.decisions.metrics import roc_areas
+    >>> roc_areas(np.array([[3.0], [2.0], [2.0]]), np.array([[True], [False], [True]]))
+    array([0.75])
+    """
+    n_own = is_positive.sum(axis=0)
+    above = (rankdata(scores, axis=0) * is_positive).sum(axis=0) - n_own * (n_own + 1) / 2
+    return _shares(above, n_own * (len(scores) - n_own))
+
+
+def _shares(part: Array, whole: Array) -> Array:
+    unknown = np.full(len(part), np.nan)
+    return np.asarray(np.divide(part, whole, out=unknown, where=whole > 0))
+
+
+# ── Probabilities ───────────────────────────────────────────────────────────────────────────────
+
+
+class Reliability(NamedTuple):
+    """How sure a model was, and how often it was right, in bins of equal width.
+
+    Bins without a sample are left out.
+    """
+
+    confidence: Array  # (B,), the mean probability of the class that was named
+    accuracy: Array  # (B,), the share of samples that were classified correctly
+    counts: Array  # (B,), samples
+
+    @property
+    def error(self) -> float:
+        """The expected calibration error: the mean gap between the two, over samples."""
+        gaps = np.abs(self.confidence - self.accuracy)
+        return float(np.average(gaps, weights=self.counts))
+
+
+def reliability(sure: Array, right: Array, n_bins: int = N_BINS) -> Reliability:
+    """Sort samples by how sure a model was of them.
+
+    Parameters
+    ----------
+    sure : ndarray of shape (n,)
+        The probability of the class that was named.
+    right : ndarray of shape (n,)
+        Whether that is the class of the sample.
+    n_bins : int, default=10
+        Into how many bins of equal width the probabilities are sorted.
+
+    Returns
+    -------
+    Reliability
+        One entry for each bin that has samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.decisions.metrics import reliability
+    >>> found = reliability(np.array([0.9, 0.9, 0.6, 0.6]), np.array([True, True, True, False]))
+    >>> round(found.error, 2)
+    0.1
+    """
+    bins = np.minimum((sure * n_bins).astype(int), n_bins - 1)
+    counts = np.bincount(bins, minlength=n_bins)
+    some = counts > 0
+    confidence, accuracy = (np.bincount(bins, weights=w, minlength=n_bins) for w in (sure, right))
+    return Reliability(confidence[some] / counts[some], accuracy[some] / counts[some], counts[some])

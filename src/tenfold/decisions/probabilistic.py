@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
 
-from tenfold.decisions.accuracy import AccuracyScore
+from tenfold.decisions.classifier import AccuracyScore
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array, like, to_numpy
 from tenfold.mathematics.cost import Workload, moments_of
@@ -198,6 +198,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
     """
 
     _value: type = GaussianModel
+    _answer = "probability"
     _held: Batch | None = None  # samples of a stream whose moments would not fit into memory
 
     _allowed: ClassVar = {
@@ -288,17 +289,6 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         self
             The fitted estimator.
         """
-        return self._fit_in(None, X, y, sample_weight, groups)
-
-    def _fit_in(
-        self,
-        projector: TensorProjector | None,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        groups: Any = None,
-    ) -> Self:
-        """Learn from one batch, in the subspace of a projector that is fitted to it already."""
         described, X, labels, weight = self._first_batch(X, y, sample_weight)
         folds = self._folds(X, groups)
         classes = check.present_labels(labels, weight)
@@ -309,19 +299,16 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
             model = self._learn_moments(moments, classes, described["sample_shape_"])
             return self._set_fitted(described, model, moments if keeps else None)
         batch = Batch(X, labels, weight, folds)
-        model = self._learn_samples(batch, classes, described["sample_shape_"], projector)
+        model = self._learn_samples(batch, classes, described["sample_shape_"])
         kept = self._moments_of_batch(X, labels, weight, classes, folds) if keeps else None
         return self._set_fitted(described, model, kept)
 
-    def _learn_samples(
-        self, batch: Batch, classes: Array, shape: Shape, projector: TensorProjector | None = None
-    ) -> GaussianModel:
+    def _learn_samples(self, batch: Batch, classes: Array, shape: Shape) -> GaussianModel:
         """What is learned from samples, in the subspace of a projector if that is asked for."""
         X, labels, weight, folds = batch
-        if self.projector is not None and projector is None:
+        projector, Y = None, X
+        if self.projector is not None:
             projector = clone(self.projector).fit(X, labels, weight)
-        Y = X
-        if projector is not None:
             work = partial(
                 projected, projections=projector.projections_, centre=projector._centre()
             )

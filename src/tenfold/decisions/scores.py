@@ -1,4 +1,4 @@
-"""Scores of fitted models: how like each class a sample is, and what is decided."""
+"""What fitted models say of samples: scores of classes, decisions, features."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from tenfold.decisions.members import (
 )
 from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array
+from tenfold.validation import samples as check
 from tenfold.validation.samples import is_data_array
 
 
@@ -50,14 +51,10 @@ def class_scores(estimator: Any, X: Any, y: Any) -> list[ClassScores]:
         probabilities, as the classes that it knows compete for a sample here.
     """
     model, prepare = unwrap(estimator)
-    _check_scores(model)
-    y = np.asarray(y)
-    scores = in_blocks(lambda block: scores_of(model, prepare(block)), X)
-    if names_classes(model):
-        return [ClassScores(c, scores[:, i], y == c, None) for i, c in enumerate(model.classes_)]
-    label = label_of(model.members_[0])
+    y, scores = np.asarray(y), in_blocks(lambda block: scores_of(model, prepare(block)), X)
     threshold = model.threshold_ if answer_of(model) == "acceptance" else None
-    return [ClassScores(label, scores, y == label, threshold)]
+    both = zip(scored_labels(model), scores.T, strict=True)
+    return [ClassScores(label, column, y == label, threshold) for label, column in both]
 
 
 def scores_and_decisions(estimator: Any, X: Any) -> dict[str, Array]:
@@ -78,21 +75,16 @@ def scores_and_decisions(estimator: Any, X: Any) -> dict[str, Array]:
         `ProbabilisticLDA` ``decision`` and the probability of each class.
     """
     model, prepare = unwrap(estimator)
-    _check_scores(model)
-    if answer_of(model) == "probability":
-        logarithms = in_blocks(lambda block: model.predict_log_proba(prepare(block)), X)
-        columns = {"decision": decisions_of(estimator, X, logarithms)}
-        names = [f"probability {c}" for c in model.classes_.tolist()]
-        return columns | dict(zip(names, np.exp(logarithms).T, strict=True))
-    if answer_of(model) == "class":
-        scores = in_blocks(lambda block: scores_of(model, prepare(block)), X)
-        columns = {"decision": decisions_of(estimator, X, scores)}
-        each = {f"score {c}": scores[:, k] for k, c in enumerate(model.classes_.tolist())}
-        return columns | each
-    columns = {"score": in_blocks(lambda block: _similarity(model, prepare(block)), X)}
-    if answer_of(model) == "acceptance":
-        columns["accepted"] = columns["score"] >= model.threshold_
-    return columns
+    scores = in_blocks(lambda block: scores_of(model, prepare(block)), X)
+    if not names_classes(model):
+        columns = {"score": scores[:, 0]}
+        if answer_of(model) == "acceptance":
+            columns["accepted"] = columns["score"] >= model.threshold_
+        return columns
+    columns = {"decision": decisions_of(estimator, X, scores)}
+    is_sure = answer_of(model) == "probability"
+    names = [f"{'probability' if is_sure else 'score'} {c}" for c in model.classes_.tolist()]
+    return columns | dict(zip(names, (np.exp(scores) if is_sure else scores).T, strict=True))
 
 
 def decisions_of(estimator: Any, X: Any, scores: Array) -> Array:
@@ -103,38 +95,41 @@ def decisions_of(estimator: Any, X: Any, scores: Array) -> Array:
     return in_blocks(estimator.predict, X)
 
 
-def _check_scores(model: Any) -> None:
-    if answer_of(model) == "projection":
+def scored_labels(model: Any) -> Any:
+    """The labels of the classes that a fitted model has scores for."""
+    return model.classes_ if names_classes(model) else [label_of(model.members_[0])]
+
+
+def scores_of(model: Any, X: Any) -> Array:
+    """Scores of some samples, one column for each of the `scored_labels`.
+
+    Of `ProbabilisticLDA` the logarithms of probabilities. Of a bank those of `decision_function`,
+    which for two classes gives one number for both; where it has none, or its classes do not
+    compete, minus the distance of each class.
+    """
+    answer = answer_of(model)
+    if answer == "projection":
         raise TypeError(
             f"{type(model).__name__} gives no scores: it learns one subspace for all classes; "
             "score with MCSDA, CSDA, ClassSpecificVerifier, ClassSpecificClassifier or "
             "ProbabilisticLDA"
         )
-
-
-def scores_of(model: Any, X: Any) -> Array:
-    """Scores of some samples; of a bank one column per class.
-
-    Those of `decision_function`, which for two classes gives one number for both; where a bank has
-    none, or its classes do not compete, minus the distance of each class.
-    """
-    if answer_of(model) == "probability":
+    if answer == "probability":
         least = np.finfo(float).min  # metrics want numbers
         return np.asarray(np.maximum(model.predict_log_proba(X), least))
-    if answer_of(model) != "class":
-        return _similarity(model, X)
-    if model.normalise is False and model.classifier is None:
+    if answer != "class":
+        (member,) = model.members_
+        return np.asarray(member.decision_function(X))[:, None]
+    alone = model.normalise is False and model.classifier is None
+    if alone or not hasattr(model, "decision_function"):
         return -np.asarray(model.distances(X))
-    if not hasattr(model, "decision_function"):
-        return -np.asarray(model.distances(X))
-    scores = np.asarray(model.decision_function(X))
+    return of_both_classes(model.decision_function(X))
+
+
+def of_both_classes(scores: Any) -> Array:
+    """Scores (n, C) also where a `decision_function` gives one number for two classes."""
+    scores = np.asarray(scores)
     return np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
-
-
-def _similarity(model: Any, X: Any) -> Array:
-    """Minus the distance from the mean of the one class of a projector or verifier."""
-    (member,) = model.members_
-    return np.asarray(member.decision_function(X))
 
 
 def in_blocks(function: Callable[[Any], Array], X: Any) -> Array:
@@ -163,3 +158,49 @@ def labels_like(y: Any, classes: Array) -> Array:
     learned = np.empty(len(y), dtype=object)
     learned[:] = [in_writing.get(str(label), label) for label in y.tolist()]
     return learned
+
+
+def features_of(estimator: Any, X: Any) -> tuple[list[str], Array]:
+    """The features of samples and their names, for models of every kind.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        A projector, verifier, bank or `ProbabilisticLDA`, or a search or pipeline over one.
+    X : array-like or store of shape (n, I_1, ..., I_K)
+        The samples; what does not fit into memory is read in blocks.
+
+    Returns
+    -------
+    names : list of d str
+        What each feature is called.
+    features : ndarray of shape (n, d)
+        Of a projector or verifier the projected samples, of `ProbabilisticLDA` the coordinates in
+        which it compares classes, of a bank the distances from the class means.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from tenfold import MPCA
+    >>> from tenfold.decisions.scores import features_of
+    >>> X = load_digits().images
+    >>> names, features = features_of(MPCA((2, 2)).fit(X), X)
+    >>> names[:2], features.shape
+    (['mpca_mode0_0_mode1_0', 'mpca_mode0_0_mode1_1'], (1797, 4))
+    """
+    model, prepare = unwrap(estimator)
+    answer = answer_of(model)
+    if answer == "class":
+        names = [f"distance {label}" for label in model.classes_.tolist()]
+        return names, in_blocks(lambda block: model.distances(prepare(block)), X)
+    if answer == "probability":
+        names = [f"coordinate {k}" for k in range(len(model.between_))]
+        found = in_blocks(lambda block: _coordinates(model, prepare(block)), X)
+        return names, found
+    (projector,) = model.members_
+    found = in_blocks(lambda block: np.asarray(projector.transform(prepare(block))), X)
+    return projector.get_feature_names_out().tolist(), found.reshape(len(found), -1)
+
+
+def _coordinates(model: Any, X: Any) -> Array:
+    return np.asarray(model.coordinates()(np.asarray(check.check_samples(model, X))))

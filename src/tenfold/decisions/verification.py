@@ -20,17 +20,18 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
 from tenfold.decisions.distances import OfBlock
-from tenfold.decisions.folds import fold_numbers, held_out, positions, statistics_in_folds
-from tenfold.mathematics.accumulate import as_slice
+from tenfold.decisions.folds import positions
+from tenfold.mathematics.accumulate import as_slice, row_blocks
 from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.mathematics.alternation import Solution, solve
-from tenfold.mathematics.cost import Parts, Split, renumbered
+from tenfold.mathematics.cost import Parts, Split, part_statistics, renumbered
 from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.held_out_samples import held_out_statistics
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.sample_statistics import SampleStatistics
-from tenfold.mathematics.stores import over_blocks
+from tenfold.mathematics.stores import Source, over_blocks
 from tenfold.mathematics.subspace import farness, ratio_at
+from tenfold.mathematics.tuning import CACHE_NUMBERS
 from tenfold.methods.base import ClassSpecificProjector, Described, spreads_of
 from tenfold.system.threads import threads_for
 from tenfold.validation import parameters
@@ -83,7 +84,9 @@ def measured_in_folds(
     for reading in plan.readings:
         parts, sizes = reading()
         if not isinstance(whole, SampleStatistics):
-            described, found = statistics_in_folds(model, described, X, y, weight, classes, parts)
+            described, seen = model._prepared(described, X, weight)
+            work = model._workload(seen.shape[1:], classes)
+            found = part_statistics(seen, y, weight, classes, parts, work)
             first, whole = whole is None, next(found)
             if first:
                 yield measured(model, described, [whole])
@@ -217,6 +220,48 @@ def verified(
     return Verification(whole, seen[:, 0], content, ratio)
 
 
+def held_out(X: Any, folds: Array, works: Sequence[OfBlock]) -> Array:
+    """What each fold says of the samples that it has not seen, from one reading of them.
+
+    Parameters
+    ----------
+    X : ndarray or Source of shape (n, I_1, ..., I_K)
+        The samples.
+    folds : ndarray of shape (n,)
+        The number of the fold that holds each sample out; -1 where none does.
+    works : sequence of F callables
+        What the model of each fold gives for a block of samples, (m, ...); m may be 0.
+
+    Returns
+    -------
+    ndarray of shape (n, ...)
+        In float64; NaN for samples that no fold holds out.
+    """
+    work = partial(_by_folds, works=works)
+    if not isinstance(X, Source):
+        return work(X, folds)
+    own = np.flatnonzero(folds >= 0)
+    some = X if len(own) == len(X) else X[own]
+    found = to_numpy(some.rows(work, folds[own]))
+    result = np.full((len(X), *found.shape[1:]), np.nan)
+    result[own] = found
+    return result
+
+
+def _by_folds(X: Array, folds: Array, works: Sequence[OfBlock]) -> Array:
+    """For each sample what the fold of this number gives; NaN for those without one."""
+    X = to_numpy(X)
+    result = np.full((len(X), *works[0](X[:0]).shape[1:]), np.nan)
+    for number, work in enumerate(works):
+        rows = np.flatnonzero(folds == number)
+        for block in row_blocks(
+            len(rows), X[:1].nbytes, 8 * CACHE_NUMBERS
+        ):  # they stay in the cache
+            some = rows[block]
+            result[some] = work(X.take(some, axis=0))  # takes half the time of X[rows]
+    return result
+
+
 # ── Folds ───────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -302,6 +347,14 @@ def _dealt(rows: Array, units: Array, n: int, n_folds: int) -> Array:
     if n_units > 1:
         dealt = np.random.default_rng(0).permutation(n_units) % min(n_folds, n_units)
         folds[rows] = dealt[units]
+    return folds
+
+
+def fold_numbers(splits: Sequence[Split], n: int) -> Array:
+    """The number of the last split whose test part has each of n samples, or -1."""
+    folds = np.full(n, -1)
+    for number, (_, test) in enumerate(splits):
+        folds[test] = number
     return folds
 
 

@@ -118,6 +118,8 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
     0.1
     """
 
+    _answer = "acceptance"
+
     projector_: ClassSpecificProjector
     threshold_: float
     error_rates_: dict[str, float]

@@ -481,6 +481,7 @@ class TensorProjector(TransformerMixin, Learner):
     _alternates = True  # whether a mode waits for the solutions of the others
     _has_patterns = True  # whether what is projected is the sample itself
     _value: type = Model  # what `_model` gives
+    _answer = "projection"  # what it says of a sample
     _allowed: ClassVar[parameters.Allowed] = {
         "solver": tuple(SOLVERS),
         "orthonormal": (True, False),
@@ -719,6 +720,7 @@ class ClassSpecificProjector(TensorProjector):
     out_class: Any = "samples"
 
     _value: type = ClassModel
+    _answer = "score"
     _allowed: ClassVar = {
         "shrinkage": ("auto", parameters.Number(0, 1)),
         "decision": ("likelihood_ratio", "distance"),

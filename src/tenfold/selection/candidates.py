@@ -45,12 +45,10 @@ class Samples:
     ----------
     given : anything
         The samples as the user passed them.
-    checked : ndarray or Source of shape (n, I_1, ..., I_K)
-        The same samples, ready for learning.
+    checked : ndarray, Source or table of n rows
+        The same samples, in a form that gives some of them.
     labels : ndarray of shape (n,) or None
         The labels, also when the estimator does not look at them.
-    weight : ndarray of shape (n,) or None
-        Sample weights.
     fit_with, score_with : dicts
         What `fit` and the scorer get besides, by name: one entry per sample each.
     """
@@ -58,9 +56,13 @@ class Samples:
     given: Any
     checked: Any
     labels: Array | None
-    weight: Array | None
     fit_with: dict[str, Any] = field(default_factory=dict)
     score_with: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def weight(self) -> Any:
+        """Sample weights, or None."""
+        return self.fit_with.get("sample_weight")
 
     def training(self, rows: Array) -> tuple[tuple[Any, Array | None], dict[str, Any]]:
         """The arguments of `fit` for some of the samples."""
@@ -78,6 +80,19 @@ class Samples:
     def _rows(self, rows: Array) -> Any:
         is_frame = hasattr(self.given, "iloc")  # estimators look at the names of its columns
         return self.given.iloc[rows] if is_frame else self.checked[rows]
+
+
+def as_rows(X: Any) -> Any:
+    """Samples in a form that gives some of them."""
+    if isinstance(X, np.ndarray) or hasattr(X, "iloc"):
+        return X
+    source = check.as_source(X)
+    return np.asarray(check.in_numpy(X)) if source is None else source
+
+
+def as_labels(y: Any) -> Array | None:
+    """Labels as an array; None stays None."""
+    return None if y is None else np.asarray(check.in_numpy(y, "y"))
 
 
 def _parts(columns: dict[str, Any], rows: Array) -> dict[str, Any]:
@@ -119,27 +134,27 @@ def dimensions(candidate: Candidate) -> float:
     return sum(float(np.prod(r)) for r in own if r is not None)
 
 
-def listed(name: str, values: Any) -> list[Any] | None:
-    """The candidates for a parameter, unless what came looks like a single one; None stays None.
+def listed(name: str, values: Any) -> list[Any]:
+    """The candidates for a parameter, unless what came looks like a single one.
 
     Parameters
     ----------
     name : {"ranks", "ridge", "shrinkage"}
         The parameter.
-    values : list, tuple, range or ndarray, or None
+    values : list, tuple, range or ndarray
         What a user passed as candidates.
 
     Returns
     -------
-    list or None
-        The candidates.
+    list
+        The candidates, at least one.
     """
-    if values is None:
-        return None
     values = values.tolist() if isinstance(values, np.ndarray) else values
     if isinstance(values, list | range) or (
         isinstance(values, tuple) and not _is_one(name, values)
     ):
+        if not len(values):
+            raise ValueError(f"there are no candidates for {name!r}; pass at least one")
         return list(values)
     advice = f"for this one alone pass [{values!r}]"
     if name == "ranks" and isinstance(values, str):  # no method has ranks that are a word
@@ -154,50 +169,48 @@ def _is_one(name: str, values: tuple[Any, ...]) -> bool:
     return len(values) > 0 and isinstance(values[0], str) and values[0] == "absolute"
 
 
-def step_with_ranks(estimator: Any) -> tuple[str, Any]:
-    """The step of a pipeline whose ranks are searched, the last that has some, and its prefix.
-
-    Of what is no pipeline, itself and no prefix.
-    """
-    if not hasattr(estimator, "steps"):
-        return "", estimator
-    for name, step in reversed(estimator.steps):
+def step_with_ranks(pipeline: Any) -> int:
+    """The place of the step of a pipeline whose ranks are searched: the last that has some."""
+    for place in reversed(range(len(pipeline.steps))):
+        step = pipeline.steps[place][1]
         known = step.get_params() if hasattr(step, "get_params") else {}
         if "ranks" in known or "projector" in known:
-            return f"{name}__", step
+            return place
     raise ValueError(
-        f"no step of {estimator!r} has ranks; expected one such as MCSDA() or MPCA(); GridSearchCV "
+        f"no step of {pipeline!r} has ranks; expected one such as MCSDA() or MPCA(); GridSearchCV "
         "searches other pipelines"
     )
 
 
-def routed_metadata(search: Any, besides: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def routed_metadata(search: Any, scorer: Any, besides: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """What comes beside samples and labels, by who gets it: "fit", "score" or "split"."""
-    if get_config()["enable_metadata_routing"]:
+    estimator = search.estimator
+    is_pipeline = hasattr(estimator, "steps")
+    if is_pipeline and get_config()["enable_metadata_routing"]:
         found = process_routing(search, "fit", **besides)
         return {
             "fit": found.estimator.fit,
             "score": found.scorer.score,
             "split": found.splitter.split,
         }
-    groups = besides.pop("groups", None)
-    plain = [name for name in besides if "__" not in name]
+    split = {"groups": besides.pop("groups", None)}
+    if is_pipeline:
+        plain = [name for name in besides if "__" not in name]
+        advice = (
+            "came for a pipeline, and no step is named that gets it; turn on "
+            "sklearn.set_config(enable_metadata_routing=True) and let steps ask for it, as with "
+            "set_fit_request, or pass it as step__name"
+        )
+    else:
+        plain = [name for name in besides if name != "sample_weight"]
+        advice = (
+            f"came, but {type(estimator).__name__} takes none; metadata are for pipelines, of "
+            "which a step asks for them"
+        )
     if plain:
-        raise ValueError(
-            f"{', '.join(plain)} came for a pipeline, and no step is named that gets it; turn "
-            "on sklearn.set_config(enable_metadata_routing=True) and let steps ask for it, as "
-            "with set_fit_request, or pass it as step__name"
-        )
-    return {"fit": besides, "score": {}, "split": {"groups": groups}}
-
-
-def refuse_metadata(estimator: Any, params: dict[str, Any]) -> None:
-    """Refuse what comes beside samples and labels to what is no pipeline."""
-    if params:
-        raise ValueError(
-            f"{', '.join(params)} came, but {type(estimator).__name__} takes none; metadata are "
-            "for pipelines, of which a step asks for them"
-        )
+        raise ValueError(f"{', '.join(plain)} {advice}")
+    scored = {} if is_pipeline or not takes_weight(scorer, estimator) else besides
+    return {"fit": besides, "score": scored, "split": split}
 
 
 def learner_of(estimator: Any) -> Learner:
@@ -206,10 +219,6 @@ def learner_of(estimator: Any) -> Learner:
         estimator._check_parameters()
         model: Learner = estimator.model()
         return model
-    if isinstance(estimator, ProbabilisticLDA) and solved_in_stacks(estimator):
-        estimator._check_parameters()
-        projector: Learner = estimator.projector
-        return projector
     if not isinstance(estimator, Learner):
         raise ValueError(
             f"estimator is {estimator!r}; expected a projector such as MCSDA(), a "
@@ -264,62 +273,47 @@ def one_by_one(variants: list[Any], samples: Samples) -> FitPart:
     return fit
 
 
-def with_gaussian_classes(
-    variants: list[ProbabilisticLDA], projectors: FitPart, samples: Samples
-) -> FitPart:
-    """Gaussian classes in the subspaces of projectors that are fitted together."""
-
-    def fit(split: Split) -> list[Any]:
-        batch, besides = samples.training(split[0])
-        both = zip(variants, projectors(split), strict=True)
-        return [clone(variant)._fit_in(fitted, *batch, **besides) for variant, fitted in both]
-
-    return fit
-
-
-def after_common_steps(pipelines: list[Any], samples: Samples) -> FitPart:
-    """Pipelines that differ in their last step alone: the others are fitted once per fold."""
+def in_pipelines(pipelines: list[Any], samples: Samples) -> FitPart:
+    """Pipelines that differ in one step alone: those before it are fitted once per fold."""
+    place = step_with_ranks(pipelines[0])
 
     def fit(split: Split) -> list[Any]:
         (X, y), _ = samples.training(split[0])
-        common = clone(pipelines[0])[:-1]
-        Z = common.fit_transform(X, y)
-        last = [pipeline.steps[-1][1] for pipeline in pipelines]
-        part = Samples(Z, Z, y, None)
-        fit_last = one_by_one(last, part)
-        if solved_in_stacks(last[0]):
-            fit_last = _solved_on_part([learner_of(step) for step in last], part)
-            if isinstance(last[0], ProbabilisticLDA):
-                fit_last = with_gaussian_classes(last, fit_last, part)
-        fitted = []
-        for pipeline, step in zip(pipelines, fit_last((np.arange(len(Z)), split[1])), strict=True):
-            fitted.append(copy(pipeline))
-            fitted[-1].steps = [*common.steps, (pipeline.steps[-1][0], step)]
-        return fitted
+        common = clone(pipelines[0])[:place]
+        X = common.fit_transform(X, y) if place else X
+        searched = [pipeline.steps[place][1] for pipeline in pipelines]
+        stacked = solved_in_stacks(searched[0])
+        fitted = _solved(searched, X, y) if stacked else [clone(s).fit(X, y) for s in searched]
+        both = zip(pipelines, fitted, strict=True)
+        return [_joined(common, pipeline, step, X, y) for pipeline, step in both]
 
     return fit
 
 
-def _solved_on_part(learners: list[Learner], samples: Samples) -> FitPart:
-    """All candidates solved together, from statistics of the training part."""
+def _joined(common: Any, pipeline: Any, step: Any, X: Any, y: Array | None) -> Any:
+    """A pipeline of fitted steps; those behind the searched one learn from what it gives."""
+    place = len(common.steps)
+    fitted, name = copy(pipeline), pipeline.steps[place][0]
+    rest = clone(pipeline)[place + 1 :]
+    if rest.steps:
+        rest.fit(step.transform(X), y)
+    fitted.steps = [*common.steps, (name, step), *rest.steps]
+    return fitted
 
-    def fit(split: Split) -> list[Any]:
-        (X, y), _ = samples.training(split[0])
-        described, X, y, weight = learners[0]._first_batch(X, y, None)
-        classes = check.present_labels(y, weight)
-        described, X = learners[0]._prepared(described, X, weight)
-        work = joint_workload(learners, X.shape[1:], classes)
-        statistics = statistics_of(X, y, weight, classes, work)
-        return solved_together(learners, statistics, described)
 
-    return fit
+def _solved(learners: list[Learner], X: Any, y: Array | None) -> list[Learner]:
+    """All candidates solved together, from statistics of these samples."""
+    described, X, y, weight = learners[0]._first_batch(X, y, None)
+    classes = check.present_labels(y, weight)
+    described, X = learners[0]._prepared(described, X, weight)
+    work = joint_workload(learners, X.shape[1:], classes)
+    return solved_together(learners, statistics_of(X, y, weight, classes, work), described)
 
 
 def solved_in_stacks(estimator: Any) -> bool:
-    """Whether candidates can be solved together; of `ProbabilisticLDA` the projectors can."""
-    if isinstance(estimator, ProbabilisticLDA):
-        return estimator.projector is not None
-    return isinstance(estimator, Learner) and getattr(estimator, "classifier", None) is None
+    """Whether candidates can be solved together, without inner folds of their own."""
+    own_folds = isinstance(estimator, ProbabilisticLDA) or getattr(estimator, "classifier", None)
+    return isinstance(estimator, Learner) and not own_folds
 
 
 def tried(
@@ -371,7 +365,7 @@ def _advice_on_classes(samples: Samples, split: Split) -> str:
     if samples.labels is None:
         return ""
     for rows, part in zip(split, ("training", "test"), strict=True):
-        used = rows if samples.weight is None else rows[samples.weight[rows] > 0]
+        used = rows if samples.weight is None else rows[np.asarray(samples.weight)[rows] > 0]
         missing = np.setdiff1d(samples.labels, samples.labels[used]).tolist()
         if missing:
             return (

@@ -7,30 +7,29 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from scipy.stats import t
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import RidgeClassifier
-from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.neighbors import NearestCentroid
 from sklearn.svm import LinearSVC
 
 from tenfold.decisions.classifier import ClassSpecificClassifier
-from tenfold.decisions.folds import positions
+from tenfold.decisions.folds import folds_of
 from tenfold.decisions.members import answer_of
-from tenfold.decisions.ranking import average_precisions, roc_areas
-from tenfold.decisions.scores import scores_of
+from tenfold.decisions.metrics import average_precisions, roc_areas
+from tenfold.decisions.scores import of_both_classes, scored_labels, scores_of
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.cost import Split
 from tenfold.mathematics.two_covariances import log_posteriors
 from tenfold.methods.base import Learner
 from tenfold.methods.saving import steps_of
-from tenfold.selection.automatic_ranks import class_mean_distances, search_ranks, stratified_folds
+from tenfold.selection.rank_search import search_ranks
 from tenfold.system.processes import PATIENCE, keep_freed_memory, over_processes
 from tenfold.system.progress import progress
 from tenfold.system.tables import Cell, Table, number, percent, times
@@ -215,32 +214,13 @@ def compare(
     """
     X, y = np.asarray(in_numpy(X)), np.asarray(in_numpy(y, "y"))
     group = None if groups is None else check_groups("groups", groups, len(X))[1]
-    splits = folds_of(cv, X, y, group, random_state)
+    splits = folds_of(cv, y, group, random_state)
     _check_folds(splits, y, positive)
     figures = _figures_of_all(methods, X, y, group, splits, positive, search, verbose)
     figures.sort(key=lambda one: -one.average_precision)
     shape, n_classes = tuple(X.shape[1:]), len(np.unique(y))
     ratio = float(np.mean([len(test) / len(train) for train, test in splits]))
     return Comparison(figures, len(X), n_classes, len(splits), shape, positive, ratio)
-
-
-def folds_of(
-    cv: Any, X: Array, y: Array, group: Array | None, random_state: int = 0
-) -> list[Split]:
-    """The folds, whichever way they were asked for."""
-    if not isinstance(cv, Integral):
-        return positions(check_cv(cv, y, classifier=True).split(X, y, group), len(y))
-    folds = stratified_folds(y, int(cv), random_state)
-    if group is None:
-        return list(folds.split(X, y))
-    n_groups = len(np.unique(group))
-    if n_groups < 2:
-        raise ValueError(
-            "all samples are of one group, so none can be held out; pass two or more groups"
-        )
-    n_folds = min(folds.n_splits, n_groups)
-    whole = StratifiedGroupKFold(n_folds, shuffle=True, random_state=random_state)
-    return positions(whole.split(X, y, group), len(y))
 
 
 def _check_folds(splits: list[Split], y: Array, positive: Any) -> None:
@@ -402,10 +382,8 @@ def _figures_of_fold(
         # `converged` says it once for all; what others warn of is not about our methods
         warnings.simplefilter("ignore", ConvergenceWarning if tenfold_own else Warning)
         if search and tenfold_own and getattr(model, "projector", model) is not None:
-            inner = folds_of(
-                INNER_FOLDS, X[train], y[train], None if group is None else group[train]
-            )
-            model = search_ranks(model, X[train], y[train], inner, verbose=False).estimator
+            inner = folds_of(INNER_FOLDS, y[train], None if group is None else group[train])
+            model, _ = search_ranks(model, X[train], y[train], inner, verbose=False)
         else:
             model.fit(samples[train], y[train])
     seconds = time.perf_counter() - start
@@ -455,17 +433,35 @@ def _scores(model: Any, X: Array, y: Array, train: Array, test: Array) -> tuple[
                 f"{type(model).__name__} has no decision_function, by which compare ranks samples; "
                 "compare what is inside of it"
             )
-        scores = model.decision_function(X[test])
-        scores = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
+        scores = of_both_classes(model.decision_function(X[test]))
         # What has probabilities is ranked by them: its scores compare classes, not samples.
         by_odds = hasattr(model, "predict_proba")
         return model.classes_, log_posteriors(scores) if by_odds else scores
-    answer = answer_of(model)
-    if answer == "probability":
-        return model.classes_, model.predict_log_proba(X[test])
-    if answer == "class":
-        return model.classes_, scores_of(model, X[test])
-    if answer == "score":
-        return np.array([model.positive]), model.decision_function(X[test])[:, None]
+    if answer_of(model) != "projection":
+        return np.asarray(scored_labels(model)), scores_of(model, X[test])
     classes, distances = class_mean_distances(model, X[train], y[train], X[test])
     return classes, -distances
+
+
+def class_mean_distances(model: Any, X: Array, y: Array, new: Array) -> tuple[Array, Array]:
+    """Classes, and the distance of new samples from the mean of each in the subspace of a model.
+
+    Parameters
+    ----------
+    model : projector
+        Fitted.
+    X, y : arrays of shapes (n, I_1, ..., I_K) and (n,)
+        The samples that give the means.
+    new : array of shape (m, I_1, ..., I_K)
+        The samples to measure.
+
+    Returns
+    -------
+    classes : ndarray of shape (C,)
+        The labels, sorted.
+    distances : ndarray of shape (m, C)
+        Euclidean.
+    """
+    classes, projected = np.unique(y), model.transform(X).reshape(len(X), -1)
+    means = np.stack([projected[y == label].mean(axis=0) for label in classes])
+    return classes, cdist(model.transform(new).reshape(len(new), -1), means)

@@ -5,18 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from itertools import product
+from math import prod
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
+from sklearn.neighbors import NearestCentroid
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tenfold.decisions.folds import positions
+from tenfold.decisions.members import answer_of, innermost
 from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
@@ -27,24 +31,24 @@ from tenfold.methods.base import Described, Learner
 from tenfold.selection.candidates import (
     Candidate,
     Samples,
-    after_common_steps,
+    as_rows,
     dimensions,
+    in_pipelines,
     joint_workload,
     learner_of,
     listed,
     one_by_one,
     one_stack_per_fold,
-    refuse_metadata,
     routed_metadata,
     solved_in_stacks,
     step_with_ranks,
-    takes_weight,
     tried,
-    with_gaussian_classes,
 )
 from tenfold.validation import samples as check
-from tenfold.validation.samples import as_source, in_numpy
+from tenfold.validation.samples import in_numpy
 
+N_CANDIDATES = 10  # of a ladder
+Ranks = tuple[int, ...]
 ASKED = ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform")
 
 
@@ -53,6 +57,17 @@ def _best_has(name: str) -> Any:
         return hasattr(getattr(self, "best_estimator_", self.estimator), name)
 
     return available_if(present)
+
+
+def _of_best(name: str) -> Any:
+    """A method of the best estimator, where that has it."""
+
+    def method(self: RankSearchCV, X: Any, **params: Any) -> Any:
+        check_is_fitted(self, "best_estimator_")
+        return getattr(self.best_estimator_, name)(X, **params)
+
+    method.__name__, method.__doc__ = name, f"`{name}` of the best estimator."
+    return _best_has(name)(method)
 
 
 class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
@@ -115,12 +130,12 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     converge in a fold raise no warning; the best one does when it is fitted.
 
     A verifier with a `scoring`, and a bank with a second `classifier`, need inner folds of their
-    own; their candidates are fitted one by one. Of `ProbabilisticLDA` the projectors are solved as
-    stacks; what ``shrinkage="auto"`` chooses is chosen for every candidate in every fold, and takes
-    nearly all of the time. The steps of a pipeline before the one that is searched are fitted once
-    per fold, if that is the last and no metadata came. The statistics of a training part are taken
-    from its own samples where that costs less than adding up what folds share, as for few samples
-    or hundreds of random splits.
+    own; their candidates are fitted one by one. So are those of `ProbabilisticLDA`: what
+    ``shrinkage="auto"`` chooses is chosen for every candidate in every fold, and takes nearly all
+    of the time. The steps of a pipeline before the one that is searched are fitted once per fold,
+    and its candidates are solved as one stack, if no metadata came. The statistics of a training
+    part are taken from its own samples where that costs less than adding up what folds share, as
+    for few samples or hundreds of random splits.
 
     Few positives leave many candidates with the same, often perfect, average precision. Of these
     the largest does best on new samples: with 5 positives, 96.0 instead of the 92.0 of the smallest
@@ -186,70 +201,51 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         self
             The search with its results.
         """
-        if hasattr(self.estimator, "steps"):
-            return self._fit_pipeline(X, y, sample_weight, groups, params)
-        refuse_metadata(self.estimator, params)
-        learner_of(self.estimator)  # or an error that says what can be searched
-        scorer, candidates = self._scorer(), self._candidates()
-        variants = [clone(self.estimator).set_params(**params) for params in candidates]
-        learners = [learner_of(variant) for variant in variants]
-        for learner in learners:
-            learner._check_parameters()
-        first = learners[0]
-        is_gaussian = isinstance(self.estimator, ProbabilisticLDA)
-        checks = variants[0] if is_gaussian else first
-        described, checked, learned, weight = checks._first_batch(X, y, sample_weight)
-        checked = checked.in_memory() if isinstance(checked, ArraySamples) else checked
-        labels = None if y is None else np.asarray(in_numpy(y, "y"))
-        besides = {} if weight is None else {"sample_weight": weight}
-        scored = besides if takes_weight(scorer, self.estimator) else {}
-        seen_labels = labels if learned is None else learned
-        samples = Samples(X, checked, seen_labels, weight, besides, scored)
-        splits = self._splits(checked, samples.labels, groups)
-        learned = learned if first._needs_labels else None
-        classes = check.present_labels(learned, weight)
-        described, seen = first._prepared(described, checked, weight)
-        if isinstance(self.estimator, ClassSpecificVerifier):
-            self.estimator.positive_among(classes)  # or an error that says how to name it
-        work = joint_workload(learners, seen.shape[1:], classes)
-        parts = fold_statistics(seen, learned, weight, classes, splits, work)
-        fit = one_stack_per_fold(learners, parts, described)
-        if not self._stacks():
-            fit = one_by_one(variants, samples)
-        elif is_gaussian:
-            fit = with_gaussian_classes(variants, fit, samples)
-        trials = tried(fit, scorer, samples, splits, self.verbose)
-        self._choose(candidates, trials.results(candidates))
-        self.n_splits_ = len(splits)
-        if self.refit:
-            self._refit(variants[self.best_index_], described, samples, parts)
-        return self
-
-    def _fit_pipeline(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any, params: dict[str, Any]
-    ) -> Self:
-        """Every fold learns all steps, those before the one that is searched only once."""
+        estimator = self.estimator
+        if not hasattr(estimator, "steps"):
+            learner_of(estimator)  # or an error that says what can be searched
         scorer, candidates = self._scorer(), self._candidates()
         besides = {"sample_weight": sample_weight, "groups": groups, **params}
-        routed = routed_metadata(self, {k: v for k, v in besides.items() if v is not None})
-        source = None if isinstance(X, np.ndarray) else as_source(X)
-        checked = source if source is not None else (X if hasattr(X, "iloc") else np.asarray(X))
+        besides = {name: value for name, value in besides.items() if value is not None}
+        routed = routed_metadata(self, scorer, besides)
+        variants = [clone(estimator).set_params(**candidate) for candidate in candidates]
         labels = None if y is None else np.asarray(in_numpy(y, "y"))
-        samples = Samples(X, checked, labels, None, routed["fit"], routed["score"])
-        cv = check_cv(self.cv, labels, classifier=is_classifier(self.estimator))
-        splits = positions(
-            cv.split(np.arange(len(checked)), labels, **routed["split"]), len(checked)
-        )
-        variants = [clone(self.estimator).set_params(**params) for params in candidates]
-        searched_last = step_with_ranks(self.estimator)[1] is self.estimator.steps[-1][1]
-        alike = searched_last and len(self.estimator.steps) > 1 and not samples.fit_with
-        fit = after_common_steps(variants, samples) if alike else one_by_one(variants, samples)
+        described: Described = {}
+        parts: Iterator[ClassStatistics] | None = None
+        if self._stacks():
+            learners = [learner_of(variant) for variant in variants]
+            described, samples, splits, parts = self._read(learners, X, labels, routed)
+            fit = one_stack_per_fold(learners, parts, described)
+        else:
+            samples = Samples(X, as_rows(X), labels, routed["fit"], routed["score"])
+            splits = self._splits(samples, routed)
+            alike = hasattr(estimator, "steps") and not samples.fit_with
+            fit = (in_pipelines if alike else one_by_one)(variants, samples)
         trials = tried(fit, scorer, samples, splits, self.verbose)
         self._choose(candidates, trials.results(candidates))
         self.n_splits_ = len(splits)
         if self.refit:
-            self._refit(variants[self.best_index_], {}, samples, iter(()))
+            self._refit(variants[self.best_index_], samples, described, parts)
         return self
+
+    def _read(
+        self, learners: list[Learner], X: Any, labels: Array | None, routed: dict[str, Any]
+    ) -> tuple[Described, Samples, list[Split], Iterator[ClassStatistics]]:
+        """The samples, checked, the folds, and the statistics of each from one reading."""
+        for learner in learners:
+            learner._check_parameters()
+        first, given = learners[0], X
+        described, X, y, weight = first._first_batch(X, labels, routed["fit"].get("sample_weight"))
+        X = X.in_memory() if isinstance(X, ArraySamples) else X
+        fit_with, score_with = (dict.fromkeys(routed[name], weight) for name in ("fit", "score"))
+        samples = Samples(given, X, labels if y is None else y, fit_with, score_with)
+        splits = self._splits(samples, routed)
+        classes = check.present_labels(y, weight)
+        if isinstance(self.estimator, ClassSpecificVerifier):
+            self.estimator.positive_among(classes)  # or an error that says how to name it
+        described, seen = first._prepared(described, X, weight)
+        work = joint_workload(learners, seen.shape[1:], classes)
+        return described, samples, splits, fold_statistics(seen, y, weight, classes, splits, work)
 
     def get_metadata_routing(self) -> Any:
         """Who gets what comes beside samples and labels.
@@ -285,29 +281,31 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     def _candidates(self) -> list[Candidate]:
         """All combinations, under the names that `set_params` takes."""
-        outer, searched = step_with_ranks(self.estimator)
+        outer, searched = "", self.estimator
+        if hasattr(searched, "steps"):
+            name, searched = searched.steps[step_with_ranks(searched)]
+            outer = f"{name}__"
         prefix = outer if "ranks" in searched.get_params() else f"{outer}projector__"
         grid = {"ranks": self.ranks, "ridge": self.ridge, "shrinkage": self.shrinkage}
         own = {"shrinkage"} if isinstance(searched, ProbabilisticLDA) else set()
-        lists = {
+        asked = {
             (outer if name in own else prefix) + name: listed(name, values)
             for name, values in grid.items()
+            if values is not None
         }
-        asked = {name: values for name, values in lists.items() if values is not None}
         known = self.estimator.get_params()
-        for name, values in asked.items():
+        for name in asked:
             if name not in known:
                 raise ValueError(
                     f"{type(self.estimator).__name__} has no parameter {name!r} to search over; "
                     "leave it out"
                 )
-            if not values:
-                raise ValueError(f"there are no candidates for {name!r}; pass at least one")
         return [dict(zip(asked, choice, strict=True)) for choice in product(*asked.values())]
 
-    def _splits(self, X: Any, labels: Array | None, groups: Any) -> list[Split]:
-        cv = check_cv(self.cv, labels, classifier=is_classifier(self.estimator))
-        return positions(cv.split(X, labels, groups), len(X))
+    def _splits(self, samples: Samples, routed: dict[str, Any]) -> list[Split]:
+        cv = check_cv(self.cv, samples.labels, classifier=is_classifier(self.estimator))
+        n = len(samples.checked)
+        return positions(cv.split(np.arange(n), samples.labels, **routed["split"]), n)
 
     def _stacks(self) -> bool:
         """Whether a fold's candidates can be solved together, without inner folds of their own."""
@@ -331,15 +329,17 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.best_score_ = float(results["mean_test_score"][self.best_index_])
 
     def _refit(
-        self, best: Any, described: Described, samples: Samples, parts: Iterator[ClassStatistics]
+        self,
+        best: Any,
+        samples: Samples,
+        described: Described,
+        parts: Iterator[ClassStatistics] | None,
     ) -> None:
         """Fit the best candidate on all samples; their statistics come after those of the folds."""
         start = time.perf_counter()
-        alone = isinstance(best, Learner) and not isinstance(best, ProbabilisticLDA)
-        if alone and self._stacks():
+        if parts is not None and isinstance(best, Learner):
             *_, whole = parts
-            model = best._learn(whole, described["sample_shape_"])
-            best = best._set_fitted(described, model)
+            best._set_fitted(described, best._learn(whole, described["sample_shape_"]))
         else:
             best.fit(samples.given, samples.labels, **samples.fit_with)
         self.best_estimator_, self.refit_time_ = best, time.perf_counter() - start
@@ -355,35 +355,11 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         return np.asarray(self.best_estimator_.classes_)
 
-    @_best_has("predict")
-    def predict(self, X: Any, **params: Any) -> Any:
-        """`predict` of the best estimator."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict(X, **params)
-
-    @_best_has("predict_proba")
-    def predict_proba(self, X: Any, **params: Any) -> Any:
-        """`predict_proba` of the best estimator."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict_proba(X, **params)
-
-    @_best_has("predict_log_proba")
-    def predict_log_proba(self, X: Any, **params: Any) -> Any:
-        """`predict_log_proba` of the best estimator."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict_log_proba(X, **params)
-
-    @_best_has("decision_function")
-    def decision_function(self, X: Any, **params: Any) -> Any:
-        """`decision_function` of the best estimator."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.decision_function(X, **params)
-
-    @_best_has("transform")
-    def transform(self, X: Any, **params: Any) -> Any:
-        """`transform` of the best estimator."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.transform(X, **params)
+    predict = _of_best("predict")
+    predict_proba = _of_best("predict_proba")
+    predict_log_proba = _of_best("predict_log_proba")
+    decision_function = _of_best("decision_function")
+    transform = _of_best("transform")
 
     @_best_has("transform")
     def fit_transform(self, X: Any, y: Any = None, **fit_parameters: Any) -> Any:
@@ -401,3 +377,65 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
             setattr(tags, name, getattr(own, name))
         tags.input_tags.three_d_array = True
         return tags
+
+
+def search_ranks(
+    estimator: Any, X: Any, y: Any, folds: Any, *, verbose: bool | None = None
+) -> tuple[Any, dict[Ranks, float]]:
+    """Search the ranks of an estimator on a ladder of candidates.
+
+    A bank is measured by its accuracy, a model of one class by its average precision. Other
+    projectors give no scores, so they are measured by the accuracy of the nearest class mean.
+
+    Parameters
+    ----------
+    estimator : projector, bank or verifier
+        Not fitted.
+    X, y : arrays of shapes (n, I_1, ..., I_K) and (n,)
+        The samples.
+    folds : splitter or iterable of splits
+        The folds.
+    verbose : bool or None, default=None
+        Show a progress bar; None means on a terminal.
+
+    Returns
+    -------
+    estimator
+        With the best ranks, fitted on all samples.
+    dict of ranks to float
+        The mean score of every candidate over the folds.
+    """
+    answer, inner = answer_of(estimator), innermost(estimator)
+    projector = inner.projector if answer in ("class", "probability", "acceptance") else inner
+    steps = getattr(estimator, "steps", [("projector", estimator)])
+    beside = sum(getattr(step, "last", None) or 0 for _, step in steps[:-1])  # covariates in rows
+    sizes = (X.shape[1] - beside,) if beside else tuple(X.shape[1:])
+    shape = (prod(sizes),) if projector._flattens else sizes
+    candidates = rank_ladder(shape, X.shape[0])
+    only_projects = answer == "projection"
+    judged = Pipeline([*steps, ("mean", NearestCentroid())]) if only_projects else estimator
+    with np.errstate(invalid="ignore"):  # one sample of a class has no deviation, nor needs it
+        found = RankSearchCV(judged, ranks=candidates, cv=folds, verbose=verbose).fit(X, y)
+    scores = found.cv_results_["mean_test_score"].tolist()
+    best = found.best_estimator_
+    if only_projects:
+        best = best[:-1] if hasattr(estimator, "steps") else best[0]
+    return best, dict(zip(candidates, scores, strict=True))
+
+
+def rank_ladder(shape: Ranks, n_samples: int) -> list[Ranks]:
+    """Candidates that keep the same share of every mode, in growing steps.
+
+    They end at half of a large mode: beyond, there is little left to reduce. A mode of up to 8
+    entries is tried to its end, and none has more directions than there are samples.
+
+    Examples
+    --------
+    >>> from tenfold.selection.rank_search import rank_ladder
+    >>> rank_ladder((40, 30), 400)
+    [(1, 1), (2, 1), (3, 2), (4, 3), (5, 4), (7, 6), (10, 8), (14, 11), (20, 15)]
+    """
+    most = [min(max(min(size, 8), size // 2), n_samples) for size in shape]
+    steps = np.geomspace(1, max(most), N_CANDIDATES) / max(most)
+    ranks = [tuple(max(1, round(share * size)) for size in most) for share in steps.tolist()]
+    return sorted(set(ranks))

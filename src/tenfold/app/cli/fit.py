@@ -187,19 +187,19 @@ def _fitted(
     """The estimator fitted, and what a search of its ranks found; groups are held out whole."""
     if isinstance(samples, Gathered):
         return samples.fit(estimator), {}
-    from tenfold.decisions.members import innermost
-    from tenfold.selection.automatic_ranks import search_ranks
-    from tenfold.selection.comparison import folds_of
+    from tenfold.decisions.folds import folds_of
+    from tenfold.decisions.members import innermost, names_classes
+    from tenfold.selection.rank_search import search_ranks
 
     def folds() -> Any:
-        return folds_of(cv, samples.X, samples.y, samples.groups)
+        return folds_of(cv, samples.y, samples.groups)
 
     last = innermost(estimator)
     if searches:
-        search = search_ranks(estimator, samples.X, samples.y, folds())
-        scored = zip(search.candidates, search.scores, strict=True)
-        tried = [{"ranks": ranks, "score": score} for ranks, score in scored]
-        return search.estimator, {"search": {"measure": search.metric, "tried": tried}}
+        best, scores = search_ranks(estimator, samples.X, samples.y, folds())
+        tried = [{"ranks": ranks, "score": score} for ranks, score in scores.items()]
+        measure = "accuracy" if names_classes(best) else "average precision"
+        return best, {"search": {"measure": measure, "tried": tried}}
     if samples.groups is None:
         return estimator.fit(samples.X, samples.y), {}
     held = last.get_params()

@@ -93,7 +93,7 @@ def transform(
 
     Example: tenfold transform s7.safetensors faces -o features.csv
     """
-    from tenfold.decisions.features import features_of
+    from tenfold.decisions.scores import features_of
 
     output_file(output, *TABLES, *ARRAYS, inputs=(model, data))
     check_writable(output)
