@@ -40,7 +40,6 @@ from tenfold import (
     RankSearchCV,
     RateWarning,
 )
-from tenfold.decisions import verification
 from tenfold.decisions import verifier as verifier_module
 from tenfold.decisions.thresholds import Impostors, effective_number
 from tenfold.decisions.thresholds import threshold_at as far_at
@@ -367,13 +366,13 @@ def test_models_of_folds_that_are_unlike_the_final_one_are_warned_of():
         verifier().fit(far, y)
 
 
+@pytest.mark.filterwarnings("ignore:models without some:tenfold.RateWarning")
 def test_folds_that_are_unlike_the_final_model_are_cut_finer(monkeypatch):
     samples, labels, _ = gaussian(np.random.default_rng(0), 30, 3, 3)
     model = ClassSpecificVerifier(CSDA(ranks=5), positive=30, false_accept_rate=0.1, cv=2)
     fits = []
     for alike in (1.0, np.inf):  # every ratio is too large, or none is
-        monkeypatch.setattr(verification, "ALIKE", alike)
-        monkeypatch.setattr(verifier_module, "ALIKE", np.inf)
+        monkeypatch.setattr(verifier_module, "ALIKE", alike)
         fits.append(counted_fits(clone(model), samples, labels, monkeypatch))
     assert fits == [1 + 2 + 2 + 30, 1 + 2 + 2]
 
@@ -382,7 +381,7 @@ def counted_fits(model, samples, labels, monkeypatch):
     """How many models are solved for."""
     solved = []
     with monkeypatch.context() as patched:
-        for module in ("tenfold.methods.base", "tenfold.decisions.verification"):
+        for module in ("tenfold.methods.base", "tenfold.decisions.verifier"):
             patched.setattr(
                 f"{module}.solve",
                 lambda problem, *a: solved.append(len(problem)) or alternation.solve(problem, *a),

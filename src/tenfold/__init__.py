@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from tenfold.decisions.metrics import mean_average_precision as mean_average_precision
     from tenfold.decisions.open_set import OpenSetClassifier as OpenSetClassifier
     from tenfold.decisions.probabilistic import ProbabilisticLDA as ProbabilisticLDA
+    from tenfold.decisions.thresholds import RateWarning as RateWarning
     from tenfold.decisions.verifier import ClassSpecificVerifier as ClassSpecificVerifier
-    from tenfold.decisions.verifier import RateWarning as RateWarning
     from tenfold.files.loading import load as load
     from tenfold.files.moment_files import load_moments as load_moments
     from tenfold.files.moment_files import save_moments as save_moments
@@ -35,7 +35,7 @@ _HOMES = {
     "OpenSetClassifier": "tenfold.decisions.open_set",
     "ProbabilisticLDA": "tenfold.decisions.probabilistic",
     "RankSearchCV": "tenfold.selection.rank_search",
-    "RateWarning": "tenfold.decisions.verifier",
+    "RateWarning": "tenfold.decisions.thresholds",
     "compare": "tenfold.selection.comparison",
     "gather_batches": "tenfold.gathering.gather",
     "gather_moments": "tenfold.gathering.gather",

@@ -260,7 +260,11 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         return Bank(found, {"spreads_": own, "other_spreads_": others})
 
     def _set_fitted(
-        self, described: Described, model: Any, moments: ClassMoments | None = None, **more: Any
+        self,
+        described: Described,
+        model: Any = None,
+        moments: ClassMoments | None = None,
+        **more: Any,
     ) -> Self:
         """Replace all that was learned; the projector of each class shows its own model."""
         if model is not None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from math import ceil, prod
-from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -15,8 +14,13 @@ from sklearn.utils import _safe_indexing, get_tags
 from tenfold.decisions.classifier import ClassSpecificClassifier
 from tenfold.decisions.members import innermost, unwrap
 from tenfold.decisions.probabilistic import ProbabilisticLDA
-from tenfold.decisions.thresholds import Impostors, quantile_or_tail
-from tenfold.decisions.verifier import RateWarning
+from tenfold.decisions.thresholds import (
+    ENOUGH_CLASSES,
+    Impostors,
+    RateWarning,
+    quantile_or_tail,
+    warn_of_rate,
+)
 from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.methods.base import Labels, Learner, Savable, TensorProjector
@@ -26,10 +30,22 @@ from tenfold.validation import parameters
 from tenfold.validation import samples as check
 
 LIMIT = float(np.finfo(np.float64).max)  # a threshold that no score reaches
-ENOUGH_CLASSES = 10  # from which rates below one over their number plus one are extrapolated
 TABLES = 16  # moments of a class at most: one per fold in which a model chooses
 
 
+@dataclass(frozen=True, eq=False)
+class OpenSetModel:
+    """What is learned to name or reject; `OpenSetClassifier` says what the fields are."""
+
+    model: Any
+    classes: Labels
+    unknown: Any
+    threshold: float
+    error_rates: dict[str, float]
+    promised_rate: float
+
+
+@dataclass(eq=False, repr=False)
 class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
     """Name the class of a sample, or answer that it is of none of the known classes.
 
@@ -107,25 +123,17 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
     (True, True)
     """
 
-    model_: Any
-    classes_: Labels
-    unknown_: Any
-    threshold_: float
-    error_rates_: dict[str, float]
-    promised_rate_: float
+    _value: ClassVar = OpenSetModel
+    _allowed: ClassVar = {
+        "false_accept_rate": (parameters.Number(0, 1),),
+        "n_groups": (parameters.Number(2, whole=True),),
+    }
 
-    def __init__(
-        self,
-        model: Any = None,
-        *,
-        false_accept_rate: float = 0.01,
-        unknown: Any = None,
-        n_groups: int = 10,
-    ):
-        self.model = model
-        self.false_accept_rate = false_accept_rate
-        self.unknown = unknown
-        self.n_groups = n_groups
+    model: Any = None
+    _: KW_ONLY
+    false_accept_rate: float = 0.01
+    unknown: Any = None
+    n_groups: int = 10
 
     # -- fitting ----------------------------------------------------------------------------------
 
@@ -175,14 +183,10 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         if len(classes) < ENOUGH_CLASSES and rate > 0:
             threshold = min(threshold, float(np.nextafter(scores.max(), np.inf)))
         self._warn(len(classes), promised)
-        for name in self._learned_attributes():
-            delattr(self, name)
-        self.__dict__.update(check.description_of(steps_of(whole)[0]))
-        self.model_, self.classes_, self.unknown_ = whole, classes, unknown
-        self.threshold_, self.promised_rate_ = threshold, promised
-        accepted = np.average(scores >= threshold, weights=strangers.shares())
-        self.error_rates_ = {"false_accepts": float(accepted)}
-        return self
+        accepted = float(np.average(scores >= threshold, weights=strangers.shares()))
+        rates = {"false_accepts": accepted}
+        learned = OpenSetModel(whole, classes, unknown, threshold, rates, promised)
+        return self._set_fitted(check.description_of(steps_of(whole)[0]), learned)
 
     def _model(self) -> Any:
         return ProbabilisticLDA() if self.model is None else self.model
@@ -207,10 +211,7 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
                 f"model is {model!r:.200}; expected a ProbabilisticLDA, a ClassSpecificClassifier, "
                 "or a pipeline that ends in one"
             )
-        rate = self.false_accept_rate
-        if isinstance(rate, bool) or not (isinstance(rate, Real) and 0 <= float(rate) <= 1):
-            raise ValueError(f"false_accept_rate is {rate!r}; expected a number from 0 to 1")
-        parameters.check_option("n_groups", self.n_groups, [parameters.Number(2, whole=True)])
+        parameters.check_declared(self)
         unknown = self.unknown
         if not (unknown is None or np.ndim(unknown) == 0) or unknown != unknown:
             raise ValueError(
@@ -240,24 +241,18 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
     def _warn(self, n_classes: int, promised: float) -> None:
         """Say so where the asked rate is more than the classes can promise."""
         rate = float(self.false_accept_rate)
-        if not 0 < rate < promised:
-            return
-        if n_classes == 2:
-            said = (
-                "a model without one of two classes tells nothing, so nothing is promised; the "
-                "threshold is set on how samples of each class score for the other"
+        if n_classes > 2:
+            above = "extrapolates from" if n_classes >= ENOUGH_CLASSES else "is above all"
+            how = f"{above} scores of classes that were left out"
+            warn_of_rate(rate, promised, f"{n_classes} classes", how)
+        elif 0 < rate < 1:
+            warnings.warn(
+                f"asked for a false-accept rate of {rate:g}, but a model without one of two "
+                "classes tells nothing, so nothing is promised; the threshold is set on how "
+                "samples of each class score for the other",
+                RateWarning,
+                stacklevel=3,
             )
-        else:
-            said = (
-                f"{n_classes} classes can promise {promised:.2g}, one over their number plus one; "
-                f"{ceil(1 / rate) - 1} would promise {rate:g}. The threshold "
-                + "extrapolates from" * (n_classes >= ENOUGH_CLASSES)
-                + "is above all" * (n_classes < ENOUGH_CLASSES)
-                + " scores of classes that were left out"
-            )
-        warnings.warn(
-            f"asked for a false-accept rate of {rate:g}, but {said}", RateWarning, stacklevel=3
-        )
 
     # -- using ------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import partial
 from math import prod
 from typing import Annotated, Any, ClassVar, NamedTuple, Self
@@ -81,6 +81,7 @@ class GaussianModel:
     kronecker_share: float
 
 
+@dataclass(eq=False, repr=False)
 class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
     """Linear discriminant analysis that knows how little a few samples say.
 
@@ -197,9 +198,9 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
 
-    _value: type = GaussianModel
+    _value: ClassVar[type] = GaussianModel
     _answer = "probability"
-    _held: Batch | None = None  # samples of a stream whose moments would not fit into memory
+    _held: ClassVar[Batch | None] = None  # samples of a stream whose moments would not fit
 
     _allowed: ClassVar = {
         "shrinkage": ("auto", parameters.Number(0, 1)),
@@ -207,22 +208,13 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         "noise_prior": ("kronecker", "identity"),
     }
 
-    def __init__(
-        self,
-        projector: Any = None,
-        *,
-        shrinkage: Any = "auto",
-        means_prior: str = "kronecker",
-        noise_prior: str = "kronecker",
-        stationary_modes: Any = (),
-        priors: Any = None,
-    ):
-        self.projector = projector
-        self.shrinkage = shrinkage
-        self.means_prior = means_prior
-        self.noise_prior = noise_prior
-        self.stationary_modes = stationary_modes
-        self.priors = priors
+    projector: Any = None
+    _: KW_ONLY
+    shrinkage: Any = "auto"
+    means_prior: str = "kronecker"
+    noise_prior: str = "kronecker"
+    stationary_modes: Any = ()
+    priors: Any = None
 
     # -- what the projector says ------------------------------------------------------------------
 
@@ -347,7 +339,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
                 "from (weights are counts of samples); pass a decay nearer to 1, or larger batches"
             )
         self._set_fitted(described, model, **({} if model else {"classes_": known}))
-        self._held = held
+        self.__dict__["_held"] = held
         return self
 
     def _held_with(

@@ -1,13 +1,14 @@
 """Thresholds: from held-out samples to a false-accept rate that new samples keep.
 
 How far an impostor is from a class is any number that is about normal and grows with the distance:
-its logarithm, or the root of a likelihood ratio (`verification.farness_in`), in units that the
+its logarithm, or the root of a likelihood ratio (`verifier.farness_in`), in units that the
 models of different folds share.
 """
 
 from __future__ import annotations
 
-from math import pi, sqrt
+import warnings
+from math import ceil, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -16,9 +17,26 @@ from scipy.stats import t as student
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.cost import renumbered
 
+ENOUGH_CLASSES = 10  # from which rates below one over their number plus one are extrapolated
 STRICTLY = 1e-9  # accepted means closer than the quantile
 EVERYTHING = 14.0  # beyond the farthest: a rate of 1 accepts all of this
 FLOOR = 14.0  # before the median: an impostor at the very mean has a logarithm, too
+
+
+class RateWarning(UserWarning):
+    """The samples cannot promise the false-accept rate that was asked for."""
+
+
+def warn_of_rate(rate: float, promised: float, who: str, how: str) -> None:
+    """Say so where the asked rate is less than what can be promised; `fit` asks its own method."""
+    if 0 < rate < promised:
+        warnings.warn(
+            f"asked for a false-accept rate of {rate:g}, but {who} can promise {promised:.2g}, one "
+            f"over their number plus one; {ceil(1 / rate) - 1} would promise {rate:g}. The "
+            f"threshold {how}",
+            RateWarning,
+            stacklevel=4,
+        )
 
 
 class Impostors(NamedTuple):
@@ -80,23 +98,12 @@ def quantile_or_tail(v: Array, shares: Array, rate: float, n: float) -> float:
 
     Infinity for a rate above n / (n + 1), which is the place of the largest.
     """
-    promised = rate * (n + 1) >= 1
-    v, shares = _lowest(v, shares, rate * (1 + 1 / n) if promised else 1.0)
-    if not promised:
+    order = np.argsort(v)
+    v, shares = v[order], shares[order]
+    if rate * (n + 1) < 1:
         return _lower_tail(v, shares, rate, n)
     places = np.cumsum(shares) * n / (n + 1)
     return float(np.interp(np.log(rate), np.log(places), v, right=np.inf))
-
-
-def _lowest(v: Array, shares: Array, share: float) -> tuple[Array, Array]:
-    """Numbers in order, with their shares: all, or the lowest that hold more than a small share."""
-    most = int(2 * share * len(v)) + 1
-    if most < len(v) // 2:  # takes less time than to sort all of them
-        low = v <= np.partition(v, most)[most]
-        if shares[low].sum() > share:
-            v, shares = v[low], shares[low]
-    order = np.argsort(v)
-    return v[order], shares[order]
 
 
 def _lower_tail(v: Array, shares: Array, rate: float, n: float) -> float:

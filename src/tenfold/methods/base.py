@@ -171,6 +171,22 @@ class Savable:
         """What was learned, by name."""
         return {k: v for k, v in vars(self).items() if k.endswith("_") and k[0] != "_"}
 
+    def _set_fitted(
+        self,
+        described: Described,
+        model: Any = None,
+        moments: ClassMoments | None = None,
+        **more: Any,
+    ) -> Self:
+        """Replace all that was learned: the fields of a model are shown as attributes."""
+        for name in self._learned_attributes():
+            delattr(self, name)
+        self.__dict__.pop("_is_stream", None)
+        shown = {} if model is None else {f"{name}_": v for name, v in vars(model).items()}
+        kept = {} if moments is None else {"moments_": moments}
+        self.__dict__.update(described, **shown, **more, **kept)
+        return self
+
     def _sizes(self) -> dict[str, Shape]:
         """What the names of axes stand for, in what is declared of its learned attributes."""
         return {}
@@ -449,18 +465,6 @@ class Learner(Savable, BaseEstimator):
     def _learn_moments(self, moments: ClassMoments, classes: Array, shape: Shape) -> Any:
         """What is learned from what `partial_fit` added up."""
         return self._learn(moments, shape)
-
-    def _set_fitted(
-        self, described: Described, model: Any, moments: ClassMoments | None = None, **more: Any
-    ) -> Self:
-        """Replace all that was learned: the fields of a model are shown as attributes."""
-        for name in self._learned_attributes():
-            delattr(self, name)
-        self.__dict__.pop("_is_stream", None)
-        shown = {} if model is None else {f"{name}_": v for name, v in vars(model).items()}
-        kept = {} if moments is None else {"moments_": moments}
-        self.__dict__.update(described, **shown, **more, **kept)
-        return self
 
     def _warn_of_guesses(self, classes: Array) -> None:
         """Warn of parameters that were left open and that only the user can know."""

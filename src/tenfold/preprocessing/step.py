@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -26,13 +26,6 @@ class Step(TransformerMixin, Savable, BaseEstimator):
     _needs_labels = False
     takes_gaps = False  # whether NaN may come
     sample_shape: Any = None
-
-    def _set_fitted(self, learned: dict[str, Any]) -> Self:
-        """Replace all that was learned."""
-        for name in self._learned_attributes():
-            delattr(self, name)
-        self.__dict__.update(learned)
-        return self
 
     @property
     def members_(self) -> list[Any]:

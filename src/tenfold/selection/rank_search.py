@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from itertools import product
 from math import prod
 from typing import Any, Self
@@ -70,6 +71,7 @@ def _of_best(name: str) -> Any:
     return _best_has(name)(method)
 
 
+@dataclass(eq=False, repr=False)
 class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     """Cross-validated search over ranks, ridges and shrinkages.
 
@@ -157,26 +159,15 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     {'ranks': (5, 5)}
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        ranks: Any,
-        *,
-        ridge: Any = None,
-        shrinkage: Any = None,
-        cv: Any = None,
-        scoring: Any = None,
-        refit: Any = True,
-        verbose: bool | None = None,
-    ):
-        self.estimator = estimator
-        self.ranks = ranks
-        self.ridge = ridge
-        self.shrinkage = shrinkage
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.verbose = verbose
+    estimator: Any
+    ranks: Any
+    _: KW_ONLY
+    ridge: Any = None
+    shrinkage: Any = None
+    cv: Any = None
+    scoring: Any = None
+    refit: Any = True
+    verbose: bool | None = None
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, **params: Any
