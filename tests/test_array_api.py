@@ -218,7 +218,7 @@ def test_moments_of_a_device_are_those_of_the_sums_written_out(library):
 
 
 def test_many_samples_are_measured_and_projected_in_blocks(library, monkeypatch):
-    for module in ("mathematics.algebra", "decisions.distances"):
+    for module in ("mathematics.algebra", "decisions.classifier"):
         monkeypatch.setattr(f"tenfold.{module}.DEVICE_BYTES", 64)
     monkeypatch.setattr("tenfold.mathematics.subspace.BLOCK_BYTES", 64)
     for name in ("bank", "MCSDA"):

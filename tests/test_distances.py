@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tenfold import MCSDA, ClassSpecificClassifier
-from tenfold.decisions import distances
-from tenfold.decisions.distances import Subspaces
+from tenfold.decisions import classifier
+from tenfold.decisions.classifier import Subspaces
 from tenfold.mathematics.subspace import minus_distances
 
 # The laws here are of the paper's rule.
@@ -27,7 +27,7 @@ def members(shape, n_models, offset, seed=0):
 @pytest.mark.parametrize("shape", [(7,), (6, 5), (3, 7), (4, 3, 5)])
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_all_subspaces_at_once_measure_what_each_measures_alone(shape, offset, monkeypatch):
-    monkeypatch.setattr(distances, "CACHE_NUMBERS", 500)  # several blocks of rows and of models
+    monkeypatch.setattr(classifier, "CACHE_NUMBERS", 500)  # several blocks of rows and of models
     projections, means = members(shape, 6, offset)
     assert_alike(projections, means, shape, offset)
     assert_alike(projections[:1], means[:1], shape, offset)  # one alone
@@ -63,7 +63,7 @@ def assert_alike(projections, means, shape, offset):
 def test_threads_score_what_one_thread_scores(per_part, monkeypatch):
     from tenfold.system import threads
 
-    monkeypatch.setattr(distances, "THREAD_BYTES", 8 * 30 * per_part)
+    monkeypatch.setattr(classifier, "THREAD_BYTES", 8 * 30 * per_part)
     projections, means = members((6, 5), 4, 0.0)
     X = np.random.default_rng(2).normal(size=(60, 6, 5))
     subspaces = Subspaces.stacked(projections, means)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
+from math import prod
 from numbers import Integral
 from operator import is_
 from typing import Annotated, Any, ClassVar, Self
@@ -15,22 +17,29 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
-from tenfold.decisions.distances import (
-    OfBlock,
-    Subspaces,
-    distances_to_classes,
-    farness_of_classes,
-    finished,
-    nearest,
-    preference,
-)
 from tenfold.decisions.folds import folds_of
-from tenfold.mathematics.algebra import Array, to_numpy
+from tenfold.mathematics.accumulate import row_blocks
+from tenfold.mathematics.algebra import (
+    Array,
+    empty_like,
+    float_type,
+    like,
+    namespace_of,
+    of_type,
+    permuted,
+    reshaped,
+    shrinking_order,
+    square_lengths,
+    to_numpy,
+    wide_type,
+)
 from tenfold.mathematics.alternation import Recipe, Solution
 from tenfold.mathematics.cost import Workload
 from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
-from tenfold.mathematics.stores import over_blocks
+from tenfold.mathematics.stores import OfBlock, over_blocks
+from tenfold.mathematics.subspace import farness, of_contrasts
+from tenfold.mathematics.tuning import CACHE_NUMBERS, DEVICE_BYTES, THREAD_BYTES
 from tenfold.methods.base import (
     ClassModel,
     ClassSpecificProjector,
@@ -40,6 +49,7 @@ from tenfold.methods.base import (
     spreads_of,
 )
 from tenfold.system.plain_values import Axes, check_agree
+from tenfold.system.threads import over_threads
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 from tenfold.validation.samples import in_numpy
@@ -399,18 +409,15 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
 
     def _subspaces(self) -> Subspaces:
         """The subspaces of all classes, stacked once: for one sample that takes the most time."""
-        projections = [member.projections_ for member in self.projectors_]
         ratio = self.projectors_[0]._has_ratio
+        projections = [member.projections_ for member in self.projectors_]
         means = [m.other_mean_ if ratio else m.mean_ for m in self.projectors_]
-        contrasts = [m.contrasts_ for m in self.projectors_] if ratio else None
         learned = [*projections, *means]
-        if self._stacked is not None:
-            known, stack = self._stacked
-            if len(known) == len(learned) and all(map(is_, known, learned)):
-                return stack
-        stack = Subspaces.stacked(projections, means, contrasts)
-        self._stacked = learned, stack
-        return stack
+        known = [] if self._stacked is None else self._stacked[0]
+        if self._stacked is None or len(known) != len(learned) or not all(map(is_, known, learned)):
+            contrasts = [member.contrasts_ for member in self.projectors_] if ratio else None
+            self._stacked = learned, Subspaces.stacked(projections, means, contrasts)
+        return self._stacked[1]
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -480,3 +487,215 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
+
+
+# ── Distances in the subspaces of many classes ──────────────────────────────────────────────────
+#
+# Nothing here holds a model: a function and the few matrices it needs can be sent to other
+# processes, however many moments the model keeps.
+
+
+@dataclass(frozen=True, eq=False)
+class Subspaces:
+    """M subspaces with a centre each, stacked so that samples meet all of them at once.
+
+    Parameters
+    ----------
+    order : tuple of K ints
+        The modes in the order in which they are projected.
+    projections : list of K ndarrays of shape (M, r_k, I_k)
+        ``W_k^T`` of every model, in that order of modes; rows of zeros pad lower ranks.
+    origin : ndarray of shape (I_1, ..., I_K)
+        What is subtracted from samples before they are projected, so that an offset that all
+        centres share costs no digits.
+    centres : ndarray of shape (M, r_1, ..., r_K, 1)
+        The projected centres about the origin, in that order of modes.
+    contrasts : ndarray of shape (M, 1 + q, r_1 * ... * r_K) or None
+        What likelihood ratios are made of, in that order of modes, if they are asked for.
+    """
+
+    order: tuple[int, ...]
+    projections: list[Array]
+    origin: Array
+    centres: Array
+    contrasts: Array | None = None
+
+    @classmethod
+    def stacked(
+        cls,
+        projections: list[list[Array]],
+        means: list[Array],
+        contrasts: list[Array] | None = None,
+    ) -> Subspaces:
+        """From the K projections (I_k, r_k), the centre and the contrasts of each model."""
+        stacks = [_stacked(per_model) for per_model in zip(*projections, strict=True)]
+        order = tuple(shrinking_order([W.swapaxes(1, 2) for W in stacks]))
+        ordered = [stacks[k] for k in order]
+        centres = np.stack(means).reshape(len(means), *(W.shape[2] for W in stacks))
+        origin = centres.mean(axis=0)
+        about = (centres - origin).transpose(0, *(k + 1 for k in order))
+        projected = _project_each(about[..., None], ordered)
+        if contrasts is None:
+            return cls(order, ordered, origin, projected)
+        ranks = [[W.shape[1] for W in own] for own in projections]
+        widest = [stack.shape[1] for stack in stacks]
+        width = max(own.shape[1] for own in contrasts)
+        padded = np.zeros((len(contrasts), *widest, width))
+        for to, own, shape in zip(padded, contrasts, ranks, strict=True):
+            to[(*map(slice, shape), slice(own.shape[1]))] = own.reshape(*shape, -1)
+        turned = padded.transpose(0, len(order) + 1, *(k + 1 for k in order))
+        turned = np.ascontiguousarray(turned).reshape(len(contrasts), width, -1)
+        return cls(order, ordered, origin, projected, turned)
+
+    @cached_property
+    def _squares_fit_float32(self) -> bool:
+        size = max(np.abs(self.origin).max(), np.abs(self.centres).max())
+        return bool(1e-15 < size < 1e15)
+
+    def squared_distances(self, X: Array) -> Array:
+        """Squared distances (n, M) of samples from the centres, each in its own subspace.
+
+        With contrasts, the log likelihood ratios without their offsets.
+        """
+        n, n_all = X.shape[0], len(self.centres)
+        X = reshaped(X, (n, *self.origin.shape))
+        dtype = float_type(X) if self._squares_fit_float32 else wide_type(X)
+        stacks = [like(W, X, dtype) for W in self.projections]
+        centres, origin = like(self.centres, X, dtype), like(self.origin, X)
+        contrasts = None if self.contrasts is None else like(self.contrasts, X, dtype)
+        axes = (*(k + 1 for k in self.order), 0)  # samples last
+        on_host = isinstance(X, np.ndarray)
+        room = CACHE_NUMBERS if on_host else DEVICE_BYTES // 8
+        largest = self.origin.size * stacks[0].shape[1] // stacks[0].shape[2]  # per model, sample
+        n_rows = max(32, room // (largest * n_all))
+        n_models = max(1, room // (largest * n_rows))
+
+        def turned(rows: Array) -> Array:
+            found: Array = of_type(permuted(rows - origin, axes), dtype)
+            return found
+
+        if 0 < n <= n_rows and n_all <= n_models:
+            return _squares(turned(X), stacks, centres, contrasts).T
+        result: Array = empty_like(X, (n, n_all), dtype)
+
+        def work(part: slice) -> None:
+            for start in range(part.start, part.stop, n_rows):
+                rows = slice(start, min(start + n_rows, part.stop))
+                block = turned(X[rows, ...])
+                for first in range(0, n_all, n_models):
+                    models = slice(first, min(first + n_models, n_all))
+                    own = [W[models, ...] for W in stacks]
+                    seen = None if contrasts is None else contrasts[models, ...]
+                    result[rows, models] = _squares(block, own, centres[models, ...], seen).T
+
+        whole = [slice(0, n)]
+        parts = list(row_blocks(n, X[:1].nbytes, THREAD_BYTES)) if on_host else whole
+        if len(parts) > 1:
+            over_threads(work, parts)
+        elif parts:
+            work(parts[0])
+        return result
+
+
+def _squares(block: Array, stacks: list[Array], centres: Array, contrasts: Array | None) -> Array:
+    """Squared distances (M, n) of samples (I_1, ..., I_K, n) from the centres of M models."""
+    Y = project_by_all(block, stacks)
+    Y -= centres
+    if contrasts is not None:
+        return of_contrasts(contrasts @ reshaped(Y, (Y.shape[0], -1, Y.shape[-1])), 0.0)
+    if Y.shape[-1] == 1:
+        lengths: Array = square_lengths(reshaped(Y, (Y.shape[0], -1)))[:, None]
+        return lengths
+    Y *= Y
+    total: Array = namespace_of(Y).sum(reshaped(Y, (Y.shape[0], -1, Y.shape[-1])), axis=1)
+    return total
+
+
+def project_by_all(block: Array, stacks: list[Array]) -> Array:
+    """Samples (I_1, ..., I_K, n) projected by M models at once, (M, r_1, ..., r_K, n).
+
+    `stacks` holds ``W_k^T`` of every model, (M, r_k, I_k). The first mode is one product for all
+    models and samples.
+    """
+    first, *rest = stacks
+    size = block.shape[0]
+    Y = reshaped(first, (-1, size)) @ reshaped(block, (size, -1))
+    return _project_each(reshaped(Y, (*first.shape[:2], *block.shape[1:])), rest, skip=1)
+
+
+def _project_each(Y: Array, stacks: Sequence[Array], skip: int = 0) -> Array:
+    """Each model's own tensors (M, I_1, ..., I_K, n), all modes but the first `skip` projected."""
+    for axis, W in enumerate(stacks, start=skip + 1):
+        before, after = prod(Y.shape[1:axis]), prod(Y.shape[axis + 1 :])
+        if after == 1:  # the last mode of one sample: one product per model
+            product = reshaped(Y, (W.shape[0], before, W.shape[2])) @ W.mT
+        else:
+            product = W[:, None, ...] @ reshaped(Y, (W.shape[0], before, W.shape[2], after))
+        Y = reshaped(product, (*Y.shape[:axis], W.shape[1], *Y.shape[axis + 1 :]))
+    return Y
+
+
+def _stacked(projections: Sequence[Array]) -> Array:
+    """``W^T`` of M models, padded with rows of zeros, (M, r_k, I_k); no copy if that is there."""
+    widest = max(W.shape[1] for W in projections)
+    shape = (len(projections), widest, len(projections[0]))
+    whole = projections[0].base
+    if (
+        isinstance(whole, np.ndarray)
+        and whole.shape == shape
+        and all(_is_same_memory(own, W.T) for own, W in zip(whole, projections, strict=True))
+    ):
+        return np.asarray(whole)
+    stack = np.zeros(shape)
+    for padded, W in zip(stack, projections, strict=True):
+        padded[: W.shape[1]] = W.T
+    return stack
+
+
+def _is_same_memory(A: Array, B: Array) -> bool:
+    """Whether two arrays are the same numbers in memory, in the same order."""
+    return bool(
+        A.ctypes.data == B.ctypes.data
+        and (A.shape, A.strides, A.dtype) == (B.shape, B.strides, B.dtype)
+    )
+
+
+def distances_to_classes(X: Array, subspaces: Subspaces, spreads: Array | None) -> Array:
+    """Distances (n, C) from every class mean in its own subspace, in units of the spreads."""
+    squared = subspaces.squared_distances(X)
+    distances: Array = namespace_of(squared).sqrt(squared)
+    return distances if spreads is None else distances / like(spreads, squared, squared.dtype)
+
+
+def farness_of_classes(
+    X: Array, subspaces: Subspaces, offsets: Array, anchors: Array | None
+) -> Array:
+    """How far samples are from every class by its likelihood ratio, (n, C).
+
+    Without anchors, minus the log likelihood ratios.
+    """
+    ratios = to_numpy(subspaces.squared_distances(X)).astype(float) + offsets
+    return -ratios if anchors is None else farness(ratios, anchors)
+
+
+def finished(X: Array, distances: OfBlock, finish: OfBlock) -> Array:
+    """What `finish` makes of the distances of samples."""
+    return np.asarray(finish(to_numpy(distances(X))))
+
+
+def preference(distances: Array, compete: bool) -> Array:
+    """Scores (n, C), or (n,) for two classes, from distances (n, C).
+
+    Classes that compete for a sample lose the mean of its two best scores.
+    """
+    if distances.shape[1] == 2:
+        return np.asarray(distances[:, 0] - distances[:, 1])
+    if compete:
+        best = np.partition(distances, 1, axis=1)
+        return np.asarray((best[:, :1] + best[:, 1:2]) / 2 - distances)
+    return -distances
+
+
+def nearest(distances: Array, classes: Array) -> Array:
+    """The label (n,) with the least of the distances (n, C)."""
+    return np.asarray(classes[distances.argmin(axis=1)])

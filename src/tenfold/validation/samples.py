@@ -174,23 +174,15 @@ def _is_ready(estimator: Any, X: Any, fitted_shape: tuple[int, ...] | None) -> b
         and X.dtype in FLOATS
         and X.shape[1:] == fitted_shape
         and len(X) > 0
-        and X.flags.c_contiguous  # of others the product below would make copies
         and "feature_names_in_" not in vars(estimator)
-        and isfinite(_squares(X))  # of large numbers it is not: then the slower checks decide
+        and isfinite(_sum(X))  # of very large numbers it is not: then the slower checks decide
     )
 
 
-def _squares(X: Array) -> float:
-    """The sum of all squares.
-
-    Of many samples one by one: BLAS shares a long product out over threads, and these wait busily
-    for more while the samples are scored.
-    """
-    if len(X) == 1:
-        return float(np.vdot(X, X))
-    flat = X.reshape(len(X), -1)
-    with np.errstate(over="ignore"):
-        return float(np.vecdot(flat, flat).sum())
+def _sum(X: Array) -> float:
+    """The sum of all numbers, which is not finite where one of them is not."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(X.sum())
 
 
 def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
@@ -450,22 +442,21 @@ def check_covariates(covariates: Any, n: int) -> Array:
     if np.ma.is_masked(covariates):
         covariates = np.ma.filled(covariates.astype(float), np.nan)  # refused below, with its row
     Z = np.asarray(in_numpy(covariates, "covariates"))
+    with suppress(TypeError, ValueError):  # numbers of several kinds in one table
+        Z = Z.astype(float) if Z.dtype == object else Z
     if Z.dtype.kind not in "biuf":
-        with suppress(TypeError, ValueError):  # numbers of several kinds in one table
-            Z = Z.astype(float) if Z.dtype == object else Z
-        if Z.dtype.kind not in "biuf":
-            raise ValueError(
-                f"covariates hold {Z.dtype}; expected numbers; give every site or session but one "
-                "a column of zeros and ones, as sklearn's OneHotEncoder(drop='first') does"
-            )
+        raise ValueError(
+            f"covariates hold {Z.dtype}; expected numbers; give every site or session but one "
+            "a column of zeros and ones, as sklearn's OneHotEncoder(drop='first') does"
+        )
     Z = np.asarray(Z[:, None] if Z.ndim == 1 else Z, dtype=float)
     if Z.ndim != 2 or len(Z) != n or not Z.shape[1]:
         raise ValueError(
             f"covariates have shape {np.shape(covariates)}, but there are {n} samples; expected "
             f"({n},) or ({n}, q), one row per sample"
         )
-    if not np.isfinite(Z).all():
-        rows = np.flatnonzero(~np.isfinite(Z).all(axis=1))
+    rows = np.flatnonzero(~np.isfinite(Z).all(axis=1))
+    if len(rows):
         raise ValueError(
             f"covariates of {len(rows)} samples are NaN or infinite, the first in row {rows[0]}; "
             "fill them, as with the mean of the others, or leave those samples out"
@@ -776,12 +767,14 @@ def _in_order(X: Any, names: tuple[str, ...], labels: list[Any]) -> Any:
         here = _labels(X, name)
         if known is None or here is None or np.array_equal(here, known):
             continue
-        if not _same_entries(here, known):
+        places = {entry: place for place, entry in enumerate(here.tolist())}
+        wanted = np.asarray(known).tolist()
+        if len({*places, *wanted}) != len(places) or not len(places) == len(here) == len(wanted):
             raise ValueError(
                 f"the entries of axis {name!r} are {_few(here)}, but this model was fitted on "
                 f"{_few(known)}; pass the same ones, in any order, or drop that coordinate"
             )
-        X = X.isel({name: _positions(here, known)})
+        X = X.isel({name: [places[entry] for entry in wanted]})
     return X
 
 
@@ -847,16 +840,6 @@ def _labels(X: Any, name: Any) -> Array | None:
 
 def _plain(labels: Array) -> Array:
     return labels if labels.dtype.kind in PLAIN else labels.astype(str)
-
-
-def _same_entries(here: Array, known: Array) -> bool:
-    both = [here.tolist(), list(np.asarray(known).tolist())]
-    return all(len(set(one)) == len(one) for one in both) and set(both[0]) == set(both[1])
-
-
-def _positions(here: Array, known: Array) -> list[int]:
-    places = {entry: i for i, entry in enumerate(here.tolist())}
-    return [places[entry] for entry in np.asarray(known).tolist()]
 
 
 def _few(labels: Array) -> str:
