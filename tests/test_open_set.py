@@ -150,8 +150,10 @@ def test_moments_give_the_threshold_of_the_samples(n_each):
         (Y, "nobody", "nobody"),
         (Y, 99, 99),
         (Y, np.int64(99), 99),
+        (Y > 7, None, -1),
     ],
 )
+@pytest.mark.filterwarnings("ignore::tenfold.RateWarning")  # two classes promise nothing
 def test_the_answer_for_strangers_is_no_class(labels, unknown, expected):
     model = OpenSetClassifier(GAUSSIAN, false_accept_rate=0.1, unknown=unknown).fit(X, labels)
     assert model.unknown_ == expected
@@ -160,6 +162,7 @@ def test_the_answer_for_strangers_is_no_class(labels, unknown, expected):
     assert {expected} < set(answers.tolist()) <= {expected, *model.classes_.tolist()}
     accepted = model.score_samples(NEW) >= model.threshold_
     assert [a != expected for a in answers.tolist()] == accepted.tolist()
+    assert {type(a) for a in answers.tolist() if a != expected} == {type(labels.tolist()[0])}
     named = model.model_.predict(NEW).tolist()
     assert [a for a in answers.tolist() if a != expected] == np.array(named)[accepted].tolist()
 

@@ -483,11 +483,6 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         check.check_fitted(self, "classifier_")
         return self._from_distances(X, self.classifier_.predict_proba)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags
-
 
 # ── Distances in the subspaces of many classes ──────────────────────────────────────────────────
 #

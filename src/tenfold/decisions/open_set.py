@@ -291,12 +291,13 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         Returns
         -------
         ndarray of shape (n,)
-            Labels; of type object where labels are numbers and `unknown_` is text, or the reverse.
+            Labels; of type object where `unknown_` is of another kind, such as text beside
+            numbers, or a number beside booleans.
         """
         accepted = self.score_samples(X) >= self.threshold_
         named, unknown = to_numpy(self.model_.predict(X)), np.asarray(self.unknown_)
-        numbers = named.dtype.kind in "biuf" and unknown.dtype.kind in "biuf"
-        if numbers or named.dtype.kind == unknown.dtype.kind:
+        kinds = {named.dtype.kind, unknown.dtype.kind}
+        if len(kinds) == 1 or kinds <= set("iuf"):
             return np.where(accepted, named, unknown)
         answers = named.astype(object)
         answers[~accepted] = self.unknown_

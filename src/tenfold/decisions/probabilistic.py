@@ -749,11 +749,6 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         )
         return over_blocks(X, work)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags
-
 
 def _tell_apart(labels: Array, weight: Array) -> bool:
     """Whether there are samples of two classes, and two of one of them."""

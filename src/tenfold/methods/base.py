@@ -466,6 +466,11 @@ class Learner(Savable, BaseEstimator):
         """What is learned from what `partial_fit` added up."""
         return self._learn(moments, shape)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
     def _warn_of_guesses(self, classes: Array) -> None:
         """Warn of parameters that were left open and that only the user can know."""
 
@@ -691,7 +696,6 @@ class TensorProjector(TransformerMixin, Learner):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self._needs_labels
-        tags.input_tags.three_d_array = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
