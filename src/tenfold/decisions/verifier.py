@@ -152,7 +152,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
 
     _answer = "acceptance"
     _value: ClassVar = VerifierModel
-    _allowed: ClassVar = {"false_accept_rate": ("equal", parameters.Number(0, 1))}
+    _allowed: ClassVar = {"false_accept_rate": (parameters.Number(0, 1), "equal")}
 
     projector: Any = None
     _: KW_ONLY
