@@ -23,7 +23,6 @@ from sklearn.metrics import (
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
-    LeaveOneGroupOut,
     StratifiedKFold,
     check_cv,
     cross_val_score,
@@ -104,6 +103,14 @@ def each_other_class(y, positive):
     ]
 
 
+def dealt(which, n_folds):
+    """Folds that hold out some of these samples, each by itself."""
+    rows = np.flatnonzero(which)
+    fold = np.random.default_rng(0).permutation(len(rows)) % n_folds
+    every = np.arange(len(which))
+    return [(np.setdiff1d(every, rows[fold == f]), rows[fold == f]) for f in range(n_folds)]
+
+
 # ── The threshold ───────────────────────────────────────────────────────────────────────────────
 
 
@@ -125,10 +132,7 @@ def test_the_threshold_is_set_on_classes_that_were_held_out(rate, weight):
 
 def test_positives_are_held_out_for_the_share_of_false_rejects_alone():
     model = verifier().fit(X, y)
-    own = np.flatnonzero(y == 1)
-    fold = np.random.default_rng(0).permutation(len(own)) % 5
-    splits = [(np.setdiff1d(np.arange(len(y)), own[fold == f]), own[fold == f]) for f in range(5)]
-    u = held_out_distances(X, y, 1, splits)[own]
+    u = held_out_distances(X, y, 1, dealt(y == 1, 5))[y == 1]
     limit = -model.threshold_ / spread_of_others(model, X, y != 1)
     assert model.error_rates_["false_rejects"] == pytest.approx(np.mean(u > limit), abs=1e-12)
 
@@ -140,17 +144,19 @@ def test_few_large_samples_are_held_out_as_in_plain_fits(model, weighted):
     samples, labels = problem((12, 10), classes=7, per_class=5, seed=4, spread=0.4)
     weight = np.random.default_rng(0).uniform(0.2, 3.0, len(labels)) if weighted else None
     counted, own = np.ones(len(labels)) if weight is None else weight, labels == 1
-    parts = list(StratifiedKFold(5).split(samples, labels))  # of each class some are held out
-    with_own = [(np.union1d(train, np.flatnonzero(own)), test[~own[test]]) for train, test in parts]
-    for cv, rest in ((6, each_other_class(labels, 1)), (parts, with_own)):
+    each = np.arange(len(labels))  # every sample is a group
+    for cv, groups, rest in (
+        (6, None, each_other_class(labels, 1)),
+        (30, each, dealt(~own, 30)),
+    ):
         found = ClassSpecificVerifier(model, positive=1, false_accept_rate=0.3, cv=cv)
-        found.fit(samples, labels, weight)
+        found.fit(samples, labels, weight, groups)
         u = held_out_distances(samples, labels, 1, rest, weight, model)
-        groups = labels[~own] if cv == 6 else None
-        limit = threshold_at(Impostors(u[~own], counted[~own], groups), 0.3)
+        classes = labels[~own] if groups is None else None
+        limit = threshold_at(Impostors(u[~own], counted[~own], classes), 0.3)
         unit = spread_of_others(found, samples, ~own, weight)
         assert found.threshold_ == pytest.approx(-limit * unit, rel=1e-6)
-    v = held_out_distances(samples, labels, 1, parts, weight, model)
+    v = held_out_distances(samples, labels, 1, dealt(own, 5), weight, model)
     rejected = counted[own & (v > limit)].sum() / counted[own].sum()
     assert found.error_rates_["false_rejects"] == pytest.approx(rejected, abs=1e-12)
 
@@ -310,14 +316,14 @@ def test_one_in_a_hundred_is_extrapolated_with_a_warning(orthonormal):
 
 
 def test_known_impostors_say_too_little_about_new_ones():
-    """Folds of samples, given by hand, accept more new impostors than folds of classes do."""
+    """Folds of single samples accept more new impostors than folds of classes do."""
     by_class, by_sample = [], []
     for seed in range(12):
         samples, labels, impostors = gaussian(np.random.default_rng(seed), 19, 10, 10)
         model = ClassSpecificVerifier(CSDA(ranks=8), positive=19, false_accept_rate=0.06)
         by_class.append(clone(model).fit(samples, labels).predict(impostors).mean())
-        given = model.set_params(cv=StratifiedKFold(5, shuffle=True, random_state=0))
-        by_sample.append(given.fit(samples, labels).predict(impostors).mean())
+        given = model.fit(samples, labels, groups=np.arange(len(labels)))
+        by_sample.append(given.predict(impostors).mean())
     assert np.mean(by_class) < np.mean(by_sample)
 
 
@@ -511,26 +517,19 @@ def test_two_positive_classes_that_differ_are_refused():
         verifier(positive=[0, 1]).fit(X, y)
 
 
-def test_a_fold_without_the_positive_class_never_takes_another_for_it():
-    without = [(np.flatnonzero(y != 3), np.arange(len(y)))]
-    with pytest.raises(ValueError, match=r"positive is .*3.*not among the labels"):
-        verifier(positive=3, cv=without).fit(X, y)
-
-
-def test_folds_may_be_given():
-    by_class = verifier(cv=each_other_class(y, 1)).fit(X, y)
-    assert by_class.threshold_ == pytest.approx(verifier().fit(X, y).threshold_, rel=1e-9)
-    assert by_class.error_rates_.keys() == {"false_accepts"}
-    splits = list(StratifiedKFold(3).split(X, y))
-    model = verifier(cv=splits).fit(X, y)
-    own = np.flatnonzero(y == 1)
-    kept = [(np.union1d(train, own), test[y[test] != 1]) for train, test in splits]
-    u = held_out_distances(X, y, 1, kept)[y != 1]
+def test_groups_are_held_out_together():
+    groups = np.arange(len(y)) // 4
+    model = verifier(cv=3).fit(X, y, groups=[f"day {g:02d}" for g in groups])
+    other = y != 1
+    found, code = np.unique(groups[other], return_inverse=True)
+    fold = (np.random.default_rng(0).permutation(len(found)) % 3)[code]
+    rows, every = np.flatnonzero(other), np.arange(len(y))
+    splits = [(np.setdiff1d(every, rows[fold == f]), rows[fold == f]) for f in range(3)]
+    u = held_out_distances(X, y, 1, splits)[other]
     limit = threshold_at(Impostors(u, np.ones(len(u)), None), 0.2)  # no class was held out
-    unit = spread_of_others(model, X, y != 1)
-    assert model.threshold_ == pytest.approx(-limit * unit, rel=1e-7)
-    groups = list(LeaveOneGroupOut().split(X, y, y))[:1] + each_other_class(y, 1)
-    verifier(cv=groups).fit(X, y)
+    assert model.threshold_ == pytest.approx(-limit * spread_of_others(model, X, other), rel=1e-7)
+    with pytest.raises(ValueError, match=r"1 group of other classes only"):
+        verifier().fit(X, y, groups=np.zeros(len(y)))
 
 
 # ── Bad input ───────────────────────────────────────────────────────────────────────────────────
@@ -565,9 +564,6 @@ def test_rates_need_samples_that_were_held_out():
     few = np.append(np.flatnonzero(y != 1), np.flatnonzero(y == 1)[0])
     with pytest.raises(ValueError, match=r"no sample of the positive class was held out"):
         verifier(false_accept_rate="equal").fit(X[few], y[few])
-    only_own = [(np.arange(1, len(y)), np.flatnonzero(y == 1)[:1])]
-    with pytest.raises(ValueError, match=r"no sample of other classes was held out"):
-        verifier(cv=only_own).fit(X, y)
 
 
 def test_a_failed_fit_leaves_the_verifier_as_it_was():

@@ -10,22 +10,19 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import islice
 from math import exp, prod, sqrt
-from numbers import Integral
 from types import FrameType
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
 
-from tenfold.decisions.folds import positions
 from tenfold.decisions.thresholds import (
     ENOUGH_CLASSES,
     Impostors,
@@ -38,7 +35,7 @@ from tenfold.decisions.thresholds import (
 from tenfold.mathematics.accumulate import as_slice, row_blocks
 from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.mathematics.alternation import Solution, solve
-from tenfold.mathematics.cost import Parts, Split, part_statistics, renumbered
+from tenfold.mathematics.cost import Parts, part_statistics, renumbered
 from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.held_out_samples import held_out_statistics
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
@@ -100,10 +97,10 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         ones where there are fewer than 4 other classes, or fewer than 10 that cannot promise so
         low a rate. Or "equal" for the threshold at which the shares of false accepts and false
         rejects are the same.
-    cv : int, splitter or iterable of splits, default=5
-        Folds for the held-out scores. An int holds out so many folds of other classes, or of their
-        samples where the rate is for these; more, up to 50, where models without a fold
-        are unlike the model of all. Positives stay in these models; they are held out in folds of
+    cv : int, default=5
+        Folds for the held-out scores: so many of other classes, or of their samples where the rate
+        is for these, or of `groups`; more, up to 50, where models without a fold are unlike the
+        model of all. Positives stay in these models; they are held out in folds of
         their own, for the share of false rejects. A single positive is never held out.
         Samples are dealt by their content, so their order plays no part.
 
@@ -152,7 +149,10 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
 
     _answer = "acceptance"
     _value: ClassVar = VerifierModel
-    _allowed: ClassVar = {"false_accept_rate": (parameters.Number(0, 1), "equal")}
+    _allowed: ClassVar = {
+        "false_accept_rate": (parameters.Number(0, 1), "equal"),
+        "cv": (parameters.Number(2, whole=True),),
+    }
 
     projector: Any = None
     _: KW_ONLY
@@ -160,7 +160,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
     false_accept_rate: Any = 0.01
     cv: Any = 5
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn the subspace of the positive class and the threshold.
 
         Parameters
@@ -173,6 +173,9 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             Class labels, at least two.
         sample_weight : array-like of shape (n,), default=None
             Non-negative weights.
+        groups : array-like of shape (n,), default=None
+            Numbers or names of groups that are held out together, such as recordings. None holds
+            out whole classes, or single samples where classes say too little.
 
         Returns
         -------
@@ -188,14 +191,11 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         used = np.ones(len(labels), bool) if weight is None else weight > 0
         codes = codes_of(X, labels, classes)
         number = int(np.searchsorted(classes, positive))
-        plan = fold_plan(self.cv, X, codes, number, used, self.false_accept_rate)
-        equal = self.false_accept_rate == "equal"
-        met, own_met = n_folds_of(plan.impostors[0]), n_folds_of(plan.own)
-        if not met or (equal and not own_met):
-            missing = "the positive class" if met else "other classes"
+        plan = fold_plan(self.cv, X, codes, number, used, self.false_accept_rate, groups)
+        if self.false_accept_rate == "equal" and not n_folds_of(plan.own):
             raise ValueError(
-                f"no sample of {missing} was held out, so there is nothing to choose the threshold "
-                f"on; pass more samples or other folds (cv), or a number as false_accept_rate"
+                "no sample of the positive class was held out, so there is nothing to choose the "
+                "threshold on; pass more samples, or a number as false_accept_rate"
             )
         tried = []
         for model in candidates if X.ndim > 2 else candidates[:1]:  # the same on vectors
@@ -487,8 +487,8 @@ def measured_in_folds(
     Parts of samples in memory are what all samples say less a few columns, and one stack.
     """
     whole: ClassStatistics | None = None
-    for reading in plan.readings:
-        parts, sizes = reading()
+    for ways in plan.readings():
+        parts = Parts.of_folds(ways, plan.codes)
         if not isinstance(whole, SampleStatistics):
             described, seen = model._prepared(described, X, weight)
             work = model._workload(seen.shape[1:], classes)
@@ -496,12 +496,12 @@ def measured_in_folds(
             first, whole = whole is None, next(found)
             if first:
                 yield measured(model, described, [whole])
-        shared = model._is_one_solution and parts.times.max() <= 1
-        if shared and isinstance(whole, SampleStatistics):
-            found = iter(held_out_statistics(whole, parts)[1:])
-        for size in sizes:
-            some = islice(found, size)
-            if shared and isinstance(whole, SampleStatistics):
+        shared = whole if isinstance(whole, SampleStatistics) and model._is_one_solution else None
+        if shared is not None:
+            found = iter(held_out_statistics(shared, parts)[1:])
+        for folds in ways:
+            some = islice(found, n_folds_of(folds))
+            if shared is not None:
                 yield measured(model, described, list(some))
             else:
                 yield [one for part in some for one in measured(model, described, [part])]
@@ -561,20 +561,24 @@ class Verification(NamedTuple):
     ratio: float  # how much the spreads of the folds differ from that of all samples, 1 or more
 
 
-Reading = tuple[Parts, list[int]]  # all samples, then what folds of some ways leave; their numbers
-
-
 class FoldPlan(NamedTuple):
     """Folds that hold out positives, and folds for the rest: each way to deal is tried in turn.
 
     A fold is given by its number for each sample, -1 where none holds it out.
     """
 
+    codes: Array  # (n,), the class of each sample
     own: Array  # (n,)
     impostors: list[Array]  # (n,) each
     by_class: bool  # whether impostors are held out with their whole class
     units: Array | None  # (n,), the same for equal samples, where they were looked for
-    readings: Sequence[Callable[[], Reading]]  # of the first ways, and of others if they are needed
+
+    def readings(self) -> list[list[Array]]:
+        """The ways to deal that are read together: of whole classes all, else the finer alone."""
+        first, *finer = self.impostors
+        if self.by_class:
+            return [[self.own, first, *finer]]
+        return [[self.own, first], *([way] for way in finer)]
 
 
 def verified(
@@ -678,15 +682,16 @@ def tells_of_strangers(n_classes: int, rate: Any) -> bool:
     return n_classes >= ENOUGH_CLASSES
 
 
-def fold_plan(cv: Any, X: Any, codes: Array, positive: int, used: Array, rate: Any) -> FoldPlan:
+def fold_plan(
+    n_folds: int, X: Any, codes: Array, positive: int, used: Array, rate: Any, groups: Any
+) -> FoldPlan:
     """The folds of a verifier.
 
     Parameters
     ----------
-    cv : int, splitter or iterable of splits
-        An int holds out that many folds of other classes, or of their samples when these say
-        too little about strangers. Of given folds the test parts are taken; positives of a
-        training part are joined by all others when impostors are scored.
+    n_folds : int
+        How many folds of other classes to hold out, or of their samples or groups when classes
+        say too little about strangers.
     X, codes : arrays of shapes (n, I_1, ..., I_K) and (n,)
         The samples and the numbers of their classes. Samples that are dealt one by one are read:
         the positives, and all where no classes are held out.
@@ -696,6 +701,8 @@ def fold_plan(cv: Any, X: Any, codes: Array, positive: int, used: Array, rate: A
         Which samples have weight.
     rate : float or "equal"
         The share of false accepts to find.
+    groups : array-like of shape (n,) or None
+        What is held out together, instead of whole classes.
 
     Returns
     -------
@@ -704,42 +711,27 @@ def fold_plan(cv: Any, X: Any, codes: Array, positive: int, used: Array, rate: A
     """
     is_own = codes == positive
     own, others = np.flatnonzero(is_own & used), np.flatnonzero(~is_own & used)
-    if not isinstance(cv, Integral):
-        return _given_folds(positions(check_cv(cv).split(X, codes), len(codes)), codes, own, others)
-    n_folds = parameters.check_option("cv", cv, [parameters.Number(2, whole=True)])
-    by_class = tells_of_strangers(len(renumbered(codes[others])[0]), rate)
-    dealt = own if by_class else np.flatnonzero(used)
-    units = codes.copy()
-    units[dealt] = units_of(X[as_slice(dealt)])
+    n_classes = len(renumbered(codes[others])[0])
+    by_class = groups is None and tells_of_strangers(n_classes, rate)
+    if groups is not None:
+        _, units = check.check_groups("groups", groups, len(codes))
+    else:
+        dealt = own if by_class else np.flatnonzero(used)
+        units = codes.copy()
+        units[dealt] = units_of(X[as_slice(dealt)])
     found, code = renumbered(units[others])
     n_units = len(found)
     if n_units < 2:
+        what = "sample" if groups is None else "group"
         raise ValueError(
-            f"there is {n_units} sample of other classes only, so none can be held out to choose "
+            f"there is {n_units} {what} of other classes only, so none can be held out to choose "
             "the threshold; pass more"
         )
     sizes = sorted({min(n_folds, n_units), min(max(n_folds, MOST_FOLDS), n_units)})
-    first, *finer = impostors = [_dealt(others, code, len(codes), size) for size in sizes]
+    impostors = [_dealt(others, code, len(codes), size) for size in sizes]
     of_own = _dealt(own, renumbered(units[own])[1], len(codes), n_folds)
-    ways = [[of_own, first, *finer]] if by_class else [[of_own, first], *([way] for way in finer)]
-    readings = [partial(_reading, some, codes) for some in ways]
-    return FoldPlan(of_own, impostors, by_class, None if by_class else units, readings)
-
-
-def _given_folds(given: list[Split], codes: Array, own: Array, others: Array) -> FoldPlan:
-    of_own = _with_test([(train, np.intersect1d(test, own)) for train, test in given])
-    rest = _with_test(
-        [(np.union1d(train, own), np.intersect1d(test, others)) for train, test in given]
-    )
-    trains = [np.arange(len(codes)), *(train for train, _ in of_own + rest)]
-    by_class = not any(len(np.intersect1d(codes[a], codes[b])) for a, b in rest)
-    parts, sizes = Parts.of_rows(trains, codes), [len(of_own), len(rest)]
-    numbers = [fold_numbers(splits, len(codes)) for splits in (of_own, rest)]
-    return FoldPlan(numbers[0], numbers[1:], by_class, None, [lambda: (parts, sizes)])
-
-
-def _reading(ways: list[Array], codes: Array) -> Reading:
-    return Parts.of_folds(ways, codes), [n_folds_of(folds) for folds in ways]
+    known = None if by_class or groups is not None else units
+    return FoldPlan(codes, of_own, impostors, by_class, known)
 
 
 def _dealt(rows: Array, units: Array, n: int, n_folds: int) -> Array:
@@ -756,21 +748,9 @@ def _dealt(rows: Array, units: Array, n: int, n_folds: int) -> Array:
     return folds
 
 
-def fold_numbers(splits: Sequence[Split], n: int) -> Array:
-    """The number of the last split whose test part has each of n samples, or -1."""
-    folds = np.full(n, -1)
-    for number, (_, test) in enumerate(splits):
-        folds[test] = number
-    return folds
-
-
 def n_folds_of(folds: Array) -> int:
     """How many folds there are."""
     return int(folds.max(initial=-1)) + 1
-
-
-def _with_test(splits: list[Split]) -> list[Split]:
-    return [(train, test) for train, test in splits if len(test)]
 
 
 # ── Equal samples ───────────────────────────────────────────────────────────────────────────────

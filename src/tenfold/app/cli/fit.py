@@ -187,25 +187,21 @@ def _fitted(
     """The estimator fitted, and what a search of its ranks found; groups are held out whole."""
     if isinstance(samples, Gathered):
         return samples.fit(estimator), {}
+    from sklearn.utils.validation import has_fit_parameter
+
     from tenfold.decisions.folds import folds_of
     from tenfold.decisions.members import innermost, names_classes
     from tenfold.selection.rank_search import search_ranks
 
-    def folds() -> Any:
-        return folds_of(cv, samples.y, samples.groups)
-
-    last = innermost(estimator)
     if searches:
-        best, scores = search_ranks(estimator, samples.X, samples.y, folds())
+        folds = folds_of(cv, samples.y, samples.groups)
+        best, scores = search_ranks(estimator, samples.X, samples.y, folds)
         tried = [{"ranks": ranks, "score": score} for ranks, score in scores.items()]
         measure = "accuracy" if names_classes(best) else "average precision"
         return best, {"search": {"measure": measure, "tried": tried}}
     if samples.groups is None:
         return estimator.fit(samples.X, samples.y), {}
-    held = last.get_params()
-    if "cv" in held and held.get("classifier", last) is not None:  # of a verifier, or features
-        return estimator.set_params(**_of(estimator, "cv", folds())).fit(samples.X, samples.y), {}
-    takes = "shrinkage" in last.get_params() and not hasattr(estimator, "unknown")
+    takes = has_fit_parameter(innermost(estimator), "groups") and not hasattr(estimator, "unknown")
     more = _of(estimator, "groups", samples.groups) if takes else {}
     return estimator.fit(samples.X, samples.y, **more), {}
 
