@@ -1,5 +1,6 @@
 """A file of a stranger is read in a process of its own: whatever it does, it does it there."""
 
+import io
 import os
 import subprocess
 import sys
@@ -83,11 +84,20 @@ def test_nothing_beside_the_data_is_imported(mat, monkeypatch):
 
 def test_what_a_child_says_is_not_believed(mat, monkeypatch):
     """An answer that is cut short, or holds other than numbers and texts, is none."""
+
+    def npy(array):
+        stream = io.BytesIO()
+        np.lib.format.write_array(stream, array)
+        return stream.getvalue()
+
+    head = b'{"plain": {}, "arrays": ["X"]}\n'
     for answer in (
         b"",
         b"{}\n",
-        b'{"plain": {}, "arrays": {"X": ["|O", [1], "C"]}}\n12345678',
-        b'{"plain": {}, "arrays": {"X": ["<f8", [2], "C"]}}\n12345678',
+        b'{"plain": {}, "arrays": ["X"]}\n12345678',
+        head + npy(np.array([None], dtype=object)),
+        head + npy(np.zeros(2))[:-8],
+        head + npy(np.zeros(2, dtype="f8,i4")),
     ):
         code = f"import sys; sys.stdin.readline(); sys.stdout.buffer.write({answer!r})"
         command = [sys.executable, "-c", code]

@@ -33,14 +33,6 @@ def test_without_noise_a_sample_is_its_class_mean():
     np.testing.assert_array_equal(data.X, data.means[data.y])
 
 
-def test_nuisance_is_orthogonal_to_what_tells_classes_apart():
-    data = make_tensor_classes(30, noise=0.0, nuisance=5.0, random_state=0)
-    for mode, W in enumerate(data.subspaces, start=1):
-        left = np.tensordot(data.X - data.means[data.y], W, (mode, 0))
-        assert np.abs(left).max() < 1e-13
-    assert np.std(data.X - data.means[data.y]) > 0.1
-
-
 def test_noise_has_the_size_asked_for():
     data = make_tensor_classes(2000, noise=0.5, random_state=0)
     # 240 000 numbers: the standard error of their deviation is 0.5 / sqrt(480 000) = 7e-4.
@@ -60,7 +52,6 @@ def test_classes_are_balanced_and_the_seed_decides():
         ({"ranks": (3,)}, "give one rank per mode"),
         ({"ranks": (13, 2)}, "each from 1 to the size of the mode"),
         ({"ranks": (0, 2)}, "each from 1"),
-        ({"ranks": (12, 2), "nuisance": 1.0}, "leave no room for nuisance"),
         ({"n_classes": 1}, "at least 2 classes"),
         ({"n_samples": 2, "n_classes": 3}, "a sample for each"),
     ],

@@ -67,7 +67,7 @@ def test_lists_and_gaps_of_parquet(tmp_path):
     with pytest.raises(ValueError, match="row 1: 'x' is not a number; if the column 'a' is no"):
         load(path)
     pandas.DataFrame({"a": [1, 2], "y": ["u", None]}).to_parquet(path)
-    with pytest.raises(ValueError, match="column 'y' lacks 1 of 2 labels"):
+    with pytest.raises(ValueError, match="column 'y': 1 of 2 labels are empty"):
         load(path)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -265,6 +265,19 @@ def read_here(
         return assemble(source, arrays, **chosen | ({} if outside is None else {"labels": outside}))
 
 
+def first_that_works(
+    ways: Iterable[dict[str, Any]], read: Callable[[dict[str, Any]], TensorDataset]
+) -> tuple[TensorDataset | None, dict[str, Any], ValueError | None]:
+    """What `read` gives for the first of some options, these, and why those before do not do."""
+    complaint = None
+    for way in ways:
+        try:
+            return read(way), way, complaint
+        except ValueError as error:
+            complaint = complaint or error
+    return None, {}, complaint
+
+
 def _is_outside(labels: Any) -> bool:
     """Whether labels are an array or a file, and no name or position in the data."""
     if isinstance(labels, str):
@@ -415,15 +428,6 @@ def _groups(source: Path, data: TensorDataset, groups: Any) -> np.ndarray:
         return np.asarray(data.sample_info[name])
     if inner_path(groups)[0].expanduser().is_file():
         return read_labels(groups)
-    if name == "folder" and "file" in data.sample_info and data.y is not None:
-        parents = [file.split("/")[:-1] for file in data.sample_info["file"].tolist()]
-        classes = map(str, data.y.tolist())
-        others = [
-            "/".join(p for p in parts if p != c) for parts, c in zip(parents, classes, strict=True)
-        ]
-        if all(others):
-            return np.array(others)
-        raise ValueError(f"{source} has no folders but those of the classes; groups need others")
     known = ", ".join(one for one in data.sample_info if one != "file") or "none"
     raise ValueError(
         f"groups is {name!r}, which is no file, and no column or array of {source} with a value "

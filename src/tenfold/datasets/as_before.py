@@ -11,12 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.datasets.any_path import PLACE_OPTIONS, SAMPLE_OPTIONS, load, reader_of
+from tenfold.datasets.any_path import (
+    PLACE_OPTIONS,
+    SAMPLE_OPTIONS,
+    first_that_works,
+    load,
+    reader_of,
+)
 from tenfold.datasets.named_arrays import fold_rows
 from tenfold.datasets.tensor_dataset import TensorDataset
 
 FIXED = ("sample_shape", "resize", "grey", "background", "columns")  # no other value can be right
-UNSAID = ("columns", "dims", "labels", "header", "delimiter", "decimal")  # nobody need know these
+# Nobody need know these.
+UNSAID = ("columns", "dims", "labels", "labelled", "header", "delimiter", "decimal")
 LARGEST_RATIO = 50.0  # of the usual size of numbers; pixels of 0..255 and 0..1 differ by 255
 MOST_ROWS = 1000  # from which the usual size of the numbers is taken
 
@@ -64,37 +71,24 @@ def load_as_before(
     known -= {"labels"} if given.get("labelled") is False else set()
     known -= {"key"} if "::" in os.fspath(path) else set()
     taken = {n: before[n] for n in (*SAMPLE_OPTIONS, *PLACE_OPTIONS) if n in known & before.keys()}
-    data, used = _first_that_works(path, taken, given, labels_needed)
+    places = {name: value for name, value in taken.items() if name in PLACE_OPTIONS}
+    without = {name: value for name, value in taken.items() if name not in places}
+    ways = [taken, without] if places else [taken]
+    if not labels_needed and not given.keys() & {"labels", "labelled"}:
+        ways += [{**way, "labelled": False} for way in ways]
+    data, used, complaint = first_that_works(ways, lambda way: load(path, **{**way, **given}))
+    if data is None:
+        assert complaint is not None
+        raise complaint
+    if places and not places.keys() <= used.keys():
+        note = f"read without {in_words(places)}, with which the model was fitted: {complaint}"
+        data = replace(data, notes=(*data.notes, note))
     if len(shape) > 1 and data.sample_shape == (prod(shape),):
         data = _folded(path, data, shape, before, given.get("order"))
     _check_size(path, data, before, given)
     told = {name: value for name, value in used.items() if name not in UNSAID}
     note = f"read as the samples that the model was fitted on: {in_words(told)}"
     return data if not told else replace(data, notes=(*data.notes, note))
-
-
-def _first_that_works(
-    path: Any, taken: Mapping[str, Any], given: Mapping[str, Any], labels_needed: bool
-) -> tuple[TensorDataset, dict[str, Any]]:
-    """The data, and which of the earlier options gave them."""
-    places = {name: value for name, value in taken.items() if name in PLACE_OPTIONS}
-    without = {name: value for name, value in taken.items() if name not in places}
-    ways: list[tuple[dict[str, Any], dict[str, Any]]] = [({**taken}, {}), (without, {})]
-    if not labels_needed and not given.keys() & {"labels", "labelled"}:
-        ways += [({**taken}, {"labelled": False}), (without, {"labelled": False})]
-    complaint = None
-    for used, unlabelled in ways if places else ways[::2]:
-        try:
-            data = load(path, **{**used, **unlabelled, **given})
-        except ValueError as error:
-            complaint = complaint or error
-            continue
-        if places and used is without:
-            note = f"read without {in_words(places)}, with which the model was fitted: {complaint}"
-            data = replace(data, notes=(*data.notes, note))
-        return data, used
-    assert complaint is not None
-    raise complaint
 
 
 def _folded(

@@ -2,7 +2,7 @@
 
 A damaged or hostile file can end the process that reads it, keep it busy for ever or make it take
 all memory. So `in_child` starts ``python -m tenfold.datasets.child``, asks it by a line of JSON,
-and gets back a line of JSON and the raw bytes of arrays: nothing that could run here. The child
+and gets back a line of JSON and arrays as in .npy files: nothing that could run here. The child
 may use half of the memory of the machine, since its answer is copied, and a time that grows with
 the file. The memory is limited on Linux; macOS and Windows have no such limit for a process, so
 there only the time is.
@@ -112,40 +112,31 @@ def _received(stream: IO[bytes]) -> dict[str, Any] | None:
     try:
         head = json.loads(stream.readline(LONGEST_LINE))
         answer = dict(head["plain"])
-        for name, (code, shape, order) in head["arrays"].items():
-            answer[name] = _received_array(stream, np.dtype(code), shape, order)
-    except (ValueError, LookupError, TypeError, AttributeError, EOFError):
+        for name in head["arrays"]:
+            answer[name] = np.lib.format.read_array(_Pipe(stream), allow_pickle=False)
+            if answer[name].dtype.kind not in "biufU":
+                return None
+    except (ValueError, LookupError, TypeError, AttributeError):
         return None
     return answer
 
 
-def _received_array(
-    stream: IO[bytes], dtype: np.dtype[Any], shape: list[int], order: Any
-) -> np.ndarray:
-    if dtype.kind not in "biufU":
-        raise TypeError(f"an answer with {dtype}")
-    array = np.empty(shape, dtype, order)
-    flat = array.reshape(-1, order="A").view(np.uint8) if array.nbytes else np.empty(0, np.uint8)
-    left = memoryview(flat)
-    while left and (n := stream.readinto(left)):  # type: ignore[attr-defined]
-        left = left[n:]
-    if left:
-        raise EOFError
-    return array
-
-
 def _send(stream: IO[bytes], answer: Mapping[str, Any]) -> None:
+    """A line of plain values and names, and the arrays as NumPy writes them to .npy files."""
     arrays = {name: value for name, value in answer.items() if isinstance(value, np.ndarray)}
     plain = {name: value for name, value in answer.items() if name not in arrays}
-    orders = {n: "F" if a.flags.fnc else "C" for n, a in arrays.items()}
-    heads = {n: (a.dtype.str, a.shape, orders[n]) for n, a in arrays.items()}
-    head = json.dumps({"plain": plain, "arrays": heads}, default=_plain)
+    head = json.dumps({"plain": plain, "arrays": list(arrays)}, default=_plain)
     stream.write(head.encode() + b"\n")
-    for name, array in arrays.items():
-        if array.nbytes:
-            whole = np.asarray(array, order=orders[name]).reshape(-1, order="A")
-            stream.write(memoryview(whole.view(np.uint8)))
+    for array in arrays.values():
+        np.lib.format.write_array(_Pipe(stream), array, allow_pickle=False)
     stream.flush()
+
+
+class _Pipe:
+    """A stream that NumPy does not take for a file, in which it would look for a place."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.read, self.write = stream.read, stream.write
 
 
 def _plain(value: Any) -> Any:

@@ -88,15 +88,17 @@ def contents_task(source: Path, options: dict[str, Any]) -> dict[str, Any]:
     reader = any_path.reader_of(source)
     look = reader.look or _look_at_arrays
     names, rows, ways = look(source, options)
-    answer = {"names": names, "rows": rows, "samples": None, "options": {}, "problem": ""}
-    for way in [{}, *ways][:MOST_WAYS]:
-        try:
-            data = any_path.read_here(reader, source, {**options, **way}, trusted=True)
-        except ValueError as error:
-            answer["problem"] = answer["problem"] or str(error)
-            continue
-        return {**answer, "samples": _summary(data), "options": way}
-    return answer
+    data, way, problem = any_path.first_that_works(
+        [{}, *ways][:MOST_WAYS],
+        lambda way: any_path.read_here(reader, source, {**options, **way}, trusted=True),
+    )
+    return {
+        "names": names,
+        "rows": rows,
+        "samples": None if data is None else _summary(data),
+        "options": way,
+        "problem": "" if problem is None else str(problem),
+    }
 
 
 def _summary(data: TensorDataset) -> dict[str, Any]:

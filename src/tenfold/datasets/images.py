@@ -16,9 +16,11 @@ from typing import IO, Any
 
 import numpy as np
 
+from tenfold.datasets.labels import SETS
 from tenfold.datasets.locations import natural_key, readable_name, reading, regular, shortened
 from tenfold.datasets.named_arrays import Arrays, check_numbers, in_memory
 from tenfold.datasets.numpy_files import read_npy
+from tenfold.system.extras import needed
 
 FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "PPM", "GIF", "WEBP")  # nothing else is opened
 MOST_PIXELS = 2**26  # of one image: 8192 x 8192
@@ -26,7 +28,7 @@ MOST_BYTES = 2**30  # of one file in an archive
 IMAGE_SUFFIXES = frozenset(
     {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}
 )
-SETS = {"train", "training", "test", "testing", "val", "valid", "validation", "dev"}
+
 
 Files = Mapping[str, Callable[[], Any]]  # by name below the folder: what Pillow can open
 
@@ -48,6 +50,9 @@ def open_folder(
         notes: tuple[str, ...] = ()
         if labelled:
             found["class"], notes = _classes(source, names, classes_from)
+            folders = [_without(name, of) for name, of in zip(names, found["class"], strict=True)]
+            if all(folders):
+                found["folder"] = np.array(folders)
         if not names:
             raise ValueError(f"{source} holds no images ({', '.join(sorted(IMAGE_SUFFIXES))})")
         stack: np.ndarray | None = None
@@ -77,7 +82,7 @@ def open_pages(
     background: float | None = None,
 ) -> Iterator[Arrays]:
     """The pages of one image, usually a TIFF file, each of which is a sample."""
-    with opened_image(source, source) as image:
+    with opened_image(source, lambda: source) as image:
         stack: list[np.ndarray] = []
         for page in range(getattr(image, "n_frames", 1) if image.format == "TIFF" else 1):
             image.seek(page)
@@ -184,6 +189,11 @@ def _ending(name: str) -> str:
     return "" if hidden else path.suffix.lower()
 
 
+def _without(name: str, of_class: str) -> str:
+    """The folders of a file but that of its class."""
+    return "/".join(part for part in name.split("/")[:-1] if part != of_class)
+
+
 def _classes(
     source: Path, names: list[str], classes_from: str | None
 ) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -222,7 +232,7 @@ def _classes(
     levels = {len(parts) for parts in parents}
     above = sorted({part for parts in parents for part in parts[:-1]}, key=natural_key)
     deepest = sorted(set(last), key=natural_key)
-    if len(levels) == 1 and {part.lower() for part in above} <= SETS:
+    if len(levels) == 1 and {part.lower() for part in above} <= SETS.keys():
         note = f"the classes are the deepest folders: {shortened(deepest)}; those above, "
         return np.array(last), (f"{note}{shortened(above)}, were taken together",)
     raise ValueError(
@@ -268,20 +278,19 @@ def read_image(
 
 
 @contextmanager
-def opened_image(file: Path, content: Any) -> Iterator[Any]:
+def opened_image(file: Path, content: Callable[[], Any]) -> Iterator[Any]:
     """An image of one of `FORMATS`, known by its content; else a ValueError that names the file.
 
     Parameters
     ----------
     file : Path
         Its name.
-    content : path or callable
-        Where it is, or what opens it.
+    content : callable
+        Gives what Pillow opens.
     """
     pillow = _pillow()
     try:
-        place = content() if callable(content) else content
-        with pillow.Image.open(place, formats=FORMATS) as image:
+        with pillow.Image.open(content(), formats=FORMATS) as image:
             _check_pixels(image)
             yield image
     except pillow.UnidentifiedImageError as error:
@@ -364,11 +373,9 @@ def as_png(pixels: np.ndarray, colours: np.ndarray | None = None) -> bytes:
 
 
 def _pillow() -> Any:
-    try:
+    with needed("reading images needs Pillow", "data"):
         import PIL.Image
         import PIL.ImageOps
-    except ImportError as error:
-        raise ImportError('images need Pillow: pip install "tenfold[data]"') from error
     return PIL
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 LABEL_NAMES = ("y", "gnd", "label", "labels", "target", "targets", "class", "classes")
 SAMPLE_NAMES = ("x", "data", "images", "image", "samples", "features", "feature", "fea", "inputs")
-_SETS = {
+SETS = {
     "train": "train",
     "training": "train",
     "test": "test",
@@ -19,7 +19,7 @@ _SETS = {
     "validation": "validation",
     "dev": "validation",
 }
-_LONGEST_FIRST = "|".join(sorted(_SETS, key=len, reverse=True))
+_LONGEST_FIRST = "|".join(sorted(SETS, key=len, reverse=True))
 _BEFORE = re.compile(rf"({_LONGEST_FIRST})([_.\-/ ]?)(.+)")
 _AFTER = re.compile(rf"(.+?)([_.\-/ ]?)({_LONGEST_FIRST})")
 
@@ -178,7 +178,7 @@ def parsed_name(name: str) -> ArrayName:
         else:
             continue
         if mark or base in LABEL_NAMES + SAMPLE_NAMES:
-            return ArrayName(re.split(r"[./]", base)[-1], _SETS[part])
+            return ArrayName(re.split(r"[./]", base)[-1], SETS[part])
     return ArrayName(last, "")
 
 

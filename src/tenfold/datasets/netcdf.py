@@ -17,6 +17,7 @@ import numpy as np
 from tenfold.datasets.hdf5 import datasets, is_hdf5, opened, values_of
 from tenfold.datasets.locations import reading
 from tenfold.datasets.named_arrays import Arrays, in_memory
+from tenfold.system.extras import needed
 
 
 @contextmanager
@@ -69,8 +70,6 @@ def _variable(source: Path, item: Any) -> Any:
 
 
 def _xarray() -> Any:
-    try:
+    with needed("netCDF files need xarray", "data"):
         import xarray
-    except ImportError as error:
-        raise ImportError('netCDF files need xarray: pip install "tenfold[data]"') from error
     return xarray

@@ -6,6 +6,7 @@ import numpy as np
 
 from tenfold.datasets.images import resize_images
 from tenfold.datasets.tensor_dataset import TensorDataset
+from tenfold.system.extras import needed
 
 
 def load_digits_tensor() -> TensorDataset:
@@ -53,12 +54,8 @@ def load_faces_subset(shape: tuple[int, int] | None = None) -> TensorDataset:
     >>> load_faces_subset()
     TensorDataset 'faces': 200 samples of 25x25 (float64), 2 classes
     """
-    try:
+    with needed("the face subset needs scikit-image", "data"):
         from skimage.data import lfw_subset
-    except ImportError as error:
-        raise ImportError(
-            'the face subset needs scikit-image: pip install "tenfold[data]"'
-        ) from error
     images = np.asarray(lfw_subset(), dtype=np.float64)
     return TensorDataset(
         images if shape is None else resize_images(images, shape),

@@ -35,14 +35,11 @@ def make_tensor_classes(
     n_classes: int = 3,
     separation: float = 3.0,
     noise: float = 1.0,
-    nuisance: float = 0.0,
     random_state: int | np.random.Generator | None = None,
 ) -> SyntheticTensors:
     """Gaussian classes whose means differ only inside known mode subspaces.
 
-    A sample of class c is ``G_c x_1 W_1 ... x_K W_K`` plus white noise, ``W_k`` orthonormal. With
-    `nuisance` it also varies in mode subspaces orthogonal to them, which misleads methods that
-    follow the variance (MPCA) and not those that follow the classes.
+    A sample of class c is ``G_c x_1 W_1 ... x_K W_K`` plus white noise, ``W_k`` orthonormal.
 
     Parameters
     ----------
@@ -58,8 +55,6 @@ def make_tensor_classes(
         Standard deviation of the entries of the cores G_c.
     noise : float, default=1.0
         Standard deviation of the white noise.
-    nuisance : float, default=0.0
-        Standard deviation of the entries of the misleading cores.
     random_state : int, Generator or None
         Seed.
 
@@ -75,15 +70,22 @@ def make_tensor_classes(
     SyntheticTensors 'synthetic': 60 samples of 12x10 (float64), 3 classes
     """
     shape, ranks = tuple(sample_shape), tuple(ranks)
-    _check_sizes(shape, ranks, n_samples, n_classes, nuisance)
+    if len(ranks) != len(shape) or not all(1 <= r <= n for r, n in zip(ranks, shape, strict=True)):
+        raise ValueError(
+            f"ranks {ranks} do not fit samples of shape {shape}; give one rank per mode, each from "
+            "1 to the size of the mode"
+        )
+    if not 2 <= n_classes <= n_samples:
+        raise ValueError(
+            f"{n_classes} classes among {n_samples} samples; expected at least 2 classes, and a "
+            "sample for each"
+        )
     rng = np.random.default_rng(random_state)
-    subspaces, others = _orthogonal_pairs(shape, ranks, rng)
+    bases = [np.linalg.qr(rng.standard_normal((size, size)))[0] for size in shape]
+    subspaces = tuple(Q[:, :rank] for Q, rank in zip(bases, ranks, strict=True))
     means = separation * reconstruct(rng.standard_normal((n_classes, *ranks)), subspaces)
     y = rng.permutation(np.arange(n_samples) % n_classes)
     X = means[y] + noise * rng.standard_normal((n_samples, *shape))
-    if nuisance:
-        cores = rng.standard_normal((n_samples, *(V.shape[1] for V in others)))
-        X += nuisance * reconstruct(cores, others)
     about = f"{n_classes} Gaussian classes that differ in mode subspaces of ranks {ranks}."
     return SyntheticTensors(X, y, None, "synthetic", about, subspaces=subspaces, means=means)
 
@@ -143,39 +145,3 @@ def make_trials(
     X = mixing @ noise + strength * patterns[y][:, :, None] * waves[y][:, None, :]
     about = f"Simulated responses of {n_classes} kinds in {n_channels} channels over time."
     return TensorDataset(X, y, None, "trials", about, ("channel", "time"))
-
-
-def _orthogonal_pairs(
-    shape: tuple[int, ...], ranks: tuple[int, ...], rng: np.random.Generator
-) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
-    """Random orthonormal W_k (I_k, r_k), and V_k orthogonal to them, as wide as there is room."""
-    bases = [np.linalg.qr(rng.standard_normal((size, size)))[0] for size in shape]
-    subspaces = tuple(Q[:, :rank] for Q, rank in zip(bases, ranks, strict=True))
-    others = tuple(Q[:, rank : 2 * rank] for Q, rank in zip(bases, ranks, strict=True))
-    return subspaces, others
-
-
-def _check_sizes(
-    shape: tuple[int, ...],
-    ranks: tuple[int, ...],
-    n_samples: int,
-    n_classes: int,
-    nuisance: float,
-) -> None:
-    if len(ranks) != len(shape) or any(
-        not 1 <= rank <= size for rank, size in zip(ranks, shape, strict=False)
-    ):
-        raise ValueError(
-            f"ranks {ranks} do not fit samples of shape {shape}; give one rank per mode, each from "
-            "1 to the size of the mode"
-        )
-    if nuisance and any(rank == size for rank, size in zip(ranks, shape, strict=True)):
-        raise ValueError(
-            f"ranks {ranks} leave no room for nuisance in samples of shape {shape}; every rank "
-            "must be smaller than its mode"
-        )
-    if not 2 <= n_classes <= n_samples:
-        raise ValueError(
-            f"{n_classes} classes among {n_samples} samples; expected at least 2 classes, and a "
-            "sample for each"
-        )

@@ -22,6 +22,7 @@ import numpy as np
 from tenfold.datasets.labels import LABEL_NAMES, as_labels
 from tenfold.datasets.locations import reading, short, shortened
 from tenfold.datasets.named_arrays import Arrays, in_memory
+from tenfold.system.extras import needed
 
 GAPS = ("", "?", "na", "n/a", "nan", "null", "none")  # in small letters
 ROW_NUMBER_NAMES = ("", "Unnamed: 0", "__index_level_0__")  # of a column that R or pandas wrote
@@ -319,14 +320,12 @@ def _label_position(table: Table, label: Label) -> int:
 
 def _labels(table: Table, column: int) -> np.ndarray:
     """The labels of a column."""
-    values, about = table.cells[:, column], f"{table.source}: column {table.names[column]!r}"
-    absent = sum(isinstance(value, float) and np.isnan(value) for value in values)
-    if absent:
-        raise ValueError(f"{about} lacks {absent} of {len(values)} labels")
+    values = table.cells[:, column].copy()
+    values[[isinstance(value, float) and np.isnan(value) for value in values]] = None
     try:
         return as_labels(values)
     except ValueError as error:
-        raise ValueError(f"{about}: {error}") from error
+        raise ValueError(f"{table.source}: column {table.names[column]!r}: {error}") from error
 
 
 def _features(table: Table, without: set[int | None], asked: bool) -> list[int]:
@@ -478,10 +477,6 @@ def _is_number(cell: str) -> bool:
 
 
 def _pandas() -> Any:
-    try:
+    with needed("sheets of Excel and Parquet need pandas", "data"):
         import pandas
-    except ImportError as error:
-        raise ImportError(
-            'sheets of Excel and Parquet need pandas: pip install "tenfold[data]"'
-        ) from error
     return pandas

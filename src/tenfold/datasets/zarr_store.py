@@ -13,6 +13,7 @@ import numpy as np
 from tenfold.datasets.child import machine_memory
 from tenfold.datasets.locations import reading, regular
 from tenfold.datasets.named_arrays import Arrays
+from tenfold.system.extras import needed
 
 MissingChunks = Literal["error", "fill"]
 METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
@@ -101,8 +102,6 @@ def _whole(source: Path, array: Any, missing_chunks: str) -> Any:
 
 
 def _zarr() -> Any:
-    try:
+    with needed("Zarr stores need zarr", "data"):
         import zarr
-    except ImportError as error:
-        raise ImportError('Zarr stores need zarr: pip install "tenfold[data]"') from error
     return zarr

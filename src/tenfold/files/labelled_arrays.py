@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tenfold.decisions.members import filters_or_patterns, member_for, mode_names_of
+from tenfold.system.extras import needed
 
 
 def labelled_projections(
@@ -61,10 +62,6 @@ def labelled_projections(
 
 
 def _xarray() -> Any:
-    try:
+    with needed("labelled arrays need xarray", "xarray"):
         import xarray
-    except ImportError as error:
-        raise ImportError(
-            'labelled arrays need xarray; install it with: pip install "tenfold[xarray]"'
-        ) from error
     return xarray

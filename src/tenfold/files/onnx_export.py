@@ -29,6 +29,7 @@ from tenfold.methods.kernelcsda import KernelCSDA
 from tenfold.preprocessing import Blocks, CovariateRemover, ModeScaler
 from tenfold.preprocessing.step import Step
 from tenfold.system.atomic_write import write_whole
+from tenfold.system.extras import needed
 from tenfold.validation.parameters import check_option
 
 OPSET, IR_VERSION = 18, 8  # of 2022: new enough for all we need, old enough for most runtimes
@@ -243,15 +244,11 @@ def _steps(estimator: Any) -> tuple[list[Step], Any]:
 
 
 def _onnx() -> Any:
-    try:
+    with needed("ONNX export needs onnx", "onnx"):
         import onnx
         import onnx.checker
         import onnx.helper
         import onnx.numpy_helper
-    except ImportError as error:
-        raise ImportError(
-            'ONNX export needs onnx; install it with: pip install "tenfold[onnx]"'
-        ) from error
     return onnx
 
 

@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from tenfold.mathematics.algebra import Array
+from tenfold.system.extras import needed
 
 # Okabe and Ito's colours, which people with any kind of colour vision tell apart. Yellow and black
 # are left out, because one of them vanishes on white or on a dark page.
@@ -24,14 +25,10 @@ AMOUNT = "viridis"  # for numbers of one sign
 
 
 def _matplotlib() -> Any:
-    try:
+    with needed("plots need matplotlib", "plot"):
         import matplotlib
         import matplotlib.figure
         import matplotlib.pyplot
-    except ImportError as error:
-        raise ImportError(
-            'plots need matplotlib, which is not installed; pip install "tenfold[plot]"'
-        ) from error
     return matplotlib
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tenfold.app.cli.command import Outcome
 from tenfold.app.cli.data_options import DataOptions, DataPath
 from tenfold.app.cli.options import ModelPath, load_model, option, output_file, scoring_model
+from tenfold.system.extras import needed
 from tenfold.system.tables import visible
 
 if TYPE_CHECKING:
@@ -197,11 +198,7 @@ def _as_parquet(columns: dict[str, Array]) -> bytes:
 
 
 def _pyarrow() -> Any:
-    try:
+    with needed("Parquet files need pyarrow, a .csv does not", "data"):
         import pyarrow
         import pyarrow.parquet
-    except ImportError as error:
-        raise ImportError(
-            'Parquet files need pyarrow: pip install "tenfold[data]", or write a .csv'
-        ) from error
     return pyarrow

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tenfold import __version__
+from tenfold.system.extras import needed
 
 
 @dataclass(frozen=True)
@@ -138,12 +139,8 @@ def as_html(page: Page) -> str:
 
 
 def _environment() -> Any:
-    try:
+    with needed("the report needs jinja2", "report"):
         import jinja2
-    except ImportError as error:
-        raise ImportError(
-            'the report needs jinja2, which is not installed; pip install "tenfold[report]"'
-        ) from error
     return jinja2.Environment(
         loader=jinja2.PackageLoader("tenfold.app.report", "."),
         autoescape=True,
