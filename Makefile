@@ -15,12 +15,13 @@ BENCH := .venv-bench
 PEERS := .venv-peers
 MUTANTS := .venv-mutants
 
-# Two processes with one BLAS thread each: faster than the other way round, and repeatable.
-PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+# Two processes with one BLAS thread each: faster than the other way round, and repeatable. The
+# tests of a file stay in one of them, so that what they share is made once.
+PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 # What rounding may decide: run under other kernels of BLAS, too.
 NUMERICAL := tests/agreement $(addprefix tests/test_,$(addsuffix .py,algebra alternating classifier csrda \
-	degenerate departures distances evaluation folds goldens held_out hoda kernelcsda methods mode_scaler \
-	likelihood_ratio moments noise_prior probabilistic scatter shared_core solvers streams thresholds two_covariances verifier))
+	degenerate departures evaluation goldens held_out hoda kernelcsda methods mode_scaler \
+	likelihood_ratio moments noise_prior probabilistic scatter shared_core solvers streams thresholds verifier))
 ORDINARY := -m "not realdata and not long and not slow and not browser and not big and not cluster"
 
 .DEFAULT_GOAL := help
@@ -90,8 +91,8 @@ demo: $(VENV)/stamps/core ## one subspace per digit, in seconds
 	@$(BIN)/tenfold demo
 
 # ── Check ───────────────────────────────────────────────────────────────────────────────────────
-test: $(VENV)/stamps/test ## the tests and doctests, about five minutes; ARGS="-k moments" narrows them
-	@echo "About five minutes on two cores"
+test: $(VENV)/stamps/test ## the tests and doctests, about three minutes; ARGS="-k moments" narrows them
+	@echo "About three minutes on two cores"
 	$(PYTEST) $(ORDINARY) $(ARGS)
 
 test-realdata: $(VENV)/stamps/test ## the checks on ORL, PIE and FI-2010, minutes

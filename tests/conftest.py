@@ -34,6 +34,17 @@ def data_root() -> Path:
     return root
 
 
+@pytest.fixture(scope="session")
+def faces(data_root):
+    """The 400 faces of ORL, 40 x 30, and who they are."""
+    if not (data_root / "orl").is_dir():
+        pytest.skip(f"no ORL faces in {data_root}")
+    from paper.orl import load_orl
+
+    loaded = load_orl(data_root)
+    return np.asarray(loaded.X, dtype=float), np.asarray(loaded.y)
+
+
 @pytest.fixture
 def allow() -> Iterator[Callable[[int], None]]:
     """Give a function that sets how many bytes tables may take, until the test is over."""

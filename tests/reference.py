@@ -8,24 +8,8 @@ shape (n, I_1, ..., I_K), and `factors` holds one matrix (I_k, r_k) per mode.
 from __future__ import annotations
 
 import numpy as np
-import sklearn
 from scipy.linalg import eig, eigh, inv, qr
 from scipy.optimize import brentq
-
-# Common checks of scikit-learn that skip themselves unless SCIPY_ARRAY_API is set.
-ARRAY_API_CHECKS = {
-    "check_array_api_input",
-    "check_array_api_mixed_inputs",
-    "check_array_api_same_namespace",
-}
-
-# Common checks that are wrong in scikit-learn 1.6.0 where a classifier takes two classes only: the
-# class that stands first is kept, and the weighted samples are shuffled, so it is another class.
-WRONG_BINARY_CHECKS = (
-    {"check_sample_weight_equivalence_on_dense_data": "labels differ from those it compares with"}
-    if sklearn.__version__ == "1.6.0"
-    else {}
-)
 
 # ── Tensors ─────────────────────────────────────────────────────────────────────────────────────
 

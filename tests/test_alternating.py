@@ -161,15 +161,6 @@ def test_a_stack_of_models_is_each_of_them_alone(statistics, solver, init, ortho
             assert not V[m, :, r:].any()
 
 
-def test_models_that_rest_early_are_left_alone():
-    X, y = problem((5, 4), seed=5)
-    models = stack([[5, 4], [2, 2]])  # nothing to choose for the first, so it rests at once
-    found = solve(ClassMoments.from_batch(X, y), models, max_iter=200, tol=1e-9)
-    assert found.n_iter[0] < found.n_iter[1]
-    n = int(found.n_iter[0])
-    np.testing.assert_array_equal(found.objective[0, n:], found.objective[0, n - 1])
-
-
 @pytest.mark.parametrize("workers", [1, 3])
 def test_parts_of_a_stack_find_what_the_whole_finds(monkeypatch, workers):
     X, y = problem((6, 5), seed=6)

@@ -217,17 +217,6 @@ def test_moments_of_a_device_are_those_of_the_sums_written_out(library):
     assert moments.counts[0] == pytest.approx(weight.sum())
 
 
-def test_many_samples_are_measured_and_projected_in_blocks(library, monkeypatch):
-    for module in ("mathematics.algebra", "decisions.classifier"):
-        monkeypatch.setattr(f"tenfold.{module}.DEVICE_BYTES", 64)
-    monkeypatch.setattr("tenfold.mathematics.subspace.BLOCK_BYTES", 64)
-    for name in ("bank", "MCSDA"):
-        expected = answers(clone(ESTIMATORS[name]).fit(X, y), X)
-        model = clone(ESTIMATORS[name]).fit(library.asarray(X), y)
-        for method, array in answers(model, library.asarray(X)).items():
-            np.testing.assert_allclose(library.to_numpy(array), expected[method], atol=1e-8)
-
-
 def test_a_stream_of_batches_gives_the_model_of_all(library):
     there, labels = library.asarray(X), library.asarray(y)
     for model in (quick(MCSDA, positive=2), ClassSpecificClassifier(quick(MCSDA))):

@@ -28,7 +28,6 @@ def without(samples, projections):
     return (flat - flat @ reduce(np.kron, projectors)).reshape(samples.shape)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @each_method
 def test_a_block_is_a_fit_to_what_the_earlier_ones_leave(Method):
     found = Blocks(make(Method), n_blocks=3).fit(X, y)

@@ -242,9 +242,7 @@ def choice(X, y, means_prior, noise_prior):
     return shrinkage, share, gain, min(tails / (N_CLASSES - 1), 0.1), temperature, n
 
 
-@pytest.mark.parametrize(
-    ("means_prior", "noise_prior"), [(False, False), (True, False), (True, True)]
-)
+@pytest.mark.parametrize(("means_prior", "noise_prior"), [(False, False), (True, True)])
 def test_what_is_chosen_is_what_held_out_samples_say_one_by_one(
     means_prior, noise_prior, monkeypatch
 ):

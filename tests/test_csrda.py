@@ -80,17 +80,6 @@ def test_one_round_has_the_projection_of_csda():
     assert distance(first.projections_, CSDA(2, positive=1).fit(X, y).projections_) <= 1e-10
 
 
-def test_weights_streams_and_samples_give_one_model():
-    weight = np.random.default_rng(1).integers(0, 4, len(y))
-    weighted = CSRDA(2, positive=0).fit(X, y, sample_weight=weight)
-    repeated = CSRDA(2, positive=0).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    assert weighted.shift_ == pytest.approx(repeated.shift_, rel=1e-8)
-    whole, stream = CSRDA(2, positive=0).fit(X, y), CSRDA(2, positive=0)
-    for rows in np.array_split(np.arange(len(X)), 4):
-        stream.partial_fit(X[rows], y[rows], classes=np.unique(y))
-    np.testing.assert_allclose(stream.decision_function(X), whole.decision_function(X), rtol=1e-7)
-
-
 def test_a_bank_measures_from_the_references():
     bank = ClassSpecificClassifier(CSRDA(2, shrinkage=0.0)).fit(X, y)
     for c, member in enumerate(bank.projectors_):
@@ -131,8 +120,3 @@ def test_the_out_class_scatter_of_means_is_that_of_samples_moved_to_their_means(
     expected = reference.mcsda(moved, labels, 2, (2, 2), ridge=ridge, rounds=3)
     found = MCSDA((2, 2), positive=2, out_class="means", max_iter=3, tol=0.0, **options)
     assert distance(found.fit(tensors, labels).projections_, expected) <= 1e-8
-
-
-def test_an_out_class_that_does_not_exist_is_refused():
-    with pytest.raises(ValueError, match="out_class is 'mean'; expected one of"):
-        CSDA(out_class="mean").fit(X, y)

@@ -138,19 +138,6 @@ def test_duplicated_classes_have_no_direction_between_them(Method, statistics):
         assert estimator.objective_[-1] <= 1e-9
 
 
-def test_a_class_that_is_another_one_again_changes_no_means_of_lda():
-    X, y = problem((6,), classes=3, seed=5)
-    twice = np.concatenate([X, X[y == 2]]), np.concatenate([y, np.full((y == 2).sum(), 3)])
-    heavier = np.where(y == 2, 2.0, 1.0)
-    assert (
-        distance(
-            fit(DATER(ranks=2), *twice).projections_,
-            DATER(ranks=2).fit(X, y, sample_weight=heavier).projections_,
-        )
-        <= 1e-8
-    )
-
-
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -168,14 +155,6 @@ def test_modes_of_size_one_are_as_if_not_there(Method, shape):
     a, b = tensors.transform(X.reshape(-1, *shape)), vectors.transform(X)
     if Method is not DATER:  # its scale is shared out among the modes
         np.testing.assert_allclose(np.abs(a), np.abs(b), atol=1e-8)
-
-
-@each_method
-def test_a_sample_of_one_number(Method):
-    X, y = problem((1,), classes=2, seed=7)
-    estimator = fit(Method(ranks=1), X, y)
-    assert estimator.projections_[0].shape == (1, 1)
-    assert estimator.projections_[0].item() > 0
 
 
 @pytest.mark.parametrize("Method", LINEAR_METHODS)
@@ -303,13 +282,3 @@ def test_no_solver_takes_directions_in_which_nothing_varies(solver, statistics, 
         np.testing.assert_allclose(
             one.decision_function(new), other.decision_function(new), rtol=1e-8
         )
-
-
-def test_weights_of_single_samples_change_no_automatic_shrinkage():
-    """Classes of one sample have no spread, whatever the weights: all is shrunk, in any path."""
-    X = np.random.default_rng(0).integers(-300, 300, (2, 25)).astype(float)
-    y, weight = [0, 1], [2.40186212, 0.90709141]
-    asked, whole = (
-        CSDA(positive=1, shrinkage=share).fit(X, y, weight).objective_ for share in ("auto", 1)
-    )
-    np.testing.assert_allclose(asked, whole, rtol=1e-12)

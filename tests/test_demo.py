@@ -1,5 +1,6 @@
 """The demo: honest figures, in seconds, without noise."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -13,8 +14,21 @@ from tenfold.app.cli.app import app
 ROOT = Path(__file__).parents[1]
 
 
-def test_the_demo_and_its_report_say_the_same_mean_average_precision(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def compared():
+    """What the demo computes, once for all tests."""
+    return demo.compare()
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, compared):
+    """An empty working directory, and a demo that need not compute again."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(demo, "compare", lambda: compared)
+    return tmp_path
+
+
+def test_the_demo_and_its_report_say_the_same_mean_average_precision(here):
     run = CliRunner().invoke(app, ["demo"], catch_exceptions=False)
     assert run.exit_code == 0
     line = r"^(RBF SVM|\w+) .* (\d+\.\d)% +(\d+\.\d)% "
@@ -32,6 +46,15 @@ def test_the_demo_and_its_report_say_the_same_mean_average_precision(tmp_path, m
     assert said == rows["MCSDA"]
 
 
+def test_the_demo_speaks_json_and_ends_with_a_page(here):
+    words = ["demo", "-o", "digits.html", "--json"]
+    facts = json.loads(CliRunner().invoke(app, words, catch_exceptions=False).stdout)
+    precisions = {one["method"]: one["precision"] for one in facts["methods"]}
+    assert precisions["CSDA"] > max(precisions["CMDA"], precisions["MCSDA"])
+    assert facts["report"] == "digits.html"
+    assert sorted(path.name for path in here.iterdir()) == ["digits.html", "digits.npz"]
+
+
 @pytest.mark.skipif(not (ROOT / "docs").exists(), reason="a source distribution has no pages")
 def test_the_page_that_the_demo_names_says_how_to_choose():
     (page,) = re.findall(r"^  (\S+\.md) ", "\n".join(demo.NEXT), flags=re.MULTILINE)
@@ -39,8 +62,8 @@ def test_the_page_that_the_demo_names_says_how_to_choose():
     assert title == "# Which method do I need?"
 
 
-def test_a_demo_without_its_report_says_why(tmp_path, monkeypatch):
-    _, bank = demo.compare()
+def test_a_demo_without_its_report_says_why(tmp_path, monkeypatch, compared):
+    _, bank = compared
     page, where = demo.write_page(bank, tmp_path / "missing" / "demo.html")
     assert page is None
     assert "does not exist" in where[0]

@@ -26,12 +26,9 @@ from tenfold import (
     RankSearchCV,
     gather_moments,
 )
-from tenfold.mathematics.cost import Workload, statistics_of
-from tenfold.mathematics.sample_statistics import PassStatistics
 from tenfold.mathematics.stores import BlockError
 from tenfold.methods import LINEAR_METHODS
-from tenfold.system.dask_array import DaskSamples
-from ways import learned
+from ways import assert_same_model, learned, quiet
 
 N, SHAPE = 240, (6, 5)
 EXACT = 1e-8  # what the issue asks for
@@ -63,21 +60,6 @@ def uneven(X, rng, n_chunks=12):
     return da.from_array(X, chunks=(tuple(chunks.tolist()), 4, 5))
 
 
-def quiet(method, **parameters):
-    """A method that stops after a few rounds without a warning about it."""
-    extra = {"tol": 50.0} if "tol" in method().get_params() else {}
-    return method(**{"ranks": 2, **extra, **parameters})
-
-
-def projectors(model):
-    return [W @ np.linalg.pinv(W) for W in model.projections_]
-
-
-def assert_same_model(model, reference):
-    for P, Q in zip(projectors(model), projectors(reference), strict=True):
-        np.testing.assert_allclose(P, Q, atol=EXACT)
-
-
 # ── The same model ──────────────────────────────────────────────────────────────────────────────
 
 
@@ -105,14 +87,6 @@ def test_moments_do_not_depend_on_the_chunks(chunks):
     expected = ClassMoments.from_batch(X, y, weight)
     np.testing.assert_allclose(moments.scatters, expected.scatters, atol=1e-12)
     np.testing.assert_allclose(moments.means, expected.means, atol=1e-12)
-
-
-def test_partial_fit_takes_dask_arrays(data):
-    X, y, _ = data
-    model = quiet(MCSDA)
-    for rows in (slice(0, 100), slice(100, 101), slice(101, N)):
-        model.partial_fit(da.from_array(X[rows], chunks=(30, 6, 5)), y[rows], classes=[0, 1, 2])
-    assert_same_model(model, quiet(MCSDA).fit(X, y))
 
 
 def test_unknown_chunk_sizes_are_found_out(data):
@@ -245,19 +219,6 @@ def test_after_repair_gathering_goes_on_behind_what_was_saved(data, tmp_path):
     np.testing.assert_allclose(moments.scatters, ClassMoments.from_batch(X, y).scatters, atol=1e-10)
 
 
-def test_a_checkpoint_of_other_lazy_data_is_not_picked_up(data, tmp_path):
-    X, y, weight = data
-    lazy = [da.from_array(a, chunks=(20, *a.shape[1:])) for a in (X, y, weight)]
-    expected = ClassMoments.from_batch(X, y, weight)
-    for _ in range(2):
-        moments = gather_moments(*lazy, checkpoint=tmp_path)
-        np.testing.assert_allclose(moments.scatters, expected.scatters, atol=1e-10)
-    with pytest.raises(ValueError, match=r"samples was \w+ and is \w+; name another folder"):
-        gather_moments(lazy[0] * 2, *lazy[1:], checkpoint=tmp_path)
-    with pytest.raises(ValueError, match=r"moments of something else: labels was \w+ and is"):
-        gather_moments(lazy[0], (lazy[1] + 1) % 3, lazy[2], checkpoint=tmp_path)
-
-
 @pytest.mark.parametrize(
     ("labels", "weights", "message"),
     [
@@ -269,11 +230,6 @@ def test_a_checkpoint_of_other_lazy_data_is_not_picked_up(data, tmp_path):
 def test_lazy_labels_and_weights_are_checked(labels, weights, message, data):
     with pytest.raises(ValueError, match=message):
         quiet(MCSDA).fit(da.from_array(data[0], chunks=(50, 6, 5)), labels, weights)
-
-
-def test_a_dask_column_beside_samples_in_memory_is_computed(data):
-    X, y, _ = data
-    assert_same_model(quiet(MCSDA).fit(X, da.from_array(y, chunks=50)), quiet(MCSDA).fit(X, y))
 
 
 # ── A cluster ───────────────────────────────────────────────────────────────────────────────────
@@ -327,14 +283,6 @@ def test_banks_and_searches_run_on_a_cluster(cluster, data):
     np.testing.assert_array_equal(found.predict(lazy).compute(), reference.predict(X))
     search = RankSearchCV(quiet(MCSDA), ranks=[1, 2], cv=2)
     assert clone(search).fit(lazy, labels).best_params_ == search.fit(X, y).best_params_
-
-
-@pytest.mark.cluster
-def test_a_block_that_cannot_be_read_on_a_cluster_is_named(cluster, data):
-    X, y, _ = data
-    lazy = with_bad_block(X, 3, OSError("disk says no"))
-    with pytest.raises(BlockError, match=r"samples 60 to 79 could not be read.*disk says no"):
-        quiet(MCSDA).fit(lazy, y)
 
 
 class Killer(threading.Thread):
@@ -408,25 +356,6 @@ def test_a_block_that_kills_its_workers_ends_in_words(data):
 
 
 @pytest.mark.cluster
-def test_a_computation_without_hope_is_given_up(data, monkeypatch):
-    from distributed import Client
-
-    monkeypatch.setattr(tenfold.system.dask_array, "WATCHED_SECONDS", 0.2)
-    monkeypatch.setattr(tenfold.system.dask_array._Watch, "reason_to_give_up", after(2))
-    X, y, _ = data
-    lazy = da.from_array(X, chunks=(80, 6, 5)).map_blocks(slow, dtype=float, meta=X[:0])
-    given_up = pytest.raises(RuntimeError, match="no hope; nothing was fitted; give the workers mo")
-    with small_cluster() as local, Client(local), given_up:
-        quiet(MCSDA).fit(lazy, y)
-
-
-def after(looks):
-    """A watch that gives up after some looks."""
-    left = iter(range(looks))
-    return lambda self, workers: "" if next(left, None) is not None else "no hope"
-
-
-@pytest.mark.cluster
 def test_a_cluster_that_is_closed_during_a_fit_ends_in_words(data):
     from distributed import Client
 
@@ -438,33 +367,3 @@ def test_a_cluster_that_is_closed_during_a_fit_ends_in_words(data):
         with pytest.raises(RuntimeError, match=r"closed or restarted meanwhile; nothing was fitt"):
             quiet(MCSDA).fit(lazy, y)
         closer.join()
-
-
-@pytest.mark.cluster
-def test_tables_that_workers_cannot_hold_are_not_sent_to_them(data):
-    from distributed import Client
-
-    X, y, _ = data
-    lazy = da.from_array(X, chunks=(80, 6, 5))
-    samples = DaskSamples.of(lazy)
-    with dask.config.set(scheduler="threads"):
-        assert samples.table_bytes() == float("inf")
-    with small_cluster(memory_limit="600MB") as local, Client(local):
-        assert samples.table_bytes() == 100e6
-        work = Workload((2, 2), 3)
-        wide = DaskSamples.of(da.zeros((240, 64, 64), chunks=(80, 64, 64)))
-        found = statistics_of(wide, y, None, np.arange(3), work)
-        assert isinstance(found, PassStatistics)  # 3 tables of 134 MB
-        assert isinstance(statistics_of(samples, y, None, np.arange(3), work), ClassMoments)
-
-
-@pytest.mark.cluster
-def test_a_sum_may_take_longer_to_come_than_a_look_at_the_workers(data, monkeypatch):
-    from distributed import Client
-
-    monkeypatch.setattr(tenfold.system.dask_array, "WATCHED_SECONDS", 1e-3)
-    y = data[1]
-    with small_cluster() as local, Client(local):
-        lazy = da.ones((60, 40, 30), chunks=(30, 40, 30))
-        found = gather_moments(lazy, y[:60])  # 35 MB
-        assert found.counts.sum() == 60

@@ -4,13 +4,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.calibration import calibration_curve
-from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import (
     accuracy_score,
     average_precision_score,
     confusion_matrix,
-    roc_auc_score,
 )
 from sklearn.model_selection import (
     LeaveOneGroupOut,
@@ -30,22 +27,12 @@ from tenfold import (
 )
 from tenfold.decisions.members import members_of
 from tenfold.decisions.metrics import class_metrics, equal_errors, evaluate, reliability
-from tenfold.decisions.scores import ClassScores, class_scores, scores_and_decisions
+from tenfold.decisions.scores import ClassScores, class_scores
 
 RNG = np.random.default_rng(0)
 Y = np.arange(90) % 3
 X = RNG.normal(size=(3, 6, 5))[Y] + RNG.normal(0, 1.5, (90, 6, 5))
 MODEL = MCSDA((2, 2), tol=10.0)
-
-
-def test_the_three_kinds_of_models_name_their_fitted_projectors():
-    verifier = ClassSpecificVerifier(MODEL, positive=2, false_accept_rate="equal")
-    kinds = [clone(MODEL), ClassSpecificClassifier(MODEL), verifier]
-    assert not any(hasattr(kind, "members_") for kind in kinds)
-    projector, bank, verifier = (kind.fit(X, Y) for kind in kinds)
-    assert projector.members_ == [projector]
-    assert bank.members_ == bank.projectors_
-    assert verifier.members_ == [verifier.projector_]
 
 
 def test_the_class_of_a_verifier_may_be_that_of_its_projector():
@@ -58,18 +45,6 @@ def test_the_class_of_a_verifier_may_be_that_of_its_projector():
     assert (found.is_positive == (Y == 0)).all()
     np.testing.assert_array_equal(found.scores >= found.threshold, verifier.predict(X))
     assert evaluate(verifier, X, Y).is_known.all()  # of three classes; `classes_` are its answers
-
-
-def test_an_evaluation_holds_scikit_learns_figures():
-    bank = ClassSpecificClassifier(MODEL).fit(X[:60], Y[:60])
-    new, labels = X[60:], Y[60:]
-    found = evaluate(bank, new, labels)
-    scores = bank.decision_function(new)
-    expected = [average_precision_score(labels == c, scores[:, c]) for c in range(3)]
-    assert found.average_precision == pytest.approx(np.mean(expected))
-    assert found.classes[1].roc_auc == pytest.approx(roc_auc_score(labels == 1, scores[:, 1]))
-    assert found.accuracy == accuracy_score(labels, bank.predict(new))
-    assert (scores_and_decisions(bank, new)["decision"] == bank.predict(new)).all()
 
 
 def test_a_comparison_is_a_table_and_figures():
@@ -93,11 +68,9 @@ GROUPS = np.repeat(np.arange(6), 15)
     [
         (LeaveOneGroupOut(), list(LeaveOneGroupOut().split(X, Y, GROUPS))),
         (TimeSeriesSplit(4), list(TimeSeriesSplit(4).split(X))),
-        ([(np.arange(60), np.arange(60, 90))], [(np.arange(60), np.arange(60, 90))]),
-        (3, list(StratifiedGroupKFold(3, shuffle=True, random_state=0).split(X, Y, GROUPS))),
         (9, list(StratifiedGroupKFold(6, shuffle=True, random_state=0).split(X, Y, GROUPS))),
     ],
-    ids=["groups", "time", "one split", "int with groups", "more than there are groups"],
+    ids=["groups", "time", "more than there are groups"],
 )
 def test_a_comparison_takes_any_splitter_and_groups(cv, splits):
     groups = None if isinstance(cv, TimeSeriesSplit) else GROUPS  # which it has no use for
@@ -140,19 +113,6 @@ def test_folds_that_say_nothing_are_refused(given, words):
         compare([MODEL], X, Y, **given, verbose=False)
 
 
-def test_ranks_are_searched_without_parting_groups():
-    copies, labels = np.repeat(X[:30], 4, axis=0), np.repeat(Y[:30], 4)
-    groups = np.repeat(np.arange(30), 4)
-    found = compare([MCSDA()], copies, labels, search=True, cv=3, groups=groups, verbose=False)
-    assert len(found.methods[0].ranks) == 2
-
-
-def test_a_comparison_on_one_class_has_no_accuracy():
-    found = compare([MODEL], X, Y, positive=2, cv=3, verbose=False)
-    assert found.methods[0].accuracy is None
-    assert "accuracy" not in str(found)
-
-
 def test_the_figures_of_a_bank_by_name_are_scikit_learns():
     bank = ClassSpecificClassifier(MODEL).fit(X[:60], Y[:60])
     new, labels = X[60:], Y[60:]
@@ -192,57 +152,10 @@ def test_the_figures_of_a_verifier_by_name_are_counts_of_its_decisions():
     }
 
 
-def test_the_hardest_samples_are_the_lowest_of_the_class_and_the_highest_of_the_others():
-    scores = np.array([0.1, 0.9, 0.4, 0.3, 0.8, 0.2])
-    own = np.array([True, True, True, False, False, False])
-    one = class_metrics(ClassScores(1, scores, own, 0.35))
-    assert [part.tolist() for part in one.hardest(2)] == [[0, 2], [4, 3]]
-    assert (one.n_positive, one.n_others) == (3, 3)
-    assert (one.false_rejects, one.false_accepts) == (1, 1)
-    assert one.accepted.tolist() == [False, True, True, False, True, False]
-    alone = class_metrics(ClassScores(1, scores, np.full(6, True), None))
-    assert alone.false_accepts == 0
-    assert alone.false_rejects == 6  # without a threshold nothing is accepted
-    bank = ClassSpecificClassifier(MODEL).fit(X, Y)
-    with pytest.raises(ValueError, match="all samples are of class 2"):
-        evaluate(bank, X[Y == 2], Y[Y == 2]).as_dict()
-
-
 def test_labels_that_no_class_has_are_told_with_those_that_are_known():
     bank = ClassSpecificClassifier(MODEL).fit(X, Y)
     with pytest.raises(ValueError, match=r"the model knows 0, 1, 2 and the data hold 7"):
         evaluate(bank, X, np.full(len(X), 7)).as_dict()
-
-
-@pytest.mark.parametrize(
-    ("model", "methods"),
-    [
-        (ClassSpecificClassifier(MODEL), ("predict", "decision_function", "distances")),
-        (
-            ClassSpecificClassifier(MODEL, classifier=LogisticRegression()),
-            ("predict", "decision_function", "predict_proba"),
-        ),
-        (ClassSpecificVerifier(MODEL), ("predict", "decision_function")),
-        (
-            ProbabilisticLDA(),
-            ("predict", "decision_function", "predict_proba", "predict_log_proba", "recentred"),
-        ),
-    ],
-    ids=["bank", "second classifier", "verifier", "gaussian"],
-)
-def test_what_is_not_fitted_says_so_whatever_it_is_asked(model, methods):
-    for method in methods:
-        with pytest.raises(NotFittedError, match="fit"):
-            getattr(model, method)(X)
-    with pytest.raises(NotFittedError, match="fit"):
-        model.score(X, Y)
-    if isinstance(model, ProbabilisticLDA):
-        with pytest.raises(NotFittedError, match="fit"):
-            model.set_scores(X, Y)
-        with pytest.raises(NotFittedError, match="fit"):
-            model.enrol(X, Y)
-    with pytest.raises(NotFittedError, match="fit"):
-        _ = model.members_
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -219,13 +219,13 @@ def test_numbers_whose_squares_are_none_are_refused_or_never_vary():
 
 
 def test_flat_rows_with_a_shape_are_completed_as_tensors_are(digits):
-    holes = with_gaps(digits[0], 0.3)
-    flat = GaussianImputer(sample_shape=(8, 8)).fit_transform(holes.reshape(240, -1))
-    np.testing.assert_array_equal(flat, GaussianImputer().fit_transform(holes).reshape(240, -1))
+    holes = with_gaps(digits[0][:60, :4, 3:6], 0.3)
+    flat = GaussianImputer(sample_shape=(4, 3)).fit_transform(holes.reshape(60, -1))
+    np.testing.assert_array_equal(flat, GaussianImputer().fit_transform(holes).reshape(60, -1))
 
 
 def test_what_is_known_stays_and_masks_are_gaps(digits):
-    X = digits[0]
+    X = digits[0][:60, :4, 3:6]
     holes = with_gaps(X, 0.2)
     imputer = GaussianImputer().fit(holes)
     found = imputer.transform(holes)
@@ -245,19 +245,6 @@ def test_completing_beats_filling_with_means(digits):
     ours = mean_average_precision(model, holes[160:], y[160:])
     means = mean_average_precision(bank.fit(filled[:160], y[:160]), filled[160:], y[160:])
     assert ours > means + 0.02
-
-
-def test_a_number_that_one_class_never_has_is_inferred_from_the_others():
-    """All entries of a feature missing in a class: the mean there follows from what is known."""
-    rng = np.random.default_rng(0)
-    level = rng.normal(size=120)
-    X = level[:, None] + 0.1 * rng.normal(size=(120, 4))
-    y = (np.arange(120) % 3).astype(int)
-    X[y == 2] += 3.0
-    holes = X.copy()
-    holes[y == 2, 1] = np.nan
-    model = make_pipeline(GaussianImputer(), CSDA(ranks=2, positive=2)).fit(holes, y)
-    assert abs(model[-1].mean_[1] - X[y == 2, 1].mean()) < 0.3
 
 
 # ── Bad input ───────────────────────────────────────────────────────────────────────────────────
@@ -313,12 +300,3 @@ def test_tables_that_do_not_fit_into_memory_are_refused(small, allow):
     allow(8 * 6**2)
     with pytest.raises(ValueError, match=r"more than the budget.*fit on some of the samples"):
         GaussianImputer().fit(small)
-
-
-@pytest.mark.parametrize("name", ["y", "sample_weight"])
-def test_masked_labels_and_weights_are_refused(digits, name):
-    X, y = digits
-    given = {"y": y, "sample_weight": np.ones(len(y))}
-    given[name] = np.ma.masked_array(given[name], mask=np.arange(len(y)) < 5)
-    with pytest.raises(ValueError, match="masked values"):
-        ProbabilisticLDA().fit(X, **given)

@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 
 import tenfold
@@ -161,7 +160,6 @@ def assert_as_before(found, before):
 @pytest.fixture(autouse=True)
 def _rounds_are_counted_not_waited_for():
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", tenfold.RateWarning)
         yield
 

@@ -135,19 +135,6 @@ def test_modes_of_size_one_and_single_samples_are_served(shape, counts):
     assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 
-@pytest.mark.parametrize(
-    ("X", "y", "words"),
-    [
-        (np.random.default_rng(0).normal(size=(4, 3, 2)), [0, 0, 0, 0], "class"),
-        (np.random.default_rng(0).normal(size=(2, 3, 2)), [0, 1], "two or more of some class"),
-        (np.ones((6, 3, 2)), [0, 0, 0, 1, 1, 1], "all samples are equal"),
-    ],
-)
-def test_what_shows_no_classes_is_refused_in_words(X, y, words):
-    with pytest.raises(ValueError, match=words):
-        ProbabilisticLDA().fit(X, y)
-
-
 @pytest.mark.parametrize("singular", [0, 1])
 def test_modes_that_are_singular_are_served(singular):
     X, y = trials(structured=True, seed=0)

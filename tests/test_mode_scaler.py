@@ -1,28 +1,20 @@
 """Laws of ModeScaler: samples centred and scaled along modes, by themselves or by the training."""
 
-from collections import Counter
 from itertools import pairwise
 
-import dask.array as da
 import joblib
 import numpy as np
 import onnxruntime
-import pandas as pd
 import pytest
 import zarr
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import zscore
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_estimator
 
-import tenfold
-from reference import ARRAY_API_CHECKS
-from tenfold import CSDA, MPCA, ModeScaler, ProbabilisticLDA
-from tenfold.datasets import SegmentedWindows
+from tenfold import MPCA, ModeScaler, ProbabilisticLDA
 from tenfold.files.onnx_export import to_onnx
 from tenfold.mathematics.stores import MappedStore
 
@@ -105,13 +97,6 @@ def test_small_numbers_on_a_large_offset_are_no_rounding(offset):
     np.testing.assert_allclose(means, expected, atol=2e-6 * abs(offset))
 
 
-def test_every_channel_over_the_training_samples():
-    channels = StandardScaler().fit(X.transpose(0, 2, 1).reshape(-1, 3))
-    ours = ModeScaler(1, per_sample=False).fit(X)
-    np.testing.assert_allclose(ours.mean_.ravel(), channels.mean_, rtol=1e-12)
-    np.testing.assert_allclose(ours.scale_.ravel(), channels.scale_, rtol=1e-12)
-
-
 @pytest.mark.parametrize("pseudocount", [0.5, 1, 20])
 def test_the_pseudocount_stands_for_more_numbers_with_the_typical_spread(pseudocount):
     """Written number by number, as the docstring says it."""
@@ -166,24 +151,6 @@ def test_the_scaler_does_not_depend_on_how_the_stream_is_cut(cuts, weighted):
     assert_same_scaler(grown, whole, 1e-9)
 
 
-def test_a_weight_counts_samples():
-    weight = np.arange(40) % 3
-    repeated = np.repeat(X, weight, axis=0)
-    assert_same_scaler(ModeScaler().fit(X, sample_weight=weight), ModeScaler().fit(repeated))
-
-
-@each_scaler
-def test_dask_arrays_give_the_same_and_stay_lazy(scaler):
-    lazy = da.from_array(X, chunks=(7, 2, 5))
-    expected = scaler.fit_transform(X)
-    scaled = scaler.fit(lazy).transform(lazy)
-    assert isinstance(scaled, da.Array)
-    assert scaled.shape == expected.shape
-    np.testing.assert_allclose(scaled.compute(), expected, rtol=1e-9, atol=1e-11)
-    refused = lazy.map_blocks(lambda block: 1 / 0, dtype=float, meta=np.empty((0, 0, 0)))
-    assert scaler.transform(refused).shape == expected.shape  # nothing is computed yet
-
-
 @each_scaler
 def test_stores_give_stores_that_scale_as_they_are_read(scaler, tmp_path):
     stored = zarr.create_array(tmp_path / "x.zarr", data=X, chunks=(7, 3, 5))
@@ -198,33 +165,6 @@ def test_stores_give_stores_that_scale_as_they_are_read(scaler, tmp_path):
         for key in rows:
             np.testing.assert_allclose(scaled[key], expected[key], rtol=1e-9, atol=1e-11)
         np.testing.assert_allclose(np.asarray(scaled), expected, rtol=1e-9, atol=1e-11)
-
-
-def test_a_pipeline_over_windows_makes_no_scaled_copy(monkeypatch):
-    """The model asks for blocks; never for all windows at once."""
-    rows = np.cumsum(np.random.default_rng(1).normal(size=(300, 4)), axis=0)
-    windows = SegmentedWindows(rows, [(0, 200), (200, 300)], window=6)
-    labels = np.where(rows[windows.last_rows, 0] > rows[windows.last_rows - 3, 0], "up", "down")
-    csda = CSDA(ranks=3, positive="up")
-    expected = make_pipeline(ModeScaler(), csda).fit(np.asarray(windows), labels)
-    monkeypatch.setattr("tenfold.mathematics.stores.BLOCK_BYTES", 10_000)
-    longest = []
-    read = MappedStore.__getitem__
-
-    def noted(store, key):
-        block = read(store, key)
-        longest.append(len(block))
-        return block
-
-    monkeypatch.setattr(MappedStore, "__getitem__", noted)
-    model = make_pipeline(ModeScaler(), clone(csda)).fit(windows, labels)
-    assert longest
-    assert max(longest) < 100
-    np.testing.assert_allclose(
-        model.decision_function(windows),
-        expected.decision_function(np.asarray(windows)),
-        rtol=1e-8,
-    )
 
 
 def test_float32_samples_give_float32_with_sums_in_float64():
@@ -317,39 +257,6 @@ def test_a_failed_fit_changes_nothing_and_shapes_must_agree():
 
 
 # ── An estimator like every other ───────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize("scaler", SCALERS[:1] + SCALERS[3:4] + SCALERS[6:7], ids=str)
-def test_the_common_checks_pass_and_there_are_many_of_them(scaler):
-    results = check_estimator(scaler, on_skip=None, on_fail=None)
-    status = Counter(result["status"] for result in results)
-    assert not [(r["check_name"], r["exception"]) for r in results if r["status"] == "failed"]
-    assert status["passed"] >= 40
-    skipped = {r["check_name"] for r in results if r["status"] == "skipped"}
-    assert skipped <= ARRAY_API_CHECKS
-
-
-def test_data_frames_come_out_with_the_names_that_came_in():
-    frame = pd.DataFrame(X.reshape(40, -1), columns=[f"{f}{t}" for f in "abc" for t in range(5)])
-    scaler = ModeScaler(keep="both", sample_shape=(3, 5), output="flat")
-    table = scaler.set_output(transform="pandas").fit_transform(frame)
-    names = [*(f"a{t}" for t in range(5)), "mean0", "spread0", "b0"]
-    assert table.columns.tolist()[:8] == names
-    expected = ModeScaler(keep="both").fit_transform(X).reshape(40, -1)
-    np.testing.assert_allclose(table.to_numpy(), expected, rtol=1e-12)
-    with pytest.raises(ValueError, match=r"set_output asks for pandas.*use output='flat'"):
-        ModeScaler().set_output(transform="pandas").fit_transform(X)
-    plain = ModeScaler().fit(X)
-    assert plain.get_feature_names_out().tolist() == [f"x{i}" for i in range(15)]
-
-
-@each_scaler
-def test_a_model_file_holds_all_of_it(scaler, tmp_path):
-    scaler.fit(X[:30]).save(tmp_path / "scaler.safetensors")
-    loaded = tenfold.load(tmp_path / "scaler.safetensors")
-    assert repr(loaded) == repr(scaler)
-    np.testing.assert_array_equal(loaded.transform(X), scaler.transform(X))
-    assert_same_scaler(loaded.partial_fit(X[30:]), ModeScaler(**scaler.get_params()).fit(X), 1e-11)
 
 
 @each_scaler

@@ -17,7 +17,7 @@ import safetensors.numpy
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -44,8 +44,6 @@ from tenfold.methods import LINEAR_METHODS
 from tenfold.methods.base import Savable
 from tenfold.system.model_format import HEADER_LIMIT, ModelFileError, _checksum, read
 from tenfold.system.plain_values import mapping_of, unpacked_labels
-
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 DIGITS = load_digits()
 X, Y = DIGITS.images[:600], DIGITS.target[:600]
@@ -133,9 +131,9 @@ ESTIMATORS = [
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
-@pytest.mark.parametrize("data", ["digits", "cubes", "vectors"])
+@pytest.mark.parametrize("data", ["cubes", "vectors"])
 def test_every_estimator_comes_back_the_same_to_the_last_bit(estimator, data, path):
-    batch, labels = (CUBES, CUBE_LABELS) if data == "cubes" else (X, Y)
+    batch, labels = CUBES, CUBE_LABELS
     batch = batch.reshape(len(batch), -1) if data == "vectors" else batch
     if isinstance(estimator, ClassSpecificVerifier):
         estimator = clone(estimator).set_params(positive=labels[0])
@@ -294,11 +292,6 @@ def test_steps_of_others_and_searches_are_refused_with_advice(model, message, pa
     assert os.listdir(path.parent) == []
 
 
-def test_a_pipeline_that_is_not_fitted_cannot_be_saved(path):
-    with pytest.raises(NotFittedError):
-        tenfold.save(make_pipeline(ModeScaler(), CSDA(ranks=2)), path)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -339,26 +332,9 @@ def test_what_would_need_pickle_is_refused_with_advice(estimator, message, path)
     assert os.listdir(path.parent) == []
 
 
-def test_a_class_of_someone_else_is_refused(path):
-    class Mine(MCSDA):
-        pass
-
-    with pytest.raises(ValueError, match="Mine is not part of tenfold"):
-        Mine(ranks=2).fit(X, Y).save(path)
-
-
 def test_an_unfitted_estimator_cannot_be_saved(path):
     with pytest.raises(NotFittedError):
         MCSDA().save(path)
-
-
-def test_a_model_that_is_not_finite_is_not_written(path):
-    model = MCSDA(ranks=2).fit(X, Y)
-    model.mean_ = model.mean_ * np.nan
-    with pytest.raises(ValueError, match="'mean_' holds NaN or infinity"):
-        model.save(path)
-    model.mean_, model.objective_ = np.ones((8, 8)), np.append(model.objective_[1:], np.inf)
-    assert_same(through_file(model, path).objective_, model.objective_)
 
 
 # ── The file ────────────────────────────────────────────────────────────────────────────────────
@@ -402,29 +378,7 @@ def test_the_header_tells_what_a_person_wants_to_know(path):
     }
 
 
-def test_the_same_model_gives_the_same_file(path, tmp_path):
-    model = ClassSpecificClassifier(MCSDA(ranks=2)).fit(X, Y)
-    model.save(path)
-    model.save(tmp_path / "again")
-    assert path.read_bytes() == (tmp_path / "again").read_bytes()
-
-
 # ── Whole or not at all ─────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize("step", ["fsync", "replace"])
-@pytest.mark.parametrize("event", [KeyboardInterrupt, OSError(28, "No space left on device")])
-def test_an_interrupted_save_leaves_the_old_file_and_nothing_else(step, event, small, monkeypatch):
-    before = small.read_bytes()
-
-    def interrupt(*args):
-        raise event
-
-    monkeypatch.setattr(os, step, interrupt)
-    with pytest.raises((KeyboardInterrupt, OSError)):
-        MPCA(ranks=2).fit(X).save(small)
-    assert os.listdir(small.parent) == [small.name]
-    assert small.read_bytes() == before
 
 
 SAVE_FOR_EVER = """
@@ -442,12 +396,11 @@ while True:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C cannot be sent to one process there")
-@pytest.mark.parametrize("delay", [0.0, 0.013, 0.05])
-def test_ctrl_c_leaves_a_whole_file(delay, path):
+def test_ctrl_c_leaves_a_whole_file(path):
     command = [sys.executable, "-c", SAVE_FOR_EVER, path]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.readline()
-        time.sleep(delay)
+        time.sleep(0.013)
         process.send_signal(signal.SIGINT)
         try:
             _, errors = process.communicate(timeout=60)
@@ -466,14 +419,6 @@ def test_saving_follows_a_link_and_respects_the_umask(small, tmp_path):
     assert isinstance(tenfold.load(small), MPCA)
     (tmp_path / "plain").touch()
     assert small.stat().st_mode == (tmp_path / "plain").stat().st_mode
-
-
-def test_saving_to_an_impossible_place_says_so(small, tmp_path):
-    model = tenfold.load(small)
-    with pytest.raises(FileNotFoundError, match=r"the folder .*nowhere does not exist"):
-        model.save(tmp_path / "nowhere" / "model.safetensors")
-    with pytest.raises(ValueError, match="is not a file"):
-        model.save(tmp_path)
 
 
 # ── Versions ────────────────────────────────────────────────────────────────────────────────────
@@ -723,6 +668,10 @@ watching = True
 model = load(sys.argv[1])
 watching = False
 print([event for event in seen if event not in quiet])
+watching = True
+__import__("pickle").loads(b"cos\\ngetcwd\\n.")
+watching = False
+print(seen)
 """
 
 
@@ -731,24 +680,9 @@ def test_loading_runs_no_code_imports_nothing_and_opens_one_file(small):
     code = "watching = False\n" + WATCHED_LOAD
     run = subprocess.run([sys.executable, "-c", code, small], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    assert run.stdout.strip() == "['open']"
-
-
-def test_the_watchman_would_see_a_pickle(small):
-    code = "watching = False\n" + WATCHED_LOAD.replace(
-        "load(sys.argv[1])", "__import__('pickle').loads(b'cos\\ngetcwd\\n.')"
-    )
-    run = subprocess.run([sys.executable, "-c", code, small], capture_output=True, text=True)
-    assert "pickle.find_class" in run.stdout
-
-
-def test_convergence_is_told_when_a_model_was_fitted_not_when_it_is_loaded(path):
-    with pytest.warns(ConvergenceWarning):
-        model = MCSDA(ranks=2, max_iter=1, tol=1e-9).fit(X, Y)
-    model.save(path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert tenfold.load(path).converged_ is False
+    loaded, unpickled = run.stdout.splitlines()
+    assert loaded == "['open']"
+    assert "pickle.find_class" in unpickled  # the watchman would see it
 
 
 def test_keys_of_a_mapping_that_collide_are_refused_at_once():

@@ -3,9 +3,6 @@
 import numpy as np
 import pandas
 import pytest
-from sklearn.compose import ColumnTransformer
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.pipeline import make_pipeline
 
 import tenfold
 from tenfold.plots import ProjectionsDisplay
@@ -100,12 +97,6 @@ def test_labelled_projections_have_the_names_of_the_samples(trials, samples):
     assert tenfold.labelled_projections(unnamed)[0].dims == ("mode 1", "component")
     flat = tenfold.CSDA(2, positive=1).fit(trials, samples[1])
     assert tenfold.labelled_projections(flat)[0].shape == (40, 2)
-
-
-def test_a_pipeline_takes_a_data_array(trials, samples):
-    X, y = samples
-    pipeline = make_pipeline(tenfold.MPCA((2, 2)), LinearDiscriminantAnalysis())
-    assert pipeline.fit(trials, trials.who).score(trials, y) == pipeline.fit(X, y).score(X, y)
 
 
 @pytest.mark.parametrize(
@@ -221,21 +212,6 @@ def test_the_error_of_flat_columns_names_sample_shape(table, samples):
     assert found.index.tolist() == SUBJECTS.tolist()
 
 
-def test_a_column_transformer_projects_some_columns_and_passes_the_others(table, samples):
-    X, y = samples
-    names = [f"p{i}" for i in range(40)]
-    flat = table.set_axis(names, axis=1).assign(age=SUBJECTS)
-    mpca = tenfold.MPCA((2, 2), sample_shape=(5, 8))
-    transformer = ColumnTransformer(
-        [("eeg", mpca, names)], remainder="passthrough", verbose_feature_names_out=False
-    ).set_output(transform="pandas")
-    found = transformer.fit_transform(flat, y)
-    features = [f"mpca_mode0_{i}_mode1_{j}" for i, j in np.ndindex(2, 2)]
-    assert found.columns.tolist() == [*features, "age"]
-    expected = tenfold.MPCA((2, 2)).fit_transform(X)
-    np.testing.assert_allclose(found.iloc[:, :4], expected)
-
-
 def test_plots_use_the_names_of_the_samples(table, samples):
     display = ProjectionsDisplay.from_estimator(tenfold.CMDA((2, 3)).fit(table, samples[1]))
     assert [ax.get_title() for ax in display.axes_] == ["channel (5 to 2)", "time (8 to 3)"]
@@ -243,15 +219,6 @@ def test_plots_use_the_names_of_the_samples(table, samples):
 
 
 # ── Gaps ────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_masked_numbers_are_refused_with_the_remedy(samples):
-    masked = np.ma.masked_greater(samples[0], 2)
-    hidden = int((samples[0] > 2).sum())
-    with pytest.raises(ValueError, match=rf"{hidden} masked values.*X\.filled\(0\)"):
-        tenfold.MPCA().fit(masked)
-    whole = np.ma.masked_array(samples[0])
-    assert tenfold.MPCA((2, 2)).fit(whole).ranks_ == (2, 2)
 
 
 def test_masked_labels_and_weights_are_not_told_to_be_completed(samples):

@@ -5,7 +5,6 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal, multivariate_t
-from sklearn.datasets import load_digits
 
 from tenfold import MPCA, ProbabilisticLDA, load
 from tenfold.datasets import make_trials
@@ -180,13 +179,6 @@ def test_a_product_costs_next_to_nothing_where_noise_is_none():
     assert (found[:, 0] - found[:, 1]).mean() > -0.005, found
 
 
-def test_a_product_is_left_for_images_of_digits():
-    X, y = load_digits().images, load_digits().target
-    for seed in range(3):
-        rows = np.random.default_rng(seed).permutation(len(y))[:200]
-        assert ProbabilisticLDA().fit(X[rows], y[rows]).kronecker_share_ < 0.1
-
-
 def test_few_samples_of_trials_show_the_product():
     """80 samples of 1440 numbers. Without it 61 of 100 are right."""
     train, test = make_trials(80), make_trials(400, random_state=1)
@@ -204,14 +196,6 @@ def test_streams_give_the_model_of_one_batch(counts):
         parts.partial_fit(X[rows], y[rows], classes=range(4))
     assert whole.kronecker_share_ > 0
     assert_allclose(parts.predict_log_proba(X), whole.predict_log_proba(X), atol=1e-6)
-
-
-def test_no_table_is_larger_than_the_samples():
-    """12 samples of 22 500 numbers: a table of these would take 4 GiB."""
-    X = np.random.default_rng(0).normal(size=(12, 150, 150))
-    model = ProbabilisticLDA().fit(X, np.arange(12) % 3)
-    assert model.directions_.shape[0] == 22500
-    assert np.isfinite(model.predict_log_proba(X)).all()
 
 
 def test_inside_a_projector_the_product_is_of_the_projected_modes():

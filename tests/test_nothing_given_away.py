@@ -26,8 +26,8 @@ from tenfold.methods import LINEAR_METHODS
 
 SHAPE, SIZE = (4, 3), 12
 RNG = np.random.default_rng(0)
-Y = np.repeat(["ann", "bob", "cleo"], 10)
-X = RNG.normal(size=(30, *SHAPE)) + RNG.normal(size=(3, *SHAPE))[np.repeat([0, 1, 2], 10)]
+Y = np.repeat(["ann", "bob", "cleo"], 6)
+X = RNG.normal(size=(18, *SHAPE)) + RNG.normal(size=(3, *SHAPE))[np.repeat([0, 1, 2], 6)]
 
 MODELS = [
     *(Method(ranks=2) for Method in LINEAR_METHODS),
@@ -45,8 +45,8 @@ MODELS = [
     Blocks(MPCA(ranks=2), n_blocks=2),
     CovariateRemover(),
 ]
-IN_FILES = [model for model in MODELS if hasattr(model, "save")]
-STREAMS = [model for model in IN_FILES if hasattr(model, "partial_fit")]
+STREAMS = [MCSDA(ranks=2), MPCA(ranks=2), ClassSpecificClassifier(MCSDA(ranks=2))]
+STREAMS += [ProbabilisticLDA(), ModeScaler()]
 
 
 def fitted(model):
@@ -109,7 +109,7 @@ def attack(arrays):
                 guesses += [rows + step, rows - step]
     if len(rows) < 400:  # the means of n and n - 1 samples tell the last one
         first, second = rows[:, None], rows[None]
-        guesses += [(n * first - (n - 1) * second).reshape(-1, SIZE) for n in range(2, 31)]
+        guesses += [(n * first - (n - 1) * second).reshape(-1, SIZE) for n in range(2, 19)]
     samples = X.reshape(-1, SIZE)
     nearest = np.full(len(samples), np.inf)
     for guess in guesses:
@@ -134,8 +134,7 @@ def path(tmp_path):
 
 
 def test_the_attack_finds_what_is_there():
-    codes = np.repeat([0, 1, 2], 10)
-    moments = tenfold.ClassMoments.from_batch(X[[0, 1, 2]], codes[[0, 10, 11]])
+    moments = tenfold.ClassMoments.from_batch(X[[0, 1, 2]], np.array([0, 1, 1]))
     assert attack([moments.means, moments.scatters]) == 3
     assert attack([X[:5]]) == 5
     assert attack([X[:6].mean(axis=0), X[:5].mean(axis=0)]) == 1
@@ -148,21 +147,16 @@ def test_every_public_estimator_is_attacked():
     assert {type(model) for model in MODELS} == learners
 
 
-@pytest.mark.parametrize("model", IN_FILES, ids=repr)
-@pytest.mark.filterwarnings("error")
-def test_a_model_file_holds_no_training_samples(model, path):
-    model = fitted(model)
-    if not isinstance(model, KernelCSDA):
-        assert attack(in_file(model, path)) == 0
-        return
-    with pytest.warns(UserWarning, match="will hold 30 training samples as they came"):
-        assert attack(in_file(model, path)) == len(X)
-
-
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_a_pickle_of_a_fitted_model_holds_no_training_samples(model):
-    found = attack(in_pickle(fitted(model)))
-    assert found == (len(X) if isinstance(model, KernelCSDA) else 0)
+@pytest.mark.filterwarnings("error")
+def test_files_and_pickles_of_a_fitted_model_hold_no_training_samples(model, path):
+    model = fitted(model)
+    if isinstance(model, KernelCSDA):
+        with pytest.warns(UserWarning, match="will hold 18 training samples as they came"):
+            assert attack(in_file(model, path)) == len(X)
+        return
+    saved = in_file(model, path) if hasattr(model, "save") else ()
+    assert attack([*saved, *in_pickle(model)]) == 0
 
 
 @pytest.mark.parametrize("model", STREAMS, ids=repr)
@@ -205,7 +199,7 @@ def test_a_stream_without_a_model_is_saved_with_its_moments_or_not_at_all(path):
     ids=repr,
 )
 def test_the_only_sample_of_a_class_is_named(model, path):
-    rows = np.arange(9, 30)  # one sample of ann
+    rows = np.arange(5, 18)  # one sample of ann
     model.fit(X[rows], Y[rows])
     with pytest.warns(UserWarning, match="will hold the only sample of class 'ann'") as said:
         found = attack(in_file(model, path))
@@ -214,6 +208,6 @@ def test_the_only_sample_of_a_class_is_named(model, path):
 
 
 def test_an_enrolled_class_of_one_sample_is_named(path):
-    model = ProbabilisticLDA().fit(X[10:], Y[10:]).enrol(X[:1], Y[:1])
+    model = ProbabilisticLDA().fit(X[6:], Y[6:]).enrol(X[:1], Y[:1])
     with pytest.warns(UserWarning, match="the only sample of class 'ann'"):
         model.save(path)

@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import eigh, null_space
 
 from reference import distance, problem
-from tenfold import CSDA, ClassSpecificClassifier, ClassSpecificVerifier
+from tenfold import CSDA
 from ways import learned
 
 # The laws here are of the paper's rule.
@@ -67,33 +67,6 @@ def test_it_is_the_limit_of_csda_without_ridge():
     ]
     assert gaps[0] > 3 * gaps[1] > 9 * gaps[2]
     assert gaps[2] < 1e-5
-
-
-def test_a_weight_is_the_same_as_having_a_sample_more_often():
-    weight = np.random.default_rng(1).integers(0, 4, len(y))
-    weighted = CSDA(3, solver="null_space", positive=0).fit(X, y, sample_weight=weight)
-    repeated = CSDA(3, solver="null_space", positive=0).fit(
-        np.repeat(X, weight, axis=0), np.repeat(y, weight)
-    )
-    assert distance(weighted.projections_, repeated.projections_) <= 1e-8
-
-
-def test_a_stream_gives_the_model_of_one_fit():
-    whole = CSDA(3, solver="null_space", positive=0).fit(X, y)
-    stream = CSDA(3, solver="null_space", positive=0)
-    for rows in np.array_split(np.arange(len(X)), 4):
-        stream.partial_fit(X[rows], y[rows], classes=np.unique(y))
-    assert distance(whole.projections_, stream.projections_) <= 1e-8
-
-
-def test_the_members_of_a_bank_are_the_models_alone():
-    bank = ClassSpecificClassifier(CSDA(3, solver="null_space")).fit(X, y)
-    for label, member in zip(bank.classes_, bank.projectors_, strict=True):
-        alone = CSDA(3, solver="null_space", positive=label).fit(X, y)
-        assert distance(member.projections_, alone.projections_) <= 1e-8
-    assert ClassSpecificVerifier(
-        CSDA(3, solver="null_space"), positive=1, false_accept_rate=0.5
-    ).fit(X, y)
 
 
 def test_with_one_positive_sample_everything_is_null_space():

@@ -25,9 +25,7 @@ PYTHONS = [
     if re.fullmatch(r"Programming Language :: Python :: 3\.\d+", line)
 ]
 
-each_module = pytest.mark.parametrize(
-    "path", MODULES, ids=lambda path: str(path.relative_to(SOURCE))
-)
+TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
 
 
 def yaml_of(*parts):
@@ -97,15 +95,14 @@ POSIX_ONLY = {"fcntl", "grp", "pty", "pwd", "resource", "termios"}
 TEXT = {"open": 0, "read_text": 0, "write_text": 1}  # where the encoding may stand by position
 
 
-@each_module
-def test_no_module_needs_a_library_that_only_posix_has(path):
+def test_no_module_needs_a_library_that_only_posix_has():
     """But for one that is done without where it is not there."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    tried = [node for node in ast.walk(tree) if isinstance(node, ast.Try)]
+    nodes = [node for tree in TREES.values() for node in ast.walk(tree)]
+    tried = [node for node in nodes if isinstance(node, ast.Try)]
     optional = [n for one in tried if "ImportError" in ast.unparse(one.handlers) for n in one.body]
     imported = {
         name.partition(".")[0]
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Import | ast.ImportFrom) and node not in optional
         for name in (
             [alias.name for alias in node.names]
@@ -114,15 +111,14 @@ def test_no_module_needs_a_library_that_only_posix_has(path):
         )
     }
     assert imported & POSIX_ONLY == set()
-    forks = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "fork"]
-    assert forks == []
+    assert [n for n in nodes if isinstance(n, ast.Attribute) and n.attr == "fork"] == []
 
 
-@each_module
-def test_text_is_read_and_written_in_utf8_whatever_the_system_prefers(path):
+def test_text_is_read_and_written_in_utf8_whatever_the_system_prefers():
     silent = [
-        f"line {call.lineno}: {ast.unparse(call)[:80]}"
-        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        f"{path.name}, line {call.lineno}: {ast.unparse(call)[:80]}"
+        for path, tree in TREES.items()
+        for call in ast.walk(tree)
         if isinstance(call, ast.Call) and opens_text(call) and not names_encoding(call)
     ]
     assert silent == []

@@ -14,7 +14,6 @@ from tenfold import (
     MCSDA,
     MPCA,
     ClassSpecificClassifier,
-    KernelCSDA,
     ProbabilisticLDA,
 )
 from tenfold.methods import LINEAR_METHODS
@@ -118,14 +117,3 @@ def test_plots_show_patterns_and_the_names_of_axes():
     for Display in (DirectionsDisplay, ProjectionsDisplay):
         with pytest.raises(ValueError, match="no patterns: it is part of a bank"):
             Display.from_estimator(bank, patterns=True)
-
-
-def test_names_of_features_say_mode_and_entry():
-    X, y = problem((4, 3), classes=3, seed=2)
-    trials = xarray.DataArray(X, dims=("trial", "channel", "time"))
-    names = CMDA((1, 2)).fit(trials, y).get_feature_names_out().tolist()
-    assert names == ["cmda_channel0_time0", "cmda_channel0_time1"]
-    plain = CMDA((1, 2)).fit(X, y).get_feature_names_out().tolist()
-    assert plain == ["cmda_mode0_0_mode1_0", "cmda_mode0_0_mode1_1"]
-    assert CSDA(2, positive=1).fit(X, y).get_feature_names_out().tolist() == ["csda0", "csda1"]
-    assert KernelCSDA(1, positive=1).fit(X, y).get_feature_names_out().tolist() == ["kernelcsda0"]

@@ -1,9 +1,7 @@
 """Laws of ProbabilisticLDA: the joint Gaussian written out, streams, enrolment, bad input."""
 
-import gc
 import pickle
 import tracemalloc
-import weakref
 
 import dask.array as da
 import numpy as np
@@ -17,11 +15,9 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import cross_val_score
 
 from reference import problem
-from tenfold import CMDA, MCSDA, MPCA, ClassMoments, ProbabilisticLDA, gather_moments, load
-from tenfold.mathematics.fold_moments import N_FOLDS, ruler_folds
+from tenfold import MPCA, ClassMoments, ProbabilisticLDA, gather_moments, load
 
 DIGITS = load_digits().images, load_digits().target
 LEARNED = ("mean_", "class_count_", "between_", "spread_", "within_", "noise_")
@@ -161,14 +157,6 @@ def test_enrolled_classes_miss_their_true_means_by_noise_alone(late):
         assert_allclose(ratio, (of_class - of_stranger) / model.temperature_, atol=1e-8)
 
 
-def test_enrolled_classes_are_found_by_the_model_of_held_out_samples():
-    X, y = DIGITS
-    first, later = (y < 6) & (np.arange(len(y)) < 900), (y >= 6) & (np.arange(len(y)) < 900)
-    model = ProbabilisticLDA().fit(X[first], y[first]).enrol(X[later], y[later])
-    assert model.enrolled_.tolist() == [0] * 6 + [1] * 4
-    assert model.score(X[900:], y[900:]) > 0.75
-
-
 @pytest.mark.parametrize("shrinkage", [0.0, 0.3])
 def test_with_means_from_anywhere_it_is_linear_discriminant_analysis(shrinkage):
     """As S_b grows the scores become those of LDA over 1 + 1/n, plus the same for all classes."""
@@ -181,13 +169,6 @@ def test_with_means_from_anywhere_it_is_linear_discriminant_analysis(shrinkage):
     same = lda.decision_function(flat) * (len(y) - 3) / len(y) / (1 + 1 / 30)
     assert_array_equal(model.predict(X), lda.predict(flat))
     assert_allclose(model.predict_log_proba(X), log_softmax(same, axis=1), atol=1e-6)
-
-
-def test_the_factor_of_a_mean_grows_with_its_samples():
-    likelihood = ProbabilisticLDA(shrinkage=0.2).fit(*drawn([5, 6, 7])).likelihood()
-    few, many = likelihood.factor(1.0), likelihood.factor(100.0)
-    assert ((few <= many) & (many <= 1)).all()
-    assert (likelihood.variance(1.0) >= likelihood.variance(100.0)).all()
 
 
 # ── Probabilities ───────────────────────────────────────────────────────────────────────────────
@@ -213,8 +194,8 @@ def test_probabilities_are_scores_and_priors(shrinkage):
 def test_a_rare_class_is_as_rare_as_it_came(two, shrinkage):
     """Two in a hundred are eights: as many are right as by scikit-learn's LDA, and as many told."""
     X, y = DIGITS
-    of_lda, right, told, share = np.zeros((4, 4))
-    for seed in range(4):
+    of_lda, right, told, share = np.zeros((4, 3))
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         eights = rng.permutation(np.flatnonzero(y == 8))[:33]
         rows = rng.permutation(np.concatenate([np.flatnonzero(y != 8), eights]))
@@ -284,7 +265,7 @@ def test_the_last_bit_of_the_samples_changes_no_answer(means_prior):
     model = ProbabilisticLDA(means_prior=means_prior)
     answers = clone(model).fit(X[train], y[train]).predict(X[test])
     thirds = (X[train] / 3).astype(np.float32)
-    for moved in (*(X[train] * (1 + k * 1e-12) for k in range(1, 5)), 3 * thirds):
+    for moved in (X[train] * (1 + 1e-12), 3 * thirds):
         again = clone(model).fit(moved, y[train]).predict(X[test])
         assert np.mean(again != answers) <= 0.01
 
@@ -310,26 +291,6 @@ def test_log_probabilities_keep_samples_in_order_where_a_class_is_certain():
     assert len(np.unique(found[certain])) > 0.8 * certain.sum()
 
 
-@pytest.mark.parametrize("shrinkage", ["auto", 0.3])
-def test_two_classes_follow_scikit_learn(shrinkage):
-    X, y = drawn([14, 9])
-    model = ProbabilisticLDA(shrinkage=shrinkage).fit(X, np.array(["no", "yes"])[y])
-    difference = model.decision_function(X)
-    assert difference.shape == (23,)
-    assert_array_equal(model.predict(X), np.where(difference > 0, "yes", "no"))
-    odds = model.predict_log_proba(X)
-    assert_allclose(odds[:, 1] - odds[:, 0], difference, atol=1e-10)
-
-
-def test_it_is_calibrated_where_it_chose_by_held_out_samples():
-    X, y = DIGITS
-    p = ProbabilisticLDA().fit(X[:900], y[:900]).predict_proba(X[900:])
-    sure, right = p.max(axis=1), p.argmax(axis=1) == y[900:]
-    groups = np.minimum((10 * sure).astype(int), 9)
-    error = sum(abs((sure - right)[groups == g].sum()) for g in range(10)) / len(right)
-    assert error < 0.05
-
-
 # ── One model, however the samples come ─────────────────────────────────────────────────────────
 
 FORMS = ["sorted", "stream", "backwards", "one by one", "dask", "memory map", "float32", "weights"]
@@ -346,7 +307,9 @@ def learned_from(form, model, X, y, folder):
             model.partial_fit(X[part], y[part], classes=np.unique(y))
         return model
     if form == "one by one":
-        for i in rng.permutation(len(X)):
+        order = rng.permutation(len(X))
+        model.partial_fit(X[order[8:]], y[order[8:]], classes=np.unique(y))
+        for i in order[:8]:
             model.partial_fit(X[i : i + 1], y[i : i + 1], classes=np.unique(y))
         return model
     if form == "dask":
@@ -366,9 +329,15 @@ def learned_from(form, model, X, y, folder):
     return model.fit(extra, np.concatenate([y, y[:5]]), sample_weight=zero)
 
 
-@pytest.mark.parametrize("shrinkage", ["auto", 0.2])
-@pytest.mark.parametrize("projector", [None, MPCA(ranks=(2, 2))], ids=["all numbers", "MPCA"])
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("form", "projector", "shrinkage"),
+    [
+        *((form, None, "auto") for form in FORMS),
+        *((form, MPCA(ranks=(2, 2)), "auto") for form in ("stream", "dask", "float32")),
+        *((form, None, 0.2) for form in ("stream", "weights")),
+    ],
+    ids=str,
+)
 def test_any_form_of_the_samples_gives_the_same_model(form, projector, shrinkage, tmp_path):
     X, y = drawn([14, 9, 12, 7])
     X = np.round(X, 2).astype(np.float32).astype(float)
@@ -377,15 +346,6 @@ def test_any_form_of_the_samples_gives_the_same_model(form, projector, shrinkage
     rounding = form == "float32" and projector is not None  # projected samples are float32
     came = learned_from(form, clone(model), X, y, tmp_path)
     assert_same_model(came, expected, X, 1e-4 if rounding else 1e-8)
-
-
-@pytest.mark.parametrize(("counts", "shape"), [([5, 6, 4], (6, 7)), ([20, 9, 30], (2, 3))])
-def test_streams_of_few_and_of_many_samples(counts, shape):
-    X, y = drawn(counts, shape)
-    streamed = ProbabilisticLDA().partial_fit(X[:4], y[:4], classes=[0, 1, 2])
-    assert_same_model(
-        streamed.partial_fit(X[4:], y[4:]), ProbabilisticLDA().fit(X, y), X, tolerance=1e-7
-    )
 
 
 def test_turning_a_mode_changes_nothing():
@@ -410,31 +370,12 @@ def test_scale_and_place_of_the_samples_do_not_matter(factor, offset):
     assert chosen.score(moved, y) > 0.8
 
 
-@pytest.mark.parametrize("change", [lambda X: X, lambda X: X > 8, lambda X: 1e-90 * X + 1e-89])
-def test_folds_are_about_equal_and_know_neither_order_nor_units(change):
-    X = np.asarray(change(DIGITS[0]), dtype=float)
-    folds = ruler_folds(X)
-    counts = np.bincount(folds - N_FOLDS, minlength=N_FOLDS)
-    assert len(counts) == N_FOLDS
-    assert counts.min() > 0.7 * counts.mean()
-    assert_array_equal(ruler_folds(X[::-1])[::-1], folds)
-    assert_array_equal(ruler_folds(np.asfortranarray(X)), folds)
-    assert np.mean(ruler_folds(3 * X + X.max()) == folds) > 0.99  # but those on a mark
-
-
 def test_samples_that_share_one_large_pattern_are_told_of():
     """They fall into few folds, so that hardly any is held out."""
     X, y = drawn([12, 9, 14])
     pattern = np.random.default_rng(1).normal(size=X.shape[1:])
     with pytest.warns(UserWarning, match="one pattern that is far larger than what they differ by"):
         ProbabilisticLDA().fit(X + 1e5 * pattern, y)
-
-
-@pytest.mark.parametrize("size", [1, 2])
-def test_one_or_two_numbers_are_dealt_by_content(size):
-    X = np.random.default_rng(0).normal(size=(800, size))
-    assert np.bincount(ruler_folds(X) - N_FOLDS, minlength=N_FOLDS).min() > 20  # of 50
-    assert_array_equal(ruler_folds(np.zeros((3, size))), ruler_folds(-np.zeros((3, size))))
 
 
 @pytest.mark.parametrize("shrinkage", ["auto", 0.3])
@@ -448,18 +389,6 @@ def test_in_a_subspace_it_sees_the_projected_samples(shrinkage):
     whole = ProbabilisticLDA(MPCA(ranks=(4, 5)), shrinkage=shrinkage).fit(X, y)
     straight = ProbabilisticLDA(shrinkage=shrinkage).fit(X, y)
     assert_allclose(scores(whole, X), scores(straight, X), rtol=1e-8, atol=1e-8)
-
-
-@pytest.mark.parametrize("projector", [None, MPCA(ranks=(3, 2))], ids=["all numbers", "MPCA"])
-def test_moments_are_as_good_as_samples(projector):
-    X, y = drawn([12, 9, 14], (4, 5))
-    moments = gather_moments(X, y)
-    model = ProbabilisticLDA(projector, shrinkage=0.3)
-    assert_same_model(clone(model).fit_moments(moments), clone(model).fit(X, y), X, 1e-8)
-    chosen = ProbabilisticLDA(projector).fit_moments(moments)
-    assert 0 < chosen.shrinkage_ < 1
-    assert chosen.temperature_ == 1
-    assert chosen.score(X, y) > 0.8
 
 
 def test_moments_in_folds_are_as_good_where_one_direction_dominates():
@@ -535,35 +464,7 @@ def test_few_large_samples_never_make_a_table_of_their_numbers():
     assert peak < 8 * 3000**2 / 4  # one 3000 x 3000 table takes 72 MB
 
 
-def test_a_fitted_model_is_small_and_holds_no_samples():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(2000, 40, 30)), np.arange(2000) % 5
-    model = ProbabilisticLDA(shrinkage=0.3).fit(X, y)
-    assert not hasattr(model, "moments_")
-    assert len(pickle.dumps(model)) < 100_000
-    alive = weakref.ref(X)
-    del X
-    gc.collect()
-    assert alive() is None
-
-
 # ── Manners ─────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize("projector", [None, MPCA(ranks=(2, 2))], ids=["all numbers", "MPCA"])
-def test_pickles_clones_and_parameters(projector):
-    X, y = drawn([12, 9, 14])
-    model = ProbabilisticLDA(projector, shrinkage=0.2, priors=[0.2, 0.3, 0.5]).fit(X, y)
-    again = pickle.loads(pickle.dumps(model))
-    assert_array_equal(again.predict_log_proba(X), model.predict_log_proba(X))
-    copy = clone(model)
-    own = {"projector", "shrinkage", "means_prior", "noise_prior", "stationary_modes", "priors"}
-    assert copy.get_params(deep=False).keys() == own
-    assert not hasattr(copy, "classes_")
-    if projector is not None:
-        assert copy.set_params(projector__ranks=(1, 2)).fit(X, y).projector_.ranks_ == (1, 2)
-        assert projector.get_params()["ranks"] == (2, 2)
-    assert cross_val_score(ProbabilisticLDA(projector), X, np.sort(y), cv=3).shape == (3,)
 
 
 def test_a_fit_that_fails_changes_nothing():
@@ -658,12 +559,6 @@ def test_enrolment_that_is_wrong_is_refused_in_words():
     assert model.classes_.tolist() == [0, 1, 2, 3]
 
 
-def test_a_class_specific_projector_serves_too():
-    X, y = drawn([12, 9, 14])
-    model = ProbabilisticLDA(MCSDA(ranks=(2, 2), positive=1), shrinkage=0.2).fit(X, y)
-    assert model.score(X, y) > 0.5
-
-
 def test_partial_fit_goes_on_after_a_fit_of_few_numbers_whichever_statistics_it_made():
     rng = np.random.default_rng(0)
     y = np.arange(400) % 3
@@ -678,20 +573,6 @@ def test_partial_fit_goes_on_after_a_fit_of_few_numbers_whichever_statistics_it_
 
 FOUR, OF = problem((4, 3), classes=4, per_class=12, seed=61, spread=0.6)
 LATER = problem((4, 3), classes=4, per_class=9, seed=61, spread=0.9)[0]
-
-
-def test_moments_of_folds_that_do_not_fit_are_refused(allow):
-    allow(8 * 4 * 12**2)  # one table of each class, and there are folds
-    ProbabilisticLDA(shrinkage=0.5).partial_fit(FOUR, OF)
-    with pytest.raises(ValueError, match=r"moments of \d+ classes .* more than the budget"):
-        ProbabilisticLDA().partial_fit(FOUR, OF)
-
-
-def test_groups_say_nothing_where_nothing_is_held_out():
-    plain = ProbabilisticLDA(shrinkage=0.3).fit(FOUR, OF)
-    grouped = ProbabilisticLDA(shrinkage=0.3).fit(FOUR, OF, groups=np.arange(len(FOUR)) % 12)
-    assert_array_equal(grouped.decision_function(LATER), plain.decision_function(LATER))
-    assert_array_equal(grouped.class_count_, plain.class_count_)
 
 
 def test_moments_in_folds_are_kept_where_the_folds_were_used():
@@ -749,12 +630,11 @@ def little_memory():
         yield
 
 
-@pytest.mark.parametrize("projector", [None, CMDA(ranks=2)], ids=str)
-def test_a_stream_of_large_samples_is_one_fit_whatever_moments_would_take(little_memory, projector):
+def test_a_stream_of_large_samples_is_one_fit_whatever_moments_would_take(little_memory):
     rng = np.random.default_rng(0)
     y = np.arange(90) % 3
     X = rng.normal(size=(90, 18, 12)) + rng.normal(size=(3, 18, 12))[y]
-    whole, stream = ProbabilisticLDA(projector), ProbabilisticLDA(projector)
+    whole, stream = ProbabilisticLDA(), ProbabilisticLDA()
     for rows in np.array_split(np.arange(90), 4):
         stream.partial_fit(X[rows], y[rows], classes=[0, 1, 2])
     expected = whole.fit(X, y).predict_proba(X)
@@ -799,8 +679,8 @@ def test_a_stream_of_large_samples_forgets_and_deals_its_folds_anew(little_memor
     stream.set_params(shrinkage="auto").partial_fit(X[30:], y[30:])
     whole = ProbabilisticLDA().fit(X, y)
     assert stream.shrinkage_ == pytest.approx(whole.shrinkage_, rel=1e-9)
-    for _ in range(40):  # of what came first not even a trace is left
-        stream.partial_fit(X[:30], y[:30], decay=1e-9)
+    for _ in range(6):  # of what came first not even a trace is left
+        stream.partial_fit(X[:30], y[:30], decay=1e-60)
     expected = ProbabilisticLDA().fit(X[:30], y[:30]).predict_proba(X)
     np.testing.assert_allclose(stream.predict_proba(X), expected, atol=1e-6)
     with pytest.raises(ValueError, match="decay forgets too much"):

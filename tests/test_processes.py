@@ -46,6 +46,7 @@ def test_one_thread_means_one_process(monkeypatch):
     assert {place for _, place, _ in found.values()} == {os.getpid()}
 
 
+@pytest.mark.long
 def test_long_work_goes_to_processes_with_one_thread_each(two_threads):
     found = dict(over_processes(place_and_threads, [(k,) for k in range(6)], patience=-1.0))
     assert [found[k][0] for k in range(6)] == list(range(6))
@@ -53,11 +54,13 @@ def test_long_work_goes_to_processes_with_one_thread_each(two_threads):
     assert {allowed for _, _, allowed in found.values()} == {1}
 
 
+@pytest.mark.long
 def test_errors_come_back(two_threads):
     with pytest.raises(ZeroDivisionError):
         dict(over_processes(divmod, [(1, 0)] * 4, patience=-1.0))
 
 
+@pytest.mark.long
 def test_processes_find_the_figures_of_one(two_threads, monkeypatch):
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(3), 12)

@@ -43,17 +43,6 @@ def test_scores_of_minus_infinity_come_last_together():
     assert roc_areas(scores, is_positive) == pytest.approx([0.75])
 
 
-@pytest.mark.parametrize("levels", [2, 3, 100])
-def test_ties_anywhere_are_shared_as_scikit_learn_shares_them(levels):
-    rng = np.random.default_rng(levels)
-    scores, is_positive = rng.integers(levels, size=(12, 30)) / 7.0, rng.random((12, 30)) < 0.4
-    is_positive[0], is_positive[1] = True, False
-    precisions, areas = average_precisions(scores, is_positive), roc_areas(scores, is_positive)
-    for c, (column, own) in enumerate(zip(scores.T, is_positive.T, strict=True)):
-        assert precisions[c] == pytest.approx(average_precision_score(own, column))
-        assert areas[c] == pytest.approx(roc_auc_score(own, column))
-
-
 def test_what_cannot_be_ranked_is_nan_and_nothing_is_said():
     scores = np.array([[3.0, 3.0], [2.0, 2.0]])
     is_positive = np.array([[True, False], [True, False]])  # no others, no own

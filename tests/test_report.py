@@ -143,14 +143,6 @@ def test_a_page_asks_the_network_for_nothing(pages, kind):
     assert outside == []
 
 
-def test_only_the_palette_of_the_page_is_left_in_figures(pages):
-    for kind in KINDS:
-        for drawing in re.findall(r"<svg.*?</svg>", pages[kind], flags=re.DOTALL):
-            assert "DejaVu" not in drawing
-            assert "<style" not in drawing
-            assert not re.search(r"#(0072b2|d55e00|1c1e21|000000)", drawing)
-
-
 def test_labels_and_names_cannot_smuggle_markup_in(tmp_path):
     evil = '<script>alert("x")</script>'
     y = np.where(TRAIN.y == 3, evil, np.where(TRAIN.y == 1, "a&b", "rest")).astype(object)
@@ -172,11 +164,6 @@ def test_a_page_is_replaced_whole_or_not_at_all(tmp_path, models):
     write_report(models["projector"], (TEST.X, TEST.y), path)
     assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
     assert path.read_text().startswith("<!DOCTYPE html>")
-
-
-def test_the_same_report_twice_is_the_same_file(tmp_path, models):
-    first = write_report(models["projector"], TEST, tmp_path / "a.html").read_bytes()
-    assert write_report(models["projector"], TEST, tmp_path / "b.html").read_bytes() == first
 
 
 def test_wrong_arguments_say_what_to_pass(tmp_path, models):
@@ -285,23 +272,12 @@ def test_a_bank_with_a_second_classifier_is_measured_by_its_decisions(tmp_path, 
     assert rows_of(page, "Every class")[2][3] == f"{100 * ap:.1f}"
 
 
-def test_labels_that_are_the_same_in_writing_are_the_same(tmp_path, bank, pages):
-    in_writing = TensorDataset(
-        TEST.X, TEST.y.astype(str), name="digits", mode_names=TEST.mode_names
-    )
-    page = write_report(bank, in_writing, tmp_path / "page.html").read_text()
-    assert rows_of(page, "Every class") == rows_of(pages["bank"], "Every class")
-    strange = TensorDataset(TEST.X, np.array([f"person {d}" for d in TEST.y]))
-    with pytest.raises(ValueError, match="labels do not match"):
-        write_report(bank, strange, tmp_path / "strange.html")
-
-
-def test_a_saved_model_has_the_same_report(tmp_path, models):
-    for kind in ("bank", "projector", "verifier", "MPCA"):
+def test_a_saved_model_has_the_same_report(tmp_path, models, pages):
+    for kind in ("bank", "verifier", "MPCA"):
         models[kind].save(tmp_path / "model.safetensors")
         loaded = load(tmp_path / "model.safetensors")
-        first = write_report(models[kind], TEST, tmp_path / "a.html").read_bytes()
-        assert write_report(loaded, TEST, tmp_path / "b.html").read_bytes() == first
+        page = write_report(loaded, TEST, tmp_path / "page.html")
+        assert page.read_text(encoding="utf-8") == pages[kind]
 
 
 def test_a_data_frame_keeps_its_names(tmp_path):

@@ -5,10 +5,9 @@ import pytest
 
 import reference
 from reference import problem, relative_error
-from tenfold.mathematics.algebra import packed_gram
 from tenfold.mathematics.cost import Workload
 from tenfold.mathematics.criteria import Problem, between_within, class_specific
-from tenfold.mathematics.moments import ClassMoments, Scatter, Term, along_mode
+from tenfold.mathematics.moments import ClassMoments, Term, along_mode
 from tenfold.mathematics.sample_statistics import PassStatistics, SampleStatistics, SpanStatistics
 from tenfold.mathematics.stores import StoredSamples
 
@@ -151,27 +150,6 @@ def test_a_stack_gives_each_model_what_it_gets_alone(shape, source):
             assert relative_error(B[row], reference.in_scatter(X, y, p, alone[m], k)) <= 1e-10
 
 
-def test_stacks_are_cut_into_blocks_that_do_not_show(monkeypatch):
-    from tenfold.mathematics import moments
-
-    X, y = problem((4, 3), seed=8)
-    rng = np.random.default_rng(0)
-    factors = [rng.normal(size=(9, 4, 2)), rng.normal(size=(9, 3, 2))]
-    positives = np.arange(9) % 3
-
-    def answer(statistics):
-        return along(Scatter.stacked([statistics.in_class(p) for p in positives], {}), 0, factors)
-
-    for statistics in (ClassMoments.from_batch, SOURCES["samples"]):
-        with monkeypatch.context() as small:
-            whole = answer(statistics(X, y))
-            small.setattr(moments.row_blocks, "__defaults__", (1,))  # one row at a time
-            small.setattr(moments, "STACK_BYTES", 1)
-            small.setattr(moments, "KEPT_BYTES", 0)
-            cut = answer(statistics(X, y))
-        np.testing.assert_allclose(cut, whole, rtol=1e-12)
-
-
 # ── Tables ──────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -216,48 +194,3 @@ def test_products_of_covariances_and_traces_agree_between_samples_and_moments():
         np.testing.assert_allclose(
             statistics.traces, [np.trace(S) for S in own_scatters], rtol=1e-10
         )
-
-
-def test_a_stack_of_problems_asks_the_terms_that_its_two_scatters_share_once(monkeypatch):
-    X, y = problem((5, 4), seed=13)
-    for statistics in (ClassMoments.from_batch(X, y), SampleStatistics.from_batch(X, y)):
-        asked, along = [], Term.along
-
-        def counting(self, *question, asked=asked, along=along):
-            asked.append(self.n_groups)
-            return along(self, *question)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(Term, "along", counting)
-            stack = problem_of(statistics, [0, 1, 2], shrinkage=0.2)
-            stack.along_mode(0, stacked(random_factors((5, 4)), 3))
-        # S_I of three classes, for S_O and for itself, and the displacements.
-        assert asked.count(3) == 2
-
-
-def test_stacks_of_stacks_join_a_term_once():
-    """The banks of a search have the same classes, so their stack has no more groups than one."""
-    X, y = problem((5, 4), seed=14)
-    statistics = SampleStatistics.from_batch(X, y)
-    banks = [problem_of(statistics, [0, 1, 2]) for _ in range(4)]
-    together = Problem.stacked(banks)
-    assert len(together) == 12
-    for scatter in together.scatters:
-        assert max(term.n_groups for _, term in scatter.terms) == 3
-    factors = stacked(random_factors((5, 4)), 12)
-    A, B = together.along_mode(0, factors)
-    alone = banks[0].along_mode(0, [W[:3] for W in factors])
-    np.testing.assert_allclose(A, np.tile(alone[0], (4, 1, 1)), rtol=1e-12)
-    np.testing.assert_allclose(B, np.tile(alone[1], (4, 1, 1)), rtol=1e-12)
-
-
-@pytest.mark.parametrize("shape", [(3, 4), (5, 2), (4, 3, 2), (2, 5, 3)])
-def test_a_table_of_many_numbers_is_packed_without_the_matrix(shape, monkeypatch):
-    rng = np.random.default_rng(len(shape))
-    Z = rng.standard_normal((9, *shape)) * 10.0 ** rng.integers(-4, 5, shape[-1])
-    expected = packed_gram([Z], shape)
-    monkeypatch.setattr("tenfold.mathematics.algebra.WHOLE_TABLE", 0)
-    found = packed_gram([Z[:4], Z[4:]], shape)
-    sizes = np.sqrt(np.abs(expected).max())
-    assert found.shape == expected.shape
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-13 * sizes)

@@ -9,17 +9,33 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV, cross_val_score
+import sklearn
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import tenfold
-from reference import ARRAY_API_CHECKS, distance, problem
-from tenfold import MCSDA, MPCA
+from reference import distance, problem
+from tenfold import (
+    CSDA,
+    HODA,
+    MCSDA,
+    MPCA,
+    Blocks,
+    ClassSpecificClassifier,
+    ClassSpecificVerifier,
+    CovariateRemover,
+    GaussianImputer,
+    KernelCSDA,
+    ModeScaler,
+    OpenSetClassifier,
+    ProbabilisticLDA,
+    RankSearchCV,
+    RateWarning,
+)
 from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS, LINEAR_METHODS
 from ways import learned
 
@@ -38,39 +54,66 @@ def make(Method, **parameters):
 # ── The common checks ───────────────────────────────────────────────────────────────────────────
 
 
-@each_method
-def test_the_common_checks_pass_and_there_are_many_of_them(Method):
-    results = check_estimator(Method(), on_skip=None, on_fail=None)
-    status = Counter(result["status"] for result in results)
-    wrong = [(r["check_name"], r["exception"]) for r in results if r["status"] == "failed"]
-    assert not wrong
-    assert status["passed"] >= 40
-    # Only those of the array API may be skipped: they need an environment variable, and are
-    # among the tests of the array API.
-    skipped = [r["check_name"] for r in results if r["status"] == "skipped"]
-    assert set(skipped) <= ARRAY_API_CHECKS
-    assert status["passed"] + len(skipped) == len(results)
+# Its stopping rule is a thousand times looser than the checks by default: distances that agree to
+# 1e-9, of samples that were repeated or weighted, would give scores that agree to 1e-7 by luck.
+SECOND = LogisticRegression(tol=1e-10, max_iter=10_000)
+GAUSSIAN = ProbabilisticLDA(shrinkage=0.2)
+PUBLIC = [
+    *(Method() for Method in LINEAR_METHODS),
+    KernelCSDA(),
+    KernelCSDA(n_landmarks=20),
+    ClassSpecificClassifier(MCSDA()),
+    ClassSpecificClassifier(MCSDA(), classifier=SECOND),
+    ClassSpecificVerifier(MCSDA()),
+    pytest.param(ProbabilisticLDA(), marks=pytest.mark.long),
+    GAUSSIAN,
+    pytest.param(OpenSetClassifier(), marks=pytest.mark.long),
+    OpenSetClassifier(GAUSSIAN),
+    OpenSetClassifier(ClassSpecificClassifier(CSDA())),
+    RankSearchCV(MCSDA(), ranks=[1], cv=StratifiedKFold(2)),
+    RankSearchCV(ClassSpecificClassifier(MCSDA()), ranks=[1], cv=StratifiedKFold(2)),
+    ModeScaler(),
+    ModeScaler(keep="both", output="flat"),
+    ModeScaler((), per_sample=False),
+    GaussianImputer(),
+    CovariateRemover(),
+    Blocks(MPCA(ranks=1)),
+    Blocks(HODA(ranks=1, max_iter=3, tol=10.0)),
+]
+ARRAY_API_CHECKS = {  # which skip themselves unless SCIPY_ARRAY_API is set; test_array_api.py
+    "check_array_api_input",
+    "check_array_api_mixed_inputs",
+    "check_array_api_same_namespace",
+}
+WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
 
 
-@each_method
-def test_the_tags_tell_the_truth(Method):
-    tags = Method().__sklearn_tags__()
-    assert tags.input_tags.two_d_array  # without it the checks above would not run
-    assert tags.input_tags.three_d_array
-    assert tags.target_tags.required == (Method is not MPCA)
-    assert tags.transformer_tags.preserves_dtype == ["float64", "float32"]
+def allowed_to_fail(estimator):
+    """Drawn landmarks see no weights; scikit-learn 1.6.0 errs where only two classes are taken."""
+    wrong = isinstance(estimator, ClassSpecificVerifier) and sklearn.__version__ == "1.6.0"
+    return {WEIGHTS} if wrong or getattr(estimator, "n_landmarks", None) else set()
+
+
+@pytest.mark.parametrize("estimator", PUBLIC, ids=lambda e: " ".join(repr(e).split()))
+def test_the_common_checks_pass_and_there_are_many_of_them(estimator):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RateWarning)  # a few samples promise no rate of 1 %
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        results = check_estimator(estimator, on_skip=None, on_fail=None)
+    failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
+    assert failed.keys() <= allowed_to_fail(estimator), failed
+    assert Counter(result["status"] for result in results)["passed"] >= 40
+    assert {r["check_name"] for r in results if r["status"] == "skipped"} <= ARRAY_API_CHECKS
+
+
+def test_every_public_estimator_is_checked():
+    public = {getattr(tenfold, name) for name in tenfold.__all__}
+    learners = {kind for kind in public if isinstance(kind, type) and hasattr(kind, "fit")}
+    checked = [one if hasattr(one, "fit") else one.values[0] for one in PUBLIC]
+    assert {type(estimator) for estimator in checked} == learners
 
 
 # ── Copies ──────────────────────────────────────────────────────────────────────────────────────
-
-
-@each_method
-def test_a_clone_has_the_parameters_and_nothing_learned(Method):
-    estimator = make(Method).fit(X, y)
-    copy = clone(estimator)
-    assert copy.get_params() == estimator.get_params()
-    assert not [name for name in vars(copy) if name.endswith("_")]
-    np.testing.assert_array_equal(copy.fit(X, y).transform(X), estimator.transform(X))
 
 
 def through_pickle(estimator):
@@ -92,13 +135,6 @@ def test_a_saved_method_is_the_same_method(Method, way):
         copy = way(estimator)
         np.testing.assert_array_equal(copy.transform(X), estimator.transform(X))
         assert copy.ranks_ == estimator.ranks_
-
-
-@each_method
-def test_a_saved_method_does_not_carry_the_samples(Method):
-    many = np.concatenate([X] * 50), np.concatenate([y] * 50)
-    sizes = [len(pickle.dumps(learned(make(Method), "samples", *data))) for data in ((X, y), many)]
-    assert sizes[0] == pytest.approx(sizes[1], rel=0.01)
 
 
 @each_method
@@ -173,12 +209,6 @@ def test_a_grid_search_runs_over_samples_of_any_order():
     assert search.best_estimator_.predict(X).shape == y.shape
 
 
-@pytest.mark.parametrize("Method", CLASS_SPECIFIC_METHODS, ids=lambda M: M.__name__)
-def test_a_search_may_score_by_average_precision_itself(Method):
-    search = GridSearchCV(make(Method), {"positive": [0, 1, 2, 3]}, cv=3).fit(X, y)
-    assert 0 < search.best_score_ <= 1
-
-
 # ── Output ──────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -206,15 +236,6 @@ def test_data_frames_come_out_when_asked_for(Method):
     np.testing.assert_allclose(Y.to_numpy(), make(Method).fit(X, y).transform(X), atol=1e-10)
     with pytest.raises(ValueError, match="feature names"):
         estimator.transform(frame.rename(columns={"pixel 0": "other"}))
-
-
-@each_method
-def test_nothing_of_a_fit_depends_on_chance(Method):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        first, second = Method().fit(X, y), Method().fit(X, y)
-    for V, W in zip(first.projections_, second.projections_, strict=True):
-        np.testing.assert_array_equal(V, W)
 
 
 def test_every_method_is_public_and_stands_in_the_list():

@@ -1,15 +1,13 @@
 """The rank search gives what GridSearchCV gives, from one reading of the data."""
 
 import tracemalloc
-import warnings
-from collections import Counter
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_digits
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer, make_scorer, roc_auc_score
 from sklearn.model_selection import (
@@ -23,22 +21,18 @@ from sklearn.model_selection import (
     StratifiedKFold,
     TimeSeriesSplit,
 )
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.utils.estimator_checks import check_estimator
 
-from reference import ARRAY_API_CHECKS, WRONG_BINARY_CHECKS, problem
+from reference import problem
 from tenfold import (
     CMDA,
     CSDA,
     DATER,
     MCSDA,
     MPCA,
-    ClassMoments,
     ClassSpecificClassifier,
     ClassSpecificVerifier,
     ProbabilisticLDA,
     RankSearchCV,
-    RateWarning,
 )
 from tenfold.mathematics import cost as folds_module
 from ways import without_tables
@@ -46,12 +40,6 @@ from ways import without_tables
 DIGITS, TARGET = load_digits().images[:700] / 16, load_digits().target[:700]
 X, y = problem((5, 4), classes=3, per_class=20, seed=6, spread=0.5)
 RANKS = [(1, 1), (2, 3), (5, 4)]
-
-
-def quiet(estimator, *data, **more):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return estimator.fit(*data, **more)
 
 
 def nearest_mean(estimator, X, y):
@@ -103,8 +91,8 @@ def both_searches(name, X, y, cv, *, groups=None, **grid):
     ours = RankSearchCV(estimator, cv=cv, scoring=scoring, **grid)
     theirs = GridSearchCV(estimator, long, cv=cv, scoring=scoring, error_score="raise")
     return (
-        quiet(ours, X, y, groups=groups),
-        quiet(theirs, X, y, groups=groups),
+        ours.fit(X, y, groups=groups),
+        theirs.fit(X, y, groups=groups),
     )
 
 
@@ -131,6 +119,7 @@ def order(ours, theirs):
 @each_estimator
 def test_the_answer_is_that_of_a_grid_search(name):
     ranks = [2, 6] if name in ("CSDA", "bank of vectors") else RANKS
+    ranks = RANKS[:2] if name in ("verifier", "Gaussian classes") else ranks  # they take longer
     ours, theirs = both_searches(name, X, y, StratifiedKFold(3), ranks=ranks)
     assert_same(ours, theirs)
     assert ours.best_params_ == theirs.best_params_
@@ -196,26 +185,25 @@ def test_any_folds_will_do(name, cv):
     assert_same(ours, theirs)
 
 
-@pytest.mark.parametrize("name", ["MCSDA", "bank", "verifier"])
+@pytest.mark.parametrize("name", ["MCSDA", "bank"])
 @pytest.mark.parametrize("cv", [GroupKFold(3), LeaveOneGroupOut()], ids=["k", "one"])
-@pytest.mark.filterwarnings("ignore::tenfold.RateWarning")
 def test_groups_stay_together(name, cv):
     groups = np.arange(len(X)) % 4
     ours, theirs = both_searches(name, X, y, cv, groups=groups, ranks=RANKS[:2])
     assert_same(ours, theirs)
 
 
-@pytest.mark.parametrize("name", ["MCSDA", "bank", "verifier", "CMDA", "Gaussian classes"])
+@pytest.mark.parametrize("name", ["MCSDA", "bank", "Gaussian classes of MPCA"])
 def test_weights_count_in_fitting_and_for_scorers_that_take_them(name):
     weight = np.random.default_rng(2).uniform(0.1, 2, len(X))
     estimator, scoring = ESTIMATORS[name]
     prefix = "" if hasattr(estimator, "ranks") else "projector__"
     folds = StratifiedKFold(3)
-    ours = quiet(RankSearchCV(estimator, RANKS[:2], cv=folds, scoring=scoring), X, y, weight)
+    ours = RankSearchCV(estimator, RANKS[:2], cv=folds, scoring=scoring).fit(X, y, weight)
     for f, (train, test) in enumerate(folds.split(X, y)):
         for c, ranks in enumerate(RANKS[:2]):
             alone = clone(estimator).set_params(**{prefix + "ranks": ranks})
-            quiet(alone, X[train], y[train], weight[train])
+            alone.fit(X[train], y[train], weight[train])
             if scoring is None:
                 expected = alone.score(X[test], y[test], weight[test])
             elif isinstance(scoring, str):
@@ -255,42 +243,10 @@ def test_without_refit_there_are_results_only():
 # ── One reading, stacks ─────────────────────────────────────────────────────────────────────────
 
 
-def test_the_data_are_read_once_for_all_folds_and_the_refit(monkeypatch):
-    read = []
-    from_batch = ClassMoments.from_batch.__func__
-
-    def counting(cls, X, *rest, **more):
-        read.append(len(X))
-        return from_batch(cls, X, *rest, **more)
-
-    monkeypatch.setattr(ClassMoments, "from_batch", classmethod(counting))
-    samples, labels = load_digits().images, load_digits().target
-    model = ClassSpecificClassifier(MCSDA(tol=10.0))
-    RankSearchCV(model, [(2, 2), (4, 4), (6, 6)], cv=5).fit(samples, labels)
-    assert read == [len(samples)]
-
-
 @pytest.mark.parametrize("name", ["MCSDA", "bank"])
 def test_a_search_through_samples_is_a_grid_search(name):
     with without_tables(X.shape[1:]):
         assert_same(*both_searches(name, X, y, StratifiedKFold(3), ranks=RANKS))
-
-
-def test_stacks_of_any_size_give_the_same_scores(monkeypatch):
-    whole = quiet(RankSearchCV(MCSDA(positive=1, max_iter=3), RANKS, cv=3), X, y)
-    monkeypatch.setattr("tenfold.selection.candidates.STACK_NUMBERS", 1)
-    single = quiet(RankSearchCV(MCSDA(positive=1, max_iter=3), RANKS, cv=3), X, y)
-    for f in range(3):
-        key = f"split{f}_test_score"
-        np.testing.assert_allclose(whole.cv_results_[key], single.cv_results_[key], atol=1e-12)
-
-
-def test_a_best_estimator_keeps_no_moments_and_says_that_it_cannot_go_on():
-    model = MCSDA(positive=1, tol=10.0)
-    best = RankSearchCV(model, [(2, 2)], cv=3).fit(X, y).best_estimator_
-    assert not hasattr(best, "moments_")
-    with pytest.raises(ValueError, match="start with partial_fit"):
-        best.partial_fit(X, y)
 
 
 # ── Bad input ───────────────────────────────────────────────────────────────────────────────────
@@ -317,21 +273,6 @@ def test_a_positive_class_missing_from_a_fold_is_an_error_that_says_so():
         RankSearchCV(MCSDA(positive=0), RANKS, cv=split).fit(X, y)
 
 
-def test_folds_are_blamed_only_where_a_class_is_missing():
-    bank = ClassSpecificClassifier(MCSDA(tol=10.0))
-    with pytest.raises(ValueError, match=r"fold 0 cannot be scored: .*multiclass") as caught:
-        RankSearchCV(bank, RANKS, cv=StratifiedKFold(3), scoring="f1").fit(X, y)
-    assert "choose folds" not in str(caught.value)
-    order = np.argsort(y, kind="stable")
-    with pytest.raises(ValueError, match=r"training part has no sample of class 0; choose folds"):
-        RankSearchCV(MCSDA(positive=0), RANKS, cv=KFold(3)).fit(X[order], y[order])
-    # A class whose samples all have weight 0 is missing too.
-    split, weight = [(np.arange(30), np.arange(30, 60))], np.ones(len(y))
-    weight[:30][y[:30] == 0] = 0.0
-    with pytest.raises(ValueError, match=r"training part has no sample of class 0; choose folds"):
-        RankSearchCV(MCSDA(positive=0), RANKS, cv=split).fit(X, y, weight)
-
-
 def test_a_class_with_fewer_samples_than_folds_is_warned_of():
     rare = np.where(np.arange(len(y)) < 2, 3, y)
     model = ClassSpecificClassifier(MCSDA(tol=10.0))
@@ -340,12 +281,6 @@ def test_a_class_with_fewer_samples_than_folds_is_warned_of():
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     with pytest.raises(ValueError, match=r"n_splits=30 cannot be greater"):
         RankSearchCV(model, RANKS, cv=30).fit(X, y)
-
-
-def test_a_training_part_of_one_class_is_an_error():
-    split = [(np.flatnonzero(y == 1), np.flatnonzero(y != 1))]
-    with pytest.raises(ValueError, match=r"fold 0 cannot be scored: .*1 class"):
-        RankSearchCV(MCSDA(positive=1), RANKS, cv=split).fit(X, y)
 
 
 def test_a_score_that_is_not_a_number_is_an_error():
@@ -383,13 +318,6 @@ def test_candidates_must_be_there_and_be_known():
         RankSearchCV(MCSDA(), RANKS, cv=[]).fit(X, y)
 
 
-@pytest.mark.parametrize("ranks", [3, (2, 3), {0: 2}], ids=str)
-def test_a_single_candidate_is_no_list(ranks):
-    with pytest.raises(ValueError, match=r"ranks is .*; expected a list of .* pass \[") as caught:
-        RankSearchCV(MCSDA(positive=1), ranks, cv=3).fit(X, y)
-    assert str(caught.value).endswith(f"[{ranks!r}]")
-
-
 def test_candidates_may_be_tuples_ranges_and_arrays():
     model = MCSDA(positive=1, tol=10.0)
     listed = RankSearchCV(model, [2, 3], ridge=[0.01, 0.1], cv=3).fit(X, y)
@@ -405,38 +333,6 @@ def test_candidates_may_be_tuples_ranges_and_arrays():
 
 
 # ── As a scikit-learn estimator ─────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [MCSDA(), CSDA(), ClassSpecificClassifier(MCSDA()), ClassSpecificVerifier(MCSDA())],
-    ids=lambda e: type(e).__name__,
-)
-def test_the_common_checks_pass_and_there_are_many_of_them(estimator):
-    search = RankSearchCV(estimator, ranks=[1], cv=StratifiedKFold(2))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("ignore", RateWarning)  # a few samples promise no rate of 1 %
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        wrong = WRONG_BINARY_CHECKS if isinstance(estimator, ClassSpecificVerifier) else {}
-        results = check_estimator(search, on_skip=None, on_fail=None, expected_failed_checks=wrong)
-    status = Counter(result["status"] for result in results)
-    assert not [(r["check_name"], r["exception"]) for r in results if r["status"] == "failed"]
-    assert status["passed"] >= 45
-    skipped = [r["check_name"] for r in results if r["status"] == "skipped"]
-    assert set(skipped) <= ARRAY_API_CHECKS
-
-
-def test_one_versus_rest_takes_projectors_and_searches_over_them():
-    flat = X.reshape(len(X), -1)
-    rest = OneVsRestClassifier(RankSearchCV(CSDA(), [2, 8], cv=StratifiedKFold(3))).fit(flat, y)
-    grid = OneVsRestClassifier(GridSearchCV(CSDA(), {"ranks": [2, 8]}, cv=StratifiedKFold(3))).fit(
-        flat, y
-    )
-    np.testing.assert_allclose(
-        rest.decision_function(flat), grid.decision_function(flat), atol=1e-8
-    )
-    np.testing.assert_array_equal(rest.predict(flat), grid.predict(flat))
 
 
 def test_data_frames_are_searched_and_their_names_checked():

@@ -7,7 +7,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 
 from tenfold import MPCA, ProbabilisticLDA
-from tenfold.mathematics.fold_moments import N_FOLDS, name_folds
 
 X, Y = load_digits().images, load_digits().target
 TRAIN, TEST = slice(0, 300), slice(300, 800)
@@ -17,13 +16,6 @@ each_model = pytest.mark.parametrize("model", MODELS, ids=KINDS)
 
 
 # ── Groups ──────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize("names", [np.arange(500), np.arange(500) / 7, np.arange(500).astype(str)])
-def test_groups_are_dealt_to_folds_evenly_and_by_name_alone(names):
-    folds = name_folds(names)
-    assert np.bincount(folds - N_FOLDS, minlength=N_FOLDS).min() > 15  # of 31 expected
-    assert_array_equal(name_folds(names[::-1][:7]), folds[::-1][:7])
 
 
 def test_samples_twice_in_one_group_are_samples_of_weight_two():

@@ -9,7 +9,6 @@ from sklearn.base import clone
 
 from tenfold import CSDA, CSRDA, ClassSpecificClassifier
 from tenfold.mathematics import alternation
-from tenfold.mathematics.bases import Span
 from tenfold.mathematics.shared_core import ClassColumns, leading_of_columns
 
 # The laws here are of the paper's rule.
@@ -118,16 +117,6 @@ def test_the_directions_are_those_of_the_definitions(shrinkage):
         np.testing.assert_allclose(found * signs, expected, atol=1e-7 * np.abs(expected).max())
 
 
-def test_spreads_are_root_mean_square_distances():
-    X, y = samples(20, 7, 200, seed=4)
-    bank = sharing(ClassSpecificClassifier(CSDA(ranks=6, shrinkage=0.0), normalise=False), X, y)
-    distances = bank.distances(X)
-    for p in range(20):
-        own, others = distances[y == p, p], distances[y != p, p]
-        assert bank.spreads_[p] == pytest.approx(np.sqrt(np.mean(own**2)), rel=1e-7)
-        assert bank.other_spreads_[p] == pytest.approx(np.sqrt(np.mean(others**2)), rel=1e-7)
-
-
 @pytest.mark.parametrize("what", ["twins", "flat tail", "no noise", "one class of another size"])
 @pytest.mark.parametrize("shrinkage", [0.0, 0.5])
 def test_where_sharing_fails_models_are_solved_alone(what, shrinkage):
@@ -210,18 +199,3 @@ def test_repeated_values_are_all_found(repeats, kind):
     np.testing.assert_allclose(u.T @ B @ u, np.eye(10), atol=1e-10)
     np.testing.assert_allclose(u.T @ A @ u, np.diag(values), atol=1e-7 * values[0])
     np.testing.assert_allclose(Q.T @ u, 0.0, atol=1e-10)
-
-
-@pytest.mark.parametrize("twice", [False, True])
-def test_a_span_is_orthonormal_and_exact(twice):
-    """To the rounding of a triangle of condition 1e4, or of a QR decomposition if rows repeat."""
-    rows = np.random.default_rng(0).standard_normal((7, 20)) * np.geomspace(1, 1e-4, 7)[:, None]
-    rows = np.concatenate([rows, rows[:2]]) if twice else rows
-    centred = rows - rows.mean(axis=0)
-    span, coordinates = Span.of(centred)
-    basis = span.lifted(np.eye(coordinates.shape[1]))
-    condition = 1.0 if twice else np.linalg.cond(centred[:-1])
-    rounding = 20 * np.finfo(float).eps * condition * np.linalg.norm(centred)
-    np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=rounding)
-    np.testing.assert_allclose(coordinates @ basis.T, centred, atol=rounding)
-    np.testing.assert_allclose(span.lowered(centred.T).T, coordinates, atol=rounding)

@@ -37,7 +37,7 @@ from tenfold.mathematics.stores import BlockError, StoredSamples, check_block
 from tenfold.methods import LINEAR_METHODS
 from tenfold.system.model_format import read, write
 from tenfold.system.plain_values import Unpacker
-from ways import learned
+from ways import assert_same_model, learned, quiet
 
 N, SHAPE, BLOCK = 240, (6, 5), 16
 EXACT = 1e-8  # what the issue asks for; rounding of sums in another order stays below 1e-12 here
@@ -87,22 +87,6 @@ def stores(X, folder):
         "chunked hdf5": file.create_dataset("Y", data=X, chunks=(7, 6, 5)),
         "anything": Recorder(X),
     }
-
-
-def quiet(method, **parameters):
-    """A method that stops after a few rounds without a warning about it."""
-    known = method().get_params()
-    extra = {"tol": 50.0} if "tol" in known else {}
-    return method(**{"ranks": 2, **extra, **parameters})
-
-
-def projectors(model):
-    return [W @ np.linalg.pinv(W) for W in model.projections_]
-
-
-def assert_same_model(model, reference):
-    for P, Q in zip(projectors(model), projectors(reference), strict=True):
-        np.testing.assert_allclose(P, Q, atol=EXACT)
 
 
 # ── Fitting ─────────────────────────────────────────────────────────────────────────────────────
@@ -186,17 +170,6 @@ def test_automatic_shrinkage_asks_for_moments(data):
         learned(automatic, "samples", Recorder(X), y)
 
 
-@pytest.mark.parametrize("statistics", ["auto", "samples", "moments"])
-def test_a_class_whose_samples_have_no_weight_is_not_there(statistics, data):
-    X, y, _ = data
-    weight = np.where(y == 2, 0.0, 1.0)
-    reference = learned(quiet(MCSDA), statistics, X[y < 2], y[y < 2])
-    for samples in (X, Recorder(X)):
-        model = learned(quiet(MCSDA), statistics, samples, y, weight)
-        assert model.classes_.tolist() == [0, 1]
-        assert_same_model(model, reference)
-
-
 def test_partial_fit_takes_stores(data):
     X, y, _ = data
     model = quiet(MCSDA)
@@ -246,6 +219,7 @@ UNDER_A_LIMIT = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux enforces RLIMIT_DATA")
 def test_a_store_larger_than_the_memory_that_is_allowed_is_fitted(tmp_path):
     shape = (800_000, 10, 10)  # 640 MB, of which only one chunk is on disk: the rest is zeros
@@ -304,13 +278,6 @@ def test_a_search_over_a_store_is_the_search_over_its_array(data):
             reference.cv_results_["mean_test_score"],
             atol=EXACT,
         )
-
-
-def test_a_verifier_learns_the_same_threshold_from_a_store(data):
-    X, y, _ = data
-    verifier = ClassSpecificVerifier(quiet(MCSDA), positive=1, false_accept_rate=0.5)
-    found, reference = clone(verifier).fit(Recorder(X), y), clone(verifier).fit(X, y)
-    assert found.threshold_ == pytest.approx(reference.threshold_, abs=EXACT)
 
 
 @given(rows=st.lists(st.integers(0, 49), min_size=1, max_size=60))
@@ -390,16 +357,6 @@ def from_blocks(store):
     return [(start, stop) for start, stop in store.read if stop > start + 1]
 
 
-def test_what_came_before_a_bad_block_is_saved_even_between_two_savings(data, tmp_path):
-    X, y, _ = data
-    gather = partial(gather_moments, y=y, checkpoint=tmp_path, save_every=N)
-    with pytest.raises(BlockError, match="samples 96 to 111"):
-        gather(Recorder(X, bad=[100]))
-    repaired = Recorder(X)
-    assert_same_moments(gather(repaired), ClassMoments.from_batch(X, y))
-    assert from_blocks(repaired)[0][0] == 96
-
-
 def test_samples_that_were_repaired_are_the_same_samples(data, tmp_path):
     X, y, _ = data
     bad = X.copy()
@@ -409,16 +366,6 @@ def test_samples_that_were_repaired_are_the_same_samples(data, tmp_path):
     assert_same_moments(
         gather_moments(Recorder(X), y, checkpoint=tmp_path), ClassMoments.from_batch(X, y)
     )
-
-
-@pytest.mark.parametrize("labels", ["text", "objects"])
-def test_labels_survive_a_checkpoint(labels, data, tmp_path):
-    X, y, _ = data
-    named = np.array(["a", "b", "c"], dtype=object if labels == "objects" else None)[y]
-    for _ in range(2):
-        moments = gather_moments(X, named, checkpoint=tmp_path)
-        assert moments.classes.dtype == named.dtype
-        assert_same_moments(moments, ClassMoments.from_batch(X, named))
 
 
 def test_a_checkpoint_of_other_samples_is_not_picked_up(data, tmp_path):
@@ -439,16 +386,6 @@ def test_a_checkpoint_of_other_samples_is_not_picked_up(data, tmp_path):
         gather_moments(Recorder(last), y, checkpoint=tmp_path)
     with pytest.raises(ValueError, match="dtype was float64 and is float32"):
         gather_moments(X.astype(np.float32), y, checkpoint=tmp_path)
-
-
-@pytest.mark.parametrize("save_every", [0, -3, 2.0, True, "all"])
-def test_a_checkpoint_is_saved_after_a_number_of_samples_or_batches(save_every, data, tmp_path):
-    X, y, _ = data
-    message = f"save_every is {save_every!r}; expected an integer of 1 or more"
-    with pytest.raises(ValueError, match=message):
-        gather_moments(X, y, checkpoint=tmp_path, save_every=save_every)
-    with pytest.raises(ValueError, match=message):
-        gather_batches([(X, y)], checkpoint=tmp_path, save_every=save_every)
 
 
 @pytest.mark.parametrize("kept", [0, 1, 1000, "array", "text", "other file"])
@@ -479,17 +416,6 @@ def test_a_checkpoint_that_was_written_otherwise_is_named(name, data, tmp_path):
     kept["checkpoint"][name] = "otherwise"
     write(tmp_path / FILE, kept, arrays)
     with pytest.raises(ValueError, match=r"moments\.safetensors is not a checkpoint"):
-        gather_moments(X, y, checkpoint=tmp_path)
-
-
-@pytest.mark.parametrize("byte", range(60, 20_000, 997))
-def test_a_flipped_byte_in_a_checkpoint_is_seen(byte, data, tmp_path):
-    X, y, _ = data
-    gather_moments(X, y, checkpoint=tmp_path)
-    changed = bytearray((tmp_path / FILE).read_bytes())
-    changed[byte % len(changed)] ^= 64
-    (tmp_path / FILE).write_bytes(changed)
-    with pytest.raises(ValueError, match="is not a checkpoint, or is damaged"):
         gather_moments(X, y, checkpoint=tmp_path)
 
 
@@ -556,12 +482,6 @@ def test_moments_do_not_depend_on_how_a_stream_of_batches_is_cut(cuts):
     pieces = [np.split(a, cuts) for a in (X, y, weight)]
     moments = gather_batches(zip(*pieces, strict=True))
     assert_same_moments(moments, ClassMoments.from_batch(X, y, weight))
-
-
-def test_batches_may_be_stores(data):
-    X, y, _ = data
-    moments = gather_batches([(Recorder(X[:100]), y[:100]), (X[100:], y[100:])])
-    assert_same_moments(moments, ClassMoments.from_batch(X, y))
 
 
 def test_a_stream_goes_on_behind_its_checkpoint(data, tmp_path):
@@ -682,14 +602,6 @@ def test_labels_come_with_every_batch_or_with_none(folder, data, tmp_path):
         gather([(X, y), (X, y.astype(str))])
 
 
-@pytest.mark.parametrize("n_members", [0, 4])
-def test_a_batch_has_one_to_three_members(n_members, data):
-    X, y, weight = data
-    batch = (X, y, weight, weight)[:n_members]
-    with pytest.raises(ValueError, match=f"batch 1: it has {n_members} members; expected X, "):
-        gather_batches([(X, y), batch])
-
-
 def test_a_bad_batch_is_named(data):
     X, y, _ = data
     with pytest.raises(ValueError, match=r"batch 1: samples have shape \(5, 6\)"):
@@ -711,13 +623,6 @@ def test_a_model_of_gathered_moments_is_the_model_of_the_samples(Method, data):
     assert_same_model(twice, quiet(Method).fit(X, y, 2 * weight))
 
 
-def test_a_bank_of_gathered_moments_is_the_bank_of_the_samples(data):
-    X, y, _ = data
-    bank = ClassSpecificClassifier(quiet(MCSDA))
-    found = clone(bank).fit_moments(gather_moments(X, y))
-    np.testing.assert_allclose(found.distances(X), bank.fit(X, y).distances(X), atol=EXACT)
-
-
 @pytest.mark.parametrize(
     ("moments", "message"),
     [
@@ -733,27 +638,6 @@ def test_moments_that_no_model_can_be_made_of(moments, message):
 
 
 # ── Compression ─────────────────────────────────────────────────────────────────────────────────
-
-
-def low_rank(rng, n=60, shape=(12, 10, 6), ranks=(3, 2, 4), noise=1e-2):
-    factors = [np.linalg.qr(rng.normal(size=(s, r)))[0] for s, r in zip(shape, ranks, strict=True)]
-    core = rng.normal(size=(n, *ranks))
-    return np.einsum("nabc,ia,jb,kc->nijk", core, *factors) + noise * rng.normal(size=(n, *shape))
-
-
-def test_large_samples_are_compressed_once_and_then_treated_from_moments(tmp_path):
-    rng = np.random.default_rng(2)
-    video = low_rank(rng)
-    y = np.arange(60) % 2
-    video[y == 1] += 0.5
-    mpca = MPCA(ranks=0.999, max_iter=0, output="tensor")
-    store = Recorder(video)
-    mpca = learned(mpca, "samples", store)
-    assert store.n_read == (1 + 3 + 1) * 60  # means, one pass per mode, what was kept
-    small = zarr.create_array(tmp_path / "small", shape=(60, *mpca.ranks_), dtype=float)
-    write_blocks(mpca.transform, Recorder(video), small)
-    direct, compressed = quiet(MCSDA).fit(video, y), quiet(MCSDA).fit(small, y)
-    assert direct.score(video, y) == pytest.approx(compressed.score(small, y), abs=0.02)
 
 
 # ── One reading per pass ────────────────────────────────────────────────────────────────────────
@@ -794,14 +678,3 @@ def test_inner_folds_read_once_for_all_statistics_and_once_for_what_is_held_out(
         np.testing.assert_array_equal(store.times, 2 + dealt)
         in_memory = clone(estimator).fit(X, y, sample_weight)
         np.testing.assert_allclose(model.decision_function(X), in_memory.decision_function(X))
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [*(quiet(Method) for Method in LINEAR_METHODS), ClassSpecificClassifier(quiet(MCSDA))],
-)
-def test_all_else_is_read_once(estimator, data):
-    X, y, weight = data
-    store = CountedRows(X)
-    clone(estimator).fit(store, y, weight)
-    assert (store.times == 1).all()

@@ -75,14 +75,6 @@ def test_taking_back_any_batch_is_never_having_seen_it(seed, weighted, offset, n
     assert_same_moments(total, moments(kept))
 
 
-def test_part_of_a_batch_and_parts_of_two_can_be_taken_back():
-    X, y = data()
-    total = ClassMoments.from_batch(X[:50], y[:50]) + ClassMoments.from_batch(X[50:], y[50:])
-    found = total.revert(X[40:60], y[40:60])
-    rest = np.r_[0:40, 60:90]
-    assert_same_moments(found, ClassMoments.from_batch(X[rest], y[rest]))
-
-
 def test_all_but_one_sample_can_be_taken_back():
     X, y = data()
     only = np.flatnonzero(y == "b")
@@ -331,14 +323,6 @@ def test_an_estimator_that_forgets_is_one_of_weighted_samples(model):
     assert_same_model(found, expected, X)
 
 
-def test_a_class_of_which_all_samples_were_taken_is_not_there():
-    X, y = data()
-    own = y == "b"
-    left = gather_moments(X, y, folds=True) - gather_moments(X[own], y[own], folds=True)
-    model = ProbabilisticLDA().fit_moments(left)
-    assert model.classes_.tolist() == ["a", "c"]
-
-
 def test_moments_with_folds_and_without_are_not_mixed():
     X, y = data()
     with pytest.raises(ValueError, match=r"in folds cannot be added.*by_class"):
@@ -355,12 +339,6 @@ def test_moments_of_other_folds_are_not_mixed():
         with pytest.raises(ValueError, match=r"dealt to folds in two ways; gather both anew"):
             one + other
     assert_same_moments(five.by_class(), sixteen.by_class())
-
-
-def test_models_that_kept_no_moments_say_so():
-    X, y = data(shape=(9, 8))
-    with pytest.raises(ValueError, match=r"without keeping the moments.*start with partial_fit"):
-        CSDA(positive="a").fit(X, y).partial_fit(X[:3], y[:3])
 
 
 def test_a_bank_says_which_class_it_has_forgotten():

@@ -5,18 +5,9 @@ import warnings
 import numpy as np
 import pytest
 
-from paper.orl import load_orl
 from tenfold import CSDA, ClassSpecificVerifier, RateWarning
 
 pytestmark = pytest.mark.realdata
-
-
-@pytest.fixture(scope="module")
-def faces(data_root):
-    if not (data_root / "orl").is_dir():
-        pytest.skip(f"no ORL faces in {data_root}")
-    loaded = load_orl(data_root)
-    return np.asarray(loaded.X, dtype=float), np.asarray(loaded.y)
 
 
 @pytest.mark.parametrize("n", [2, 3, 5])

@@ -33,3 +33,15 @@ def learned(model, way, X, y=None, sample_weight=None):
         if way == "moments":
             return clone(model).fit_moments(gather_moments(X, y, sample_weight))
         return clone(model).fit(X, y, sample_weight)
+
+
+def quiet(method, **parameters):
+    """A method that stops after a few rounds."""
+    extra = {"tol": 50.0} if "tol" in method().get_params() else {}
+    return method(**{"ranks": 2, **extra, **parameters})
+
+
+def assert_same_model(model, expected):
+    """The same subspaces, to what sums in another order leave."""
+    for V, W in zip(model.projections_, expected.projections_, strict=True):
+        np.testing.assert_allclose(V @ np.linalg.pinv(V), W @ np.linalg.pinv(W), atol=1e-8)

@@ -16,9 +16,6 @@ from tenfold.decisions.folds import folds_of
 from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
 from tenfold.selection.rank_search import search_ranks
 
-# The command line counts rounds out in one line; here the library does the same work beside it.
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 
 def strict_json(text: str):
     def refuse(constant):
@@ -61,15 +58,6 @@ def test_every_method_can_be_fitted(tenfold, faces, method):
     assert tenfold("inspect", "model.safetensors").code == 0
 
 
-def test_mpca_keeps_a_share(tenfold, faces, pixels):
-    words = ("--method", "mpca", "--ranks", "0.9", "--read", "labelled=False")
-    run = tenfold("fit", faces, *words, "-o", "mpca.safetensors")
-    assert run.code == 0, run.err
-    assert library.load("mpca.safetensors").ranks_ == library.MPCA(0.9).fit(pixels / 255).ranks_
-    words = ("--method", "mcsda", "--ranks", "0.9")  # as every method does
-    assert tenfold("fit", faces, *words, "-o", "mcsda.safetensors").code == 0
-
-
 @pytest.mark.parametrize(
     ("words", "measure"),
     [
@@ -79,11 +67,11 @@ def test_mpca_keeps_a_share(tenfold, faces, pixels):
     ],
 )
 def test_searched_ranks_are_the_best_of_those_tried(tenfold, faces, words, measure):
-    run = tenfold("fit", faces, "--ranks", "auto", "--cv", "3", "-o", "m.safetensors", *words)
-    assert run.code == 0, run.err
-    facts = strict_json(
-        tenfold("fit", faces, "--ranks", "auto", "-o", "m.safetensors", "--json", *words).out
+    run = tenfold(
+        *("fit", faces, "--ranks", "auto", "--cv", "2", "-o", "m.safetensors", "--json"), *words
     )
+    assert run.code == 0, run.err
+    facts = strict_json(run.out)
     tried = facts["search"]["tried"]
     best = max(tried, key=lambda one: (one["score"], np.prod(one["ranks"])))  # of ties the largest
     assert len(tried) > 3
@@ -152,34 +140,6 @@ def test_a_method_that_flattens_takes_ranks_per_mode(tenfold, npz):
     run = tenfold("compare", npz, "--ranks", "2", "--cv", "2", "--json")
     ranks = {one["method"]: one["ranks"] for one in strict_json(run.out)["methods"]}
     assert (ranks["MCSDA"], ranks["CSDA"]) == ([2, 2], [2])
-
-
-def test_rows_choose_samples(tenfold, faces, pixels, labels):
-    run = tenfold(
-        "fit",
-        faces,
-        "--method",
-        "mcsda",
-        "--rows",
-        "::2",
-        "--ranks",
-        "3,3",
-        "-o",
-        "half.safetensors",
-    )
-    assert run.code == 0, run.err
-    half = library.ClassSpecificClassifier(library.MCSDA((3, 3))).fit(
-        pixels[::2] / 255, labels[::2]
-    )
-    found = library.load("half.safetensors").distances(pixels / 255)
-    assert (found == half.distances(pixels / 255)).all()
-
-
-def test_images_can_be_read_in_another_size_and_in_colour(tenfold, faces):
-    words = ["--resize", "4,3", "--read", "grey=False", "--ranks", "2,2,1", "--json"]
-    run = tenfold("fit", faces, *words, "-o", "small.safetensors")
-    assert run.code == 0, run.err
-    assert strict_json(run.out)["sample_shape"] == [4, 3, 3]
 
 
 # ── score and evaluate ──────────────────────────────────────────────────────────────────────────
@@ -280,10 +240,6 @@ def test_an_evaluation_of_a_bank_is_the_mean_over_classes(tenfold, bank, pixels,
 def test_labels_that_are_numbers_here_and_words_there_are_the_same(tenfold, here, pixels, labels):
     number = np.array([int(label[1:]) for label in labels])
     np.savez("numbers.npz", X=pixels / 255, y=number)
-    for label, image in zip(number, pixels, strict=True):
-        folder = here / "words" / str(label)
-        folder.mkdir(parents=True, exist_ok=True)
-        np.save(folder / "unused.npy", image)
     run = tenfold("fit", "numbers.npz", "--positive", "7", "--ranks", "3,3", "-o", "7.safetensors")
     assert run.code == 0, run.err
     np.savez("words.npz", X=pixels / 255, y=[f"{n} " for n in number])
@@ -347,23 +303,6 @@ def test_a_wanted_figure_that_is_not_reached_is_an_exit_code(tenfold, verifier, 
     assert "below the wanted 100.0 %" in missed.out
 
 
-def test_a_bank_of_two_classes_is_judged_as_one_of_many(tenfold, here, pixels, labels):
-    two = labels != "s8"
-    noisy = pixels[two] / 255 + np.random.default_rng(6).normal(0, 0.4, pixels[two].shape)
-    np.savez("two.npz", X=noisy, y=labels[two])
-    assert (
-        tenfold(
-            "fit", "two.npz", "--method", "mcsda", "--rows", "::2", "-o", "two.safetensors"
-        ).code
-        == 0
-    )
-    facts = strict_json(tenfold("evaluate", "two.safetensors", "two.npz", "--json").out)
-    model = library.load("two.safetensors")
-    expected = library.mean_average_precision(model, noisy, labels[two])
-    assert facts["average_precision"] == pytest.approx(expected)
-    assert expected < 1
-
-
 def test_a_projector_saved_from_python_scores_without_deciding(tenfold, npz, pixels, labels):
     model = library.MCSDA((3, 3), positive="s7").fit(pixels / 255, labels)
     model.save("bare.safetensors")
@@ -407,7 +346,7 @@ def test_by_default_there_are_gaussian_classes(tenfold, faces):
     [
         (("--ranks", "3,2"), "MPCA"),
         (("--method", "cmda", "--ranks", "3,2", "--set", "shrinkage=0.2"), "CMDA"),
-        (("--method", "MPCA", "--ranks", "auto", "--cv", "2"), "MPCA"),
+        (("--method", "MPCA", "--ranks", "0.9"), "MPCA"),  # a share of the scatter
     ],
 )
 def test_gaussian_classes_in_a_subspace(tenfold, faces, words, projector):
@@ -415,21 +354,6 @@ def test_gaussian_classes_in_a_subspace(tenfold, faces, words, projector):
     assert run.code == 0, run.err
     model = library.load("model.safetensors")
     assert type(model.projector).__name__ == projector
-    assert tenfold("inspect", "model.safetensors").code == 0
-    assert tenfold("report", "model.safetensors", faces, "-o", "page.html").code == 0
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("--method", "plda", "--positive", "s7"), "leave out --positive"),
-        (("--set", "ridge=0.1"), "plda has no parameter 'ridge'"),
-    ],
-)
-def test_options_that_gaussian_classes_do_not_have(tenfold, faces, words, told):
-    run = tenfold("fit", faces, *words, "-o", "model.safetensors")
-    assert run.code == 2
-    assert told in run.err
 
 
 # ── compare ─────────────────────────────────────────────────────────────────────────────────────
@@ -439,7 +363,7 @@ def test_compare_judges_all_methods_on_the_same_folds(tenfold, here, pixels, lab
     rng = np.random.default_rng(5)
     X = pixels / 255 + rng.normal(0, 0.4, pixels.shape)
     np.savez("noisy.npz", X=X, y=labels)
-    run = tenfold("compare", "noisy.npz", "--ranks", "2,2", "--cv", "4", "--seed", "3", "--json")
+    run = tenfold("compare", "noisy.npz", "--ranks", "2,2", "--cv", "2", "--seed", "3", "--json")
     assert run.code == 0, run.err
     facts = strict_json(run.out)
     found = {one["method"]: one for one in facts["methods"]}
@@ -454,7 +378,7 @@ def test_compare_judges_all_methods_on_the_same_folds(tenfold, here, pixels, lab
     assert found["CSDA"]["ranks"] == [2]  # of 2 x 2, as many as three class means span
 
     each = {"MCSDA": [], "ProbabilisticLDA(CMDA)": []}
-    for train, test in StratifiedKFold(4, shuffle=True, random_state=3).split(X, labels):
+    for train, test in StratifiedKFold(2, shuffle=True, random_state=3).split(X, labels):
         bank = library.ClassSpecificClassifier(library.MCSDA((2, 2))).fit(X[train], labels[train])
         scores = bank.decision_function(X[test])  # classes compete for a sample
         for k, c in enumerate(bank.classes_):
@@ -514,33 +438,7 @@ def test_an_exported_model_decides_as_the_model_does(tenfold, verifier, pixels):
     assert (accepted == model.predict(X)).all()
 
 
-@pytest.mark.parametrize("model", ["verifier", "bank"])
-def test_a_report_is_one_page(tenfold, faces, request, model):
-    path = request.getfixturevalue(model)
-    run = tenfold("report", path, "faces", "-o", "report.html", "--json")
-    assert run.code == 0, run.err
-    page = (faces.parent / "report.html").read_text(encoding="utf-8")
-    assert strict_json(run.out)["bytes"] == len(page.encode())
-    assert page.lower().startswith("<!doctype html>")
-    assert "s7" in page
-
-
-def test_a_report_needs_samples(tenfold, verifier):
-    run = tenfold("report", verifier, "-o", "report.html")
-    assert run.code == 2
-    assert "Missing argument 'DATA'" in run.err
-
-
 # ── demo ───────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_the_demo_ends_with_a_page(tenfold, here):
-    facts = strict_json(tenfold("demo", "-o", "digits.html", "--json").out)
-    precisions = {one["method"]: one["precision"] for one in facts["methods"]}
-    assert precisions["CSDA"] > max(precisions["CMDA"], precisions["MCSDA"])
-    assert facts["report"] == "digits.html"
-    assert (here / "digits.html").is_file()
-    assert sorted(path.name for path in here.iterdir()) == ["digits.html", "digits.npz"]
 
 
 def test_an_old_page_is_not_the_report_of_a_demo_that_could_not_write(tenfold, here, monkeypatch):
@@ -553,13 +451,7 @@ def test_an_old_page_is_not_the_report_of_a_demo_that_could_not_write(tenfold, h
     assert strict_json(tenfold("demo", "-o", "digits.html", "--json").out)["report"] is None
 
 
-def test_the_experiments_of_the_paper_are_no_command(tenfold, here):
-    run = tenfold("reproduce", "orl", "--out", "table1")
-    assert run.code == 2
-    assert "No such command 'reproduce'" in run.err
-
-
-@pytest.mark.parametrize("method", ["plda", "csda", "cmda"])
+@pytest.mark.parametrize("method", ["plda", "csda"])
 def test_samples_with_gaps_are_fitted_and_scored_if_asked_to(tenfold, here, pixels, labels, method):
     X = pixels.astype(float)
     X[:, 2, 3][::3] = np.nan

@@ -113,12 +113,6 @@ def test_columns_of_a_table_are_scaled_and_the_scaler_is_saved(tenfold, here):
     assert isinstance(library.load("raw.safetensors"), library.ProbabilisticLDA)
 
 
-def test_fit_says_what_it_took_and_counts_the_classes(tenfold, days):
-    said = tenfold("fit", "days.csv", "--groups", "day", *FIT).out
-    assert "3 columns of days.csv: p, q, r; labels: column label" in said
-    assert "2 classes: a (40 samples), b (40)" in said
-
-
 def test_near_copies_are_told(tenfold, here):
     rng = np.random.default_rng(0)
     films = np.repeat(rng.normal(size=(12, 4, 3)), 8, axis=0)

@@ -1,23 +1,12 @@
-"""Damages files of models or of moments in every way we can think of, and loads them.
-
-Run by test_model_file_mutations.py in a process of its own, so that peak memory is that of
-loading. Prints one line of JSON.
-"""
+"""Ways to damage and to forge files of models and of moments, for hostile_files.py."""
 
 import json
-import os
-import random
 import re
-import resource
-import sys
 import tempfile
-import time
-import warnings
-from collections import Counter
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
+from mutations import flip_bits, lengthen, truncate
 
 from tenfold import (
     MCSDA,
@@ -28,31 +17,14 @@ from tenfold import (
     ModeScaler,
     ProbabilisticLDA,
     gather_moments,
-    load,
-    load_moments,
     save_moments,
 )
 from tenfold.system.model_format import ModelFileError, _checksum, read
 
 
-def flip_bits(data, other, dice):
-    data = bytearray(data)
-    for _ in range(dice.choice([1, 1, 1, 2, 8])):
-        data[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
-    return bytes(data)
-
-
 def flip_bits_of_the_header(data, other, dice):
     length = int.from_bytes(data[:8], "little")
     return flip_bits(data[: 8 + length], other, dice) + data[8 + length :]
-
-
-def truncate(data, other, dice):
-    return data[: dice.randrange(len(data))]
-
-
-def lengthen(data, other, dice):
-    return data + dice.randbytes(dice.choice([1, 8, 64, 1000]))
 
 
 def take_the_header_of_another(data, other, dice):
@@ -248,50 +220,6 @@ def write_moments(folder):
     return paths, X
 
 
-KINDS = {"models": (write_models, load), "moments": (write_moments, load_moments)}
-
-
-def main(n, seed, forged, folder, kind):
-    dice = random.Random(seed)
-    write, load = KINDS[kind]
-    paths, X = write(folder)
-    originals = [path.read_bytes() for path in paths]
-    known = [fingerprint(load(path)) for path in paths]
-    baseline = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    outcomes, slowest, target = Counter(), 0.0, folder / "mutant.safetensors"
-    for _ in range(n):
-        i = dice.randrange(len(paths))
-        mutate = dice.choice(MUTATIONS)
-        other = originals[(i + dice.randrange(1, len(paths))) % len(paths)]
-        data = forge(paths[i], dice) if forged else mutate(originals[i], other, dice)
-        target.write_bytes(data)
-        start = time.process_time()
-        try:
-            model = load(target)
-        except ModelFileError as error:
-            outcomes["refused"] += names_the_file(str(error), target)
-        else:
-            slowest = max(slowest, time.process_time() - start)
-            if forged:
-                outcomes["loaded"] += 1
-                use(model, X)
-            else:
-                assert fingerprint(model) == known[i], f"{mutate.__name__} gave another model"
-                outcomes["same"] += 1
-                if data != originals[i]:
-                    outcomes[mutate.__name__] += 1
-        slowest = max(slowest, time.process_time() - start)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - baseline
-    report = {"slowest_seconds": slowest, "extra_megabytes": peak / 1024, **outcomes}
-    sys.stdout.write(json.dumps(report))
-
-
-def names_the_file(message, path):
-    assert os.fspath(path) in message, message
-    assert len(message) < 1000, message
-    return True
-
-
 def use(model, X):
     """A forged model may be useless, but it must say so as any model would."""
     if isinstance(model, ClassMoments):
@@ -307,10 +235,3 @@ def use(model, X):
     for name in names:
         with suppress(ValueError):
             getattr(model, name)(X)
-
-
-if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    main(
-        int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "forged", Path(sys.argv[4]), sys.argv[5]
-    )

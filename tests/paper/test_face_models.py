@@ -26,7 +26,6 @@ def mean_score(estimators, test):
     return 100 * np.mean([estimator.score(*test) for estimator in estimators])
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("shrinkage", [0.0, 0.4, "auto"])
 def test_mcsda_of_all_persons_and_ranks_is_mcsda_one_by_one(faces, shrinkage):
     train, test = faces
@@ -46,7 +45,6 @@ def test_mcsda_of_all_persons_and_ranks_is_mcsda_one_by_one(faces, shrinkage):
         assert found == pytest.approx(mean_score(alone, test), abs=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_binary_mda_of_all_persons_is_cmda_on_this_person_or_not(faces):
     (X, y), (X_test, y_test) = faces
     stack = map_of_candidates(

@@ -9,7 +9,6 @@ import pytest
 
 from paper import fi2010_text
 from paper.fi2010 import fi2010_fold, load_fi2010_days
-from paper.fi2010_days import FI2010Days
 
 PRICES = np.array([27.0, 13.5, 17.0, 13.2, 36.0])  # two stocks at nearly one price, as in June 2010
 N_DAYS = 4
@@ -140,12 +139,6 @@ def test_compression_changes_nothing(publish, suffix):
     np.testing.assert_array_equal(other.test.y, plain.test.y)
 
 
-def test_the_windows_hold_no_more_memory_than_the_blocks(days_file):
-    train = fi2010_fold(3, days_file).train
-    assert train.X.dtype == np.float32
-    assert train.X.nbytes == train.X.rows.nbytes == len(train.X.rows) * 144 * 4
-
-
 # ── Days ────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -160,17 +153,6 @@ def test_days_from_text_are_those_of_the_file(publish, days_file):
             np.testing.assert_array_equal(text, file)
 
 
-def test_constant_features_stay_finite():
-    rng = np.random.default_rng(0)
-    features = tuple(rng.standard_normal((50, 144)) for _ in range(2))
-    features[0][:, 7] = 3.0
-    labels = tuple(rng.integers(1, 4, (50, 5)) for _ in range(2))
-    offsets = (np.array([0, 10, 20, 30, 40, 50]),) * 2
-    fold = FI2010Days(features, labels, offsets).fold(1, window=2)
-    np.testing.assert_array_equal(fold.train.X.rows[:, 7], 0.0)
-    np.testing.assert_allclose(fold.test.X.rows[:, 7], features[1][:, 7] - 3.0, atol=1e-12)
-
-
 # ── Bad input ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -182,63 +164,3 @@ def test_a_missing_half_names_the_file_the_place_and_the_source(publish):
         assert part in str(error.value)
     with pytest.raises(FileNotFoundError, match="Train_Dst_NoAuction_ZScore_CF_1"):
         load_fi2010_days(place)
-
-
-def spoil(table, how):
-    """A published table with one thing wrong."""
-    table = table.copy()
-    if how == "transposed":
-        return table.T
-    if how == "short":
-        return table[:77]
-    if how == "long":
-        return np.vstack([table, table[-1]])
-    if how == "not finite":
-        table[4, 9] = np.inf
-    if how == "no label":
-        table[145, 3] = 0.5
-    if how == "one stock":
-        table[0] = 0.0
-    return table
-
-
-@pytest.mark.parametrize(
-    ("how", "said"),
-    [
-        (
-            "transposed",
-            r"CF_1\.txt: row 1 holds 149 numbers, so the file is transposed; expected 149 rows",
-        ),
-        ("short", r"CF_1\.txt: ends after row 77; expected 149"),
-        ("long", r"CF_1\.txt: row 150 holds"),
-        ("not finite", r"CF_1\.txt: row 5 holds a value that is not finite"),
-        ("no label", r"CF_1\.txt: row 146 holds 0\.5; expected the labels .* of horizon 20"),
-        ("one stock", r"CF_1\.txt: the best ask \(row 1\) jumps at columns \[\]; expected 4"),
-    ],
-)
-def test_a_spoilt_file_is_named_with_its_row(market, publish, how, said):
-    place = publish(("Train", 1), ("Test", 1))
-    path = place / "fi2010" / fi2010_text.published_name("Train", 1)
-    write_text(path, spoil(published(market, "Train", 1), how))
-    with pytest.raises(ValueError, match=said):
-        fi2010_fold(1, place)
-
-
-@pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zip"])
-@pytest.mark.parametrize("keep", [0.0, 0.4])
-def test_a_truncated_file_is_named(publish, suffix, keep):
-    place = publish(("Train", 1), ("Test", 1), suffix=suffix)
-    path = place / "fi2010" / (fi2010_text.published_name("Train", 1) + suffix)
-    whole = path.read_bytes()
-    path.write_bytes(whole[: int(keep * len(whole))])
-    with pytest.raises(ValueError, match=r"Train_Dst_NoAuction_ZScore_CF_1\.txt"):
-        fi2010_fold(1, place)
-
-
-def test_days_that_cannot_be_told_apart_are_refused(market, publish, monkeypatch):
-    place = publish(("Train", 2), ("Test", 2))
-    other = market[0].copy()
-    other[0, 2] += 1
-    monkeypatch.setattr(fi2010_text, "STOCK_BLOCKS", other)
-    with pytest.raises(ValueError, match=r"CF_2\.txt: stocks begin at .* use load_fi2010_days"):
-        fi2010_fold(2, place)

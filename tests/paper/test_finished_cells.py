@@ -1,5 +1,4 @@
 import json
-import os
 
 import pytest
 
@@ -24,15 +23,6 @@ def test_a_run_remembers_what_was_written(path):
     with FinishedCells(path, SETTINGS) as again:
         assert again.cells["cell 2"] == {"result": {"value": 2 / 3}, "seconds": 0.5}
         assert len(again.cells) == 3
-
-
-def test_a_cell_is_on_the_disk_when_write_returns(path, monkeypatch):
-    synced = []
-    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(path.read_bytes()))
-    filled(path, n=2)
-    assert len(synced) == 3  # the header and two cells
-    assert synced[-1].endswith(b"}\n")
-    assert b"cell 1" in synced[-1]
 
 
 @pytest.mark.parametrize("lost", range(1, 40))

@@ -9,7 +9,6 @@ from sklearn.metrics import f1_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from paper.linear_rows import linear_discriminants, ridge_classifiers
-from paper.order_book_data import _standardised, flattened, last_block
 from paper.order_book_settings import metrics_of
 from paper.order_book_subspaces import subspace_bank, vector_bank
 from paper.prototype_rows import RadialLayer, codes, window_histograms
@@ -63,7 +62,6 @@ def test_discriminants_from_moments_are_those_of_scikit_learn(vectors, uniform):
     )
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_bank_of_subspaces_is_the_class_specific_classifier(windows):
     X, y = windows
     ranks = np.array([[2, 1], [4, 3]])
@@ -94,27 +92,6 @@ def test_vector_banks_are_nested_and_measure_in_the_metric_of_the_class(vectors)
         assert bank.spreads[1, position] == pytest.approx(
             np.sqrt((expected[y == 2] ** 2).mean()), rel=1e-6
         )
-
-
-def test_moments_of_z_scored_windows_follow_from_those_of_the_windows(windows):
-    X, y = windows
-    mean, scale = np.arange(6.0), np.linspace(0.5, 3, 6)
-    ours = _standardised(ClassMoments.from_batch(X, y), mean, scale)
-    direct = ClassMoments.from_batch((X - mean[:, None]) / scale[:, None], y)
-    np.testing.assert_allclose(ours.means, direct.means, atol=1e-12)
-    np.testing.assert_allclose(ours.scatters, direct.scatters, atol=1e-10)
-
-
-def test_moments_of_the_last_block_and_of_flat_windows_need_no_second_pass(windows):
-    X, y = windows
-    moments = ClassMoments.from_batch(X, y)
-    for ours, batch in (
-        (last_block(moments), X[..., -1]),
-        (flattened(moments), X.reshape(200, -1)),
-    ):
-        direct = ClassMoments.from_batch(batch, y)
-        np.testing.assert_allclose(ours.means, direct.means, atol=1e-12)
-        np.testing.assert_allclose(ours.scatters, direct.scatters, atol=1e-10)
 
 
 def test_the_radial_layer_is_an_rbf_kernel(vectors):

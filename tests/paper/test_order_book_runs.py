@@ -89,12 +89,6 @@ def test_every_row_has_numbers_and_is_a_function_of_the_seed(data, settings, row
         assert len(curve["loss"]) == len(curve["held_out_f1"]) >= 2
 
 
-def test_without_torch_the_row_says_so(data, settings):
-    without = dataclasses.replace(settings, torch=None)
-    assert book_cell(without, data, "N-BoF", 1) == {"": {"missing": MISSING}}
-    assert "make setup-neural" in MISSING
-
-
 def test_the_table_stands_beside_the_papers_and_names_what_is_missing(settings):
     rng = np.random.default_rng(0)
     results = {}

@@ -20,7 +20,6 @@ from paper.published_books import (
     network_cell,
     network_name,
     parts,
-    published_cells,
 )
 from paper.published_tables import published_experiment, published_records, rows_of
 from paper.tables import as_text, paper_table
@@ -143,12 +142,6 @@ def test_the_network_learns_from_scaled_windows(data):
     again = network_cell(dataclasses.replace(longer, epochs=2), data, True, 6, 10, 2)
     assert again["epochs 2"] == found["epochs 2"]
     assert network_cell(SMALL, data, True, 6, 10, 2) == {"missing": MISSING}
-
-
-def test_every_fold_has_one_before_it():
-    names = {cell.name for cell in published_cells(SMALL, "nowhere")}
-    for fold in (0, 1, 2):
-        assert closed_name(6, "both", 10, fold) in names
 
 
 @pytest.mark.realdata

@@ -2,12 +2,8 @@
 
 import re
 
-import numpy as np
-
-from paper.experiment import run_experiment
 from paper.results_page import results_page
 from paper.tables import Table
-from paper.training_times import complexity_experiment
 from tenfold.app.report.page import as_html
 
 TABLE = Table(
@@ -71,23 +67,6 @@ def test_the_summary_counts_the_figures_that_agree():
     assert page.headline[2] == ("95.7", "MCSDA at k = 0.5; paper 95.7")
 
 
-def test_the_picture_draws_ours_and_the_papers(monkeypatch):
-    from tenfold.plots import display
-
-    kept = []
-    make = display.detached_axes
-    monkeypatch.setattr(display, "detached_axes", lambda size: kept.append(make(size)) or kept[-1])
-    page_of(FACES)
-    (ax,) = kept
-    drawn = [(line.get_linestyle(), *map(tuple, line.get_data())) for line in ax.lines]
-    assert drawn == [
-        ("-", (0.1, 0.5), (77.81, 97.31)),
-        ("--", (0.1, 0.5), (76.81, 97.81)),
-        ("-", (0.1, 0.5), (67.20, 95.69)),
-        ("--", (0.1, 0.5), (72.20, 95.69)),
-    ]
-
-
 def test_the_order_book_is_summed_up_by_its_f1():
     page = page_of(BOOK)
     assert page.summary == (
@@ -114,31 +93,3 @@ def test_a_table_on_the_page_is_the_table_of_the_run():
     assert list(map(float, values)) == [77.81, 97.31, 12.0, 67.20, 95.69]
     assert "A note &amp; more." in html
     assert "Finished on 2026-11-15." in html
-
-
-def test_a_real_run_becomes_a_page(tmp_path):
-    found = run_experiment(complexity_experiment(seed=0, quick=True), tmp_path, progress=False)
-    html = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert html.count("<table>") == len(found.tables)
-    assert html.count("<tr>") == sum(1 + len(table.rows) for table in found.tables)
-    assert all(table.title in html for table in found.tables)
-    largest = max(
-        (r for r in found.records if r["method"] == "MCSDA"), key=lambda r: (r["I"], -r["N"])
-    )
-    assert "quick version" in html
-    assert f"{1000 * largest['seconds']:.3g} ms with MCSDA" in html
-
-
-def test_a_page_is_whole_and_escaped():
-    html = as_html(page_of(FACES))
-    assert html.lower().startswith("<!doctype html>")
-    assert html.rstrip().endswith("</html>")
-    assert "<h1>Tables &lt;1&gt;</h1>" in html
-    assert "Table &lt;1&gt;" in html
-    assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", html)  # nothing from elsewhere
-
-
-def test_without_the_papers_figures_nothing_is_claimed():
-    page = page_of([face_record("pixels", 0.5, 90.0, None)])
-    assert page.summary == "1 figure in 1 table."
-    assert np.size(page.headline) == 0

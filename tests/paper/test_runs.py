@@ -12,7 +12,7 @@ import pytest
 
 from paper import experiment
 from paper.experiment import run_experiment
-from paper.finished_cells import RunError, only_run_in
+from paper.finished_cells import RunError
 from toy_run import N_CELLS, dies, toy
 
 ROOT = Path(__file__).parents[2]
@@ -95,53 +95,6 @@ def is_alive(pid):
     except ProcessLookupError:
         return False
     return Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0] != "Z"
-
-
-def test_a_second_run_into_the_same_folder_is_refused(tmp_path):
-    with only_run_in(tmp_path), pytest.raises(RunError, match="another run is writing"):
-        run_experiment(toy(pause=0.0), tmp_path)
-
-
-def test_files_of_a_run_are_replaced_whole_and_are_on_the_disk_by_then(tmp_path, monkeypatch):
-    synced, replaced = [], []
-    sync, replace = os.fsync, os.replace
-    monkeypatch.setattr(
-        os, "fsync", lambda file: (synced.append(os.fstat(file).st_ino), sync(file))
-    )
-    monkeypatch.setattr(
-        os, "replace", lambda old, new: (replaced.append(os.stat(old).st_ino), replace(old, new))
-    )
-    files = run_experiment(toy(pause=0.0), tmp_path).files
-    assert [file.stat().st_ino for file in files] == replaced
-    assert set(replaced) <= set(synced)
-    assert {path.name for path in tmp_path.iterdir()} == {
-        *(file.name for file in files),
-        "cells.jsonl",
-        "run.lock",
-    }
-
-
-def test_clocks_stay_out_of_the_results(undisturbed):
-    assert b"clock" not in undisturbed
-    assert b"seconds" not in undisturbed
-
-
-@pytest.mark.parametrize("jobs", [0, -2])
-def test_a_number_of_jobs_that_makes_no_sense_is_refused(tmp_path, jobs):
-    with pytest.raises(ValueError, match="expected 1 or more, or -1"):
-        run_experiment(toy(), tmp_path / "run", jobs=jobs)
-    assert not (tmp_path / "run").exists()
-
-
-def test_minus_one_means_every_core(tmp_path, monkeypatch):
-    asked = []
-    monkeypatch.setattr(
-        experiment,
-        "_computed",
-        lambda cells, jobs: asked.append(jobs) or map(experiment._timed, cells),
-    )
-    run_experiment(toy(pause=0.0), tmp_path, jobs=-1)
-    assert asked == [os.cpu_count(), 1]  # then those that measure time
 
 
 @pytest.mark.long

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from paper.__main__ import main
-from paper.gait import PROBES, fitted, halves, moved, percent_within, places
+from paper.gait import PROBES, fitted, percent_within, places
 from paper.recordings import letters_right
 from paper.tables import published
 
@@ -65,17 +65,6 @@ def make_series(folder, rng):
     np.savez(folder / "resamples.npz", **trains)
     lines = ["set,what,DrCIF", "FingerMovements,default split,60.0", "NATOPS,default split,84.44"]
     (folder / "published.csv").write_text("\n".join(lines) + "\n")
-
-
-def test_samples_move_by_a_step_and_repeat_their_border():
-    X = np.arange(6).reshape(1, 2, 3)
-    assert moved(X, 0, 1).tolist() == [[[0, 1, 2], [0, 1, 2]]]
-    assert moved(X, 1, -1).tolist() == [[[1, 2, 2], [4, 5, 5]]]
-
-
-def test_halves_of_walks_hold_both_of_every_person():
-    y = np.array([1, 1, 1, 2, 2, 2, 2])
-    assert halves(y).tolist() == [False, True, True, False, False, True, True]
 
 
 def test_a_sequence_of_nobody_is_missed_or_left_out():

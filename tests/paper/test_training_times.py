@@ -1,10 +1,8 @@
 import numpy as np
 import pytest
 
-from paper.experiment import run_experiment
 from paper.literal import literal_csda, literal_mcsda
-from paper.tables import as_text
-from paper.training_times import complexity_experiment, fitted_exponent
+from paper.training_times import fitted_exponent
 from tenfold import CSDA, MCSDA
 
 
@@ -27,7 +25,6 @@ def test_literal_csda_spans_the_subspace_of_csda(samples):
     np.testing.assert_allclose(projector(ours), projector(literal), atol=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_literal_mcsda_spans_the_subspaces_of_mcsda(samples):
     X, y = samples
     options = {"init": "ones", "max_iter": 9, "tol": 0.0, "decision": "distance"}
@@ -40,13 +37,3 @@ def test_literal_mcsda_spans_the_subspaces_of_mcsda(samples):
 def test_an_exponent_is_a_slope_on_logarithmic_paper():
     sizes = np.array([10.0, 30.0, 90.0])
     assert fitted_exponent(sizes, 5 * sizes**1.5) == pytest.approx(1.5)
-
-
-def test_the_complexity_section_is_measured(tmp_path):
-    found = run_experiment(complexity_experiment(seed=0, quick=True), tmp_path)
-    assert {r["method"] for r in found.records} == {
-        "MCSDA", "MCSDA literal", "CSDA", "CSDA literal",
-    }  # fmt: skip
-    assert all(r["seconds"] > 0 for r in found.records)
-    assert "12 to 92 times" in as_text(found.tables[0])
-    assert (tmp_path / "results.csv").exists()
