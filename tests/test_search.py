@@ -310,7 +310,7 @@ def test_ranks_that_fit_no_mode_are_refused_before_anything_is_read(monkeypatch)
 def test_candidates_must_be_there_and_be_known():
     with pytest.raises(ValueError, match=r"no candidates for 'ranks'; pass at least one"):
         RankSearchCV(MCSDA(), [], cv=3).fit(X, y)
-    with pytest.raises(ValueError, match=r"MPCA has no parameter 'ridge' to search over"):
+    with pytest.raises(ValueError, match=r"Invalid parameter 'ridge' for estimator MPCA"):
         RankSearchCV(MPCA(), RANKS, ridge=[0.1], scoring=captured, cv=3).fit(X)
     with pytest.raises(ValueError, match=r"estimator is LogisticRegression\(\); expected a proj"):
         RankSearchCV(LogisticRegression(), [1]).fit(X, y)
@@ -318,15 +318,13 @@ def test_candidates_must_be_there_and_be_known():
         RankSearchCV(MCSDA(), RANKS, cv=[]).fit(X, y)
 
 
-def test_candidates_may_be_tuples_ranges_and_arrays():
+def test_candidates_may_be_ranges_and_arrays_but_no_single_one():
     model = MCSDA(positive=1, tol=10.0)
+    with pytest.raises(ValueError, match=r"ranks is \(2, 3\); expected a list.* pass \[\(2, 3\)\]"):
+        RankSearchCV(model, (2, 3), cv=3).fit(X, y)
     listed = RankSearchCV(model, [2, 3], ridge=[0.01, 0.1], cv=3).fit(X, y)
-    for ranks, ridge in (
-        (range(2, 4), (0.01, 0.1)),
-        (np.arange(2, 4), np.array([0.01, 0.1])),
-        (((2, 2), (3, 3)), (0.01, 0.1)),
-    ):
-        other = RankSearchCV(model, ranks, ridge=ridge, cv=3).fit(X, y)
+    for ranks in (range(2, 4), np.arange(2, 4), [(2, 2), (3, 3)]):
+        other = RankSearchCV(model, ranks, ridge=np.array([0.01, 0.1]), cv=3).fit(X, y)
         np.testing.assert_array_equal(
             other.cv_results_["mean_test_score"], listed.cv_results_["mean_test_score"]
         )

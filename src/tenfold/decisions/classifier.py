@@ -50,7 +50,6 @@ from tenfold.methods.base import (
 )
 from tenfold.system.plain_values import Axes, check_agree
 from tenfold.system.threads import over_threads
-from tenfold.validation import parameters
 from tenfold.validation import samples as check
 from tenfold.validation.samples import in_numpy
 
@@ -175,7 +174,10 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
     _stacked: tuple[list[Any], Subspaces] | None = None  # what was stacked last, and its stack
 
     _answer = "class"
-    _allowed: ClassVar = {"normalise": ("others", "own", False)}
+    _allowed: ClassVar = {
+        "projector": (ClassSpecificProjector,),
+        "normalise": ("others", "own", False),
+    }
 
     def __init__(
         self, projector: Any, *, normalise: Any = "others", classifier: Any = None, cv: Any = 5
@@ -220,7 +222,6 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
 
     def _check_parameters(self) -> None:
         """Validate parameters."""
-        parameters.check_class_specific(self.projector, ClassSpecificProjector)
         super()._check_parameters()
         if self.normalise == "own" and self.projector.decision != "distance":
             raise ValueError(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 
 from tenfold.decisions.classifier import ClassSpecificClassifier
 from tenfold.decisions.members import innermost, unwrap
@@ -165,7 +165,7 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         used = np.arange(len(labels)) if weight is None else np.flatnonzero(weight)
         codes = np.searchsorted(classes, labels[used])
         if len(classes) == 2:
-            scores = class_scores_of(whole, rows_of(X, used))[np.arange(len(used)), 1 - codes]
+            scores = class_scores_of(whole, check.rows_of(X, used))[np.arange(len(used)), 1 - codes]
             n_left, promised = 1.0, 1.0
         else:
             groups, moments = self._groups(len(classes)), _moments(model, X, labels, weight)
@@ -174,7 +174,7 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
                 held = np.flatnonzero(groups[codes] == group)
                 left_out = classes[groups == group]
                 part = _fitted_without(left_out, model, X, labels, weight, moments)
-                scores[held] = class_scores_of(part, rows_of(X, used[held])).max(axis=1)
+                scores[held] = class_scores_of(part, check.rows_of(X, used[held])).max(axis=1)
             n_left, promised = len(classes) - np.bincount(groups).mean(), 1 / (len(classes) + 1)
         rate = 1 - (1 - float(self.false_accept_rate)) ** (n_left / len(classes))
         counts = np.ones(len(used)) if weight is None else weight[used]
@@ -348,14 +348,6 @@ def class_scores_of(model: Any, X: Any) -> Array:
     return -to_numpy(inner.distances(X))
 
 
-def rows_of(X: Any, rows: Array) -> Any:
-    """Some of the samples, in the kind of container that they came in."""
-    source = check.as_source(X)
-    if source is not None:
-        return source[rows]
-    return _safe_indexing(X if hasattr(X, "iloc") or hasattr(X, "dtype") else np.asarray(X), rows)
-
-
 def _moments(model: Any, X: Any, labels: Array, weight: Array | None) -> ClassMoments | None:
     """Moments of all classes, where a model learns from them and samples take more memory."""
     shape = getattr(X, "shape", None) or np.shape(X)
@@ -396,7 +388,7 @@ def _fitted_without(
                 return clone(model).fit_moments(replace(moments, counts=counts))
             rows = np.flatnonzero(~np.isin(labels, classes))
             some = None if weight is None else weight[rows]
-            return _fitted(model, rows_of(X, rows), labels[rows], some)
+            return _fitted(model, check.rows_of(X, rows), labels[rows], some)
     except ValueError as error:
         raise ValueError(
             f"classes {classes[:5].tolist()} cannot be left out to choose the threshold, since the "

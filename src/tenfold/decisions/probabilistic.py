@@ -203,6 +203,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
     _held: ClassVar[Batch | None] = None  # samples of a stream whose moments would not fit
 
     _allowed: ClassVar = {
+        "projector": (TensorProjector, None),
         "shrinkage": ("auto", parameters.Number(0, 1)),
         "means_prior": ("kronecker", "full"),
         "noise_prior": ("kronecker", "identity"),
@@ -225,10 +226,16 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
 
     def _check_parameters(self) -> None:
         """Validate parameters."""
-        if self.projector is not None:
-            parameters.check_projector(self.projector, TensorProjector)
-            self.projector._check_parameters()
         super()._check_parameters()
+        if self.projector is None:
+            return
+        if not self.projector._streams:
+            raise ValueError(
+                f"projector is {self.projector!r}; expected projections of the samples themselves; "
+                "for features of a kernel, put it before in a pipeline: "
+                f"make_pipeline({type(self.projector).__name__}(...), ProbabilisticLDA())"
+            )
+        self.projector._check_parameters()
 
     def _sizes(self) -> dict[str, Shape]:
         """How many numbers of a sample the Gaussians are of."""

@@ -150,6 +150,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
     _answer = "acceptance"
     _value: ClassVar = VerifierModel
     _allowed: ClassVar = {
+        "projector": (ClassSpecificProjector, None),
         "false_accept_rate": (parameters.Number(0, 1), "equal"),
         "cv": (parameters.Number(2, whole=True),),
     }
@@ -229,8 +230,6 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
     def _check_parameters(self) -> None:
         """Validate parameters."""
         parameters.check_declared(self)
-        if self.projector is not None:
-            parameters.check_class_specific(self.projector, ClassSpecificProjector)
         asked = self.positive, getattr(self.projector, "positive", None)
         for positive in asked:
             parameters.check_one_label(positive)

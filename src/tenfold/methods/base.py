@@ -491,6 +491,7 @@ class TensorProjector(TransformerMixin, Learner):
     _has_patterns = True  # whether what is projected is the sample itself
     _value: type = Model  # what `_model` gives
     _answer = "projection"  # what it says of a sample
+    _in_words = "a method such as MPCA() or CMDA()"  # for who expects one of this kind
     _allowed: ClassVar[parameters.Allowed] = {
         "solver": tuple(SOLVERS),
         "orthonormal": (True, False),
@@ -729,6 +730,7 @@ class ClassSpecificProjector(TensorProjector):
 
     _value: type = ClassModel
     _answer = "score"
+    _in_words = "a class-specific method such as MCSDA() or CSDA()"
     _allowed: ClassVar = {
         "shrinkage": ("auto", parameters.Number(0, 1)),
         "decision": ("likelihood_ratio", "distance"),

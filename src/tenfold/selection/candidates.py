@@ -8,7 +8,6 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from inspect import signature
 from math import prod
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -45,8 +44,8 @@ class Samples:
     ----------
     given : anything
         The samples as the user passed them.
-    checked : ndarray, Source or table of n rows
-        The same samples, in a form that gives some of them.
+    checked : anything of n rows
+        The same samples, ready for learning if all candidates learn from one reading.
     labels : ndarray of shape (n,) or None
         The labels, also when the estimator does not look at them.
     fit_with, score_with : dicts
@@ -79,20 +78,7 @@ class Samples:
 
     def _rows(self, rows: Array) -> Any:
         is_frame = hasattr(self.given, "iloc")  # estimators look at the names of its columns
-        return self.given.iloc[rows] if is_frame else self.checked[rows]
-
-
-def as_rows(X: Any) -> Any:
-    """Samples in a form that gives some of them."""
-    if isinstance(X, np.ndarray) or hasattr(X, "iloc"):
-        return X
-    source = check.as_source(X)
-    return np.asarray(check.in_numpy(X)) if source is None else source
-
-
-def as_labels(y: Any) -> Array | None:
-    """Labels as an array; None stays None."""
-    return None if y is None else np.asarray(check.in_numpy(y, "y"))
+        return check.rows_of(self.given if is_frame else self.checked, rows)
 
 
 def _parts(columns: dict[str, Any], rows: Array) -> dict[str, Any]:
@@ -141,7 +127,7 @@ def listed(name: str, values: Any) -> list[Any]:
     ----------
     name : {"ranks", "ridge", "shrinkage"}
         The parameter.
-    values : list, tuple, range or ndarray
+    values : list, range or ndarray
         What a user passed as candidates.
 
     Returns
@@ -149,24 +135,14 @@ def listed(name: str, values: Any) -> list[Any]:
     list
         The candidates, at least one.
     """
-    values = values.tolist() if isinstance(values, np.ndarray) else values
-    if isinstance(values, list | range) or (
-        isinstance(values, tuple) and not _is_one(name, values)
-    ):
-        if not len(values):
-            raise ValueError(f"there are no candidates for {name!r}; pass at least one")
-        return list(values)
-    advice = f"for this one alone pass [{values!r}]"
-    if name == "ranks" and isinstance(values, str):  # no method has ranks that are a word
-        advice = "such as [2, 4, (4, 8)]; None among them stands for the ranks a method chooses"
-    raise ValueError(f"{name} is {values!r}; expected a list of candidates; {advice}")
-
-
-def _is_one(name: str, values: tuple[Any, ...]) -> bool:
-    """Whether a tuple is a candidate itself: a rank per mode, or a ridge that is absolute."""
-    if name == "ranks":
-        return len(values) > 0 and all(isinstance(value, Real) for value in values)
-    return len(values) > 0 and isinstance(values[0], str) and values[0] == "absolute"
+    if not isinstance(values, list | range | np.ndarray):
+        raise ValueError(
+            f"{name} is {values!r}; expected a list of candidates; for this one alone pass "
+            f"[{values!r}]"
+        )
+    if not len(values):
+        raise ValueError(f"there are no candidates for {name!r}; pass at least one")
+    return values.tolist() if isinstance(values, np.ndarray) else list(values)
 
 
 def step_with_ranks(pipeline: Any) -> int:

@@ -32,7 +32,6 @@ from tenfold.methods.base import Described, Learner
 from tenfold.selection.candidates import (
     Candidate,
     Samples,
-    as_rows,
     dimensions,
     in_pipelines,
     joint_workload,
@@ -87,8 +86,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         from its own training samples.
     ranks : list
         Candidates for `ranks`: tuples, ints, mappings of labels to ranks, or None. May also be a
-        tuple, range or array of candidates, but not a tuple of numbers, which looks like one
-        candidate.
+        range or an array, but not a tuple, which looks like one candidate.
     ridge : list or None, default=None
         Candidates for `ridge`; None keeps the estimator's.
     shrinkage : list or None, default=None
@@ -208,7 +206,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
             described, samples, splits, parts = self._read(learners, X, labels, routed)
             fit = one_stack_per_fold(learners, parts, described)
         else:
-            samples = Samples(X, as_rows(X), labels, routed["fit"], routed["score"])
+            samples = Samples(X, check.as_rows(X), labels, routed["fit"], routed["score"])
             splits = self._splits(samples, routed)
             alike = hasattr(estimator, "steps") and not samples.fit_with
             fit = (in_pipelines if alike else one_by_one)(variants, samples)
@@ -284,13 +282,6 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
             for name, values in grid.items()
             if values is not None
         }
-        known = self.estimator.get_params()
-        for name in asked:
-            if name not in known:
-                raise ValueError(
-                    f"{type(self.estimator).__name__} has no parameter {name!r} to search over; "
-                    "leave it out"
-                )
         return [dict(zip(asked, choice, strict=True)) for choice in product(*asked.values())]
 
     def _splits(self, samples: Samples, routed: dict[str, Any]) -> list[Split]:

@@ -168,7 +168,7 @@ def check_declared(estimator: Any) -> None:
 
 
 def check_option(name: str, value: Any, options: Sequence[Any]) -> Any:
-    """A value out of a list of words, None, True and False, `callable`, and kinds of numbers."""
+    """A value out of a list of words, None, True and False, `callable`, numbers and methods."""
     if not any(_is_option(value, option) for option in options):
         words = [_in_words(option) for option in options]
         plain_words = all(isinstance(one, str) for one in options) or len(options) > 2
@@ -180,6 +180,8 @@ def check_option(name: str, value: Any, options: Sequence[Any]) -> Any:
 def _in_words(option: Any) -> str:
     if option is callable:
         return "a function"
+    if isinstance(option, type):
+        return str(option._in_words)
     return str(option) if isinstance(option, Number) else repr(option)
 
 
@@ -190,31 +192,9 @@ def _is_option(value: Any, option: Any) -> bool:
         return isinstance(value, bool | np.bool_) and bool(value) == option
     if option is callable:
         return callable(value)
+    if isinstance(option, type):
+        return isinstance(value, option)
     return value is None if option is None else isinstance(value, str) and value == option
-
-
-def check_class_specific(projector: Any, base: type) -> None:
-    """A projector that learns one class against everything else, an instance of `base`."""
-    if not isinstance(projector, base):
-        raise ValueError(
-            f"projector is {projector!r}; expected a class-specific method such as MCSDA() or "
-            "CSDA()"
-        )
-
-
-def check_projector(projector: Any, base: type) -> None:
-    """A method that learns a subspace, an instance of `base`."""
-    if not isinstance(projector, base):
-        raise ValueError(
-            f"projector is {projector!r}; expected a method such as MPCA() or CMDA(), or None for "
-            "all numbers of a sample"
-        )
-    if projector is not None and not projector._streams:
-        raise ValueError(
-            f"projector is {projector!r}; expected projections of the samples themselves; "
-            "for features of a kernel, put it before in a "
-            f"pipeline: make_pipeline({type(projector).__name__}(...), ProbabilisticLDA())"
-        )
 
 
 def check_priors(priors: Any, classes: Array, counts: Array) -> Array:

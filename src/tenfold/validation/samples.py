@@ -560,6 +560,20 @@ def as_source(X: Any) -> Source | None:
     return source
 
 
+def as_rows(X: Any) -> Any:
+    """Samples in a form that gives some of them, in their own kind of container where it can."""
+    if isinstance(X, np.ndarray) or hasattr(X, "iloc") or is_data_array(X):
+        return X
+    source = as_source(X)
+    return np.asarray(in_numpy(X)) if source is None else source
+
+
+def rows_of(X: Any, rows: Array) -> Any:
+    """Some of the samples, in the kind of container that they came in."""
+    X = as_rows(X)
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
 def is_dask(X: Any) -> bool:
     """Whether X is a Dask array, without importing Dask."""
     kind = type(X)
