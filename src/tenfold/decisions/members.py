@@ -117,9 +117,7 @@ def members_of(estimator: Any) -> list[Member]:
 
 def label_of(projector: Any) -> Any:
     """The class that a projector was learned for; None when it serves all classes."""
-    if answer_of(projector) == "projection":
-        return None
-    return projector.positive_label_
+    return getattr(projector, "positive_label_", None)
 
 
 def known_classes(model: Any) -> Any:

@@ -291,16 +291,17 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         described, X, labels, weight = self._first_batch(X, y, sample_weight)
         folds = self._folds(X, groups)
         classes = check.present_labels(labels, weight)
-        tables = 8 * self._n_tables(classes) * prod(X.shape[1:]) ** 2
-        keeps = tables <= KEPT_MOMENTS
-        if self._tables_are_smaller(X, self._n_tables(classes)):
+        n_tables, shape = self._n_tables(classes), described["sample_shape_"]
+        keeps = 8 * n_tables * prod(X.shape[1:]) ** 2 <= KEPT_MOMENTS
+        by_tables = self._tables_are_smaller(X, n_tables)
+        moments = None
+        if keeps or by_tables:
             moments = self._moments_of_batch(X, labels, weight, classes, folds)
-            model = self._learn_moments(moments, classes, described["sample_shape_"])
-            return self._set_fitted(described, model, moments if keeps else None)
-        batch = Batch(X, labels, weight, folds)
-        model = self._learn_samples(batch, classes, described["sample_shape_"])
-        kept = self._moments_of_batch(X, labels, weight, classes, folds) if keeps else None
-        return self._set_fitted(described, model, kept)
+        if moments is not None and by_tables:
+            model = self._learn_moments(moments, classes, shape)
+        else:
+            model = self._learn_samples(Batch(X, labels, weight, folds), classes, shape)
+        return self._set_fitted(described, model, moments if keeps else None)
 
     def _learn_samples(self, batch: Batch, classes: Array, shape: Shape) -> GaussianModel:
         """What is learned from samples, in the subspace of a projector if that is asked for."""

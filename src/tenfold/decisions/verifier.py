@@ -769,12 +769,7 @@ def content_of(X: Array) -> Array:
 
 def units_of(X: Any) -> Array:
     """The same number for equal samples, which depends neither on their order nor on last bits."""
-    content = to_numpy(over_blocks(X, content_of))
-    order = np.argsort(content)
-    content = content[order]
-    units = np.empty(len(order), dtype=np.intp)
-    units[order] = np.cumsum(np.append(False, content[1:] > content[:-1])[: len(order)])
-    return units
+    return np.unique(to_numpy(over_blocks(X, content_of)), return_inverse=True)[1]
 
 
 def merged_equals(content: Array, codes: Array, weight: Array) -> tuple[Array, Array]:
