@@ -26,7 +26,8 @@ from tenfold.mathematics.mode_scaling import Scaling
 from tenfold.mathematics.two_covariances import ClassLikelihood, KnownClasses
 from tenfold.methods.base import ClassSpecificProjector, TensorProjector
 from tenfold.methods.kernelcsda import KernelCSDA
-from tenfold.preprocessing import Blocks, CovariateRemover, ModeScaler
+from tenfold.methods.saving import steps_of
+from tenfold.preprocessing import Blocks, CovariateRemover, GaussianImputer, ModeScaler
 from tenfold.preprocessing.step import Step
 from tenfold.system.atomic_write import write_whole
 from tenfold.system.extras import needed
@@ -217,30 +218,14 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str], *, precision: str = "d
     onnx = _onnx()
     kinds = {"double": np.float64, "single": np.float32}
     graph = Graph(onnx, kinds[check_option("precision", precision, list(kinds))])
-    before, last = _steps(estimator)
+    steps = steps_of(estimator)
+    *before, last = steps
     for step in before:
         change(step, graph)
     draw(last, graph)
-    shape = (*before, last)[0].sample_shape_
-    model = graph.finished(type(last).__name__, shape, _told(last))
+    model = graph.finished(type(last).__name__, steps[0].sample_shape_, _told(last))
     onnx.checker.check_model(model, full_check=True)
     write_whole(path, model.SerializeToString())
-
-
-def _steps(estimator: Any) -> tuple[list[Step], Any]:
-    """The steps of a pipeline before its last, and that; none before for what is no pipeline."""
-    named = getattr(estimator, "steps", [("", estimator)])
-    steps = [step for _, step in named if step is not None and step != "passthrough"]
-    for step in steps[:-1]:
-        if not isinstance(step, Step):
-            raise TypeError(
-                f"{type(step).__name__} is no step of tenfold.preprocessing, so the pipeline has "
-                "no ONNX form here; expected such steps before the last one; export the last one "
-                "alone, and feed it what comes before"
-            )
-    if not steps:
-        raise TypeError("the pipeline has no steps; pass a fitted model")
-    return steps[:-1], steps[-1]
 
 
 def _onnx() -> Any:
@@ -273,8 +258,16 @@ def _told(estimator: Any) -> dict[str, Any]:
 @singledispatch
 def change(step: Any, graph: Graph) -> None:
     """Replace the samples of a graph by what a step makes of them."""
+    raise TypeError(
+        f"{type(step).__name__} has no ONNX form here, so the pipeline has none; export the last "
+        "step alone, and feed it what comes before; the steps of tenfold.preprocessing have one"
+    )
+
+
+@change.register
+def _(imputer: GaussianImputer, graph: Graph) -> None:
     raise ValueError(
-        f"{type(step).__name__} completes gaps, and a graph cannot; for samples without gaps "
+        f"{type(imputer).__name__} completes gaps, and a graph cannot; for samples without gaps "
         "export the pipeline without it, as with pipeline[1:]"
     )
 

@@ -85,7 +85,7 @@ def gather_moments(
     >>> one, other = (gather_moments(X[i::2], y[i::2], folds=True) for i in (0, 1))
     >>> model = ProbabilisticLDA().fit_moments(one + other)  # of two sites: that of all samples
     """
-    X, y, weight = checked_batch(X, y, sample_weight)
+    X, y, weight = Carrier().checked(X, y, sample_weight, first=True)
     classes = check.present_labels(y, weight)
     if folds:
         cells, y = cells_of(codes_of(X, y, classes), to_numpy(over_blocks(X, ruler_folds)))
@@ -148,7 +148,7 @@ def gather_batches(
     unchecked = numbered(batches)
     stream = checked(unchecked)
     if checkpoint is None:
-        return ClassMoments.from_blocks(chain.from_iterable(map(_blocks, stream)))
+        return ClassMoments.from_blocks(piece for _, piece in map(_piece_of_batch, stream))
     first = list(islice(stream, 1))
     if not first:
         raise ValueError("there are no batches to take moments of; pass at least one")
@@ -272,12 +272,6 @@ def _pieces_of_source(
                 first = end
 
 
-def _blocks(batch: Checked) -> Iterator[Batch]:
-    """The blocks of a batch: itself if it is in memory."""
-    X, y, weight = batch
-    return X.blocks(y, weight) if isinstance(X, StoredSamples) else iter([batch])
-
-
 def _piece_of_batch(batch: Checked) -> Piece:
     """One batch; moments of one in a store, so that half of it never gets into the sums."""
     X, y, weight = batch
@@ -300,7 +294,12 @@ class Carrier(BaseEstimator):
     """What is known of the samples so far, as an estimator would know it."""
 
     sample_shape = None
-    needs_labels = False
+    _needs_labels = True
+
+    def checked(self, X: Any, y: Any, sample_weight: Any, first: bool) -> Checked:
+        """A batch of samples like those of the first one; labels may be missing in all of them."""
+        self._needs_labels = y is not None
+        return check.check_batch(self, X, y, sample_weight, reset=first)
 
 
 def numbered(batches: Iterable[Any]) -> Iterator[tuple[int, Any]]:
@@ -319,28 +318,17 @@ def numbered(batches: Iterable[Any]) -> Iterator[tuple[int, Any]]:
         ) from error
 
 
-def checked_batch(X: Any, y: Any, sample_weight: Any) -> Checked:
-    """All samples as one batch."""
-    carrier = Carrier()
-    X = check.check_samples(carrier, X, reset=True)
-    y = None if y is None else check.check_labels(carrier, X, y)
-    return X, y, check.check_weights(X, sample_weight)
-
-
 def checked(stream: Iterator[tuple[int, Any]]) -> Iterator[Checked]:
     """The batches of a numbered stream, each as samples, labels and weights."""
     carrier, example = Carrier(), None
     for number, batch in stream:
         try:
-            X, y, weight = _members(batch)
-            X = check.check_samples(carrier, X, reset=number == 0)
+            X, y, weight = carrier.checked(*_members(batch), first=number == 0)
             if isinstance(X, Source) and not isinstance(X, StoredSamples):
                 raise ValueError("it is a Dask array; pass it to gather_moments instead")
-            y = None if y is None else check.check_labels(carrier, X, y)
             if number == 0:
                 example = None if y is None else y[:1].copy()
             _check_alike(y, example)
-            weight = check.check_weights(X, weight)
         except ValueError as error:
             raise ValueError(f"batch {number}: {error}") from error
         yield X, y, weight

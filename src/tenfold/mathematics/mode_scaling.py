@@ -66,8 +66,10 @@ class FibreMoments:
     within: Array
 
     @classmethod
-    def of(cls, X: Array, weights: Array | None, axes: tuple[int, ...]) -> FibreMoments:
-        """Those of samples (n, I_1, ..., I_K) in memory, block by block."""
+    def of_block(
+        cls, X: Array, y: None, weights: Array | None, axes: tuple[int, ...]
+    ) -> FibreMoments:
+        """Those of samples (n, I_1, ..., I_K) in memory; labels do not count."""
         nothing = np.zeros(())  # of any shape
         total = cls(0.0, nothing, nothing, nothing)
         for rows in row_blocks(len(X), 3 * 8 * prod(X.shape[1:])):

@@ -11,7 +11,6 @@ derives a value with more fields.
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -47,7 +46,7 @@ from tenfold.mathematics.solvers import SOLVERS, Solver
 from tenfold.mathematics.stores import OfBlock, over_blocks
 from tenfold.mathematics.subspace import log_ratios, minus_distances, projected, reconstructed
 from tenfold.mathematics.tuning import EXPECTED_ROUNDS, KEPT_MOMENTS
-from tenfold.methods.saving import write_model
+from tenfold.methods.saving import save
 from tenfold.system.plain_values import Axes, check_agree
 from tenfold.system.threads import one_thread_for_small, threads_for
 from tenfold.validation import parameters
@@ -194,30 +193,7 @@ class Savable:
     def _check_learned(self) -> None:
         """Refuse what was learned, from a file, where more than sizes does not fit together."""
 
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        reading: Mapping[str, Any] | None = None,
-        moments: bool = False,
-    ) -> None:
-        """Write the fitted estimator to one safetensors file, which `tenfold.load` reads.
-
-        Parameters
-        ----------
-        path : path-like
-            Where to, such as "s7.safetensors"; an existing file is replaced.
-        reading : mapping or None, default=None
-            How the samples were read, as `tenfold.save` takes it.
-        moments : bool, default=False
-            Whether to write the moments of a stream, so that `partial_fit` can go on after
-            loading.
-
-        See Also
-        --------
-        tenfold.save : The same for pipelines, too; says what is in the file.
-        """
-        write_model(self, path, reading, moments)
+    save = save
 
 
 class Learner(Savable, BaseEstimator):

@@ -69,13 +69,6 @@ def save(
     >>> bool((loaded.transform(X) == model.transform(X)).all())
     True
     """
-    write_model(model, path, reading, moments)
-
-
-def write_model(
-    model: Any, path: str | os.PathLike[str], reading: Mapping[str, Any] | None, moments: bool
-) -> None:
-    """Write a fitted estimator or pipeline; see `save`."""
     packer = ModelPacker(moments)
     packed = packer.model(model)
     steps = steps_of(model)
@@ -84,7 +77,7 @@ def write_model(
     if reading:
         header["reading"] = packer.table("reading", reading)
     for said in dict.fromkeys(said for step in steps for said in samples_inside(step)):
-        warnings.warn(f"{path} will hold {said}", UserWarning, stacklevel=3)
+        warnings.warn(f"{path} will hold {said}", UserWarning, stacklevel=2)
     model_format.write(path, header, packer.arrays)
 
 

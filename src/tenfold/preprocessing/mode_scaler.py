@@ -215,9 +215,8 @@ class ModeScaler(Step):
 
     def _moments(self, X: Any, weight: Array | None) -> FibreMoments:
         axes = self._axes(tuple(X.shape[1:]))
-        if isinstance(X, Source):
-            return X.total(partial(_moments_of_block, axes=axes), None, weight)
-        return FibreMoments.of(X, weight, axes)
+        work = partial(FibreMoments.of_block, axes=axes)
+        return X.total(work, None, weight) if isinstance(X, Source) else work(X, None, weight)
 
     def _learn(self, described: dict[str, Any], moments: FibreMoments) -> Self:
         spread, mean_spread = moments.spreads()
@@ -325,12 +324,6 @@ class ModeScaler(Step):
     def _check_learned(self) -> None:
         """Refuse parameters that no scaler has."""
         self._check_parameters()
-
-
-def _moments_of_block(
-    X: Array, y: Array | None, weight: Array | None, axes: tuple[int, ...]
-) -> FibreMoments:
-    return FibreMoments.of(X, weight, axes)
 
 
 def _unscaled(X: Array, scaling: Scaling, scaled_shape: Shape, shape: Shape) -> Array:

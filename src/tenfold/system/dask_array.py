@@ -9,7 +9,7 @@ cluster that cannot do the work is given up after a stated number of tries, with
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -33,6 +33,7 @@ from tenfold.mathematics.stores import (
     Source,
     check_block,
     folded,
+    part_of,
     unreadable,
 )
 from tenfold.mathematics.tuning import (
@@ -103,10 +104,7 @@ class DaskSamples(Source):
     def reshape(self, n: int, *sample_shape: int) -> DaskSamples:
         """The same samples in another shape; -1 stands for all their numbers."""
         shape = folded(self.shape[1:], sample_shape)
-        if shape == self.shape[1:]:
-            return self
-        array = _by_rows(partial(_reshaped, shape=shape), self.array, shape, self.dtype)
-        return replace(self, array=array)
+        return replace(self, array=self.array.reshape(len(self), *shape))
 
     def ends(self) -> Array:
         """Where blocks end, as numbers of samples; the last is n."""
@@ -122,7 +120,7 @@ class DaskSamples(Source):
     def moments(self, y: Any, weight: Any, classes: Array) -> ClassMoments:
         """Class moments, in one pass."""
         table = 8 * len(classes) * prod(self.shape[1:]) ** 2
-        work = partial(_moments_of_block, classes=classes)
+        work = partial(ClassMoments.from_batch, classes=classes)
         wanted = min(SAMPLES_PER_TABLE * table, LARGEST_JOINED)
         return self._total(work, y, weight, max(BLOCK_BYTES, wanted))
 
@@ -134,19 +132,32 @@ class DaskSamples(Source):
         """What `work` gives for each block of samples, one below the other: a lazy array."""
         beside = () if column is None else (column[:1],)
         example = work(np.zeros((1, *self.shape[1:]), dtype=self.dtype), *beside)
-        checked = partial(_rows_of_block, empty=example[:0], column=column, gaps=self.gaps)
-        return _by_rows(checked, self.array, example.shape[1:], example.dtype, work)
+        modes = range(1, self.array.ndim)
+        new = {len(self.shape) + axis: size for axis, size in enumerate(example.shape[1:])}
+        return da.blockwise(
+            partial(_rows_of_block, empty=example[:0], column=column, gaps=self.gaps),
+            (0, *new),
+            self.array,
+            (0, *modes),
+            da.from_array(np.cumsum([0, *self.array.chunks[0][:-1]]), chunks=1),
+            (0,),
+            new_axes=new,
+            dtype=example.dtype,
+            meta=np.empty((0,) * example.ndim, dtype=example.dtype),
+            concatenate=True,
+            align_arrays=False,
+            work=dask.delayed(work, pure=False),
+        )
 
     def _total(self, work: BlockWork[T], y: Any, weight: Any, block_bytes: int) -> T:
         X = self.array.rechunk({0: self._merged_chunks(block_bytes)})
-        chunks = X.chunks[0]
-        firsts = self.start + np.cumsum([0, *chunks[:-1]])
-        blocks = X.to_delayed().ravel()
-        columns = [_column_blocks(column, chunks) for column in (y, weight)]
+        rows = [slice(*map(int, cut)) for cut in pairwise(np.cumsum([0, *X.chunks[0]]))]
         shared = dask.delayed(work, pure=False)  # sent once, not once per block
         parts = [
-            work_on_block(shared, block, *own, int(first))
-            for block, first, *own in zip(blocks, firsts, *columns, strict=True)
+            work_on_block(
+                shared, block, part_of(y, own), part_of(weight, own), self.start + own.start
+            )
+            for block, own in zip(X.to_delayed().ravel(), rows, strict=True)
         ]
         try:
             return _computed(_tree(parts))
@@ -205,12 +216,6 @@ def is_readable(block: Array) -> bool:
     return True
 
 
-def _moments_of_block(
-    X: Array, y: Array | None, weight: Array | None, classes: Array
-) -> ClassMoments:
-    return ClassMoments.from_batch(X, y, weight, classes=classes)
-
-
 def _rows_of_block(
     block: Array, first: Array, work: Any = None, *, empty: Array, column: Array | None, gaps: bool
 ) -> Array:
@@ -219,35 +224,7 @@ def _rows_of_block(
     return work(check_block(block, start, gaps), *beside) if len(block) else empty
 
 
-def _reshaped(block: Array, first: Array, work: Any = None, *, shape: tuple[int, ...]) -> Array:
-    return block.reshape(len(block), *shape)
-
-
 # -- graphs --------------------------------------------------------------------------------------
-
-
-def _by_rows(
-    function: Any, array: da.Array, shape: tuple[int, ...], dtype: Any, work: Any = None
-) -> da.Array:
-    """``function(block, first row, work)`` of every block, as a Dask array (n, *shape)."""
-    chunks = array.chunks[0]
-    firsts = da.from_array(np.cumsum([0, *chunks[:-1]]), chunks=1)
-    modes = tuple(range(1, array.ndim))
-    new = {array.ndim + axis: size for axis, size in enumerate(shape)}
-    return da.blockwise(
-        function,
-        (0, *new),
-        array,
-        (0, *modes),
-        firsts,
-        (0,),
-        new_axes=new,
-        dtype=dtype,
-        meta=np.empty((0,) * (1 + len(shape)), dtype=dtype),
-        concatenate=True,
-        align_arrays=False,
-        work=dask.delayed(work, pure=False),
-    )
 
 
 def _tree(parts: list[Any]) -> Any:
@@ -263,14 +240,6 @@ def _failure(tasks: list[Any]) -> Exception | None:
     except Exception as error:  # noqa: BLE001 - it is the answer
         return error
     return None
-
-
-def _column_blocks(column: Any, chunks: tuple[int, ...]) -> Sequence[Any]:
-    """The part of a column of each block; None stays None."""
-    if column is None:
-        return [None] * len(chunks)
-    cuts = np.cumsum([0, *chunks])
-    return [column[first:last] for first, last in pairwise(cuts)]
 
 
 def _computed(value: Any) -> Any:
