@@ -37,9 +37,8 @@ from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.mathematics.alternation import Solution, solve
 from tenfold.mathematics.cost import Parts, part_statistics, renumbered
 from tenfold.mathematics.criteria import Problem
-from tenfold.mathematics.held_out_samples import held_out_statistics
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
-from tenfold.mathematics.sample_statistics import SampleStatistics, codes_of
+from tenfold.mathematics.sample_statistics import HeldOutStatistics, SampleStatistics, codes_of
 from tenfold.mathematics.stores import ArraySamples, OfBlock, Source, over_blocks
 from tenfold.mathematics.subspace import farness, ratio_at
 from tenfold.mathematics.tuning import CACHE_NUMBERS
@@ -497,7 +496,8 @@ def measured_in_folds(
                 yield measured(model, described, [whole])
         shared = whole if isinstance(whole, SampleStatistics) and model._is_one_solution else None
         if shared is not None:
-            found = iter(held_out_statistics(shared, parts)[1:])
+            kept = [times[parts.atoms] > 0 for times in parts.times[1:]]
+            found = HeldOutStatistics.of_parts(shared, kept)
         for folds in ways:
             some = islice(found, n_folds_of(folds))
             if shared is not None:

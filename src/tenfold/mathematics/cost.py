@@ -222,13 +222,7 @@ class Parts:
     @classmethod
     def of_rows(cls, parts: Sequence[Array], codes: Array) -> Parts:
         """Of the positions in every part, and the number (n,) of the class of each sample."""
-        alike = codes.astype(np.uint64)
-        marks = np.random.default_rng(0).integers(2**63, size=len(parts), dtype=np.uint64)
-        counts = [np.bincount(rows, minlength=len(codes)) for rows in parts]
-        for mark, count in zip(marks, counts, strict=True):
-            alike += mark * count.astype(np.uint64)  # sums of random numbers tell atoms apart
-        _, first, atoms = np.unique(alike, return_index=True, return_inverse=True)
-        return cls(atoms.ravel(), codes[first], np.array([count[first] for count in counts]))
+        return cls._of_times([np.bincount(rows, minlength=len(codes)) for rows in parts], codes)
 
     @classmethod
     def of_folds(cls, folds: Sequence[Array], codes: Array) -> Parts:
@@ -236,16 +230,19 @@ class Parts:
 
         Several ways to deal the same samples give their parts in order.
         """
-        found, atoms = renumbered(codes)
-        held: list[Array] = []
-        for fold in folds:
-            n_folds = int(fold.max(initial=-1)) + 1
-            both, atoms = renumbered(atoms * (n_folds + 1) + fold + 1)
-            before, own = both // (n_folds + 1), both % (n_folds + 1) - 1
-            found = found[before]
-            held = [*(column[before] for column in held), own]
-        ways = [own != f for own in held for f in range(int(own.max(initial=-1)) + 1)]
-        return cls(atoms, found, np.array([np.ones(len(found), bool), *ways], dtype=np.intp))
+        kept = [fold != f for fold in folds for f in range(int(fold.max(initial=-1)) + 1)]
+        return cls._of_times([np.ones(len(codes), dtype=bool), *kept], codes)
+
+    @classmethod
+    def _of_times(cls, times: Sequence[Array], codes: Array) -> Parts:
+        """Of how often each part holds each sample."""
+        alike = codes.astype(np.uint64)
+        marks = np.random.default_rng(0).integers(2**63, size=len(times), dtype=np.uint64)
+        for mark, count in zip(marks, times, strict=True):
+            alike += mark * count.astype(np.uint64)  # sums of random numbers tell atoms apart
+        _, first, atoms = np.unique(alike, return_index=True, return_inverse=True)
+        found = np.array([count[first] for count in times], dtype=np.intp)
+        return cls(atoms.ravel(), codes[first], found)
 
     def rows(self, part: int) -> Array:
         """Positions of the samples of a part, in order."""

@@ -2,7 +2,7 @@
 
 For few samples of large size, going through the samples is cheaper than an I x I table per class.
 `SampleStatistics` answers each question from the samples or, when many models ask it many times,
-from a table made of them first; the cost model decides.
+from a table made of them first; the cost model decides. `HeldOutStatistics` are those of a part.
 
 `PassStatistics` is for samples that are too many for memory and too large for a table of I x I
 numbers. One first pass finds the mean and the trace of each class; every later question is answered
@@ -12,7 +12,7 @@ one pass per mode and round.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import prod, sqrt
@@ -23,7 +23,7 @@ import numpy as np
 from tenfold.mathematics.accumulate import gather, merged_means, row_blocks
 from tenfold.mathematics.algebra import Array, is_identity, square_lengths
 from tenfold.mathematics.bases import Span
-from tenfold.mathematics.moments import ClassStatistics, Factors, Term
+from tenfold.mathematics.moments import ClassStatistics, Factors, Scatter, Term
 from tenfold.mathematics.stores import Source
 
 if TYPE_CHECKING:
@@ -189,6 +189,95 @@ class SpanStatistics(SampleStatistics):
         return True  # asked once, and no larger than the samples
 
 
+@dataclass(frozen=True, eq=False)
+class HeldOutStatistics(SampleStatistics):
+    """Statistics of all samples but a few: what all samples say, less a few columns.
+
+    The models of folds differ in what is held out alone. With the scatter T of all samples, about
+    the mean M, and n_c samples of class c held out, with mean m_c and scatter S_c, of N_f samples
+    with the mean M_f are left ::
+
+        total    T - sum_c [S_c + n_c (m_c - M)(m_c - M)^T] - N_f (M_f - M)(M_f - M)^T
+        within   the same in every class, about its mean
+
+    So the models of all folds are one stack: they ask one table, and each a few samples of its own.
+
+    Parameters
+    ----------
+    whole : SampleStatistics
+        Of all samples.
+    held : SampleStatistics
+        Of those that are held out.
+    """
+
+    whole: SampleStatistics = field(kw_only=True)
+    held: SampleStatistics = field(kw_only=True)
+
+    @classmethod
+    def of_parts(cls, whole: SampleStatistics, kept: Sequence[Array]) -> Iterator[Self]:
+        """The statistics of parts, each given by whether it keeps a sample, (n,); none keeps all."""
+        work = None if whole.work is None else replace(whole.work, models=len(kept))
+        shared = replace(whole, work=work)
+        return (cls._of_part(shared, rows) for rows in kept)
+
+    @classmethod
+    def _of_part(cls, whole: SampleStatistics, kept: Array) -> Self:
+        w = np.ones(len(kept)) if whole.weights is None else whole.weights
+        labels, parts = whole.classes[whole.codes], []
+        for chosen in (kept, ~kept):
+            weights = np.where(chosen, w, 0.0)
+            present = np.unique(labels[weights > 0])
+            parts.append(SampleStatistics.from_batch(whole.X, labels, weights, classes=present))
+        part, held = parts
+        rest = (whole.X, part.codes, part.weights, whole.work)
+        return cls(part.classes, part.counts, part.means, *rest, whole=whole, held=held)
+
+    @property
+    def basis(self) -> Span | None:
+        """The basis in which the samples are given, if it was changed."""
+        return self.whole.basis
+
+    @cached_property
+    def full_means(self) -> Array:
+        """The mean sample of each class before any change of basis."""
+        if self.basis is None:
+            return self.means
+        middle = self.whole.counts @ self.whole.full_means / self.whole.count
+        return np.asarray(middle + self.basis.lifted(self.means.T).T)
+
+    def total(self) -> Scatter:
+        """All samples of the part about their mean."""
+        points = [self.held.means - self.whole.mean, (self.mean - self.whole.mean)[None]]
+        weights = [self.held.counts, np.array([self.count])]
+        return self.whole.total() - self.held.within() - self._points("total", points, weights)
+
+    def within(self) -> Scatter:
+        """Each class of the part about its mean."""
+        cut = np.intersect1d(self.classes, self.held.classes)  # classes that lost some samples
+        before = self.whole.means[np.searchsorted(self.whole.classes, cut)]
+        parts = [(part, np.searchsorted(part.classes, cut)) for part in (self.held, self)]
+        points = [part.means[rows] - before for part, rows in parts]
+        weights = [part.counts[rows] for part, rows in parts]
+        return self.whole.within() - self.held.within() - self._points("within", points, weights)
+
+    def _points(self, name: str, points: list[Array], weights: list[Array]) -> Scatter:
+        """The scatter about 0 of some points with weights."""
+        columns, w = np.concatenate(points), np.concatenate(weights)
+        zero, nowhere = np.zeros((1, *self.shape)), np.zeros(len(columns), dtype=np.intp)
+        return self._kept(name, lambda: Term(columns, zero, nowhere, [np.arange(len(w))], w))
+
+    def _in_class(self, p: int) -> Term:
+        if self.classes[p] in self.held.classes:
+            return super()._in_class(p)
+        number = int(np.searchsorted(self.whole.classes, self.classes[p]))
+        (_, term), *_ = self.whole.in_class(number).terms
+        return term
+
+    @property
+    def _classes_are_tables(self) -> bool:
+        return self.whole._classes_are_tables
+
+
 def _class_means(
     X: Array, codes: Array, weights: Array | None, n_classes: int
 ) -> tuple[Array, Array]:
@@ -236,20 +325,9 @@ class ClassSketch:
     def of_block(
         cls, X: Array, y: Array | None, weight: Array | None, classes: Array
     ) -> ClassSketch:
-        """The sketch of one block; the mean is taken about a sample, so offsets cost no digits."""
-        codes, w = codes_of(X, y, classes), _weights(X, weight)
-        counts = np.bincount(codes, weights=w, minlength=len(classes))
-        means, traces = np.zeros((len(classes), *X.shape[1:])), np.zeros(len(classes))
-        for c in np.flatnonzero(counts):
-            rows = np.flatnonzero((codes == c) & (w > 0))
-            Z = X[rows].astype(np.float64).reshape(len(rows), -1)
-            first = Z[0].copy()
-            Z -= first
-            step = w[rows] @ Z / counts[c]
-            means[c] = (first + step).reshape(X.shape[1:])
-            Z -= step
-            traces[c] = w[rows] @ np.einsum("ij,ij->i", Z, Z)
-        return cls(counts, means, traces)
+        """The sketch of one block."""
+        own = SampleStatistics.from_batch(X, y, weight, classes=classes)
+        return cls(own.counts, own.means, own.traces)
 
     def __add__(self, other: ClassSketch) -> ClassSketch:
         both, n = (self, other), len(self.counts)
@@ -394,7 +472,3 @@ def codes_of(X: Array | Source, y: Array | None, classes: Array) -> Array:
     if y is None:
         return np.zeros(len(X), dtype=np.intp)
     return np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-
-
-def _weights(X: Array, weight: Array | None) -> Array:
-    return np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
