@@ -215,7 +215,7 @@ class HeldOutStatistics(SampleStatistics):
 
     @classmethod
     def of_parts(cls, whole: SampleStatistics, kept: Sequence[Array]) -> Iterator[Self]:
-        """The statistics of parts, each given by whether it keeps a sample, (n,); none keeps all."""
+        """The statistics of parts, each given by whether it keeps each sample, (n,)."""
         work = None if whole.work is None else replace(whole.work, models=len(kept))
         shared = replace(whole, work=work)
         return (cls._of_part(shared, rows) for rows in kept)
