@@ -82,6 +82,8 @@ def test_an_image_is_turned_as_a_viewer_would(tmp_path):
     exif[0x0112] = 6  # the camera was turned by a quarter
     image.save(tmp_path / "a" / "1.png", exif=exif)
     assert load(tmp_path).X[0].tolist() == [[0.0], [1.0], [1.0]]
+    single = load(tmp_path / "a" / "1.png", labelled=False)
+    assert single.X[0].tolist() == [[0.0], [1.0], [1.0]]
 
 
 def test_mixed_sizes_name_both_files_and_the_way_out(image_folder, write_image):
@@ -123,7 +125,7 @@ def test_an_empty_class_is_named(image_folder):
 
 
 def test_images_without_subfolders_are_not_classes(image_folder):
-    with pytest.raises(ValueError, match=r"has no subfolders \(2 files lie in it directly\)"):
+    with pytest.raises(ValueError, match=r"2 of 2 files lie in no class folder"):
         load(image_folder / "s1")
 
 
@@ -241,7 +243,7 @@ def test_other_folders_in_folders_are_asked_about(nested):
 
 
 def test_stray_images_are_named(nested):
-    with pytest.raises(ValueError, match=r"1 files lie beside the class folders: stray\.png"):
+    with pytest.raises(ValueError, match=r"1 of 3 files lie in no class folder: stray\.png"):
         load(nested("cat/1.png", "dog/2.png", "stray.png"))
 
 

@@ -253,7 +253,7 @@ def read_here(
     """What the reader gives, with labels of another file read before."""
     options = {"order": reader.order, "labelled": True, "labels": None, **given}
     outside = None
-    if _is_outside(options["labels"]):
+    if is_outside(options["labels"]):
         outside = read_labels(options["labels"], trusted) if options["labelled"] else None
         options["labels"] = None
     own = {name: options[name] for name in reader.own if name in options}
@@ -278,7 +278,7 @@ def first_that_works(
     return None, {}, complaint
 
 
-def _is_outside(labels: Any) -> bool:
+def is_outside(labels: Any) -> bool:
     """Whether labels are an array or a file, and no name or position in the data."""
     if isinstance(labels, str):
         place = inner_path(labels)[0].expanduser()
@@ -406,7 +406,7 @@ def _how_it_was_read(reader: Reader, used: Mapping[str, Any]) -> dict[str, Any]:
         options.setdefault("order", reader.order)
     else:
         options.pop("order", None)
-    if _is_outside(options.get("labels")):
+    if is_outside(options.get("labels")):
         del options["labels"]
     kept = (name for name in (*SAMPLE_OPTIONS, *PLACE_OPTIONS) if name in options)
     return {name: _plain(options[name]) for name in kept} | {"loader": reader.name}

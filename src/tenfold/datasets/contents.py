@@ -87,7 +87,9 @@ def contents_task(source: Path, options: dict[str, Any]) -> dict[str, Any]:
     """In the child: the fields of `Contents`, without the samples themselves."""
     reader = any_path.reader_of(source)
     look = reader.look or _look_at_arrays
-    names, rows, ways = look(source, options)
+    outside = any_path.is_outside(options.get("labels"))
+    inside = {name: value for name, value in options.items() if name != "labels" or not outside}
+    names, rows, ways = look(source, inside)
     data, way, problem = any_path.first_that_works(
         [{}, *ways][:MOST_WAYS],
         lambda way: any_path.read_here(reader, source, {**options, **way}, trusted=True),

@@ -82,18 +82,7 @@ def open_pages(
     background: float | None = None,
 ) -> Iterator[Arrays]:
     """The pages of one image, usually a TIFF file, each of which is a sample."""
-    with opened_image(source, lambda: source) as image:
-        stack: list[np.ndarray] = []
-        for page in range(getattr(image, "n_frames", 1) if image.format == "TIFF" else 1):
-            image.seek(page)
-            _check_pixels(image)
-            stack.append(_pixels(image, grey, background))
-            if stack[page].shape != stack[0].shape:
-                raise ValueError(
-                    f"its pages differ in size: the first is {stack[0].shape[:2]} and page {page} "
-                    f"is {stack[page].shape[:2]} (height, width); save them as files and resize"
-                )
-    pages = np.stack(stack)
+    pages = np.stack(read_pages(source, lambda: source, grey, background))
     yield _pictures(source, {"images": pages if resize is None else resize_images(pages, resize)})
 
 
@@ -212,16 +201,11 @@ def _classes(
                 f"({', '.join(sorted(IMAGE_SUFFIXES))}); add some, or remove the folder"
             )
     loose = [name for name in names if "/" not in name]
-    if len(loose) == len(names):
-        raise ValueError(
-            f"{source} has no subfolders ({len(loose)} files lie in it directly); put the images "
-            "of each class into a subfolder named after the class, or pass labelled=False to "
-            "score them"
-        )
     if loose:
         raise ValueError(
-            f"{source}: {len(loose)} files lie beside the class folders: {shortened(loose)}; put "
-            "them into the folder of their class, or elsewhere"
+            f"{source}: {len(loose)} of {len(names)} files lie in no class folder: "
+            f"{shortened(loose)}; put the files of each class into a subfolder named after the "
+            "class, or pass labelled=False to score them"
         )
     parents = [name.split("/")[:-1] for name in names]
     while len({parts[0] for parts in parents}) == 1 and min(map(len, parents)) > 1:
@@ -251,8 +235,6 @@ def read_image(
 ) -> np.ndarray:
     """Read one image as float64 in [0, 1], shape (H, W) or (H, W, 3).
 
-    An image that carries an orientation is turned the way a viewer would show it.
-
     Parameters
     ----------
     file : Path
@@ -267,14 +249,34 @@ def read_image(
     ndarray of shape (H, W) or (H, W, 3)
         The pixels.
     """
-    with opened_image(file, content or partial(regular, file)) as image:
-        pages = getattr(image, "n_frames", 1)
-        if image.format == "TIFF" and pages > 1:
-            raise ValueError(
-                f"it has {pages} pages, and a file in a folder is one sample; read the file itself "
-                "with load, or save a file per page"
-            )
-        return _pixels(_pillow().ImageOps.exif_transpose(image), grey, background)
+    pages = read_pages(file, content or partial(regular, file), grey, background)
+    if len(pages) > 1:
+        raise ValueError(
+            f"cannot read {file} as an image: it has {len(pages)} pages, and a file in a folder is "
+            "one sample; read the file itself with load, or save a file per page"
+        )
+    return pages[0]
+
+
+def read_pages(
+    file: Path, content: Callable[[], Any], grey: bool, background: float | None
+) -> list[np.ndarray]:
+    """The pages of a TIFF file, or the one image of a file of another format.
+
+    An image that carries an orientation is turned the way a viewer would show it.
+    """
+    pages: list[np.ndarray] = []
+    with opened_image(file, content) as image:
+        for page in range(getattr(image, "n_frames", 1) if image.format == "TIFF" else 1):
+            image.seek(page)
+            _check_pixels(image)
+            pages.append(_pixels(_pillow().ImageOps.exif_transpose(image), grey, background))
+            if pages[page].shape != pages[0].shape:
+                raise ValueError(
+                    f"its pages differ in size: the first is {pages[0].shape[:2]} and page {page} "
+                    f"is {pages[page].shape[:2]} (height, width); save them as files and resize"
+                )
+    return pages
 
 
 @contextmanager

@@ -312,15 +312,9 @@ def _choose_samples(source: Path, shapes: Shapes, key: str | None) -> str:
             f"{source} holds no array of samples: {listing(found or shapes)}; expected one with a "
             "row, or an image, per sample"
         )
-    parts = {parsed_name(name).part: name for name in tensors}
-    if len(parts) == len(tensors) and "" not in parts:
-        raise ValueError(
-            f"{source} holds {len(parts)} sets of samples: {listing(tensors)}; choose one, such as "
-            f"key={next(iter(tensors))!r}; the labels of the same set go with it"
-        )
     raise ValueError(
         f"{source} holds several arrays that could be the samples: {listing(tensors)}; pass "
-        "key=NAME"
+        "key=NAME; where names end in train or test, the labels of the same set go with it"
     )
 
 
