@@ -134,13 +134,13 @@ def _compute(
     together = [cell for cell in missing if not cell.alone]
     alone = [cell for cell in missing if cell.alone]
     total, left = (sum(cell.weight for cell in cells) for cells in (experiment.cells, missing))
-    with progress_bar(experiment.title, total, enabled=progress) as bar:
-        bar.advance(total - left)
+    with progress_bar(experiment.title, total, enabled=progress) as advance:
+        advance(total - left)
         n_jobs = min(os.cpu_count() or 1 if jobs == -1 else jobs, len(together))
         for cells, side_by_side in ((together, n_jobs), (alone, 1)):
             for cell, result, took in _computed(cells, side_by_side):
                 finished.write(cell.name, result, took)
-                bar.advance(cell.weight, note=cell.name)
+                advance(cell.weight, note=cell.name)
 
 
 def _computed(cells: list[Cell], jobs: int) -> Iterator[tuple[Cell, dict[str, Any], float]]:

@@ -259,8 +259,8 @@ def test_a_scaler_can_be_shown_but_says_nothing_of_samples(tenfold, npz, pixels,
 
 def test_control_characters_in_a_progress_bar_are_shown_escaped(capfd, monkeypatch):
     monkeypatch.setenv("TTY_COMPATIBLE", "1")  # rich draws, although nobody looks
-    with progress("class s\x1b[2Ja", 2, enabled=True) as bar:
-        bar.advance(1, note="class \x1b]0;title\x07")
+    with progress("class s\x1b[2Ja", 2, enabled=True) as advance:
+        advance(1, note="class \x1b]0;title\x07")
     said = capfd.readouterr().err
     assert "\\x1b[2Ja" in said
     assert "\\x1b]0;title\\x07" in said

@@ -254,13 +254,13 @@ def _pieces_of_source(
     source: Source, y: Any, weight: Any, classes: Array, done: int, step: int
 ) -> Iterator[Piece]:
     """Blocks behind those that are done; of a Dask array, moments of what is saved at once."""
-    with progress("gathering moments", len(source)) as bar:
-        bar.advance(done)
+    with progress("gathering moments", len(source)) as advance:
+        advance(done)
         rest, own = source[done:], [part_of(column, slice(done, None)) for column in (y, weight)]
         if isinstance(rest, StoredSamples):
             for block in rest.blocks(*own) if len(rest) else ():
                 yield len(block[0]), block
-                bar.advance(len(block[0]))
+                advance(len(block[0]))
             return
         first = 0
         for end in map(int, rest.ends()):
@@ -268,7 +268,7 @@ def _pieces_of_source(
                 rows = slice(first, end)
                 columns = (part_of(column, rows) for column in own)
                 yield end - first, rest[rows].moments(*columns, classes)
-                bar.advance(end - first)
+                advance(end - first)
                 first = end
 
 

@@ -316,14 +316,14 @@ def tried(
         Finite scores; what has none is an error that names the fold, and a class that it lacks.
     """
     columns = []
-    with progress("rank search", len(splits), show) as bar:
+    with progress("rank search", len(splits), show) as advance:
         for number, split in enumerate(splits):
             try:
                 columns.append(_tried_on_fold(fit, scorer, samples, split))
             except ValueError as error:
                 advice = _advice_on_classes(samples, split)
                 raise ValueError(f"fold {number} cannot be scored: {error}{advice}") from error
-            bar.advance()
+            advance()
     scores, fit_times, score_times = (np.stack(c, axis=1) for c in zip(*columns, strict=True))
     return Trials(scores, fit_times, score_times)
 

@@ -290,11 +290,11 @@ def _figures_of_all(
     tasks = [(method, *given, *split, positive, search) for method in methods for split in splits]
     patience = PATIENCE if X.nbytes <= MOST_BYTES_TWICE else np.inf
     folds: dict[int, MethodFigures] = {}
-    with progress("comparing", len(tasks), verbose) as bar:
-        bar.advance(0, name_of(methods[0]) if methods else "")
+    with progress("comparing", len(tasks), verbose) as advance:
+        advance(0, name_of(methods[0]) if methods else "")
         for number, one in over_processes(_figures_of_fold, tasks, patience):
             folds[number] = one
-            bar.advance(1, name_of(tasks[min(number + 1, len(tasks) - 1)][0]))
+            advance(1, name_of(tasks[min(number + 1, len(tasks) - 1)][0]))
     n_folds = len(splits)
     return [_figures([folds[m * n_folds + f] for f in range(n_folds)]) for m in range(len(methods))]
 

@@ -7,28 +7,17 @@ extra); otherwise the same code runs quietly.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from importlib.util import find_spec
 
 from tenfold.system.tables import visible
 
-
-class Bar(Protocol):
-    """What a piece of work tells about itself."""
-
-    def advance(self, steps: float = 1.0, note: str = "") -> None:
-        """Some steps are done; `note` says what comes next."""
-        ...
-
-
-class _Quiet:
-    def advance(self, steps: float = 1.0, note: str = "") -> None:
-        """Say nothing."""
+Advance = Callable[..., None]  # (steps=1.0, note=""): so many are done; what comes next
 
 
 @contextmanager
-def progress(description: str, total: float, enabled: bool | None = None) -> Iterator[Bar]:
+def progress(description: str, total: float, enabled: bool | None = None) -> Iterator[Advance]:
     """A bar with the time left, for the length of a ``with`` block.
 
     Parameters
@@ -42,48 +31,30 @@ def progress(description: str, total: float, enabled: bool | None = None) -> Ite
 
     Yields
     ------
-    Bar
-        Something to call `advance` on.
+    function
+        ``advance(steps=1.0, note="")``: so many steps are done; `note` says what comes next.
 
     Examples
     --------
     >>> from tenfold.system.progress import progress
-    >>> with progress("fitting", total=3, enabled=False) as bar:
+    >>> with progress("fitting", total=3, enabled=False) as advance:
     ...     for _ in range(3):
-    ...         bar.advance()
+    ...         advance()
     """
     if enabled is None:
         enabled = sys.stderr is not None and sys.stderr.isatty()  # None: closed by the shell
-    if not enabled:
-        yield _Quiet()
+    if not enabled or find_spec("rich") is None:
+        yield lambda steps=1.0, note="": None
         return
-    try:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-    except ImportError:
-        yield _Quiet()
-        return
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
-        task = display.add_task(visible(description), total=total)
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import Progress
 
-        class Shown:
-            def advance(self, steps: float = 1.0, note: str = "") -> None:
-                text = f"{description}: {note}" if note else description
-                display.update(task, advance=steps, description=visible(text))
+    with Progress(console=Console(stderr=True), transient=True) as display:
+        task = display.add_task(escape(visible(description)), total=total)
 
-        yield Shown()
+        def advance(steps: float = 1.0, note: str = "") -> None:
+            text = visible(f"{description}: {note}" if note else description)
+            display.update(task, advance=steps, description=escape(text))
+
+        yield advance
