@@ -89,12 +89,12 @@ CASES = {
     "ranks that are words": (
         nothing,
         ("fit", "faces", "--ranks", "a,b", *FIT),
-        ["--ranks", "40,30"],
+        ["--ranks is 'a,b'", "such as 7,6", "auto"],
     ),
     "a ridge that is a word": (
         nothing,
-        ("fit", "faces", "--set", "ridge=much", *FIT),
-        ["absolute:"],
+        ("fit", "faces", "--method", "mcsda", "--set", "ridge=much", *FIT),
+        ["'much'", "('absolute', number)"],
     ),
     "an unknown class": (nothing, ("fit", "faces", "--positive", "s9", *FIT), ["'s9'", "s6, s7"]),
     "a rejection of a searched model": (

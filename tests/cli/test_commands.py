@@ -29,7 +29,7 @@ def strict_json(text: str):
 
 def test_a_positive_class_gives_the_verifier_of_the_library(tenfold, faces, pixels, labels):
     run = tenfold(
-        *("fit", faces, "--positive", "s7", "--ranks", "3,2", "--set", "ridge=absolute:0.01"),
+        *("fit", faces, "--positive", "s7", "--ranks", "3,2", "--set", "ridge=('absolute', 0.01)"),
         *("--method", "mcsda"),
         *("--set", "shrinkage=0.25", "--reject", "equal", "--set", "max_iter=50"),
         *("-o", "s7.safetensors"),

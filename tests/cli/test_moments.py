@@ -112,7 +112,7 @@ def test_unlabelled_moments_give_a_subspace(tenfold, here, npz):
     assert run.code == 0, run.err
     run = tenfold("fit", "--from-moments", "u.safetensors", "-o", "m.safetensors")
     assert run.code == 2
-    assert "of samples without labels" in run.err
+    assert "needs labels of two classes or more" in run.err
 
 
 def test_tables_that_memory_cannot_hold_are_refused_before_the_work(tenfold, npz):
@@ -156,9 +156,9 @@ def test_what_cannot_be_done_is_said(tenfold, sites, here, words, said):
     ("words", "said"),
     [
         (["--ranks", "auto"], "name the ranks"),
-        (["--positive", "s7"], "leave out --positive for a bank"),
-        (["--rows", "::2"], "--rows says how samples are read"),
-        (["--sample-shape", "4,12"], "--sample-shape says how samples are read"),
+        (["--positive", "s7"], "--positive needs samples"),
+        (["--rows", "::2"], "--rows needs samples"),
+        (["--sample-shape", "4,12"], "--sample-shape needs samples"),
         (["one.safetensors"], "named twice"),
     ],
 )

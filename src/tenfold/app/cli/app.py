@@ -9,12 +9,10 @@ import typer
 from tenfold import __version__
 from tenfold.app.cli.command import command
 from tenfold.app.cli.compare import compare
-from tenfold.app.cli.evaluate import evaluate
-from tenfold.app.cli.fit import fit
+from tenfold.app.cli.fit import fit, moments
 from tenfold.app.cli.inspect import export, inspect
-from tenfold.app.cli.moments import moments
 from tenfold.app.cli.report import demo, report
-from tenfold.app.cli.score import score, transform
+from tenfold.app.cli.score import evaluate, score, transform
 
 COMMANDS = (demo, compare, fit, evaluate, score, transform, report, moments, inspect, export)
 

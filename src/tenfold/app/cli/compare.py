@@ -17,16 +17,15 @@ from tenfold.app.cli.data_options import (
     near_copies,
     typed,
 )
-from tenfold.app.cli.method_options import (
-    GAUSSIAN,
-    MethodOptions,
-    StepOptions,
-    has_columns,
+from tenfold.app.cli.model_options import (
+    ModelOptions,
+    estimator_named,
+    method_named,
+    method_names,
     mode_count,
-    own_parameters,
-    projector_of,
+    parameter_names,
 )
-from tenfold.app.cli.options import FoldCount, label_named, option
+from tenfold.app.cli.options import FoldCount, as_typed, label_named, option
 from tenfold.system.tables import visible
 
 if TYPE_CHECKING:
@@ -51,8 +50,7 @@ def compare(
     *,
     positive: Positive = None,
     show_all: ShowAll = False,
-    step_options: StepOptions,
-    method_options: MethodOptions,
+    model_options: ModelOptions,
     data_options: DataOptions,
     cv: FoldCount = 5,
     seed: Annotated[int, option("--seed", metavar="N", text="Of the shuffle into folds; 0.")] = 0,
@@ -66,59 +64,43 @@ def compare(
     Example: tenfold compare faces --ranks 3,3 --cv 3
     """
     import tenfold
-    from tenfold.methods import ALL_METHODS
+    from tenfold.methods import CLASS_SPECIFIC_METHODS
     from tenfold.selection.comparison import name_of, rivals
 
     samples = _without_single_samples(labelled(data_options.load(data), "compare"))
-    given = method_options.parameters()
-    _check_known(given, ALL_METHODS)
-    n_modes = mode_count(given, samples.sample_shape)
-    methods = [projector_of(M, own_parameters(M, given, n_modes)) for M in ALL_METHODS]
-    ours = [tenfold.ProbabilisticLDA(), *map(_with_decisions, methods)]
+    n_modes = mode_count(model_options.parameters(), samples.sample_shape)
+    if (model_options.ranks or "").isdecimal():  # of every mode, also for methods that flatten
+        model_options = replace(model_options, ranks=",".join([model_options.ranks] * n_modes))
+    ours = _models(model_options, n_modes)
     label = None if positive is None else label_named(positive, samples.classes)
+    all_of_them = [*ours.values(), *rivals(prod(samples.sample_shape))]
     found = tenfold.compare(
-        [step_options.before(one, samples) for one in [*ours, *rivals(prod(samples.sample_shape))]],
+        [model_options.with_steps(one, samples) for one in all_of_them],
         samples.X,
         samples.y,
         positive=label,
-        search=method_options.searches,
+        search=model_options.searches,
         cv=cv,
         groups=samples.groups,
         random_state=seed,
     )
-    names = {name_of(one): _method_name(one) for one in ours}
+    names = {name_of(model): name for name, model in ours.items()}
     best = next(one for one in [*found.best_methods, *found.methods] if one.method in names)
     method = names[best.method]
-    words = [data, *data_options.words(data_options.rows), *step_options.words()]
-    words += [*method_options.words(method, n_modes), *_method_words(method, positive)]
+    words = [data, *as_typed(data_options), *as_typed(model_options.known_to(method))]
+    words += ["--method", method]
+    if positive is not None and method_named(method) in CLASS_SPECIFIC_METHODS:
+        words += ["--positive", positive]
     command = typed("tenfold", "fit", *words, "-o", "model.safetensors")
     facts = {"data": data, **_facts(found), "seed": seed, "fit": command}
-    scaled = step_options.scale_modes is None and has_columns(samples, ours[0])
-    shown = [
-        f"{samples.description} {class_counts(samples.class_counts)}",
-        *_table(found, names | SHORT, show_all),
-        *_explanation(label),
-        *["Columns were scaled to mean 0 and deviation 1 over training samples."] * scaled,
-        *_unconverged(found, methods),
-        *near_copies(samples),
-        f"Fit {method}: {command}",
-    ]
-    return Outcome(facts, shown)
-
-
-def _method_words(method: str, positive: str | None) -> list[str]:
-    """The method, and the class if it can tell one from the rest, as they are typed."""
-    from tenfold.methods import CLASS_SPECIFIC_METHODS
-
-    alone = positive is not None and method in map(_lower_name, CLASS_SPECIFIC_METHODS)
-    return ["--method", method, *(["--positive", str(positive)] if alone else [])]
-
-
-def _unconverged(found: Any, methods: list[Any]) -> list[str]:
-    if all(one.converged for one in found.methods):
-        return []
-    rounds = max(100, 2 * max(method.max_iter for method in methods))
-    return [f"Some models did not converge; --set max_iter={rounds} allows more rounds."]
+    lines = [f"{samples.description} {class_counts(samples.class_counts)}"]
+    lines += [*_table(found, names | SHORT, show_all), *_explanation(label)]
+    if model_options.scales_columns(ours[method], samples):
+        lines.append("Columns were scaled to mean 0 and deviation 1 over training samples.")
+    if not all(one.converged for one in found.methods):
+        rounds = 2 * max(100, model_options.parameters().get("max_iter", 100))
+        lines.append(f"Some models did not converge; --set max_iter={rounds} allows more rounds.")
+    return Outcome(facts, [*lines, *near_copies(samples), f"Fit {method}: {command}"])
 
 
 def _without_single_samples(data: TensorDataset) -> TensorDataset:
@@ -169,32 +151,14 @@ def _facts(found: Any) -> dict[str, Any]:
     }
 
 
-def _with_decisions(projector: Any) -> Any:
-    """A method as `tenfold fit` uses it: one subspace for all classes gets Gaussian classes."""
-    import tenfold
-    from tenfold.methods import CLASS_SPECIFIC_METHODS
-
-    one_class = type(projector) in CLASS_SPECIFIC_METHODS
-    return projector if one_class else tenfold.ProbabilisticLDA(projector)
-
-
-def _method_name(model: Any) -> str:
-    """What ``--method`` calls it."""
-    inner = getattr(model, "projector", model)
-    return GAUSSIAN if inner is None else _lower_name(type(inner))
-
-
-def _lower_name(method: type) -> str:
-    return method.__name__.lower()
-
-
-def _check_known(given: dict[str, Any], methods: tuple[Any, ...]) -> None:
-    known = {name for method in methods for name in method().get_params()} - {"positive"}
-    unknown = sorted(given.keys() - known)
-    if unknown:
-        raise BadInput(
-            f"no method has a parameter {unknown[0]!r}; there are {', '.join(sorted(known))}"
-        )
+def _models(options: ModelOptions, n_modes: int) -> dict[str, Any]:
+    """Every method with those of the options that it has, by what ``--method`` calls it."""
+    known = sorted({one for name in method_names() for one in parameter_names(name)})
+    for one in options.parameters():
+        if one not in known:
+            raise BadInput(f"no method has a parameter {one!r}; there are {', '.join(known)}")
+    given = {name: options.known_to(name).parameters() for name in method_names()}
+    return {name: estimator_named(name, own, n_modes) for name, own in given.items()}
 
 
 def _explanation(label: Any) -> list[str]:

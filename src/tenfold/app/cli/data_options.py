@@ -107,7 +107,7 @@ class DataOptions:
             given["groups"] = then.get("groups")
         wanted = tuple(steps_of(model.estimator)[0].sample_shape_)
         with _pointing_to_inspect(path):
-            shape = () if _folds_itself(steps_of(model.estimator)[0]) else wanted
+            shape = () if folds_rows(steps_of(model.estimator)[0]) else wanted
             data = load_as_before(path, then, shape, labels_needed=labels_needed, **given)
         if data.y is None and data.X.shape == wanted:
             notes = (*data.notes, f"{path} is read as one sample")
@@ -120,19 +120,6 @@ class DataOptions:
             )
         return self._chosen(self._with_known(then, _shown(data)), path)
 
-    def words(self, rows: str | None = None) -> list[str]:
-        """These options as they are typed, with these ``--rows``."""
-        typed = {
-            "--key": self.key,
-            "--labels": self.labels,
-            "--groups": self.groups,
-            "--sample-shape": self.sample_shape,
-            "--resize": self.resize,
-            "--rows": rows,
-        }
-        words = [word for name, text in typed.items() if text is not None for word in (name, text)]
-        return words + [word for pair in self.read or [] for word in ("--read", pair)]
-
     @property
     def other_rows(self) -> str | None:
         """The rows that ``--rows`` leaves, to test a model on; None if no slice is all of them."""
@@ -142,22 +129,19 @@ class DataOptions:
 
     def options(self) -> dict[str, Any]:
         """What was given, as keyword arguments of `tenfold.datasets.load`."""
-        options = {
+        options: dict[str, Any] = {
             "key": self.key,
             "labels": self.labels,
             "groups": self.groups,
-            "sample_shape": _sizes("--sample-shape", self.sample_shape),
-            "resize": _sizes("--resize", self.resize),
         }
-        return options | self._read()
-
-    def _read(self) -> dict[str, Any]:
-        """What --read says, if it has a value that a loader can take."""
-        given = assignments("--read", self.read or [])
+        for name in ("sample_shape", "resize"):
+            if (text := getattr(self, name)) is not None:
+                options[name] = whole_numbers(f"--{name.replace('_', '-')}", text)
+        read = assignments("--read", self.read or [])
         for name in ("grey", "labelled"):
-            if not isinstance(given.get(name, True), bool):
-                raise BadInput(f"--read {name} is {given[name]!r}; expected true or false")
-        return given
+            if not isinstance(read.get(name, True), bool):
+                raise BadInput(f"--read {name} is {read[name]!r}; expected true or false")
+        return options | read
 
     def _chosen(self, data: TensorDataset, path: Path) -> TensorDataset:
         """The rows that were asked for; the description says which."""
@@ -349,14 +333,10 @@ def _shown(data: TensorDataset) -> TensorDataset:
     return data
 
 
-def _sizes(name: str, text: str | None) -> tuple[int, ...] | None:
-    return None if text is None else whole_numbers(name, text)
-
-
-def _folds_itself(estimator: Any) -> bool:
-    """Whether flat rows are folded by a parameter of the model, as they were when it was fitted."""
-    parameters = estimator.get_params()
-    return any(n.endswith("sample_shape") and v is not None for n, v in parameters.items())
+def folds_rows(model: Any) -> bool:
+    """Whether a parameter of a model folds flat rows."""
+    parameters = model.get_params().items()
+    return any(name.endswith("sample_shape") and value is not None for name, value in parameters)
 
 
 def _advice(data: TensorDataset, wanted: tuple[int, ...]) -> str:

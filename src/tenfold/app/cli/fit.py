@@ -1,123 +1,58 @@
-"""``tenfold fit``: learn a model from a data set and write it to a file."""
+"""``tenfold fit`` and ``tenfold moments``: learn a model, or sum up what it is learned from."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import replace
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tenfold.app.cli.command import BadInput, Outcome
 from tenfold.app.cli.data_options import (
     DataOptions,
+    DataPath,
     DataPaths,
     class_counts,
+    labelled,
     near_copies,
     one_path,
     remembered,
     typed,
 )
-from tenfold.app.cli.method_options import (
+from tenfold.app.cli.model_options import (
     GAUSSIAN,
-    MethodOptions,
-    StepOptions,
-    fit_names,
-    flat_parameters,
-    gaussian_of,
+    ModelOptions,
+    estimator_named,
     method_named,
+    method_names,
     mode_count,
-    projector_of,
 )
-from tenfold.app.cli.options import FoldCount, label_named, number_or, option, output_file
+from tenfold.app.cli.options import (
+    FoldCount,
+    as_typed,
+    label_named,
+    numbers,
+    option,
+    output_file,
+)
 from tenfold.system.tables import Table, percent, times
-
-EITHER = "csda or mcsda"
-SAMPLES_NEEDED = (
-    "moments hold no single samples to hold out; {remedy}, or fit where the samples are"
-)
-
-
-@dataclass(frozen=True)
-class Gathered:
-    """Moments that stand for a data set, with what the commands ask of one."""
-
-    moments: Any
-    reading: dict[str, Any]
-
-    @classmethod
-    def load(
-        cls,
-        paths: list[Path],
-        data_options: DataOptions,
-        method_options: MethodOptions,
-        positive: str | None,
-    ) -> Gathered:
-        """The sum of files of moments; options that need samples are refused."""
-        from tenfold.files.moment_files import read_moments
-
-        words = [*data_options.words(), *(["--rows"] if data_options.rows is not None else [])]
-        if words:
-            raise BadInput(
-                f"{words[0]} says how samples are read, but --from-moments reads none; pass it to "
-                "tenfold moments instead"
-            )
-        if positive is not None:
-            remedy = "leave out --positive for a bank, which needs no threshold"
-            raise BadInput(
-                f"--positive sets a threshold, but {SAMPLES_NEEDED.format(remedy=remedy)}"
-            )
-        if method_options.searches:
-            remedy = "name the ranks, as with --ranks 7,7"
-            raise BadInput(
-                f"--ranks auto compares ranks, but {SAMPLES_NEEDED.format(remedy=remedy)}"
-            )
-        for path in paths:
-            if not path.exists():
-                raise BadInput(
-                    f"{path} does not exist; expected moments that tenfold moments wrote"
-                )
-        stored = read_moments(*paths)
-        return cls(stored.moments, stored.reading)
-
-    def __len__(self) -> int:
-        return round(self.moments.count)
-
-    @property
-    def sample_shape(self) -> tuple[int, ...]:
-        """Shape (I_1, ..., I_K) of one sample."""
-        return tuple(self.moments.shape)
-
-    @property
-    def classes(self) -> Any:
-        """The labels of classes that have samples, sorted."""
-        return self.moments.by_class().present().classes
-
-    @property
-    def class_counts(self) -> dict[str, int]:
-        """How many samples every class has, by its label as text."""
-        found = self.moments.by_class().present()
-        return {str(label): round(n) for label, n in zip(found.classes, found.counts, strict=True)}
-
-    @property
-    def y(self) -> Any:
-        """The labels, if there is more than one; there is no label per sample."""
-        return self.classes if len(self.classes) > 1 else None
-
-    def fit(self, estimator: Any) -> Any:
-        """The estimator, fitted to the moments."""
-        return estimator.fit_moments(self.moments)
-
 
 if TYPE_CHECKING:
     from tenfold.datasets import TensorDataset
 
-    Samples = TensorDataset | Gathered
-
-
 METHODS = "plda, csda, mcsda, cmda, dater, mpca, ..."
+RejectedShare = Annotated[
+    str | None,
+    option("--reject", metavar="X|equal", text="Share of strangers to let through; 0.01."),
+]
+MinimumCount = Annotated[
+    int | None,
+    option("--minimum-count", metavar="K", text="Refuse classes with fewer samples."),
+]
 MethodName = Annotated[
     str | None,
-    option("--method", metavar="NAME", text=METHODS, autocompletion=fit_names),
+    option("--method", metavar="NAME", text=METHODS, autocompletion=method_names),
 ]
 
 
@@ -131,16 +66,12 @@ def fit(
     positive: Annotated[
         str | None, option("--positive", metavar="CLASS", text="The class to tell from the rest.")
     ] = None,
-    reject: Annotated[
-        str | None,
-        option("--reject", metavar="X|equal", text="Share of strangers to let through; 0.01."),
-    ] = None,
+    reject: RejectedShare = None,
     from_moments: Annotated[
         bool,
         option("--from-moments", metavar=None, text="DATA are files of tenfold moments."),
     ] = False,
-    step_options: StepOptions,
-    method_options: MethodOptions,
+    model_options: ModelOptions,
     data_options: DataOptions,
     cv: FoldCount = 5,
 ) -> Outcome:
@@ -154,91 +85,75 @@ def fit(
     from tenfold.methods.saving import save
 
     output_file(output, ".safetensors", inputs=tuple(data))
-    samples = (
-        Gathered.load(data, data_options, method_options, positive)
-        if from_moments
-        else data_options.load(one_path(data))
-    )
-    name = (method or (GAUSSIAN if positive is None else EITHER)).lower()
-    estimator = _estimator(name, method_options, samples, positive, reject, cv)
-    estimator = step_options.before(estimator, samples)
-    estimator = (
-        estimator
-        if positive is not None
-        else _rejecting(estimator, reject, samples, method_options)
-    )
+    moments = None
+    if from_moments:
+        _refuse_what_needs_samples(data_options, model_options, positive, reject)
+        moments, samples = _read_moments(data)
+    else:
+        samples = data_options.load(one_path(data))
+    estimator = _estimator(method, model_options, samples, positive, reject, cv)
     start = time.perf_counter()
-    estimator, search = _fitted(estimator, samples, method_options.searches, cv)
-    facts = _facts(estimator, samples, time.perf_counter() - start) | search
+    if moments is None:
+        estimator = model_options.with_steps(estimator, samples)
+        if reject is not None and positive is None:
+            estimator = _rejecting(estimator, reject, samples, model_options)
+        estimator, search = _fitted(estimator, samples, model_options.searches, cv)
+    else:
+        estimator, search = estimator.fit_moments(moments), {}
+    on_classes = moments is not None and moments.folds is None
+    facts = _facts(estimator, samples, time.perf_counter() - start, on_classes) | search
     save(estimator, output, reading=samples.reading if from_moments else remembered(samples))
     hints = [] if from_moments else near_copies(samples)
-    hints += hints_for(facts, from_moments or data_options.rows is not None)
+    hints += _hints(facts, from_moments or data_options.rows is not None)
     command = typed("tenfold", "inspect", output)
-    if facts["scores"] and not from_moments:
-        words = data_options.words(data_options.other_rows)
+    if facts["answer"] != "projection" and not from_moments:
+        words = as_typed(replace(data_options, rows=data_options.other_rows))
         command = typed("tenfold", "evaluate", output, *data, *words)
     shown = [*_shown(facts), *hints, f"wrote {output}; next: {command}"]
     return Outcome({"model": output, **facts, "hints": hints, "next": command}, shown)
 
 
-def _fitted(
-    estimator: Any, samples: Samples, searches: bool, cv: int
-) -> tuple[Any, dict[str, Any]]:
-    """The estimator fitted, and what a search of its ranks found; groups are held out whole."""
-    if isinstance(samples, Gathered):
-        return samples.fit(estimator), {}
-    from sklearn.utils.validation import has_fit_parameter
-
-    from tenfold.decisions.folds import folds_of
-    from tenfold.decisions.members import innermost, names_classes
-    from tenfold.selection.rank_search import search_ranks
-
-    if searches:
-        folds = folds_of(cv, samples.y, samples.groups)
-        best, scores = search_ranks(estimator, samples.X, samples.y, folds)
-        tried = [{"ranks": ranks, "score": score} for ranks, score in scores.items()]
-        measure = "accuracy" if names_classes(best) else "average precision"
-        return best, {"search": {"measure": measure, "tried": tried}}
-    if samples.groups is None:
-        return estimator.fit(samples.X, samples.y), {}
-    takes = has_fit_parameter(innermost(estimator), "groups") and not hasattr(estimator, "unknown")
-    more = _of(estimator, "groups", samples.groups) if takes else {}
-    return estimator.fit(samples.X, samples.y, **more), {}
+def _refuse_what_needs_samples(
+    data_options: DataOptions, options: ModelOptions, positive: str | None, reject: str | None
+) -> None:
+    """Refuse options that moments cannot serve."""
+    refused = [
+        (as_typed(data_options), "pass it to tenfold moments"),
+        (as_typed(replace(options, ranks=None, set=None)), "use it before tenfold moments"),
+        (["--positive"] * (positive is not None), "leave it out for a bank, without a threshold"),
+        (["--reject"] * (reject is not None), "leave it out"),
+        (["--ranks auto"] * options.searches, "name the ranks, as with --ranks 7,7"),
+    ]
+    for words, remedy in refused:
+        if words:
+            raise BadInput(
+                f"{words[0]} needs samples, and --from-moments reads none; {remedy}, or fit where "
+                "the samples are"
+            )
 
 
-def _of(estimator: Any, name: str, value: Any) -> dict[str, Any]:
-    """An argument for the last step of what may be a pipeline."""
-    steps = getattr(estimator, "steps", None)
-    return {name if steps is None else f"{steps[-1][0]}__{name}": value}
+def _read_moments(paths: list[Path]) -> tuple[Any, TensorDataset]:
+    """The sum of files of moments, and samples that are like theirs in number, shape and labels."""
+    import numpy as np
 
+    from tenfold.datasets import TensorDataset
+    from tenfold.files.moment_files import read_moments
 
-def _rejecting(estimator: Any, reject: str | None, data: Samples, options: MethodOptions) -> Any:
-    """A classifier that may answer "unknown", if that is asked for."""
-    from tenfold.decisions.open_set import OpenSetClassifier
-
-    if reject is None:
-        return estimator
-    if isinstance(data, Gathered) or data.y is None:
-        raise BadInput("--reject leaves classes out to set a threshold; it needs labelled samples")
-    if options.searches:
-        raise BadInput("--reject takes ranks that are named, as with --ranks 7,7, and not auto")
-    rate = number_or("--reject", reject)
-    return OpenSetClassifier(estimator, false_accept_rate=rate)
-
-
-def _refuse_one_class(data: Samples) -> None:
-    """Refuse moments of one class, or of samples without labels, to what tells classes apart."""
-    if isinstance(data, Gathered) and data.y is None:
-        raise BadInput(
-            f"the moments are of one class ({data.classes[0]!s}), or of samples without labels; "
-            "name files of other classes, too, or choose --method mpca"
-        )
+    for path in paths:
+        if not path.exists():
+            raise BadInput(f"{path} does not exist; expected moments that tenfold moments wrote")
+    stored = read_moments(*paths)
+    found = stored.moments.by_class().present()
+    counts = np.round(found.counts).astype(int)
+    X = np.broadcast_to(0.0, (counts.sum(), *found.shape))  # one number, which is not looked at
+    y = np.repeat(found.classes, counts) if len(counts) > 1 else None
+    return stored.moments, TensorDataset(X, y, description="Moments.", reading=stored.reading)
 
 
 def _estimator(
-    name: str,
-    options: MethodOptions,
-    data: Samples,
+    name: str | None,
+    options: ModelOptions,
+    data: TensorDataset,
     positive: str | None,
     reject: str | None,
     cv: int,
@@ -249,98 +164,138 @@ def _estimator(
     from tenfold.methods import CLASS_SPECIFIC_METHODS
 
     given = options.parameters()
-    either = name == EITHER and not given and not options.searches  # a verifier chooses by itself
-    name = "csda" if name == EITHER else name
-    method = None if name == GAUSSIAN else method_named(name)
+    chooses = name is None and not given and not options.searches  # a verifier, by itself
+    name = (name or (GAUSSIAN if positive is None else "csda")).lower()
+    method = method_named(name)
     if positive is not None and method not in CLASS_SPECIFIC_METHODS:
         raise BadInput(
             f"{name} tells classes apart; leave out --positive, or choose --method csda or mcsda"
         )
     needs_labels = method is None or method._needs_labels
-    if needs_labels:
-        _refuse_one_class(data)
     if data.y is None and (needs_labels or options.searches):
-        who = name if needs_labels else "--ranks auto"
-        raise BadInput(f"{who} needs labels; pass --labels NAME|FILE")
+        raise BadInput(
+            f"{name if needs_labels else '--ranks auto'} needs labels of two classes or more; pass "
+            "--labels NAME|FILE (moments: name files of other classes, too), or take --method mpca"
+        )
+    if method is None and (options.ranks is not None or "sample_shape" in given):
+        name = "mpca"  # what has ranks is a subspace
     n_modes = mode_count(given, data.sample_shape)
-    if data.y is not None and method not in CLASS_SPECIFIC_METHODS:
-        if method is None and (options.ranks is not None or "sample_shape" in given):
-            name = "mpca"  # what has ranks is a subspace
-        return gaussian_of(name, given, n_modes)
-    projector = projector_of(method, flat_parameters(method, given, n_modes))
-    if data.y is None:
-        return projector
+    model = estimator_named(name, given, n_modes, labelled=data.y is not None)
+    if data.y is None or method not in CLASS_SPECIFIC_METHODS:
+        return model
     if positive is None:
-        return ClassSpecificClassifier(projector)
-    rate = number_or("--reject", reject or "0.01", "equal")
-    label = label_named(positive, data.classes)
-    own = None if either else projector
+        return ClassSpecificClassifier(model)
+    label, rate = label_named(positive, data.classes), _rate(reject or "0.01")
+    own = None if chooses else model
     return ClassSpecificVerifier(own, positive=label, false_accept_rate=rate, cv=cv)
 
 
-def _facts(model: Any, data: Samples, seconds: float) -> dict[str, Any]:
+def _rate(text: str) -> Any:
+    """The share of strangers to let through."""
+    return text if text == "equal" else numbers("--reject", text, "a number such as 0.01, or equal")
+
+
+def _rejecting(estimator: Any, reject: str, data: TensorDataset, options: ModelOptions) -> Any:
+    """A classifier that may answer "unknown"."""
+    from tenfold.decisions.open_set import OpenSetClassifier
+
+    if data.y is None:
+        raise BadInput("--reject leaves classes out to set a threshold; it needs labelled samples")
+    if options.searches:
+        raise BadInput("--reject takes ranks that are named, as with --ranks 7,7, and not auto")
+    return OpenSetClassifier(estimator, false_accept_rate=_rate(reject))
+
+
+def _fitted(
+    estimator: Any, samples: TensorDataset, searches: bool, cv: int
+) -> tuple[Any, dict[str, Any]]:
+    """The estimator fitted, and what a search of its ranks found; groups are held out whole."""
+    from sklearn.utils.validation import has_fit_parameter
+
+    from tenfold.decisions.folds import folds_of
+    from tenfold.decisions.members import innermost, names_classes
+    from tenfold.selection.rank_search import search_ranks
+
+    X, y, groups = samples.X, samples.y, samples.groups
+    if searches:
+        best, scores = search_ranks(estimator, X, y, folds_of(cv, y, groups))
+        tried = [{"ranks": ranks, "score": score} for ranks, score in scores.items()]
+        measure = "accuracy" if names_classes(best) else "average precision"
+        return best, {"search": {"measure": measure, "tried": tried}}
+    takes = has_fit_parameter(innermost(estimator), "groups") and not hasattr(estimator, "unknown")
+    if groups is None or not takes:
+        return estimator.fit(X, y), {}
+    steps = getattr(estimator, "steps", None)
+    name = "groups" if steps is None else f"{steps[-1][0]}__groups"
+    return estimator.fit(X, y, **{name: groups}), {}
+
+
+def _facts(estimator: Any, data: TensorDataset, seconds: float, on_classes: bool) -> dict[str, Any]:
+    """What ``--json`` prints of the model; `on_classes` tells that none of its samples is known."""
     from tenfold.decisions.members import answer_of, innermost, rejecting
 
-    rejects = rejecting(model)
-    model = innermost(model)
+    rejects, model = rejecting(estimator), innermost(estimator)
     members = model.members_
     ranks = sorted({member.ranks_ for member in members})
     facts = {
         "kind": type(model).__name__,
+        "answer": answer_of(model),
         "method": type((*members, model)[0]).__name__,
         "samples": len(data),
         "sample_shape": data.sample_shape,
         "classes": len(data.classes) if data.y is not None else None,
         "counts": data.class_counts,
-        "description": getattr(data, "description", "Moments."),
+        "description": data.description,
         "ranks": ranks[0] if len(ranks) == 1 else ranks,
         "rounds": max((member.n_iter_ for member in members), default=0),
         "converged": all(member.converged_ for member in members),
         "seconds": seconds,
-        "scores": answer_of(model) != "projection",
     }
-    if answer_of(model) == "probability":
-        names = ("shrinkage_", "gain_", "tails_", "temperature_")
-        without_folds = isinstance(data, Gathered) and data.moments.folds is None
-        chosen = "classes" if without_folds else "samples"
-        facts["by_held_out_samples"] = model.shrinkage == "auto" and chosen == "samples"
-        facts["by_held_out_classes"] = model.shrinkage == "auto" and chosen == "classes"
+    if facts["answer"] == "probability":
+        chosen = "classes" if on_classes else "samples"
+        facts["chosen_on_held_out"] = chosen if model.shrinkage == "auto" else None
         facts["coordinates"] = len(model.between_)
+        names = ("shrinkage_", "gain_", "tails_", "temperature_")
         facts |= {name.rstrip("_"): getattr(model, name) for name in names}
     if rejects is not None:
-        facts |= {"unknown": rejects.unknown_, "threshold": rejects.threshold_}
-        facts |= {"held_out": rejects.error_rates_, "promised_rate": rejects.promised_rate_}
-    if answer_of(model) == "acceptance":
-        facts |= {"positive": model.positive, "threshold": model.threshold_}
-        facts |= {"held_out": model.error_rates_, "promised_rate": model.promised_rate_}
+        facts["unknown"] = rejects.unknown_
+    if facts["answer"] == "acceptance":
+        facts["positive"] = model.positive
+    decides = model if facts["answer"] == "acceptance" else rejects
+    if decides is not None:
+        facts |= {"threshold": decides.threshold_, "held_out": decides.error_rates_}
+        facts["promised_rate"] = decides.promised_rate_
     return facts
 
 
 def _shown(facts: dict[str, Any]) -> list[Table | str]:
-    what = {
-        "ClassSpecificVerifier": f"{facts['method']} verifier of {facts.get('positive')}",
-        "ClassSpecificClassifier": f"bank of {facts['classes']} {facts['method']} models",
-    }.get(facts["kind"], f"{facts['method']} subspace")
+    method, n_classes = facts["method"], facts["classes"]
     each = facts["ranks"] if isinstance(facts["ranks"], list) else [facts["ranks"]]
-    if facts["kind"] == "ProbabilisticLDA":
-        inside = f" in a subspace of {facts['method']}" if facts["ranks"] else ""
-        what = f"Gaussian models of {facts['classes']} classes{inside}"
-        each = [*each, (facts["coordinates"],)]
+    kept = " or ".join(map(times, each))
+    what = f"{method} subspace"
+    if facts["answer"] == "acceptance":
+        what = f"{method} verifier of {facts['positive']}"
+    elif facts["answer"] == "class":
+        what = f"bank of {n_classes} {method} models"
+    elif facts["answer"] == "probability":
+        what = f"Gaussian models of {n_classes} classes"
+        what += f" in a subspace of {method}" if each else ""
+        kept = " -> ".join([*map(times, each), str(facts["coordinates"])])
     lines: list[Table | str] = [
-        f"{what}: {times(facts['sample_shape'])} -> {_joined(facts, each)}, "
-        f"{facts['samples']} samples, {facts['seconds']:.1f} s"
+        f"{what}: {times(facts['sample_shape'])} -> {kept}, {facts['samples']} samples, "
+        f"{facts['seconds']:.1f} s"
     ]
     if facts["counts"]:
         lines.append(f"{facts['description']} {class_counts(facts['counts'])}")
     if "search" in facts:
         rows = [[times(one["ranks"]), percent(one["score"])] for one in facts["search"]["tried"]]
         lines.append(Table("", ["ranks", f"{facts['search']['measure']} (%)"], rows))
-    if facts.get("by_held_out_samples"):
+    if facts.get("chosen_on_held_out") == "samples":
         lines.append(
             f"chosen on held-out samples: shrinkage {facts['shrinkage']:.3g}, temperature "
             f"{facts['temperature']:.3g}"
         )
-    if facts.get("by_held_out_classes"):
+    elif facts.get("chosen_on_held_out") == "classes":
         lines.append(
             f"chosen by leaving out classes: shrinkage {facts['shrinkage']:.3g}; moments that "
             "tenfold moments --folds writes let samples be held out"
@@ -353,12 +308,12 @@ def _shown(facts: dict[str, Any]) -> list[Table | str]:
     return lines
 
 
-def hints_for(facts: dict[str, Any], some_rows: bool) -> list[str]:
+def _hints(facts: dict[str, Any], some_rows: bool) -> list[str]:
     """Settings that are known to help and were not used, a sentence each."""
     hints = []
     if not facts["converged"]:
         hints.append("hint: some subspaces did not converge; --set max_iter=200 allows more rounds")
-    if facts["kind"] == "ClassSpecificClassifier" and facts["method"] == "MCSDA":
+    if facts["answer"] == "class" and facts["method"] == "MCSDA":
         hints.append(
             "hint: --method csda or plda is usually more accurate than mcsda for many classes; see "
             "tenfold compare"
@@ -368,11 +323,65 @@ def hints_for(facts: dict[str, Any], some_rows: bool) -> list[str]:
             "hint: at this rate most samples of the class itself are rejected; --reject equal "
             "makes both errors alike, and --reject 0.1 lets one of ten others through"
         )
-    if facts["scores"] and not some_rows:
+    if facts["answer"] != "projection" and not some_rows:
         hints.append("hint: all samples were used; --rows train leaves some to test the model on")
     return hints
 
 
-def _joined(facts: dict[str, Any], each: list[Any]) -> str:
-    between = " -> " if facts["kind"] == "ProbabilisticLDA" else " or "
-    return between.join(map(times, each))
+def moments(
+    data: DataPath,
+    *,
+    output: Annotated[
+        Path, option("-o", "--output", metavar="FILE", text="The moments, .safetensors.")
+    ],
+    minimum_count: MinimumCount = None,
+    folds: Annotated[
+        bool,
+        option("--folds", metavar=None, text="Of classes in sixteen folds, for plda to choose on."),
+    ] = False,
+    data_options: DataOptions,
+) -> Outcome:
+    """Write class moments, to fit from without samples.
+
+    Sites that may not share samples may share counts, means and scatters; the page "Several
+    sites" of the guide says what these reveal. tenfold fit --from-moments adds them up.
+
+    Example: tenfold moments faces -o site1.safetensors --minimum-count 5
+    """
+    output_file(output, ".safetensors", inputs=(data,))
+    if minimum_count is not None and minimum_count < 1:
+        raise BadInput(f"--minimum-count is {minimum_count}; expected a whole number from 1")
+    from tenfold.files.moment_files import save_moments
+    from tenfold.gathering.gather import gather_moments
+    from tenfold.validation.parameters import check_tables_fit
+
+    samples = data_options.load(data)
+    check_tables_fit(prod(samples.sample_shape), max(1, len(samples.classes)))
+    stored = gather_moments(*(labelled(samples, "--folds") if folds else samples), folds=folds)
+    found = stored.by_class()
+    save_moments(
+        stored,
+        output,
+        reading=remembered(samples),
+        mode_names=samples.mode_names,
+        minimum_count=minimum_count,
+        labelled=samples.y is not None,
+    )
+    facts = {
+        "moments": output,
+        "samples": len(samples),
+        "sample_shape": samples.sample_shape,
+        "classes": None if samples.y is None else found.classes,
+        "counts": found.counts,
+        "minimum_count": minimum_count,
+        "folds": folds,
+    }
+    classes = "no labels" if samples.y is None else f"{len(found.counts)} classes"
+    command = typed("tenfold", "fit", "--from-moments", output, "-o", "model.safetensors")
+    shown = [
+        f"moments of {len(samples)} samples of {times(samples.sample_shape)}, {classes}; "
+        f"{found.counts.min():g} samples or more in each class",
+        "files of moments of other sites can be added to the next command",
+        f"wrote {output}; next: {command}",
+    ]
+    return Outcome(facts, shown)

@@ -16,6 +16,38 @@ SWITCHES = {"true": True, "yes": True, "false": False, "no": False}
 EXAMPLES = {"--set": "max_iter=100", "--read": "sample_axis=2"}
 
 
+def value_of(text: str) -> Any:
+    """A switch, a number, a tuple or the like as Python writes it; else the text, which is a word.
+
+    Examples
+    --------
+    >>> from tenfold.app.cli.options import value_of
+    >>> value_of("7,6"), value_of("0.99"), value_of("auto"), value_of("no")
+    ((7, 6), 0.99, 'auto', False)
+    """
+    if text.lower() in SWITCHES:
+        return SWITCHES[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return text  # TypeError: {[]: 1} reads well and cannot be
+
+
+def numbers(option: str, text: str, expected: str) -> Any:
+    """A number, or several between commas.
+
+    Examples
+    --------
+    >>> from tenfold.app.cli.options import numbers
+    >>> numbers("--ranks", "7,6", "numbers"), numbers("--ranks", "0.99", "numbers")
+    ((7, 6), 0.99)
+    """
+    value = value_of(text)
+    if isinstance(value, bool) or not isinstance(value, int | float | tuple):
+        raise BadInput(f"{option} is {text!r}; expected {expected}")
+    return value
+
+
 def whole_numbers(option: str, text: str, least: int = 1) -> tuple[int, ...]:
     """Numbers between commas, none below the least.
 
@@ -25,50 +57,12 @@ def whole_numbers(option: str, text: str, least: int = 1) -> tuple[int, ...]:
     >>> whole_numbers("--sample-shape", "40,30")
     (40, 30)
     """
-    try:
-        numbers = tuple(int(part) for part in text.replace("x", ",").split(","))
-    except ValueError:
-        numbers = ()
-    if not numbers or min(numbers) < least:
+    value = value_of(text.replace("x", ","))
+    found = value if isinstance(value, tuple) else (value,)
+    if not found or not all(isinstance(one, int) and one >= least for one in found):
         example = "40,30" if least else "0,1"
         raise BadInput(f"{option} is {text!r}; expected whole numbers such as {option} {example}")
-    return numbers
-
-
-def number_or(option: str, text: str, *words: str) -> Any:
-    """A number, or one of some words.
-
-    Examples
-    --------
-    >>> from tenfold.app.cli.options import number_or
-    >>> number_or("--shrinkage", "0.5", "auto"), number_or("--shrinkage", "auto", "auto")
-    (0.5, 'auto')
-    """
-    if text in words:
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        expected = " or ".join(["a number", *words])
-        raise BadInput(f"{option} is {text!r}; expected {expected}") from None
-
-
-def ridge_value(text: str) -> Any:
-    """A relative ridge, or an absolute one as the paper has it.
-
-    Examples
-    --------
-    >>> from tenfold.app.cli.options import ridge_value
-    >>> ridge_value("0.001"), ridge_value("absolute:0.01")
-    (0.001, ('absolute', 0.01))
-    """
-    word, colon, number = text.rpartition(":")
-    if colon and word == "absolute":
-        return ("absolute", number_or("--set ridge", number))
-    try:
-        return float(text)
-    except ValueError:
-        raise BadInput(f"ridge is {text!r}; expected a number or absolute:NUMBER") from None
+    return found
 
 
 def assignments(option: str, pairs: list[str]) -> dict[str, Any]:
@@ -85,16 +79,8 @@ def assignments(option: str, pairs: list[str]) -> dict[str, Any]:
         name, equals, text = pair.partition("=")
         if not equals or not name.isidentifier():
             raise BadInput(f"{option} is {pair!r}; expected NAME=VALUE, such as {EXAMPLES[option]}")
-        values[name] = SWITCHES[text.lower()] if text.lower() in SWITCHES else _literal(text)
+        values[name] = value_of(text)
     return values
-
-
-def _literal(text: str) -> Any:
-    """A number, tuple or the like as Python writes it; else the text, which is a word."""
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return text  # TypeError: {[]: 1} reads well and cannot be
 
 
 def label_named(text: str, classes: Any) -> Any:
@@ -120,6 +106,27 @@ ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", hidden=True)]
 def option(*names: str, metavar: str | None, text: str, **more: Any) -> Any:
     """An option of a command; `text` names its default, where it matters."""
     return typer.Option(*names, metavar=metavar, help=text, show_default=False, **more)
+
+
+def as_typed(options: Any) -> list[str]:
+    """A group of options as it is typed, without what was not given; fields are called as options.
+
+    Examples
+    --------
+    >>> from tenfold.app.cli.model_options import ModelOptions
+    >>> from tenfold.app.cli.options import as_typed
+    >>> as_typed(ModelOptions(impute=True, scale_modes="0,1", set=["tol=1", "ridge=0"]))
+    ['--impute', '--scale-modes', '0,1', '--set', 'tol=1', '--set', 'ridge=0']
+    """
+    words = []
+    for name, value in vars(options).items():
+        typed = f"--{name.replace('_', '-')}"
+        if value is True:
+            words.append(typed)
+        elif value is not None and value is not False:
+            values = value if isinstance(value, list) else [value]
+            words += [word for one in values for word in (typed, str(one))]
+    return words
 
 
 FoldCount = Annotated[int, option("--cv", metavar="N", text="Folds of the cross-validation; 5.")]

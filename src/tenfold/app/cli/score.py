@@ -1,4 +1,4 @@
-"""``tenfold score`` and ``tenfold transform``: scores, decisions and features as tables."""
+"""``tenfold evaluate``, ``score`` and ``transform``: a model on samples."""
 
 from __future__ import annotations
 
@@ -8,14 +8,112 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tenfold.app.cli.command import Outcome
-from tenfold.app.cli.data_options import DataOptions, DataPath
-from tenfold.app.cli.options import ModelPath, load_model, option, output_file, scoring_model
-from tenfold.system.extras import needed
-from tenfold.system.tables import visible
+from tenfold.app.cli.command import DONE, FAILED, BadInput, Outcome
+from tenfold.app.cli.data_options import DataOptions, DataPath, labelled, told_of_known
+from tenfold.app.cli.options import (
+    ModelPath,
+    load_model,
+    option,
+    output_file,
+    require,
+    scoring_model,
+)
+from tenfold.system.tables import Table, number, percent, visible
 
 if TYPE_CHECKING:
+    from tenfold.datasets import TensorDataset
     from tenfold.mathematics.algebra import Array
+
+TABLES, ARRAYS = (".csv", ".parquet"), (".npy", ".npz")
+FORMULA_SIGNS = tuple("=+-@＝＋－＠")  # also as East Asian keyboards write them
+MOST_COLUMNS = 12  # a wider confusion matrix is shown as a list of its largest errors
+METRICS = ("average_precision", "roc_auc", "equal_error_rate")
+
+
+def evaluate(
+    model: ModelPath,
+    data: DataPath,
+    *,
+    at_least: Annotated[
+        float | None,
+        option("--at-least", metavar="X", text="Exit 1 if average precision is below, 0 to 1."),
+    ] = None,
+    data_options: DataOptions,
+) -> Outcome:
+    """Measure a model on labelled samples.
+
+    Average precision, area under the ROC curve, equal error rate and the confusion of decisions;
+    of plda, by its probabilities, also how far these are from what happens. Use samples that the
+    model was not fitted on: figures on training samples are too high.
+
+    Example: tenfold evaluate s7.safetensors faces
+    """
+    from tenfold.decisions import metrics
+
+    if at_least is not None and not 0 <= at_least <= 1:
+        raise BadInput(f"--at-least is {at_least:g}; expected a share from 0 to 1, such as 0.9")
+    stored = scoring_model(model)
+    samples = labelled(data_options.load_for(stored, data), "evaluate")
+    figures = metrics.evaluate(stored.estimator, samples.X, samples.y).as_dict()
+    told_of_known(samples)
+    shown = _figures(figures)
+    reached = at_least is None or figures["average_precision"] >= at_least
+    if not reached:
+        shown.append(f"average precision is below the wanted {100 * (at_least or 0):.1f} %")
+    facts = {"model": model, "data": data, **figures, "reached": reached}
+    return Outcome(facts, shown, DONE if reached else FAILED)
+
+
+def _figures(facts: dict[str, Any]) -> list[Table | str]:
+    from tenfold.datasets.locations import natural_key
+
+    rows = [
+        [str(one["class"]), number(one["samples"]), *(percent(one[name]) for name in METRICS)]
+        for one in sorted(facts["classes"], key=lambda one: natural_key(str(one["class"])))
+    ]
+    if len(rows) > 1:
+        means = [percent(facts[name]) for name in METRICS]
+        rows.append(["mean", number(facts["samples"]), *means])
+    columns = ["class", "samples", "average precision", "ROC AUC", "equal error rate"]
+    shown: list[Table | str] = [Table(f"{facts['samples']} samples; in %", columns, rows)]
+    if "accuracy" in facts:
+        error = facts.get("calibration_error")
+        held = "" if error is None else f"; expected calibration error {100 * error:.1f} %"
+        shown.append(f"accuracy {100 * facts['accuracy']:.1f} %{held}")
+    rates = facts.get("strangers", facts)
+    if "threshold" in rates:
+        said = {"false accepts": "false_accept_rate", "false rejects": "false_reject_rate"}
+        known = [f"{100 * rates[n]:.1f} % {w}" for w, n in said.items() if rates[n] is not None]
+        unknown = [f"no samples to count {w}" for w, n in said.items() if rates[n] is None]
+        shown.append(f"threshold {rates['threshold']:.4g}: {', '.join([*known, *unknown])}")
+    if facts.get("accuracy") == 1.0:
+        shown.append("confusion: none, every decision is right")
+    elif "confusion" in facts:
+        shown.append(_confusion_table(**facts["confusion"]))
+    return shown
+
+
+def _confusion_table(labels: list[str], decisions: list[str], counts: list[list[int]]) -> Table:
+    from tenfold.datasets.locations import natural_key
+
+    if len(decisions) <= MOST_COLUMNS:
+        columns = sorted(range(len(decisions)), key=lambda i: natural_key(decisions[i]))
+        rows = [
+            [labels[i], *(number(counts[i][j]) for j in columns)]
+            for i in (columns if labels == decisions else range(len(labels)))
+            if any(counts[i])
+        ]
+        return Table("confusion", ["label \\ decision", *(decisions[j] for j in columns)], rows)
+    wrong = [
+        (count, labels[i], decisions[j])
+        for i, row in enumerate(counts)
+        for j, count in enumerate(row)
+        if count and i != j
+    ]
+    worst = sorted(wrong, key=lambda one: -one[0])[:10]
+    title = f"confusion: {sum(one[0] for one in wrong)} wrong decisions, the most frequent first"
+    rows = [[label, decision, number(count)] for count, label, decision in worst]
+    return Table(title, ["label", "decision", "samples"], rows)
 
 
 def score(
@@ -41,13 +139,10 @@ def score(
     from tenfold.decisions.scores import scores_and_decisions
 
     if output is not None:
-        output_file(output, ".csv", ".parquet", inputs=(model, data))
-        check_writable(output)
+        _check_output(output, TABLES, model, data)
     stored = scoring_model(model)
     samples = data_options.load_for(stored, data, labels_needed=False)
-    columns = {"sample": samples.sample_names}
-    if samples.y is not None:
-        columns["label"] = samples.y
+    columns = _names_and_labels(samples)
     found = scores_and_decisions(stored.estimator, samples.X)
     first = [name for name in ("decision", "score", "accepted") if name in found]
     per_class = sorted(found.keys() - set(first), key=natural_key)
@@ -56,25 +151,14 @@ def score(
     if output is None:
         return Outcome({**facts, "columns": columns}, as_csv(columns).splitlines())
     write_columns(output, columns)
-    counts = _counts(columns)
-    facts |= {"output": output, "decisions": counts}
-    word = "class " if "decision" in columns else ""
-    decided = "".join(f"; {word}{name}: {count} samples" for name, count in counts.items())
-    return Outcome(facts, [f"wrote {output}: {len(samples)} samples{decided}"])
-
-
-def _counts(columns: dict[str, Array]) -> dict[str, int]:
-    """How often each decision was made; nothing for a projector, which only scores."""
     if "accepted" in columns:
-        named = ["accepted" if one else "rejected" for one in columns["accepted"].tolist()]
-    else:
-        named = [str(one) for one in columns["decision"].tolist()] if "decision" in columns else []
-    from tenfold.datasets.locations import natural_key
-
-    return dict(sorted(Counter(named).items(), key=lambda one: natural_key(one[0])))
-
-
-TABLES, ARRAYS = (".csv", ".parquet"), (".npy", ".npz")
+        word, decisions = "", ["accepted" if one else "rejected" for one in columns["accepted"]]
+    else:  # a projector only scores
+        word, decisions = "class ", list(map(str, columns.get("decision", [])))
+    counts = dict(sorted(Counter(decisions).items(), key=lambda one: natural_key(one[0])))
+    decided = "".join(f"; {word}{name}: {count} samples" for name, count in counts.items())
+    facts |= {"output": output, "decisions": counts}
+    return Outcome(facts, [f"wrote {output}: {len(samples)} samples{decided}"])
 
 
 def transform(
@@ -96,45 +180,47 @@ def transform(
     """
     from tenfold.decisions.scores import features_of
 
-    output_file(output, *TABLES, *ARRAYS, inputs=(model, data))
-    check_writable(output)
+    _check_output(output, TABLES + ARRAYS, model, data)
     stored = load_model(model)
     samples = data_options.load_for(stored, data, labels_needed=False)
     names, features = features_of(stored.estimator, samples.X)
-    about: dict[str, Any] = {"sample": samples.sample_names}
-    if samples.y is not None:
-        about["label"] = samples.y
+    about = _names_and_labels(samples)
     if output.suffix.lower() in TABLES:
-        columns = dict(zip(names, features.T, strict=True))
-        write_columns(output, {**about, **columns})
+        write_columns(output, about | dict(zip(names, features.T, strict=True)))
     else:
-        y = {} if samples.y is None else {"y": samples.y}
+        y = {"y": about["label"]} if "label" in about else {}
         write_arrays(output, {"X": features, **y, "sample": about["sample"]})
-    facts = {
-        "model": model,
-        "data": data,
-        "output": output,
-        "samples": len(samples),
-        "features": len(names),
-    }
+    facts = {"model": model, "data": data, "output": output}
+    facts |= {"samples": len(samples), "features": len(names)}
     return Outcome(facts, [f"wrote {output}: {len(samples)} samples of {len(names)} features"])
 
 
-FORMULA_SIGNS = tuple("=+-@＝＋－＠")  # also as East Asian keyboards write them
+def _names_and_labels(samples: TensorDataset) -> dict[str, Array]:
+    """The first columns of a table: the file or row number of each sample, and its label."""
+    labels = {} if samples.y is None else {"label": samples.y}
+    return {"sample": samples.sample_names, **labels}
 
 
-def check_writable(output: Path) -> None:
-    """Complain before the work if what writes this form of file is missing."""
+def _check_output(output: Path, suffixes: tuple[str, ...], *inputs: Path) -> None:
+    """Complain before the work if a table or array cannot be written there."""
+    output_file(output, *suffixes, inputs=inputs)
     if output.suffix.lower() == ".parquet":
-        _pyarrow()
+        require("a Parquet file", "data", "pyarrow")
 
 
 def write_columns(output: Path, columns: dict[str, Array]) -> None:
     """Write columns to a .csv or .parquet file, by the ending of its name."""
     from tenfold.system.atomic_write import write_whole
 
-    parquet = output.suffix.lower() == ".parquet"
-    write_whole(output, _as_parquet(columns) if parquet else as_csv(columns).encode("utf-8"))
+    if output.suffix.lower() == ".csv":
+        write_whole(output, as_csv(columns).encode("utf-8"))
+        return
+    import pyarrow.parquet
+
+    stream = io.BytesIO()
+    table = pyarrow.table({name: column.tolist() for name, column in columns.items()})
+    pyarrow.parquet.write_table(table, stream)
+    write_whole(output, stream.getvalue())
 
 
 def write_arrays(output: Path, arrays: dict[str, Array]) -> None:
@@ -187,18 +273,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _as_parquet(columns: dict[str, Array]) -> bytes:
-    pyarrow = _pyarrow()
-    stream = io.BytesIO()
-    table = pyarrow.table({name: column.tolist() for name, column in columns.items()})
-    pyarrow.parquet.write_table(table, stream)
-    return stream.getvalue()
-
-
-def _pyarrow() -> Any:
-    with needed("Parquet files need pyarrow, a .csv does not", "data"):
-        import pyarrow
-        import pyarrow.parquet
-    return pyarrow
