@@ -259,7 +259,6 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
     ) -> Bank:
         """What was learned of samples of this shape, from these solutions of a stack."""
         members = self.of_classes(statistics.classes)
-        solution, models = self.projector._completed(members, statistics, solution, models)
         each = zip(members, models, strict=True)
         found = self.projector._decided(
             [own._subspace(statistics, solution, np.array([m]), shape) for own, m in each],

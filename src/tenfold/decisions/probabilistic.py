@@ -432,8 +432,8 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         elif self._held is not None:
             learned["_held"] = self._held_with(X, labels, weight, classes)
         Z = to_numpy(over_blocks(X, self.coordinates()))
-        known = self.known_classes().placed(at, len(classes))
-        known = known.with_samples(Z, codes_of(X, labels, classes), weight)
+        w = np.ones(len(Z)) if weight is None else weight
+        known = self.known_classes().joined_by(Z, codes_of(X, labels, classes), w, at)
         learned |= {"class_means_": known.means, "class_count_": known.counts}
         self.__dict__.update(learned, enrolled_=known.enrolled)
         return self

@@ -79,9 +79,6 @@ class Solution:
         What each column of the last projection sees of the scatter to keep.
     suppressed : ndarray of shape (M,)
         What the projections see of the scatter to suppress, without its ridge.
-    shift : ndarray of shape (M,) or None
-        How far behind the mean of its class each model measures from, if it was asked for: see
-        `CSRDA`.
     """
 
     projections: list[Array]
@@ -90,7 +87,6 @@ class Solution:
     converged: Array
     kept_by_column: Array
     suppressed: Array
-    shift: Array | None = None
 
     @property
     def kept(self) -> Array:
@@ -104,18 +100,6 @@ class Solution:
             W[model] if rank == W.shape[2] else W[model, :, :rank].copy(order="K")
             for W, rank in zip(self.projections, filled, strict=True)
         ]
-
-    def of_models(self, models: Array) -> Solution:
-        """The solutions with these numbers, copied."""
-        return Solution(
-            [W[models] for W in self.projections],
-            self.objective[models],
-            self.n_iter[models],
-            self.converged[models],
-            self.kept_by_column[models],
-            self.suppressed[models],
-            None if self.shift is None else self.shift[models],
-        )
 
     @classmethod
     def stacked(cls, parts: list[Solution], order: Array) -> Solution:

@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tenfold.mathematics.accumulate import merged_means
 from tenfold.mathematics.algebra import Array, like, of_type, reshaped, to_numpy, wide_type
 from tenfold.mathematics.subspace import projected
 
@@ -155,26 +156,18 @@ class KnownClasses(NamedTuple):
     counts: Array  # (C,), the sums of the sample weights
     enrolled: Array  # (C,), 1 for classes that had no part in finding the coordinates, else 0
 
-    def placed(self, at: Array, n_classes: int) -> KnownClasses:
-        """The same classes at other places among more; the others have no samples yet."""
-        means, counts = np.zeros((n_classes, self.means.shape[1])), np.zeros(n_classes)
-        enrolled = np.ones(n_classes)
-        means[at], counts[at], enrolled[at] = self
-        return KnownClasses(means, counts, enrolled)
-
     def along(self, coordinates: slice) -> KnownClasses:
         """What is known in some of the coordinates."""
         return KnownClasses(self.means[:, coordinates], self.counts, self.enrolled)
 
-    def with_samples(self, Z: Array, codes: Array, weights: Array | None) -> KnownClasses:
-        """With samples (n, d) of classes added to their means."""
-        w = np.ones(len(Z)) if weights is None else weights
-        counts = self.counts + np.bincount(codes, weights=w, minlength=len(self.counts))
-        means = self.means.copy()
-        for c in np.unique(codes[w > 0]):
-            own = codes == c
-            means[c] += w[own] @ (Z[own] - means[c]) / counts[c]
-        return KnownClasses(means, counts, self.enrolled)
+    def joined_by(self, Z: Array, codes: Array, weights: Array, at: Array) -> KnownClasses:
+        """These classes at their places among all, and samples (n, d) of some of all, by number."""
+        n, places = max(at.max(), codes.max()) + 1, np.concatenate([at, codes])
+        counts = np.concatenate([self.counts, weights])
+        counts, means, _ = merged_means(counts, np.concatenate([self.means, Z]), places, n)
+        enrolled = np.ones(n)
+        enrolled[at] = self.enrolled
+        return KnownClasses(means, counts, enrolled)
 
 
 @dataclass(frozen=True, eq=False)

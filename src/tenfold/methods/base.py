@@ -755,16 +755,6 @@ class ClassSpecificProjector(TensorProjector):
         }
         return ClassModel.of(statistics, solution, int(models[0]), **own)
 
-    def _completed(
-        self,
-        members: Sequence[ClassSpecificProjector],
-        statistics: ClassStatistics,
-        solution: Solution,
-        models: Array,
-    ) -> tuple[Solution, Array]:
-        """What is left to solve for members of a bank together: a solution, and their numbers."""
-        return solution, models
-
     def _warn_of_guesses(self, classes: Array) -> None:
         """Say which class is the positive one, where nobody named one of several."""
         if self.positive is None and len(classes) > 2:

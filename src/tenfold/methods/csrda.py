@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from math import sqrt
 from typing import Any
@@ -12,8 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.alternation import Recipe, Solution, padded, solve
-from tenfold.mathematics.criteria import Problem
+from tenfold.mathematics.alternation import Recipe, Solution, solve
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.solvers import orthonormalised, with_fixed_signs
 from tenfold.methods.base import ClassModel, ClassSpecificProjector, Shape
@@ -148,57 +146,6 @@ class CSRDA(ClassSpecificProjector):
         """How it is solved: columns stay as the solver scales them until the last round."""
         return replace(super()._recipe(), orthonormal=False)
 
-    def _completed(
-        self,
-        members: Sequence[ClassSpecificProjector],
-        statistics: ClassStatistics,
-        solution: Solution,
-        models: Array,
-    ) -> tuple[Solution, Array]:
-        """A reference and a projection in turn, of all members; the first ones are given."""
-        p = np.array([member._positive_in(statistics.classes) for member in members])
-        found, shift = solution.of_models(models), np.zeros(len(p))
-        best = replace(
-            found,  # whose kept and suppressed scatters stay those of the first projections
-            objective=np.zeros((len(p), self.max_iter)),
-            n_iter=np.zeros(len(p), dtype=int),
-            converged=np.zeros(len(p), dtype=bool),
-            shift=shift,
-        )
-        active = np.arange(len(p))
-        for t in range(self.max_iter):
-            if t:
-                some = [members[int(m)] for m in active]
-                found = self._solved_about(some, statistics, shift[active])
-                width = best.projections[0].shape[2]
-                best.projections[0][active] = padded(found.projections[0], width)
-            for m, one in enumerate(active):
-                there = self.best_reference(statistics, int(p[one]), shift[one], found, m)
-                shift[one], best.objective[one, t:] = there
-            best.n_iter[active] = t + 1
-            change = np.abs(best.objective[active, t] - best.objective[active, t - 1])
-            little = change <= self.tol * np.abs(best.objective[active, t])
-            best.converged[active] = (t > 0) & little
-            active = active[~best.converged[active]] if self.tol > 0 else active
-            if not len(active):
-                break
-        if self.orthonormal:
-            W = with_fixed_signs(orthonormalised(best.projections[0]))
-            best = replace(best, projections=[W])
-        return best, np.arange(len(p))
-
-    def _solved_about(
-        self,
-        members: Sequence[ClassSpecificProjector],
-        statistics: ClassStatistics,
-        shifts: Array,
-    ) -> Solution:
-        """The projections of one round: everything is measured from given references."""
-        each = zip(members, shifts, strict=True)
-        stack = Problem.stacked([member._problem(statistics, shift) for member, shift in each])
-        with threads_for(stack.shape, len(stack) > 1, len(stack)) as threads:
-            return solve(stack, self._recipe(), threads)
-
     def best_reference(
         self, statistics: ClassStatistics, positive: int, shift: float, found: Solution, number: int
     ) -> tuple[float, float]:
@@ -255,21 +202,39 @@ class CSRDA(ClassSpecificProjector):
     def _subspace(
         self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
     ) -> CSRDAModel:
-        """What was learned of samples of this shape: the solution with this number in a stack."""
-        if solution.shift is None:
-            solution, models = self._completed([self], statistics, solution, models)
-        assert solution.shift is not None
-        shift = float(solution.shift[models[0]])
-        own = super()._subspace(statistics, solution, models, shape)
-        if not own.converged and self.tol > 0 and self.max_iter > 1:
+        """A reference and a projection in turn; the first projection is that of the solution."""
+        p, number = self._positive_in(statistics.classes), int(models[0])
+        shift, reached, converged = 0.0, [], False
+        for t in range(self.max_iter):
+            if t:
+                problem, number = self._problem(statistics, shift), 0
+                with threads_for(problem.shape, of_stacks=False) as threads:
+                    solution = solve(problem, self._recipe(), threads)
+            shift, objective = self.best_reference(statistics, p, shift, solution, number)
+            reached.append(objective)
+            converged = t > 0 and abs(objective - reached[-2]) <= self.tol * abs(objective)
+            if converged and self.tol > 0:
+                break
+        if not converged and self.tol > 0 and self.max_iter > 1:
             warnings.warn(
                 f"the objective of CSRDA still changed by more than tol={self.tol:g} of it in "
-                f"round {own.n_iter}; raise max_iter or tol",
+                f"round {len(reached)}; raise max_iter or tol",
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        mean = own.mean + shift * (own.mean - own.other_mean)
-        return CSRDAModel(**vars(replace(own, mean=mean)), shift=shift)
+        own = super()._subspace(statistics, solution, np.array([number]), shape)
+        projections = own.projections
+        if self.orthonormal:
+            projections = [with_fixed_signs(orthonormalised(W)) for W in projections]
+        found = replace(
+            own,
+            projections=projections,
+            objective=np.array(reached),
+            n_iter=len(reached),
+            converged=converged,
+            mean=own.mean + shift * (own.mean - own.other_mean),
+        )
+        return CSRDAModel(**vars(found), shift=shift)
 
 
 def _positive_root(square: float, linear: float, minus: float) -> float:
