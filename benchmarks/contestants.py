@@ -24,7 +24,7 @@ from tenfold import (
     ProbabilisticLDA,
 )
 from tenfold.mathematics.cost import statistics_of
-from tenfold.selection.candidates import joint_workload, solved_together
+from tenfold.selection.rank_search import joint_workload, solved_together
 from tenfold.system.threads import over_threads
 
 Array = npt.NDArray[Any]

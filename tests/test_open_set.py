@@ -121,15 +121,6 @@ def test_a_person_with_many_samples_counts_once():
     assert models[0].promised_rate_ == models[1].promised_rate_ == 1 / 17
 
 
-@pytest.mark.parametrize("n_each", [70, 40], ids=["moments", "samples"])
-def test_moments_give_the_threshold_of_the_samples(n_each):
-    """A class has up to 16 tables of 4 x 4 numbers; a pipeline has no moments."""
-    X, y = people(6, n_each, 1, shape=(2, 2))
-    models = [GAUSSIAN, make_pipeline(GAUSSIAN)]
-    found = [OpenSetClassifier(m, false_accept_rate=0.3).fit(X, y).threshold_ for m in models]
-    assert found[0] == pytest.approx(found[1], rel=1e-8)
-
-
 # ── Answers ─────────────────────────────────────────────────────────────────────────────────────
 
 

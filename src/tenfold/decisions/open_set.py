@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass, replace
-from math import ceil, prod
+from dataclasses import KW_ONLY, dataclass
+from math import ceil
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,15 +22,13 @@ from tenfold.decisions.thresholds import (
     warn_of_rate,
 )
 from tenfold.mathematics.algebra import Array, to_numpy
-from tenfold.mathematics.moments import ClassMoments
-from tenfold.methods.base import Labels, Learner, Savable, TensorProjector
+from tenfold.methods.base import Labels, Savable, TensorProjector
 from tenfold.methods.saving import steps_of
 from tenfold.system.plain_values import check_agree
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 
 LIMIT = float(np.finfo(np.float64).max)  # a threshold that no score reaches
-TABLES = 16  # moments of a class at most: one per fold in which a model chooses
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,8 +141,7 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
-            The samples. Where moments of the classes take less memory than the samples, all models
-            are learned from them; a store is then read twice.
+            The samples. A store is read for the model of all classes, and for that of every group.
         y : array-like of shape (n,)
             Class labels, at least two, none of them `unknown`.
         sample_weight : array-like of shape (n,), default=None
@@ -168,12 +165,11 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
             scores = class_scores_of(whole, check.rows_of(X, used))[np.arange(len(used)), 1 - codes]
             n_left, promised = 1.0, 1.0
         else:
-            groups, moments = self._groups(len(classes)), _moments(model, X, labels, weight)
-            scores = np.empty(len(used))
+            groups, scores = self._groups(len(classes)), np.empty(len(used))
             for group in range(groups.max() + 1):
                 held = np.flatnonzero(groups[codes] == group)
                 left_out = classes[groups == group]
-                part = _fitted_without(left_out, model, X, labels, weight, moments)
+                part = _fitted_without(left_out, model, X, labels, weight)
                 scores[held] = class_scores_of(part, check.rows_of(X, used[held])).max(axis=1)
             n_left, promised = len(classes) - np.bincount(groups).mean(), 1 / (len(classes) + 1)
         rate = 1 - (1 - float(self.false_accept_rate)) ** (n_left / len(classes))
@@ -348,18 +344,6 @@ def class_scores_of(model: Any, X: Any) -> Array:
     return -to_numpy(inner.distances(X))
 
 
-def _moments(model: Any, X: Any, labels: Array, weight: Array | None) -> ClassMoments | None:
-    """Moments of all classes, where a model learns from them and samples take more memory."""
-    shape = getattr(X, "shape", None) or np.shape(X)
-    size, n_tables = prod(shape[1:]), TABLES * len(np.unique(labels))
-    larger = n_tables * size > shape[0] or not parameters.tables_fit(size, n_tables)
-    if larger or not isinstance(model, Learner) or not hasattr(model, "partial_fit"):
-        return None
-    stream = clone(model).partial_fit(X, labels, np.unique(labels), weight)
-    moments: ClassMoments = stream.moments_
-    return moments
-
-
 def _fitted(model: Any, X: Any, labels: Array, weight: Array | None) -> Any:
     """A model of all samples; weights reach the last step of a pipeline."""
     last = f"{model.steps[-1][0]}__" if hasattr(model, "steps") else ""
@@ -367,14 +351,7 @@ def _fitted(model: Any, X: Any, labels: Array, weight: Array | None) -> Any:
     return clone(model).fit(X, labels, **named)
 
 
-def _fitted_without(
-    classes: Array,
-    model: Any,
-    X: Any,
-    labels: Array,
-    weight: Array | None,
-    moments: ClassMoments | None,
-) -> Any:
+def _fitted_without(classes: Array, model: Any, X: Any, labels: Array, weight: Array | None) -> Any:
     """A model that has not met these classes; priors of all would not fit, and do not matter."""
     model = clone(model)
     inner = innermost(model)
@@ -383,9 +360,6 @@ def _fitted_without(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the model of all classes said it
-            if moments is not None:
-                counts = np.where(np.isin(moments.classes, classes), 0.0, moments.counts)
-                return clone(model).fit_moments(replace(moments, counts=counts))
             rows = np.flatnonzero(~np.isin(labels, classes))
             some = None if weight is None else weight[rows]
             return _fitted(model, check.rows_of(X, rows), labels[rows], some)
