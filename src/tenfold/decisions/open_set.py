@@ -22,7 +22,7 @@ from tenfold.decisions.thresholds import (
     warn_of_rate,
 )
 from tenfold.mathematics.algebra import Array, to_numpy
-from tenfold.methods.base import Labels, Savable, TensorProjector
+from tenfold.methods.base import Labels, Learner, Savable, TensorProjector
 from tenfold.methods.saving import steps_of
 from tenfold.system.plain_values import check_agree
 from tenfold.validation import parameters
@@ -157,6 +157,8 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         labels = check.check_labels(self, X, y)
         weight = check.check_weights(labels, sample_weight)
         unknown = self._unknown_label(labels)
+        if isinstance(model, Learner):  # a memory map may be larger than memory
+            X = check.as_source(X) or X
         whole = _fitted(model, X, labels, weight)
         classes = whole.classes_
         used = np.arange(len(labels)) if weight is None else np.flatnonzero(weight)
