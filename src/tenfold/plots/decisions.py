@@ -7,6 +7,7 @@ classes, and models that score without being classifiers; its metrics do the cou
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -176,20 +177,18 @@ class RocDisplay(_CurvesDisplay):
         self.ax_.plot([0, 1], [0, 1], color=MUTED, linestyle=":", linewidth=1)  # chance
 
 
+@dataclass(eq=False, repr=False)
 class _OneClassDisplay(Display):
     """Scores of one class and of everything else, and a threshold; subclasses say what is drawn."""
 
-    def __init__(
-        self,
-        scores: Array,
-        is_positive: Array,
-        threshold: float | None = None,
-        name: str = "positive",
-    ):
-        self.scores = np.asarray(scores, dtype=float)
-        self.is_positive = np.asarray(is_positive, dtype=bool)
-        self.threshold = threshold
-        self.name = name
+    scores: Array
+    is_positive: Array
+    threshold: float | None = None
+    name: str = "positive"
+
+    def __post_init__(self) -> None:
+        self.scores = np.asarray(self.scores, dtype=float)
+        self.is_positive = np.asarray(self.is_positive, dtype=bool)
 
     @classmethod
     def from_estimator(

@@ -7,6 +7,7 @@ objective, round by round.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 from math import ceil
 from typing import Any
@@ -27,6 +28,7 @@ from tenfold.methods import KERNEL_METHODS
 from tenfold.plots.display import SIGNED, Display, axes_grid, show_tensor
 
 
+@dataclass(eq=False, repr=False)
 class DirectionsDisplay(Display):
     """What the projected numbers measure, each drawn in the space of the samples.
 
@@ -67,15 +69,9 @@ class DirectionsDisplay(Display):
     ['1, 1', '1, 2', '2, 1']
     """
 
-    def __init__(
-        self,
-        directions: Array,
-        columns: Sequence[tuple[int, ...]],
-        mode_names: Sequence[str] = (),
-    ):
-        self.directions = np.asarray(directions)
-        self.columns = list(columns)
-        self.mode_names = tuple(mode_names)
+    directions: Array
+    columns: Sequence[tuple[int, ...]]
+    mode_names: Sequence[str] = ()
 
     @classmethod
     def from_estimator(
@@ -189,6 +185,7 @@ def strongest_slice(tensor: Array) -> Array:
 MOST_TICKS = 12  # names beside a heat map
 
 
+@dataclass(eq=False, repr=False)
 class ProjectionsDisplay(Display):
     """Every projection matrix as a heat map: entries of the mode down, columns across.
 
@@ -224,15 +221,9 @@ class ProjectionsDisplay(Display):
     ['row (8 to 4)', 'column (8 to 3)']
     """
 
-    def __init__(
-        self,
-        projections: Sequence[Array],
-        mode_names: Sequence[str] = (),
-        mode_labels: Sequence[Any] = (),
-    ):
-        self.projections = [largest_positive(np.asarray(W).T).T for W in projections]
-        self.mode_names = tuple(mode_names)
-        self.mode_labels = list(mode_labels) or [None] * len(self.projections)
+    projections: Sequence[Array]
+    mode_names: Sequence[str] = ()
+    mode_labels: Sequence[Any] = ()
 
     @classmethod
     def from_estimator(
@@ -279,7 +270,9 @@ class ProjectionsDisplay(Display):
 
     def _draw(self, **image: Any) -> None:
         self.axes_ = axes_grid(self.ax_, 1, len(self.projections))[0]
-        for mode, (W, axes) in enumerate(zip(self.projections, self.axes_, strict=True)):
+        labels = self.mode_labels or [None] * len(self.projections)
+        for mode, (P, axes) in enumerate(zip(self.projections, self.axes_, strict=True)):
+            W = largest_positive(P.T).T
             limit = float(np.abs(W).max()) or 1.0
             looks = {"cmap": SIGNED, "vmin": -limit, "vmax": limit, "aspect": "auto"}
             first = (0.5, W.shape[1] + 0.5, W.shape[0] + 0.5, 0.5)  # people count from 1
@@ -288,9 +281,9 @@ class ProjectionsDisplay(Display):
             axes.set(title=f"{name} ({W.shape[0]} to {W.shape[1]})", xlabel="column", ylabel=name)
             for axis in (axes.xaxis, axes.yaxis):
                 axis.get_major_locator().set_params(integer=True)
-            if self.mode_labels[mode] is not None:
+            if labels[mode] is not None:
                 places = np.linspace(0, len(W) - 1, min(len(W), MOST_TICKS)).round().astype(int)
-                shown = [str(self.mode_labels[mode][i]) for i in places]
+                shown = [str(labels[mode][i]) for i in places]
                 axes.set_yticks(places + 1, labels=shown)
 
 
@@ -316,6 +309,7 @@ _QUANTITIES = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class ObjectiveDisplay(Display):
     """The objective after each round of the alternation.
 
@@ -349,10 +343,9 @@ class ObjectiveDisplay(Display):
     'round'
     """
 
-    def __init__(self, histories: Sequence[Array], names: Sequence[str], quantity: str = ""):
-        self.histories = [np.asarray(history, dtype=float) for history in histories]
-        self.names = list(names)
-        self.quantity = quantity or "objective"
+    histories: Sequence[Array]
+    names: Sequence[str]
+    quantity: str = "objective"
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **line: Any) -> ObjectiveDisplay:

@@ -64,6 +64,7 @@ def _of_best(name: str) -> Any:
         return getattr(self.best_estimator_, name)(X, **params)
 
     method.__name__, method.__doc__ = name, f"`{name}` of the best estimator."
+    method.__qualname__ = f"RankSearchCV.{name}"
     return _best_has(name)(method)
 
 
