@@ -141,11 +141,10 @@ def test_every_edge_library_has_one_home():
     }
     used = set().union(*map(third_party, MODULES)) - CORE - WITH_CORE
     assert used - homes.keys() == set(), "add a protected contract to pyproject.toml"
-    # Bars run inside estimators, tables are drawn by the command line alone. Labelled arrays are
-    # read as data, and what was learned is given as such. Peers stand in the experiments' tables.
+    # Labelled arrays are read as data, and what was learned is given as such. Peers stand in the
+    # experiments' tables.
     several = {package: home for package, home in homes.items() if len(home) != 1}
     assert {name: home for name, home in several.items() if "paper." not in home[0]} == {
-        "rich": ["tenfold.system.progress", "tenfold.app.cli.command"],
         "xarray": ["tenfold.files.labelled_arrays", "tenfold.datasets.netcdf"],
     }
 

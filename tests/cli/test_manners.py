@@ -80,30 +80,6 @@ def test_every_command_speaks_json(tenfold, verifier, name):
 # ── On a terminal and off it ────────────────────────────────────────────────────────────────────
 
 
-def test_tables_are_drawn_on_a_terminal_only(tenfold, verifier):
-    words = [*EXECUTABLE, "evaluate", str(verifier), "faces"]
-    plain = tenfold(*words[len(EXECUTABLE) :]).out
-    assert "│" not in plain
-    assert "average precision" in plain
-    pty = pytest.importorskip("pty", reason="Windows has no such terminals")
-    master, slave = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
-    with subprocess.Popen(words, stdout=slave, stderr=slave, env=environment) as process:
-        os.close(slave)
-        drawn = b""
-        while True:
-            try:
-                piece = os.read(master, 65536)
-            except OSError:  # the other end is closed
-                break
-            if not piece:
-                break
-            drawn += piece
-    os.close(master)
-    assert process.returncode == 0
-    assert "│" in drawn.decode()
-
-
 def test_a_reader_that_has_seen_enough_is_no_error(here, tenfold, bank):
     rng = np.random.default_rng(0)
     np.savez("large.npz", X=rng.random((5000, 8, 6)), y=np.repeat(["s6", "s7"], 2500))

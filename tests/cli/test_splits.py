@@ -190,3 +190,18 @@ def test_one_array_is_one_sample_and_one_group_too_large_is_for_training(tenfold
     run = tenfold("score", "m.safetensors", "one.npy", "--json")
     assert run.code == 0, run.err
     assert len(json.loads(run.out)["columns"]["sample"]) == 1
+
+
+def test_scores_need_the_columns_but_not_the_labels(tenfold, days):
+    days.rename(columns={"label": "kind"}).to_csv("kinds.csv", index=False)
+    words = ("--labels", "kind", "--read", "leave_out=day")
+    assert tenfold("fit", "kinds.csv", *words, *FIT).code == 0
+    days[list("pqr")].to_csv("new.csv", index=False)
+    run = tenfold("score", "m.safetensors", "new.csv")
+    assert run.code == 0, run.err
+    assert "has no column 'kind'" in run.err  # a note
+    days[list("pq")].to_csv("new.csv", index=False)
+    run = tenfold("score", "m.safetensors", "new.csv")
+    assert run.code == 2
+    assert "of these names: r" in run.err
+    assert "kind" not in run.err

@@ -79,6 +79,8 @@ def load_as_before(
     data, used, complaint = first_that_works(ways, lambda way: load(path, **{**way, **given}))
     if data is None:
         assert complaint is not None
+        if not labels_needed:
+            load(path, **{**ways[-1], **given})  # its error is about samples, not about labels
         raise complaint
     if places and not places.keys() <= used.keys():
         note = f"read without {in_words(places)}, with which the model was fitted: {complaint}"

@@ -9,11 +9,11 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from functools import wraps
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache, wraps
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
@@ -86,43 +86,18 @@ class Outcome:
 
 
 def print_outcome(outcome: Outcome, *, as_json: bool) -> None:
-    """Write an outcome to standard output: JSON, rich tables on a terminal, or plain ones."""
+    """Write an outcome to standard output: JSON, or lines and tables."""
     if hasattr(sys.stdout, "reconfigure"):  # a narrow encoding must not cost the finished work
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        if as_json:
-            sys.stdout.write(as_json_text(outcome.facts) + "\n")
-        else:
-            _print_pieces(outcome.shown)
+        lines = [as_json_text(outcome.facts)] if as_json else outcome.shown
+        for line in lines:
+            sys.stdout.write(f"{visible(line) if isinstance(line, str) else line}\n")
         sys.stdout.flush()
     except BrokenPipeError:
         raise
     except OSError as error:  # a full disk, behind > file
         raise OSError(error.errno, error.strerror, "standard output") from error
-
-
-def _print_pieces(pieces: Sequence[Table | str]) -> None:
-    for piece in pieces:
-        if isinstance(piece, Table) and sys.stdout.isatty():
-            _print_rich(piece)
-        else:
-            sys.stdout.write((visible(piece) if isinstance(piece, str) else str(piece)) + "\n")
-
-
-def _print_rich(table: Table) -> None:
-    from rich.console import Console
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    drawn = RichTable()
-    for name, numeric in zip(table.names, table.numeric, strict=True):
-        drawn.add_column(Text(name), justify="right" if numeric else "left")
-    for row in table.cells:
-        drawn.add_row(*(Text(cell.text) for cell in row))  # Text: a label like "[b]" is no markup
-    console = Console()
-    if table.title:
-        console.print(Text(visible(table.title), style="bold"))
-    console.print(drawn)
 
 
 def as_json_text(value: Any) -> str:
@@ -174,8 +149,7 @@ def command(work: Callable[..., Outcome]) -> Callable[..., None]:
     callable
         Prints the outcome; turns errors into one line and an exit code.
     """
-    groups = {n: kind for n, kind in get_type_hints(work).items() if is_dataclass(kind)}
-    groups = {name: kind for name, kind in groups.items() if name != "return"}
+    groups = {p.name: p.annotation for p in _parameters(work) if is_dataclass(p.annotation)}
 
     @wraps(work)
     def run(**values: Any) -> None:
@@ -185,7 +159,7 @@ def command(work: Callable[..., Outcome]) -> Callable[..., None]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # libraries about one another
                 warnings.simplefilter("default", UserWarning)
-                warnings.showwarning = _Warner()
+                warnings.showwarning = _show_once()
                 outcome = work(**{name: _at_home(value) for name, value in values.items()})
             print_outcome(outcome, as_json=common.as_json)
             sys.stdout.flush()
@@ -198,14 +172,10 @@ def command(work: Callable[..., Outcome]) -> Callable[..., None]:
             raise typer.Exit(exit_code_of(error)) from None
         raise typer.Exit(outcome.exit_code)
 
-    parameters = [
-        parameter
-        for own in inspect.signature(work, eval_str=True).parameters.values()
-        for parameter in (_parameters(groups[own.name]) if own.name in groups else [own])
-    ]
-    everything = [
-        p.replace(kind=p.KEYWORD_ONLY) for p in [*parameters, *_parameters(CommonOptions)]
-    ]
+    everything = []
+    for own in [*_parameters(work), *_parameters(CommonOptions)]:
+        inside = _parameters(groups[own.name]) if own.name in groups else [own]
+        everything += [one.replace(kind=one.KEYWORD_ONLY) for one in inside]
     run.__signature__ = inspect.Signature(everything)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in everything}
     run.__doc__ = _help(work)
@@ -219,18 +189,8 @@ def _help(work: Callable[..., Outcome]) -> str:
     return f"{' '.join(text.split())}\n\n\b\n{mark}{example}"  # \b: lines stay as they are
 
 
-def _parameters(group: type) -> list[inspect.Parameter]:
-    """The fields of a dataclass as parameters of a function."""
-    hints = get_type_hints(group, include_extras=True)
-    return [
-        inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if field.default is MISSING else field.default,
-            annotation=hints[field.name],
-        )
-        for field in fields(group)
-    ]
+def _parameters(callable_: Callable[..., Any]) -> list[inspect.Parameter]:
+    return list(inspect.signature(callable_, eval_str=True).parameters.values())
 
 
 def _taken(group: type, values: dict[str, Any]) -> Any:
@@ -245,14 +205,11 @@ def _at_home(value: Any) -> Any:
     return value.expanduser() if isinstance(value, Path) and value.parts[:1] == ("~",) else value
 
 
-class _Warner:
-    """Shows each warning once, in one line, without the place in the code."""
+def _show_once() -> Callable[..., None]:
+    """A function that shows each warning once, in one line, without the place in the code."""
 
-    def __init__(self) -> None:
-        self.seen: set[str] = set()
+    @cache
+    def show(text: str) -> None:
+        sys.stderr.write(f"tenfold: warning: {visible(text)}\n")
 
-    def __call__(self, message: Warning | str, *place: Any, **more: Any) -> None:
-        text = " ".join(str(message).split())
-        if text not in self.seen:
-            self.seen.add(text)
-            sys.stderr.write(f"tenfold: warning: {visible(text)}\n")
+    return lambda message, *place, **more: show(" ".join(str(message).split()))
