@@ -3,7 +3,6 @@
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -416,17 +415,6 @@ def test_one_versus_rest_over_projectors_is_the_plain_bank():
     np.testing.assert_allclose(
         rest.decision_function(flat), bank.decision_function(flat), rtol=1e-8
     )
-
-
-@pytest.mark.parametrize("classifier", [None, SVC()], ids=["alone", "with second"])
-def test_names_of_features_are_kept_and_checked(classifier):
-    frame = pd.DataFrame(X.reshape(len(X), -1), columns=[f"pixel {i}" for i in range(20)])
-    projector = MCSDA(ranks=2, sample_shape=(5, 4), tol=10.0)
-    bank = ClassSpecificClassifier(projector, classifier=classifier).fit(frame, y)
-    assert bank.feature_names_in_.tolist() == frame.columns.tolist()
-    np.testing.assert_array_equal(bank.predict(frame), bank.predict(frame))
-    with pytest.raises(ValueError, match="feature names"):
-        bank.predict(frame.rename(columns={"pixel 0": "other"}))
 
 
 # ── Mean average precision ──────────────────────────────────────────────────────────────────────

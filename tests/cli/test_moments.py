@@ -104,17 +104,6 @@ def test_a_model_from_moments_reads_samples_as_the_sites_did(tenfold, here, pixe
     assert "read scale=255, but those of other.safetensors without scale" in run.err
 
 
-def test_unlabelled_moments_give_a_subspace(tenfold, here, npz):
-    assert tenfold("moments", npz, "--read", "labelled=False", "-o", "u.safetensors").code == 0
-    run = tenfold(
-        "fit", "--from-moments", "u.safetensors", "--method", "mpca", "-o", "m.safetensors"
-    )
-    assert run.code == 0, run.err
-    run = tenfold("fit", "--from-moments", "u.safetensors", "-o", "m.safetensors")
-    assert run.code == 2
-    assert "needs labels of two classes or more" in run.err
-
-
 def test_tables_that_memory_cannot_hold_are_refused_before_the_work(tenfold, npz):
     with config_context(working_memory=0.01):
         run = tenfold("moments", npz, "-o", "x.safetensors")
@@ -168,15 +157,18 @@ def test_what_needs_samples_is_refused(tenfold, sites, words, said):
     assert said in run.err
 
 
-def test_samples_without_labels_are_no_class(tenfold, npz):
+def test_samples_without_labels_are_no_class_and_give_a_subspace(tenfold, npz):
+    def fit(*words):
+        return tenfold("fit", "--from-moments", *words, "-o", "m.safetensors")
+
     assert tenfold("moments", npz, "--read", "labelled=False", "-o", "u.safetensors").code == 0
     assert tenfold("moments", npz, "-o", "l.safetensors").code == 0
-    both = ("fit", "--from-moments", "u.safetensors", "l.safetensors", "-o", "m.safetensors")
-    refused = tenfold(*both)
-    assert refused.code == 2
-    assert "u.safetensors is of samples without labels" in refused.err
-    alone = tenfold(
-        "fit", "--from-moments", "u.safetensors", "--method", "hoda", "-o", "m.safetensors"
-    )
-    assert alone.code == 2
-    assert "--method mpca" in alone.err
+    assert fit("u.safetensors", "--method", "mpca").code == 0
+    for words, said in {
+        ("u.safetensors",): "needs labels of two classes or more",
+        ("u.safetensors", "l.safetensors"): "u.safetensors is of samples without labels",
+        ("u.safetensors", "--method", "hoda"): "--method mpca",
+    }.items():
+        run = fit(*words)
+        assert run.code == 2
+        assert said in run.err

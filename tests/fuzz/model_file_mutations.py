@@ -5,6 +5,7 @@ import re
 import tempfile
 from contextlib import suppress
 
+import mutations as ways
 import numpy as np
 from mutations import flip_bits, lengthen, truncate
 
@@ -139,27 +140,15 @@ def forged_bytes(data, other, dice):
             return flip_bits(data, other, dice)
 
 
+STRANGE = [
+    *ways.STRANGE,
+    *([[]], {"array": "?"}, {"list": 3}, {"pairs": [1]}, {"labels": 10**9}, {"dtype": "<U9999999"}),
+    *({"estimator": {}}, {"moments": {}}, json.loads("[" * 500 + "]" * 500)),
+]
+
+
 def edited(value, dice):
-    """A JSON value with one random place of it changed, removed or doubled."""
-    if isinstance(value, dict | list) and value and dice.random() < 0.85:
-        key = dice.choice(list(value) if isinstance(value, dict) else range(len(value)))
-        value = value.copy()
-        if dice.random() < 0.1:
-            del value[key]
-        else:
-            value[key] = edited(value[key], dice)
-        return value
-    strange = [None, True, 0, -1, 2**70, 1e308, "", "x" * 1000, [], {}, [[]], {"array": "?"}]
-    deep = [json.loads("[" * 500 + "]" * 500), {"list": 3}, {"pairs": [1]}, {"labels": 10**9}]
-    more = [
-        {"estimator": {}},
-        {"moments": {}},
-        {"estimator": value},
-        [value],
-        {"dtype": "<U9999999"},
-    ]
-    others = [new for new in strange + deep + more if repr(new) != repr(value)]
-    return dice.choice(others)
+    return ways.edited(value, dice, STRANGE)
 
 
 def split(data):

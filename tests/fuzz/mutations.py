@@ -215,18 +215,21 @@ def json_value(data, other, dice):
         return anyhow(data, other, dice)
 
 
-def edited(value, dice):
+STRANGE = [None, True, 0, -1, 1, 3, 2**31, 2**40, 2**70, 1e308, "", "x" * 1000, [], {}]
+WORDS = ["float64", "object", "<U16777216", "string", "gzip", "../../x", "zstd", "blosc"]
+
+
+def edited(value, dice, strange=(*STRANGE, *WORDS)):
+    """A JSON value with one random place of it changed or removed."""
     if isinstance(value, dict | list) and value and dice.random() < 0.9:
         key = dice.choice(list(value) if isinstance(value, dict) else range(len(value)))
         value = value.copy()
         if dice.random() < 0.1:
             del value[key]
         else:
-            value[key] = edited(value[key], dice)
+            value[key] = edited(value[key], dice, strange)
         return value
-    strange = [None, True, 0, -1, 1, 3, 2**31, 2**40, 2**70, 1e308, "", "x" * 1000, [], {}]
-    words = ["float64", "object", "<U16777216", "string", "gzip", "../../x", "zstd", "blosc", value]
-    return dice.choice(strange + words)
+    return dice.choice([*(new for new in strange if repr(new) != repr(value)), [value]])
 
 
 def gunzipped(data, other, dice):

@@ -13,27 +13,19 @@ from paper.order_book_tables import book_records, book_tables
 from paper.tables import as_text
 from tenfold.mathematics.moments import ClassMoments
 
-N_STOCKS, PER_STOCK = 5, 120
+N_STOCKS = 5
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory):
+def data(write_book):
     """Three days; the label follows the last step of the first features."""
     rng = np.random.default_rng(0)
-    arrays = {}
-    for day in (1, 2, 3):
-        n = N_STOCKS * PER_STOCK
+
+    def one_day(n, day):
         X = np.cumsum(rng.normal(size=(n, 144)), axis=0) / 10 + rng.normal(size=(n, 144))
-        step = np.diff(X[:, :20].mean(axis=1), prepend=0)
-        y = np.where(step > 0.15, 1, np.where(step < -0.15, 3, 2))
-        arrays |= {
-            f"X{day}": X.astype(np.float32),
-            f"y{day}": np.repeat(y[:, None], 5, axis=1),
-            f"stock_offsets{day}": np.arange(0, n + 1, PER_STOCK),
-        }
-    folder = tmp_path_factory.mktemp("book")
-    np.savez(folder / "fi2010_days_1-3.npz", **arrays)
-    return str(folder)
+        return X, np.diff(X[:, :20].mean(axis=1), prepend=0)
+
+    return write_book(120, one_day, 0.15)
 
 
 @pytest.fixture(scope="module")

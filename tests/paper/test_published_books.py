@@ -25,7 +25,6 @@ from paper.published_tables import published_experiment, published_records, rows
 from paper.tables import as_text, paper_table
 from tenfold import ModeScaler, ProbabilisticLDA
 
-N_STOCKS, PER_STOCK = 5, 80
 SMALL = PublishedSettings(
     folds=(1, 2),
     features=(6,),
@@ -39,25 +38,18 @@ SMALL = PublishedSettings(
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory):
+def data(write_book):
     """Three days; the label at block t says how far the price moved from block t-1 to block t."""
     rng = np.random.default_rng(0)
-    arrays = {}
-    for day in (1, 2, 3):
-        n = N_STOCKS * PER_STOCK
+
+    def one_day(n, day):
         step = rng.normal(size=n)
         price = np.cumsum(step)
         X = rng.normal(size=(n, 144)) + 50 * day
         X[:, 0], X[:, 2] = price + 0.1, price - 0.1
-        y = np.where(step > 0.5, 1, np.where(step < -0.5, 3, 2))
-        arrays |= {
-            f"X{day}": X.astype(np.float32),
-            f"y{day}": np.repeat(y[:, None], 5, axis=1),
-            f"stock_offsets{day}": np.arange(0, n + 1, PER_STOCK),
-        }
-    folder = tmp_path_factory.mktemp("book")
-    np.savez(folder / "fi2010_days_1-3.npz", **arrays)
-    return str(folder)
+        return X, step
+
+    return write_book(80, one_day, 0.5)
 
 
 def test_a_cell_is_what_a_user_would_type(data):
