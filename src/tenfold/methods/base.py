@@ -618,7 +618,8 @@ class TensorProjector(TransformerMixin, Learner):
             DataArray of xarray a DataArray with the same sample axis.
         """
         check.check_fitted(self, "projections_")
-        container, flat = check.check_output(self), self.output == "flat"
+        flat = self.output == "flat"
+        container = check.check_output(self, 2 if flat else 1 + len(self.ranks_))
         work = partial(projected, projections=self.projections_, centre=self._centre(), flat=flat)
         samples = check.check_samples(self, X)
         found = over_blocks(samples, self._on_samples(work))

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in
 
 from tenfold.mathematics.algebra import Array, like
@@ -50,20 +49,14 @@ class Step(TransformerMixin, Savable, BaseEstimator):
         array, store or Dask array
             A store for a store, changed as it is read; a lazy Dask array for a Dask array.
         """
-        container = _get_output_config("transform", self)["dense"]
-        if isinstance(X, StoredSamples) and container == "default":
+        if isinstance(X, StoredSamples) and check.check_output(self, ndim=2) == "default":
             return MappedStore(X, work, column)
         beside = () if column is None else (column,)
         if isinstance(X, ArraySamples):
             found = like(work(X.in_memory(), *beside), X.array)
         else:
             found = X.rows(work, column) if isinstance(X, Source) else work(X, *beside)
-        if container != "default" and found.ndim > 2:
-            raise ValueError(
-                f"set_output asks for {container}, whose rows are flat, but samples with several "
-                "modes come out here; use output='flat' where a step has it, flat rows before one "
-                "that has not, or set_output(transform='default')"
-            )
+        check.check_output(self, found.ndim)
         return found
 
     def _changed_samples(self, X: Any, work: Callable[..., Array]) -> Any:

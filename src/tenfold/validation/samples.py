@@ -489,13 +489,14 @@ def of_samples(described: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in described.items() if name in DESCRIPTION}
 
 
-def check_output(estimator: Any) -> str:
-    """What `set_output` asks for; it must be able to hold what the parameter `output` says."""
+def check_output(estimator: Any, ndim: int) -> str:
+    """What `set_output` asks for; it must be able to hold an array with so many axes."""
     container = str(_get_output_config("transform", estimator)["dense"])
-    if estimator.output == "tensor" and container != "default":
+    if ndim > 2 and container != "default":
         raise ValueError(
-            f"set_output asks for {container}, whose rows are flat, but output is 'tensor'; "
-            "use output='flat', or set_output(transform='default')"
+            f"set_output asks for {container}, whose rows are flat, but samples with several modes "
+            "come out here; use output='flat' where there is that parameter, flat rows as samples, "
+            "or set_output(transform='default')"
         )
     return container
 
