@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -32,31 +31,6 @@ from tenfold.system.tables import Table, number
 SIDE = 5  # the rank of both modes; CSDA keeps SIDE**2 dimensions
 
 
-@dataclass(frozen=True)
-class Row:
-    """One line of the table.
-
-    Parameters
-    ----------
-    method : str
-        Its name.
-    kept : str
-        What it keeps of an image.
-    right : float
-        The share of held-out images that are classified correctly.
-    precision : float
-        Mean average precision on held-out images, over the digits.
-    seconds : float
-        Time to learn all ten digits.
-    """
-
-    method: str
-    kept: str
-    right: float
-    precision: float
-    seconds: float
-
-
 def halves() -> tuple[TensorDataset, TensorDataset]:
     """Digits to learn from, and as many held out."""
     digits = load_digits_tensor()
@@ -66,8 +40,18 @@ def halves() -> tuple[TensorDataset, TensorDataset]:
     return learned, held_out
 
 
-def compare() -> tuple[list[Row], Any]:
-    """The rows of the table, the best first, and the bank of MCSDA models, for the report."""
+def compare() -> tuple[list[dict[str, Any]], Any]:
+    """What the demo measures, and the bank of MCSDA models, for the report.
+
+    Returns
+    -------
+    rows : list of dict
+        One per method, the best first: its name; what it keeps of an image; the share of held-out
+        images that are classified correctly; mean average precision on these, over the digits;
+        seconds to learn all ten digits.
+    bank : ClassSpecificClassifier
+        Fitted.
+    """
     (X, y), held_out = halves()
     each, folded = SIDE**2, f"{SIDE}x{SIDE}"
     bank = ClassSpecificClassifier(MCSDA(ranks=SIDE))
@@ -83,34 +67,26 @@ def compare() -> tuple[list[Row], Any]:
     for name, kept, model in models:
         start = perf_counter()
         model.fit(X, y)
-        seconds = perf_counter() - start
-        right = float(model.score(*held_out))
-        rows.append(Row(name, kept, right, mean_average_precision(model, *held_out), seconds))
-    return sorted(rows, key=lambda row: -row.right), bank
+        row = {"method": name, "kept": kept, "seconds": perf_counter() - start}
+        row["right"] = float(model.score(*held_out))
+        rows.append(row | {"precision": mean_average_precision(model, *held_out)})
+    return sorted(rows, key=lambda row: -row["right"]), bank
 
 
 def _flat(X: np.ndarray) -> np.ndarray:
     return X.reshape(len(X), -1)
 
 
-def table(rows: list[Row]) -> Table:
-    """The rows as a table.
-
-    Examples
-    --------
-    >>> from tenfold.app.demo import Row, table
-    >>> print(table([Row("MCSDA", "5x5 per digit", 0.93, 0.984, 0.25)]))
-    method  keeps          right answers  mean average precision  training
-    MCSDA   5x5 per digit          93.0%                   98.4%    0.25 s
-    """
+def table(rows: list[dict[str, Any]]) -> Table:
+    """The rows as a table."""
     columns = ["method", "keeps", "right answers", "mean average precision", "training"]
     cells = [
         [
-            row.method,
-            row.kept,
-            number(100 * row.right, "{:.1f}%"),
-            number(100 * row.precision, "{:.1f}%"),
-            number(row.seconds, "{:.2f} s"),
+            row["method"],
+            row["kept"],
+            number(100 * row["right"], "{:.1f}%"),
+            number(100 * row["precision"], "{:.1f}%"),
+            number(row["seconds"], "{:.2f} s"),
         ]
         for row in rows
     ]
@@ -147,20 +123,6 @@ NEXT = [
 ]
 
 
-def commands(data: Path) -> list[str]:
-    """Commands to try on the digits, as they are typed here."""
-    beside = Path(sys.executable).parent / "tenfold"
-    tenfold = "tenfold" if shutil.which("tenfold") else os.path.relpath(beside)
-    model = "demo.safetensors"
-    return [
-        f"  {tenfold} compare {data} --cv 3",
-        f"  {tenfold} fit {data} --method csda --rows train -o {model}",
-        f"  {tenfold} evaluate {model} {data} --rows test",
-        f"  {tenfold} score {model} {data} --rows 100:104",
-        f"  {tenfold} report {model} {data} --rows test -o demo.html",
-    ]
-
-
 def write_digits(path: Path) -> list[str]:
     """Write the digits to a file, and say what to do with it, line by line."""
     digits = load_digits_tensor()
@@ -169,4 +131,14 @@ def write_digits(path: Path) -> list[str]:
             np.savez_compressed(file, X=digits.X, y=digits.y)
     except OSError as error:
         return [f"No file of digits this time: {error}"]
-    return [f"The digits are in {path}; these commands work as they stand:", *commands(path)]
+    beside = Path(sys.executable).parent / "tenfold"
+    tenfold = "tenfold" if shutil.which("tenfold") else os.path.relpath(beside)
+    model = "demo.safetensors"
+    return [
+        f"The digits are in {path}; these commands work as they stand:",
+        f"  {tenfold} compare {path} --cv 3",
+        f"  {tenfold} fit {path} --method csda --rows train -o {model}",
+        f"  {tenfold} evaluate {model} {path} --rows test",
+        f"  {tenfold} score {model} {path} --rows 100:104",
+        f"  {tenfold} report {model} {path} --rows test -o demo.html",
+    ]

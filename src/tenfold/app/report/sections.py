@@ -24,7 +24,6 @@ from tenfold.app.report.pictures import direction_picture, figure, joined, small
 from tenfold.app.report.subject import Reconstruction, Subject
 from tenfold.datasets.locations import natural_key
 from tenfold.decisions.metrics import ClassMetrics
-from tenfold.decisions.scores import ClassScores
 from tenfold.mathematics.algebra import Array
 from tenfold.methods import KERNEL_METHODS
 from tenfold.plots import (
@@ -103,23 +102,19 @@ def _errors(measured: ClassMetrics) -> Figure:
 
 def _curves(measured: list[ClassMetrics]) -> list[Figure]:
     """Precision-recall and ROC curves."""
-    if not measured:
-        return []
-    scores = [ClassScores(j.label, j.scores, j.is_positive, j.threshold) for j in measured]
-    kinds: list[tuple[Any, str, list[Any]]] = [
-        (
-            PrecisionRecallDisplay,
-            "Precision against recall",
-            [j.average_precision for j in measured],
-        ),
-        (RocDisplay, "True against false accepts", [j.roc_auc for j in measured]),
+    kinds: list[tuple[Any, str]] = [
+        (PrecisionRecallDisplay, "Precision against recall"),
+        (RocDisplay, "True against false accepts"),
     ]
     figures = []
-    for kind, words, found in kinds:
-        ends = dict.fromkeys([min(found), max(found)])
-        spread = " to ".join(f"{100 * one:.1f} %" for one in ends)
-        about = f"{words}, {counted(len(measured), 'curve')}; {kind.summary_name} {spread}."
-        figures.append(figure(kind.from_scores(scores).plot, HALF, about, f"{words}."))
+    for kind, words in kinds if measured else []:
+        display = kind.from_scores(measured)
+        areas = [curve.summary for curve in display.curves]
+        spread = " to ".join(
+            f"{100 * one:.1f} %" for one in dict.fromkeys([min(areas), max(areas)])
+        )
+        about = f"{words}, {counted(len(areas), 'curve')}; {kind.summary_name} {spread}."
+        figures.append(figure(display.plot, HALF, about, f"{words}."))
     return figures
 
 
