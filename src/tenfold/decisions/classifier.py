@@ -260,10 +260,8 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         """What was learned of samples of this shape, from these solutions of a stack."""
         members = self.of_classes(statistics.classes)
         each = zip(members, models, strict=True)
-        found = self.projector._decided(
-            [own._subspace(statistics, solution, np.array([m]), shape) for own, m in each],
-            statistics,
-        )
+        found = [own._subspace(statistics, solution, np.array([m]), shape) for own, m in each]
+        found = self.projector._decided(found, statistics, solution, models)
         if found[0].contrasts.size:
             return Bank(found, {})
         own, others = spreads_of(self.projector, found, statistics, solution, models)

@@ -79,6 +79,8 @@ class Solution:
         What each column of the last projection sees of the scatter to keep.
     suppressed : ndarray of shape (M,)
         What the projections see of the scatter to suppress, without its ridge.
+    within : ndarray of shape (M,) or None
+        What they see of the within scatter, where it came with the solution.
     """
 
     projections: list[Array]
@@ -87,6 +89,7 @@ class Solution:
     converged: Array
     kept_by_column: Array
     suppressed: Array
+    within: Array | None = None
 
     @property
     def kept(self) -> Array:
@@ -169,9 +172,9 @@ def solve(problem: Problem, recipe: Recipe, threads: int = 1) -> Solution:
     shared = solve_shared(problem, recipe.orthonormal, share, null) if vectors else None
     if shared is None:
         return _solve_stack(problem, recipe, threads)
-    models, W, kept, suppressed, objective = shared
+    models, W, kept, suppressed, objective, within = shared
     once, yes = np.ones(len(models), dtype=int), np.ones(len(models), dtype=bool)
-    solution = Solution([W], objective[:, None], once, yes, kept, suppressed)
+    solution = Solution([W], objective[:, None], once, yes, kept, suppressed, within)
     others = np.setdiff1d(np.arange(len(problem)), models)
     if not len(others):
         return solution

@@ -84,7 +84,7 @@ class SharedCore:
 
 def solve_shared(
     problem: Problem, orthonormal: bool, share: Callable[..., Any], null: bool = False
-) -> tuple[Array, Array, Array, Array, Array] | None:
+) -> tuple[Array, Array, Array, Array, Array, Array | None] | None:
     """Solve the models that share a core, M of them; None where there are none.
 
     Parameters
@@ -100,24 +100,26 @@ def solve_shared(
 
     Returns
     -------
-    tuple of ndarrays of shape (M,), (M, I, r), (M, r), (M,) and (M,)
+    tuple of ndarrays of shape (M,), (M, I, r), (M, r), (M,), (M,) and (M,)
         Their numbers, sorted; their projections, for samples as they came; what each column keeps
-        of one scatter, and all of them leave of the other; and the objective.
+        of one scatter, and all of them leave of the other; the objective; and what they see of S_w,
+        None where that is not a part of B.
     """
     cores = shared_cores(problem, null)
     if not cores:
         return None
     n_models, size, width = len(problem), cores[0].rows.shape[1], int(problem.ranks.max())
     W, kept = np.zeros((n_models, width, size)), np.zeros((n_models, width))
-    numbers = np.zeros((3, n_models))  # suppressed, objective, and whether it is exact
+    numbers = np.zeros((4, n_models))  # suppressed, objective, of S_w, and whether it is exact
     for core in cores:
         turn = orthonormal and not null  # in a null space they are orthonormal as found
         work = partial(_solve_some, core=core, orthonormal=turn, into=(W, kept, numbers))
         share(work, np.array_split(np.arange(len(core.models)), min(8, len(core.models))))
-    exact = np.flatnonzero(numbers[2])
-    suppressed, objective, _ = numbers[:, exact]
+    exact = np.flatnonzero(numbers[3])
+    suppressed, objective, within, _ = numbers[:, exact]
     W = (W if len(exact) == n_models else W[exact]).swapaxes(1, 2)
-    return exact, W, kept[exact], suppressed, objective
+    has_within = all(core.has_within for core in cores)
+    return exact, W, kept[exact], suppressed, objective, within if has_within else None
 
 
 def _solve_some(
@@ -137,7 +139,7 @@ def _solve_some(
         if orthonormal:
             Q, triangle = np.linalg.qr(rows.T)
             rows, back = Q.T, np.linalg.inv(triangle)
-            values, seen = values @ back**2, seen @ back
+            values, seen, U = values @ back**2, seen @ back, U @ back
             lost, squares = float((back**2).sum()), float(len(values))
         suppressed = lost - core.ridge[number] * squares
         if not core.has_within:
@@ -146,7 +148,8 @@ def _solve_some(
         np.multiply(rows, signs_of_columns(rows.T).T, out=W[model, own])
         W[model, own] += 0.0  # no negative zeros
         kept[model, own] = values
-        numbers[:, model] = max(suppressed, 0.0), values.sum() / lost, 1.0
+        within = float(np.vdot(U, U)) - core.ridge[number] / scale * squares  # S_w + rho I is I
+        numbers[:, model] = max(suppressed, 0.0), values.sum() / lost, max(within, 0.0), 1.0
 
 
 # ── The pair of one model ───────────────────────────────────────────────────────────────────────
@@ -326,6 +329,8 @@ def _common_and_own(
             return None
         G = np.concatenate([Z for Z, _ in blocks]).T
         both = np.concatenate([np.broadcast_to(factor, (len(Z), 2)) for Z, factor in blocks])
+        if both[:, 1].min() < 0:  # samples that are held out of S_w
+            return None
         columns.append(ClassColumns(G, both[:, 0], both[:, 1]))
     within = of_B[0][0] if of_B else np.zeros(n_models)
     return T, S_w[0] if S_w else None, within, columns

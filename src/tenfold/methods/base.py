@@ -12,7 +12,7 @@ derives a value with more fields.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil, prod, sqrt
@@ -732,16 +732,22 @@ class ClassSpecificProjector(TensorProjector):
         self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
     ) -> ClassModel:
         """What was learned of samples of this shape: the solution with this number in a stack."""
-        (found,) = self._decided([self._subspace(statistics, solution, models, shape)], statistics)
+        subspace = self._subspace(statistics, solution, models, shape)
+        (found,) = self._decided([subspace], statistics, solution, models)
         return found
 
     def _decided(
-        self, models: Sequence[ClassModel], statistics: ClassStatistics
+        self,
+        models: Sequence[ClassModel],
+        statistics: ClassStatistics,
+        solution: Solution,
+        numbers: Array,
     ) -> list[ClassModel]:
-        """The models of some classes with what decides in their subspaces."""
+        """The models of some solutions of a stack with what decides in their subspaces."""
         if self.decision == "distance":
             return list(models)
-        each = zip(models, noises_in(models, statistics), strict=True)
+        within = None if solution.within is None else solution.within[numbers]
+        each = zip(models, noises_in(models, statistics, within), strict=True)
         return [_with_ratio(model, statistics, float(noise)) for model, noise in each]
 
     def _subspace(
@@ -918,28 +924,43 @@ def spreads_of(
         ), out_class_spreads(statistics, solution.kept[numbers], positives)
     shrinkage = method._shrinkage_in(statistics)[positives]
     shifts = np.array([getattr(model, "shift", 0.0) for model in models])
-    one = max(statistics.shape) ** 2 + sum(W.size for W in models[0].projections)
-    found = []
-    for rows in row_blocks(len(models), 4 * 8 * one):
-        modes = zip(*(model.projections for model in models[rows]), strict=True)
-        seen = lowered(statistics, [side_by_side(W) for W in modes])
-        found.append(
+    own, others = _in_subspaces(
+        models,
+        statistics,
+        lambda rows, seen: np.stack(
             class_spreads(statistics, seen, positives[rows], shrinkage[rows], shifts[rows])
-        )
-    own, others = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        ),
+    )
     return own, others
 
 
-def noises_in(models: Sequence[ClassModel], statistics: ClassStatistics) -> Array:
-    """The mean variance (M,) of samples about the means of their classes, in each subspace."""
+def noises_in(
+    models: Sequence[ClassModel], statistics: ClassStatistics, within: Array | None = None
+) -> Array:
+    """The mean variance (M,) of samples about the means of their classes, in each subspace.
+
+    What each subspace sees of the within scatter, (M,), may be known.
+    """
     free = float(np.maximum(statistics.counts - 1, 0.0).sum()) or statistics.count
+    if within is None:
+        within = _in_subspaces(
+            models, statistics, lambda _, seen: mean_square(statistics.within(), seen, 1.0)
+        )
+    return within / free / [prod(model.ranks) for model in models]
+
+
+def _in_subspaces(
+    models: Sequence[ClassModel],
+    statistics: ClassStatistics,
+    ask: Callable[[slice, list[Array]], Array],
+) -> Array:
+    """What is asked of models and their projections, (..., M), as many at once as memory has."""
     one = max(statistics.shape) ** 2 + sum(W.size for W in models[0].projections)
     found = []
     for rows in row_blocks(len(models), 4 * 8 * one):
         modes = zip(*(model.projections for model in models[rows]), strict=True)
-        seen = lowered(statistics, [side_by_side(W) for W in modes])
-        found.append(mean_square(statistics.within(), seen, free))
-    return np.concatenate(found) / [prod(model.ranks) for model in models]
+        found.append(ask(rows, lowered(statistics, [side_by_side(W) for W in modes])))
+    return np.concatenate(found, axis=-1)
 
 
 def _with_ratio(model: ClassModel, statistics: ClassStatistics, noise: float) -> ClassModel:
