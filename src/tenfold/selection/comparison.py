@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from scipy.stats import t
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -29,7 +28,7 @@ from tenfold.mathematics.cost import Split
 from tenfold.mathematics.two_covariances import log_posteriors
 from tenfold.methods.base import Learner
 from tenfold.methods.saving import steps_of
-from tenfold.selection.rank_search import search_ranks
+from tenfold.selection.rank_search import NearestMean, search_ranks
 from tenfold.system.processes import PATIENCE, keep_freed_memory, over_processes
 from tenfold.system.progress import progress
 from tenfold.system.tables import Cell, Table, number, percent, times
@@ -439,29 +438,5 @@ def _scores(model: Any, X: Array, y: Array, train: Array, test: Array) -> tuple[
         return model.classes_, log_posteriors(scores) if by_odds else scores
     if answer_of(model) != "projection":
         return np.asarray(scored_labels(model)), scores_of(model, X[test])
-    classes, distances = class_mean_distances(model, X[train], y[train], X[test])
-    return classes, -distances
-
-
-def class_mean_distances(model: Any, X: Array, y: Array, new: Array) -> tuple[Array, Array]:
-    """Classes, and the distance of new samples from the mean of each in the subspace of a model.
-
-    Parameters
-    ----------
-    model : projector
-        Fitted.
-    X, y : arrays of shapes (n, I_1, ..., I_K) and (n,)
-        The samples that give the means.
-    new : array of shape (m, I_1, ..., I_K)
-        The samples to measure.
-
-    Returns
-    -------
-    classes : ndarray of shape (C,)
-        The labels, sorted.
-    distances : ndarray of shape (m, C)
-        Euclidean.
-    """
-    classes, projected = np.unique(y), model.transform(X).reshape(len(X), -1)
-    means = np.stack([projected[y == label].mean(axis=0) for label in classes])
-    return classes, cdist(model.transform(new).reshape(len(new), -1), means)
+    nearest = NearestMean().fit(model.transform(X[train]), y[train])
+    return nearest.classes_, nearest.decision_function(model.transform(X[test]))

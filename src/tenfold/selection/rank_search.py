@@ -12,12 +12,18 @@ from math import prod
 from typing import Any, Self
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 from sklearn import get_config
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    clone,
+    is_classifier,
+)
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -359,6 +365,24 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
+class NearestMean(ClassifierMixin, BaseEstimator):
+    """The class whose mean is nearest: what decides for methods that only project."""
+
+    def fit(self, X: Array, y: Array) -> Self:
+        """Keep the mean (C, d) of every class of projected samples (n, ...)."""
+        self.classes_ = np.unique(y)
+        self.means_ = np.stack([X[y == c].mean(axis=0).ravel() for c in self.classes_])
+        return self
+
+    def decision_function(self, X: Array) -> Array:
+        """Minus the distances (n, C) from the means."""
+        return -cdist(X.reshape(len(X), -1), self.means_)
+
+    def predict(self, X: Array) -> Array:
+        """The label (n,) of the nearest mean."""
+        return np.asarray(self.classes_[self.decision_function(X).argmax(axis=1)])
+
+
 def search_ranks(
     estimator: Any, X: Any, y: Any, folds: Any, *, verbose: bool | None = None
 ) -> tuple[Any, dict[Ranks, float]]:
@@ -393,9 +417,8 @@ def search_ranks(
     shape = (prod(sizes),) if projector._flattens else sizes
     candidates = rank_ladder(shape, X.shape[0])
     only_projects = answer == "projection"
-    judged = Pipeline([*steps, ("mean", NearestCentroid())]) if only_projects else estimator
-    with np.errstate(invalid="ignore"):  # one sample of a class has no deviation, nor needs it
-        found = RankSearchCV(judged, ranks=candidates, cv=folds, verbose=verbose).fit(X, y)
+    judged = Pipeline([*steps, ("mean", NearestMean())]) if only_projects else estimator
+    found = RankSearchCV(judged, ranks=candidates, cv=folds, verbose=verbose).fit(X, y)
     scores = found.cv_results_["mean_test_score"].tolist()
     best = found.best_estimator_
     if only_projects:
