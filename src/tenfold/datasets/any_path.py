@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.datasets import hdf5, zarr_store
 from tenfold.datasets.child import in_child
+from tenfold.datasets.hdf5 import open_hdf5
 from tenfold.datasets.images import (
     IMAGE_SUFFIXES,
     look_at_folder,
@@ -30,6 +30,7 @@ from tenfold.datasets.numpy_files import open_npy, open_npz
 from tenfold.datasets.tables import look_at_table, open_table, read_column
 from tenfold.datasets.tensor_dataset import TensorDataset
 from tenfold.datasets.time_series import open_fif, open_ts
+from tenfold.datasets.zarr_store import is_zarr, open_zarr
 
 # Options of every format.
 COMMON = ("labels", "labelled", "key", "sample_shape", "order", "sample_axis")
@@ -59,8 +60,6 @@ class Reader:
         How flat rows are usually stored.
     look : callable or None, default=None
         Takes a path and options and says what `contents` shows; None shows the arrays.
-    reopened : callable or None, default=None
-        Opens samples that stay on disk, by name, after a child looked through the file.
     """
 
     name: str
@@ -69,7 +68,6 @@ class Reader:
     here: bool = False
     order: str = "C"
     look: Callable[..., Any] | None = None
-    reopened: Callable[..., Any] | None = None
 
     @property
     def own(self) -> list[str]:
@@ -86,8 +84,8 @@ class Reader:
 NPZ = Reader("npz", "NumPy", open_npz, here=True)
 NPY = Reader("npy", "NumPy", open_npy, here=True)
 MAT = Reader("mat", "SciPy, h5py", open_mat, order="F")
-HDF5 = Reader("hdf5", "h5py", hdf5.open_hdf5, reopened=hdf5.reopened)
-ZARR = Reader("zarr", "zarr", zarr_store.open_zarr, reopened=zarr_store.reopened)
+HDF5 = Reader("hdf5", "h5py", open_hdf5)
+ZARR = Reader("zarr", "zarr", open_zarr)
 NETCDF = Reader("netcdf", "xarray", open_netcdf)
 TABLE = Reader("table", "Python, pandas, SciPy", open_table, look=look_at_table)
 SERIES = Reader("ts", "Python", open_ts)
@@ -223,7 +221,7 @@ def reader_of(path: str | os.PathLike[str]) -> Reader:
     """The reader of a path: what `load` uses."""
     source = existing_path(inner_path(path)[0], UNDERSTOOD)
     if source.is_dir():
-        if zarr_store.is_zarr(source) or source.suffix.lower() == ".zarr":
+        if is_zarr(source) or source.suffix.lower() == ".zarr":
             return ZARR
         return NPY_FOLDER if {file.suffix for file in sample_files(source)} == {".npy"} else IMAGES
     found = READERS.get(_ending(source))
@@ -343,10 +341,9 @@ def _read_there(reader: Reader, source: Path, given: Mapping[str, Any]) -> Tenso
     info = {name[1:]: answer.pop(name) for name in list(answer) if name.startswith("@")}
     stays = answer.pop("stays")
     if stays is not None:
-        assert reader.reopened is not None
-        answer["X"] = reader.reopened(
-            source, stays, **{n: given[n] for n in reader.own if n in given}
-        )
+        own = {name: given[name] for name in reader.own if name in given}
+        with reader.opened(source, **own) as arrays:
+            answer["X"] = arrays.read([stays])[stays]
     told = {name: tuple(answer.pop(name)) for name in ("mode_names", "notes")}
     return TensorDataset(y=answer.pop("y", None), sample_info=info, **told, **answer)
 
@@ -363,7 +360,7 @@ def _data_task(source: Path, options: dict[str, Any]) -> dict[str, Any]:
     if isinstance(data.X, np.ndarray):
         return {**answer, "stays": None, "X": data.X}
     path = data.X.path if hasattr(data.X, "path") else data.X.name  # of Zarr, of h5py
-    return {**answer, "stays": path}
+    return {**answer, "stays": path.strip("/") or source.stem}
 
 
 def _labels_task(source: Path, labels: str) -> dict[str, Any]:

@@ -133,15 +133,14 @@ def _look_at_arrays(
 def _choices(arrays: Arrays, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Samples and labels that fit together, the largest array first."""
     sizes = {name: int(np.prod(shape)) for name, shape in arrays.shapes.items()}
+    vectors = [one for one, of in arrays.shapes.items() if max(of, default=0) == sizes[one] > 1]
     for name in sorted(sizes, key=sizes.__getitem__, reverse=True):
         shape = arrays.shapes[name]
-        if "key" in options and options["key"].strip("/") != name:
-            continue
-        key = {} if "key" in options else {"key": name}
-        fits = [one for one, of in arrays.shapes.items() if max(of, default=0) == sizes[one] > 1]
-        if sum(size > 1 for size in shape) > 1:
+        asked = options.get("key", name).strip("/") == name
+        if asked and sum(size > 1 for size in shape) > 1:
+            key = {} if "key" in options else {"key": name}
+            labels = [one for one in vectors if one != name and sizes[one] in shape]
             yield key
-            labels = [one for one in fits if one != name and sizes[one] in shape]
             yield from ({"labels": one} for one in labels)
             yield from ({**key, "labels": one} for one in labels)
 

@@ -44,16 +44,11 @@ def open_hdf5(source: Path) -> Iterator[Arrays]:
                 values = {name: values_of(source, found[name]) for name in names[1:]}
                 first = checked(source, found[names[0]])
                 stays = prod(first.shape or ()) * first.dtype.itemsize > STAYS_ON_DISK
-                X = reopened(source, names[0]) if stays else values_of(source, first)
+                # a file of its own, which is closed with the samples
+                X = _h5py().File(source, "r")[names[0]] if stays else values_of(source, first)
                 return {names[0]: X, **values}
 
         yield Arrays(shapes, read)
-
-
-def reopened(source: Path, name: str) -> Any:
-    """A dataset that stays on disk; its file is closed with it."""
-    with reading(source, "HDF5 file"):
-        return _h5py().File(source, "r")[name]
 
 
 @contextmanager

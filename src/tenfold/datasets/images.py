@@ -216,7 +216,7 @@ def _classes(
     levels = {len(parts) for parts in parents}
     above = sorted({part for parts in parents for part in parts[:-1]}, key=natural_key)
     deepest = sorted(set(last), key=natural_key)
-    if len(levels) == 1 and {part.lower() for part in above} <= SETS.keys():
+    if len(levels) == 1 and {part.lower() for part in above} <= set(SETS):
         note = f"the classes are the deepest folders: {shortened(deepest)}; those above, "
         return np.array(last), (f"{note}{shortened(above)}, were taken together",)
     raise ValueError(

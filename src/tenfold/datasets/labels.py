@@ -9,23 +9,15 @@ import numpy as np
 
 LABEL_NAMES = ("y", "gnd", "label", "labels", "target", "targets", "class", "classes")
 SAMPLE_NAMES = ("x", "data", "images", "image", "samples", "features", "feature", "fea", "inputs")
-SETS = {
-    "train": "train",
-    "training": "train",
-    "test": "test",
-    "testing": "test",
-    "val": "validation",
-    "valid": "validation",
-    "validation": "validation",
-    "dev": "validation",
-}
-_LONGEST_FIRST = "|".join(sorted(SETS, key=len, reverse=True))
-_BEFORE = re.compile(rf"({_LONGEST_FIRST})([_.\-/ ]?)(.+)")
-_AFTER = re.compile(rf"(.+?)([_.\-/ ]?)({_LONGEST_FIRST})")
+# The longest first; "train" and "training" are one set, since they begin alike.
+SETS = ("validation", "training", "testing", "valid", "train", "test", "val", "dev")
+_SET = "|".join(SETS)
+_BEFORE = re.compile(rf"({_SET})([_.\-/ ]?)(.+)")
+_AFTER = re.compile(rf"(.+?)([_.\-/ ]?)({_SET})")
 
 LAST_CHARACTER = 0x10FFFF
 EXACT = 2**53  # up to here a float64 holds every whole number
-_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_USUAL_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 def as_labels(values: Any) -> np.ndarray:
@@ -54,7 +46,11 @@ def as_labels(values: Any) -> np.ndarray:
     labels = from_one_hot(array) if is_matrix(array) else array.ravel()
     if labels.dtype.kind in "SU":
         labels = _stripped(_texts(labels))
-        return labels.astype(np.int64) if all(map(_is_usual_number, labels.tolist())) else labels
+        return (
+            labels.astype(np.int64)
+            if all(map(_USUAL_NUMBER.fullmatch, labels.tolist()))
+            else labels
+        )
     if labels.dtype.kind == "f":
         _refuse_absent(np.isnan(labels), "NaN")
         if (labels % 1 == 0).all() and (np.abs(labels) <= EXACT).all():
@@ -144,15 +140,11 @@ def _texts(labels: np.ndarray) -> list[str]:
     return texts
 
 
-def _is_usual_number(text: str) -> bool:
-    return _WHOLE.fullmatch(text) is not None and str(int(text)) == text
-
-
 # ── Names of arrays ─────────────────────────────────────────────────────────────────────────────
 
 
 class ArrayName(NamedTuple):
-    """A name without its set, and the set: train, test, validation or ""."""
+    """A name without its set, and the first three letters of the set: tra, tes, val or none."""
 
     base: str
     part: str
@@ -165,7 +157,7 @@ def parsed_name(name: str) -> ArrayName:
     --------
     >>> from tenfold.datasets.labels import parsed_name
     >>> parsed_name("X_train"), parsed_name("testLabels"), parsed_name("values")
-    (ArrayName(base='x', part='train'), ArrayName(base='labels', part='test'),
+    (ArrayName(base='x', part='tra'), ArrayName(base='labels', part='tes'),
      ArrayName(base='values', part=''))
     """
     last = re.split(r"[./]", name)[-1].lower() or name.lower()
@@ -178,7 +170,7 @@ def parsed_name(name: str) -> ArrayName:
         else:
             continue
         if mark or base in LABEL_NAMES + SAMPLE_NAMES:
-            return ArrayName(re.split(r"[./]", base)[-1], SETS[part])
+            return ArrayName(re.split(r"[./]", base)[-1], part[:3])
     return ArrayName(last, "")
 
 

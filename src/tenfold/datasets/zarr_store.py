@@ -50,14 +50,6 @@ def open_zarr(source: Path, *, missing_chunks: MissingChunks = "error") -> Itera
     yield Arrays(shapes, read)
 
 
-def reopened(source: Path, name: str, missing_chunks: MissingChunks = "error") -> Any:
-    """An array that stays on disk, after its store was looked through."""
-    with reading(source, "Zarr store"):
-        store = _zarr().open(source, mode="r")
-        array = store[name] if name else store
-    return FilledStore(array) if missing_chunks == "fill" else array
-
-
 class FilledStore:
     """A Zarr array whose absent chunks are meant to be the fill value; read like any store."""
 
