@@ -210,6 +210,7 @@ def test_a_mode_of_one_entry_gives_zeros():
 
 BAD_PARAMETERS = [
     ({"modes": 2}, r"modes is 2 .*; those of samples of shape \(3, 5\) are 0 to 1, or -2 to -1"),
+    ({"modes": 2**70}, r"modes is 1180591620717411303424 .*expected the number of a mode"),
     ({"modes": (1, -1)}, r"modes is \(1, -1\) .*each once"),
     ({"modes": "time"}, r"modes is 'time' .*expected the number of a mode"),
     ({"modes": ()}, r"modes is empty, so every number would be its own mean.*per_sample=False"),

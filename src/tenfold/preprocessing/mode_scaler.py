@@ -204,7 +204,7 @@ class ModeScaler(Step):
         """The modes as axes of a batch of samples of this shape."""
         try:
             modes = normalize_axis_tuple(self.modes, len(shape), "modes")
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             last = len(shape) - 1
             raise ValueError(
                 f"modes is {self.modes!r} ({error}); expected the number of a mode or a tuple of "
