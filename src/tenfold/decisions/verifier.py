@@ -200,9 +200,9 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         tried = []
         for model in candidates if X.ndim > 2 else candidates[:1]:  # the same on vectors
             model.set_params(positive=positive)  # in a fold without it, None means another class
-            found = verified(model, described, X, labels, weight, classes, plan)
-            tried.append((found, *_held_out(found, codes, number, plan.by_class, weight)))
-        found, impostors, own = tried[0] if len(tried) == 1 else max(tried, key=_told_apart)
+            tried.append(verified(model, described, X, labels, weight, classes, plan))
+        found = tried[0] if len(tried) == 1 else max(tried, key=_told_apart)
+        impostors, own = found.impostors, found.own
         limit = self._limit(impostors, own)
         n_classes = len(classes) - 1
         promised = 1 / (1 + (n_classes if n_classes > 1 else kish(impostors.weight)))
@@ -414,25 +414,9 @@ def _is_calibrated() -> bool:
     return frame is not None
 
 
-def _held_out(
-    found: Verification, codes: Array, positive: int, by_class: bool, weight: Array | None
-) -> tuple[Impostors, Impostors]:
-    """Held-out samples of other classes, and those of the class itself; equal ones are one."""
-    rows = np.flatnonzero(~np.isnan(found.farness))  # no fold holds out what has no weight
-    counts = np.ones(len(rows)) if weight is None else weight[rows]
-    first, counts = merged_equals(found.content[rows], codes[rows], counts)
-    farness, codes = found.farness[rows[first]], codes[rows[first]]
-    own = codes == positive
-    groups = codes[~own] if by_class else None
-    return (
-        Impostors(farness[~own], counts[~own], groups),
-        Impostors(farness[own], counts[own], None),
-    )
-
-
-def _told_apart(tried: tuple[Verification, Impostors, Impostors]) -> float:
+def _told_apart(found: Verification) -> float:
     """How well held-out samples are told apart, as the area under the ROC curve."""
-    _, impostors, own = tried
+    impostors, own = found.impostors, found.own
     if not len(own.farness):
         return 0.5
     is_own = np.repeat([False, True], [len(impostors.farness), len(own.farness)])
@@ -548,15 +532,11 @@ def farness_in(X: Array, scoring: OfBlock, unit: float, anchors: Array | None) -
 
 
 class Verification(NamedTuple):
-    """What the folds of a verifier say.
-
-    `farness` says how far samples are from the class by a model that has not seen them, and NaN for
-    samples that no fold holds out; see `farness_in`.
-    """
+    """What the folds of a verifier say of samples that they have not seen; equal ones are one."""
 
     whole: Measured  # fitted on all samples
-    farness: Array  # (n,)
-    content: Array  # (n,), the same for samples with the same content
+    impostors: Impostors  # of other classes
+    own: Impostors  # of the class itself
     ratio: float  # how much the spreads of the folds differ from that of all samples, 1 or more
 
 
@@ -567,6 +547,7 @@ class FoldPlan(NamedTuple):
     """
 
     codes: Array  # (n,), the class of each sample
+    positive: int  # the class to verify
     own: Array  # (n,)
     impostors: list[Array]  # (n,) each
     by_class: bool  # whether impostors are held out with their whole class
@@ -625,8 +606,15 @@ def verified(
         if ratio <= ALIKE:
             break
     seen = held_out(X, held, [fold.measure() for fold in (*own, *found)])
-    content = seen[:, 1] if plan.units is None else plan.units
-    return Verification(whole, seen[:, 0], content, ratio)
+    rows = np.flatnonzero(~np.isnan(seen[:, 0]))  # no fold holds out what has no weight
+    content = (seen[:, 1] if plan.units is None else plan.units)[rows]
+    counts = np.ones(len(rows)) if weight is None else weight[rows]
+    first, counts = merged_equals(content, plan.codes[rows], counts)
+    far, codes = seen[rows[first], 0], plan.codes[rows[first]]
+    is_own = codes == plan.positive
+    groups = codes[~is_own] if plan.by_class else None
+    impostors = Impostors(far[~is_own], counts[~is_own], groups)
+    return Verification(whole, impostors, Impostors(far[is_own], counts[is_own], None), ratio)
 
 
 def held_out(X: Any, folds: Array, works: Sequence[OfBlock]) -> Array:
@@ -730,7 +718,7 @@ def fold_plan(
     impostors = [_dealt(others, code, len(codes), size) for size in sizes]
     of_own = _dealt(own, renumbered(units[own])[1], len(codes), n_folds)
     known = None if by_class or groups is not None else units
-    return FoldPlan(codes, of_own, impostors, by_class, known)
+    return FoldPlan(codes, positive, of_own, impostors, by_class, known)
 
 
 def _dealt(rows: Array, units: Array, n: int, n_folds: int) -> Array:
