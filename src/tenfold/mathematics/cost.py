@@ -255,20 +255,6 @@ def renumbered(codes: Array) -> tuple[Array, Array]:
     return np.flatnonzero(there), (np.cumsum(there) - 1)[codes]
 
 
-def fold_statistics(
-    X: Any,
-    y: Array | None,
-    weight: Array | None,
-    classes: Array,
-    splits: Sequence[Split],
-    work: Workload,
-) -> Iterator[ClassStatistics]:
-    """Statistics of the training part of each split, then of all samples: see `part_statistics`."""
-    rows = [*(train for train, _ in splits), np.arange(len(X))]
-    parts = Parts.of_rows(rows, codes_of(X, y, classes))
-    return part_statistics(X, y, weight, classes, parts, work)
-
-
 def part_statistics(
     X: Any,
     y: Array | None,

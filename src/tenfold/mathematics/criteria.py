@@ -8,7 +8,7 @@ pairs of a stack of models, with the ranks and the ridge of each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -337,63 +337,6 @@ def ranks_of_shares(statistics: ClassStatistics, shares: dict[int, float]) -> di
     return ranks
 
 
-def in_class_spreads(
-    statistics: ClassStatistics,
-    suppressed: Array,
-    positives: Array,
-    projections: Callable[[], Sequence[Array]],
-) -> Array:
-    """Root mean square distance of classes from their means, each in its own subspace, (M,).
-
-    Parameters
-    ----------
-    statistics : ClassStatistics
-        Of all samples.
-    suppressed : ndarray of shape (M,)
-        What each model left of the scatter that it suppresses. With shrinkage that is mixed with
-        the scatter of all classes about their means, and so is the distance.
-    positives : ndarray of shape (M,)
-        The class of each model.
-    projections : callable
-        Gives the subspaces, K ndarrays of shape (M, I_k, r_k), if they are needed.
-
-    Returns
-    -------
-    ndarray of shape (M,)
-        Positive numbers. A class that is a single point takes the distance of all classes from
-        their means, in its subspace.
-    """
-    squares = suppressed / np.maximum(statistics.counts[positives], np.finfo(float).tiny)
-    if (squares > 1e-9 * squares.max()).all():
-        return np.sqrt(squares)
-    seen = lowered(statistics, projections())
-    pooled = mean_square(statistics.within(), seen, statistics.count)
-    point = squares <= 1e-12 * pooled
-    return np.asarray(np.sqrt(np.where(point, np.where(pooled > 0, pooled, 1.0), squares)))
-
-
-def out_class_spreads(statistics: ClassStatistics, kept: Array, positives: Array) -> Array:
-    """Root mean square distance of all other samples from a class mean in its subspace, (M,).
-
-    Parameters
-    ----------
-    statistics : ClassStatistics
-        Of all samples.
-    kept : ndarray of shape (M,)
-        What each model kept of the scatter of all other samples about the mean of its class.
-    positives : ndarray of shape (M,)
-        The class of each model.
-
-    Returns
-    -------
-    ndarray of shape (M,)
-        Positive numbers; 1 where all other samples lie on the class mean.
-    """
-    others = statistics.count - statistics.counts[positives]
-    squares = kept / np.maximum(others, np.finfo(float).tiny)
-    return np.asarray(np.sqrt(np.where(squares > 0, squares, 1.0)))
-
-
 def class_spreads(
     statistics: ClassStatistics,
     projections: Sequence[Array],
@@ -419,7 +362,8 @@ def class_spreads(
     Returns
     -------
     tuple of two ndarrays of shape (M,)
-        Positive numbers, as `in_class_spreads` and `out_class_spreads` give.
+        Positive numbers. A class that is a single point takes the distance of all classes from
+        their means, in its subspace; where all other samples lie on the class mean, theirs is 1.
     """
     n, n_own = statistics.count, statistics.counts[positives]
     classes = [

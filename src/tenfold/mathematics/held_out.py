@@ -125,10 +125,6 @@ class Law:
         level = float(found[0] - found[1] * middle)
         return cls(level, float(found[1]), float(left.mean()) - slope * middle, slope, n)
 
-    def likelihood(self, part: PooledMoments, M: Array) -> ClassLikelihood:
-        """The likelihood of new samples in coordinates where the class means are M (C, d)."""
-        return self.likelihoods([part], [M])[0]
-
     def likelihoods(self, parts: list[PooledMoments], means: list[Array]) -> list[ClassLikelihood]:
         """The likelihood of new samples in several coordinates, each with class means (C, d).
 
@@ -191,7 +187,7 @@ class Choice(NamedTuple):
             laws.append(self.laws[e])
         d = min(M.shape[1] for M in means)
         lifted, means = ([D[:, :d] for D in found] for found in (lifted, means))
-        each = [law.likelihood(whole, M) for law, M in zip(laws, means, strict=True)]
+        each = [law.likelihoods([whole], [M])[0] for law, M in zip(laws, means, strict=True)]
         between, spread, within, noise = np.concatenate([one.variances for one in each], axis=1)
         rest = self.gain, min(self.tails / d, MOST_TAILS), self.temperature, self.share
         likelihood = ClassLikelihood(between, spread, within, noise, *rest)

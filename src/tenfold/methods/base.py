@@ -33,10 +33,8 @@ from tenfold.mathematics.criteria import (
     between_within,
     class_specific,
     class_spreads,
-    in_class_spreads,
     lowered,
     mean_square,
-    out_class_spreads,
     patterns_of,
     ranks_of_shares,
     two_gaussians,
@@ -54,6 +52,7 @@ from tenfold.validation import samples as check
 from tenfold.validation.parameters import Number
 from tenfold.validation.samples import in_numpy, labelled_like
 
+SPREAD = 1e-9  # of the largest: a smaller square may be nothing but rounding
 Labels = Annotated[Array, "labels"]
 Shape = tuple[int, ...]
 
@@ -916,12 +915,11 @@ def spreads_of(
     """
     positives = np.array([model.positive_index for model in models])
     if method._is_one_solution and method._scatter() == "samples":
-        return in_class_spreads(
-            statistics,
-            solution.suppressed[numbers],
-            positives,
-            lambda: [W[numbers] for W in solution.projections],
-        ), out_class_spreads(statistics, solution.kept[numbers], positives)
+        n = statistics.counts[positives]
+        own = solution.suppressed[numbers] / n
+        others = solution.kept[numbers] / (statistics.count - n)
+        if (own > SPREAD * own.max()).all() and (others > 0).all():  # no class is a single point
+            return np.sqrt(own), np.sqrt(others)
     shrinkage = method._shrinkage_in(statistics)[positives]
     shifts = np.array([getattr(model, "shift", 0.0) for model in models])
     own, others = _in_subspaces(

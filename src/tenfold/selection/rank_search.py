@@ -36,9 +36,10 @@ from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import solve
-from tenfold.mathematics.cost import Split, Workload, fold_statistics, statistics_of
+from tenfold.mathematics.cost import Parts, Split, Workload, part_statistics, statistics_of
 from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.moments import ClassStatistics
+from tenfold.mathematics.sample_statistics import codes_of
 from tenfold.mathematics.stores import ArraySamples, Source
 from tenfold.mathematics.tuning import STACK_NUMBERS
 from tenfold.methods.base import Described, Learner
@@ -238,7 +239,10 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
             self.estimator.positive_among(classes)  # or an error that says how to name it
         described, seen = first._prepared(described, X, weight)
         work = joint_workload(learners, seen.shape[1:], classes)
-        return described, samples, splits, fold_statistics(seen, y, weight, classes, splits, work)
+        rows = [*(train for train, _ in splits), np.arange(len(seen))]
+        parts = Parts.of_rows(rows, codes_of(seen, y, classes))
+        found = part_statistics(seen, y, weight, classes, parts, work)
+        return described, samples, splits, found
 
     def get_metadata_routing(self) -> Any:
         """Who gets what comes beside samples and labels.
