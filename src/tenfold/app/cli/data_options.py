@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tenfold.app.cli.command import BadInput
-from tenfold.app.cli.options import StoredModel, assignments, option, whole_numbers
+from tenfold.app.cli.options import assignments, option, whole_numbers
 from tenfold.system.tables import visible
 
 if TYPE_CHECKING:
@@ -84,14 +84,16 @@ class DataOptions:
         return self._chosen(_shown(data), path)
 
     def load_for(
-        self, model: StoredModel, path: Path, *, labels_needed: bool = True
+        self, model: Any, then: Mapping[str, Any], path: Path, *, labels_needed: bool = True
     ) -> TensorDataset:
         """Read the data set at `path` as the samples that a model was fitted on.
 
         Parameters
         ----------
-        model : StoredModel
-            The model, and how its samples were read.
+        model : fitted estimator
+            The model.
+        then : mapping
+            How its samples were read; may be empty.
         path : Path
             The data.
         labels_needed : bool, default=True
@@ -101,13 +103,13 @@ class DataOptions:
         from tenfold.methods.saving import steps_of
 
         given = self.options()
-        then = model.reading
         same = path.name.startswith(str(then.get("name", path)))  # maybe the same file
         if self.groups is None and (self.rows in PARTS or (same and then.get("rows") in PARTS)):
             given["groups"] = then.get("groups")
-        wanted = tuple(steps_of(model.estimator)[0].sample_shape_)
+        first = steps_of(model)[0]
+        wanted = tuple(first.sample_shape_)
         with _pointing_to_inspect(path):
-            shape = () if folds_rows(steps_of(model.estimator)[0]) else wanted
+            shape = () if folds_rows(first) else wanted
             data = load_as_before(path, then, shape, labels_needed=labels_needed, **given)
         if data.y is None and data.X.shape == wanted:
             notes = (*data.notes, f"{path} is read as one sample")

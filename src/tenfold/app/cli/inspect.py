@@ -176,6 +176,6 @@ def export(
     from tenfold.files.onnx_export import to_onnx
 
     output_file(onnx, ".onnx", inputs=(model,))
-    to_onnx(load_model(model, scalers=True).estimator, onnx)
+    to_onnx(load_model(model, scalers=True)[0], onnx)
     facts = {"model": model, "onnx": onnx, "bytes": onnx.stat().st_size}
     return Outcome(facts, [f"wrote {onnx}: {facts['bytes']} bytes"])

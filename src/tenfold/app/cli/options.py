@@ -6,7 +6,7 @@ import ast
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -139,45 +139,43 @@ def require(what: str, extra: str, *libraries: str) -> None:
         raise ImportError(f'{what} needs {missing[0]}; pip install "tenfold[{extra}]"')
 
 
-class StoredModel(NamedTuple):
-    """A fitted model from a file."""
+def load_model(
+    path: Path, *, scores: bool = False, scalers: bool = False
+) -> tuple[Any, dict[str, Any]]:
+    """The model of a file, and how the samples that it was fitted on were read.
 
-    estimator: Any
-    reading: dict[str, Any]  # how the samples that it was fitted on were read; may be empty
-
-
-def load_model(path: Path, *, scalers: bool = False) -> StoredModel:
-    """The model of a file; with `scalers` also a ModeScaler, which says nothing of samples."""
+    Parameters
+    ----------
+    path : Path
+        The file.
+    scores : bool, default=False
+        Refuse a model that gives no scores.
+    scalers : bool, default=False
+        Also a ModeScaler, which says nothing of samples.
+    """
+    from tenfold.decisions.members import answer_of
     from tenfold.files.loading import load_with_reading
 
     if not path.exists():
         raise BadInput(f"{path} does not exist; expected a model that tenfold fit wrote")
-    model = StoredModel(*load_with_reading(path))
-    if type(model.estimator).__name__ == "ModeScaler" and not scalers:
+    model, reading = load_with_reading(path)
+    name = type(model).__name__
+    if name == "ModeScaler" and not scalers:
         raise BadInput(
             f"{path} holds a ModeScaler, which scales samples and says nothing of them; name a "
             "model that tenfold fit wrote, or use tenfold.load and transform in Python"
         )
-    return model
+    if scores and answer_of(model) == "projection":
+        raise BadInput(
+            f"{path} holds a {name} subspace that was fitted without labels or in Python, so it "
+            "knows no classes; fit it again on labelled samples, or use tenfold transform"
+        )
+    return model, reading
 
 
 def holds_moments(header: dict[str, Any]) -> bool:
     """Whether a file is one of moments, and not of a model."""
     return "moments" in header and "model" not in header
-
-
-def scoring_model(path: Path) -> StoredModel:
-    """The model of a file, if it is of a kind that gives scores."""
-    from tenfold.decisions.members import answer_of
-
-    model = load_model(path)
-    if answer_of(model.estimator) == "projection":
-        raise BadInput(
-            f"{path} holds a {type(model.estimator).__name__} subspace that was fitted without "
-            "labels or in Python, so it knows no classes; fit it again on labelled samples, or use "
-            "tenfold transform"
-        )
-    return model
 
 
 def output_file(path: Path, *suffixes: str, inputs: tuple[Path, ...] = ()) -> Path:

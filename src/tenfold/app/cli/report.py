@@ -28,10 +28,10 @@ def report(
 
     output_file(output, ".html", ".htm", inputs=(model, data))
     require("the report", "report", "jinja2", "matplotlib", "PIL")
-    stored = load_model(model)
-    needs = answer_of(stored.estimator) != "projection"
-    samples = data_options.load_for(stored, data, labels_needed=needs)
-    write_report(stored.estimator, told_of_known(samples), output)
+    estimator, reading = load_model(model)
+    needs = answer_of(estimator) != "projection"
+    samples = data_options.load_for(estimator, reading, data, labels_needed=needs)
+    write_report(estimator, told_of_known(samples), output)
     facts = {"subject": model, "report": output, "bytes": output.stat().st_size}
     return Outcome(facts, [f"wrote {output}: {facts['bytes'] / 1e6:.1f} MB; open it in a browser"])
 

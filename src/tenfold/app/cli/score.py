@@ -16,7 +16,6 @@ from tenfold.app.cli.options import (
     option,
     output_file,
     require,
-    scoring_model,
 )
 from tenfold.system.tables import Table, number, percent, visible
 
@@ -52,9 +51,9 @@ def evaluate(
 
     if at_least is not None and not 0 <= at_least <= 1:
         raise BadInput(f"--at-least is {at_least:g}; expected a share from 0 to 1, such as 0.9")
-    stored = scoring_model(model)
-    samples = labelled(data_options.load_for(stored, data), "evaluate")
-    figures = metrics.evaluate(stored.estimator, samples.X, samples.y).as_dict()
+    estimator, reading = load_model(model, scores=True)
+    samples = labelled(data_options.load_for(estimator, reading, data), "evaluate")
+    figures = metrics.evaluate(estimator, samples.X, samples.y).as_dict()
     told_of_known(samples)
     shown = _figures(figures)
     reached = at_least is None or figures["average_precision"] >= at_least
@@ -140,10 +139,10 @@ def score(
 
     if output is not None:
         _check_output(output, TABLES, model, data)
-    stored = scoring_model(model)
-    samples = data_options.load_for(stored, data, labels_needed=False)
+    estimator, reading = load_model(model, scores=True)
+    samples = data_options.load_for(estimator, reading, data, labels_needed=False)
     columns = _names_and_labels(samples)
-    found = scores_and_decisions(stored.estimator, samples.X)
+    found = scores_and_decisions(estimator, samples.X)
     first = [name for name in ("decision", "score", "accepted") if name in found]
     per_class = sorted(found.keys() - set(first), key=natural_key)
     columns |= {name: found[name] for name in [*first, *per_class]}
@@ -181,9 +180,9 @@ def transform(
     from tenfold.decisions.scores import features_of
 
     _check_output(output, TABLES + ARRAYS, model, data)
-    stored = load_model(model)
-    samples = data_options.load_for(stored, data, labels_needed=False)
-    names, features = features_of(stored.estimator, samples.X)
+    estimator, reading = load_model(model)
+    samples = data_options.load_for(estimator, reading, data, labels_needed=False)
+    names, features = features_of(estimator, samples.X)
     about = _names_and_labels(samples)
     if output.suffix.lower() in TABLES:
         write_columns(output, about | dict(zip(names, features.T, strict=True)))
