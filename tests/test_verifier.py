@@ -451,6 +451,9 @@ def test_groups_are_held_out_together():
     u = held_out_distances(X, y, 1, splits)[other]
     limit = threshold_at(Impostors(u, np.ones(len(u)), None), 0.2)  # no class was held out
     assert model.threshold_ == pytest.approx(-limit * spread_of_others(model, X, other), rel=1e-7)
+    given = verifier(cv=splits).fit(X, y)  # what a split tests is one group
+    assert given.threshold_ == pytest.approx(model.threshold_, rel=1e-9)
+    assert given.error_rates_.keys() == {"false_accepts"}
     with pytest.raises(ValueError, match=r"1 group of other classes only"):
         verifier().fit(X, y, groups=np.zeros(len(y)))
 

@@ -15,6 +15,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import islice
 from math import exp, prod, sqrt
+from numbers import Integral
 from types import FrameType
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -23,6 +24,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.metaestimators import available_if
 
+from tenfold.decisions.folds import folds_of
 from tenfold.decisions.thresholds import (
     ENOUGH_CLASSES,
     Impostors,
@@ -96,12 +98,13 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         ones where there are fewer than 4 other classes, or fewer than 10 that cannot promise so
         low a rate. Or "equal" for the threshold at which the shares of false accepts and false
         rejects are the same.
-    cv : int, default=5
+    cv : int, splitter or iterable of splits, default=5
         Folds for the held-out scores: so many of other classes, or of their samples where the rate
         is for these, or of `groups`; more, up to 50, where models without a fold are unlike the
-        model of all. Positives stay in these models; they are held out in folds of
-        their own, for the share of false rejects. A single positive is never held out.
-        Samples are dealt by their content, so their order plays no part.
+        model of all. Of a splitter the test parts are held out, in turn. Positives stay in these
+        models; they are held out in folds of their own, for the share of false rejects. A single
+        positive is never held out. Samples are dealt by their content, so their order plays no
+        part.
 
     Attributes
     ----------
@@ -151,7 +154,6 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
     _allowed: ClassVar = {
         "projector": (ClassSpecificProjector, None),
         "false_accept_rate": (parameters.Number(0, 1), "equal"),
-        "cv": (parameters.Number(2, whole=True),),
     }
 
     projector: Any = None
@@ -191,7 +193,9 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         used = np.ones(len(labels), bool) if weight is None else weight > 0
         codes = codes_of(X, labels, classes)
         number = int(np.searchsorted(classes, positive))
-        plan = fold_plan(self.cv, X, codes, number, used, self.false_accept_rate, groups)
+        n_folds, units = self._folds(labels, groups)
+        used = used if units is None else used & (units >= 0)
+        plan = fold_plan(n_folds, X, codes, number, used, self.false_accept_rate, units)
         if self.false_accept_rate == "equal" and not n_folds_of(plan.own):
             raise ValueError(
                 "no sample of the positive class was held out, so there is nothing to choose the "
@@ -278,6 +282,18 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
                 "labels that are words"
             )
         return label
+
+    def _folds(self, labels: Array, groups: Any) -> tuple[int, Array | None]:
+        """How many folds, and the number (n,) of what is held out together, if that was said."""
+        if not isinstance(self.cv, Integral):  # what a split tests is one group
+            splits = folds_of(self.cv, labels, groups)
+            units = np.full(len(labels), -1)
+            for number, (_, test) in enumerate(splits):
+                units[test] = number
+            return len(splits), units
+        n_folds = parameters.check_option("cv", self.cv, [parameters.Number(2, whole=True)])
+        named = None if groups is None else check.check_groups("groups", groups, len(labels))
+        return n_folds, None if named is None else named[1]
 
     def _limit(self, impostors: Impostors, own: Impostors) -> float:
         """How far samples may be to be accepted."""
@@ -670,7 +686,7 @@ def tells_of_strangers(n_classes: int, rate: Any) -> bool:
 
 
 def fold_plan(
-    n_folds: int, X: Any, codes: Array, positive: int, used: Array, rate: Any, groups: Any
+    n_folds: int, X: Any, codes: Array, positive: int, used: Array, rate: Any, groups: Array | None
 ) -> FoldPlan:
     """The folds of a verifier.
 
@@ -685,11 +701,11 @@ def fold_plan(
     positive : int
         The number of the class to verify.
     used : ndarray of bool of shape (n,)
-        Which samples have weight.
+        Which samples may be held out.
     rate : float or "equal"
         The share of false accepts to find.
-    groups : array-like of shape (n,) or None
-        What is held out together, instead of whole classes.
+    groups : ndarray of shape (n,) or None
+        Numbers of what is held out together, instead of whole classes.
 
     Returns
     -------
@@ -700,9 +716,8 @@ def fold_plan(
     own, others = np.flatnonzero(is_own & used), np.flatnonzero(~is_own & used)
     n_classes = len(renumbered(codes[others])[0])
     by_class = groups is None and tells_of_strangers(n_classes, rate)
-    if groups is not None:
-        _, units = check.check_groups("groups", groups, len(codes))
-    else:
+    units = groups
+    if units is None:
         dealt = own if by_class else np.flatnonzero(used)
         units = codes.copy()
         units[dealt] = units_of(X[as_slice(dealt)])
