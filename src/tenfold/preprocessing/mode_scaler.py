@@ -89,7 +89,6 @@ class ModeScaler(Step):
     Examples
     --------
     >>> import numpy as np
-    from numpy.lib.array_utils import normalize_axis_tuple
     >>> from tenfold import ModeScaler
     >>> windows = np.array([[[1.0, 2.0, 3.0], [50.0, 50.0, 50.0]], [[11.0, 13.0, 15.0], [1, 2, 3]]])
     >>> ModeScaler(pseudocount=0).fit_transform(windows).round(2)
