@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from tenfold import MCSDA, ClassSpecificClassifier
-from tenfold.mathematics.tuning import MEDIUM
 from tenfold.system import threads
 
 FAR_FROM_ONE = 3
@@ -55,14 +54,6 @@ def test_an_error_in_a_part_reaches_the_caller_and_frees_blas(controller):
     with pytest.raises(ZeroDivisionError):
         threads.over_threads(lambda part: 1 // part, [1, 0])
     assert threads._allowed(controller) == FAR_FROM_ONE
-
-
-def test_decompositions_of_small_matrices_have_one_thread(controller):
-    with threads.one_thread_for_small(MEDIUM):
-        assert threads.allowed_threads() == 1
-    with threads.one_thread_for_small(MEDIUM + 1):
-        assert threads.allowed_threads() == FAR_FROM_ONE
-    assert threads.allowed_threads() == FAR_FROM_ONE
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
