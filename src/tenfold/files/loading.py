@@ -204,8 +204,9 @@ def check_kind(name: str, value: Any, kind: Any) -> None:
 
 def check_learned(model: Any, learned: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:
     """Refuse a model that lacks something, or whose learned attributes do not fit together."""
-    gathers = "moments_" in learned and "class_count_" not in learned  # partial_fit still waits
-    needed = {"sample_shape_", "n_features_in_", "classes_"} if gathers else kinds.keys() - OPTIONAL
+    least = {"sample_shape_", "n_features_in_", "classes_"}
+    gathers = "moments_" in learned and learned.keys() <= least | OPTIONAL  # partial_fit waits
+    needed = least if gathers else kinds.keys() - OPTIONAL
     if missing := sorted(needed - learned.keys()):
         raise ValueError(f"its {type(model).__name__} lacks {', '.join(missing)}")
     check_agree("n_features_in_", model.n_features_in_, prod(model.sample_shape_))
