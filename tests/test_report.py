@@ -22,6 +22,8 @@ from tenfold import (
     MPCA,
     ClassSpecificClassifier,
     ClassSpecificVerifier,
+    CovariateRemover,
+    ProbabilisticLDA,
     RankSearchCV,
     load,
 )
@@ -259,6 +261,24 @@ def test_samples_of_unknown_classes_count_as_others(tmp_path):
     scores = bank.decision_function(TEST.X)
     ap = average_precision_score(TEST.y == 2, scores[:, 2])
     assert rows_of(page, "Every class")[2][3] == f"{100 * ap:.1f}"
+
+
+def test_samples_of_one_class_say_how_many_are_right(tmp_path, bank):
+    eights = TEST.select(TEST.y == 8)
+    page = write_report(bank, eights, tmp_path / "page.html").read_text()
+    right = int((bank.predict(eights.X) == 8).sum())
+    assert f"classifies {right} of {len(eights)} samples correctly" in " ".join(page.split())
+    assert "nan" not in re.sub(
+        r"<(style|script|svg).*?</\1>|data:[^\"]*", "", page, flags=re.DOTALL
+    )
+
+
+@pytest.mark.parametrize("model", [ProbabilisticLDA(), ClassSpecificClassifier(CSDA())])
+def test_a_model_may_see_fewer_numbers_than_a_sample_has(tmp_path, model):
+    X, y = TRAIN.X.reshape(500, -1)[:, 20:38], TRAIN.y
+    pipeline = make_pipeline(CovariateRemover(last=1), clone(model)).fit(X, y)
+    page = write_report(pipeline, TensorDataset(X, y), tmp_path / "page.html").read_text()
+    assert len(Outline(page).all("img")) >= 10
 
 
 @pytest.mark.parametrize("second", [LinearDiscriminantAnalysis(), KNeighborsClassifier()])

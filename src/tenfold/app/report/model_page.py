@@ -115,15 +115,20 @@ def _bank_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
     if not known.any():
         raise ValueError("no sample is of a class that the model knows; add some, or use evaluate")
     right = int((subject.evaluation.decisions[known] == subject.y[known]).sum())
-    precision, errors = subject.evaluation.average_precision, subject.evaluation.equal_error_rate
     share = right / int(known.sum())
     classes = counted(len(subject.classes), "class", "classes")
     learned = "one subspace for each" if subject.is_bank else "what samples look like in each"
     summary = (
         f"{subject.method} learned {learned} of {classes} and classifies {right:,} of "
-        f"{counted(int(known.sum()), 'sample')} correctly ({100 * share:.1f} %); a sample of a "
-        f"class is found with a mean average precision of {100 * precision:.1f} %."
+        f"{counted(int(known.sum()), 'sample')} correctly ({100 * share:.1f} %)"
     )
+    headline = [(f"{100 * share:.1f} %", "classified correctly")]
+    if any(one.average_precision is not None for one in subject.classes):  # not of one class alone
+        precision = f"{100 * subject.evaluation.average_precision:.1f} %"
+        errors = f"{100 * subject.evaluation.equal_error_rate:.1f} %"
+        headline += [(precision, "mean average precision"), (errors, "mean equal error rate")]
+        summary += f"; a sample of a class is found with a mean average precision of {precision}"
+    summary += "."
     unknown = len(known) - int(known.sum())
     if unknown:
         summary += (
@@ -137,16 +142,10 @@ def _bank_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
             f" It may answer {rates['unknown']}, for none of these: it {strangers}rejects "
             f"{100 * rates['false_reject_rate']:.1f} % of the samples of its classes."
         )
-    headline = [
-        (f"{100 * share:.1f} %", "classified correctly"),
-        (f"{100 * precision:.1f} %", "mean average precision"),
-        (f"{100 * errors:.1f} %", "mean equal error rate"),
-        _reduction(subject),
-    ]
     if subject.answer == "probability":
         error = subject.evaluation.reliability.error
-        headline.insert(3, (f"{100 * error:.1f} %", "expected calibration error"))
-    return summary, headline
+        headline.append((f"{100 * error:.1f} %", "expected calibration error"))
+    return summary, [*headline, _reduction(subject)]
 
 
 def _one_class_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
