@@ -305,7 +305,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
-            The samples. A store is read once for all statistics, and once more for every fold of a
+            The samples. A store is read once for all statistics, and twice for every fold of a
             second classifier.
         y : array-like of shape (n,)
             Class labels.

@@ -288,6 +288,17 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         self
             The fitted estimator.
         """
+        return self._fit_in(None, X, y, sample_weight, groups)
+
+    def _fit_in(
+        self,
+        projector: TensorProjector | None,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> Self:
+        """Learn from one batch, in the subspace of a projector that is fitted to it already."""
         described, X, labels, weight = self._first_batch(X, y, sample_weight)
         folds = self._folds(X, groups)
         classes = check.present_labels(labels, weight)
@@ -300,15 +311,18 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         if moments is not None and by_tables:
             model = self._learn_moments(moments, classes, shape)
         else:
-            model = self._learn_samples(Batch(X, labels, weight, folds), classes, shape)
+            batch = Batch(X, labels, weight, folds)
+            model = self._learn_samples(batch, classes, shape, projector)
         return self._set_fitted(described, model, moments if keeps else None)
 
-    def _learn_samples(self, batch: Batch, classes: Array, shape: Shape) -> GaussianModel:
+    def _learn_samples(
+        self, batch: Batch, classes: Array, shape: Shape, projector: TensorProjector | None = None
+    ) -> GaussianModel:
         """What is learned from samples, in the subspace of a projector if that is asked for."""
         X, labels, weight, folds = batch
-        projector, Y = None, X
+        Y = X
         if self.projector is not None:
-            projector = clone(self.projector).fit(X, labels, weight)
+            projector = projector or clone(self.projector).fit(X, labels, weight)
             work = partial(
                 projected, projections=projector.projections_, centre=projector._centre()
             )

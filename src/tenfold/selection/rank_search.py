@@ -91,7 +91,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         from its own training samples.
     ranks : list
         Candidates for `ranks`: tuples, ints, mappings of labels to ranks, or None. May also be a
-        range or an array, but not a tuple, which looks like one candidate.
+        range, an array or a tuple of tuples; a tuple of numbers looks like one candidate.
     ridge : list or None, default=None
         Candidates for `ridge`; None keeps the estimator's.
     shrinkage : list or None, default=None
@@ -135,12 +135,12 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     converge in a fold raise no warning; the best one does when it is fitted.
 
     A verifier with a `scoring`, and a bank with a second `classifier`, need inner folds of their
-    own; their candidates are fitted one by one. So are those of `ProbabilisticLDA`: what
-    ``shrinkage="auto"`` chooses is chosen for every candidate in every fold, and takes nearly all
-    of the time. The steps of a pipeline before the one that is searched are fitted once per fold,
-    and its candidates are solved as one stack, if no metadata came. The statistics of a training
-    part are taken from its own samples where that costs less than adding up what folds share, as
-    for few samples or hundreds of random splits.
+    own; their candidates are fitted one by one. Of `ProbabilisticLDA` the projectors are solved as
+    one stack per fold; what ``shrinkage="auto"`` chooses is chosen for every candidate in every
+    fold, and takes nearly all of the time. The steps of a pipeline before the one that is searched
+    are fitted once per fold, and its candidates are solved as one stack, if no metadata came. The
+    statistics of a training part are taken from its own samples where that costs less than adding
+    up what folds share, as for few samples or hundreds of random splits.
 
     Few positives leave many candidates with the same, often perfect, average precision. Of these
     the largest does best on new samples: with 5 positives, 96.0 instead of the 92.0 of the smallest
@@ -282,7 +282,8 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         if hasattr(searched, "steps"):
             name, searched = searched.steps[step_with_ranks(searched)]
             outer = f"{name}__"
-        prefix = outer if "ranks" in searched.get_params() else f"{outer}projector__"
+        known = searched.get_params(deep=False)
+        prefix = outer if "ranks" in known else f"{outer}projector__"
         grid = {"ranks": self.ranks, "ridge": self.ridge, "shrinkage": self.shrinkage}
         own = {"shrinkage"} if isinstance(searched, ProbabilisticLDA) else set()
         asked = {
@@ -290,6 +291,12 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
             for name, values in grid.items()
             if values is not None
         }
+        inside = [name for name in asked if name.startswith(f"{outer}projector__")]
+        if inside and known["projector"] is None:
+            raise ValueError(
+                f"{searched!r} has no parameter {inside[0]!r}, because it has no projector; name "
+                f"one, such as {type(searched).__name__}(MCSDA())"
+            )
         return [dict(zip(asked, choice, strict=True)) for choice in product(*asked.values())]
 
     def _splits(self, samples: Samples, routed: dict[str, Any]) -> list[Split]:
@@ -536,7 +543,7 @@ def listed(name: str, values: Any) -> list[Any]:
     ----------
     name : {"ranks", "ridge", "shrinkage"}
         The parameter.
-    values : list, range or ndarray
+    values : list, range, ndarray or tuple of tuples
         What a user passed as candidates.
 
     Returns
@@ -544,10 +551,11 @@ def listed(name: str, values: Any) -> list[Any]:
     list
         The candidates, at least one.
     """
-    if not isinstance(values, list | range | np.ndarray):
+    nested = isinstance(values, tuple) and all(isinstance(v, tuple | None) for v in values)
+    if not nested and not isinstance(values, list | range | np.ndarray):
         raise ValueError(
-            f"{name} is {values!r}; expected a list of candidates; for this one alone pass "
-            f"[{values!r}]"
+            f"{name} is {values!r}; expected a list of candidates, with None among them for the "
+            f"default; for this one alone pass [{values!r}]"
         )
     if not len(values):
         raise ValueError(f"there are no candidates for {name!r}; pass at least one")
@@ -653,7 +661,7 @@ def one_by_one(variants: list[Any], samples: Samples) -> FitPart:
 
     def fit(split: Split) -> list[Any]:
         batch, besides = samples.training(split[0])
-        return [clone(variant).fit(*batch, **besides) for variant in variants]
+        return _fitted_together(variants, *batch, **besides)
 
     return fit
 
@@ -667,9 +675,7 @@ def in_pipelines(pipelines: list[Any], samples: Samples) -> FitPart:
         common = clone(pipelines[0])[:place]
         X = common.fit_transform(X, y) if place else X
         searched = [pipeline.steps[place][1] for pipeline in pipelines]
-        stacked = solved_in_stacks(searched[0])
-        fitted = _solved(searched, X, y) if stacked else [clone(s).fit(X, y) for s in searched]
-        both = zip(pipelines, fitted, strict=True)
+        both = zip(pipelines, _fitted_together(searched, X, y), strict=True)
         return [_joined(common, pipeline, step, X, y) for pipeline, step in both]
 
     return fit
@@ -686,9 +692,27 @@ def _joined(common: Any, pipeline: Any, step: Any, X: Any, y: Array | None) -> A
     return fitted
 
 
-def _solved(learners: list[Learner], X: Any, y: Array | None) -> list[Learner]:
+def _fitted_together(variants: list[Any], X: Any, y: Array | None, **besides: Any) -> list[Any]:
+    """Candidates fitted to the same samples; what can be solved as one stack is."""
+    first = variants[0]
+    if solved_in_stacks(first):
+        return _solved(variants, X, y)
+    if isinstance(first, ProbabilisticLDA) and first.projector is not None:
+        first._check_parameters()
+        projectors = [variant.projector for variant in variants]
+        inside = _solved(projectors, X, y, besides.get("sample_weight"))
+        both = zip(variants, inside, strict=True)
+        return [clone(variant)._fit_in(fitted, X, y, **besides) for variant, fitted in both]
+    return [clone(variant).fit(X, y, **besides) for variant in variants]
+
+
+def _solved(
+    learners: list[Learner], X: Any, y: Array | None, weight: Array | None = None
+) -> list[Learner]:
     """All candidates solved together, from statistics of these samples."""
-    described, X, y, weight = learners[0]._first_batch(X, y, None)
+    for learner in learners:
+        learner._check_parameters()
+    described, X, y, weight = learners[0]._first_batch(X, y, weight)
     classes = check.present_labels(y, weight)
     described, X = learners[0]._prepared(described, X, weight)
     work = joint_workload(learners, X.shape[1:], classes)
