@@ -282,3 +282,13 @@ def test_no_solver_takes_directions_in_which_nothing_varies(solver, statistics, 
         np.testing.assert_allclose(
             one.decision_function(new), other.decision_function(new), rtol=1e-8
         )
+
+
+def test_weights_of_single_samples_change_no_automatic_shrinkage():
+    """Classes of one sample have no spread, whatever the weights: all is shrunk, in any path."""
+    X = np.random.default_rng(0).integers(-300, 300, (2, 25)).astype(float)
+    y, weight = [0, 1], [2.40186212, 0.90709141]
+    asked, whole = (
+        CSDA(positive=1, shrinkage=share).fit(X, y, weight).objective_ for share in ("auto", 1)
+    )
+    np.testing.assert_allclose(asked, whole, rtol=1e-12)

@@ -5,6 +5,7 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal, multivariate_t
+from sklearn.datasets import load_digits
 
 from tenfold import MPCA, ProbabilisticLDA, load
 from tenfold.datasets import make_trials
@@ -177,6 +178,13 @@ def test_a_product_helps_where_noise_is_one_and_is_chosen(stationary_modes):
 def test_a_product_costs_next_to_nothing_where_noise_is_none():
     found = np.array([accuracies(WHITE, seed, n=12) for seed in range(5)])
     assert (found[:, 0] - found[:, 1]).mean() > -0.005, found
+
+
+def test_a_product_is_left_for_images_of_digits():
+    X, y = load_digits().images, load_digits().target
+    for seed in range(3):
+        rows = np.random.default_rng(seed).permutation(len(y))[:200]
+        assert ProbabilisticLDA().fit(X[rows], y[rows]).kronecker_share_ < 0.1
 
 
 def test_few_samples_of_trials_show_the_product():
