@@ -409,7 +409,9 @@ def test_samples_of_extended_precision_are_taken_as_float64():
 
 def test_ranks_of_a_search_that_are_a_word_are_refused_with_what_works():
     search = RankSearchCV(ProbabilisticLDA(CMDA()), ranks="auto", cv=2)
-    with pytest.raises(ValueError, match=r"'auto'.*list of candidates.*None among them"):
+    with pytest.raises(ValueError, match=r"'auto'.*such as \[2, 4.*None among them stands for"):
         search.fit(X, y)
+    with pytest.raises(ValueError, match=r"sample_weight has shape"):
+        search.set_params(ranks=(1, None), refit=False).fit(X, y, sample_weight=np.ones(len(y) + 9))
     found = search.set_params(ranks=[1, None]).fit(X, y).best_params_
     assert found["projector__ranks"] in (1, None)

@@ -454,6 +454,8 @@ def test_groups_are_held_out_together():
     given = verifier(cv=splits).fit(X, y)  # what a split tests is one group
     assert given.threshold_ == pytest.approx(model.threshold_, rel=1e-9)
     assert given.error_rates_.keys() == {"false_accepts"}
+    one = verifier(cv=[(every[40:], every[:40])]).fit(X, y)  # positives in one part alone
+    assert one.error_rates_.keys() == {"false_accepts", "false_rejects"}
     with pytest.raises(ValueError, match=r"1 group of other classes only"):
         verifier().fit(X, y, groups=np.zeros(len(y)))
 

@@ -289,13 +289,13 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         Returns
         -------
         ndarray of shape (n,)
-            Labels; of type object where `unknown_` is of another kind, such as text beside
-            numbers, or a number beside booleans.
+            Labels; of type object where labels are numbers and `unknown_` is text, or the reverse.
+            Booleans beside a number are 1 and 0, as scikit-learn's metrics want them.
         """
         accepted = self.score_samples(X) >= self.threshold_
         named, unknown = to_numpy(self.model_.predict(X)), np.asarray(self.unknown_)
         kinds = {named.dtype.kind, unknown.dtype.kind}
-        if len(kinds) == 1 or kinds <= set("iuf"):
+        if len(kinds) == 1 or kinds <= set("biuf"):
             return np.where(accepted, named, unknown)
         answers = named.astype(object)
         answers[~accepted] = self.unknown_

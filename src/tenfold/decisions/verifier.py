@@ -37,7 +37,7 @@ from tenfold.decisions.thresholds import (
 from tenfold.mathematics.accumulate import as_slice, row_blocks
 from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.mathematics.alternation import Solution, solve
-from tenfold.mathematics.cost import Parts, part_statistics, renumbered
+from tenfold.mathematics.cost import Parts, Split, part_statistics, renumbered
 from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.sample_statistics import HeldOutStatistics, SampleStatistics, codes_of
@@ -193,9 +193,11 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         used = np.ones(len(labels), bool) if weight is None else weight > 0
         codes = codes_of(X, labels, classes)
         number = int(np.searchsorted(classes, positive))
-        n_folds, units = self._folds(labels, groups)
-        used = used if units is None else used & (units >= 0)
-        plan = fold_plan(n_folds, X, codes, number, used, self.false_accept_rate, units)
+        if isinstance(self.cv, Integral):
+            n_folds, units = self._folds(labels, groups)
+            plan = fold_plan(n_folds, X, codes, number, used, self.false_accept_rate, units)
+        else:
+            plan = given_folds(folds_of(self.cv, labels, groups), codes, number, used)
         if self.false_accept_rate == "equal" and not n_folds_of(plan.own):
             raise ValueError(
                 "no sample of the positive class was held out, so there is nothing to choose the "
@@ -210,7 +212,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         limit = self._limit(impostors, own)
         n_classes = len(classes) - 1
         promised = 1 / (1 + (n_classes if n_classes > 1 else kish(impostors.weight)))
-        self._warn(n_classes, promised, found.ratio)
+        self._warn(n_classes, promised, found.ratio, plan.by_class)
         rates = {"false_accepts": _share(impostors.farness <= limit, impostors)}
         if len(own.farness):
             rates["false_rejects"] = _share(own.farness > limit, own)
@@ -285,12 +287,6 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
 
     def _folds(self, labels: Array, groups: Any) -> tuple[int, Array | None]:
         """How many folds, and the number (n,) of what is held out together, if that was said."""
-        if not isinstance(self.cv, Integral):  # what a split tests is one group
-            splits = folds_of(self.cv, labels, groups)
-            units = np.full(len(labels), -1)
-            for number, (_, test) in enumerate(splits):
-                units[test] = number
-            return len(splits), units
         n_folds = parameters.check_option("cv", self.cv, [parameters.Number(2, whole=True)])
         named = None if groups is None else check.check_groups("groups", groups, len(labels))
         return n_folds, None if named is None else named[1]
@@ -301,13 +297,13 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             return equal_threshold(impostors, own.farness, own.weight)
         return threshold_at(impostors, float(self.false_accept_rate))
 
-    def _warn(self, n_classes: int, promised: float, ratio: float) -> None:
+    def _warn(self, n_classes: int, promised: float, ratio: float, by_class: bool) -> None:
         """Say so where the asked rate is more than the samples can promise."""
         rate = self.false_accept_rate
         if rate == "equal":
             return
         what = f"{n_classes} other classes" if n_classes > 1 else "the other samples"
-        of_strangers = n_classes == 1 or tells_of_strangers(n_classes, rate)
+        of_strangers = n_classes == 1 or by_class
         said = "extrapolates from their scores", "is meant for new samples of these classes"
         warn_of_rate(rate, promised, what, said[0] if of_strangers else said[1])
         if ratio > ALIKE**2:
@@ -734,6 +730,23 @@ def fold_plan(
     of_own = _dealt(own, renumbered(units[own])[1], len(codes), n_folds)
     known = None if by_class or groups is not None else units
     return FoldPlan(codes, positive, of_own, impostors, by_class, known)
+
+
+def given_folds(splits: list[Split], codes: Array, positive: int, used: Array) -> FoldPlan:
+    """The folds of a verifier, where the test parts of splits are held out in turn."""
+    tested = np.full(len(codes), -1)
+    for number, (_, test) in enumerate(splits):
+        tested[test] = number
+    is_own, used = codes == positive, used & (tested >= 0)
+    own, others = np.full((2, len(codes)), -1)
+    for folds, rows in ((own, is_own & used), (others, ~is_own & used)):
+        folds[rows] = renumbered(tested[rows])[1]
+    if not n_folds_of(others):
+        raise ValueError(
+            "cv tests no sample of other classes, so none can be held out to choose the threshold; "
+            "pass other splits, or a number of folds"
+        )
+    return FoldPlan(codes, positive, own, [others], False, None)
 
 
 def _dealt(rows: Array, units: Array, n: int, n_folds: int) -> Array:

@@ -9,6 +9,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from inspect import signature
 from itertools import product
 from math import prod
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -91,7 +92,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         from its own training samples.
     ranks : list
         Candidates for `ranks`: tuples, ints, mappings of labels to ranks, or None. May also be a
-        range, an array or a tuple of tuples; a tuple of numbers looks like one candidate.
+        range, an array or a tuple; but a tuple of numbers looks like one candidate.
     ridge : list or None, default=None
         Candidates for `ridge`; None keeps the estimator's.
     shrinkage : list or None, default=None
@@ -211,7 +212,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
             described, samples, splits, parts = self._read(learners, X, labels, routed)
             fit = one_stack_per_fold(learners, parts, described)
         else:
-            samples = Samples(X, check.as_rows(X), labels, routed["fit"], routed["score"])
+            samples = self._given(variants, X, labels, routed)
             splits = self._splits(samples, routed)
             alike = hasattr(estimator, "steps") and not samples.fit_with
             fit = (in_pipelines if alike else one_by_one)(variants, samples)
@@ -221,6 +222,24 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         if self.refit:
             self._refit(variants[self.best_index_], samples, described, parts)
         return self
+
+    def _given(
+        self, variants: list[Any], X: Any, labels: Array | None, routed: dict[str, Any]
+    ) -> Samples:
+        """The samples for candidates that are fitted to parts of them; checked but for steps."""
+        fit_with, score_with = routed["fit"], routed["score"]
+        if hasattr(self.estimator, "steps"):
+            return Samples(X, check.as_rows(X), labels, fit_with, score_with)
+        for variant in variants:
+            variant._check_parameters()
+        weight, given = fit_with.get("sample_weight"), X
+        _, X, labels, weight = learner_of(variants[0])._first_batch(X, labels, weight)
+        checked = {} if weight is None else {"sample_weight": weight}
+        fit_with, score_with = (
+            fit_with | checked,
+            {n: checked.get(n, v) for n, v in score_with.items()},
+        )
+        return Samples(given, X, labels, fit_with, score_with)
 
     def _read(
         self, learners: list[Learner], X: Any, labels: Array | None, routed: dict[str, Any]
@@ -293,9 +312,10 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         }
         inside = [name for name in asked if name.startswith(f"{outer}projector__")]
         if inside and known["projector"] is None:
+            such_as = "CMDA" if own else "MCSDA"
             raise ValueError(
-                f"{searched!r} has no parameter {inside[0]!r}, because it has no projector; name "
-                f"one, such as {type(searched).__name__}(MCSDA())"
+                f"{searched!r} has no parameter {inside[0].removeprefix(outer)!r}, because it has "
+                f"no projector; name one, such as {type(searched).__name__}({such_as}())"
             )
         return [dict(zip(asked, choice, strict=True)) for choice in product(*asked.values())]
 
@@ -543,7 +563,7 @@ def listed(name: str, values: Any) -> list[Any]:
     ----------
     name : {"ranks", "ridge", "shrinkage"}
         The parameter.
-    values : list, range, ndarray or tuple of tuples
+    values : list, tuple, range or ndarray
         What a user passed as candidates.
 
     Returns
@@ -551,15 +571,23 @@ def listed(name: str, values: Any) -> list[Any]:
     list
         The candidates, at least one.
     """
-    nested = isinstance(values, tuple) and all(isinstance(v, tuple | None) for v in values)
-    if not nested and not isinstance(values, list | range | np.ndarray):
-        raise ValueError(
-            f"{name} is {values!r}; expected a list of candidates, with None among them for the "
-            f"default; for this one alone pass [{values!r}]"
-        )
+    values = values.tolist() if isinstance(values, np.ndarray) else values
+    alone = isinstance(values, tuple) and _is_one(name, values)
+    if alone or not isinstance(values, list | range | tuple):
+        advice = f"for this one alone pass [{values!r}]"
+        if name == "ranks" and isinstance(values, str):  # no method has ranks that are a word
+            advice = "such as [2, 4, (4, 8)]; None among them stands for the ranks a method chooses"
+        raise ValueError(f"{name} is {values!r}; expected a list of candidates; {advice}")
     if not len(values):
         raise ValueError(f"there are no candidates for {name!r}; pass at least one")
-    return values.tolist() if isinstance(values, np.ndarray) else list(values)
+    return list(values)
+
+
+def _is_one(name: str, values: tuple[Any, ...]) -> bool:
+    """Whether a tuple is a candidate itself: a rank per mode, or a ridge that is absolute."""
+    if name == "ranks":
+        return len(values) > 0 and all(isinstance(value, Real) for value in values)
+    return values[:1] == ("absolute",)
 
 
 def step_with_ranks(pipeline: Any) -> int:
