@@ -67,7 +67,11 @@ def test_options_of_the_command_line_are_named_as_parameters():
 
 def test_labels_of_a_folder_may_come_from_a_file(image_folder, tmp_path):
     (tmp_path / "labels.txt").write_text("\n".join("aabbcc"))
-    assert load(image_folder, labels=tmp_path / "labels.txt").y.tolist() == list("aabbcc")
+    data = load(image_folder, labels=tmp_path / "labels.txt", groups="folder")
+    assert data.y.tolist() == list("aabbcc")
+    assert data.groups.tolist() == load(image_folder).y.tolist()
+    with pytest.raises(ValueError, match="no folders besides the classes"):
+        load(image_folder, groups="folder")
     (tmp_path / "labels.txt").write_text("\n".join("aabbc"))
     with pytest.raises(ValueError, match="has 6 samples along axis 0, but there are 5 labels"):
         load(image_folder, labels=tmp_path / "labels.txt")

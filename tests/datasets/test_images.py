@@ -120,8 +120,9 @@ def test_a_name_that_is_not_utf8_is_refused(image_folder, labelled):
 
 def test_an_empty_class_is_named(image_folder):
     (image_folder / "s3").mkdir()
-    with pytest.raises(ValueError, match=r"class folder .*s3 holds no images"):
-        load(image_folder)
+    for path in (image_folder, image_folder / "s3"):
+        with pytest.raises(ValueError, match=r"s3 holds no images"):
+            load(path)
 
 
 def test_images_without_subfolders_are_not_classes(image_folder):
@@ -240,6 +241,7 @@ def test_other_folders_in_folders_are_asked_about(nested):
         load(folder)
     assert load(folder, classes_from="first").y.tolist() == ["ann", "ann", "bo", "bo"]
     assert set(load(folder, classes_from="last").y) == {"friday", "monday"}
+    assert set(load(folder.parent, classes_from="first").y) == {"set"}
 
 
 def test_stray_images_are_named(nested):
@@ -265,7 +267,9 @@ def test_an_archive_of_images_is_its_folder(image_folder, tmp_path, kind, around
             archive.addfile(link)
     data, folder = load(path), load(image_folder)
     np.testing.assert_array_equal(data.X, folder.X)
-    assert data.y.tolist() == folder.y.tolist()
+    for found in (data, load(path, classes_from="first")):
+        assert found.y.tolist() == folder.y.tolist()
+        assert found.notes == ("all files lie in pets, which is no class",) * bool(around)
 
 
 def test_a_damaged_archive_is_named(tmp_path):

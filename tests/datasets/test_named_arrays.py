@@ -39,7 +39,8 @@ def test_one_tensor_and_one_vector_leave_no_question(npz, label):
 
 
 def test_other_vectors_are_kept_beside_the_samples(npz):
-    data = load(npz(X=X, y=Y, pose=np.arange(6), version=np.array(3)))
+    arrays = {"y": Y, "pose": np.arange(6), "version": np.array(3), "distances": np.eye(6)}
+    data = load(npz(X=X, **arrays), key="X")
     assert list(data.sample_info) == ["pose"]
     assert data.sample_info["pose"].tolist() == list(range(6))
 

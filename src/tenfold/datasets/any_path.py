@@ -425,6 +425,15 @@ def _groups(source: Path, data: TensorDataset, groups: Any) -> np.ndarray:
         return np.asarray(data.sample_info[name])
     if inner_path(groups)[0].expanduser().is_file():
         return read_labels(groups)
+    if name == "folder" and "file" in data.sample_info:
+        classes = [None] * len(data) if data.y is None else map(str, data.y.tolist())
+        folders = [
+            "/".join(part for part in file.split("/")[:-1] if part != of_class)
+            for file, of_class in zip(data.sample_info["file"].tolist(), classes, strict=True)
+        ]
+        if all(folders):
+            return np.array(folders)
+        raise ValueError(f"{source} has no folders besides the classes; groups='folder' needs some")
     known = ", ".join(one for one in data.sample_info if one != "file") or "none"
     raise ValueError(
         f"groups is {name!r}, which is no file, and no column or array of {source} with a value "

@@ -48,13 +48,10 @@ def open_folder(
         names = list(files)
         found: dict[str, Any] = {"file": np.array(names)}
         notes: tuple[str, ...] = ()
-        if labelled:
-            found["class"], notes = _classes(source, names, classes_from)
-            folders = [_without(name, of) for name, of in zip(names, found["class"], strict=True)]
-            if all(folders):
-                found["folder"] = np.array(folders)
         if not names:
             raise ValueError(f"{source} holds no images ({', '.join(sorted(IMAGE_SUFFIXES))})")
+        if labelled:
+            found["class"], notes = _classes(source, names, classes_from)
         stack: np.ndarray | None = None
         for position, name in enumerate(names):
             if name.endswith(".npy"):
@@ -178,11 +175,6 @@ def _ending(name: str) -> str:
     return "" if hidden else path.suffix.lower()
 
 
-def _without(name: str, of_class: str) -> str:
-    """The folders of a file but that of its class."""
-    return "/".join(part for part in name.split("/")[:-1] if part != of_class)
-
-
 def _classes(
     source: Path, names: list[str], classes_from: str | None
 ) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -208,17 +200,22 @@ def _classes(
             "class, or pass labelled=False to score them"
         )
     parents = [name.split("/")[:-1] for name in names]
+    around: list[str] = []  # folders that hold all of it; an archive has its own one
     while len({parts[0] for parts in parents}) == 1 and min(map(len, parents)) > 1:
-        parents = [parts[1:] for parts in parents]  # one folder around all of it
+        if classes_from is not None and (source.is_dir() or around):
+            break
+        around.append(parents[0][0])
+        parents = [parts[1:] for parts in parents]
+    notes = (f"all files lie in {'/'.join(around)}, which is no class",) if around else ()
     first, last = [parts[0] for parts in parents], [parts[-1] for parts in parents]
     if classes_from is not None or max(map(len, parents)) == 1:
-        return np.array(last if classes_from == "last" else first), ()
+        return np.array(last if classes_from == "last" else first), notes
     levels = {len(parts) for parts in parents}
     above = sorted({part for parts in parents for part in parts[:-1]}, key=natural_key)
     deepest = sorted(set(last), key=natural_key)
     if len(levels) == 1 and {part.lower() for part in above} <= set(SETS):
         note = f"the classes are the deepest folders: {shortened(deepest)}; those above, "
-        return np.array(last), (f"{note}{shortened(above)}, were taken together",)
+        return np.array(last), (*notes, f"{note}{shortened(above)}, were taken together")
     raise ValueError(
         f"{source} has folders in folders: {shortened(sorted(set(first), key=natural_key))} and "
         f"inside {shortened(deepest)}; pass classes_from='first' or classes_from='last' to say "

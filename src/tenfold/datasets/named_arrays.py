@@ -273,7 +273,8 @@ def _facts(arrays: Arrays, samples: str, labels: str | None, axis: int) -> list[
         name
         for name, shape in arrays.shapes.items()
         if name not in (samples, labels)
-        and _counts(shape) == {arrays.shapes[samples][axis]}
+        and _is_vector(shape)
+        and _length(shape) == arrays.shapes[samples][axis]
         and (not of_set or parsed_name(name).part == parsed_name(samples).part)
     ]
 
