@@ -229,17 +229,6 @@ def test_a_saved_stream_goes_on_as_if_never_saved(make, first, path):
     assert_same(loaded.partial_fit(X[first:], Y[first:]), model.partial_fit(X[first:], Y[first:]))
 
 
-def test_without_moments_the_file_is_small_and_partial_fit_says_why_not(path):
-    model = MCSDA(ranks=4).fit(X, Y)
-    loaded = through_file(model, path)
-    assert path.stat().st_size < 10_000
-    with pytest.raises(ValueError, match="without keeping the moments"):
-        loaded.partial_fit(X, Y)
-    with_moments = through_file(MCSDA(ranks=4).partial_fit(X, Y), path, moments=True)
-    assert path.stat().st_size > 10 * 64 * 64 * 8
-    assert_same(with_moments.moments_, ClassMoments.from_batch(X, Y))
-
-
 def test_a_saved_model_enrols_as_if_never_saved(path):
     model = ProbabilisticLDA().fit(CUBES, CUBE_LABELS)
     loaded = through_file(model, path)
@@ -310,6 +299,11 @@ def test_a_forged_pipeline_is_refused(change, message, path):
 
 
 # ── What cannot be saved ────────────────────────────────────────────────────────────────────────
+
+
+def test_a_reading_cannot_replace_what_was_learned(path):
+    with pytest.raises(ValueError, match=r"reading\['mean_'\] is array"):
+        MCSDA(ranks=2).fit(X, Y).save(path, reading={"mean_": np.zeros((8, 8))})
 
 
 def test_an_unfitted_estimator_cannot_be_saved(path):

@@ -1,6 +1,7 @@
 """Moments as files: two sites give the model of all samples, and what does not fit is refused."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -43,6 +44,8 @@ def test_loaded_moments_are_the_saved_ones_to_the_bit(labels, tmp_path):
     kinds = {"objects": y.astype(object), "numbers": numbers, "points": numbers / 2}
     kinds |= {"words": y, "flags": numbers > 1, None: None}
     moments = ClassMoments.from_batch(X, kinds[labels])
+    if labels == "numbers":  # an array may lie column by column
+        moments = replace(moments, means=np.asfortranarray(moments.means))
     save_moments(moments, tmp_path / "m.safetensors")
     found = load_moments(tmp_path / "m.safetensors")
     assert found.classes.dtype == moments.classes.dtype
@@ -220,26 +223,6 @@ def test_a_class_without_samples_is_not_a_small_one(tmp_path):
     save_moments(moments, tmp_path / "a.safetensors", minimum_count=10)
     found = load_moments(tmp_path / "a.safetensors")
     assert found.counts.tolist() == [30, 0, 30, 30]
-
-
-# ── What the guide says that moments reveal ─────────────────────────────────────────────────────
-
-
-def test_two_samples_of_a_class_are_known_but_for_their_order():
-    X, _ = data()
-    moments = ClassMoments.from_batch(X[:2])
-    values, vectors = np.linalg.eigh(moments.scatters[0])
-    step = (np.sqrt(values[-1] / 2) * vectors[:, -1]).reshape(4, 3)
-    found = moments.means[0] + np.array([step, -step])
-    found = found if np.allclose(found[0], X[0], atol=1e-6) else found[::-1]
-    assert_allclose(found, X[:2], atol=1e-10)
-
-
-def test_two_releases_reveal_the_sample_between_them():
-    X, y = data()
-    difference = ClassMoments.from_batch(X, y) - ClassMoments.from_batch(X[1:], y[1:])
-    (only,) = np.flatnonzero(difference.counts)
-    assert_allclose(difference.means[only], X[0], atol=1e-9)
 
 
 # ── Bad files ───────────────────────────────────────────────────────────────────────────────────

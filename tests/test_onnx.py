@@ -164,15 +164,16 @@ def test_a_bank_of_likelihood_ratios_is_that_of_numpy(model, normalise, path):
         np.array([-5, 0, 7], dtype=np.int32),
         np.array([0, 1, 2], dtype=np.uint8),
         np.array([1.0, 2.0, 3.0]),
+        np.array([1.0, 2.0, 3.0], dtype=np.float32),
         np.array([False, True, True]),
     ],
     ids=lambda names: str(names.dtype),
 )
-def test_labels_of_every_kind_leave_the_graph(names, path):
+def test_labels_of_every_kind_leave_the_graph(names, precision, path):
     batch = np.random.default_rng(0).normal(size=(30, 4, 3)).astype(np.float32)
     bank = ClassSpecificClassifier(MCSDA(ranks=2, **FEW_ROUNDS))
     bank.fit(batch, names[np.arange(30) % 3])
-    came = run(bank, path, batch)
+    came = run(bank, path, batch, precision)
     assert came["label"].tolist() == bank.predict(batch).tolist()
     assert came["distances"].shape == (30, len(bank.classes_))
 

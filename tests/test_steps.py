@@ -157,7 +157,10 @@ def test_tables_come_out_where_rows_are_flat(name):
     frame = pd.DataFrame(X.reshape(len(X), -1), columns=[f"n{i}" for i in range(20)])
     step = clone(STEPS[name]).set_output(transform="pandas").fit(frame, y)
     assert step.transform(frame).columns.tolist() == step.get_feature_names_out().tolist()
-    if not name.startswith("Blocks"):
+    if name.startswith("Blocks"):
+        of_tensors = clone(STEPS[name]).set_output(transform="pandas").fit(X, y)
+        assert of_tensors.transform(X).shape == (len(X), of_tensors._n_features_out)
+    else:
         with pytest.raises(ValueError, match="set_output asks for pandas"):
             clone(STEPS[name]).set_output(transform="pandas").fit(X, y).transform(X)
 

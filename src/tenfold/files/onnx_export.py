@@ -114,8 +114,12 @@ class Graph:
 
     def _constant(self, value: Any) -> str:
         """Add an array, floats in the precision of the graph; return its name."""
-        array, name = np.asarray(value), f"constant_{len(self.constants)}"
-        array = array.astype(self.dtype) if array.dtype.kind == "f" else array
+        array = np.asarray(value)
+        return self._kept(array.astype(self.dtype) if array.dtype.kind == "f" else array)
+
+    def _kept(self, array: Array) -> str:
+        """Add an array as it is; return its name."""
+        name = f"constant_{len(self.constants)}"
         array = array.astype(object) if array.dtype.kind == "U" else array
         self.constants.append(self.onnx.numpy_helper.from_array(array, name))
         return name
@@ -146,7 +150,8 @@ class Graph:
     def label(self, classes: Array, place: Value) -> None:
         """Let the labels with these places leave the graph; of equals the first was taken."""
         kind = object if classes.dtype.kind == "U" else classes.dtype
-        self.output("label", self.node("Gather", classes, place), dtype=kind)
+        labels = Value(self, self._kept(classes))
+        self.output("label", self.node("Gather", labels, place), dtype=kind)
 
     def finished(self, name: str, shape: tuple[int, ...], told: dict[str, Any]) -> Any:
         """The model with its input and metadata."""

@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from tenfold.system import model_format
-from tenfold.system.plain_values import Packer
+from tenfold.system.plain_values import Packer, ReadingPacker
 
 
 def save(
@@ -37,7 +37,8 @@ def save(
     under a temporary name and renamed, so it is never there by half. Training samples are not in
     it, nor are their moments unless these are asked for. Where a model holds samples by its
     nature, a warning says which: the landmarks of `KernelCSDA`, and the mean of a class of one
-    sample. What `set_output` chose is not in it, nor are `memory` and `verbose` of a pipeline.
+    sample, where the model has it. What `set_output` chose is not in it, nor are `memory` and
+    `verbose` of a pipeline.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ def save(
     check_savable(steps[-1], moments)
     header = {"summary": summary(steps), "labels": packer.labels, "model": packed}
     if reading:
-        header["reading"] = packer.table("reading", reading)
+        header["reading"] = ReadingPacker().table("reading", reading)
     for said in dict.fromkeys(said for step in steps for said in samples_inside(step)):
         warnings.warn(f"{path} will hold {said}", UserWarning, stacklevel=2)
     model_format.write(path, header, packer.arrays)
@@ -200,8 +201,11 @@ def samples_inside(estimator: Any) -> list[str]:
     counts: Any = getattr(estimator, "class_count_", None)
     if hasattr(estimator, "class_means_"):
         found += [_only_sample(c) for c in estimator.classes_[(counts > 0) & (counts < 2)]]
-    elif hasattr(estimator, "positive_index_") and counts[estimator.positive_index_] < 2:
-        found.append(_only_sample(estimator.classes_[estimator.positive_index_]))
+    elif hasattr(estimator, "positive_index_"):
+        positive = np.arange(len(counts)) == estimator.positive_index_
+        for side in (positive, ~positive):
+            few = side & (counts > 0) & (counts[side].sum() < 2)
+            found += [_only_sample(c) for c in estimator.classes_[few]]
     elif counts is not None and hasattr(estimator, "mean_") and counts.sum() < 2:
         found.append("the only training sample, which is the mean")
     elif getattr(estimator, "n_samples_seen_", 2) < 2:

@@ -63,6 +63,7 @@ class Blocks(ClassNamePrefixFeaturesOutMixin, Step):
     """
 
     blocks_: list[Any]
+    output = "flat"
 
     _allowed: ClassVar = {"n_blocks": (Number(1, whole=True),)}
 

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in
 
 from tenfold.mathematics.algebra import Array, like
-from tenfold.mathematics.stores import ArraySamples, MappedStore, Source, StoredSamples
+from tenfold.mathematics.stores import ArraySamples, MappedStore, Source, StoredSamples, over_blocks
 from tenfold.methods.base import Savable
 from tenfold.validation import samples as check
 
@@ -25,6 +25,7 @@ class Step(TransformerMixin, Savable, BaseEstimator):
     _needs_labels = False
     takes_gaps = False  # whether NaN may come
     sample_shape: Any = None
+    output = "tensor"  # what comes out has the modes of what came in; "flat": it is flat rows
 
     @property
     def members_(self) -> list[Any]:
@@ -49,19 +50,20 @@ class Step(TransformerMixin, Savable, BaseEstimator):
         array, store or Dask array
             A store for a store, changed as it is read; a lazy Dask array for a Dask array.
         """
-        if isinstance(X, StoredSamples) and check.check_output(self, ndim=2) == "default":
+        container = check.check_output(self, 2 if self.output == "flat" else X.ndim)
+        if isinstance(X, StoredSamples) and container == "default":
             return MappedStore(X, work, column)
         beside = () if column is None else (column,)
         if isinstance(X, ArraySamples):
-            found = like(work(X.in_memory(), *beside), X.array)
-        else:
-            found = X.rows(work, column) if isinstance(X, Source) else work(X, *beside)
-        check.check_output(self, found.ndim)
-        return found
+            return like(work(X.in_memory(), *beside), X.array)
+        return X.rows(work, column) if isinstance(X, Source) else work(X, *beside)
 
     def _changed_samples(self, X: Any, work: Callable[..., Array]) -> Any:
-        """As `_changed`, for who learns from the samples that come out: a `Source`, or an array."""
-        found = self._changed(X, work)
+        """As `_changed`, for who learns from the samples that come out: a `Source`, or an array.
+
+        What `set_output` asks for is for who uses the step.
+        """
+        found = MappedStore(X, work) if isinstance(X, StoredSamples) else over_blocks(X, work)
         source = check.as_source(found)
         return found if source is None else source
 

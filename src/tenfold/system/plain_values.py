@@ -131,7 +131,8 @@ class Packer:
     def _array(self, array: Array, name: str) -> dict[str, Any]:
         if array.dtype.kind == "f":
             name = self._names.setdefault(id(array), name)
-            self.arrays[name] = array
+            if self.arrays.setdefault(name, array) is not array:
+                raise ValueError(f"two arrays would have the name {name!r:.80} in the file")
             by_columns = array.ndim > 1 and array.strides[0] < array.strides[-1]
             return {"columns" if by_columns else "array": name}
         if id(array) not in self._places:
@@ -141,6 +142,21 @@ class Packer:
                 self.labels.append(packed)
             self._places[id(array)] = self.labels.index(packed)
         return {"labels": self._places[id(array)]}
+
+
+class ReadingPacker(Packer):
+    """Turns how samples were read into JSON: words, numbers, and lists of these."""
+
+    def value(self, value: Any, name: str) -> Any:
+        """A JSON value; there are no arrays to collect."""
+        refused = isinstance(value, dict | np.ndarray | ClassMoments)
+        return self.other(value, name) if refused else super().value(value, name)
+
+    def other(self, value: Any, name: str) -> Any:
+        """What is no word and no number."""
+        raise ValueError(
+            f"reading[{name!r}] is {value!r:.80}; expected words, numbers or lists of them"
+        )
 
 
 class Unpacker:
