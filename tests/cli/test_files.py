@@ -62,10 +62,6 @@ def zip_of_images(X):
     return Path(shutil.make_archive("faces", "zip", image_folder(X))).name
 
 
-def tar_of_images(X):
-    return Path(shutil.make_archive("faces", "gztar", image_folder(X))).name
-
-
 def npz(X):
     np.savez("data.npz", X=X, y=WORDS)
     return "data.npz"
@@ -189,7 +185,7 @@ def tiff_with_labels_in_a_table(X):
 
 KINDS = [
     *(image_folder, train_and_val, images_by_session, images_of_two_sizes, zip_of_images),
-    *(tar_of_images, npz, npz_with_two_vectors, npy_with_labels_in_text, npy_folder),
+    *(npz, npz_with_two_vectors, npy_with_labels_in_text, npy_folder),
     *(mat_with_cells, mat_one_hot, hdf5, netcdf, zarr_store, csv_with_id_and_day),
     *(csv_of_a_german_spreadsheet, csv_with_gaps, data_without_names, parquet, sheet, arff),
     *(series, tiff_with_labels_in_a_table),
@@ -214,6 +210,20 @@ def test_inspect_says_what_any_file_holds_and_how_to_go_on(tenfold, here, levels
     # with the options of that command there is nothing to ask
     words = [word for word in command[2:] if word != "--impute"]
     assert json.loads(tenfold("inspect", *words, "--json").out)["problem"] == ""
+
+
+def test_inspect_explains_what_cannot_be_read_as_it_is(tenfold, here):
+    for name in ("loose", "sizes/a", "sizes/b"):
+        Path(name).mkdir(parents=True)
+        np.save(Path(name, "1.npy"), np.eye(2 + name.endswith("b")))
+    Path("t.ts").write_text("@classLabel true 1 2\n@data\n1,2:1\n5,6,7:2\n")
+    for path, said in (
+        ("loose", "With --read labelled=False"),
+        ("sizes", "--resize H,W"),
+        ("t.ts", "differ"),
+    ):
+        run = tenfold("inspect", path)
+        assert (run.code, said in run.out) == (0, True), run.err
 
 
 def printed(text):

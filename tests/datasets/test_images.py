@@ -210,7 +210,7 @@ def test_the_first_frame_stands_for_an_animation(tmp_path, suffix):
 
 def test_a_stack_in_a_folder_is_not_one_sample(tmp_path):
     (tmp_path / "a").mkdir()
-    pages = [Image.new("L", (4, 4), level) for level in (255, 0)]
+    pages = [Image.new("L", (4, side)) for side in (4, 5)]  # so that reading them all would fail
     pages[0].save(tmp_path / "a" / "1.tif", save_all=True, append_images=pages[1:])
     with pytest.raises(ValueError, match=r"it has 2 pages, .* save a file per page"):
         load(tmp_path)
@@ -242,11 +242,6 @@ def test_other_folders_in_folders_are_asked_about(nested):
     assert load(folder, classes_from="first").y.tolist() == ["ann", "ann", "bo", "bo"]
     assert set(load(folder, classes_from="last").y) == {"friday", "monday"}
     assert set(load(folder.parent, classes_from="first").y) == {"set"}
-
-
-def test_stray_images_are_named(nested):
-    with pytest.raises(ValueError, match=r"1 of 3 files lie in no class folder: stray\.png"):
-        load(nested("cat/1.png", "dog/2.png", "stray.png"))
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar", "tar.gz"])
@@ -300,8 +295,3 @@ def test_pages_of_a_tiff_file_are_samples(tmp_path, deep):
     first.save(path, save_all=True, append_images=[Image.new(first.mode, (5, 4))])
     with pytest.raises(ValueError, match=r"stack\.tif .*its pages differ in size"):
         load(path, labelled=False)
-
-
-def test_a_single_image_is_a_sample_to_score(image_folder):
-    data = load(image_folder / "s1" / "1.png", labelled=False)
-    np.testing.assert_array_equal(data.X[0], load(image_folder).X[0])

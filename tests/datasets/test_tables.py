@@ -40,7 +40,7 @@ def excel(frame, path):
         ("t.csv", lambda frame, path: frame.to_csv(path, index=False)),
         ("t.csv.gz", lambda frame, path: frame.to_csv(path, index=False)),
         ("t.tsv", lambda frame, path: frame.to_csv(path, sep="\t", index=False)),
-        ("t.txt", lambda frame, path: frame.to_csv(path, sep=" ", index=False)),
+        ("t.txt", lambda frame, path: frame.to_csv(path, sep=" ", index=False, quoting=2)),
         ("t.data", lambda frame, path: frame.to_csv(path, sep=";", index=False)),
         ("t.parquet", lambda frame, path: frame.to_parquet(path)),
         ("t.xlsx", excel),
@@ -200,8 +200,8 @@ def test_gaps_among_columns_of_one_type_are_read(tmp_path, form):
 
 
 def test_a_delimiter_may_be_told(write):
-    path = write('label:a\n"x:y":1\nz:2\n')
-    assert load(path, delimiter=":").y.tolist() == ["x:y", "z"]
+    path = write('label:a\n"x:"y:1\n' + "z" * 200_000 + ":2\n")
+    assert load(path, delimiter=":").y.tolist() == ["x:y", "z" * 200_000]
     with pytest.raises(ValueError, match=r"delimiter is ';;'; expected one character"):
         load(path, delimiter=";;")
 
@@ -214,6 +214,7 @@ def test_a_delimiter_may_be_told(write):
         ("label,a,b\nx,1,2\n\ny,1,oops\n", r"data\.csv, row 4: 'oops' is not a number.*'b'"),
         ("label,a,day\nx,1,2020-01-01\n", r"'2020-01-01' is not a number; .*leave_out='day'"),
         ("label,a\n,1\nx,2\n", r"1 of 2 labels are empty"),
+        ('a,label\n1,x\n2,"y\n3,x\n', r"data\.csv is not a whole table: a quote is not closed"),
         ("", r"data\.csv is empty"),
         ("label,a,\nx,1,2\n", r"data\.csv: column 2 has no name"),
         ("label,a\n", r"data\.csv has a row of names and no samples"),

@@ -20,6 +20,7 @@ SELECTIONS = [
     (np.array([1, 2]), slice(None), -1),
     (Ellipsis, 0),
     (2, 1),
+    np.arange(7) % 3 == 0,
 ]
 
 
@@ -56,12 +57,6 @@ def test_windows_are_those_inside_a_segment_and_no_others(lengths, window):
 def test_selecting_is_selecting_from_the_whole_array(key):
     rows, segments, wanted = cut([5, 2, 6], window=3)
     np.testing.assert_array_equal(SegmentedWindows(rows, segments, 3)[key], wanted[key])
-
-
-def test_boolean_selection():
-    rows, segments, wanted = cut([5, 4], window=3)
-    mask = np.array([True, False, True, True, False])
-    np.testing.assert_array_equal(SegmentedWindows(rows, segments, 3)[mask], wanted[mask])
 
 
 def test_segments_come_in_the_order_asked_for():

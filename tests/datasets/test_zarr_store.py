@@ -61,8 +61,6 @@ def test_a_folder_that_is_no_store_is_named(tmp_path):
     (tmp_path / "empty.zarr").mkdir()
     with pytest.raises(ValueError, match=r"empty\.zarr is not a whole Zarr store"):
         load(tmp_path / "empty.zarr")
-    with pytest.raises(FileNotFoundError, match=r"none\.zarr does not exist"):
-        load(tmp_path / "none.zarr")
 
 
 # ── Chunks that are not there ───────────────────────────────────────────────────────────────────

@@ -304,7 +304,7 @@ def read_labels(labels: Any, trusted: bool = False) -> np.ndarray:
         return as_labels(labels)
     place, name = inner_path(labels)
     source = existing_path(place, "a file of labels")
-    if source.suffix.lower() in ("", ".txt"):
+    if _ending(source) in ("", ".txt", ".data") and name is None:
         return _lines_of_labels(source)
     reader = reader_of(source)
     if not (trusted or reader.here):

@@ -89,7 +89,13 @@ def contents_task(source: Path, options: dict[str, Any]) -> dict[str, Any]:
     look = reader.look or _look_at_arrays
     outside = any_path.is_outside(options.get("labels"))
     inside = {name: value for name, value in options.items() if name != "labels" or not outside}
-    names, rows, ways = look(source, inside)
+    try:
+        names, rows, ways = look(source, inside)
+    except ValueError:
+        if reader not in (any_path.NPY_FOLDER, any_path.SERIES):
+            raise  # these two are read whole to look at them; below, reading them says why not
+        names, rows = ["file"], [[str(file)] for file in any_path.sample_files(source) or [source]]
+        ways = [{"labelled": False}]
     data, way, problem = any_path.first_that_works(
         [{}, *ways][:MOST_WAYS],
         lambda way: any_path.read_here(reader, source, {**options, **way}, trusted=True),

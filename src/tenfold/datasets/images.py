@@ -246,13 +246,13 @@ def read_image(
     ndarray of shape (H, W) or (H, W, 3)
         The pixels.
     """
-    pages = read_pages(file, content or partial(regular, file), grey, background)
-    if len(pages) > 1:
-        raise ValueError(
-            f"cannot read {file} as an image: it has {len(pages)} pages, and a file in a folder is "
-            "one sample; read the file itself with load, or save a file per page"
-        )
-    return pages[0]
+    with opened_image(file, content or partial(regular, file)) as image:
+        if _page_count(image) > 1:
+            raise ValueError(
+                f"it has {_page_count(image)} pages, and a file in a folder is one sample; read "
+                "the file itself with load, or save a file per page"
+            )
+        return _page(image, 0, grey, background)
 
 
 def read_pages(
@@ -264,16 +264,25 @@ def read_pages(
     """
     pages: list[np.ndarray] = []
     with opened_image(file, content) as image:
-        for page in range(getattr(image, "n_frames", 1) if image.format == "TIFF" else 1):
-            image.seek(page)
-            _check_pixels(image)
-            pages.append(_pixels(_pillow().ImageOps.exif_transpose(image), grey, background))
+        for page in range(_page_count(image)):
+            pages.append(_page(image, page, grey, background))
             if pages[page].shape != pages[0].shape:
                 raise ValueError(
                     f"its pages differ in size: the first is {pages[0].shape[:2]} and page {page} "
                     f"is {pages[page].shape[:2]} (height, width); save them as files and resize"
                 )
     return pages
+
+
+def _page_count(image: Any) -> int:
+    """Of a TIFF file; the first frame stands for an animation."""
+    return getattr(image, "n_frames", 1) if image.format == "TIFF" else 1
+
+
+def _page(image: Any, page: int, grey: bool, background: float | None) -> np.ndarray:
+    image.seek(page)
+    _check_pixels(image)
+    return _pixels(_pillow().ImageOps.exif_transpose(image), grey, background)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from tenfold.system.extras import needed
 GAPS = ("", "?", "na", "n/a", "nan", "null", "none")  # in small letters
 ROW_NUMBER_NAMES = ("", "Unnamed: 0", "__index_level_0__")  # of a column that R or pandas wrote
 MARKS = ("\t", ";", ",", "|")
+SPACED = re.compile(r'"([^"]*)"(?!\S)|(\S+)')  # a cell between spaces, which may be quoted
 MANY = 4  # so many numbers 0, 1, 2, ... in the first row are names that pandas gave
 COMMA = re.compile(r"[+-]?(?:\d+,\d*|,\d+)(?:[eE][+-]?\d+)?")  # 0,5
 COMMA_GROUPS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?")  # 1,234.5
@@ -240,9 +242,26 @@ def _lines(source: Path, delimiter: str | None) -> tuple[dict[int, list[str]], t
     with reading(source, "table"):
         separator = delimiter or _separator(source, text)
         if separator == " ":
-            return {row: line.split() for row, line in enumerate(text.splitlines(), 1)}, notes
-        table = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-        return {number: cells for cells in table if (number := table.line_num)}, notes
+            return {row: _spaced(line) for row, line in enumerate(text.splitlines(), 1)}, notes
+        return _separated(text, separator), notes
+
+
+def _spaced(line: str) -> list[str]:
+    return [quoted or plain for quoted, plain in SPACED.findall(line)]
+
+
+def _separated(text: str, separator: str) -> dict[int, list[str]]:
+    """The cells of every row by the number of its line; a cell may have any length."""
+    limit = csv.field_size_limit(max(len(text), 1))
+    try:
+        ended = chain(io.StringIO(text, newline=""), [""])  # a quote left open takes that line, too
+        table = csv.reader(ended, delimiter=separator)
+        lines = {number: cells for cells in table if (number := table.line_num)}
+    finally:
+        csv.field_size_limit(limit)
+    if lines.popitem()[1]:
+        raise ValueError("a quote is not closed")
+    return lines
 
 
 def _separator(source: Path, text: str) -> str:
@@ -253,7 +272,7 @@ def _separator(source: Path, text: str) -> str:
         widths = {len(row) for row in csv.reader(lines, delimiter=mark)}
         if len(widths) == 1 and widths != {1}:
             return mark
-    spaced = {len(line.split()) for line in lines}
+    spaced = {len(_spaced(line)) for line in lines}
     if ".csv" not in source.suffixes and len(spaced) == 1 and spaced != {1}:
         return " "
     return marks[0] if len(marks) == 1 else ","

@@ -45,7 +45,10 @@ def _of_data(path: Path, options: DataOptions) -> Outcome:
     from tenfold.datasets.contents import contents
 
     given = {name: value for name, value in options.options().items() if name != "groups"}
-    found = contents(path, **given)
+    try:
+        found = contents(path, **given)
+    except ValueError as error:
+        raise BadInput(with_options(str(error))) from error
     shown: list[Table | str] = [f"{path}: {found.kind}, read by {found.library}"]
     shown.append(Table("", found.names, found.rows[:MOST_ROWS]))
     if len(found.rows) > MOST_ROWS:
