@@ -102,6 +102,7 @@ CASES = {
         ("fit", "faces", "--reject", "0.1", "--ranks", "auto", *FIT),
         ["--ranks 7,7"],
     ),
+    "an equal rate": (nothing, ("fit", "faces", "--reject", "equal", *FIT), ["--reject equal is"]),
     "a class for a method of all": (
         nothing,
         ("fit", "faces", "--method", "cmda", "--positive", "s7", *FIT),

@@ -134,7 +134,7 @@ def test_switches_are_read_in_any_case(tenfold, npz):
 
 
 def test_a_method_that_flattens_takes_ranks_per_mode(tenfold, npz):
-    run = tenfold("fit", npz, "--method", "csda", "--ranks", "3,2", "-o", "m.safetensors", "--json")
+    run = tenfold("fit", npz, "--method", "csda", "--ranks", "3x2", "-o", "m.safetensors", "--json")
     assert run.code == 0, run.err
     assert strict_json(run.out)["ranks"] == [2]  # of six: as many as three class means span
     run = tenfold("compare", npz, "--ranks", "2", "--cv", "2", "--json")

@@ -326,9 +326,12 @@ def test_the_shell_completes_commands_options_and_methods(typed, offered):
         "_TENFOLD_COMPLETE": "complete_bash",
         "COMP_WORDS": typed,
         "COMP_CWORD": str(len(words) - 1),
+        "PYTHONPROFILEIMPORTTIME": "1",
     }
     run = start(env=environment)
     assert offered in run.stdout.split()
+    assert "typer" in run.stderr
+    assert not re.search("scipy|sklearn", run.stderr)
 
 
 # ── From the README ─────────────────────────────────────────────────────────────────────────────

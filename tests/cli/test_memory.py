@@ -123,6 +123,9 @@ def test_columns_of_a_table_are_found_by_name_in_any_order(tenfold, here, matric
     first = figures(tenfold("evaluate", "m.safetensors", "a.csv", "--json"))
     second = figures(tenfold("evaluate", "m.safetensors", "b.parquet", "--json"))
     assert first["accuracy"] == second["accuracy"] > 0.8
+    frame.drop(columns="who").to_csv("new.csv", index=False)
+    run = tenfold("score", "m.safetensors", "new.csv")
+    assert "read without labels (--labels who as the model was fitted)\n" in run.err
     frame.drop(columns="p7").to_csv("c.csv", index=False)
     run = tenfold("evaluate", "m.safetensors", "c.csv")
     assert run.code == 2

@@ -70,7 +70,7 @@ def test_moments_in_folds_give_the_model_that_fit_gives(tenfold, sites, pixels, 
         names.append(f"{name}-folds.safetensors")
         run = tenfold("moments", f"{name}.npz", "--folds", "-o", names[-1])
         assert run.code == 0, run.err
-    assert "five" in tenfold("inspect", names[0]).out
+    assert "sixteen" in tenfold("inspect", names[0]).out
     run = tenfold("fit", "--from-moments", *names, "-o", "m.safetensors")
     assert run.code == 0, run.err
     assert "chosen on held-out samples" in run.out

@@ -53,12 +53,16 @@ def test_several_arrays_are_listed_and_a_name_asked_for(npz):
         load(path)
     assert "X (6, 4, 3), other (6, 4, 3);" in str(error.value)
     assert load(path, key="other").X.shape == X.shape
-    path = npz(X=X, person=Y, pose=Y)
+    path = npz(X=X, person=Y, pose=Y, one=3.0)
     with pytest.raises(ValueError, match=r"cannot tell .* labels: .*person \(6,\), pose \(6,\)"):
         load(path)
     assert load(path, labels="person").y.tolist() == Y.tolist()
-    with pytest.raises(ValueError, match=r"has no array 'Z'; it holds X \(6, 4, 3\)"):
-        load(path, key="Z")
+    for key, said in (
+        ("Z", r"no array 'Z'; it holds X \(6, 4, 3\)"),
+        ("one", "one is a single number"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            load(path, key=key)
 
 
 @pytest.mark.parametrize("names", ["X_{} y_{}", "{}_images {}_labels", "x{} y{}", "{}X {}Y"])

@@ -84,6 +84,8 @@ def load_as_before(
         raise complaint
     if places and not places.keys() <= used.keys():
         note = f"read without {in_words(places)}, with which the model was fitted: {complaint}"
+        if "labelled" in used:
+            note = f"read without labels ({in_words(places)} as the model was fitted)"
         data = replace(data, notes=(*data.notes, note))
     if len(shape) > 1 and data.sample_shape == (prod(shape),):
         data = _folded(path, data, shape, before, given.get("order"))

@@ -389,7 +389,9 @@ def _existing(source: Path, shapes: Shapes, name: str) -> str:
 def _checked_axis(source: Path, name: str, arrays: Arrays, asked: int | None) -> int | None:
     """The axis of samples that was asked for, or that the format knows."""
     shape = arrays.shapes[name]
-    if asked is None and shape:
+    if not shape:
+        raise ValueError(f"{source}: {name} is a single number; expected samples along an axis")
+    if asked is None:
         return None if arrays.samples is None else 0
     if not isinstance(asked, Integral) or not -len(shape) <= asked < len(shape):
         raise ValueError(

@@ -203,6 +203,10 @@ def _rejecting(estimator: Any, reject: str, data: TensorDataset, options: ModelO
         raise BadInput("--reject leaves classes out to set a threshold; it needs labelled samples")
     if options.searches:
         raise BadInput("--reject takes ranks that are named, as with --ranks 7,7, and not auto")
+    if reject == "equal":
+        raise BadInput(
+            "--reject equal is for one class, --positive; pass a number, as --reject 0.01"
+        )
     return OpenSetClassifier(estimator, false_accept_rate=_rate(reject))
 
 

@@ -150,7 +150,7 @@ def _moments(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     rows = {
         "moments": f"of {moments.count:g} samples of {times(moments.shape)}",
         "modes": ", ".join(mode_names),
-        "folds": "five, for plda to choose on held-out samples" if facts["folds"] else "",
+        "folds": "sixteen, for plda to choose on held-out samples" if facts["folds"] else "",
         "classes": _classes(moments.classes),
         "samples in a class": f"{min(here):g} to {max(here):g}",
     }

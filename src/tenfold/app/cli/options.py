@@ -34,15 +34,15 @@ def value_of(text: str) -> Any:
 
 
 def numbers(option: str, text: str, expected: str) -> Any:
-    """A number, or several between commas.
+    """A number, or several between commas, as 7,6 or 7x6.
 
     Examples
     --------
     >>> from tenfold.app.cli.options import numbers
-    >>> numbers("--ranks", "7,6", "numbers"), numbers("--ranks", "0.99", "numbers")
+    >>> numbers("--ranks", "7x6", "numbers"), numbers("--ranks", "0.99", "numbers")
     ((7, 6), 0.99)
     """
-    value = value_of(text)
+    value = value_of(text.replace("x", ","))
     if isinstance(value, bool) or not isinstance(value, int | float | tuple):
         raise BadInput(f"{option} is {text!r}; expected {expected}")
     return value
