@@ -65,11 +65,6 @@ At k = 0.35 all rows lie above the paper's, MDA by more than three points. 35 % 
 images are 3.5, which we round up or down at random. With three the same five splits give CSDA 94.4,
 MDA 82.8 and MDA-H 83.1 (paper 93.72, 81.41, 82.80), and with a plain random 35 % of all images
 92.2, 81.4 and 80.9: `paper/explain_table1.py`.
-
-Figures below with `shrinkage="auto"` were made with an earlier formula of it. With the present one,
-and with all 20 rounds made whatever the objective does, `--quick` repeats every other figure to the
-last digit and moves three at k = 0.5: CSDA 97.67 to 97.66, MCSDA at 10 x 10 93.7 to 90.3, and
-CSDA-H with HOG in [0, 1] 98.7 to 98.8.
 """,
     ),
     "pie": (
