@@ -123,9 +123,6 @@ def test_columns_of_a_table_are_found_by_name_in_any_order(tenfold, here, matric
     first = figures(tenfold("evaluate", "m.safetensors", "a.csv", "--json"))
     second = figures(tenfold("evaluate", "m.safetensors", "b.parquet", "--json"))
     assert first["accuracy"] == second["accuracy"] > 0.8
-    frame.drop(columns="who").to_csv("new.csv", index=False)
-    run = tenfold("score", "m.safetensors", "new.csv")
-    assert "read without labels (--labels who as the model was fitted)\n" in run.err
     frame.drop(columns="p7").to_csv("c.csv", index=False)
     run = tenfold("evaluate", "m.safetensors", "c.csv")
     assert run.code == 2
@@ -183,7 +180,7 @@ def test_the_reading_travels_in_the_file(here, npz):
     header, _ = read("m.safetensors")
     assert header["reading"] == {"scale": 2, "loader": "npz"}
     np.testing.assert_array_equal(data.X, np.load(npz)["X"] / 2)
-    with pytest.raises(ValueError, match="scale=nan of reading cannot be saved"):
+    with pytest.raises(ValueError, match=r"reading\['scale'\] is nan; expected words"):
         model.save("n.safetensors", reading={"scale": np.nan})
     with pytest.raises(ValueError, match="scale is 0"):
         load(npz, scale=0)

@@ -199,7 +199,7 @@ def test_scores_need_the_columns_but_not_the_labels(tenfold, days):
     days[list("pqr")].to_csv("new.csv", index=False)
     run = tenfold("score", "m.safetensors", "new.csv")
     assert run.code == 0, run.err
-    assert "has no column 'kind'" in run.err  # a note
+    assert "note: read without labels (--labels kind as the model was fitted)\n" in run.err
     days[list("pq")].to_csv("new.csv", index=False)
     run = tenfold("score", "m.safetensors", "new.csv")
     assert run.code == 2
