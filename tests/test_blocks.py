@@ -78,8 +78,9 @@ def test_a_block_has_no_direction_of_an_earlier_one():
 
 
 def test_more_blocks_than_directions_are_refused():
-    with pytest.raises(ValueError, match=r"n_blocks is 4, but after 2 of them.*at most 2 blocks"):
-        Blocks(MPCA(ranks=10), 4).fit(X.reshape(len(X), -1))
+    said = rf"n_blocks is 4, but after 2 of them.*n_samples={len(X)},.*at most 2 blocks"
+    with pytest.raises(ValueError, match=said):
+        Blocks(MPCA(ranks=10), 4).fit(X.reshape(len(X), -1), sample_weight=np.full(len(X), 3.0))
     with pytest.raises(ValueError, match=r"after 1 of them nothing is left of the samples"):
         Blocks(MCSDA(ranks=(5, 4), positive=1, ridge=0.1)).fit(X + 1e3, y)
 

@@ -169,6 +169,7 @@ def test_covariates_come_always_or_never(data):
     with pytest.raises(ValueError, match=r"1 covariates per sample, but .* fitted with 2"):
         remover.transform(X, Z[:, 0])
     np.testing.assert_array_equal(remover.fit(X, y).transform(X), X)
+    assert remover.transform(np.ones(X.shape, dtype=np.int8)).dtype == np.int8
     with pytest.raises(ValueError, match=r"fitted with 0 covariates"):
         remover.transform(X, Z)
     with pytest.raises(ValueError, match="pass them in one way"):

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import toy_run
 from failing_disk import Disk, contents, failing
 from paper.experiment import run_experiment
-from tenfold import MCSDA, MPCA, ClassMoments, ClassSpecificClassifier, gather_moments, save_moments
+from tenfold import MCSDA, MPCA, ClassMoments, ClassSpecificClassifier, gather_batches, save_moments
 from tenfold.app.cli.app import app
 from tenfold.app.report import write_report
 from tenfold.app.report.model_page import model_page
@@ -47,7 +47,8 @@ def save(folder):
 
 
 def save_some_moments(folder):
-    gather_moments(X, Y, checkpoint=folder / "moments", save_every=20)
+    batches = zip(X.reshape(3, 20, 8, 6), Y.reshape(3, 20), strict=True)
+    gather_batches(batches, checkpoint=folder / "moments", save_every=1)
 
 
 def save_moment_file(folder):
@@ -111,7 +112,7 @@ def test_a_disk_that_fails_at_any_step_costs_no_file(saver, number, folder, monk
     if "report" in saver.__name__:  # drawing takes long and writes nothing
         page = model_page(MODEL, TensorDataset(X, Y), None)
         monkeypatch.setattr("tenfold.app.report.model_page.model_page", lambda *arguments: page)
-    at = 0
+    at, resumed = 0, False
     while True:
         at += 1
         for old in ("safetensors", "onnx", "html", "csv", "parquet", "npy", "npz"):
@@ -125,12 +126,14 @@ def test_a_disk_that_fails_at_any_step_costs_no_file(saver, number, folder, monk
             assert disk.steps[at - 1] == "probe", "the library asked twice whether it may write"
             continue
         left = contents(folder)
-        moments = left.pop(os.path.join("moments", "moments.npz"), None)
+        moments = left.pop(os.path.join("moments", "moments.safetensors"), None)
         assert left == before, f"step {at}, {disk.steps[-1]}"
         if moments is not None:  # of the first samples, whole: the next run goes on behind them
             saver(folder)
+            resumed = True
             shutil.rmtree(folder / "moments")
     assert not failed
+    assert resumed == (saver is save_some_moments)
     assert {"open", "write", "fsync", "replace"} <= set(disk.steps)
     assert at == len(disk.steps) + 1, "every step failed once"
     assert contents(folder) != before

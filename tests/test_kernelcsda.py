@@ -1,8 +1,7 @@
 """Kernel CSDA against formulas on explicit kernels and explicit features."""
 
-import io
+import pickle
 
-import joblib
 import numpy as np
 import pytest
 from scipy.linalg import eigh, solve
@@ -177,11 +176,17 @@ def test_a_loaded_model_gives_the_same_numbers(kind, tmp_path):
         wrapped.save(tmp_path / "kernel.safetensors")
     loaded = tenfold.load(tmp_path / "kernel.safetensors")
     np.testing.assert_array_equal(loaded.decision_function(new), wrapped.decision_function(new))
-    file = io.BytesIO()
-    joblib.dump(wrapped, file)
-    file.seek(0)
-    again = joblib.load(file)
+    again = pickle.loads(pickle.dumps(wrapped))
     np.testing.assert_array_equal(again.decision_function(new), wrapped.decision_function(new))
+
+
+def test_a_file_whose_landmarks_and_basis_differ_in_length_is_refused(tmp_path):
+    model = KernelCSDA(3, n_landmarks=20, positive=1).fit(X, y)
+    model.landmarks_ = model.landmarks_[:-1]
+    with pytest.warns(UserWarning, match="will hold 19 training samples"):
+        model.save(tmp_path / "kernel.safetensors")
+    with pytest.raises(ValueError, match="its basis_ has"):
+        tenfold.load(tmp_path / "kernel.safetensors")
 
 
 # ── Bad input ───────────────────────────────────────────────────────────────────────────────────

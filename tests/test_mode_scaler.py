@@ -212,6 +212,7 @@ BAD_PARAMETERS = [
     ({"modes": 2}, r"modes is 2 .*; those of samples of shape \(3, 5\) are 0 to 1, or -2 to -1"),
     ({"modes": 2**70}, r"modes is 1180591620717411303424 .*expected the number of a mode"),
     ({"modes": (1, -1)}, r"modes is \(1, -1\) .*each once"),
+    ({"modes": (0, True)}, r"modes is \(0, True\) \(a bool is no number of a mode\)"),
     ({"modes": "time"}, r"modes is 'time' .*expected the number of a mode"),
     ({"modes": ()}, r"modes is empty, so every number would be its own mean.*per_sample=False"),
     ({"per_sample": "no"}, r"per_sample is 'no'; expected True or False"),

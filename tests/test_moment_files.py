@@ -20,6 +20,7 @@ from tenfold import (
     load_moments,
     save_moments,
 )
+from tenfold.files.moment_files import read_moments
 from tenfold.mathematics.alternation import subspace_distance
 from tenfold.methods import LINEAR_METHODS
 from tenfold.system.model_format import ModelFileError, read, write
@@ -117,10 +118,12 @@ def test_sites_that_do_not_say_how_they_read_are_added(tmp_path):
     assert load_moments(second, first).count == 240
 
 
-def test_a_file_that_is_named_twice_is_refused(tmp_path):
-    path = saved(tmp_path / "a.safetensors", *data())
-    with pytest.raises(ValueError, match="named twice"):
-        load_moments(path, tmp_path / "." / "a.safetensors")
+def test_the_usual_size_is_that_of_all_samples_in_any_order(tmp_path):
+    X, y = data()
+    first = saved(tmp_path / "a", X[:30], y[:30], reading={"usual_size": 1.0})
+    second = saved(tmp_path / "b", X[30:], y[30:], reading={"usual_size": 3.0})
+    for paths in ((first, second), (second, first)):
+        assert read_moments(*paths).reading == {"usual_size": pytest.approx(np.sqrt(7))}
     with pytest.raises(ValueError, match="no files"):
         load_moments()
 

@@ -80,7 +80,7 @@ def test_the_objective_is_drawn_round_by_round(mcsda):
 
 def test_a_bank_has_one_objective_per_class(bank):
     lines = ObjectiveDisplay.from_estimator(bank).lines_
-    assert len(lines) == 10
+    assert [line.get_label() for line in lines] == [str(label) for label in range(10)]
     for line, projector in zip(lines, bank.projectors_, strict=True):
         np.testing.assert_array_equal(line.get_ydata(), projector.objective_)
 
@@ -113,9 +113,8 @@ def test_directions_of_a_vector_method_have_the_shape_of_the_samples():
     csda = CSDA(ranks=5, positive=3).fit(X, LABELS)
     display = DirectionsDisplay.from_estimator(csda)
     assert display.directions.shape == (5, 8, 8)
-    np.testing.assert_allclose(
-        np.abs(display.directions.reshape(5, 64)), np.abs(csda.projections_[0].T)
-    )
+    found = display.directions.reshape(5, 64)
+    np.testing.assert_allclose(np.abs(found), np.abs(csda.projections_[0].T))
 
 
 def test_directions_of_gaussian_classes_are_those_of_their_coordinates():
@@ -171,9 +170,8 @@ def test_curves_are_those_of_scikit_learn(bank):
 
 def test_a_class_without_samples_has_no_curve(bank):
     some = LABELS < 4
-    assert [c.label for c in RocDisplay.from_estimator(bank, X[some], LABELS[some]).curves] == [
-        *range(4)
-    ]
+    curves = RocDisplay.from_estimator(bank, X[some], LABELS[some]).curves
+    assert [curve.label for curve in curves] == [*range(4)]
     with pytest.raises(ValueError, match="no class has both"):
         RocDisplay.from_estimator(bank, X[:1], np.array([99]))
 
@@ -228,17 +226,21 @@ def test_the_grid_of_a_search_is_its_best_score_per_choice_of_ranks():
     grid = [(a, b) for a in (2, 4) for b in (2, 4)]
     search = RankSearchCV(MODEL, ranks=grid, ridge=[1e-3, 1e-1], cv=2).fit(X, LABELS)
     display = RankGridDisplay.from_estimator(search)
-    results = search.cv_results_
-    for row, a in enumerate((2, 4)):
-        for column, b in enumerate((2, 4)):
-            tried = [
-                score
-                for params, score in zip(results["params"], results["mean_test_score"], strict=True)
-                if params["ranks"] == (a, b)
-            ]
-            assert len(tried) == 2
-            assert display.grid_[row, column] == max(tried)
+    scores = search.cv_results_["mean_test_score"]
+    best = dict.fromkeys(grid, -np.inf)
+    for params, score in zip(search.cv_results_["params"], scores, strict=True):
+        best[params["ranks"]] = max(score, best[params["ranks"]])
+    assert display.grid_.ravel().tolist() == list(best.values())
     assert np.nanmax(display.grid_) == search.best_score_
+
+
+def test_displays_are_made_of_lists_and_arrays():
+    matrices, names = [[[1.0, -2.0], [3.0, 4.0]]], np.array(["channel"])
+    (image,) = DirectionsDisplay(matrices, [(1, 1)]).plot().axes_[0].images
+    assert image.get_array().tolist() == matrices[0]
+    (ax,) = ProjectionsDisplay(matrices, names, np.array([["left", "right"]])).plot().axes_
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["left", "right"]
+    assert ObjectiveDisplay([[1.0, 2.0]], [""], "").plot().ax_.get_ylabel() == "objective"
 
 
 # ── The convention ──────────────────────────────────────────────────────────────────────────────

@@ -194,7 +194,7 @@ def read_moments(*paths: Path) -> StoredMoments:
             parts = [part.by_class() for part in parts]
         total = total._replace(
             moments=parts[0] + parts[1],
-            reading=_common(total.reading, one.reading),
+            reading=_common(total, one),
             mode_names=total.mode_names or one.mode_names,
         )
     return total
@@ -278,7 +278,12 @@ def _check_readings(
         )
 
 
-def _common(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """What two readings agree in; of usual sizes, which are near each other, the first."""
-    both = {name: value for name, value in one.items() if name in other and name not in OF_ONE_FILE}
-    return {k: v for k, v in both.items() if v == other[k] or k == "usual_size"}
+def _common(one: StoredMoments, other: StoredMoments) -> dict[str, Any]:
+    """What two readings agree in, and the usual size of all samples."""
+    a, b = one.reading, other.reading
+    common = {k: v for k, v in a.items() if k in b and b[k] == v and k not in OF_ONE_FILE}
+    if "usual_size" in a and "usual_size" in b:
+        counts = np.array([one.moments.count, other.moments.count])
+        squares = np.square([a["usual_size"], b["usual_size"]])
+        common["usual_size"] = float(np.sqrt(counts @ squares / max(counts.sum(), 1e-300)))
+    return common

@@ -265,7 +265,8 @@ def change(step: Any, graph: Graph) -> None:
     """Replace the samples of a graph by what a step makes of them."""
     raise TypeError(
         f"{type(step).__name__} has no ONNX form here, so the pipeline has none; export the last "
-        "step alone, and feed it what comes before; the steps of tenfold.preprocessing have one"
+        "step alone, and feed it what comes before; the steps of tenfold.preprocessing have one, "
+        "but for GaussianImputer"
     )
 
 

@@ -252,8 +252,9 @@ class KernelCSDA(ClassSpecificProjector):
         return self.basis_.shape[1:]
 
     def _sizes(self) -> dict[str, Shape]:
-        """Means are points of the space of the kernel."""
-        return super()._sizes() | {"point": self._seen_shape()}
+        """Means are points of the space of the kernel; a basis has a row for every landmark."""
+        rows = self.sample_shape_ if self.kernel == "precomputed" else self.landmarks_.shape[:1]
+        return super()._sizes() | {"point": self._seen_shape(), "points": rows}
 
     inverse_transform = available_if(_has_images)(TensorProjector.inverse_transform)
     partial_fit = available_if(_takes_parts)(Learner.partial_fit)

@@ -132,9 +132,9 @@ class Display:
         few, names = len(curves) <= len(COLOURS), [name for *_, name in curves]
         self.lines_: list[Any] = []
         for i, (x, y, name) in enumerate(curves):
-            own = {"color": COLOURS[i % len(COLOURS)], "linewidth": 1.7, "label": name or None}
+            own = {"color": COLOURS[i % len(COLOURS)], "linewidth": 1.7}
             own = own if few else {"color": OWN, "linewidth": 1.0, "alpha": 0.4}
-            self.lines_ += self.ax_.plot(x, y, **(own | looks))
+            self.lines_ += self.ax_.plot(x, y, **({"label": name or None} | own | looks))
         tidy(self.ax_)
         if few and any(names):
             self.ax_.legend(frameon=False, fontsize="small")

@@ -73,6 +73,9 @@ class DirectionsDisplay(Display):
     columns: Sequence[tuple[int, ...]]
     mode_names: Sequence[str] = ()
 
+    def __post_init__(self) -> None:
+        self.directions = np.asarray(self.directions)
+
     @classmethod
     def from_estimator(
         cls,
@@ -225,6 +228,9 @@ class ProjectionsDisplay(Display):
     mode_names: Sequence[str] = ()
     mode_labels: Sequence[Any] = ()
 
+    def __post_init__(self) -> None:
+        self.projections = [np.asarray(P) for P in self.projections]
+
     @classmethod
     def from_estimator(
         cls,
@@ -270,14 +276,14 @@ class ProjectionsDisplay(Display):
 
     def _draw(self, **image: Any) -> None:
         self.axes_ = axes_grid(self.ax_, 1, len(self.projections))[0]
-        labels = self.mode_labels or [None] * len(self.projections)
+        labels = list(self.mode_labels) or [None] * len(self.projections)
         for mode, (P, axes) in enumerate(zip(self.projections, self.axes_, strict=True)):
             W = largest_positive(P.T).T
             limit = float(np.abs(W).max()) or 1.0
             looks = {"cmap": SIGNED, "vmin": -limit, "vmax": limit, "aspect": "auto"}
             first = (0.5, W.shape[1] + 0.5, W.shape[0] + 0.5, 0.5)  # people count from 1
             axes.imshow(W, **(looks | {"extent": first, "interpolation": "nearest"} | image))
-            name = self.mode_names[mode] if self.mode_names else f"mode {mode + 1}"
+            name = self.mode_names[mode] if len(self.mode_names) else f"mode {mode + 1}"
             axes.set(title=f"{name} ({W.shape[0]} to {W.shape[1]})", xlabel="column", ylabel=name)
             for axis in (axes.xaxis, axes.yaxis):
                 axis.get_major_locator().set_params(integer=True)
@@ -375,7 +381,7 @@ class ObjectiveDisplay(Display):
         each = list(zip(rounds, self.histories, self.names, strict=True))
         self._draw_lines(each, **({"marker": "o", "markersize": 3.5} | line))
         longest = max(map(len, self.histories))
-        self.ax_.set(xlabel="round", ylabel=self.quantity, xlim=(0.5, longest + 0.5))
+        self.ax_.set(xlabel="round", ylabel=self.quantity or "objective", xlim=(0.5, longest + 0.5))
         self.ax_.xaxis.get_major_locator().set_params(integer=True)
 
 

@@ -108,11 +108,11 @@ class Blocks(ClassNamePrefixFeaturesOutMixin, Step):
         for number in range(self.n_blocks):
             if number:
                 left = self._changed_samples(left, partial(remainder, projector=blocks[-1]))
-                self._refuse_nothing(number, first, _sketch(left, labels, weight))
+                self._refuse_nothing(number, len(left), first, _sketch(left, labels, weight))
             blocks.append(clone(self.projector).fit(left, labels, **given))
         return self._set_fitted({**described, "blocks_": blocks})
 
-    def _refuse_nothing(self, number: int, first: ClassSketch, left: ClassSketch) -> None:
+    def _refuse_nothing(self, number: int, n: int, first: ClassSketch, left: ClassSketch) -> None:
         """Refuse to learn from rounding: where all samples, or all class means, are the same."""
         flat = left.means.reshape(len(left.means), -1)
         between = left.counts @ square_lengths(flat - weighted_mean(flat, left.counts))
@@ -129,7 +129,7 @@ class Blocks(ClassNamePrefixFeaturesOutMixin, Step):
         if gone is not None:
             raise ValueError(
                 f"n_blocks is {self.n_blocks}, but after {number} of them nothing is left of the "
-                f"{gone} (n_samples={left.counts.sum():g}, n_features={flat.shape[1]}); use at "
+                f"{gone} (n_samples={n}, n_features={flat.shape[1]}); use at "
                 f"most {number} blocks, or lower ranks"
             )
 

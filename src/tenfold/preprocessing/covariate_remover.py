@@ -225,7 +225,7 @@ class CovariateRemover(Step):
         Returns
         -------
         array, store or Dask array of shape (n, I_1, ..., I_K), with `last` (n, I)
-            In float64, or in float32 for float32 samples.
+            In float64, or in float32 for float32 samples; without covariates, as they came.
         """
         check.check_fitted(self, "slopes_")
         X = check.check_samples(self, X)
@@ -242,6 +242,8 @@ class CovariateRemover(Step):
                 "with the same ones in the same order; in a pipeline this takes "
                 "set_transform_request(covariates=True)"
             )
+        if not len(self.slopes_):
+            return self._changed(X, np.asarray)
         return self._changed(X, partial(without_covariates, found=own), Z)
 
     def transform_moments(self, moments: ClassMoments) -> ClassMoments:

@@ -202,6 +202,8 @@ class ModeScaler(Step):
     def _axes(self, shape: Shape) -> tuple[int, ...]:
         """The modes as axes of a batch of samples of this shape."""
         try:
+            if bool in map(type, np.asarray(self.modes, dtype=object).ravel()):
+                raise TypeError("a bool is no number of a mode")
             modes = normalize_axis_tuple(self.modes, len(shape), "modes")
         except (TypeError, ValueError, OverflowError) as error:
             last = len(shape) - 1

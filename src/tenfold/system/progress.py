@@ -48,9 +48,18 @@ def progress(description: str, total: float, enabled: bool | None = None) -> Ite
         return
     from rich.console import Console
     from rich.markup import escape
-    from rich.progress import Progress
+    from rich.progress import (
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
-    with Progress(console=Console(stderr=True), transient=True) as display:
+    told, bar, *_ = Progress.get_default_columns()
+    times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    columns = (told, bar, MofNCompleteColumn(), *times)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
         task = display.add_task(escape(visible(description)), total=total)
 
         def advance(steps: float = 1.0, note: str = "") -> None:
