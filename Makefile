@@ -175,6 +175,7 @@ test-oldest: $(OLDEST)/stamp ## the tests with the oldest supported numpy, scipy
 
 # ── Pages, figures, releases ────────────────────────────────────────────────────────────────────
 docs: $(VENV)/stamps/docs ## the site, in docs/_build/html; warnings are errors
+	@rm -rf docs/generated  # pages of names that may be gone
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
 test-docs: docs ## the site, and whether it says what is so
