@@ -12,7 +12,7 @@ import numpy as np
 
 from paper.subspaces import solved, squared_lengths
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.cost import Workload
+from tenfold.mathematics.cost import with_tables
 from tenfold.mathematics.criteria import automatic_shrinkage
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.sample_statistics import SampleStatistics, SpanStatistics
@@ -151,9 +151,8 @@ def _image_statistics(
         return SampleStatistics.from_batch(X, y)
     rank = max(candidate.rank for candidate in candidates)
     persons, whole = len(np.unique(y)), X.shape[3:]  # all channels of an image are kept
-    models = persons * len(candidates)
-    work = Workload((rank, rank, *whole), method.max_iter, models, persons)
-    return SampleStatistics.from_batch(X, y, work=work)
+    ranks = np.tile((rank, rank, *whole), (persons, len(candidates), 1))
+    return with_tables(SampleStatistics.from_batch(X, y), ranks, method.max_iter)
 
 
 # -- vectors -------------------------------------------------------------------------------------

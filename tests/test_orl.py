@@ -12,7 +12,7 @@ from sklearn.metrics import average_precision_score
 
 from tenfold import CMDA, CSDA, DGTDA, GTDA, HODA, MCSDA, ClassSpecificClassifier
 from tenfold.mathematics.alternation import solve
-from tenfold.mathematics.cost import Workload
+from tenfold.mathematics.cost import with_tables
 from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.sample_statistics import SampleStatistics
 
@@ -72,9 +72,8 @@ def binary_precision(ranks, X, y, X_test, y_test):
     found = []
     for person in np.unique(y):
         is_person = y == person
-        statistics = SampleStatistics.from_batch(
-            X, is_person, work=Workload((max(ranks), max(ranks)), rounds=20, models=len(ranks))
-        )
+        each = np.array([[(rank, rank) for rank in ranks]])
+        statistics = with_tables(SampleStatistics.from_batch(X, is_person), each, rounds=20)
         projections = stack_of_ranks(statistics, ranks)
         Z = X_test - X[is_person].mean(axis=0)
         rows, columns = (W[:, None] for W in projections)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from math import prod
 from numbers import Integral
@@ -34,7 +34,6 @@ from tenfold.mathematics.algebra import (
     wide_type,
 )
 from tenfold.mathematics.alternation import Recipe, Solution
-from tenfold.mathematics.cost import Workload
 from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.stores import OfBlock, over_blocks
@@ -239,10 +238,10 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         if not (members[0]._has_ratio or {"spreads_", "other_spreads_"} <= vars(self).keys()):
             raise ValueError("its ClassSpecificClassifier lacks spreads_ or other_spreads_")
 
-    def _workload(self, shape: Shape, classes: Array) -> Workload:
-        """That of the projectors of all classes together."""
-        each = [member._workload(shape, classes) for member in self.of_classes(classes)]
-        return replace(Workload.together(each), positives=len(each))
+    def _model_ranks(self, shape: Shape, classes: Array) -> Array:
+        """Those of the projectors of all classes."""
+        each = [member._model_ranks(shape, classes) for member in self.of_classes(classes)]
+        return np.concatenate(each)
 
     def _problem(self, statistics: ClassStatistics) -> Problem:
         """The problems of the projectors of all classes, as one stack."""

@@ -15,7 +15,7 @@ from sklearn.base import ClassifierMixin, clone
 from tenfold.decisions.classifier import AccuracyScore
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array, like, to_numpy
-from tenfold.mathematics.cost import Workload, moments_of
+from tenfold.mathematics.cost import moments_of
 from tenfold.mathematics.fold_moments import N_FOLDS, FoldMoments, name_folds, ruler_folds
 from tenfold.mathematics.held_out import USUAL, chosen, left_out
 from tenfold.mathematics.moments import ClassMoments
@@ -251,13 +251,6 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
             check_agree("projector_", inside.sample_shape_, self.sample_shape_)
         if not 0 <= share <= 1 or (0 < share < 1 and self.directions_.shape[-1] % 2):
             raise ValueError(f"its kronecker_share_ is {share}, which its coordinates do not have")
-
-    def _workload(self, shape: Shape, classes: Array) -> Workload:
-        """What the projector will ask."""
-        if self.projector is None:
-            return Workload((1,) * len(shape), 1, memory=memory_budget())
-        work: Workload = self.projector._workload(shape, classes)
-        return work
 
     # -- fitting ----------------------------------------------------------------------------------
 

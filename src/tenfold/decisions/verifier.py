@@ -37,7 +37,7 @@ from tenfold.decisions.thresholds import (
 from tenfold.mathematics.accumulate import as_slice, row_blocks
 from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.mathematics.alternation import Solution, solve
-from tenfold.mathematics.cost import Parts, Split, part_statistics, renumbered
+from tenfold.mathematics.cost import Parts, Split, part_statistics, renumbered, with_tables
 from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.sample_statistics import HeldOutStatistics, SampleStatistics, codes_of
@@ -485,15 +485,20 @@ def measured_in_folds(
         parts = Parts.of_folds(ways, plan.codes)
         if not isinstance(whole, SampleStatistics):
             described, seen = model._prepared(described, X, weight)
-            work = model._workload(seen.shape[1:], classes)
-            found = part_statistics(seen, y, weight, classes, parts, work)
+            ranks = model._model_ranks(seen.shape[1:], classes)
+            rounds, memory = (
+                model._recipe().expected_rounds(seen.ndim - 1),
+                parameters.memory_budget(),
+            )
+            found = part_statistics(seen, y, weight, classes, parts, ranks, rounds, memory)
             first, whole = whole is None, next(found)
             if first:
                 yield measured(model, described, [whole])
         shared = whole if isinstance(whole, SampleStatistics) and model._is_one_solution else None
         if shared is not None:
             kept = [times[parts.atoms] > 0 for times in parts.times[1:]]
-            found = HeldOutStatistics.of_parts(shared, kept)
+            shared = with_tables(shared, np.repeat(ranks, len(kept), axis=1), rounds, memory)
+            found = (HeldOutStatistics.of_part(shared, rows) for rows in kept)
         for folds in ways:
             some = islice(found, n_folds_of(folds))
             if shared is not None:

@@ -21,7 +21,7 @@ from tenfold.mathematics.solvers import (
     ratio_trace,
     with_fixed_signs,
 )
-from tenfold.mathematics.tuning import CACHE_BYTES
+from tenfold.mathematics.tuning import CACHE_BYTES, EXPECTED_ROUNDS
 
 P = TypeVar("P")
 T = TypeVar("T")
@@ -58,6 +58,12 @@ class Recipe:
     direct: bool = False
     max_iter: int = 100
     tol: float = 1e-3
+
+    def expected_rounds(self, n_modes: int) -> int:
+        """How many rounds a solution will take, about."""
+        if self.direct or n_modes == 1:
+            return 1
+        return max(1, min(self.max_iter, EXPECTED_ROUNDS) if self.tol > 0 else self.max_iter)
 
 
 @dataclass(frozen=True, eq=False)

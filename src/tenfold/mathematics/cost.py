@@ -29,94 +29,82 @@ from tenfold.mathematics.stores import ArraySamples, Source
 from tenfold.mathematics.tuning import ADDING, KEPT_BYTES, MEMORY_BUDGET, PACK, READ, THIN, TURN
 
 
-@dataclass(frozen=True)
-class Workload:
-    """What will be asked of the statistics, and what they may take.
+def tables_fit(shape: tuple[int, ...], tables: int, memory: float) -> bool:
+    """Whether so many tables, and two to work with, fit into the memory."""
+    return 8 * prod(shape) ** 2 * (tables + 2) <= memory
 
-    Parameters
-    ----------
-    ranks : tuple of K ints
-        The largest rank of each mode.
-    rounds : int
-        Rounds of the alternation.
-    models : int
-        Number of models solved together.
-    positives : int
-        How many classes have models of their own.
-    memory : int
-        Bytes that tables may take.
+
+def table_flops(shape: tuple[int, ...], models: int, rounds: int, tables: int = 1) -> float:
+    """Flops to pack tables, and to ask them for every mode, in every round, for every model.
+
+    A table is larger than the cache: reading it takes as long as answering `READ` models.
     """
+    packed = prod(size * (size + 1) / 2 for size in shape)
+    asking = 2.0 * len(shape) * rounds * (models + READ * tables) * packed
+    return asking + float(PACK) * prod(shape) ** 2 * tables
 
-    ranks: tuple[int, ...]
-    rounds: int
-    models: int = 1
-    positives: int = 1
-    memory: int = MEMORY_BUDGET
 
-    @classmethod
-    def together(cls, parts: list[Workload]) -> Workload:
-        """That of several stacks of models over the same classes."""
-        return cls(
-            ranks=tuple(np.max([part.ranks for part in parts], axis=0).tolist()),
-            rounds=max(part.rounds for part in parts),
-            models=sum(part.models for part in parts),
-            positives=max(part.positives for part in parts),
-            memory=parts[0].memory,
-        )
+def sample_flops(
+    n: float, shape: tuple[int, ...], ranks: Array, rounds: int, groups: int = 1
+) -> float:
+    """Flops to ask groups of n samples the same; every model asks one group.
 
-    def tables_fit(self, shape: tuple[int, ...], tables: int) -> bool:
-        """Whether so many tables, and two to work with, fit into the memory."""
-        return 8 * prod(shape) ** 2 * (tables + 2) <= self.memory
+    Products are a little slower than square ones. Samples are centred and turned for every
+    group, once if they can be kept and else in every round.
+    """
+    size, models, flops = prod(shape), ranks[..., 0].size, 0.0
+    largest = ranks.max(axis=(0, 1))
+    for mode, size_k in enumerate(shape):
+        others = [q for q in range(len(shape)) if q != mode]
+        width = float(size)
+        for q in sorted(others, key=lambda q: largest[q] / shape[q]):
+            flops += 2 * width * max(largest[q], THIN)
+            width *= largest[q] / shape[q]
+        flops += 2 * width * size_k
+    turns = 1 if 8 * n * size * groups <= KEPT_BYTES else rounds
+    turning = TURN * len(shape) * size * min(groups, models) * turns
+    return float(n * (1.3 * flops * models * rounds + turning))
 
-    def table_flops(self, shape: tuple[int, ...], tables: int = 1) -> float:
-        """Flops to pack tables, and to ask them for every mode, in every round, for every model.
 
-        A table is larger than the cache: reading it takes as long as answering `READ` models.
-        """
-        packed = prod(size * (size + 1) / 2 for size in shape)
-        asking = 2.0 * len(shape) * self.rounds * (self.models + READ * tables) * packed
-        return asking + float(PACK) * prod(shape) ** 2 * tables
+def tables_pay(
+    n: float,
+    shape: tuple[int, ...],
+    ranks: Array,
+    rounds: int,
+    memory: float = MEMORY_BUDGET,
+    groups: int = 1,
+) -> bool:
+    """Whether groups of n samples each are better made tables before they are asked."""
+    making = n * groups * prod(shape) ** 2
+    as_tables = making + table_flops(shape, ranks[..., 0].size, rounds, groups)
+    as_samples = sample_flops(n, shape, ranks, rounds, groups)
+    return tables_fit(shape, groups, memory) and as_tables < as_samples
 
-    def sample_flops(self, n: float, shape: tuple[int, ...], groups: int = 1) -> float:
-        """Flops to ask groups of n samples the same; every model asks one group.
 
-        Products are a little slower than square ones. Samples are centred and turned for every
-        group, once if they can be kept and else in every round.
-        """
-        size, flops = prod(shape), 0.0
-        for mode, size_k in enumerate(shape):
-            others = [q for q in range(len(shape)) if q != mode]
-            width = float(size)
-            for q in sorted(others, key=lambda q: self.ranks[q] / shape[q]):
-                flops += 2 * width * max(self.ranks[q], THIN)
-                width *= self.ranks[q] / shape[q]
-            flops += 2 * width * size_k
-        turns = 1 if 8 * n * size * groups <= KEPT_BYTES else self.rounds
-        turning = TURN * len(shape) * size * min(groups, self.models) * turns
-        return n * (1.3 * flops * self.models * self.rounds + turning)
+def moments_pay(
+    n: int, shape: tuple[int, ...], n_classes: int, ranks: Array, rounds: int, memory: float
+) -> bool:
+    """Whether a table per class is affordable and cheaper than going through the samples.
 
-    def tables_pay(self, n: float, shape: tuple[int, ...], groups: int = 1) -> bool:
-        """Whether groups of n samples each are better made tables before they are asked."""
-        making = n * groups * prod(shape) ** 2
-        as_tables = making + self.table_flops(shape, groups)
-        return self.tables_fit(shape, groups) and as_tables < self.sample_flops(n, shape, groups)
-
-    def moments_pay(self, n: int, shape: tuple[int, ...], n_classes: int) -> bool:
-        """Whether a table per class is affordable and cheaper than going through the samples.
-
-        Either way a table of the shared total may be made.
-        """
-        if not self.tables_fit(shape, n_classes):
-            return False
-        summing = n * prod(shape) ** 2
-        own = min(self.positives, n_classes)
-        moments = summing + self.table_flops(shape) + self.table_flops(shape, own)
-        total = min(summing + self.table_flops(shape), self.sample_flops(n, shape))
-        return moments <= total + self.sample_flops(n / n_classes, shape, own)
+    Either way a table of the shared total may be made.
+    """
+    if not tables_fit(shape, n_classes, memory):
+        return False
+    models, own = ranks[..., 0].size, min(len(ranks), n_classes)
+    summing, asking = n * prod(shape) ** 2, table_flops(shape, models, rounds)
+    moments = summing + asking + table_flops(shape, models, rounds, own)
+    total = min(summing + asking, sample_flops(n, shape, ranks, rounds))
+    return moments <= total + sample_flops(n / n_classes, shape, ranks, rounds, own)
 
 
 def statistics_of(
-    X: Array | Source, y: Any, sample_weight: Any, classes: Array, work: Workload
+    X: Array | Source,
+    y: Any,
+    sample_weight: Any,
+    classes: Array,
+    ranks: Array,
+    rounds: int,
+    memory: float = MEMORY_BUDGET,
 ) -> ClassStatistics:
     """Class statistics of a batch by moments or by samples, whichever costs less.
 
@@ -135,8 +123,12 @@ def statistics_of(
         Sample weights.
     classes : ndarray of shape (C,)
         All labels, sorted.
-    work : Workload
-        What will be asked.
+    ranks : ndarray of shape (P, M, K)
+        Of the models that will ask: M for each of P classes, or for all classes together.
+    rounds : int
+        Rounds of the alternation.
+    memory : int
+        Bytes that tables may take.
 
     Returns
     -------
@@ -144,14 +136,33 @@ def statistics_of(
         The statistics.
     """
     if isinstance(X, Source) and not isinstance(X, ArraySamples):
-        return _statistics_of_source(X, y, sample_weight, classes, work)
-    as_span = X.ndim == 2 and len(X) < X.shape[1]
-    if not as_span and work.moments_pay(len(X), X.shape[1:], len(classes)):
+        return _statistics_of_source(X, y, sample_weight, classes, memory)
+    as_span, shape = X.ndim == 2 and len(X) < X.shape[1], X.shape[1:]
+    if not as_span and moments_pay(len(X), shape, len(classes), ranks, rounds, memory):
         return moments_of(X, y, sample_weight, classes)
     samples = X.in_memory() if isinstance(X, Source) else X
     if as_span:
         return SpanStatistics.from_vectors(samples, y, sample_weight, classes)
-    return SampleStatistics.from_batch(samples, y, sample_weight, classes=classes, work=work)
+    statistics = SampleStatistics.from_batch(samples, y, sample_weight, classes=classes)
+    return with_tables(statistics, ranks, rounds, memory)
+
+
+def with_tables(
+    statistics: SampleStatistics, ranks: Array, rounds: int, memory: float = MEMORY_BUDGET
+) -> SampleStatistics:
+    """The same, answering from tables made of the samples where many models ask many times.
+
+    Of the classes all get a table or none, so that they can be stacked.
+    """
+    if statistics.basis is not None:
+        return statistics  # asked once
+    w, shape, asked = statistics.weights, statistics.shape, (ranks, rounds, memory)
+    n = len(statistics.X) if w is None else int(np.count_nonzero(w > 0))
+    return replace(
+        statistics,
+        total_is_table=tables_pay(n, shape, *asked),
+        classes_are_tables=tables_pay(n / len(statistics.classes), shape, *asked, len(ranks)),
+    )
 
 
 def moments_of(
@@ -180,18 +191,18 @@ def in_cells(moments: ClassMoments, cells: Array, classes: Array) -> ClassMoment
 
 
 def _statistics_of_source(
-    X: Source, y: Any, weight: Any, classes: Array, work: Workload
+    X: Source, y: Any, weight: Any, classes: Array, memory: float
 ) -> ClassStatistics:
     size, widest = prod(X.shape[1:]), max(X.shape[1:])
-    fit = work.tables_fit(X.shape[1:], len(classes))
+    fit = tables_fit(X.shape[1:], len(classes), memory)
     if fit and 8 * len(classes) * size**2 <= X.table_bytes():
         return X.moments(y, weight, classes)
-    if X.ndim == 2 and len(X) < size and 3 * 8 * len(X) * size <= work.memory:
+    if X.ndim == 2 and len(X) < size and 3 * 8 * len(X) * size <= memory:
         return SpanStatistics.from_vectors(X.in_memory(), y, weight, classes)
-    if not work.tables_fit((widest,), 4):
+    if not tables_fit((widest,), 4, memory):
         raise ValueError(
             f"scatters of {widest} x {widest} numbers do not fit into "
-            f"{work.memory / 2**30:.3g} GiB; treat the samples as tensors, or make them smaller "
+            f"{memory / 2**30:.3g} GiB; treat the samples as tensors, or make them smaller "
             "first with MPCA(ranks=0.999)"
         )
     return PassStatistics.from_source(X, y, weight, classes)
@@ -261,10 +272,14 @@ def part_statistics(
     weight: Array | None,
     classes: Array,
     parts: Parts,
-    work: Workload,
+    ranks: Array,
+    rounds: int,
+    memory: float = MEMORY_BUDGET,
 ) -> Iterator[ClassStatistics]:
-    """Statistics of every part, from one reading.
+    """Statistics of every part, from one reading if moments of atoms fit into memory and cost less.
 
+    Sharing reads each sample once, where parts read it once each; but adding up tables of atoms
+    takes `ADDING` times as long per table as reading takes per sample.
     Classes without a training sample in a split are left out of its statistics, as if the
     estimator had been fitted on the training part alone.
 
@@ -278,17 +293,23 @@ def part_statistics(
         All labels, sorted.
     parts : Parts
         Which samples belong to which part.
-    work : Workload
-        What will be asked of each of the statistics.
+    ranks, rounds, memory
+        What will be asked of each of the statistics, as `statistics_of` has it.
 
     Yields
     ------
     ClassStatistics
         One per part.
     """
-    n_parts, n_atoms = parts.times.shape
+    (n_parts, n_atoms), n, shape = parts.times.shape, len(X), X.shape[1:]
+    table_bytes = 8 * n_atoms * prod(shape) ** 2
+    if isinstance(X, Source):  # reading is dearer than any sum
+        shares = table_bytes <= X.table_bytes()
+    else:
+        shares = n + ADDING * n_parts * n_atoms <= n * n_parts
+        shares = shares and moments_pay(n, shape, len(classes), ranks, rounds, memory)
     once = parts.times.max() <= 1  # no sample counts twice
-    if once and _sharing_pays(X, n_atoms, n_parts, len(classes), work):
+    if once and shares and table_bytes <= memory:
         moments = moments_of(X, parts.atoms, weight, np.arange(n_atoms))
         for times in parts.times:
             codes = np.where(times > 0, parts.of_class, -1)
@@ -299,21 +320,4 @@ def part_statistics(
         labels, own = (None if column is None else column[rows] for column in (y, weight))
         counted = labels if labels is None or own is None else labels[own > 0]
         present = classes if counted is None else np.unique(counted)
-        yield statistics_of(X[rows], labels, own, present, work)
-
-
-def _sharing_pays(
-    samples: Any, n_tables: int, n_parts: int, n_classes: int, work: Workload
-) -> bool:
-    """Whether moments of atoms fit into memory and cost less than statistics of every part.
-
-    Sharing reads each sample once, where parts read it once each; but adding up tables of atoms
-    takes `ADDING` times as long per table as reading takes per sample.
-    """
-    n, shape = len(samples), samples.shape[1:]
-    if 8 * n_tables * prod(shape) ** 2 > work.memory:
-        return False
-    if isinstance(samples, Source):  # reading is dearer than any sum
-        return bool(8 * n_tables * prod(shape) ** 2 <= samples.table_bytes())
-    sharing_costs, not_sharing = n + ADDING * n_parts * n_tables, n * n_parts
-    return work.moments_pay(n, shape, n_classes) and sharing_costs <= not_sharing
+        yield statistics_of(X[rows], labels, own, present, ranks, rounds, memory)

@@ -12,11 +12,11 @@ one pass per mode and round.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import prod, sqrt
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from tenfold.mathematics.algebra import Array, is_identity, square_lengths
 from tenfold.mathematics.bases import Span
 from tenfold.mathematics.moments import ClassStatistics, Factors, Scatter, Term
 from tenfold.mathematics.stores import Source
-
-if TYPE_CHECKING:
-    from tenfold.mathematics.cost import Workload
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +45,16 @@ class SampleStatistics(ClassStatistics):
         The position of each sample's label in `classes`.
     weights : ndarray of shape (n,) or None
         Sample weights.
-    work : Workload or None
-        What will be asked; None means that tables are never made.
+    total_is_table, classes_are_tables : bool, default=False
+        Whether the scatter of all samples, and those of the classes, are made tables first; see
+        `tenfold.mathematics.cost.with_tables`.
     """
 
     X: Array
     codes: Array
     weights: Array | None = None
-    work: Workload | None = None
+    total_is_table: bool = False
+    classes_are_tables: bool = False
 
     @classmethod
     def from_batch(
@@ -65,14 +64,13 @@ class SampleStatistics(ClassStatistics):
         sample_weight: Array | None = None,
         *,
         classes: Array | None = None,
-        work: Workload | None = None,
     ) -> SampleStatistics:
         """Statistics of one batch; the arguments are those of `ClassMoments.from_batch`."""
         labels = np.zeros(len(X), dtype=np.intp) if y is None else np.asarray(y)
         classes = np.unique(labels) if classes is None else classes
         codes = codes_of(X, labels, classes)
         counts, means = _class_means(X, codes, sample_weight, len(classes))
-        return cls(classes, counts, means, X, codes, sample_weight, work)
+        return cls(classes, counts, means, X, codes, sample_weight)
 
     @cached_property
     def covariance_products(self) -> tuple[Array, Array, float]:
@@ -114,10 +112,10 @@ class SampleStatistics(ClassStatistics):
 
     def _within(self) -> Term:
         term = Term(self.X, self.means, self.codes, [self._used()], self.weights)
-        return term.tabulated() if self._total_is_a_table else term
+        return term.tabulated() if self.total_is_table else term
 
     def _total(self) -> Term:
-        if self._total_is_a_table:  # class means are fewer than samples
+        if self.total_is_table:  # class means are fewer than samples
             within, between = self.within().terms[0][1], self._means_about_mean().tabulated()
             return replace(between, tables=(within.tables[0] + between.tables[0],))
         everybody = np.zeros_like(self.codes)
@@ -125,19 +123,7 @@ class SampleStatistics(ClassStatistics):
 
     def _in_class(self, p: int) -> Term:
         term = Term(self.X, self.means, self.codes, [self._used(p)], self.weights)
-        return term.tabulated() if self._classes_are_tables else term
-
-    @cached_property
-    def _total_is_a_table(self) -> bool:
-        return self.work is not None and self.work.tables_pay(len(self._used()), self.shape)
-
-    @cached_property
-    def _classes_are_tables(self) -> bool:
-        """Whether to make tables of the classes: of all or of none, so that they can be stacked."""
-        if self.work is None:
-            return False
-        mean_size = len(self._used()) / len(self.classes)
-        return self.work.tables_pay(mean_size, self.shape, self.work.positives)
+        return term.tabulated() if self.classes_are_tables else term
 
     def _used(self, code: int | None = None) -> Array:
         """Positions of the samples of one class, or of all, that have weight."""
@@ -171,7 +157,8 @@ class SpanStatistics(SampleStatistics):
         # Of the coordinates, not of the given samples: a class of one has no scatter, not even by
         # rounding.
         means = _class_means(coordinates, plain.codes, weight, len(plain.classes))[1]
-        rest = (coordinates, plain.codes, weight, None, span, plain.means)
+        # The total is asked once, and its table is no larger than the samples.
+        rest = (coordinates, plain.codes, weight, True, False, span, plain.means)
         return cls(plain.classes, plain.counts, means, *rest)
 
     @property
@@ -183,10 +170,6 @@ class SpanStatistics(SampleStatistics):
     def full_means(self) -> Array:
         """The mean sample of each class before the change of basis."""
         return self.given_means
-
-    @cached_property
-    def _total_is_a_table(self) -> bool:
-        return True  # asked once, and no larger than the samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,14 +197,8 @@ class HeldOutStatistics(SampleStatistics):
     held: SampleStatistics = field(kw_only=True)
 
     @classmethod
-    def of_parts(cls, whole: SampleStatistics, kept: Sequence[Array]) -> Iterator[Self]:
-        """The statistics of parts, each given by whether it keeps each sample, (n,)."""
-        work = None if whole.work is None else replace(whole.work, models=len(kept))
-        shared = replace(whole, work=work)
-        return (cls._of_part(shared, rows) for rows in kept)
-
-    @classmethod
-    def _of_part(cls, whole: SampleStatistics, kept: Array) -> Self:
+    def of_part(cls, whole: SampleStatistics, kept: Array) -> Self:
+        """The statistics of a part, given by whether it keeps each sample, (n,)."""
         w = np.ones(len(kept)) if whole.weights is None else whole.weights
         labels, parts = whole.classes[whole.codes], []
         for chosen in (kept, ~kept):
@@ -229,7 +206,7 @@ class HeldOutStatistics(SampleStatistics):
             present = np.unique(labels[weights > 0])
             parts.append(SampleStatistics.from_batch(whole.X, labels, weights, classes=present))
         part, held = parts
-        rest = (whole.X, part.codes, part.weights, whole.work)
+        rest = (whole.X, part.codes, part.weights, whole.total_is_table, whole.classes_are_tables)
         return cls(part.classes, part.counts, part.means, *rest, whole=whole, held=held)
 
     @property
@@ -272,10 +249,6 @@ class HeldOutStatistics(SampleStatistics):
         number = int(np.searchsorted(self.whole.classes, self.classes[p]))
         (_, term), *_ = self.whole.in_class(number).terms
         return term
-
-    @property
-    def _classes_are_tables(self) -> bool:
-        return self.whole._classes_are_tables
 
 
 def _class_means(

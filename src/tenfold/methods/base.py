@@ -26,7 +26,7 @@ from sklearn.metrics import average_precision_score
 from tenfold.mathematics.accumulate import check_same_kind, row_blocks
 from tenfold.mathematics.algebra import Array, project, to_numpy
 from tenfold.mathematics.alternation import Recipe, Solution, padded, solve
-from tenfold.mathematics.cost import Workload, moments_of, statistics_of
+from tenfold.mathematics.cost import moments_of, statistics_of
 from tenfold.mathematics.criteria import (
     Problem,
     automatic_shrinkage,
@@ -43,7 +43,7 @@ from tenfold.mathematics.moments import ClassMoments, ClassStatistics, check_dec
 from tenfold.mathematics.solvers import SOLVERS, Solver
 from tenfold.mathematics.stores import OfBlock, over_blocks
 from tenfold.mathematics.subspace import log_ratios, minus_distances, projected, reconstructed
-from tenfold.mathematics.tuning import EXPECTED_ROUNDS, KEPT_MOMENTS
+from tenfold.mathematics.tuning import KEPT_MOMENTS
 from tenfold.methods.saving import save
 from tenfold.system.plain_values import Axes, check_agree
 from tenfold.system.threads import one_thread_for_small, threads_for
@@ -215,8 +215,8 @@ class Learner(Savable, BaseEstimator):
         """Validate parameters: those that are declared, and what they must be together."""
         parameters.check_declared(self)
 
-    def _workload(self, shape: Shape, classes: Array) -> Workload:
-        """What will be asked of statistics of such samples, by which these are chosen."""
+    def _model_ranks(self, shape: Shape, classes: Array) -> Array:
+        """Ranks (P, M, K) of its M models for each of P classes; statistics are chosen by them."""
         raise NotImplementedError
 
     def _problem(self, statistics: ClassStatistics) -> Problem:
@@ -270,12 +270,13 @@ class Learner(Savable, BaseEstimator):
         described, X, y, weight = self._first_batch(X, y, sample_weight)
         classes = check.present_labels(y, weight)
         described, X = self._prepared(described, X, weight)
-        work = self._workload(X.shape[1:], classes)
+        ranks = self._model_ranks(X.shape[1:], classes)
+        rounds, memory = self._recipe().expected_rounds(X.ndim - 1), parameters.memory_budget()
         with one_thread_for_small(len(X) if X.ndim == 2 else prod(X.shape)):  # few vectors
-            statistics = statistics_of(X, y, weight, classes, work)
+            statistics = statistics_of(X, y, weight, classes, ranks, rounds, memory)
         model = self._learn(statistics, described["sample_shape_"])
-        small = 8 * len(classes) * prod(X.shape[1:]) ** 2 <= KEPT_MOMENTS
-        if not (self._streams and small and work.tables_fit(X.shape[1:], len(classes))):
+        small = 8 * len(classes) * prod(X.shape[1:]) ** 2 <= min(KEPT_MOMENTS, memory)
+        if not (self._streams and small):
             return self._set_fitted(described, model)
         if not isinstance(statistics, ClassMoments):
             statistics = moments_of(X, y, weight, classes)
@@ -533,12 +534,9 @@ class TensorProjector(TransformerMixin, Learner):
         super()._check_parameters()
         parameters.check_ridge(self.ridge)
 
-    def _workload(self, shape: Shape, classes: Array) -> Workload:
-        """What will be asked of statistics of such samples, by which these are chosen."""
-        ranks, _ = self._ranks_and_shares(shape, classes)
-        rounds = min(self.max_iter, EXPECTED_ROUNDS) if self.tol > 0 else self.max_iter
-        rounds = max(1, rounds) if len(ranks) > 1 and self._alternates else 1
-        return Workload(ranks, rounds, memory=parameters.memory_budget())
+    def _model_ranks(self, shape: Shape, classes: Array) -> Array:
+        """Those of one model."""
+        return np.array(self._ranks_and_shares(shape, classes)[0])[None, None]
 
     def _settings(self, statistics: ClassStatistics) -> dict[str, Any]:
         """Ranks and ridge of its problem; shares of scatter become ranks here."""

@@ -37,7 +37,7 @@ from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import solve
-from tenfold.mathematics.cost import Parts, Split, Workload, part_statistics, statistics_of
+from tenfold.mathematics.cost import Parts, Split, part_statistics, statistics_of
 from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.sample_statistics import codes_of
@@ -257,10 +257,10 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         if isinstance(self.estimator, ClassSpecificVerifier):
             self.estimator.positive_among(classes)  # or an error that says how to name it
         described, seen = first._prepared(described, X, weight)
-        work = joint_workload(learners, seen.shape[1:], classes)
+        ranks, rounds = asked_together(learners, seen.shape[1:], classes)
         rows = [*(train for train, _ in splits), np.arange(len(seen))]
         parts = Parts.of_rows(rows, codes_of(seen, y, classes))
-        found = part_statistics(seen, y, weight, classes, parts, work)
+        found = part_statistics(seen, y, weight, classes, parts, ranks, rounds, memory_budget())
         return described, samples, splits, found
 
     def get_metadata_routing(self) -> Any:
@@ -649,9 +649,12 @@ def learner_of(estimator: Any) -> Learner:
     return estimator
 
 
-def joint_workload(learners: list[Learner], shape: tuple[int, ...], classes: Array) -> Workload:
-    """All candidates together; asking each for its own also checks its ranks."""
-    return Workload.together([learner._workload(shape, classes) for learner in learners])
+def asked_together(
+    learners: list[Learner], shape: tuple[int, ...], classes: Array
+) -> tuple[Array, int]:
+    """Ranks and rounds of all candidates; asking each for its own also checks its ranks."""
+    ranks = np.concatenate([one._model_ranks(shape, classes) for one in learners], axis=1)
+    return ranks, max(one._recipe().expected_rounds(len(shape)) for one in learners)
 
 
 def solved_together(
@@ -743,8 +746,9 @@ def _solved(
     described, X, y, weight = learners[0]._first_batch(X, y, weight)
     classes = check.present_labels(y, weight)
     described, X = learners[0]._prepared(described, X, weight)
-    work = joint_workload(learners, X.shape[1:], classes)
-    return solved_together(learners, statistics_of(X, y, weight, classes, work), described)
+    ranks, rounds = asked_together(learners, X.shape[1:], classes)
+    found = statistics_of(X, y, weight, classes, ranks, rounds, memory_budget())
+    return solved_together(learners, found, described)
 
 
 def solved_in_stacks(estimator: Any) -> bool:
