@@ -288,7 +288,7 @@ def test_pages_of_a_tiff_file_are_samples(tmp_path, deep):
     data = load(path, labels=list("aabbcc"))
     np.testing.assert_array_equal(data.X, levels / top)
     assert load(path, labels=list("aabbcc"), resize=(2, 2)).X.shape == (6, 2, 2)
-    with pytest.raises(ValueError, match=r"stack\.tif holds samples only; pass labels=FILE"):
+    with pytest.raises(ValueError, match=r"stack\.tif: it holds samples only; pass labels=FILE"):
         load(path)
     with pytest.raises(ValueError, match="has 6 samples along axis 0, but there are 5 labels"):
         load(path, labels=list("aabbc"))

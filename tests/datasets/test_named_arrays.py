@@ -48,7 +48,7 @@ def test_other_vectors_are_kept_beside_the_samples(npz):
 def test_several_arrays_are_listed_and_a_name_asked_for(npz):
     path = npz(X=X, other=X, y=Y, version=np.array(3))
     with pytest.raises(
-        ValueError, match=r"data\.npz holds several arrays .*pass key=NAME"
+        ValueError, match=r"data\.npz: it holds several arrays .*pass key=NAME"
     ) as error:
         load(path)
     assert "X (6, 4, 3), other (6, 4, 3);" in str(error.value)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,12 @@ from tenfold.datasets.images import (
     sample_files,
 )
 from tenfold.datasets.labels import LABEL_NAMES, as_labels
-from tenfold.datasets.locations import existing_path, inner_path
+from tenfold.datasets.locations import existing_path, inner_path, naming
 from tenfold.datasets.mat import open_mat
 from tenfold.datasets.named_arrays import Arrays, assemble, choose_label_file
 from tenfold.datasets.netcdf import open_netcdf
 from tenfold.datasets.numpy_files import open_npy, open_npz
-from tenfold.datasets.tables import look_at_table, open_table, read_column
+from tenfold.datasets.tables import look_at_table, open_table, read_column, read_text
 from tenfold.datasets.tensor_dataset import TensorDataset
 from tenfold.datasets.time_series import open_fif, open_ts
 from tenfold.datasets.zarr_store import is_zarr, open_zarr
@@ -51,9 +51,8 @@ class Reader:
         The format.
     library : str
         What reads it.
-    opened : callable
-        Takes a path, and its keyword arguments are the options of the format; a context in which
-        the file is `Arrays`.
+    open : callable
+        Takes a path, and its keyword arguments are the options of the format; gives `Arrays`.
     here : bool, default=False
         Whether it is read in this process: NumPy's own formats are.
     order : {"C", "F"}, default="C"
@@ -64,15 +63,15 @@ class Reader:
 
     name: str
     library: str
-    opened: Callable[..., AbstractContextManager[Arrays]]
+    open: Callable[..., Arrays]
     here: bool = False
     order: str = "C"
     look: Callable[..., Any] | None = None
 
     @property
     def own(self) -> list[str]:
-        """Names of the options that `opened` takes."""
-        found = inspect.signature(self.opened).parameters.values()
+        """Names of the options that `open` takes."""
+        found = inspect.signature(self.open).parameters.values()
         return [one.name for one in found if one.kind is one.KEYWORD_ONLY]
 
     @property
@@ -257,10 +256,12 @@ def read_here(
     own = {name: options[name] for name in reader.own if name in options}
     if outside is not None and "labelled" in own:
         own["labelled"] = False
-    with reader.opened(source, **own) as arrays:
-        chosen = {name: options[name] for name in COMMON if name in options}
-        chosen["labels"] = None if "labels" in own else options["labels"]
-        return assemble(source, arrays, **chosen | ({} if outside is None else {"labels": outside}))
+    chosen = {name: options[name] for name in COMMON if name in options}
+    chosen["labels"] = outside
+    if outside is None and "labels" not in own:
+        chosen["labels"] = options["labels"]
+    with naming(source):
+        return assemble(source, reader.open(source, **own), **chosen)
 
 
 def first_that_works(
@@ -304,35 +305,26 @@ def read_labels(labels: Any, trusted: bool = False) -> np.ndarray:
         return as_labels(labels)
     place, name = inner_path(labels)
     source = existing_path(place, "a file of labels")
-    if _ending(source) in ("", ".txt", ".data") and name is None:
-        return _lines_of_labels(source)
-    reader = reader_of(source)
-    if not (trusted or reader.here):
-        found: np.ndarray = in_child("labels", source, {"labels": os.fspath(labels)})["y"]
-        return found
-    if reader is TABLE:
-        return read_column(source, name)
-    with reader.opened(source) as arrays:
-        return choose_label_file(source, arrays, name and name.strip("/"))
+    with naming(source):
+        if _ending(source) in ("", ".txt", ".data") and name is None:
+            return _lines_of_labels(source)
+        reader = reader_of(source)
+        if not (trusted or reader.here):
+            found: np.ndarray = in_child("labels", source, {"labels": os.fspath(labels)})["y"]
+            return found
+        if reader is TABLE:
+            return read_column(source, name)
+        return choose_label_file(reader.open(source), name and name.strip("/"))
 
 
 def _lines_of_labels(source: Path) -> np.ndarray:
     """One label per line below a header, if there is one."""
     if source.stat().st_size > LARGEST_TEXT:
         raise ValueError(f"{source} is too large for a text file of labels")
-    try:
-        text = source.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        text = source.read_text(encoding="latin-1")
-    if "\0" in text:
-        raise ValueError(f"{source} is not text; expected one label per line")
-    labels = text.rstrip().split("\n")
+    labels = re.split(r"\r\n?|\n", read_text(source)[0].rstrip())
     first = labels[0].strip().lower()
     below = {label.strip().lower() for label in labels[1:]}
-    try:
-        return as_labels(labels[1:] if first in LABEL_NAMES and first not in below else labels)
-    except ValueError as error:
-        raise ValueError(f"{source}: {error}") from error
+    return as_labels(labels[1:] if first in LABEL_NAMES and first not in below else labels)
 
 
 def _read_there(reader: Reader, source: Path, given: Mapping[str, Any]) -> TensorDataset:
@@ -342,8 +334,7 @@ def _read_there(reader: Reader, source: Path, given: Mapping[str, Any]) -> Tenso
     stays = answer.pop("stays")
     if stays is not None:
         own = {name: given[name] for name in reader.own if name in given}
-        with reader.opened(source, **own) as arrays:
-            answer["X"] = arrays.read([stays])[stays]
+        answer["X"] = reader.open(source, **own).read([stays])[stays]
     told = {name: tuple(answer.pop(name)) for name in ("mode_names", "notes")}
     return TensorDataset(y=answer.pop("y", None), sample_info=info, **told, **answer)
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -113,7 +112,7 @@ def _folded(
     note = f"flat rows were folded to {' x '.join(map(str, shape))}, {how} (order={order!r})"
     return replace(
         data,
-        X=fold_rows(data.X, shape, order, Path(path)),
+        X=fold_rows(data.X, shape, order),
         mode_names=(),
         notes=(*data.notes, note),
         reading={**data.reading, "sample_shape": shape, "order": order},
@@ -132,18 +131,9 @@ def _check_size(
         return
     raise ValueError(
         f"the numbers of {path} are about {size:.3g}, and those that the model was fitted on about "
-        f"{usual:.3g} (root mean squares); pass scale=X to divide them by X, such as "
-        f"{_round_ratio(size / usual):g}, or scale=1 to take them as they are"
+        f"{usual:.3g} (root mean squares); pass scale=X to divide them by X, such as scale=255 for "
+        "pixels up to 255 where the model had pixels up to 1, or scale=1 to take them as they are"
     )
-
-
-def _round_ratio(ratio: float) -> float:
-    """A factor between usual scales of pixels, if the ratio is near one; else two digits of it."""
-    usual = (255.0, 65535.0, 257.0)
-    for factor in (*usual, *(1 / one for one in usual)):
-        if 0.4 < ratio / factor < 2.5:
-            return factor
-    return float(f"{ratio:.2g}")
 
 
 def _listed(value: Any) -> Any:

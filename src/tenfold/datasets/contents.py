@@ -129,10 +129,10 @@ def _look_at_arrays(
     """Names of columns, a row per array, and ways to read them."""
     reader = any_path.reader_of(source)
     own = {name: value for name, value in options.items() if name in reader.own}
-    with reader.opened(source, **own) as arrays:
-        rows = [[name, "x".join(map(str, shape))] for name, shape in arrays.shapes.items()]
-        rows += [[name, f"unreadable: it {why}"] for name, why in arrays.unreadable.items()]
-        ways = list(_choices(arrays, options)) if arrays.samples is None else []
+    arrays = reader.open(source, **own)
+    rows = [[name, "x".join(map(str, shape))] for name, shape in arrays.shapes.items()]
+    rows += [[name, f"unreadable: it {why}"] for name, why in arrays.unreadable.items()]
+    ways = list(_choices(arrays, options)) if arrays.samples is None else []
     return ["array", "shape"], rows, [*ways, {"labelled": False}]
 
 

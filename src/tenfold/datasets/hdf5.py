@@ -7,7 +7,7 @@ All of that is refused before a number is read.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -31,46 +31,41 @@ def is_hdf5(source: Path) -> bool:
     return SIGNATURE in (start[:8], start[512:])
 
 
-@contextmanager
-def open_hdf5(source: Path) -> Iterator[Arrays]:
+def open_hdf5(source: Path) -> Arrays:
     """All datasets of a file by path. A large one that is asked for first stays on disk."""
     with opened(source) as file:
-        with reading(source, "HDF5 file"):
-            found = datasets(file)
-            shapes = {name: tuple(item.shape or ()) for name, item in found.items()}
+        shapes = {name: tuple(item.shape or ()) for name, item in datasets(file).items()}
 
-        def read(names: list[str]) -> dict[str, Any]:
-            with reading(source, "HDF5 file"):
-                values = {name: values_of(source, found[name]) for name in names[1:]}
-                first = checked(source, found[names[0]])
-                stays = prod(first.shape or ()) * first.dtype.itemsize > STAYS_ON_DISK
-                # a file of its own, which is closed with the samples
-                X = _h5py().File(source, "r")[names[0]] if stays else values_of(source, first)
-                return {names[0]: X, **values}
+    def read(names: list[str]) -> dict[str, Any]:
+        with opened(source) as file:
+            values = {name: values_of(source, file[name]) for name in names[1:]}
+            first = checked(source, file[names[0]])
+            stays = prod(first.shape or ()) * first.dtype.itemsize > STAYS_ON_DISK
+            # a file of its own, which is closed with the samples
+            X = _h5py().File(source, "r")[names[0]] if stays else values_of(source, first)
+            return {names[0]: X, **values}
 
-        yield Arrays(shapes, read)
+    return Arrays(shapes, read)
 
 
 @contextmanager
 def opened(source: Path) -> Iterator[Any]:
     """An HDF5 file, if none of its links leads to another file."""
     h5py = _h5py()
-    with ExitStack() as stack:
-        with reading(source, "HDF5 file"):
-            file = stack.enter_context(h5py.File(source, "r"))
-            kinds = (h5py.h5l.TYPE_HARD, h5py.h5l.TYPE_SOFT)
-            names = []
+    kinds = (h5py.h5l.TYPE_HARD, h5py.h5l.TYPE_SOFT)
+    names = []
 
-            def look(name: bytes, info: Any) -> bool | None:
-                names.append(name)
-                return True if info.type not in kinds or len(names) > MOST_NAMES else None
+    def look(name: bytes, info: Any) -> bool | None:
+        names.append(name)
+        return True if info.type not in kinds or len(names) > MOST_NAMES else None
 
-            if file.id.links.visit(look, info=True):
-                what = "an external link" if len(names) <= MOST_NAMES else "one name too many"
-                raise ValueError(
-                    f"{source}: {names[-1].decode('utf-8', 'replace')!r} is {what}; tenfold does "
-                    "not follow links to other files: copy the data into one file (h5repack)"
-                )
+    with reading(source, "HDF5 file"), h5py.File(source, "r") as file:
+        if file.id.links.visit(look, info=True):
+            what = "an external link" if len(names) <= MOST_NAMES else "one name too many"
+            raise ValueError(
+                f"{source}: {names[-1].decode('utf-8', 'replace')!r} is {what}; tenfold does not "
+                "follow links to other files: copy the data into one file (h5repack)"
+            )
         yield file
 
 

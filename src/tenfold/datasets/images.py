@@ -33,7 +33,6 @@ IMAGE_SUFFIXES = frozenset(
 Files = Mapping[str, Callable[[], Any]]  # by name below the folder: what Pillow can open
 
 
-@contextmanager
 def open_folder(
     source: Path,
     *,
@@ -42,7 +41,7 @@ def open_folder(
     grey: bool = True,
     background: float | None = None,
     classes_from: str | None = None,
-) -> Iterator[Arrays]:
+) -> Arrays:
     """A folder, or an archive of one, in which every subfolder is a class and a file a sample."""
     with _files(source) as files:
         names = list(files)
@@ -55,7 +54,7 @@ def open_folder(
         stack: np.ndarray | None = None
         for position, name in enumerate(names):
             if name.endswith(".npy"):
-                pixels = check_numbers(read_npy(files[name]()), name, source / name)
+                pixels = check_numbers(read_npy(files[name]()), name)
             else:
                 pixels = read_image(source / name, files[name], grey=grey, background=background)
             pixels = pixels if resize is None else resize_images(pixels[None], resize)[0]
@@ -67,20 +66,19 @@ def open_folder(
                     f"{source / name} is {sizes[1]}; pass resize=(H, W) to bring all to one size"
                 )
             stack[position] = pixels
-    yield _pictures(source, {**found, "images": stack}, notes)
+    return _pictures(source, {**found, "images": stack}, notes)
 
 
-@contextmanager
 def open_pages(
     source: Path,
     *,
     resize: tuple[int, int] | None = None,
     grey: bool = True,
     background: float | None = None,
-) -> Iterator[Arrays]:
+) -> Arrays:
     """The pages of one image, usually a TIFF file, each of which is a sample."""
     pages = np.stack(read_pages(source, lambda: source, grey, background))
-    yield _pictures(source, {"images": pages if resize is None else resize_images(pages, resize)})
+    return _pictures(source, {"images": pages if resize is None else resize_images(pages, resize)})
 
 
 def _pictures(source: Path, found: dict[str, Any], notes: tuple[str, ...] = ()) -> Arrays:
@@ -246,43 +244,43 @@ def read_image(
     ndarray of shape (H, W) or (H, W, 3)
         The pixels.
     """
-    with opened_image(file, content or partial(regular, file)) as image:
-        if _page_count(image) > 1:
-            raise ValueError(
-                f"it has {_page_count(image)} pages, and a file in a folder is one sample; read "
-                "the file itself with load, or save a file per page"
-            )
-        return _page(image, 0, grey, background)
+    return read_pages(file, content or partial(regular, file), grey, background, most=1)[0]
 
 
 def read_pages(
-    file: Path, content: Callable[[], Any], grey: bool, background: float | None
+    file: Path,
+    content: Callable[[], Any],
+    grey: bool,
+    background: float | None,
+    most: float = np.inf,
 ) -> list[np.ndarray]:
     """The pages of a TIFF file, or the one image of a file of another format.
 
-    An image that carries an orientation is turned the way a viewer would show it.
+    An image that carries an orientation is turned the way a viewer would show it. The first frame
+    stands for an animation.
     """
     pages: list[np.ndarray] = []
     with opened_image(file, content) as image:
-        for page in range(_page_count(image)):
-            pages.append(_page(image, page, grey, background))
+        n_pages = getattr(image, "n_frames", 1) if image.format == "TIFF" else 1
+        if n_pages > most:
+            raise ValueError(
+                f"it has {n_pages} pages, and a file in a folder is one sample; read the file "
+                "itself with load, or save a file per page"
+            )
+        for page in range(n_pages):
+            image.seek(page)
+            if image.width * image.height > MOST_PIXELS:  # a few bytes would become gigabytes
+                raise ValueError(
+                    f"it declares {image.width} x {image.height} pixels; at most {MOST_PIXELS} are "
+                    "read; make it smaller first"
+                )
+            pages.append(_pixels(_pillow().ImageOps.exif_transpose(image), grey, background))
             if pages[page].shape != pages[0].shape:
                 raise ValueError(
                     f"its pages differ in size: the first is {pages[0].shape[:2]} and page {page} "
                     f"is {pages[page].shape[:2]} (height, width); save them as files and resize"
                 )
     return pages
-
-
-def _page_count(image: Any) -> int:
-    """Of a TIFF file; the first frame stands for an animation."""
-    return getattr(image, "n_frames", 1) if image.format == "TIFF" else 1
-
-
-def _page(image: Any, page: int, grey: bool, background: float | None) -> np.ndarray:
-    image.seek(page)
-    _check_pixels(image)
-    return _pixels(_pillow().ImageOps.exif_transpose(image), grey, background)
 
 
 @contextmanager
@@ -299,7 +297,6 @@ def opened_image(file: Path, content: Callable[[], Any]) -> Iterator[Any]:
     pillow = _pillow()
     try:
         with pillow.Image.open(content(), formats=FORMATS) as image:
-            _check_pixels(image)
             yield image
     except pillow.UnidentifiedImageError as error:
         raise ValueError(
@@ -312,15 +309,6 @@ def opened_image(file: Path, content: Callable[[], Any]) -> Iterator[Any]:
         raise ValueError(f"cannot read {file} as an image: {error}") from error
 
 
-def _check_pixels(image: Any) -> None:
-    """Refuse a few bytes that would become gigabytes, before they do."""
-    if image.width * image.height > MOST_PIXELS:
-        raise ValueError(
-            f"it declares {image.width} x {image.height} pixels; at most {MOST_PIXELS} are read; "
-            "make it smaller first"
-        )
-
-
 def _pixels(image: Any, grey: bool, background: float | None) -> np.ndarray:
     """Pixels of a Pillow image in [0, 1]."""
     if background is not None and not 0 <= background <= 1:
@@ -329,25 +317,18 @@ def _pixels(image: Any, grey: bool, background: float | None) -> np.ndarray:
         deep = _deep_pixels(image)
         return deep if grey else np.repeat(deep[..., None], 3, axis=2)
     if image.has_transparency_data:
-        image = _on_background(image, background)
+        layered = image.convert("RGBA")
+        if background is None and layered.getextrema()[3] != (255, 255):
+            raise ValueError(
+                "it has transparent pixels; pass background=1 for white behind them or 0 for "
+                "black, or save it without transparency"
+            )
+        level = round(255 * (background or 0))
+        behind = _pillow().Image.new("RGBA", layered.size, (level, level, level, 255))
+        image = _pillow().Image.alpha_composite(behind, layered)
     if image.mode not in ("1", "L", "RGB"):
         image = image.convert("RGB")
     return np.asarray(image.convert("L" if grey else "RGB"), dtype=np.float64) / 255.0
-
-
-def _on_background(image: Any, background: float | None) -> Any:
-    """An image without transparency: as it is where nothing shows through."""
-    layered = image.convert("RGBA")
-    if layered.getextrema()[3] == (255, 255):
-        return layered.convert("RGB")
-    if background is None:
-        raise ValueError(
-            "it has transparent pixels; pass background=1 for white behind them or 0 for black, or "
-            "save it without transparency"
-        )
-    level = round(255 * background)
-    behind = _pillow().Image.new("RGBA", layered.size, (level, level, level, 255))
-    return _pillow().Image.alpha_composite(behind, layered).convert("RGB")
 
 
 def _deep_pixels(image: Any) -> np.ndarray:

@@ -79,6 +79,17 @@ def reading(source: Path, form: str) -> Iterator[None]:
         raise ValueError(f"{source} is not a whole {form}: {why}") from error
 
 
+@contextmanager
+def naming(what: Path | str) -> Iterator[None]:
+    """Let a ValueError begin with the file, or the part of it, that it is about."""
+    try:
+        yield
+    except ValueError as error:
+        if isinstance(what, Path) and str(what) in str(error):
+            raise
+        raise ValueError(f"{what}: {error}") from error
+
+
 def short(text: str, most: int = 40) -> str:
     """The beginning of a text that may be too long for a message.
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,7 @@ from tenfold.datasets.locations import reading
 from tenfold.datasets.named_arrays import Arrays, in_memory
 
 
-@contextmanager
-def open_mat(source: Path) -> Iterator[Arrays]:
+def open_mat(source: Path) -> Arrays:
     """The arrays of a .mat file; a field of a structure is named ``structure.field``."""
     with reading(source, ".mat file"):
         if is_hdf5(source):
@@ -28,7 +26,7 @@ def open_mat(source: Path) -> Iterator[Arrays]:
         unreadable: dict[str, str] = {}
         for name, value in values.items():
             _gather(name, value, found, unreadable)
-    yield in_memory(found, unreadable=unreadable)
+    return in_memory(found, unreadable=unreadable)
 
 
 def _scipy_values(source: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tenfold.datasets.labels import as_labels, is_label_name, one_hot_notes, parsed_name
-from tenfold.datasets.locations import short
+from tenfold.datasets.locations import naming, short
 from tenfold.datasets.tensor_dataset import TensorDataset
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -108,20 +108,20 @@ def assemble(
     y = labels if labelled and outside else None
     asked = None if labels is None or outside else str(labels).strip("/")
     inside = labelled and y is None
-    _refuse_unreadable(source, arrays, key, asked, inside)
+    _refuse_unreadable(arrays, key, asked, inside)
     if asked is None:
         arrays = replace(arrays, shapes=_beside(arrays.shapes, key))
-    samples = _choose_samples(source, arrays.shapes, key or arrays.samples)
-    axis = _checked_axis(source, samples, arrays, sample_axis)
+    samples = _choose_samples(arrays.shapes, key or arrays.samples)
+    axis = _checked_axis(samples, arrays, sample_axis)
     chosen, counts = None, set() if y is None else {len(y)}
     if inside:
-        chosen = _choose_labels(source, arrays, samples, axis, asked or arrays.labels)
+        chosen = _choose_labels(arrays, samples, axis, asked or arrays.labels)
         counts = _counts(arrays.shapes[chosen])
         axis = _named_axis(arrays.dims, samples, chosen) if axis is None else axis
-    axis, notes = _choose_axis(source, samples, arrays.shapes[samples], axis, chosen, counts)
+    axis, notes = _choose_axis(samples, arrays.shapes[samples], axis, chosen, counts)
     facts = _facts(arrays, samples, chosen, axis)
     found = dict(arrays.read([samples, *facts, *filter(None, [chosen])]))
-    X = check_numbers(found[samples], samples, source)
+    X = check_numbers(found[samples], samples)
     X = np.moveaxis(np.asarray(X), axis, 0) if axis else X
     if chosen is not None:
         y = np.asarray(found[chosen])
@@ -129,12 +129,12 @@ def assemble(
         found |= {name: _fact(found[name]) for name in facts}
         if y is not None and chosen is not None:
             notes += one_hot_notes(y)
-            y = _labels_of(source, chosen, y, X.shape[0])
+            y = _labels_of(chosen, y, X.shape[0])
     axes = list(arrays.dims.get(samples, ()))
     modes = tuple(axes[:axis] + axes[axis + 1 :])
     told = {"dims": modes} if modes else {"sample_axis": axis} if axis else {}
     return TensorDataset(
-        fold_rows(X, sample_shape, order, source),
+        fold_rows(X, sample_shape, order),
         y,
         description=arrays.description or _description(source, samples, chosen, key, asked),
         sample_info={name: found[name] for name in facts if np.shape(found[name]) == X.shape[:1]},
@@ -144,29 +144,26 @@ def assemble(
     )
 
 
-def choose_label_file(source: Path, arrays: Arrays, key: str | None) -> np.ndarray:
+def choose_label_file(arrays: Arrays, key: str | None) -> np.ndarray:
     """The labels of a file in which nothing else is wanted."""
-    _refuse_unreadable(source, arrays, None, key, key is None)
+    _refuse_unreadable(arrays, None, key, key is None)
     shapes = {name: shape for name, shape in arrays.shapes.items() if _length(shape) > 1}
     if key is not None:
-        name = _existing(source, arrays.shapes, key)
+        name = _existing(arrays.shapes, key)
     else:
         named = [name for name in shapes if is_label_name(name)]
         vectors = [name for name, shape in shapes.items() if _is_vector(shape)]
         only = [one for one in (named, vectors, list(shapes)) if len(one) == 1]
         if not only:
             raise ValueError(
-                f"cannot tell which array of {source} holds the labels: {listing(shapes)}; pass "
-                f"labels='{source.name}::NAME'"
+                f"cannot tell which array holds the labels: {listing(shapes)}; pass "
+                "labels=FILE::NAME"
             )
         ((name,), *_) = only
-    try:
-        return as_labels(arrays.read([name])[name])
-    except ValueError as error:
-        raise ValueError(f"{source}: {error}") from error
+    return as_labels(arrays.read([name])[name])
 
 
-def fold_rows(X: Any, sample_shape: Sequence[int] | None, order: Order, source: Path) -> Any:
+def fold_rows(X: Any, sample_shape: Sequence[int] | None, order: Order) -> Any:
     """Fold flat rows (n, I) into tensors (n, I_1, ..., I_K); a view where the rows are contiguous.
 
     Parameters
@@ -177,8 +174,6 @@ def fold_rows(X: Any, sample_shape: Sequence[int] | None, order: Order, source: 
         Shape of one sample; None leaves X as it is.
     order : {"C", "F"}
         "F": each row holds its sample column by column, as MATLAB writes it.
-    source : Path
-        The file, for messages.
 
     Returns
     -------
@@ -199,8 +194,8 @@ def fold_rows(X: Any, sample_shape: Sequence[int] | None, order: Order, source: 
         )
     if len(X.shape) != 2 or int(np.prod(shape)) != X.shape[1]:
         raise ValueError(
-            f"{source}: samples have shape {tuple(X.shape[1:])}, which sample_shape={shape} cannot "
-            f"fold; expected flat rows of {int(np.prod(shape))} numbers"
+            f"samples have shape {tuple(X.shape[1:])}, which sample_shape={shape} cannot fold; "
+            f"expected flat rows of {int(np.prod(shape))} numbers"
         )
     rows = X if isinstance(X, np.ndarray) else np.asarray(X)
     if order == "C":
@@ -209,17 +204,16 @@ def fold_rows(X: Any, sample_shape: Sequence[int] | None, order: Order, source: 
     return folded.transpose(0, *range(len(shape), 0, -1))
 
 
-def check_numbers(array: Any, name: str, source: Path) -> Any:
+def check_numbers(array: Any, name: str) -> Any:
     """`array` again, or a ValueError when it does not hold real numbers."""
     if array.dtype.kind not in "biuf":
         raise ValueError(
-            f"{source}: array {name!r} holds {array.dtype}, not real numbers; choose another with "
-            "key=NAME"
+            f"array {name!r} holds {array.dtype}, not real numbers; choose another with key=NAME"
         )
     if 0 in array.shape:
         raise ValueError(
-            f"{source} holds no samples: array {name!r} has shape {tuple(array.shape)}; expected "
-            "at least one sample of at least one number"
+            f"no samples: array {name!r} has shape {tuple(array.shape)}; expected at least one "
+            "sample of at least one number"
         )
     return array
 
@@ -252,9 +246,7 @@ def _beside(shapes: Shapes, key: str | None) -> Shapes:
     return near if len(near) > 1 else shapes
 
 
-def _refuse_unreadable(
-    source: Path, arrays: Arrays, key: str | None, asked: str | None, inside: bool
-) -> None:
+def _refuse_unreadable(arrays: Arrays, key: str | None, asked: str | None, inside: bool) -> None:
     """Say why an array that is wanted cannot be read: by its name, or as the only labels."""
     wanted = [key, asked]
     if inside and asked is None and not any(map(is_label_name, arrays.shapes)):
@@ -263,7 +255,7 @@ def _refuse_unreadable(
         wanted += arrays.unreadable  # the samples must be among them
     for name in wanted:
         if name in arrays.unreadable:
-            raise ValueError(f"{source}: array {name!r} {arrays.unreadable[name]}")
+            raise ValueError(f"array {name!r} {arrays.unreadable[name]}")
 
 
 def _facts(arrays: Arrays, samples: str, labels: str | None, axis: int) -> list[str]:
@@ -287,22 +279,20 @@ def _fact(values: Any) -> np.ndarray | None:
         return None
 
 
-def _labels_of(source: Path, name: str, values: np.ndarray, n_samples: int) -> np.ndarray:
+def _labels_of(name: str, values: np.ndarray, n_samples: int) -> np.ndarray:
     """The labels as a vector; rows of a one-hot matrix may lie along either axis."""
     if values.ndim == 2 and values.dtype.kind != "O" and min(values.shape) > 1:
         values = values.T if values.shape[0] != n_samples else values
-    try:
+    with naming(name):
         labels = as_labels(values)
-    except ValueError as error:
-        raise ValueError(f"{source}: {name}: {error}") from error
-    if len(labels) != n_samples:
-        raise ValueError(f"{source}: {name} holds {len(labels)} labels for {n_samples} samples")
-    return labels
+        if len(labels) != n_samples:
+            raise ValueError(f"{len(labels)} labels for {n_samples} samples; give one per sample")
+        return labels
 
 
-def _choose_samples(source: Path, shapes: Shapes, key: str | None) -> str:
+def _choose_samples(shapes: Shapes, key: str | None) -> str:
     if key is not None:
-        return _existing(source, shapes, key)
+        return _existing(shapes, key)
     matrices = {name: shape for name, shape in shapes.items() if not _is_vector(shape)}
     tensors = {name: shape for name, shape in matrices.items() if not is_label_name(name)}
     if len(tensors) == 1:
@@ -310,21 +300,19 @@ def _choose_samples(source: Path, shapes: Shapes, key: str | None) -> str:
     if not tensors:
         found = {name: shape for name, shape in shapes.items() if _length(shape) > 1}
         raise ValueError(
-            f"{source} holds no array of samples: {listing(found or shapes)}; expected one with a "
-            "row, or an image, per sample"
+            f"it holds no array of samples: {listing(found or shapes)}; expected one with a row, "
+            "or an image, per sample"
         )
     raise ValueError(
-        f"{source} holds several arrays that could be the samples: {listing(tensors)}; pass "
-        "key=NAME; where names end in train or test, the labels of the same set go with it"
+        f"it holds several arrays that could be the samples: {listing(tensors)}; pass key=NAME; "
+        "where names end in train or test, the labels of the same set go with it"
     )
 
 
-def _choose_labels(
-    source: Path, arrays: Arrays, samples: str, axis: int | None, key: str | None
-) -> str:
+def _choose_labels(arrays: Arrays, samples: str, axis: int | None, key: str | None) -> str:
     shapes, dims = arrays.shapes, arrays.dims
     if key is not None:
-        return _existing(source, shapes, key)
+        return _existing(shapes, key)
     shape, part = shapes[samples], parsed_name(samples).part
     others = {name: of for name, of in shapes.items() if name != samples}
     same = [name for name in others if parsed_name(name).part == part]
@@ -338,13 +326,13 @@ def _choose_labels(
             guesses = [name for name, size in vectors.items() if 1 < size in shape]
     if not others:
         raise ValueError(
-            f"{source} holds samples only; pass labels=FILE, a file with one label per sample, or "
+            "it holds samples only; pass labels=FILE, a file with one label per sample, or "
             "labelled=False"
         )
     if len(guesses) != 1:
         found = {name: of for name, of in others.items() if _length(of) > 1}
         raise ValueError(
-            f"cannot tell which array of {source} holds the labels: beside the samples {samples} "
+            f"cannot tell which array holds the labels: beside the samples {samples} "
             f"{tuple(shape)} it holds {listing(found)}; pass labels=NAME, labels=FILE, or "
             "labelled=False if there are none"
         )
@@ -352,12 +340,7 @@ def _choose_labels(
 
 
 def _choose_axis(
-    source: Path,
-    name: str,
-    shape: tuple[int, ...],
-    asked: int | None,
-    labels: str | None,
-    counts: set[int],
+    name: str, shape: tuple[int, ...], asked: int | None, labels: str | None, counts: set[int]
 ) -> tuple[int, tuple[str, ...]]:
     """The axis that counts samples, and what is to be said about it."""
     fits = [axis for axis, size in enumerate(shape) if size in counts]
@@ -374,29 +357,28 @@ def _choose_axis(
     count = " or ".join(map(str, sorted(counts)))
     whose = f"{labels} has" if labels else "there are"
     raise ValueError(
-        f"{source}: {name} {tuple(shape)} has {shape[axis]} samples along axis {axis}, but "
-        f"{whose} {count} labels; give one label per sample, or pass sample_axis=N, the axis that "
-        "counts samples"
+        f"{name} {tuple(shape)} has {shape[axis]} samples along axis {axis}, but {whose} {count} "
+        "labels; give one label per sample, or pass sample_axis=N, the axis that counts samples"
     )
 
 
-def _existing(source: Path, shapes: Shapes, name: str) -> str:
+def _existing(shapes: Shapes, name: str) -> str:
     if name not in shapes:
-        raise ValueError(f"{source} has no array {name!r}; it holds {listing(shapes)}")
+        raise ValueError(f"it has no array {name!r}; it holds {listing(shapes)}")
     return name
 
 
-def _checked_axis(source: Path, name: str, arrays: Arrays, asked: int | None) -> int | None:
+def _checked_axis(name: str, arrays: Arrays, asked: int | None) -> int | None:
     """The axis of samples that was asked for, or that the format knows."""
     shape = arrays.shapes[name]
     if not shape:
-        raise ValueError(f"{source}: {name} is a single number; expected samples along an axis")
+        raise ValueError(f"{name} is a single number; expected samples along an axis")
     if asked is None:
         return None if arrays.samples is None else 0
     if not isinstance(asked, Integral) or not -len(shape) <= asked < len(shape):
         raise ValueError(
-            f"{source}: {name} has shape {shape}, so there is no axis {asked!r}; expected a whole "
-            "number, the axis that counts samples"
+            f"{name} has shape {shape}, so there is no axis {asked!r}; expected a whole number, "
+            "the axis that counts samples"
         )
     return int(asked) % len(shape)
 

@@ -7,8 +7,7 @@ xarray.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +19,13 @@ from tenfold.datasets.named_arrays import Arrays, in_memory
 from tenfold.system.extras import needed
 
 
-@contextmanager
-def open_netcdf(source: Path, *, dims: Sequence[str] | None = None) -> Iterator[Arrays]:
+def open_netcdf(source: Path, *, dims: Sequence[str] | None = None) -> Arrays:
     """The variables of a file but the coordinates of axes; `dims` are modes in the order wanted."""
     found = {name: one for name, one in _variables(source).items() if name not in one.dims}
     if dims is not None:
         found = {name: _turned(source, name, one, tuple(dims)) for name, one in found.items()}
     values = {name: one.to_numpy() for name, one in found.items()}
-    yield in_memory(values, dims={name: one.dims for name, one in found.items()})
+    return in_memory(values, dims={name: one.dims for name, one in found.items()})
 
 
 def _turned(source: Path, name: str, variable: Any, modes: tuple[str, ...]) -> Any:

@@ -18,14 +18,12 @@ _MAGIC = b"\x93NUMPY"
 _PICKLE = b"\x80"  # the first byte of every protocol since 2
 
 
-@contextmanager
-def open_npy(source: Path) -> Iterator[Arrays]:
+def open_npy(source: Path) -> Arrays:
     """The array of a .npy file, by the name of the file; a large one is mapped and not read."""
-    yield in_memory({source.stem: read_npy(source)})
+    return in_memory({source.stem: read_npy(source)})
 
 
-@contextmanager
-def open_npz(source: Path) -> Iterator[Arrays]:
+def open_npz(source: Path) -> Arrays:
     """The arrays of a .npz file."""
     with _numpy_file(source), zipfile.ZipFile(source) as archive:
         names = [name for name in archive.namelist() if name.endswith(".npy")]
@@ -41,7 +39,7 @@ def open_npz(source: Path) -> Iterator[Arrays]:
                     found[name] = stored[name]
         return found
 
-    yield Arrays(shapes, read)
+    return Arrays(shapes, read)
 
 
 def read_npy(source: Path) -> np.ndarray:

@@ -11,8 +11,7 @@ import csv
 import gzip
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tenfold.datasets.labels import LABEL_NAMES, as_labels
-from tenfold.datasets.locations import reading, short, shortened
+from tenfold.datasets.locations import naming, reading, short, shortened
 from tenfold.datasets.named_arrays import Arrays, in_memory
 from tenfold.system.extras import needed
 
@@ -43,8 +42,6 @@ class Table:
 
     Parameters
     ----------
-    source : Path
-        The file.
     names : list of str
         Names of the columns, or their positions.
     named : bool
@@ -57,7 +54,6 @@ class Table:
         What is to be said of it.
     """
 
-    source: Path
     names: list[str]
     named: bool
     cells: np.ndarray
@@ -65,7 +61,6 @@ class Table:
     notes: tuple[str, ...] = ()
 
 
-@contextmanager
 def open_table(
     source: Path,
     *,
@@ -77,7 +72,7 @@ def open_table(
     columns: Sequence[str] | None = None,
     leave_out: Sequence[str] | None = None,
     groups: str | None = None,
-) -> Iterator[Arrays]:
+) -> Arrays:
     """Rows as samples: the columns of numbers, one of labels, and maybe one of groups."""
     labels = _asked(labels)
     by_name = isinstance(labels, str) or (labelled and labels is None) or bool(columns)
@@ -99,7 +94,7 @@ def open_table(
         about += f"; labels: column {short(table.names[column])}, which {why}"
     if group is not None:
         found[table.names[group]] = _labels(table, group)
-    yield in_memory(
+    return in_memory(
         found,
         samples="the numbers",
         labels="the labels" if "the labels" in found else None,
@@ -133,7 +128,7 @@ def look_at_table(
         distinct = list(dict.fromkeys(cell for cell in cells if cell is not None))
         again = 1 < len(distinct) <= max(2, len(cells) // 2) and not gaps
         try:
-            numbers = _column(table, i, options.get("decimal") or _decimal(source, cells))
+            numbers = _column(table, i, options.get("decimal") or _decimal(cells))
         except ValueError:
             holds = f"text: {shortened(distinct[:4])}" + ", ..." * (len(distinct) > 4)
             texts.append(i)
@@ -173,8 +168,8 @@ def _table(
         with reading(source, f"{suffix} file"):
             names, cells = _parquet(source) if suffix == ".parquet" else _arff(source)
         if not cells.size:
-            raise ValueError(f"{source} has no rows; expected one sample per row")
-        return Table(source, names, True, cells, list(range(1, len(cells) + 1)))
+            raise ValueError("it has no rows; expected one sample per row")
+        return Table(names, True, cells, list(range(1, len(cells) + 1)))
     notes: tuple[str, ...] = ()
     if suffix == ".xlsx":
         with reading(source, "sheet of Excel"):
@@ -184,18 +179,18 @@ def _table(
         lines, notes = _lines(source, delimiter)
     rows = [row for row, cells in lines.items() if any(cells)]
     if not rows:
-        raise ValueError(f"{source} is empty; expected one flat sample per row")
+        raise ValueError("it is empty; expected one flat sample per row")
     width = len(lines[rows[0]])
     for row in rows:
         if len(lines[row]) != width:
-            raise ValueError(f"{source}, row {row}: {len(lines[row])} cells; expected {width}")
+            raise ValueError(f"row {row}: {len(lines[row])} cells; expected {width}")
     cells = np.array([lines[row] for row in rows], dtype=object)
     if header is None:
-        header = _has_names(source, cells, by_name, label)
+        header = _has_names(cells, by_name, label)
     names = [str(name).strip() for name in cells[0]] if header else list(map(str, range(width)))
     if header and len(cells) == 1:
-        raise ValueError(f"{source} has a row of names and no samples below it")
-    return Table(source, names, header, cells[int(header) :], rows[int(header) :], notes)
+        raise ValueError("it has a row of names and no samples below it")
+    return Table(names, header, cells[int(header) :], rows[int(header) :], notes)
 
 
 def _parquet(source: Path) -> tuple[list[str], np.ndarray]:
@@ -220,6 +215,22 @@ def _decoded(cell: Any) -> Any:
 
 def _lines(source: Path, delimiter: str | None) -> tuple[dict[int, list[str]], tuple[str, ...]]:
     """The cells of every row of a text, by the number of its line; and what is to be said."""
+    text, notes = read_text(source)
+    if delimiter == r"\t":  # as it is typed in a shell
+        delimiter = "\t"
+    if delimiter is not None and not re.fullmatch('[^"\r\n]', str(delimiter)):
+        raise ValueError(
+            f"delimiter is {delimiter!r}; expected one character that separates cells, such as ';'"
+        )
+    with reading(source, "table"):
+        separator = delimiter or _separator(source, text)
+        if separator == " ":
+            return {row: _spaced(line) for row, line in enumerate(text.splitlines(), 1)}, notes
+        return _separated(text, separator), notes
+
+
+def read_text(source: Path) -> tuple[str, tuple[str, ...]]:
+    """The text of a file, and what is to be said of its characters."""
     with reading(source, "compressed text"):
         packed = source.suffix.lower() == ".gz"
         with gzip.open(source) if packed else source.open("rb") as file:
@@ -232,18 +243,8 @@ def _lines(source: Path, delimiter: str | None) -> tuple[dict[int, list[str]], t
         text = data.decode("latin-1")
         notes = ("its text is not UTF-8, and was read as Latin-1 (Western European)",)
     if "\0" in text:
-        raise ValueError(f"{source} is not text; expected a table with a sample per row")
-    if delimiter == r"\t":  # as it is typed in a shell
-        delimiter = "\t"
-    if delimiter is not None and not re.fullmatch('[^"\r\n]', str(delimiter)):
-        raise ValueError(
-            f"delimiter is {delimiter!r}; expected one character that separates cells, such as ';'"
-        )
-    with reading(source, "table"):
-        separator = delimiter or _separator(source, text)
-        if separator == " ":
-            return {row: _spaced(line) for row, line in enumerate(text.splitlines(), 1)}, notes
-        return _separated(text, separator), notes
+        raise ValueError(f"{source} is not text; expected a row, or a label, per line")
+    return text, notes
 
 
 def _spaced(line: str) -> list[str]:
@@ -278,7 +279,7 @@ def _separator(source: Path, text: str) -> str:
     return marks[0] if len(marks) == 1 else ","
 
 
-def _has_names(source: Path, cells: np.ndarray, by_name: bool, label: Label) -> bool:
+def _has_names(cells: np.ndarray, by_name: bool, label: Label) -> bool:
     """Whether the first row holds names; a ValueError when it may as well be a sample."""
     first = [str(cell).strip() for cell in cells[0]]
     numbers = [cell for cell in first if _is_number(cell)]
@@ -299,8 +300,8 @@ def _has_names(source: Path, cells: np.ndarray, by_name: bool, label: Label) -> 
     elif word.lower() != "y":  # 400,410,label are names
         return True
     raise ValueError(
-        f"{source}: the first row, {shortened(first, 6)}, may be names or a sample; pass "
-        "header=True or header=False"
+        f"the first row, {shortened(first, 6)}, may be names or a sample; pass header=True or "
+        "header=False"
     )
 
 
@@ -318,7 +319,7 @@ def _label_position(table: Table, label: Label) -> int:
     width = len(table.names)
     if isinstance(label, int) and not isinstance(label, bool):
         if not -width <= label < width:
-            raise ValueError(f"{table.source} has {width} columns, so there is no column {label}")
+            raise ValueError(f"it has {width} columns, so there is no column {label}")
         return label % width
     if label is None and width == 1:
         return 0
@@ -327,9 +328,9 @@ def _label_position(table: Table, label: Label) -> int:
     found = [i for i, name in enumerate(known) if name in wanted]
     if len(found) != 1 or not table.named:
         there = f"columns {shortened(table.names)}"
-        said = f"{table.source} has no column {label!r}, or several"
+        said = f"no column {label!r}, or several"
         if label is None:
-            said = f"cannot tell which column of {table.source} holds the labels"
+            said = "cannot tell which column holds the labels"
         raise ValueError(
             f"{said}: it has {there if table.named else f'{width} columns without names'}; pass "
             "labels=NAME or a position (-1 is the last), labels=FILE, or labelled=False"
@@ -341,10 +342,8 @@ def _labels(table: Table, column: int) -> np.ndarray:
     """The labels of a column."""
     values = table.cells[:, column].copy()
     values[[isinstance(value, float) and np.isnan(value) for value in values]] = None
-    try:
+    with naming(f"column {table.names[column]!r}"):
         return as_labels(values)
-    except ValueError as error:
-        raise ValueError(f"{table.source}: column {table.names[column]!r}: {error}") from error
 
 
 def _features(table: Table, without: set[int | None], asked: bool) -> list[int]:
@@ -359,12 +358,12 @@ def _features(table: Table, without: set[int | None], asked: bool) -> list[int]:
     for i in features:
         name = table.names[i]
         if not name:
-            raise ValueError(f"{table.source}: column {i} has no name; give it one, or remove it")
+            raise ValueError(f"column {i} has no name; give it one, or remove it")
         coordinate = asked and name == "y" and "x" in table.names
         if name.lower() in LABEL_NAMES and not coordinate:
             raise ValueError(
-                f"{table.source} has a column {short(name)!r} among the numbers, which is a name "
-                f"of labels; pass leave_out={name!r}, or columns=NAME,... if it is a feature"
+                f"it has a column {short(name)!r} among the numbers, which is a name of labels; "
+                f"pass leave_out={name!r}, or columns=NAME,... if it is a feature"
             )
     return features
 
@@ -377,8 +376,8 @@ def _positions(table: Table, wanted: Sequence[str]) -> list[int]:
     absent = [name for name in asked if table.names.count(name) != 1]
     if absent or not asked:
         raise ValueError(
-            f"{table.source} has no column, or more than one, of these names: {shortened(absent)}; "
-            f"it has {shortened(table.names) or 'no names'}; rename its columns"
+            f"no column, or more than one, of these names: {shortened(absent)}; it has "
+            f"{shortened(table.names) or 'no names'}; rename its columns"
         )
     return [table.names.index(name) for name in asked]
 
@@ -388,7 +387,7 @@ def _numbers(
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """The chosen columns side by side, gaps as NaN; a single column of lists gives those."""
     if not chosen:
-        raise ValueError(f"{table.source} has no columns of numbers beside the labels")
+        raise ValueError("it has no columns of numbers beside the labels")
     if len(chosen) == 1 and all(np.ndim(cell) == 1 for cell in table.cells[:, chosen[0]]):
         return _lists(table, chosen[0]), ()
     X = np.empty((len(table.cells), len(chosen)))
@@ -399,7 +398,7 @@ def _numbers(
         except (TypeError, ValueError):
             texts.append(j)  # gaps, commas, or no numbers
     cells = (_text(cell) for j in texts for cell in table.cells[:, chosen[j]])
-    comma = decimal or _decimal(table.source, cells)
+    comma = decimal or _decimal(cells)
     if comma == ",":  # then 1.234 is a thousand and more, also in columns without a comma
         texts = list(range(len(chosen)))
     for j in texts:
@@ -428,7 +427,7 @@ def _numbers_rows(name: str, numbers: np.ndarray) -> bool:
     return bool({"id", "index", "idx"} & set(words)) and len(np.unique(numbers)) == len(numbers)
 
 
-def _decimal(source: Path, cells: Any) -> str:
+def _decimal(cells: Any) -> str:
     """Whether numbers are written 0,5 or 0.5, from all cells with a comma."""
     commas = [cell for cell in cells if cell is not None and "," in cell]
     grouped = [cell for cell in commas if COMMA_GROUPS.fullmatch(cell)]
@@ -438,8 +437,8 @@ def _decimal(source: Path, cells: Any) -> str:
         return "."  # text, which will be named
     if len(grouped) == len(commas):
         raise ValueError(
-            f"{source}: {commas[0]!r} may have a decimal comma or stand for thousands; pass "
-            "decimal=',' or decimal='.'"
+            f"{commas[0]!r} may have a decimal comma or stand for thousands; pass decimal=',' or "
+            "decimal='.'"
         )
     return ","
 
@@ -455,9 +454,9 @@ def _column(table: Table, column: int, decimal: str) -> np.ndarray:
         except ValueError:
             name = table.names[column]
             raise ValueError(
-                f"{table.source}, row {table.rows[i]}: {short(cell)!r} is not a number; if the "
-                f"column {short(name)!r} is no feature, pass leave_out={name!r}, or "
-                f"labels={name!r} for labels"
+                f"row {table.rows[i]}: {short(cell)!r} is not a number; if the column "
+                f"{short(name)!r} is no feature, pass leave_out={name!r}, or labels={name!r} for "
+                "labels"
             ) from None
     return numbers
 
@@ -480,11 +479,11 @@ def _pointed(cell: str, decimal: str) -> str:
 def _lists(table: Table, column: int) -> np.ndarray:
     rows, name = table.cells[:, column].tolist(), table.names[column]
     if len({len(row) for row in rows}) != 1:
-        raise ValueError(f"{table.source}: the lists of column {name!r} differ in length")
+        raise ValueError(f"the lists of column {name!r} differ in length")
     try:
         return np.array(rows, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{table.source}: column {name!r} holds lists of no numbers") from error
+        raise ValueError(f"column {name!r} holds lists of no numbers") from error
 
 
 def _is_number(cell: str) -> bool:

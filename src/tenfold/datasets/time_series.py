@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,7 @@ from tenfold.datasets.named_arrays import Arrays, in_memory
 DIMS = {"series": ("sample", "channel", "time")}
 
 
-@contextmanager
-def open_ts(source: Path) -> Iterator[Arrays]:
+def open_ts(source: Path) -> Arrays:
     """Series of one length: a line per sample, channels apart by colons, the class at the end."""
     with reading(source, ".ts file"):
         lines = [line.strip() for line in source.read_text(encoding="utf-8-sig").splitlines()]
@@ -39,15 +36,14 @@ def open_ts(source: Path) -> Iterator[Arrays]:
         found["series"] = np.array(series)
     labels = "class" if "class" in found else None
     about = f"Series of {source.name}."
-    yield in_memory(found, dims=DIMS, samples="series", labels=labels, description=about)
+    return in_memory(found, dims=DIMS, samples="series", labels=labels, description=about)
 
 
 def _numbers(channel: str) -> list[float]:
     return [float("nan") if cell.strip() == "?" else float(cell) for cell in channel.split(",")]
 
 
-@contextmanager
-def open_fif(source: Path) -> Iterator[Arrays]:
+def open_fif(source: Path) -> Arrays:
     """Epochs that MNE saved: channels x time, labelled by the names of their events."""
     mne = _mne()
     with reading(source, "file of MNE epochs"):
@@ -56,7 +52,7 @@ def open_fif(source: Path) -> Iterator[Arrays]:
         events = as_labels([names[number] for number in epochs.events[:, 2]])
         found = {"series": epochs.get_data(), "class": events}
     about = f"Epochs of {source.name}."
-    yield in_memory(found, dims=DIMS, samples="series", labels="class", description=about)
+    return in_memory(found, dims=DIMS, samples="series", labels="class", description=about)
 
 
 def _mne() -> Any:

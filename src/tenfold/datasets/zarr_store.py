@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from math import prod
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +14,6 @@ from tenfold.datasets.named_arrays import Arrays
 from tenfold.system.extras import needed
 
 MissingChunks = Literal["error", "fill"]
-METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
 
 
 def is_zarr(source: Path) -> bool:
@@ -24,8 +21,7 @@ def is_zarr(source: Path) -> bool:
     return any((source / name).exists() for name in ("zarr.json", ".zgroup", ".zarray"))
 
 
-@contextmanager
-def open_zarr(source: Path, *, missing_chunks: MissingChunks = "error") -> Iterator[Arrays]:
+def open_zarr(source: Path, *, missing_chunks: MissingChunks = "error") -> Arrays:
     """The arrays of a group, or a single array by the name of the store.
 
     The one that is asked for first stays on disk. Every chunk must be there: Zarr would read the
@@ -47,7 +43,7 @@ def open_zarr(source: Path, *, missing_chunks: MissingChunks = "error") -> Itera
                 n: array if n == names[0] else np.asarray(array[:]) for n, array in found.items()
             }
 
-    yield Arrays(shapes, read)
+    return Arrays(shapes, read)
 
 
 class FilledStore:
@@ -83,13 +79,11 @@ def _whole(source: Path, array: Any, missing_chunks: str) -> Any:
     absent = next((cell for cell in cells if not (place / key_of(cell)).exists()), None)
     if absent is None:
         return array
-    there = sum(file.is_file() and file.name not in METADATA for file in place.rglob("*"))
-    row = absent[0] * sizes[0] if sizes else 0
-    rows = f"rows {row} to {min(row + sizes[0], array.shape[0]) - 1}" if sizes else "its value"
+    row = absent[0] * sizes[0]
     raise ValueError(
-        f"{source}: array {array.path or source.name} has {there} of {prod(grid)} "
-        f"chunks; the first that is not in the store is {key_of(absent)} ({rows}); restore it, or "
-        'if absent chunks are meant to be the fill value, pass missing_chunks="fill"'
+        f"{source}: chunk {key_of(absent)} of array {array.path or source.name} (rows {row} to "
+        f"{min(row + sizes[0], array.shape[0]) - 1}) is not in the store; restore it, or if absent "
+        'chunks are meant to be the fill value, pass missing_chunks="fill"'
     )
 
 

@@ -12,8 +12,7 @@ import sys
 def main() -> None:
     """Run the command `tenfold`; without its extra, say how to get it.
 
-    Exit codes: 0 done, 1 the work could not be done or a wanted figure was not reached, 2 bad
-    input, 130 interrupted.
+    Exit codes: 0 done, 1 the work could not be done, 2 bad input, 130 interrupted.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the shell, as by >&-

@@ -9,7 +9,7 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, wraps
 from os import PathLike, fspath
 from pathlib import Path
@@ -23,7 +23,7 @@ from tenfold.system.tables import Table, visible
 EXPECTED = (ValueError, OSError, ImportError, MemoryError, RuntimeError, KeyboardInterrupt)
 
 DISK_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM)
-DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 
 class BadInput(ValueError):
@@ -76,13 +76,10 @@ class Outcome:
         What ``--json`` prints; NumPy numbers and arrays, paths and NaN (as null) are welcome.
     shown : sequence of Table and str
         What is printed otherwise; a str is one line.
-    exit_code : int, default=0
-        1 when a wanted figure was not reached.
     """
 
     facts: Any
-    shown: Sequence[Table | str] = field(default_factory=tuple)
-    exit_code: int = 0
+    shown: Sequence[Table | str]
 
 
 def print_outcome(outcome: Outcome, *, as_json: bool) -> None:
@@ -170,7 +167,6 @@ def command(work: Callable[..., Outcome]) -> Callable[..., None]:
                 raise
             complain(error)
             raise typer.Exit(exit_code_of(error)) from None
-        raise typer.Exit(outcome.exit_code)
 
     everything = []
     for own in [*_parameters(work), *_parameters(CommonOptions)]:

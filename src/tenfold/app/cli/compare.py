@@ -31,12 +31,6 @@ from tenfold.system.tables import visible
 if TYPE_CHECKING:
     from tenfold.datasets import TensorDataset
 
-Positive = Annotated[
-    str | None, option("--positive", metavar="CLASS", text="Compare on this class alone.")
-]
-ShowAll = Annotated[
-    bool, option("--all", metavar=None, text="Also methods that say the same as another.")
-]
 SHORT = {
     "LinearDiscriminantAnalysis": "LDA",
     "RidgeClassifier": "Ridge",
@@ -48,12 +42,14 @@ SHORT = {
 def compare(
     data: DataPath,
     *,
-    positive: Positive = None,
-    show_all: ShowAll = False,
+    positive: Annotated[str | None, option("CLASS", "Compare on this class alone.")] = None,
+    show_all: Annotated[
+        bool, option(None, "Also methods that say the same as another.", "--all")
+    ] = False,
     model_options: ModelOptions,
     data_options: DataOptions,
     cv: FoldCount = 5,
-    seed: Annotated[int, option("--seed", metavar="N", text="Of the shuffle into folds; 0.")] = 0,
+    seed: Annotated[int, option("N", "Of the shuffle into folds; 0.")] = 0,
 ) -> Outcome:
     """Compare all methods by cross-validation.
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tenfold.app.cli.command import BadInput
-from tenfold.app.cli.options import assignments, option, whole_numbers
+from tenfold.app.cli.options import assignments, numbers, option
 from tenfold.system.tables import visible
 
 if TYPE_CHECKING:
@@ -51,28 +51,20 @@ def one_path(paths: list[Path]) -> Path:
 class DataOptions:
     """How DATA is to be read; the same for every command."""
 
-    key: Annotated[str | None, option("--key", metavar="NAME", text="Array of the samples.")] = None
-    labels: Annotated[
-        str | None,
-        option("--labels", metavar="NAME|FILE", text="Array, column or file of the labels."),
-    ] = None
+    key: Annotated[str | None, option("NAME", "Array of the samples.")] = None
+    labels: Annotated[str | None, option("NAME|FILE", "Array, column or file of the labels.")] = (
+        None
+    )
     groups: Annotated[
-        str | None,
-        option("--groups", metavar="NAME|FILE|folder", text="What belongs together, as persons."),
+        str | None, option("NAME|FILE|folder", "What belongs together, as persons.")
     ] = None
-    sample_shape: Annotated[
-        str | None, option("--sample-shape", metavar="I,J,..", text="Fold flat rows to this shape.")
-    ] = None
-    resize: Annotated[
-        str | None, option("--resize", metavar="H,W", text="Bring images to one size.")
-    ] = None
+    sample_shape: Annotated[str | None, option("I,J,..", "Fold flat rows to this shape.")] = None
+    resize: Annotated[str | None, option("H,W", "Bring images to one size.")] = None
     rows: Annotated[
-        str | None,
-        option("--rows", metavar="A:B:C|train|test", text="Test: the last quarter of a class."),
+        str | None, option("A:B:C|train|test", "Test: the last quarter of a class.")
     ] = None
     read: Annotated[
-        list[str] | None,
-        option("--read", metavar="NAME=VALUE", text="sample_axis=2, order=F or grey=False."),
+        list[str] | None, option("NAME=VALUE", "sample_axis=2, order=F or grey=False.")
     ] = None
 
     def load(self, path: Path) -> TensorDataset:
@@ -116,9 +108,13 @@ class DataOptions:
             data = replace(data.select(slice(0, 1)), X=data.X[None], notes=notes)
         came = data.sample_shape
         if came not in (wanted, (prod(wanted),)):
+            remedy = "transpose the samples, or fit a model to samples of this shape"
+            images = data.mode_names[:2] == ("row", "column")
+            if images and (len(wanted) == 2 or wanted[2:] == (3,)):
+                remedy = f"pass --resize {wanted[0]},{wanted[1]} --read grey={len(wanted) == 2}"
             raise BadInput(
                 f"{path} has samples of shape {came}, but the model was fitted on {wanted}; "
-                f"{_advice(data, wanted)}"
+                f"{remedy}"
             )
         return self._chosen(self._with_known(then, _shown(data)), path)
 
@@ -138,7 +134,9 @@ class DataOptions:
         }
         for name in ("sample_shape", "resize"):
             if (text := getattr(self, name)) is not None:
-                options[name] = whole_numbers(f"--{name.replace('_', '-')}", text)
+                expected = f"whole numbers such as {NAMES[name]} 40,30"
+                found = numbers(NAMES[name], text, expected)
+                options[name] = found if isinstance(found, tuple) else (found,)
         read = assignments("--read", self.read or [])
         for name in ("grey", "labelled"):
             if not isinstance(read.get(name, True), bool):
@@ -339,19 +337,3 @@ def folds_rows(model: Any) -> bool:
     """Whether a parameter of a model folds flat rows."""
     parameters = model.get_params().items()
     return any(name.endswith("sample_shape") and value is not None for name, value in parameters)
-
-
-def _advice(data: TensorDataset, wanted: tuple[int, ...]) -> str:
-    """How samples could get the shape that a model wants."""
-    came = data.sample_shape
-    if data.mode_names[:2] == ("row", "column"):  # images, which can be read in other ways
-        ways = [f"--resize {wanted[0]},{wanted[1]}"] if came[:2] != wanted[:2] else []
-        if (len(came), wanted[2:]) == (2, (3,)):
-            return f"pass {' '.join([*ways, '--read grey=False'])}"
-        if (came[2:], len(wanted)) == ((3,), 2):
-            return " and ".join(["leave out --read grey=False", *(f"pass {way}" for way in ways)])
-        if came[2:] == wanted[2:]:
-            return f"pass {ways[0]}"
-    if sorted(came) == sorted(wanted):
-        return "transpose the samples"
-    return "fit a model to samples of this shape"

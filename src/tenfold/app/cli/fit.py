@@ -42,34 +42,19 @@ if TYPE_CHECKING:
     from tenfold.datasets import TensorDataset
 
 METHODS = "plda, csda, mcsda, cmda, dater, mpca, ..."
-RejectedShare = Annotated[
-    str | None,
-    option("--reject", metavar="X|equal", text="Share of strangers to let through; 0.01."),
-]
-MinimumCount = Annotated[
-    int | None,
-    option("--minimum-count", metavar="K", text="Refuse classes with fewer samples."),
-]
-MethodName = Annotated[
-    str | None,
-    option("--method", metavar="NAME", text=METHODS, autocompletion=method_names),
-]
 
 
 def fit(
     data: DataPaths,
     *,
-    output: Annotated[
-        Path, option("-o", "--output", metavar="FILE", text="The model, .safetensors.")
-    ],
-    method: MethodName = None,
-    positive: Annotated[
-        str | None, option("--positive", metavar="CLASS", text="The class to tell from the rest.")
+    output: Annotated[Path, option("FILE", "The model, .safetensors.", "-o", "--output")],
+    method: Annotated[str | None, option("NAME", METHODS, autocompletion=method_names)] = None,
+    positive: Annotated[str | None, option("CLASS", "The class to tell from the rest.")] = None,
+    reject: Annotated[
+        str | None, option("X|equal", "Share of strangers to let through; 0.01.")
     ] = None,
-    reject: RejectedShare = None,
     from_moments: Annotated[
-        bool,
-        option("--from-moments", metavar=None, text="DATA are files of tenfold moments."),
+        bool, option(None, "DATA are files of tenfold moments.", "--from-moments")
     ] = False,
     model_options: ModelOptions,
     data_options: DataOptions,
@@ -335,13 +320,10 @@ def _hints(facts: dict[str, Any], some_rows: bool) -> list[str]:
 def moments(
     data: DataPath,
     *,
-    output: Annotated[
-        Path, option("-o", "--output", metavar="FILE", text="The moments, .safetensors.")
-    ],
-    minimum_count: MinimumCount = None,
+    output: Annotated[Path, option("FILE", "The moments, .safetensors.", "-o", "--output")],
+    minimum_count: Annotated[int | None, option("K", "Refuse classes with fewer samples.")] = None,
     folds: Annotated[
-        bool,
-        option("--folds", metavar=None, text="Of classes in sixteen folds, for plda to choose on."),
+        bool, option(None, "Of classes in sixteen folds, for plda to choose on.", "--folds")
     ] = False,
     data_options: DataOptions,
 ) -> Outcome:

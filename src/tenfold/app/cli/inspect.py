@@ -13,7 +13,6 @@ from tenfold.app.cli.data_options import DataOptions, as_words, class_counts, ty
 from tenfold.app.cli.options import (
     ModelPath,
     as_typed,
-    holds_moments,
     load_model,
     option,
     output_file,
@@ -83,7 +82,8 @@ def _of_file(path: Path) -> Outcome:
     if not path.exists():
         raise BadInput(f"{path} does not exist; expected a file that tenfold fit or moments wrote")
     header, arrays = read(path)
-    facts, rows = _moments(path) if holds_moments(header) else _model(path, header["summary"])
+    is_model = "model" in header
+    facts, rows = _model(path, header["summary"]) if is_model else _moments(path)
     facts |= {name: header[name] for name in ("format", "checksum", "versions", "summary")}
     facts |= {"bytes": path.stat().st_size, "arrays": {n: a.shape for n, a in arrays.items()}}
     told = {name: value for name, value in facts["reading"].items() if name in SAMPLE_OPTIONS}
@@ -167,7 +167,7 @@ def _classes(labels: Any) -> str:
 def export(
     model: ModelPath,
     *,
-    onnx: Annotated[Path, option("--onnx", metavar="FILE", text="Write an ONNX graph here.")],
+    onnx: Annotated[Path, option("FILE", "Write an ONNX graph here.")],
 ) -> Outcome:
     """Write a model in a form that runs elsewhere.
 

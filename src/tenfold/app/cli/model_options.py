@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from tenfold.app.cli.command import BadInput
 from tenfold.app.cli.data_options import folds_rows
-from tenfold.app.cli.options import assignments, numbers, option, whole_numbers
+from tenfold.app.cli.options import assignments, numbers, option
 
 GAUSSIAN = "plda"
 EACH, NONE = "each", "none"  # for --scale-modes: each number of a sample
@@ -20,26 +20,18 @@ EACH, NONE = "each", "none"  # for --scale-modes: each number of a sample
 class ModelOptions:
     """Steps that samples go through first, and parameters; the rest stays as the method has it."""
 
-    impute: Annotated[
-        bool, option("--impute", metavar=None, text="Complete gaps (NaN) in samples.")
-    ] = False
-    covariates: Annotated[
-        int | None,
-        option("--covariates", metavar="Q", text="Remove the last Q numbers of rows, as age."),
-    ] = None
+    impute: Annotated[bool, option(None, "Complete gaps (NaN) in samples.", "--impute")] = False
+    covariates: Annotated[int | None, option("Q", "Remove the last Q numbers of rows, as age.")] = (
+        None
+    )
     scale_modes: Annotated[
-        str | None,
-        option(
-            "--scale-modes", metavar="K,..|each|none", text="Scale; each is the default of tables."
-        ),
+        str | None, option("K,..|each|none", "Scale; each is the default of tables.")
     ] = None
     ranks: Annotated[
-        str | None,
-        option("--ranks", metavar="R,S,..|auto", text="Numbers to keep per mode; auto searches."),
+        str | None, option("R,S,..|auto", "Numbers to keep per mode; auto searches.")
     ] = None
     set: Annotated[
-        list[str] | None,
-        option("--set", metavar="NAME=VALUE", text="Another parameter: ridge=0.1, shrinkage=0.5."),
+        list[str] | None, option("NAME=VALUE", "Another parameter: ridge=0.1, shrinkage=0.5.")
     ] = None
 
     @property
@@ -73,7 +65,8 @@ class ModelOptions:
         if self.scales_columns(model, data) or self.scale_modes == EACH:
             steps.append(ModeScaler((), per_sample=False))
         elif self.scale_modes not in (None, NONE):
-            steps.append(ModeScaler(whole_numbers("--scale-modes", self.scale_modes, 0)))
+            expected = "modes such as 0,1, each or none"
+            steps.append(ModeScaler(numbers("--scale-modes", self.scale_modes, expected)))
         return make_pipeline(*steps, model) if steps else model
 
     def scales_columns(self, model: Any, data: Any) -> bool:

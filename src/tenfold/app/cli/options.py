@@ -48,23 +48,6 @@ def numbers(option: str, text: str, expected: str) -> Any:
     return value
 
 
-def whole_numbers(option: str, text: str, least: int = 1) -> tuple[int, ...]:
-    """Numbers between commas, none below the least.
-
-    Examples
-    --------
-    >>> from tenfold.app.cli.options import whole_numbers
-    >>> whole_numbers("--sample-shape", "40,30")
-    (40, 30)
-    """
-    value = value_of(text.replace("x", ","))
-    found = value if isinstance(value, tuple) else (value,)
-    if not found or not all(isinstance(one, int) and one >= least for one in found):
-        example = "40,30" if least else "0,1"
-        raise BadInput(f"{option} is {text!r}; expected whole numbers such as {option} {example}")
-    return found
-
-
 def assignments(option: str, pairs: list[str]) -> dict[str, Any]:
     """Parameters from texts like ``max_iter=100``, ``solver=trace_ratio`` and ``grey=no``.
 
@@ -103,8 +86,8 @@ def label_named(text: str, classes: Any) -> Any:
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", hidden=True)]
 
 
-def option(*names: str, metavar: str | None, text: str, **more: Any) -> Any:
-    """An option of a command; `text` names its default, where it matters."""
+def option(metavar: str | None, text: str, *names: str, **more: Any) -> Any:
+    """An option, called as its parameter or by these names; `text` names a default that matters."""
     return typer.Option(*names, metavar=metavar, help=text, show_default=False, **more)
 
 
@@ -129,7 +112,7 @@ def as_typed(options: Any) -> list[str]:
     return words
 
 
-FoldCount = Annotated[int, option("--cv", metavar="N", text="Folds of the cross-validation; 5.")]
+FoldCount = Annotated[int, option("N", "Folds of the cross-validation; 5.")]
 
 
 def require(what: str, extra: str, *libraries: str) -> None:
@@ -171,11 +154,6 @@ def load_model(
             "knows no classes; fit it again on labelled samples, or use tenfold transform"
         )
     return model, reading
-
-
-def holds_moments(header: dict[str, Any]) -> bool:
-    """Whether a file is one of moments, and not of a model."""
-    return "moments" in header and "model" not in header
 
 
 def output_file(path: Path, *suffixes: str, inputs: tuple[Path, ...] = ()) -> Path:

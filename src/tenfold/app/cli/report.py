@@ -14,7 +14,7 @@ def report(
     model: ModelPath,
     data: DataPath,
     *,
-    output: Annotated[Path, option("-o", "--output", metavar="FILE", text="The page, .html.")],
+    output: Annotated[Path, option("FILE", "The page, .html.", "-o", "--output")],
     data_options: DataOptions,
 ) -> Outcome:
     """Write one HTML page about a model.
@@ -38,7 +38,7 @@ def report(
 
 def demo(
     output: Annotated[
-        Path, option("-o", "--output", metavar="FILE", text="The page; tenfold-demo.html.")
+        Path, option("FILE", "The page; tenfold-demo.html.", "-o", "--output")
     ] = Path("tenfold-demo.html"),
 ) -> Outcome:
     """Learn one subspace per handwritten digit, in seconds.

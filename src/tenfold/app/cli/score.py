@@ -8,15 +8,9 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tenfold.app.cli.command import DONE, FAILED, BadInput, Outcome
+from tenfold.app.cli.command import Outcome
 from tenfold.app.cli.data_options import DataOptions, DataPath, labelled, told_of_known
-from tenfold.app.cli.options import (
-    ModelPath,
-    load_model,
-    option,
-    output_file,
-    require,
-)
+from tenfold.app.cli.options import ModelPath, load_model, option, output_file, require
 from tenfold.system.tables import Table, number, percent, visible
 
 if TYPE_CHECKING:
@@ -33,10 +27,6 @@ def evaluate(
     model: ModelPath,
     data: DataPath,
     *,
-    at_least: Annotated[
-        float | None,
-        option("--at-least", metavar="X", text="Exit 1 if average precision is below, 0 to 1."),
-    ] = None,
     data_options: DataOptions,
 ) -> Outcome:
     """Measure a model on labelled samples.
@@ -49,18 +39,11 @@ def evaluate(
     """
     from tenfold.decisions import metrics
 
-    if at_least is not None and not 0 <= at_least <= 1:
-        raise BadInput(f"--at-least is {at_least:g}; expected a share from 0 to 1, such as 0.9")
     estimator, reading = load_model(model, scores=True)
     samples = labelled(data_options.load_for(estimator, reading, data), "evaluate")
     figures = metrics.evaluate(estimator, samples.X, samples.y).as_dict()
     told_of_known(samples)
-    shown = _figures(figures)
-    reached = at_least is None or figures["average_precision"] >= at_least
-    if not reached:
-        shown.append(f"average precision is below the wanted {100 * (at_least or 0):.1f} %")
-    facts = {"model": model, "data": data, **figures, "reached": reached}
-    return Outcome(facts, shown, DONE if reached else FAILED)
+    return Outcome({"model": model, "data": data, **figures}, _figures(figures))
 
 
 def _figures(facts: dict[str, Any]) -> list[Table | str]:
@@ -120,8 +103,7 @@ def score(
     data: DataPath,
     *,
     output: Annotated[
-        Path | None,
-        option("-o", "--output", metavar="FILE", text=".csv or .parquet; else CSV on screen."),
+        Path | None, option("FILE", ".csv or .parquet; else CSV on screen.", "-o", "--output")
     ] = None,
     data_options: DataOptions,
 ) -> Outcome:
@@ -164,9 +146,7 @@ def transform(
     model: ModelPath,
     data: DataPath,
     *,
-    output: Annotated[
-        Path, option("-o", "--output", metavar="FILE", text=".parquet, .csv, .npy or .npz.")
-    ],
+    output: Annotated[Path, option("FILE", ".parquet, .csv, .npy or .npz.", "-o", "--output")],
     data_options: DataOptions,
 ) -> Outcome:
     """Write the features of samples, for other programs.
@@ -209,31 +189,29 @@ def _check_output(output: Path, suffixes: tuple[str, ...], *inputs: Path) -> Non
 
 def write_columns(output: Path, columns: dict[str, Array]) -> None:
     """Write columns to a .csv or .parquet file, by the ending of its name."""
-    from tenfold.system.atomic_write import write_whole
+    from tenfold.system.atomic_write import whole_file
 
-    if output.suffix.lower() == ".csv":
-        write_whole(output, as_csv(columns).encode("utf-8"))
-        return
-    import pyarrow.parquet
+    with whole_file(output) as file:
+        if output.suffix.lower() == ".csv":
+            file.write(as_csv(columns).encode("utf-8"))
+            return
+        import pyarrow.parquet
 
-    stream = io.BytesIO()
-    table = pyarrow.table({name: column.tolist() for name, column in columns.items()})
-    pyarrow.parquet.write_table(table, stream)
-    write_whole(output, stream.getvalue())
+        table = pyarrow.table({name: column.tolist() for name, column in columns.items()})
+        pyarrow.parquet.write_table(table, file)
 
 
 def write_arrays(output: Path, arrays: dict[str, Array]) -> None:
     """Write arrays to a .npz file, or the first of them to a .npy file."""
     import numpy as np
 
-    from tenfold.system.atomic_write import write_whole
+    from tenfold.system.atomic_write import whole_file
 
-    stream = io.BytesIO()
-    if output.suffix.lower() == ".npz":
-        np.savez(stream, allow_pickle=False, **arrays)
-    else:
-        np.save(stream, next(iter(arrays.values())), allow_pickle=False)
-    write_whole(output, stream.getvalue())
+    with whole_file(output) as file:
+        if output.suffix.lower() == ".npz":
+            np.savez(file, allow_pickle=False, **arrays)
+        else:
+            np.save(file, next(iter(arrays.values())), allow_pickle=False)
 
 
 def as_csv(columns: dict[str, Array]) -> str:

@@ -32,7 +32,8 @@ def write_report(
         pipeline over one.
     data : TensorDataset or (X, y)
         The samples to test a model on, best those it was not fitted on. `MPCA` and the
-        multi-class projectors give no scores; of them the page shows what their subspace keeps.
+        multi-class projectors give no scores; of them the page says how much of the scatter their
+        subspace keeps.
     path : path
         The file to write, usually ``something.html``. It is replaced as a whole or not at all.
     title : str or None, default=None
@@ -180,13 +181,12 @@ def _one_class_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _subspace_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
-    kept = subject.reconstruction
-    reduction, share = _reduction(subject), f"{100 * kept.share():.1f} %"
+    (n_samples, share), reduction = subject.scatter_kept, _reduction(subject)
     summary = (
-        f"{subject.method} keeps {share} of the scatter of {counted(len(kept.rows), 'sample')} in "
-        f"{reduction[0].replace(' → ', ' to ')} numbers."
+        f"{subject.method} keeps {100 * share:.1f} % of the scatter of "
+        f"{counted(n_samples, 'sample')} in {reduction[0].replace(' → ', ' to ')} numbers."
     )
-    return summary, [(share, "of the scatter kept"), reduction]
+    return summary, [(f"{100 * share:.1f} %", "of the scatter kept"), reduction]
 
 
 def _reduction(subject: Subject) -> tuple[str, str]:

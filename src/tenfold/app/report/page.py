@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from tenfold import __version__
 from tenfold.system.extras import needed
@@ -14,7 +14,6 @@ from tenfold.system.extras import needed
 class Figure:
     """A drawing, as inline SVG, with a description for those who do not see it."""
 
-    kind: ClassVar[str] = "figure"
     svg: str
     description: str
     caption: str
@@ -37,7 +36,6 @@ class Picture:
 class Gallery:
     """Pictures side by side."""
 
-    kind: ClassVar[str] = "gallery"
     caption: str
     pictures: Sequence[Picture]
 
@@ -46,7 +44,6 @@ class Gallery:
 class Prose:
     """A paragraph."""
 
-    kind: ClassVar[str] = "prose"
     text: str
 
 
@@ -54,7 +51,6 @@ class Prose:
 class Facts:
     """Names and values, such as the parameters of a model."""
 
-    kind: ClassVar[str] = "facts"
     pairs: Sequence[tuple[str, str]]
 
 
@@ -62,7 +58,6 @@ class Facts:
 class Details:
     """Blocks that open on click, below a line that says what they are about."""
 
-    kind: ClassVar[str] = "details"
     anchor: str
     summary: str
     aside: str

@@ -95,12 +95,6 @@ def direction_picture(direction: Array, description: str, lines: Sequence[str] =
     return _image(image, -limit, limit, palette(SIGNED), description, lines)
 
 
-def joined(first: Array, second: Array, gap: float) -> Array:
-    """Two samples as one, the second to the right of the first."""
-    axis = min(1, first.ndim - 1)
-    return np.concatenate([first, np.full_like(first.take([0], axis), gap), second], axis)
-
-
 def side_by_side(sample: Array, gap: float) -> Array:
     """A matrix as it is; of a sample of higher order its first slices, next to each other."""
     if sample.ndim == 2:

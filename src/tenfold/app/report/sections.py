@@ -20,9 +20,8 @@ from tenfold.app.report.page import (
     counted,
     short,
 )
-from tenfold.app.report.pictures import direction_picture, figure, joined, small_histogram
-from tenfold.app.report.subject import Reconstruction, Subject
-from tenfold.datasets.locations import natural_key
+from tenfold.app.report.pictures import direction_picture, figure, small_histogram
+from tenfold.app.report.subject import Subject
 from tenfold.decisions.metrics import ClassMetrics
 from tenfold.mathematics.algebra import Array
 from tenfold.methods import KERNEL_METHODS
@@ -44,7 +43,6 @@ N_HARDEST, N_HARDEST_OF_ONE, N_HARDEST_IN_DETAIL = 24, 12, 6
 N_DIRECTIONS, N_DIRECTIONS_IN_DETAIL = 12, 8
 N_CONFUSIONS = 100
 N_CLASSES = 100  # shown in detail; of more classes, those with the lowest average precision
-N_PAIRS = 6  # of samples before and after
 
 
 def sections(subject: Subject) -> list[Section]:
@@ -294,43 +292,6 @@ def _details(subject: Subject, measured: ClassMetrics, where: str) -> Details:
     return Details(where, f"Class {measured.label}", aside, blocks)
 
 
-# ── What a subspace keeps ───────────────────────────────────────────────────────────────────────
-
-
-def _kept(subject: Subject) -> list[Any]:
-    """Samples of a model without scores before and after, and a table by class."""
-    if subject.answer != "projection":
-        return []
-    kept = subject.reconstruction
-    shares = [kept.share([p]) for p in range(len(kept.rows))]
-    order = np.argsort(shares, kind="stable")
-    text = (
-        f"{len(kept.rows):,} samples were projected and mapped back. What the subspace cannot hold "
-        "is missing in the right half of each picture."
-    )
-    blocks = [
-        Prose(text),
-        Gallery("Kept best", [_pair(subject, kept, p) for p in order[::-1][:N_PAIRS]]),
-        Gallery("Kept least", [_pair(subject, kept, p) for p in order[:N_PAIRS]]),
-    ]
-    if subject.data.y is None:
-        return blocks
-    y = subject.y[kept.rows]
-    rows = [
-        [str(label), number(int((y == label).sum())), percent(kept.share(y == label))]
-        for label in sorted(np.unique(y), key=lambda label: natural_key(str(label)))
-    ]
-    caption = "Share of the scatter about the mean of all, in percent."
-    return [*blocks, Table(caption, ["Class", "Samples", "Kept"], rows)]
-
-
-def _pair(subject: Subject, kept: Reconstruction, p: int) -> Picture:
-    i = int(kept.rows[p])
-    name, share = subject.name_of(i), f"{100 * kept.share([p]):.1f} % kept"
-    both = joined(subject.sample(i), kept.restored[p], subject.pictures.high)
-    return subject.pictures.picture(both, f"{name}, as it is and mapped back", [name, share])
-
-
 # ── What it looks at, and how it was learned ────────────────────────────────────────────────────
 
 
@@ -485,7 +446,6 @@ SECTIONS = (
     ("calibration", "Whether its probabilities hold", _calibration),
     ("hardest", "The hardest samples", _hardest),
     ("detail", "Class by class", _class_by_class),
-    ("kept", "What the subspace keeps", _kept),
     ("directions", "What it looks at", _directions),
     ("learning", "How it was learned", _learning),
     ("about", "Model and data", _about),

@@ -27,31 +27,6 @@ N_SAMPLES = 2000  # that are mapped back, evenly spread over the data
 
 
 @dataclass(frozen=True, eq=False)
-class Reconstruction:
-    """How much of the scatter of the samples a subspace keeps.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (m,)
-        The samples used.
-    restored : ndarray of shape (m, I_1, ..., I_K)
-        Each of them projected and mapped back.
-    scatter, lost : ndarrays of shape (m,)
-        Squared distance of each sample from the mean, and what of it the subspace does not hold.
-    """
-
-    rows: Array
-    restored: Array
-    scatter: Array
-    lost: Array
-
-    def share(self, chosen: Any = slice(None)) -> float:
-        """Share of the scatter about the mean that is kept, of some of the samples together."""
-        total = float(self.scatter[chosen].sum())
-        return 1 - float(self.lost[chosen].sum()) / total if total > 0 else 1.0
-
-
-@dataclass(frozen=True, eq=False)
 class Subject:
     """A fitted model and samples to test it on.
 
@@ -110,7 +85,7 @@ class Subject:
     @cached_property
     def y(self) -> Array:
         """The labels, in the type of the model's: "7" and 7 are the same class."""
-        return np.asarray(self.data.y) if self.answer == "projection" else self.evaluation.y
+        return self.evaluation.y
 
     @cached_property
     def classes(self) -> list[ClassMetrics]:
@@ -118,18 +93,15 @@ class Subject:
         return sorted(self.evaluation.classes, key=lambda one: natural_key(str(one.label)))
 
     @cached_property
-    def reconstruction(self) -> Reconstruction:
-        """Samples projected, mapped back and compared about their mean."""
-        step = -(-len(self.data) // N_SAMPLES)
-        rows, X = np.arange(0, len(self.data), step), self.data.X[::step]
+    def scatter_kept(self) -> tuple[int, float]:
+        """How many samples were mapped back, and what share of their scatter is there then."""
+        X = self.data.X[:: -(-len(self.data) // N_SAMPLES)]
         restored = self.estimator.inverse_transform(self.estimator.transform(X))
         flat = np.asarray(X, dtype=float).reshape(len(X), -1)
-        missing = flat - restored.reshape(len(X), -1)
         # A projection is linear: what is missing of X - M is what is missing of X, less that of M.
-        missing -= missing.mean(axis=0)
-        deviation = flat - flat.mean(axis=0)
-        shaped = restored.reshape(len(X), *self.sample_shape)
-        return Reconstruction(rows, shaped, (deviation**2).sum(axis=1), (missing**2).sum(axis=1))
+        lost = np.var(flat - restored.reshape(len(X), -1), axis=0).sum()
+        scatter = np.var(flat, axis=0).sum()
+        return len(X), 1 - float(lost / scatter) if scatter > 0 else 1.0
 
     @cached_property
     def sample_shape(self) -> tuple[int, ...]:
