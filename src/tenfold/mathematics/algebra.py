@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import blas
 
-from tenfold.mathematics.tuning import BLOCK_BYTES, DEVICE_BYTES, WHOLE_TABLE
+from tenfold.mathematics.tuning import BLOCK_BYTES, DEVICE_BYTES
 
 Array = npt.NDArray[Any]
 
@@ -412,53 +412,10 @@ def pack_table(matrix: Array, shape: tuple[int, ...]) -> Array:
 
 
 def packed_gram(blocks: Iterable[Array], shape: tuple[int, ...]) -> Array:
-    """The packed table of ``sum_j z_j z_j^T``, from blocks of deviations (n, I_1, ..., I_K).
-
-    An I x I matrix is made first where that is small. Otherwise the slices Z_l (n, I / I_k) along
-    the smallest mode k are multiplied in pairs, in half of the flops: what a packed table holds
-    of two of them is ``Z_l^T Z_m + Z_m^T Z_l``, the symmetric product of their sum less those of
-    each. Slices are brought to one length first, so that this costs no digits.
-
-    Parameters
-    ----------
-    blocks : iterable of ndarrays of shape (n, I_1, ..., I_K)
-        Deviations from a centre.
-    shape : tuple of K ints
-        The shape of a sample.
-
-    Returns
-    -------
-    ndarray of shape (L_1, ..., L_K)
-        The packed table.
-    """
-    size = prod(shape)
-    if len(shape) == 1 or size <= WHOLE_TABLE:
-        matrix = np.zeros((size, size))
-        for Z in blocks:
-            add_gram(matrix, Z.reshape(len(Z), -1))
-        return pack_table(matrix, shape)
-    mode = int(np.argmin(shape))
-    others = shape[:mode] + shape[mode + 1 :]
-    pairs = list(zip(*np.triu_indices(shape[mode]), strict=True))
-    table = np.zeros((len(pairs), *(n * (n + 1) // 2 for n in others)))
+    """The packed table (L_1, ..., L_K) of ``sum_j z_j z_j^T``, from blocks (n, I_1, ..., I_K)."""
+    matrix = np.zeros((prod(shape), prod(shape)))
     for Z in blocks:
-        slices = np.ascontiguousarray(np.moveaxis(Z, mode + 1, 0)).reshape(shape[mode], len(Z), -1)
-        lengths = np.sqrt(np.vecdot(*2 * (slices.reshape(len(slices), -1),)))
-        lengths = np.where(lengths > 0, lengths, 1.0)
-        slices /= lengths[:, None, None]
-        own = [_packed_square(Z_l, others) for Z_l in slices]
-        for entry, (first, second) in zip(table, pairs, strict=True):
-            both = own[first]
-            if first != second:
-                both = _packed_square(slices[first] + slices[second], others)
-                both = (both - own[first] - own[second]) / 2
-            entry += lengths[first] * lengths[second] * both
-    return np.ascontiguousarray(np.moveaxis(table, 0, mode))
-
-
-def _packed_square(rows: Array, shape: tuple[int, ...]) -> Array:
-    matrix = np.zeros((rows.shape[1], rows.shape[1]))
-    add_gram(matrix, rows)
+        add_gram(matrix, Z.reshape(len(Z), -1))
     return pack_table(matrix, shape)
 
 
@@ -469,18 +426,18 @@ def pack_projectors(W: Array) -> Array:
     return np.take(P, flat, axis=1) * weights
 
 
-def first_contracted(table: Array, projectors: Array, mode: int) -> Array:
-    """A table (L_1, ..., L_K) contracted along one mode with projectors (M, L_k): (M, L...)."""
-    before, after = table.shape[:mode], table.shape[mode + 1 :]
-    if not after:
-        return (projectors @ table.reshape(-1, table.shape[mode]).T).reshape(-1, *before)
-    left = projectors @ table.reshape(prod(before), table.shape[mode], -1)
-    return left.swapaxes(0, 1).reshape(-1, *before, *after)
+def contracted(table: Array, packed: dict[int, Array], first: int) -> Array:
+    """A table (L_1, ..., L_K) contracted with every packed projector but that of mode k: (M, L_k).
 
-
-def contracted(left: Array, packed: dict[int, Array], first: int) -> Array:
-    """A table (M, L...) whose mode `first` is contracted already, with the others: (M, L_k)."""
-    axes = [q for q in range(left.ndim) if q != first]
+    Contracting the mode `first`, for which one product serves all models, takes all the time.
+    """
+    before, after = table.shape[:first], table.shape[first + 1 :]
+    if after:
+        left = packed[first] @ table.reshape(prod(before), table.shape[first], -1)
+        left = left.swapaxes(0, 1).reshape(-1, *before, *after)
+    else:
+        left = (packed[first] @ table.reshape(-1, table.shape[first]).T).reshape(-1, *before)
+    axes = [q for q in range(table.ndim) if q != first]
     for q, P in packed.items():
         if q != first:
             columns = P.reshape(len(P), *[1] * (left.ndim - 3), -1, 1)

@@ -43,7 +43,6 @@ from tenfold.mathematics.accumulate import (
 from tenfold.mathematics.algebra import (
     Array,
     contracted,
-    first_contracted,
     mode_scatters,
     pack_projectors,
     pack_table,
@@ -53,7 +52,7 @@ from tenfold.mathematics.algebra import (
     unpack,
 )
 from tenfold.mathematics.bases import Span
-from tenfold.mathematics.tuning import KEPT_BYTES, KEPT_PRODUCTS, STACK_BYTES
+from tenfold.mathematics.tuning import KEPT_BYTES, STACK_BYTES
 
 Factors = Sequence[Array]  # one (M, I_q, r_q) stack per mode
 Question = tuple[int, bytes]  # the id of a term, and the groups that models ask it for
@@ -248,7 +247,6 @@ class Term:
     weights: Array | None = None
     tables: tuple[Array, ...] = ()
     _turned: dict[int, Array] = field(default_factory=dict, init=False)  # by mode
-    _halfway: dict[Any, Array] = field(default_factory=dict, init=False)  # see `_first_product`
 
     @classmethod
     def from_matrices(cls, matrices: Array, shape: tuple[int, ...]) -> Term:
@@ -370,39 +368,17 @@ class Term:
         size = self.shape[mode]
         if not packed and self.n_groups == 1:  # one answer for all models
             return np.broadcast_to(unpack(self.tables[0][None], size), (len(groups), size, size))
+        if not packed:
+            return unpack(np.stack([self.tables[group] for group in groups]), size)
         result = np.empty((len(groups), size * (size + 1) // 2))
-        largest = max(packed, key=lambda q: self.shape[q], default=mode)
-        kept = self.tables[0].size // (self.tables[0].shape[largest] if packed else 1)
+        largest = max(packed, key=lambda q: self.shape[q])
+        kept = self.tables[0].size // self.tables[0].shape[largest]
         for group, models in models_of_groups(groups, len(self.tables)):
             for block in row_blocks(len(models), 8 * kept):
                 chosen = models[block]
                 chunk = {q: p[chosen] for q, p in packed.items()}
-                result[chosen] = self._contracted(group, chunk, largest)
+                result[chosen] = contracted(self.tables[group], chunk, largest)
         return unpack(result, size)
-
-    def _contracted(self, group: int, packed: dict[int, Array], first: int) -> Array:
-        """Contract a table with every packed projector, `first` first; (M, L_k) is left."""
-        table = self.tables[group]
-        if not packed:
-            return table[None]
-        if table.ndim == 2:
-            return packed[first] @ (table.T if first else table)
-        return contracted(self._first_product(group, packed[first], first), packed, first)
-
-    def _first_product(self, group: int, projectors: Array, first: int) -> Array:
-        """A table with one mode contracted, (M, the other modes...), which takes all the time.
-
-        The next mode that is asked for needs the same one if `first` did not change meanwhile,
-        which is so for one question of two or three. So the last ones are kept.
-        """
-        key = (group, first, projectors.tobytes())
-        left = self._halfway.get(key)
-        if left is None:
-            if len(self._halfway) >= KEPT_PRODUCTS:
-                self._halfway.clear()
-            left = first_contracted(self.tables[group], projectors, first)
-            self._halfway[key] = left
-        return left
 
 
 def models_of_groups(groups: Array, n_groups: int) -> Iterator[tuple[int, Array]]:

@@ -4,8 +4,6 @@
 BLOCK_BYTES = 32 * 2**20  # temporaries of one block of samples: large enough for BLAS
 DEVICE_BYTES = 256 * 2**20  # the same on another device, where a call takes longer
 KEPT_BYTES = 64 * 2**20  # centred samples that are kept between rounds
-KEPT_PRODUCTS = 8  # of tables with projectors, that the next question may need again
-WHOLE_TABLE = 2048  # numbers of a sample up to which a table is packed from an I x I matrix
 STACK_BYTES = 2**27  # projected samples of a stack of models
 CACHE_BYTES = 2**19  # of one matrix per model, of models that are solved together
 CACHE_NUMBERS = 2**19  # between two products of a block of samples and models
