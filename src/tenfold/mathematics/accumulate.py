@@ -223,8 +223,9 @@ def merged_means(counts: Array, means: Array, codes: Array, n: int) -> tuple[Arr
     common[groups] = flat[own[firsts]]  # all about the first: no digits are lost to an offset
     steps[own] = flat[own] - common[at]
     if len(own) > len(groups):
-        offsets = np.zeros_like(common)
-        np.add.at(offsets, at, (counts[own] / total[at])[:, None] * steps[own])
+        offsets, order = np.zeros_like(common), np.argsort(at, kind="stable")
+        shares = (counts[own] / total[at])[:, None] * steps[own]
+        offsets[groups] = np.add.reduceat(shares[order], np.searchsorted(at[order], groups))
         common += offsets
         steps[own] -= offsets[at]
         steps[own] *= np.sqrt(counts[own])[:, None]
