@@ -52,13 +52,6 @@ class Gaussian(NamedTuple):
     covariance: Array  # (I, I)
 
 
-class Pattern(NamedTuple):
-    """Samples whose gaps are in the same places."""
-
-    rows: Array
-    gaps: Array
-
-
 def learned_completion(X: Array, weight: Array | None = None) -> tuple[Array, Array]:
     """Mean and precision of samples with gaps, for `completed`.
 
@@ -115,15 +108,15 @@ def completed(X: Array, mean: Array, precision: Array) -> Array:
     ndarray of shape (n, I_1, ..., I_K)
         A copy in the same dtype. What is known stays as it is, to the bit.
     """
-    rows = X.reshape(len(X), -1)
-    gaps = np.isnan(rows)
+    flat = X.reshape(len(X), -1)
+    gaps = np.isnan(flat)
     if not gaps.any():
         return X
-    deviations = np.where(gaps, 0.0, rows - mean)
-    filled = rows.copy()
-    for pattern, factor in _factors(~gaps, np.asarray(precision, dtype=float)):
-        expected = mean[pattern.gaps] + _expected(deviations, pattern, factor, precision)
-        filled[np.ix_(pattern.rows, pattern.gaps)] = _rounded(expected)
+    deviations = np.where(gaps, 0.0, flat - mean)
+    filled = flat.copy()
+    for rows, places, factor in _by_gaps(~gaps, np.asarray(precision, dtype=float)):
+        expected = mean[places] + _expected(deviations[rows], places, factor, precision)
+        filled[np.ix_(rows, places)] = _rounded(expected)
     return filled.reshape(X.shape)
 
 
@@ -157,7 +150,11 @@ def round_of(Z: Array, known: Array, weight: Array, now: Gaussian) -> Gaussian:
     """
     precision = inverse(now.covariance)
     deviations = np.where(known, Z - now.mean, 0.0)
-    whole, unsure = _expectations(deviations, known, weight, precision)
+    whole, unsure = deviations.copy(), np.zeros_like(precision)  # and the covariances of gaps
+    for rows, gaps, factor in _by_gaps(known, precision):
+        whole[np.ix_(rows, gaps)] = _expected(deviations[rows], gaps, factor, precision)
+        own = _both_halves(dpotri(factor, lower=1)[0])
+        unsure[np.ix_(gaps, gaps)] += weight[rows].sum() * own
     total = weight.sum()
     step = weight @ whole / total
     whole -= step
@@ -279,22 +276,18 @@ def _chosen_share(
     target = target_of(rest.covariance, shape, float(weight[~held].sum()))
     order = np.argsort(_dealt(Z[held], 2**31), kind="stable")[:MOST_HELD]
     Z, known, weight = (part[held][order] for part in (Z, known, weight))
-    hidden = known & ~_gaps_of_others(known)
+    seen = np.roll(known, 1, axis=0)  # with the gaps of the next one; with none, random ones
+    if known.all():
+        seen = np.random.default_rng(0).random(known.shape) >= HIDDEN
+    hidden = known & ~seen
     if not hidden.any():
         return USUAL
-    seen = np.where(known & ~hidden, Z, np.nan)
+    shown = np.where(known & seen, Z, np.nan)
     losses = []
     for share in SHARES:
-        found = completed(seen, rest.mean, inverse(_shrunk(rest.covariance, target, share)))
+        found = completed(shown, rest.mean, inverse(_shrunk(rest.covariance, target, share)))
         losses.append(float((weight @ np.where(hidden, found - Z, 0.0) ** 2).sum()))
     return SHARES[int(np.argmin(losses))]
-
-
-def _gaps_of_others(known: Array) -> Array:
-    """What each sample would still show with the gaps of the next one; with none, random ones."""
-    if not known.all():
-        return np.roll(known, 1, axis=0)
-    return np.random.default_rng(0).random(known.shape) >= HIDDEN
 
 
 def _rounds(
@@ -313,51 +306,34 @@ def _rounds(
     return now
 
 
-def _expectations(
-    deviations: Array, known: Array, weight: Array, precision: Array
-) -> tuple[Array, Array]:
-    """Deviations with what is expected in the gaps, and the sum of the covariances of these."""
-    whole, unsure = deviations.copy(), np.zeros_like(precision)
-    for pattern, factor in _factors(known, precision):
-        places = np.ix_(pattern.rows, pattern.gaps)
-        whole[places] = _expected(deviations, pattern, factor, precision)
-        within = np.ix_(pattern.gaps, pattern.gaps)
-        unsure[within] += weight[pattern.rows].sum() * _both_halves(dpotri(factor, lower=1)[0])
-    return whole, unsure
+def _by_gaps(known: Array, precision: Array) -> Iterator[tuple[Array, Array, Array]]:
+    """Positions of samples with the same gaps, these, and the Cholesky factor of their precision.
 
-
-def _factors(known: Array, precision: Array) -> Iterator[tuple[Pattern, Array]]:
-    """Every pattern of gaps with the Cholesky factor of the precision of what is in them."""
-    for pattern in patterns(known):
-        factor, failed = dpotrf(precision[np.ix_(pattern.gaps, pattern.gaps)], lower=1)
-        if failed:
-            raise ValueError(
-                "the precision matrix by which gaps are completed is not positive definite; fit "
-                "the model again"
-            )
-        yield pattern, factor
-
-
-def patterns(known: Array) -> Iterator[Pattern]:
-    """Samples with gaps, those with the same gaps together."""
+    Samples without gaps are left out.
+    """
     if known.all():
         return
     _, first, number = np.unique(
         np.packbits(known, axis=1), axis=0, return_index=True, return_inverse=True
     )
-    number = number.ravel()
-    order = np.argsort(number, kind="stable")
-    ends = np.cumsum(np.bincount(number))
+    order = np.argsort(number.ravel(), kind="stable")
+    ends = np.cumsum(np.bincount(number.ravel()))
     for row, rows in zip(first, np.split(order, ends[:-1]), strict=True):
         gaps = np.flatnonzero(~known[row])
-        if len(gaps):
-            yield Pattern(rows, gaps)
+        if not len(gaps):
+            continue
+        factor, failed = dpotrf(precision[np.ix_(gaps, gaps)], lower=1)
+        if failed:
+            raise ValueError(
+                "the precision matrix by which gaps are completed is not positive definite; fit "
+                "the model again"
+            )
+        yield rows, gaps, factor
 
 
-def _expected(deviations: Array, pattern: Pattern, factor: Array, precision: Array) -> Array:
-    """What is expected in the gaps, about the mean; deviations are 0 there."""
-    asked = deviations[pattern.rows] @ precision[:, pattern.gaps]
-    return np.asarray(-dpotrs(factor, asked.T, lower=1)[0].T)
+def _expected(deviations: Array, gaps: Array, factor: Array, precision: Array) -> Array:
+    """What is expected in the gaps of samples, about the mean; deviations are 0 there."""
+    return np.asarray(-dpotrs(factor, (deviations @ precision[:, gaps]).T, lower=1)[0].T)
 
 
 def _both_halves(lower: Array) -> Array:
