@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from statistics import mode
 from typing import Any
 
 import numpy as np
@@ -116,15 +116,28 @@ class Comparison:
         differences over folds, at 95 %, with a variance that counts the training samples which
         the folds share (Nadeau and Bengio, 2003). How long a method takes plays no part.
         """
-        least = 1 / self.n_samples  # less than one sample is no difference
-        best = [
-            one
-            for one in self.methods
-            if not any(
-                _clearly_better(other, one, least, self.test_per_training) for other in self.methods
-            )
+        everyone = self.methods
+        best = [one for one in everyone if not any(self._better(b, one) for b in everyone)]
+        return best or everyone
+
+    def _better(self, one: MethodFigures, other: MethodFigures) -> bool:
+        """Whether one method is better in one figure, and in none worse, by more than the error."""
+        pairs = [
+            (one.precision_by_fold, other.precision_by_fold),
+            (one.accuracy_by_fold, other.accuracy_by_fold),
         ]
-        return best or self.methods
+        signs = [self._clear_sign(np.subtract(*pair)) for pair in pairs if pair[0]]
+        return max(signs) > 0 and min(signs) >= 0
+
+    def _clear_sign(self, differences: Array) -> int:
+        """The sign of the mean over folds; 0 when it is within its error, or there is one fold."""
+        n, least = len(differences), 1 / self.n_samples  # less than one sample is no difference
+        if n < 2:
+            return 0
+        error = np.sqrt(differences.var(ddof=1) * (1 / n + self.test_per_training))
+        mean = differences.mean()
+        clear = abs(mean) > max(least, float(t.ppf(0.975, n - 1) * error))
+        return int(np.sign(mean)) if clear else 0
 
     @property
     def advice(self) -> str:
@@ -215,11 +228,21 @@ def compare(
     group = None if groups is None else check_groups("groups", groups, len(X))[1]
     splits = folds_of(cv, y, group, random_state)
     _check_folds(splits, y, positive)
-    figures = _figures_of_all(methods, X, y, group, splits, positive, search, verbose)
+    given = X, y, group
+    tasks = [(method, *given, *split, positive, search) for method in methods for split in splits]
+    patience = PATIENCE if X.nbytes <= MOST_BYTES_TWICE else np.inf
+    found: dict[int, MethodFigures] = {}  # every fold of every method is a task of its own
+    with progress("comparing", len(tasks), verbose) as advance:
+        advance(0, name_of(methods[0]) if methods else "")
+        for task, one in over_processes(_figures_of_fold, tasks, patience):
+            found[task] = one
+            advance(1, name_of(tasks[min(task + 1, len(tasks) - 1)][0]))
+    n_folds, folds = len(splits), [found[task] for task in range(len(tasks))]
+    figures = [_figures(folds[m * n_folds : (m + 1) * n_folds]) for m in range(len(methods))]
     figures.sort(key=lambda one: -one.average_precision)
     shape, n_classes = tuple(X.shape[1:]), len(np.unique(y))
     ratio = float(np.mean([len(test) / len(train) for train, test in splits]))
-    return Comparison(figures, len(X), n_classes, len(splits), shape, positive, ratio)
+    return Comparison(figures, len(X), n_classes, n_folds, shape, positive, ratio)
 
 
 def _check_folds(splits: list[Split], y: Array, positive: Any) -> None:
@@ -274,30 +297,6 @@ def name_of(method: Any) -> str:
     return name if inner is None else f"{name}({type(inner).__name__})"
 
 
-def _figures_of_all(
-    methods: Sequence[Any],
-    X: Array,
-    y: Array,
-    group: Array | None,
-    splits: list[Split],
-    positive: Any,
-    search: bool,
-    verbose: bool | None,
-) -> list[MethodFigures]:
-    """Figures of every method; every fold of every method is a task of its own."""
-    given = X, y, group
-    tasks = [(method, *given, *split, positive, search) for method in methods for split in splits]
-    patience = PATIENCE if X.nbytes <= MOST_BYTES_TWICE else np.inf
-    folds: dict[int, MethodFigures] = {}
-    with progress("comparing", len(tasks), verbose) as advance:
-        advance(0, name_of(methods[0]) if methods else "")
-        for number, one in over_processes(_figures_of_fold, tasks, patience):
-            folds[number] = one
-            advance(1, name_of(tasks[min(number + 1, len(tasks) - 1)][0]))
-    n_folds = len(splits)
-    return [_figures([folds[m * n_folds + f] for f in range(n_folds)]) for m in range(len(methods))]
-
-
 def _figures(folds: list[MethodFigures]) -> MethodFigures:
     """Figures of one method, means over folds."""
     precisions = [v for v in (one.average_precision for one in folds) if not np.isnan(v)]
@@ -307,7 +306,7 @@ def _figures(folds: list[MethodFigures]) -> MethodFigures:
 
     return MethodFigures(
         folds[0].method,
-        Counter(one.ranks for one in folds).most_common(1)[0][0],
+        mode(one.ranks for one in folds),
         mean("average_precision"),
         float(np.std(precisions)),
         mean("roc_auc"),
@@ -323,32 +322,6 @@ def _mean_of_known(values: Any) -> float:
     """The mean of those that are numbers; NaN where none is."""
     known = np.asarray(values)[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")
-
-
-def _clearly_better(
-    one: MethodFigures, other: MethodFigures, least: float, test_per_training: float
-) -> bool:
-    """Whether one method is better in one figure, and in none worse, by more than the error."""
-    pairs = [
-        (one.precision_by_fold, other.precision_by_fold),
-        (one.accuracy_by_fold, other.accuracy_by_fold),
-    ]
-    signs = [_clear_sign(*pair, least, test_per_training) for pair in pairs if pair[0]]
-    return max(signs) > 0 and min(signs) >= 0
-
-
-def _clear_sign(
-    first: tuple[float, ...], second: tuple[float, ...], least: float, test_per_training: float
-) -> int:
-    """The sign of a mean difference over folds; 0 when it is within its error, or there is one."""
-    differences = np.subtract(first, second)
-    n = len(differences)
-    if n < 2:
-        return 0
-    error = np.sqrt(differences.var(ddof=1) * (1 / n + test_per_training))
-    mean = differences.mean()
-    clear = abs(mean) > max(least, float(t.ppf(0.975, n - 1) * error))
-    return int(np.sign(mean)) if clear else 0
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -387,15 +360,14 @@ def _figures_of_fold(
             model.fit(samples[train], y[train])
     seconds = time.perf_counter() - start
     classes, scores = _scores(model, samples, y, train, test)
-    named = model.predict(samples[test]) if hasattr(model, "predict") else None
     asked = np.ones(len(classes), dtype=bool) if positive is None else classes == positive
     ranked = scores[:, asked], y[test][:, None] == classes[asked]
-    if named is None:
-        named = classes[scores.argmax(axis=1)]
+    nearest = classes[scores.argmax(axis=1)]
+    named = model.predict(samples[test]) if hasattr(model, "predict") else nearest
     members = model.members_ if tenfold_own else []
     return MethodFigures(
         name_of(method),
-        Counter(member.ranks_ for member in members).most_common(1)[0][0] if members else (),
+        mode(member.ranks_ for member in members) if members else (),
         _mean_of_known(average_precisions(*ranked)),
         0.0,
         _mean_of_known(roc_areas(*ranked)),
