@@ -27,7 +27,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, blas, cholesky
@@ -834,13 +834,19 @@ class ClassMoments(ClassStatistics):
         return replace(self, means=means)
 
     def __sub__(self, other: ClassMoments) -> ClassMoments:
-        at = _places(self, other)
+        taken = other.present()
+        (keys, taken_keys), _, _ = _cell_keys(self, taken)
+        strange = ~np.isin(taken_keys, keys)
+        if strange.any():
+            raise ValueError(
+                f"samples of class {taken.classes[strange][0]!s} cannot be taken back: there are "
+                f"none; the classes are {np.unique(self.classes).tolist()!s:.200}; pass samples "
+                "that were added"
+            )
         counts, means, scatters = (a.copy() for a in (self.counts, self.means, self.scatters))
         bounds = np.zeros(len(counts))
-        for b, c in enumerate(at):
-            if other.counts[b] > 0:
-                left = rest_of_cell(_cell(self, c), _cell(other, b), self.classes[c])
-                counts[c], means[c], scatters[c], bounds[c] = left
+        for b, c in enumerate(np.searchsorted(keys, taken_keys)):
+            counts[c], means[c], scatters[c], bounds[c] = rest_of_cell(self, c, taken, b)
         result = replace(self, counts=counts, means=means, scatters=scatters)
         check_known_to_enough_digits(result, bounds)
         return result
@@ -867,26 +873,6 @@ class ClassMoments(ClassStatistics):
 
     def _in_class(self, p: int) -> Term:
         return Term.from_matrices(self.scatters[[p]], self.shape)
-
-
-def _places(moments: ClassMoments, taken: ClassMoments) -> Array:
-    """Where the cells that are taken stand among those that are there."""
-    (keys, strange_keys), _, _ = _cell_keys(moments, taken)
-    at = np.searchsorted(keys, strange_keys)
-    known = at < len(keys)
-    known[known] = keys[at[known]] == strange_keys[known]
-    strange = ~known & (taken.counts > 0)
-    if strange.any():
-        raise ValueError(
-            f"samples of class {taken.classes[strange][0]!s} cannot be taken back: there are none; "
-            f"the classes are {np.unique(moments.classes).tolist()!s:.200}; pass samples that were "
-            "added"
-        )
-    return np.where(known, at, 0)
-
-
-def _cell(moments: ClassMoments, c: int) -> Cell:
-    return Cell(float(moments.counts[c]), moments.means[c], moments.scatters[c])
 
 
 def _cell_keys(one: ClassMoments, other: ClassMoments) -> tuple[list[Array], Array, int]:
@@ -968,47 +954,35 @@ def check_decay(name: str, factor: Any) -> float:
     return float(factor)
 
 
-class Cell(NamedTuple):
-    """Count, mean (I_1, ..., I_K) and scatter (I, I) of one cell."""
-
-    n: float
-    mean: Array
-    scatter: Array
-
-    @property
-    def trace(self) -> float:
-        """The sum of squares about the mean."""
-        return float(np.trace(self.scatter))
-
-
-def rest_of_cell(all_: Cell, part: Cell, label: Any) -> tuple[float, Array, Array, float]:
-    """Count, mean and scatter of the rest of a class, and what they may be off by rounding."""
-    count = all_.n - part.n
-    if count < -EMPTY * all_.n:
-        raise _never_added(label, f"{part.n:g} of them are taken from {all_.n:g}")
-    step = (part.mean - all_.mean).ravel()
-    sizes = all_.trace + part.trace
-    rounded = EPS * float(np.linalg.norm(all_.mean))  # of a mean far from zero
-    if count <= EMPTY * all_.n:
-        off = np.abs(all_.scatter - part.scatter).max(initial=0.0)
-        far = float(np.linalg.norm(step))
-        lengths = ROUNDING * np.sqrt(sizes / all_.n) + 16 * rounded
-        if off > ROUNDING * sizes + 8 * rounded * np.sqrt(all_.n * sizes) or far > lengths:
+def rest_of_cell(
+    whole: ClassMoments, c: int, taken: ClassMoments, b: int
+) -> tuple[float, Array, Array, float]:
+    """Count, mean and scatter of row c without row b, and what they may be off by rounding."""
+    label, n, n_taken = whole.classes[c], float(whole.counts[c]), float(taken.counts[b])
+    count, size, sizes = n - n_taken, whole.traces[c], whole.traces[c] + taken.traces[b]
+    if count < -EMPTY * n:
+        raise _never_added(label, f"{n_taken:g} of them are taken from {n:g}")
+    step = (taken.means[b] - whole.means[c]).ravel()
+    scatter = whole.scatters[c] - taken.scatters[b]
+    rounded = EPS * float(np.linalg.norm(whole.means[c]))  # of a mean far from zero
+    if count <= EMPTY * n:
+        off, far = np.abs(scatter).max(initial=0.0), float(np.linalg.norm(step))
+        lengths = ROUNDING * np.sqrt(sizes / n) + 16 * rounded
+        if off > ROUNDING * sizes + 8 * rounded * np.sqrt(n * sizes) or far > lengths:
             raise _never_added(label, "all of them are taken, but those that are there differ")
-        return 0.0, np.zeros_like(all_.mean), np.zeros_like(all_.scatter), 0.0
-    weight = part.n * all_.n / count
+        return 0.0, np.zeros(whole.shape), np.zeros_like(scatter), 0.0
+    weight = n_taken * n / count
     push = weight * float(step @ step)  # S_all = S_part + S_rest + weight step step^T
-    scatter = all_.scatter - part.scatter
     scatter -= weight * np.outer(step, step)
-    mean = all_.mean - (part.n / count) * step.reshape(all_.mean.shape)
+    mean = whole.means[c] - (n_taken / count) * step.reshape(whole.shape)
     sizes += push
-    lost = rounded * (np.sqrt(all_.n * all_.trace) + np.sqrt(weight * push))
+    lost = rounded * (np.sqrt(n * size) + np.sqrt(weight * push))
     bound = ROUNDING * sizes + 16 * lost
     if not is_definite(scatter, bound):
         raise _never_added(label, "without them its scatter would have a negative eigenvalue")
     if float(np.trace(scatter)) <= bound:
         scatter[...] = 0.0  # one sample is left, or equal ones
-    moved = all_.n / count * rounded  # how far the mean may be off
+    moved = n / count * rounded  # how far the mean may be off
     lost += moved * np.sqrt(count * float(np.trace(scatter))) + count * moved**2
     return count, mean, scatter, EPS * sizes + lost
 
