@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from math import ceil, prod, sqrt
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
@@ -455,6 +455,7 @@ class Learner(Savable, BaseEstimator):
         raise NotImplementedError
 
 
+@dataclass(eq=False, repr=False)
 class TensorProjector(TransformerMixin, Learner):
     """Base of all methods: one projection matrix per mode.
 
@@ -465,7 +466,7 @@ class TensorProjector(TransformerMixin, Learner):
     _flattens = False  # whether samples are treated as vectors
     _alternates = True  # whether a mode waits for the solutions of the others
     _has_patterns = True  # whether what is projected is the sample itself
-    _value: type = Model  # what `_model` gives
+    _value: ClassVar[type] = Model  # what `_model` gives
     _answer = "projection"  # what it says of a sample
     _in_words = "a method such as MPCA() or CMDA()"  # for who expects one of this kind
     _allowed: ClassVar[parameters.Allowed] = {
@@ -478,14 +479,16 @@ class TensorProjector(TransformerMixin, Learner):
     }
 
     ranks: Any = None
-    solver: Any = "ratio_trace"
-    orthonormal: bool = True
-    ridge: Any = 0.0
-    max_iter: int = 100
-    tol: float = 1e-3
-    init: str = "identity"
+    _: KW_ONLY
     sample_shape: Any = None
     output: str = "flat"
+    # What a method has without a parameter of that name.
+    solver = "ratio_trace"
+    orthonormal = True
+    ridge = 0.0
+    max_iter = 100
+    tol = 1e-3
+    init = "identity"
 
     # -- what a method may say -------------------------------------------------------------------
 
@@ -689,6 +692,7 @@ class MultiClassProjector(TensorProjector):
         return tuple(min(rank, n_means * prod(roots) // rank) for rank in roots)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ClassSpecificProjector(TensorProjector):
     """Base of the methods that learn one class against everything else.
 
@@ -698,11 +702,14 @@ class ClassSpecificProjector(TensorProjector):
     """
 
     positive: Any = None
+    ridge: Any = 1e-2
     shrinkage: Any = 0.5
-    decision: str = "distance"
+    orthonormal: bool = False
+    solver: str = "ratio_trace"
     out_class: Any = "samples"
+    decision = "distance"
 
-    _value: type = ClassModel
+    _value: ClassVar[type] = ClassModel
     _answer = "score"
     _in_words = "a class-specific method such as MCSDA() or CSDA()"
     _allowed: ClassVar = {

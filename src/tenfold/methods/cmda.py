@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from tenfold.methods.base import MultiClassProjector
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class CMDA(MultiClassProjector):
     """Constrained multilinear discriminant analysis: all classes apart, orthonormal columns.
 
@@ -23,6 +23,10 @@ class CMDA(MultiClassProjector):
         share: the fewest dimensions that keep so much of the total scatter of the mode. None takes
         the square root of each size, rounded up, and the whole of modes of up to 3 entries,
         but no more than the class means can span.
+    sample_shape : tuple of K ints or None, default=None
+        Fold flat rows of X into tensors of this shape.
+    output : {"flat", "tensor"}, default="flat"
+        Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
     ridge : float or ("absolute", float), default=0.1
         Added to the diagonal of the within-class scatter of every mode. A float is relative to
         the mean eigenvalue of the scatters of the mode, so the units of the data do not matter;
@@ -39,10 +43,6 @@ class CMDA(MultiClassProjector):
         for three rounds. With 0 all rounds are made.
     init : {"ones", "identity"}, default="identity"
         The starting projections: columns of ones, as in the paper, or the identity.
-    sample_shape : tuple of K ints or None, default=None
-        Fold flat rows of X into tensors of this shape.
-    output : {"flat", "tensor"}, default="flat"
-        Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
 
     Attributes
     ----------
@@ -89,13 +89,9 @@ class CMDA(MultiClassProjector):
     (4, 4)
     """
 
-    ranks: Any = None
-    _: KW_ONLY
     ridge: Any = 0.1
     orthonormal: bool = True
     solver: str = "ratio_trace"
     max_iter: int = 100
     tol: float = 1e-3
     init: str = "identity"
-    sample_shape: Any = None
-    output: str = "flat"

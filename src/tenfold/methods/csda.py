@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from tenfold.validation.parameters import plain
 LEFT = 1e-7  # of the in-class scatter: more than rounding leaves in its null space
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class CSDA(ClassSpecificProjector):
     """Class-specific discriminant analysis: the vector method that MCSDA extends.
 
@@ -33,6 +33,10 @@ class CSDA(ClassSpecificProjector):
         Dimensions kept in each mode; one number serves all modes. A float such as 0.95 is a
         share: the fewest dimensions that keep so much of the total scatter of the mode. None takes
         the square root of each size, rounded up, and the whole of modes of up to 3 entries.
+    sample_shape : tuple of K ints or None, default=None
+        Fold flat rows of X into tensors of this shape.
+    output : {"flat", "tensor"}, default="flat"
+        Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
     positive : label or None, default=None
         The class of interest; None means the last of the sorted classes, and says so if there are
         more than two.
@@ -45,10 +49,6 @@ class CSDA(ClassSpecificProjector):
         Share of the pooled within-class covariance in that of the positive class, 0 for none, as
         in the paper. "auto" is the share with the least error for Gaussian samples. It is needed
         when positive samples are few.
-    decision : {"likelihood_ratio", "distance"}, default="likelihood_ratio"
-        What a score is: the log likelihood ratio of two Gaussians in the subspace, the class and
-        everything else, or minus the distance from M_p, as in the paper. The ratio also works
-        where noise is larger than the difference of class means, as in recordings of brains.
     orthonormal : bool, default=False
         Orthonormalise the columns of each projection, as in the paper. With False they keep the
         scale that the solver gives them: distances are measured in units of the spread of the
@@ -62,10 +62,10 @@ class CSDA(ClassSpecificProjector):
         What is to be far from M_p: all other samples (eq. 17), or the means of the other classes,
         each as often as its class has samples. None takes the means for the likelihood ratio, and
         the samples, as in the paper, for distances.
-    sample_shape : tuple of K ints or None, default=None
-        Fold flat rows of X into tensors of this shape.
-    output : {"flat", "tensor"}, default="flat"
-        Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
+    decision : {"likelihood_ratio", "distance"}, default="likelihood_ratio"
+        What a score is: the log likelihood ratio of two Gaussians in the subspace, the class and
+        everything else, or minus the distance from M_p, as in the paper. The ratio also works
+        where noise is larger than the difference of class means, as in recordings of brains.
 
     Attributes
     ----------
@@ -154,17 +154,8 @@ class CSDA(ClassSpecificProjector):
     True
     """
 
-    ranks: Any = None
-    _: KW_ONLY
-    positive: Any = None
-    ridge: Any = 1e-2
-    shrinkage: Any = 0.5
     decision: str = "likelihood_ratio"
-    orthonormal: bool = False
-    solver: str = "ratio_trace"
     out_class: Any = None
-    sample_shape: Any = None
-    output: str = "flat"
 
     _flattens = True
     max_iter = 1

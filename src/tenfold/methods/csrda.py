@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -27,7 +26,7 @@ class CSRDAModel(ClassModel):
     shift: float
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class CSRDA(ClassSpecificProjector):
     """Class-specific reference discriminant analysis: `CSDA` about a point that is learned, too.
 
@@ -44,6 +43,10 @@ class CSRDA(ClassSpecificProjector):
     ranks : int, float, tuple of one int or float, or None, default=None
         Dimensions kept; a float such as 0.95 is the share of the total scatter to keep. None takes
         the square root of the number of features, rounded up.
+    sample_shape : tuple of K ints or None, default=None
+        Fold flat rows of X into tensors of this shape.
+    output : {"flat", "tensor"}, default="flat"
+        Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
     positive : label or None, default=None
         The class of interest; None means the last of the sorted classes, and says so if there are
         more than two.
@@ -63,10 +66,6 @@ class CSRDA(ClassSpecificProjector):
         Rounds at most: a projection and a reference each.
     tol : float, default=1e-6
         Stop when J changes by no more than this share in a round. With 0 all rounds are made.
-    sample_shape : tuple of K ints or None, default=None
-        Fold flat rows of X into tensors of this shape.
-    output : {"flat", "tensor"}, default="flat"
-        Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
 
     Attributes
     ----------
@@ -125,18 +124,8 @@ class CSRDA(ClassSpecificProjector):
     True
     """
 
-    ranks: Any = None
-    _: KW_ONLY
-    positive: Any = None
-    ridge: Any = 1e-2
-    shrinkage: Any = 0.5
-    orthonormal: bool = False
-    solver: str = "ratio_trace"
-    out_class: str = "samples"
     max_iter: int = 100
     tol: float = 1e-6
-    sample_shape: Any = None
-    output: str = "flat"
 
     _value = CSRDAModel
     _flattens = True

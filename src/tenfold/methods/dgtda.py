@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from tenfold.methods.base import MultiClassProjector
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class DGTDA(MultiClassProjector):
     """Direct general tensor discriminant analysis: GTDA without iteration.
 
@@ -22,14 +22,14 @@ class DGTDA(MultiClassProjector):
         share: the fewest dimensions that keep so much of the total scatter of the mode. None takes
         the square root of each size, rounded up, and the whole of modes of up to 3 entries,
         but no more than the class means can span.
-    ridge : float or ("absolute", float), default=10.0
-        Added to the diagonal of the within-class scatter of every mode. A float is relative to
-        the mean eigenvalue of the scatters of the mode, so the units of the data do not matter;
-        ``("absolute", 0.01)`` is the paper's lambda. It must be large here: see the notes.
     sample_shape : tuple of K ints or None, default=None
         Fold flat rows of X into tensors of this shape.
     output : {"flat", "tensor"}, default="flat"
         Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
+    ridge : float or ("absolute", float), default=10.0
+        Added to the diagonal of the within-class scatter of every mode. A float is relative to
+        the mean eigenvalue of the scatters of the mode, so the units of the data do not matter;
+        ``("absolute", 0.01)`` is the paper's lambda. It must be large here: see the notes.
 
     Attributes
     ----------
@@ -76,11 +76,7 @@ class DGTDA(MultiClassProjector):
     1
     """
 
-    ranks: Any = None
-    _: KW_ONLY
     ridge: Any = 10.0
-    sample_shape: Any = None
-    output: str = "flat"
 
     solver = "trace_difference"
     _alternates = False

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from tenfold.methods.base import MultiClassProjector
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class GTDA(MultiClassProjector):
     """General tensor discriminant analysis: the difference of scatters, mode by mode.
 
@@ -22,6 +22,10 @@ class GTDA(MultiClassProjector):
         share: the fewest dimensions that keep so much of the total scatter of the mode. None takes
         the square root of each size, rounded up, and the whole of modes of up to 3 entries,
         but no more than the class means can span.
+    sample_shape : tuple of K ints or None, default=None
+        Fold flat rows of X into tensors of this shape.
+    output : {"flat", "tensor"}, default="flat"
+        Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
     ridge : float or ("absolute", float), default=10.0
         Added to the diagonal of the within-class scatter of every mode. A float is relative to
         the mean eigenvalue of the scatters of the mode, so the units of the data do not matter;
@@ -33,10 +37,6 @@ class GTDA(MultiClassProjector):
         for three rounds. With 0 all rounds are made.
     init : {"ones", "identity"}, default="identity"
         The starting projections: columns of ones, or the identity.
-    sample_shape : tuple of K ints or None, default=None
-        Fold flat rows of X into tensors of this shape.
-    output : {"flat", "tensor"}, default="flat"
-        Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
 
     Attributes
     ----------
@@ -84,13 +84,9 @@ class GTDA(MultiClassProjector):
     (4, 4)
     """
 
-    ranks: Any = None
-    _: KW_ONLY
     ridge: Any = 10.0
     max_iter: int = 100
     tol: float = 1e-3
     init: str = "identity"
-    sample_shape: Any = None
-    output: str = "flat"
 
     solver = "trace_difference"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from tenfold.mathematics.criteria import Problem, between_within
@@ -10,7 +10,7 @@ from tenfold.mathematics.moments import ClassStatistics
 from tenfold.methods.base import MultiClassProjector
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class HODA(MultiClassProjector):
     """Higher order discriminant analysis: the trace ratio itself, mode by mode.
 
@@ -25,6 +25,10 @@ class HODA(MultiClassProjector):
         share: the fewest dimensions that keep so much of the total scatter of the mode. None takes
         the square root of each size, rounded up, and the whole of modes of up to 3 entries,
         but no more than the class means can span.
+    sample_shape : tuple of K ints or None, default=None
+        Fold flat rows of X into tensors of this shape.
+    output : {"flat", "tensor"}, default="flat"
+        Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
     ridge : float or ("absolute", float), default=2.0
         Added to the diagonal of the within-class scatter of every mode. A float is relative to
         the mean eigenvalue of the between-class scatter of the mode, so neither the units of the
@@ -37,10 +41,6 @@ class HODA(MultiClassProjector):
         for three rounds. With 0 all rounds are made.
     init : {"ones", "identity"}, default="identity"
         The starting projections: columns of ones, or the identity.
-    sample_shape : tuple of K ints or None, default=None
-        Fold flat rows of X into tensors of this shape.
-    output : {"flat", "tensor"}, default="flat"
-        Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
 
     Attributes
     ----------
@@ -100,14 +100,10 @@ class HODA(MultiClassProjector):
     (1797, 16)
     """
 
-    ranks: Any = None
-    _: KW_ONLY
     ridge: Any = 2.0
     max_iter: int = 100
     tol: float = 1e-3
     init: str = "identity"
-    sample_shape: Any = None
-    output: str = "flat"
 
     solver = "trace_ratio"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
@@ -49,7 +49,7 @@ def _has_images(model: KernelCSDA) -> bool:
     )
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class KernelCSDA(ClassSpecificProjector):
     """Class-specific kernel discriminant analysis: `CSDA` in the space of a kernel.
 
@@ -62,9 +62,23 @@ class KernelCSDA(ClassSpecificProjector):
     ranks : int, float or None, default=None
         Dimensions kept; a float such as 0.95 is the share of the total scatter to keep. None takes
         the square root of the number of coordinates, rounded up.
+    sample_shape : tuple of K ints or None, default=None
+        Fold flat rows of X into tensors of this shape; the kernel sees vectors all the same.
+    output : {"flat", "tensor"}, default="flat"
+        The same here: samples are vectors.
     positive : label or None, default=None
         The class of interest; None means the last of the sorted classes, and says so if there are
         more than two.
+    ridge : float or ("absolute", float), default=1e-2
+        As in `CSDA`, in the space of the kernel, whose mean eigenvalue is that of the coordinates.
+    shrinkage : float or "auto", default=0.5
+        As in `CSDA`, in the space of the kernel.
+    orthonormal : bool, default=False
+        Whether the columns are orthonormalised in the space of the kernel.
+    solver : {"ratio_trace", "trace_ratio", "trace_difference"}, default="ratio_trace"
+        How the pair of scatters is solved.
+    out_class : {"samples", "means"}, default="samples"
+        What is to be far from the positive mean: all other samples, or the means of their classes.
     kernel : str or callable, default="rbf"
         A kernel of `sklearn.metrics.pairwise.pairwise_kernels`: "rbf", "poly", "linear",
         "laplacian", "cosine", ...; a callable of two vectors; or "precomputed", and X holds the
@@ -77,24 +91,10 @@ class KernelCSDA(ClassSpecificProjector):
         Of "poly".
     coef0 : float, default=1
         Of "poly" and "sigmoid".
-    ridge : float or ("absolute", float), default=1e-2
-        As in `CSDA`, in the space of the kernel, whose mean eigenvalue is that of the coordinates.
-    shrinkage : float or "auto", default=0.5
-        As in `CSDA`, in the space of the kernel.
     n_landmarks : int, None or "auto", default="auto"
         None is exact: all training samples span the space. A number takes the span of so many of
         them, drawn at random (Nyström), which costs so much less for many samples. "auto" is exact
         up to 2000 samples, and draws 1000 of more.
-    orthonormal : bool, default=False
-        Whether the columns are orthonormalised in the space of the kernel.
-    solver : {"ratio_trace", "trace_ratio", "trace_difference"}, default="ratio_trace"
-        How the pair of scatters is solved.
-    out_class : {"samples", "means"}, default="samples"
-        What is to be far from the positive mean: all other samples, or the means of their classes.
-    sample_shape : tuple of K ints or None, default=None
-        Fold flat rows of X into tensors of this shape; the kernel sees vectors all the same.
-    output : {"flat", "tensor"}, default="flat"
-        The same here: samples are vectors.
     random_state : int, RandomState or None, default=0
         Draws the landmarks.
 
@@ -147,21 +147,11 @@ class KernelCSDA(ClassSpecificProjector):
     0.99
     """
 
-    ranks: Any = None
-    _: KW_ONLY
-    positive: Any = None
     kernel: Any = "rbf"
     gamma: Any = "scale"
     degree: float = 3
     coef0: float = 1
-    ridge: Any = 1e-2
-    shrinkage: Any = 0.5
     n_landmarks: int | str | None = "auto"
-    orthonormal: bool = False
-    solver: str = "ratio_trace"
-    out_class: str = "samples"
-    sample_shape: Any = None
-    output: str = "flat"
     random_state: Any = 0
     landmarks_: Annotated[Array, Axes("landmarks", "I")] = field(init=False)
     basis_: Annotated[Array, Axes("points", "coordinates")] = field(init=False)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from tenfold.methods.base import ClassSpecificProjector
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class MCSDA(ClassSpecificProjector):
     """Multilinear class-specific discriminant analysis: one class against everything else.
 
@@ -26,6 +26,10 @@ class MCSDA(ClassSpecificProjector):
         Dimensions kept in each mode; one number serves all modes. A float such as 0.95 is a
         share: the fewest dimensions that keep so much of the total scatter of the mode. None takes
         the square root of each size, rounded up, and the whole of modes of up to 3 entries.
+    sample_shape : tuple of K ints or None, default=None
+        Fold flat rows of X into tensors of this shape.
+    output : {"flat", "tensor"}, default="flat"
+        Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
     positive : label or None, default=None
         The class of interest; None means the last of the sorted classes, and says so if there are
         more than two.
@@ -38,10 +42,6 @@ class MCSDA(ClassSpecificProjector):
         Share of the pooled within-class covariance in that of the positive class, 0 for none, as
         in the paper. "auto" is the share with the least error for Gaussian samples. It is needed
         when positive samples are few.
-    decision : {"likelihood_ratio", "distance"}, default="likelihood_ratio"
-        What a score is: the log likelihood ratio of two Gaussians in the subspace, the class and
-        everything else, or minus the distance from M_p, as in the paper. The ratio also works
-        where noise is larger than the difference of class means, as in recordings of brains.
     orthonormal : bool, default=True
         Orthonormalise the columns of each projection. With False the columns of the ratio trace
         are scaled so that the positive class has the same variance in every direction. True did
@@ -52,6 +52,10 @@ class MCSDA(ClassSpecificProjector):
         What is to be far from M_p: all other samples (eq. 17), or the means of the other classes,
         each as often as its class has samples. None takes the means for the likelihood ratio, and
         the samples, as in the paper, for distances.
+    decision : {"likelihood_ratio", "distance"}, default="likelihood_ratio"
+        What a score is: the log likelihood ratio of two Gaussians in the subspace, the class and
+        everything else, or minus the distance from M_p, as in the paper. The ratio also works
+        where noise is larger than the difference of class means, as in recordings of brains.
     max_iter : int, default=100
         Rounds at most.
     tol : float, default=1e-3
@@ -59,10 +63,6 @@ class MCSDA(ClassSpecificProjector):
         for three rounds. With 0 all rounds are made.
     init : {"ones", "identity"}, default="ones"
         The starting projections: columns of ones, as in the paper, or the identity.
-    sample_shape : tuple of K ints or None, default=None
-        Fold flat rows of X into tensors of this shape.
-    output : {"flat", "tensor"}, default="flat"
-        Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
 
     Attributes
     ----------
@@ -139,17 +139,9 @@ class MCSDA(ClassSpecificProjector):
     0.95
     """
 
-    ranks: Any = None
-    _: KW_ONLY
-    positive: Any = None
-    ridge: Any = 1e-2
-    shrinkage: Any = 0.5
     decision: str = "likelihood_ratio"
     orthonormal: bool = True
-    solver: str = "ratio_trace"
     out_class: Any = None
     max_iter: int = 100
     tol: float = 1e-3
     init: str = "ones"
-    sample_shape: Any = None
-    output: str = "flat"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, ClassVar
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -25,7 +25,7 @@ class MPCAModel(Model):
     captured: float
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class MPCA(TensorProjector):
     """Multilinear principal component analysis: keep as much scatter as the ranks allow.
 
@@ -38,6 +38,10 @@ class MPCA(TensorProjector):
         Dimensions kept in each mode; one number serves all modes. A float such as 0.95 is a
         share: the fewest dimensions that keep so much of the total scatter of the mode. None takes
         the square root of each size, rounded up, and the whole of modes of up to 3 entries.
+    sample_shape : tuple of K ints or None, default=None
+        Fold flat rows of X into tensors of this shape.
+    output : {"flat", "tensor"}, default="flat"
+        Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
     max_iter : int, default=100
         Rounds at most. With 0 every mode is solved once, on its own, from whole samples: nearly
         as good when almost all scatter is kept, and fewer passes over data that are on disk.
@@ -46,10 +50,6 @@ class MPCA(TensorProjector):
         for three rounds. With 0 all rounds are made.
     init : {"ones", "identity"}, default="identity"
         The starting projections: columns of ones, or the identity.
-    sample_shape : tuple of K ints or None, default=None
-        Fold flat rows of X into tensors of this shape.
-    output : {"flat", "tensor"}, default="flat"
-        Whether `transform` gives (n, r_1 * ... * r_K) or (n, r_1, ..., r_K).
 
     Attributes
     ----------
@@ -93,13 +93,9 @@ class MPCA(TensorProjector):
     0.93
     """
 
-    ranks: Any = None
-    _: KW_ONLY
     max_iter: int = 100
     tol: float = 1e-3
     init: str = "identity"
-    sample_shape: Any = None
-    output: str = "flat"
 
     _value = MPCAModel
     _needs_labels = False
