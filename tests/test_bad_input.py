@@ -238,7 +238,7 @@ PARAMETERS = [
     ({"shrinkage": 1.5}, "shrinkage is 1.5", "from 0 to 1"),
     ({"max_iter": 0}, "max_iter is 0", "integer of 1 or more"),
     ({"tol": -1e-3}, "tol is -0.001", "number of 0 or more"),
-    ({"orthonormal": "no"}, "orthonormal is 'no'", "True or False"),
+    ({"orthonormal": "no"}, "orthonormal is 'no'", "one of True, False"),
     ({"sample_shape": 12.0}, "sample_shape is 12.0", "positive integers, one per mode"),
     ({"sample_shape": (5, 3)}, r"sample_shape is\s+\(5, 3\)", "which is 15", "change sample_shape"),
 ]
@@ -256,11 +256,11 @@ def test_parameters_out_of_range(parameters, parts):
 
 ONES = np.ones(len(X))
 WEIGHTS = {
-    "negative": (np.where(np.arange(len(X)) == 3, -2.0, 1.0), "negative.*-2", "0 or more"),
-    "all zero": (0 * ONES, "sums to zero", "no sample counts", "give some a weight"),
+    "negative": (np.where(np.arange(len(X)) == 3, -2.0, 1.0), "least number -2", "0 or more"),
+    "all zero": (0 * ONES, "the sum 0", "some are above 0"),
     "NaN": (np.where(ONES.cumsum() == 3, np.nan, 1.0), "sample_weight", "NaN"),
     "infinite": (np.where(ONES.cumsum() == 3, np.inf, 1.0), "sample_weight", "infinity"),
-    "a sum that is no number": (1e308 * ONES, "more than a float64"),
+    "a sum that is no number": (1e308 * ONES, "the sum inf", "a sum that a float64 holds"),
     "too few": (ONES[:-1], r"shape \(38,\)", "39 samples", "pass one weight per sample"),
     "two columns": (np.ones((39, 2)), r"shape \(39, 2\)", "39 samples", "one weight per sample"),
 }

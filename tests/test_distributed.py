@@ -224,7 +224,7 @@ def test_after_repair_gathering_goes_on_behind_what_was_saved(data, tmp_path):
     [
         (da.zeros(N - 1, chunks=9), None, r"inconsistent numbers of samples: \[240, 239\]"),
         (da.full(N, np.nan, chunks=9), None, "y contains NaN"),
-        (da.arange(N, chunks=9) % 2, -da.ones(N, chunks=9), "negative numbers"),
+        (da.arange(N, chunks=9) % 2, -da.ones(N, chunks=9), "weights of 0 or more"),
     ],
 )
 def test_lazy_labels_and_weights_are_checked(labels, weights, message, data):

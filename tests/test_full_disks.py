@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import toy_run
 from failing_disk import Disk, contents, failing
 from paper.experiment import run_experiment
-from tenfold import MCSDA, MPCA, ClassMoments, ClassSpecificClassifier, gather_batches, save_moments
+from tenfold import MCSDA, MPCA, ClassMoments, ClassSpecificClassifier, gather_moments, save_moments
 from tenfold.app.cli.app import app
 from tenfold.app.report import write_report
 from tenfold.app.report.model_page import model_page
@@ -47,8 +47,7 @@ def save(folder):
 
 
 def save_some_moments(folder):
-    batches = zip(X.reshape(3, 20, 8, 6), Y.reshape(3, 20), strict=True)
-    gather_batches(batches, checkpoint=folder / "moments", save_every=1)
+    gather_moments(X, Y, checkpoint=folder / "moments", save_every=20)
 
 
 def save_moment_file(folder):
@@ -109,6 +108,7 @@ def folder(tmp_path):
     ids=lambda value: getattr(value, "__name__", value),
 )
 def test_a_disk_that_fails_at_any_step_costs_no_file(saver, number, folder, monkeypatch):
+    monkeypatch.setattr("tenfold.mathematics.stores.BLOCK_BYTES", 20 * X[0].nbytes)
     if "report" in saver.__name__:  # drawing takes long and writes nothing
         page = model_page(MODEL, TensorDataset(X, Y), None)
         monkeypatch.setattr("tenfold.app.report.model_page.model_page", lambda *arguments: page)

@@ -23,8 +23,8 @@ from tenfold.app.report import write_report
 from tenfold.datasets import TensorDataset
 from tenfold.mathematics.bases import KernelBasis
 from tenfold.methods import kernelcsda
+from tenfold.methods.kernelcsda import KERNEL_TABLES
 from tenfold.plots import DirectionsDisplay
-from tenfold.validation.parameters import KERNEL_TABLES
 
 RIDGE = ("absolute", 0.05)
 X, y = problem((4, 3), classes=4, per_class=10, seed=0)
@@ -80,19 +80,11 @@ def test_a_linear_kernel_is_csda():
     assert model.basis_.shape == (12, 12)  # of 46 samples, those that span all others
 
 
-def test_precomputed_and_callable_kernels_are_the_same_model():
+def test_a_callable_kernel_is_the_same_model():
     options = {"ranks": 3, "ridge": RIDGE, "positive": 1}
     expected = KernelCSDA(gamma=0.3, **options).fit(X, y).decision_function(new)
-    K, rows = rbf_kernel(FLAT, gamma=0.3), rbf_kernel(NEW, FLAT, gamma=0.3)
-    given = KernelCSDA(kernel="precomputed", **options).fit(K, y)
-    np.testing.assert_allclose(given.decision_function(rows), expected, rtol=1e-8)
     own = KernelCSDA(kernel=lambda a, b: np.exp(-0.3 * np.sum((a - b) ** 2)), **options).fit(X, y)
     np.testing.assert_allclose(own.decision_function(new), expected, rtol=1e-8)
-    some = KernelCSDA(kernel="precomputed", n_landmarks=20, **options).fit(K, y)
-    drawn = KernelCSDA(gamma=0.3, n_landmarks=20, **options).fit(X, y)
-    np.testing.assert_allclose(
-        some.decision_function(rows), drawn.decision_function(new), rtol=1e-8
-    )
 
 
 def test_landmarks_give_the_inner_products_of_nystroem():
@@ -214,7 +206,6 @@ def test_kernels_that_are_no_inner_products_are_refused():
         ({"gamma": -1.0}, "gamma is -1.0"),
         ({"gamma": "auto"}, "gamma is 'auto'"),
         ({"n_landmarks": 0}, "n_landmarks is 0"),
-        ({"kernel": "precomputed"}, r"fit needs the kernel.*\(n, n\)"),
         ({"ranks": 47}, "rank 47 does not fit mode 0"),
     ],
 )

@@ -6,7 +6,6 @@ import textwrap
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import islice
 
 import h5py
 import numpy as np
@@ -36,7 +35,6 @@ from tenfold.gathering.checkpoint import COMPARED, FILE
 from tenfold.mathematics.stores import BlockError, StoredSamples, check_block
 from tenfold.methods import LINEAR_METHODS
 from tenfold.system.model_format import read, write
-from tenfold.system.plain_values import Unpacker
 from ways import assert_same_model, learned, quiet
 
 N, SHAPE, BLOCK = 240, (6, 5), 16
@@ -484,40 +482,7 @@ def test_moments_do_not_depend_on_how_a_stream_of_batches_is_cut(cuts):
     assert_same_moments(moments, ClassMoments.from_batch(X, y, weight))
 
 
-def test_a_stream_goes_on_behind_its_checkpoint(data, tmp_path):
-    X, y, _ = data
-    served = []
-
-    def batches(bad=None):
-        for first in range(0, N, 24):
-            if first == bad:
-                raise OSError("connection lost")
-            served.append(first)
-            yield X[first : first + 24], y[first : first + 24]
-
-    with pytest.raises(BlockError, match=r"batch 7 could not be read.*connection lost"):
-        gather_batches(batches(bad=168), checkpoint=tmp_path, save_every=2)
-    moments = gather_batches(batches(), checkpoint=tmp_path, save_every=2)
-    assert_same_moments(moments, ClassMoments.from_batch(X, y))
-    with pytest.raises(ValueError, match="moments of 10 batches, but the stream has 3"):
-        gather_batches(islice(batches(), 3), checkpoint=tmp_path)
-
-
-def test_a_checkpoint_of_another_stream_is_not_picked_up(data, tmp_path):
-    X, y, _ = data
-    gather_batches([(X[:99], y[:99]), (X[99:], y[99:])], checkpoint=tmp_path)
-    with pytest.raises(ValueError, match=r"something else: samples was \w+ and is.*delete this"):
-        gather_batches([(100 * X[:99], y[:99]), (X[99:], y[99:])], checkpoint=tmp_path)
-    with pytest.raises(ValueError, match=r"else: labels was"):
-        gather_batches([(X[:99], y[98::-1]), (X[99:], y[99:])], checkpoint=tmp_path)
-    with pytest.raises(ValueError, match="kind was batches and is samples"):
-        gather_moments(X, y, checkpoint=tmp_path)
-    with pytest.raises(ValueError, match="at least one"):
-        gather_batches([], checkpoint=tmp_path)
-
-
-@pytest.mark.parametrize("folder", [None, "run"])
-def test_a_stream_may_use_its_memory_again(folder, data, tmp_path):
+def test_a_stream_may_use_its_memory_again(data):
     X, y, _ = data
     buffer = np.empty((24, *SHAPE)), np.empty(24, dtype=int)
 
@@ -526,80 +491,39 @@ def test_a_stream_may_use_its_memory_again(folder, data, tmp_path):
             buffer[0][:], buffer[1][:] = X[first : first + 24], y[first : first + 24]
             yield buffer
 
-    moments = gather_batches(batches(), checkpoint=folder and tmp_path / folder)
+    moments = gather_batches(batches())
     assert_same_moments(moments, ClassMoments.from_batch(X, y))
 
 
-def test_a_stream_is_not_held_until_its_checkpoint_is_written(data, tmp_path):
+def test_a_stream_is_not_held(data):
     X, y, _ = data
     alive, most = weakref.WeakSet(), 0
 
     class Watched(np.ndarray):
         __hash__ = object.__hash__
 
-    for save_every in (2, 100):
+    def batches():
+        nonlocal most
+        for first in range(0, N, 24):
+            batch = np.array(X[first : first + 24]).view(Watched)
+            alive.add(batch)
+            most = max(most, len(alive))
+            yield batch, y[first : first + 24]
 
-        def batches():
-            nonlocal most
-            for first in range(0, N, 24):
-                batch = np.array(X[first : first + 24]).view(Watched)
-                alive.add(batch)
-                most = max(most, len(alive))
-                yield batch, y[first : first + 24]
-
-        gather_batches(batches(), checkpoint=tmp_path / str(save_every), save_every=save_every)
+    gather_batches(batches())
     assert most <= 3, "one that comes, one that is added, one that is remembered"
 
 
-@pytest.mark.parametrize("error", [OSError("no"), KeyboardInterrupt()])
-def test_batches_before_a_bad_one_are_saved(error, data, tmp_path):
+def test_labels_come_with_every_batch_or_with_none(data):
     X, y, _ = data
-
-    def batches():
-        for first in range(0, N, 24):
-            if first == 168:
-                raise error
-            yield X[first : first + 24], y[first : first + 24]
-
-    with pytest.raises((BlockError, KeyboardInterrupt)):
-        gather_batches(batches(), checkpoint=tmp_path)
-    assert_saved(tmp_path, 7, ClassMoments.from_batch(X[:168], y[:168]))
-
-
-def test_a_batch_in_a_store_is_saved_whole_or_not_at_all(data, tmp_path):
-    X, y, _ = data
-    stream = [
-        (X[:40], y[:40]),
-        (Recorder(X[40:99]), y[40:99]),
-        (Recorder(X[99:], bad=[60]), y[99:]),
-    ]
-    with pytest.raises(BlockError, match="samples 48 to 63"):
-        gather_batches(stream, checkpoint=tmp_path)
-    assert_saved(tmp_path, 2, ClassMoments.from_batch(X[:99], y[:99]))
-    stream[2] = Recorder(X[99:]), y[99:]
-    moments = gather_batches(stream, checkpoint=tmp_path)
-    assert_same_moments(moments, ClassMoments.from_batch(X, y))
-
-
-def assert_saved(folder, done, expected):
-    header, arrays = read(folder / FILE)
-    found = Unpacker(header, arrays).table(header["checkpoint"])
-    assert found["done"] == done
-    assert_same_moments(found["moments"], expected)
-
-
-@pytest.mark.parametrize("folder", [None, "run"])
-def test_labels_come_with_every_batch_or_with_none(folder, data, tmp_path):
-    X, y, _ = data
-    gather = partial(gather_batches, checkpoint=folder and tmp_path / folder)
     with pytest.raises(
         ValueError, match="batch 1: it has no labels, but the batches before it had"
     ):
-        gather([(X, y), X])
+        gather_batches([(X, y), X])
     with pytest.raises(ValueError, match=r"batch 2: it has labels, but the batches.*had none"):
         gather_batches([X, (X, None), (X, y)])
     with pytest.raises(ValueError, match=r"batch 1: labels are text .* known so far are numbers"):
-        gather([(X, y), (X, y.astype(str))])
+        gather_batches([(X, y), (X, y.astype(str))])
 
 
 def test_a_bad_batch_is_named(data):

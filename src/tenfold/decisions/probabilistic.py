@@ -567,7 +567,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
 
     def _space(self, shape: Shape, basis: Array | None) -> Space:
         """Where moments lie, and what is said of the two covariances there."""
-        modes = parameters.check_stationary_modes(self.stationary_modes, shape)
+        modes = parameters.check_modes("stationary_modes", self.stationary_modes, shape)
         several = sum(size > 1 for size in shape) > 1
         means, noise = (several and k == "kronecker" for k in (self.means_prior, self.noise_prior))
         return Space(shape, basis, means, noise, modes)

@@ -18,7 +18,7 @@ from tenfold.datasets.as_before import LARGEST_RATIO, in_words
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.system import model_format
-from tenfold.system.plain_values import Packer, ReadingPacker, Unpacker
+from tenfold.system.plain_values import Packer, Unpacker
 from tenfold.validation.parameters import Number, check_option, plain
 
 Path = str | os.PathLike[str]
@@ -92,7 +92,7 @@ def save_moments(
     packer, whole = Packer(), moments.by_class()
     header: dict[str, Any] = packer.value(moments, "moments")
     header |= {"mode_names": [str(name) for name in mode_names]} if mode_names else {}
-    header |= {"reading": ReadingPacker().table("reading", reading)} if reading else {}
+    header |= {"reading": packer.table("reading", reading, "reading.")} if reading else {}
     header |= {} if labelled else {"labelled": False}
     header["summary"] = {
         "sample_shape": list(whole.shape),
@@ -211,9 +211,6 @@ def _read(path: Path) -> StoredMoments:
             )
         unpacker = Unpacker(header, arrays)
         moments: ClassMoments = unpacker.value({"moments": packed})
-        used = {name for part in packed.values() if part for name in part.values()}
-        if used != {*arrays, *range(len(unpacker.labels))}:
-            raise ValueError("its header and its arrays are not those of moments")
         names = header.get("mode_names", [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise ValueError("its names of modes are not words")

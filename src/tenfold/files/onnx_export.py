@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from functools import reduce, singledispatch
+from functools import partialmethod, reduce, singledispatch
 from importlib.metadata import version
 from math import prod
 from operator import add
@@ -27,11 +27,10 @@ from tenfold.mathematics.two_covariances import ClassLikelihood, KnownClasses
 from tenfold.methods.base import ClassSpecificProjector, TensorProjector
 from tenfold.methods.kernelcsda import KernelCSDA
 from tenfold.methods.saving import steps_of
-from tenfold.preprocessing import Blocks, CovariateRemover, GaussianImputer, ModeScaler
+from tenfold.preprocessing import CovariateRemover, GaussianImputer, ModeScaler
 from tenfold.preprocessing.step import Step
 from tenfold.system.atomic_write import write_whole
 from tenfold.system.extras import needed
-from tenfold.validation.parameters import check_option
 
 OPSET, IR_VERSION = 18, 8  # of 2022: new enough for all we need, old enough for most runtimes
 
@@ -42,27 +41,16 @@ class Value:
     def __init__(self, graph: Graph, name: str) -> None:
         self.graph, self.name = graph, name
 
-    def __add__(self, other: Any) -> Value:
-        return self.graph.node("Add", self, other)
-
-    def __sub__(self, other: Any) -> Value:
-        return self.graph.node("Sub", self, other)
-
-    def __mul__(self, other: Any) -> Value:
-        return self.graph.node("Mul", self, other)
-
-    def __truediv__(self, other: Any) -> Value:
-        return self.graph.node("Div", self, other)
-
-    def __matmul__(self, matrix: Array) -> Value:
-        return self.graph.node("MatMul", self, matrix)
-
-    def __neg__(self) -> Value:
-        return self.graph.node("Neg", self)
-
     def to(self, kind: str, *others: Any, **attributes: Any) -> Value:
-        """What a node of another kind makes of it."""
+        """What a node of some kind makes of it."""
         return self.graph.node(kind, self, *others, **attributes)
+
+    __add__ = partialmethod(to, "Add")
+    __sub__ = partialmethod(to, "Sub")
+    __mul__ = partialmethod(to, "Mul")
+    __truediv__ = partialmethod(to, "Div")
+    __matmul__ = partialmethod(to, "MatMul")
+    __neg__ = partialmethod(to, "Neg")
 
     def flat(self) -> Value:
         """Samples as vectors."""
@@ -71,12 +59,6 @@ class Value:
     def square_lengths(self) -> Value:
         """Sums of squares of vectors, as (n, 1)."""
         return self.to("ReduceSumSquare", [1], keepdims=1)
-
-    def about(self, centre: Array) -> Value:
-        """Samples minus a centre."""
-        near = centre.astype(self.graph.dtype)
-        # What a float32 mean lacks is taken off, too, so that data far from zero lose no digits.
-        return self - near if (near == centre).all() else self - near - (centre - near)
 
     def times(self, matrices: list[Array]) -> Value:
         """Tensors multiplied by one matrix per mode."""
@@ -89,14 +71,14 @@ class Value:
 class Graph:
     """Nodes, constants and outputs, by the names they get."""
 
-    def __init__(self, onnx: Any, dtype: type[np.floating]) -> None:
-        self.onnx, self.dtype = onnx, dtype
+    def __init__(self, onnx: Any) -> None:
+        self.onnx = onnx
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.outputs: list[Any] = []
         self.kernels: dict[int, Value] = {}
         self.beside: list[Any] = []  # inputs besides the samples
-        self.samples = self.cast(Value(self, "X"), dtype)
+        self.samples = self.cast(Value(self, "X"), np.float64)
         self.shape: tuple[int, ...] = ()
 
     def fold(self, shape: tuple[int, ...]) -> None:
@@ -113,9 +95,9 @@ class Graph:
         return Value(self, name)
 
     def _constant(self, value: Any) -> str:
-        """Add an array, floats in the precision of the graph; return its name."""
+        """Add an array or a number, floats in double precision; return its name."""
         array = np.asarray(value)
-        return self._kept(array.astype(self.dtype) if array.dtype.kind == "f" else array)
+        return self._kept(array.astype(float) if array.dtype.kind == "f" else array)
 
     def _kept(self, array: Array) -> str:
         """Add an array as it is; return its name."""
@@ -142,7 +124,7 @@ class Graph:
         """Let float32 numbers (n, size) come in beside the samples."""
         info = self.onnx.helper.make_tensor_value_info(name, self._kind(np.float32), ["n", size])
         self.beside.append(info)
-        return self.cast(Value(self, name), self.dtype)
+        return self.cast(Value(self, name), np.float64)
 
     def _kind(self, dtype: Any) -> int:
         return int(self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
@@ -168,10 +150,10 @@ class Graph:
         return model
 
 
-OUTPUTS = {ModeScaler: "scaled", CovariateRemover: "corrected", Blocks: "features"}
+OUTPUTS = {ModeScaler: "scaled", CovariateRemover: "corrected"}
 
 
-def to_onnx(estimator: Any, path: str | os.PathLike[str], *, precision: str = "double") -> None:
+def to_onnx(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted model as an ONNX graph.
 
     The input is ``X``, float32 samples of shape (n, I_1, ..., I_K). The outputs are
@@ -184,23 +166,20 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str], *, precision: str = "d
     - of a `ProbabilisticLDA` ``log_likelihood_ratio``, ``scores`` (these plus the logarithms of the
       priors) and ``probabilities``, each of shape (n, C), and ``label``.
       Scores have a column per class for two classes, too;
-    - of `ModeScaler` ``scaled``, `CovariateRemover` ``corrected``, `Blocks` ``features``;
+    - of `ModeScaler` ``scaled``, of `CovariateRemover` ``corrected``;
     - of a scikit-learn pipeline of these steps and one of the others, those of its last step.
 
     Covariates that come beside the samples are a second input, ``covariates``, of shape (n, q).
-    The metadata of the graph say method, classes and sample shape, as JSON.
+    The metadata of the graph say method, classes and sample shape, as JSON. In between the graph
+    computes in double precision: it gives what NumPy gives, to the rounding of the outputs.
 
     Parameters
     ----------
     estimator : projector, verifier, bank, ProbabilisticLDA, step or pipeline of these
         The fitted model. It is not changed. In a pipeline all steps but the last are steps of
-        `tenfold.preprocessing`; a `GaussianImputer` has no graph.
+        `tenfold.preprocessing`; a `GaussianImputer` and `Blocks` have no graph.
     path : path-like
         Where to, such as "s7.onnx"; written whole or not at all.
-    precision : {"double", "single"}, default="double"
-        What the graph computes in between. Double gives what NumPy gives for float64 samples, to
-        the rounding of the outputs. Single is for runtimes that lack double; it is as good, but
-        for distances that are tiny beside the samples, as those of training samples can be.
 
     Examples
     --------
@@ -221,8 +200,7 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str], *, precision: str = "d
     True
     """
     onnx = _onnx()
-    kinds = {"double": np.float64, "single": np.float32}
-    graph = Graph(onnx, kinds[check_option("precision", precision, list(kinds))])
+    graph = Graph(onnx)
     steps = steps_of(estimator)
     *before, last = steps
     for step in before:
@@ -265,8 +243,7 @@ def change(step: Any, graph: Graph) -> None:
     """Replace the samples of a graph by what a step makes of them."""
     raise TypeError(
         f"{type(step).__name__} has no ONNX form here, so the pipeline has none; export the last "
-        "step alone, and feed it what comes before; the steps of tenfold.preprocessing have one, "
-        "but for GaussianImputer"
+        "step alone, and feed it what comes before; ModeScaler and CovariateRemover have one"
     )
 
 
@@ -285,7 +262,7 @@ def _(scaler: ModeScaler, graph: Graph) -> None:
     if scaling.per_sample:
         graph.samples = _scaled_by_itself(graph, scaling)
     else:
-        graph.samples = graph.samples.about(scaling.mean) / scaling.total_spread
+        graph.samples = (graph.samples - scaling.mean) / scaling.total_spread
     graph.shape = scaling.shape_after(scaler.sample_shape_)
     if scaler.output == "flat":
         graph.fold((prod(graph.shape),))
@@ -305,28 +282,9 @@ def _(remover: CovariateRemover, graph: Graph) -> None:
     else:
         X, Z = (flat.to("Slice", [a], [b], [1]) for a, b in ((0, size), (size, size + q)))
         shape = (size,)
-    added = Z.about(remover.covariate_means_) @ remover.slopes_.reshape(q, -1)
+    added = (Z - remover.covariate_means_) @ remover.slopes_.reshape(q, -1)
     graph.samples, graph.shape = X - added, (size,)
     graph.fold(shape)
-
-
-@change.register
-def _(blocks: Blocks, graph: Graph) -> None:
-    """The features of all blocks, side by side."""
-    check_is_fitted(blocks, "blocks_")
-    graph.fold(blocks.sample_shape_)
-    found, width = [], 0
-    for block in blocks.blocks_:
-        if not isinstance(block, TensorProjector) or not block._streams:
-            raise TypeError(f"blocks of {type(block).__name__} have no ONNX form here")
-        found.append(projected(graph, block, block._centre()).flat())
-        width += prod(block.ranks_)
-        centre = block._centre()
-        X = graph.samples if centre is None else graph.samples.about(centre)
-        Q = [np.linalg.qr(W)[0] for W in block.projections_]
-        seen = (X.flat() if block._flattens else X).times(Q).times([basis.T for basis in Q])
-        graph.samples = X - seen.to("Reshape", [-1, *block.sample_shape_])
-    graph.samples, graph.shape = graph.node("Concat", *found, axis=1), (width,)
 
 
 def _scaled_by_itself(graph: Graph, scaling: Scaling) -> Value:
@@ -335,7 +293,7 @@ def _scaled_by_itself(graph: Graph, scaling: Scaling) -> Value:
     mean = X.to("ReduceMean", axes, keepdims=1)
     deviations = X - mean
     variance = (deviations * deviations).to("ReduceMean", axes, keepdims=1)
-    rounding = size * np.finfo(graph.dtype).eps if size > 1 else np.inf
+    rounding = size * np.finfo(float).eps if size > 1 else np.inf
     varies = variance.to("Sqrt").to("Greater", (mean * rounding).to("Abs"))
     deviations, variance = (varies.to("Where", one, 0.0) for one in (deviations, variance))
     typical = scaling.pseudocount * np.square(scaling.spread) / (size + scaling.pseudocount)
@@ -344,7 +302,7 @@ def _scaled_by_itself(graph: Graph, scaling: Scaling) -> Value:
     parts = [deviations / scale]
     if scaling.keep in ("mean", "both"):
         unit = np.where(scaling.mean_spread > 0, scaling.mean_spread, 1.0)
-        parts.append(mean.about(scaling.mean) / unit)
+        parts.append((mean - scaling.mean) / unit)
     if scaling.keep in ("spread", "both"):
         unit = np.where(scaling.spread > 0, scaling.spread, 1.0)
         parts.append((scale / unit).to("Log"))
@@ -423,7 +381,7 @@ def _(model: ProbabilisticLDA, graph: Graph) -> None:
     Y, inside = graph.samples, model.projector_
     if inside is not None:
         Y = projected(graph, inside, inside._centre())
-    Y = Y.flat().about(model.mean_)
+    Y = Y.flat() - model.mean_
     parts = [
         _shared_log_ratios(
             Y @ model.directions_[:, own], likelihood, model.known_classes().along(own), share
@@ -448,7 +406,7 @@ def projected(graph: Graph, projector: TensorProjector, centre: Array | None) ->
         if id(projector.basis_) not in graph.kernels:  # the members of a bank share it
             graph.kernels[id(projector.basis_)] = _coordinates(X.flat(), projector)
         X = graph.kernels[id(projector.basis_)]
-    X = X if centre is None else X.about(centre)
+    X = X if centre is None else X - centre
     return (X.flat() if projector._flattens else X).times(projector.projections_)
 
 
@@ -457,7 +415,7 @@ def _coordinates(X: Value, model: KernelCSDA) -> Value:
     points = model.landmarks_
     if model.kernel == "rbf":
         origin = points.mean(axis=0)
-        X, points = X.about(origin), points - origin
+        X, points = X - origin, points - origin
         squares = X.square_lengths() + (points**2).sum(axis=1) - X @ (2 * points.T)
         return (-(squares * model.gamma_)).to("Exp") @ model.basis_
     if model.kernel == "linear":

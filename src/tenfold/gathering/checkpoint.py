@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tenfold.mathematics.moments import ClassMoments
-from tenfold.mathematics.stores import Source, StoredSamples
+from tenfold.mathematics.stores import Source
 from tenfold.system import model_format
 from tenfold.system.plain_values import Packer, Unpacker, expect
 
@@ -87,11 +87,10 @@ class Checkpoint:
         model_format.write(path, header | {"labels": packer.labels}, packer.arrays)
 
 
-def subject(kind: str, X: Any, y: Any, weight: Any) -> dict[str, str]:
+def subject(source: Source, y: Any, weight: Any) -> dict[str, str]:
     """What tells samples from others: shape, type, labels, weights and a handful of the samples."""
-    source = X if isinstance(X, Source) else StoredSamples.of(X)
     rows = np.unique(np.linspace(0, len(source) - 1, COMPARED).astype(int))
-    about = {"kind": kind, "shape": str(source.shape), "dtype": str(source.dtype)}
+    about = {"shape": str(source.shape), "dtype": str(source.dtype)}
     columns = {"labels": y, "weights": weight, "samples": source[rows].in_memory()}
     return about | {name: _fingerprint(column) for name, column in columns.items()}
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, islice
 from math import prod
 from typing import Any
 
@@ -33,7 +32,7 @@ from tenfold.validation.samples import as_source, is_dask
 SAVED_BYTES = 2**30  # what is read at least between two writings of a checkpoint
 
 Folder = str | os.PathLike[str]
-Piece = tuple[int, Batch | ClassMoments]  # samples or batches, how many, and what they are or give
+Piece = tuple[int, Batch | ClassMoments]  # how many samples, and what they are or give
 
 
 def gather_moments(
@@ -105,16 +104,17 @@ def _moments(
     if checkpoint is None:
         return source.moments(y, weight, classes)
     step = save_every or _rows_between_saves(source, len(classes))
-    saved = Checkpoint(checkpoint, subject("samples", source, y, weight))
+    saved = Checkpoint(checkpoint, subject(source, y, weight))
     done, total = saved.load()
     pieces = _pieces_of_source(source, y, weight, classes, done, step)
     return _gathered(saved, done, total, pieces, step, classes)
 
 
-def gather_batches(
-    batches: Iterable[Any], *, checkpoint: Folder | None = None, save_every: int = 100
-) -> ClassMoments:
+def gather_batches(batches: Iterable[Any]) -> ClassMoments:
     """Class moments of a stream of batches, which is read once.
+
+    Moments add up: where a stream may break, gather it in parts, write each with `save_moments`,
+    and `load_moments` of all of them gives the sum.
 
     Parameters
     ----------
@@ -122,13 +122,6 @@ def gather_batches(
         Batches of any sizes, with samples of one shape, all with labels or all without. Labels may
         turn up in any of them. A batch is done with before the next one is asked for, so its
         memory may be used again.
-    checkpoint : path or None, default=None
-        A folder for the moments gathered so far. When they are there already, from a run that
-        ended early, so many batches are passed over: the stream must come in the same order. A
-        stream whose first batch is another one is refused.
-    save_every : int, default=100
-        Write the checkpoint after so many batches, and before an error or an interrupt that comes
-        instead of a batch.
 
     Returns
     -------
@@ -144,24 +137,7 @@ def gather_batches(
     >>> round(MPCA(ranks=(6, 6)).fit_moments(moments).captured_, 2)
     0.93
     """
-    parameters.check_option("save_every", save_every, [parameters.Number(1, whole=True)])
-    unchecked = numbered(batches)
-    stream = checked(unchecked)
-    if checkpoint is None:
-        return ClassMoments.from_blocks(piece for _, piece in map(_piece_of_batch, stream))
-    first = list(islice(stream, 1))
-    if not first:
-        raise ValueError("there are no batches to take moments of; pass at least one")
-    saved = Checkpoint(checkpoint, subject("batches", *first[0]))
-    done, total = saved.load()
-    for number in range(1, done):
-        if next(unchecked, None) is None:
-            raise ValueError(
-                f"the checkpoint holds the moments of {done} batches, but the stream has {number} "
-                "only; pass the stream it was gathered from, or delete the checkpoint"
-            )
-    coming = chain(() if done else (first.pop(),), stream)
-    return _gathered(saved, done, total, map(_piece_of_batch, coming), save_every)
+    return ClassMoments.from_blocks(_checked(batches))
 
 
 def write_blocks(method: Callable[[Array], Array], X: Any, out: Any) -> Any:
@@ -215,7 +191,7 @@ def _gathered(
     total: ClassMoments | None,
     pieces: Iterator[Piece],
     step: int,
-    classes: Array | None = None,
+    classes: Array,
 ) -> ClassMoments:
     """Moments of all pieces added to those that were saved, saved whenever `step` more are done.
 
@@ -272,13 +248,6 @@ def _pieces_of_source(
                 first = end
 
 
-def _piece_of_batch(batch: Checked) -> Piece:
-    """One batch; moments of one in a store, so that half of it never gets into the sums."""
-    X, y, weight = batch
-    stored = isinstance(X, StoredSamples)
-    return 1, X.moments(y, weight, check.present_labels(y, None)) if stored else batch
-
-
 def _rows_between_saves(source: Source, n_classes: int) -> int:
     """Enough samples that writing the tables takes little beside reading them."""
     size = prod(source.shape[1:])
@@ -302,7 +271,7 @@ class Carrier(BaseEstimator):
         return check.check_batch(self, X, y, sample_weight, reset=first)
 
 
-def numbered(batches: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+def _numbered(batches: Iterable[Any]) -> Iterator[tuple[int, Any]]:
     """Batches with their numbers; an error that comes instead of one says which it was."""
     number = 0
     try:
@@ -314,14 +283,14 @@ def numbered(batches: Iterable[Any]) -> Iterator[tuple[int, Any]]:
         raise BlockError(
             f"batch {number} could not be read ({type(error).__name__}: {error}); nothing was "
             "fitted, because a model of part of the data would not be the one asked for; repair it "
-            "and start again, with a checkpoint to keep what was gathered before it"
+            "and start again"
         ) from error
 
 
-def checked(stream: Iterator[tuple[int, Any]]) -> Iterator[Checked]:
-    """The batches of a numbered stream, each as samples, labels and weights."""
+def _checked(batches: Iterable[Any]) -> Iterator[Batch | ClassMoments]:
+    """The batches of a stream, each as samples, labels and weights, or as moments of a store."""
     carrier, example = Carrier(), None
-    for number, batch in stream:
+    for number, batch in _numbered(batches):
         try:
             X, y, weight = carrier.checked(*_members(batch), first=number == 0)
             if isinstance(X, Source) and not isinstance(X, StoredSamples):
@@ -331,7 +300,8 @@ def checked(stream: Iterator[tuple[int, Any]]) -> Iterator[Checked]:
             _check_alike(y, example)
         except ValueError as error:
             raise ValueError(f"batch {number}: {error}") from error
-        yield X, y, weight
+        labels = check.present_labels(y, None)
+        yield X.moments(y, weight, labels) if isinstance(X, Source) else (X, y, weight)
 
 
 def _members(batch: Any) -> Checked:

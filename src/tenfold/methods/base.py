@@ -398,17 +398,12 @@ class Learner(Savable, BaseEstimator):
             return so_far.plus(batch, spend=True)
         moments = so_far.decay(factor) + batch
         if not self._is_learnable(moments) and self._is_learnable(so_far + batch):
-            gone = (so_far.counts > 0) & (moments.counts == 0)
-            if gone.any():
-                raise ValueError(
-                    f"decay has forgotten all samples of class {moments.classes[gone][0]!s}, of "
-                    "which none came for long; pass samples of it, or a decay nearer to 1, or "
-                    "start anew without that class"
-                )
+            rarest = moments.counts.argmin()
             raise ValueError(
-                f"decay forgets too much: it leaves a weight of {moments.count:.2g} in all, less "
-                "than what a model can be learned from (weights are counts of samples); pass a "
-                "decay nearer to 1, or larger batches"
+                f"decay forgets too much: of class {moments.classes[rarest]!s} it leaves a weight "
+                f"of {moments.counts[rarest]:.2g}, and {moments.count:.2g} in all (weights are "
+                "counts of samples); pass samples of that class, larger batches or a decay nearer "
+                "to 1, or start anew without that class"
             )
         return moments
 

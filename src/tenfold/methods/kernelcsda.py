@@ -32,6 +32,7 @@ from tenfold.validation.parameters import Number
 
 MOST_EXACT = 2000  # samples; their basis takes a second or two
 MANY_LANDMARKS = 1000
+KERNEL_TABLES = 17  # of n x n, that a model of the kernel of n samples takes while it is solved
 SHIFTED = ("rbf", "laplacian")  # know differences only: an offset of all samples costs no digits
 
 
@@ -81,8 +82,7 @@ class KernelCSDA(ClassSpecificProjector):
         What is to be far from the positive mean: all other samples, or the means of their classes.
     kernel : str or callable, default="rbf"
         A kernel of `sklearn.metrics.pairwise.pairwise_kernels`: "rbf", "poly", "linear",
-        "laplacian", "cosine", ...; a callable of two vectors; or "precomputed", and X holds the
-        kernels of samples with the training samples.
+        "laplacian", "cosine", ...; or a callable of two vectors.
     gamma : float or "scale", default="scale"
         The factor of "rbf", "poly", "laplacian" and "sigmoid". "scale" is one over the mean
         squared distance of the training samples from their mean, so that the units of the data do
@@ -101,7 +101,7 @@ class KernelCSDA(ClassSpecificProjector):
     Attributes
     ----------
     landmarks_ : ndarray of shape (m, I)
-        The samples that span the space; of "precomputed" none.
+        The samples that span the space.
     basis_ : ndarray of shape (m, d)
         ``k(x, landmarks_) @ basis_`` are the coordinates of x.
     gamma_ : float
@@ -154,7 +154,7 @@ class KernelCSDA(ClassSpecificProjector):
     n_landmarks: int | str | None = "auto"
     random_state: Any = 0
     landmarks_: Annotated[Array, Axes("landmarks", "I")] = field(init=False)
-    basis_: Annotated[Array, Axes("points", "coordinates")] = field(init=False)
+    basis_: Annotated[Array, Axes("landmarks", "coordinates")] = field(init=False)
     gamma_: float = field(init=False)
 
     _flattens = True
@@ -163,7 +163,7 @@ class KernelCSDA(ClassSpecificProjector):
     max_iter = 1
 
     _allowed: ClassVar = {
-        "kernel": (*sorted({*KERNEL_PARAMS, "precomputed"}), callable),
+        "kernel": (*sorted(KERNEL_PARAMS), Callable),
         "gamma": ("scale", Number(float(np.finfo(float).tiny))),
         "degree": (Number(0),),
         "n_landmarks": ("auto", None, Number(1, whole=True)),
@@ -180,22 +180,19 @@ class KernelCSDA(ClassSpecificProjector):
         if n_landmarks == "auto":
             n_landmarks = None if len(rows) <= MOST_EXACT else MANY_LANDMARKS
         if exact := n_landmarks is None or n_landmarks >= len(rows):
-            parameters.check_kernel_fits(len(rows))
+            parameters.check_memory(
+                f"the kernel of all pairs of {len(rows)} samples",
+                KERNEL_TABLES * 8 * len(rows) ** 2,
+                "pass n_landmarks, such as 1000",
+            )
         else:
             drawn = check_random_state(self.random_state).permutation(len(rows))
             rows = np.sort(rows[drawn[:n_landmarks]])
         points = _vectors(X[rows])
-        if self.kernel == "precomputed":
-            _check_square(X)
-            points = points[:, rows]
         gamma = self._gamma(points, None if weight is None else weight[rows])
         K = self._kernel(gamma)(points, points)
         basis = KernelBasis.of(K)
         learned = {"gamma_": gamma, "landmarks_": points[basis.chosen], "basis_": basis.matrix}
-        if self.kernel == "precomputed":
-            whole = np.zeros((len(X), basis.matrix.shape[1]))
-            whole[rows[basis.chosen]] = basis.matrix
-            learned |= {"landmarks_": np.empty((0, len(X))), "basis_": whole}
         if exact and len(rows) == len(X):
             return {**described, **learned}, basis.coordinates
         seen = self._coordinates(learned)
@@ -219,12 +216,9 @@ class KernelCSDA(ClassSpecificProjector):
         return 1 / square if square > 0 else 1.0
 
     def _kernel(self, gamma: float) -> Callable[[Array, Array], Array]:
-        if self.kernel == "precomputed":
-            return rows_of_kernel
-        if callable(self.kernel):
-            return partial(pairwise_kernels, metric=self.kernel)
         settings = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
-        return partial(named_kernel, metric=self.kernel, settings=settings)
+        own = {} if callable(self.kernel) else settings
+        return partial(kernel_of, metric=self.kernel, settings=own)
 
     # -- what is learned -------------------------------------------------------------------------
 
@@ -243,30 +237,19 @@ class KernelCSDA(ClassSpecificProjector):
 
     def _sizes(self) -> dict[str, Shape]:
         """Means are points of the space of the kernel; a basis has a row for every landmark."""
-        rows = self.sample_shape_ if self.kernel == "precomputed" else self.landmarks_.shape[:1]
-        return super()._sizes() | {"point": self._seen_shape(), "points": rows}
+        return super()._sizes() | {"point": self._seen_shape()}
 
     inverse_transform = available_if(_has_images)(TensorProjector.inverse_transform)
     partial_fit = available_if(_takes_parts)(Learner.partial_fit)
     fit_moments = available_if(_takes_parts)(Learner.fit_moments)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
 
-
-def named_kernel(X: Array, Y: Array, metric: str, settings: dict[str, Any]) -> Array:
+def kernel_of(X: Array, Y: Array, metric: Any, settings: dict[str, Any]) -> Array:
     """A kernel of scikit-learn for all pairs."""
     if metric in SHIFTED:
         origin = Y.mean(axis=0)
         X, Y = X - origin, Y - origin
     return np.asarray(pairwise_kernels(X, Y, metric=metric, filter_params=True, **settings))
-
-
-def rows_of_kernel(X: Array, Y: Array) -> Array:
-    """The kernels that came as samples."""
-    return X
 
 
 def coordinates(
@@ -288,11 +271,3 @@ def after(X: Array, first: OfBlock, then: OfBlock) -> Array:
 def _vectors(X: Any) -> Array:
     X = X.in_memory() if isinstance(X, Source) else X
     return np.asarray(X.reshape(len(X), -1), dtype=float)
-
-
-def _check_square(X: Any) -> None:
-    if X.shape[1:] != (len(X),):
-        raise ValueError(
-            f"kernel is 'precomputed', but X has shape {X.shape}; fit needs the kernel of every "
-            "training sample with every other, (n, n)"
-        )

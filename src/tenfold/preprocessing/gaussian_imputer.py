@@ -14,7 +14,7 @@ from tenfold.mathematics.stores import Source
 from tenfold.preprocessing.step import Step
 from tenfold.system.plain_values import Axes
 from tenfold.validation import samples as check
-from tenfold.validation.parameters import memory_budget
+from tenfold.validation.parameters import check_memory
 
 TABLES = 10  # of I x I numbers that `fit` holds at once, as measured
 
@@ -157,12 +157,9 @@ def _check_known(X: Array, weight: Array | None) -> None:
 
 
 def _check_memory(X: Any) -> None:
-    size, budget = prod(X.shape[1:]), memory_budget()
-    needed = 8 * (TABLES * size**2 + (len(X) * size if isinstance(X, Source) else 0))
-    if needed > budget:
-        raise ValueError(
-            f"learning how gaps are completed in {len(X)} samples of {size} numbers needs "
-            f"{needed / 2**30:.1f} GiB, more than the budget of {budget / 2**30:.3g} GiB, four "
-            "times scikit-learn's working_memory; fit on some of the samples (transform goes "
-            "through all), make them smaller, or raise sklearn.set_config(working_memory=...)"
-        )
+    size = prod(X.shape[1:])
+    check_memory(
+        f"learning how gaps are completed in {len(X)} samples of {size} numbers",
+        8 * (TABLES * size**2 + (len(X) * size if isinstance(X, Source) else 0)),
+        "fit on some of the samples (transform goes through all), make them smaller",
+    )

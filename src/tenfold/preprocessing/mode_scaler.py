@@ -7,7 +7,6 @@ from math import prod
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_tuple
 
 from tenfold.mathematics.algebra import Array, reshaped
 from tenfold.mathematics.mode_scaling import FibreMoments, Scaling
@@ -201,18 +200,7 @@ class ModeScaler(Step):
 
     def _axes(self, shape: Shape) -> tuple[int, ...]:
         """The modes as axes of a batch of samples of this shape."""
-        try:
-            if bool in map(type, np.asarray(self.modes, dtype=object).ravel()):
-                raise TypeError("a bool is no number of a mode")
-            modes = normalize_axis_tuple(self.modes, len(shape), "modes")
-        except (TypeError, ValueError, OverflowError) as error:
-            last = len(shape) - 1
-            raise ValueError(
-                f"modes is {self.modes!r} ({error}); expected the number of a mode or a tuple of "
-                f"such, each once; those of samples of shape {shape} are 0 to {last}, or "
-                f"-{last + 1} to -1 counted from the last"
-            ) from error
-        return tuple(sorted(mode + 1 for mode in modes))
+        return tuple(mode + 1 for mode in parameters.check_modes("modes", self.modes, shape))
 
     def _moments(self, X: Any, weight: Array | None) -> FibreMoments:
         axes = self._axes(tuple(X.shape[1:]))

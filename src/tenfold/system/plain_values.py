@@ -144,21 +144,6 @@ class Packer:
         return {"labels": self._places[id(array)]}
 
 
-class ReadingPacker(Packer):
-    """Turns how samples were read into JSON: words, numbers, and lists of these."""
-
-    def value(self, value: Any, name: str) -> Any:
-        """A JSON value; there are no arrays to collect."""
-        refused = isinstance(value, dict | np.ndarray | ClassMoments)
-        return self.other(value, name) if refused else super().value(value, name)
-
-    def other(self, value: Any, name: str) -> Any:
-        """What is no word and no number."""
-        raise ValueError(
-            f"reading[{name!r}] is {value!r:.80}; expected words, numbers or lists of them"
-        )
-
-
 class Unpacker:
     """Turns the JSON values of a `Packer` back into what they stand for."""
 

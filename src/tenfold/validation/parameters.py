@@ -7,16 +7,16 @@ what depends on the data, or on other parameters, has a function of its own.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 from sklearn import get_config
 
 from tenfold.mathematics.algebra import Array
 
-KERNEL_TABLES = 17  # of n x n, that a model of the kernel of n samples takes while it is solved
 LARGE_TABLES = 2**28  # bytes of moments from which their size is said before
 
 Allowed = Mapping[str, Sequence[Any]]  # what the parameters of a class may be, by name
@@ -115,16 +115,19 @@ def check_ridge(ridge: Any) -> tuple[float, bool]:
     return float(value), absolute
 
 
-def check_stationary_modes(asked: Any, shape: Sequence[int]) -> tuple[int, ...]:
-    """The modes of samples of this shape along which noise is stationary."""
-    modes = tuple(np.atleast_1d(np.asarray(asked, dtype=object)))
-    for mode in modes:
-        if not isinstance(mode, Integral) or not 0 <= mode < len(shape):
-            raise ValueError(
-                f"stationary_modes is {asked!r}, but samples of shape {tuple(shape)} have the "
-                f"modes 0 to {len(shape) - 1}; name those along which time runs in equal steps"
-            )
-    return tuple(int(mode) for mode in modes)
+def check_modes(name: str, asked: Any, shape: Sequence[int]) -> tuple[int, ...]:
+    """Modes of samples of this shape, sorted; negative numbers count from the last."""
+    try:
+        if bool in map(type, np.asarray(asked, dtype=object).ravel()):
+            raise TypeError("a bool is no number of a mode")
+        return tuple(sorted(normalize_axis_tuple(asked, len(shape), name)))
+    except (TypeError, ValueError, OverflowError) as error:
+        last = len(shape) - 1
+        raise ValueError(
+            f"{name} is {asked!r} ({error}); expected the number of a mode or a tuple of such, "
+            f"each once; those of samples of shape {tuple(shape)} are 0 to {last}, or -{last + 1} "
+            "to -1 counted from the last"
+        ) from error
 
 
 def ranks_of_class(ranks: Mapping[Any, Any], label: Any) -> Any:
@@ -151,7 +154,7 @@ class Number(NamedTuple):
         known = is_number and not isinstance(value, bool) and bool(np.isfinite(value))
         return known and self.least <= value <= self.most
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         what = "an integer" if self.whole else "a number"
         if self.most == np.inf:
             return f"{what} of {self.least} or more"
@@ -168,33 +171,23 @@ def check_declared(estimator: Any) -> None:
 
 
 def check_option(name: str, value: Any, options: Sequence[Any]) -> Any:
-    """A value out of a list of words, None, True and False, `callable`, numbers and methods."""
-    if not any(_is_option(value, option) for option in options):
-        words = [_in_words(option) for option in options]
-        plain_words = all(isinstance(one, str) for one in options) or len(options) > 2
-        listed = f"one of {', '.join(words)}" if plain_words else " or ".join(words)
+    """A value out of a list of words, None, True and False, numbers and types."""
+    if not any(_is_option(plain(value), option) for option in options):
+        words = [
+            "a function" if option is Callable else getattr(option, "_in_words", repr(option))
+            for option in options
+        ]
+        listed = words[0] if len(words) == 1 else f"one of {', '.join(words)}"
         raise ValueError(f"{name} is {value!r}; expected {listed}")
     return value
-
-
-def _in_words(option: Any) -> str:
-    if option is callable:
-        return "a function"
-    if isinstance(option, type):
-        return str(option._in_words)
-    return str(option) if isinstance(option, Number) else repr(option)
 
 
 def _is_option(value: Any, option: Any) -> bool:
     if isinstance(option, Number):
         return option.holds(value)
-    if isinstance(option, bool):
-        return isinstance(value, bool | np.bool_) and bool(value) == option
-    if option is callable:
-        return callable(value)
     if isinstance(option, type):
         return isinstance(value, option)
-    return value is None if option is None else isinstance(value, str) and value == option
+    return isinstance(value, type(option)) and bool(value == option)
 
 
 def check_priors(priors: Any, classes: Array, counts: Array) -> Array:
@@ -233,14 +226,14 @@ def memory_budget() -> int:
     return 4 * int(get_config()["working_memory"] * 2**20)
 
 
-def check_kernel_fits(n: int) -> None:
-    """The kernel of all pairs of n samples, and what it takes to solve with it, fit the budget."""
-    needed, budget = KERNEL_TABLES * 8 * n**2, memory_budget()
+def check_memory(what: str, needed: float, instead: str) -> None:
+    """Refuse what needs more bytes than the memory budget, with what to do instead."""
+    budget = memory_budget()
     if needed > budget:
         raise ValueError(
-            f"the kernel of all pairs of {n} samples needs {needed / 2**30:.1f} GiB, more than the "
-            f"budget of {budget / 2**30:.3g} GiB, four times scikit-learn's working_memory; pass "
-            "n_landmarks, such as 1000, or raise sklearn.set_config(working_memory=...)"
+            f"{what} takes {needed / 2**30:.1f} GiB, more than the budget of "
+            f"{budget / 2**30:.3g} GiB, four times scikit-learn's working_memory; {instead}, or "
+            "raise sklearn.set_config(working_memory=...)"
         )
 
 
@@ -268,11 +261,8 @@ def tables_fit(size: int, n_tables: int) -> bool:
 
 def check_tables_fit(size: int, n_tables: int) -> None:
     """Moments of samples of so many numbers fit into the memory budget."""
-    needed, budget = 8 * n_tables * size**2, memory_budget()
-    if not tables_fit(size, n_tables):
-        raise ValueError(
-            f"moments of {n_tables} classes of samples with {size} numbers need "
-            f"{needed / 2**30:.1f} GiB, more than the budget of {budget / 2**30:.3g} GiB, four "
-            "times scikit-learn's working_memory; make the samples smaller first (MPCA), use "
-            "fit, which needs no moments, or raise sklearn.set_config(working_memory=...)"
-        )
+    check_memory(
+        f"the table of moments of {n_tables} classes of samples with {size} numbers",
+        8 * n_tables * size**2,
+        "make the samples smaller first (MPCA), use fit, which needs no moments",
+    )

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 from math import isfinite, prod
@@ -274,17 +273,11 @@ def check_weights(X: Array, sample_weight: Any) -> Array | None:
         )
     with np.errstate(over="ignore"):
         least, total = float(weights.min()), float(weights.sum())
-    if not np.isfinite(total):
+    if not (least >= 0 and 0 < total < np.inf):
         raise ValueError(
-            "sample_weight sums to more than a float64 holds; divide all weights by a large number"
+            f"sample_weight has the least number {least:g} and the sum {total:g}; expected weights "
+            "of 0 or more, of which some are above 0, with a sum that a float64 holds"
         )
-    if least < 0:
-        raise ValueError(
-            f"sample_weight holds negative numbers (the least is {least:g}); "
-            "weights must be 0 or more"
-        )
-    if total == 0:
-        raise ValueError("sample_weight sums to zero, so no sample counts; give some a weight")
     return weights
 
 
@@ -439,29 +432,22 @@ def check_groups(name: str, groups: Any, n_samples: int) -> tuple[Array, Array]:
 
 def check_covariates(covariates: Any, n: int) -> Array:
     """Covariates as finite numbers (n, q), or an error that says what came."""
-    if np.ma.is_masked(covariates):
-        covariates = np.ma.filled(covariates.astype(float), np.nan)  # refused below, with its row
-    Z = np.asarray(in_numpy(covariates, "covariates"))
-    with suppress(TypeError, ValueError):  # numbers of several kinds in one table
-        Z = Z.astype(float) if Z.dtype == object else Z
-    if Z.dtype.kind not in "biuf":
+    given = in_numpy(refuse_masked(covariates, "covariates"), "covariates")
+    try:
+        Z = check_array(given, ensure_2d=False, allow_nd=True, dtype=float, input_name="covariates")
+    except ValueError as error:
         raise ValueError(
-            f"covariates hold {Z.dtype}; expected numbers; give every site or session but one "
-            "a column of zeros and ones, as sklearn's OneHotEncoder(drop='first') does"
-        )
-    Z = np.asarray(Z[:, None] if Z.ndim == 1 else Z, dtype=float)
-    if Z.ndim != 2 or len(Z) != n or not Z.shape[1]:
+            f"{str(error).splitlines()[0]} Covariates are finite numbers: fill gaps, as with the "
+            "mean of the others, and give every site or session but one a column of zeros and "
+            "ones, as sklearn's OneHotEncoder(drop='first') does"
+        ) from error
+    Z = Z[:, None] if Z.ndim == 1 else Z
+    if Z.ndim != 2 or len(Z) != n:
         raise ValueError(
             f"covariates have shape {np.shape(covariates)}, but there are {n} samples; expected "
             f"({n},) or ({n}, q), one row per sample"
         )
-    rows = np.flatnonzero(~np.isfinite(Z).all(axis=1))
-    if len(rows):
-        raise ValueError(
-            f"covariates of {len(rows)} samples are NaN or infinite, the first in row {rows[0]}; "
-            "fill them, as with the mean of the others, or leave those samples out"
-        )
-    return Z
+    return np.asarray(Z)
 
 
 # ── What a fitted estimator has ───────────────────────────────────────────────────────────────────
@@ -621,25 +607,18 @@ def check_readable(X: Any, name: str = "X") -> Any:
         The same.
     """
     device, dtype = str(getattr(X, "device", "cpu")), str(X.dtype).rpartition(".")[2]
-    if device.startswith("meta"):
-        raise ValueError(
-            f"{name} is on device 'meta', where tensors have a shape and no numbers; pass tensors "
-            "of the device where the numbers are"
-        )
-    if getattr(X, "requires_grad", False):
-        raise ValueError(
-            f"{name} requires gradients, but no gradient goes through a fit or a score of tenfold; "
-            f"pass {name}.detach()"
-        )
-    if dtype not in NUMBERS:
-        raise ValueError(
-            f"{name} holds {dtype} numbers; expected real numbers that NumPy has, too; pass "
-            f"{name}.float(), which makes them float32, or {name}.double()"
-        )
-    if "sparse" in str(getattr(X, "layout", "")):
-        raise ValueError(
-            f"{name} is a sparse tensor ({X.layout}); expected a dense one; pass {name}.to_dense()"
-        )
+    problems = {
+        "is on device 'meta', where tensors have no numbers": device.startswith("meta"),
+        "requires gradients, which do not go through tenfold": getattr(X, "requires_grad", False),
+        f"holds {dtype} numbers, which NumPy does not have": dtype not in NUMBERS,
+        "is a sparse tensor": "sparse" in str(getattr(X, "layout", "")),
+    }
+    for problem, is_so in problems.items():
+        if is_so:
+            raise ValueError(
+                f"{name} {problem}; expected a dense array of real numbers without gradients; pass "
+                f"{name}.detach(), {name}.to_dense() or {name}.float(), which makes them float32"
+            )
     return X
 
 
