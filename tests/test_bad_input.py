@@ -257,7 +257,7 @@ def test_parameters_out_of_range(parameters, parts):
 ONES = np.ones(len(X))
 WEIGHTS = {
     "negative": (np.where(np.arange(len(X)) == 3, -2.0, 1.0), "least number -2", "0 or more"),
-    "all zero": (0 * ONES, "the sum 0", "some are above 0"),
+    "all zero": (0 * ONES, "the sum 0", "not all of them zero"),
     "NaN": (np.where(ONES.cumsum() == 3, np.nan, 1.0), "sample_weight", "NaN"),
     "infinite": (np.where(ONES.cumsum() == 3, np.inf, 1.0), "sample_weight", "infinity"),
     "a sum that is no number": (1e308 * ONES, "the sum inf", "a sum that a float64 holds"),

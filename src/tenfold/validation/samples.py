@@ -276,7 +276,7 @@ def check_weights(X: Array, sample_weight: Any) -> Array | None:
     if not (least >= 0 and 0 < total < np.inf):
         raise ValueError(
             f"sample_weight has the least number {least:g} and the sum {total:g}; expected weights "
-            "of 0 or more, of which some are above 0, with a sum that a float64 holds"
+            "of 0 or more, not all of them zero, with a sum that a float64 holds"
         )
     return weights
 
