@@ -215,8 +215,8 @@ $(BENCH)/stamp: $(WANTED) benchmarks/requirements.txt
 bench: $(BENCH)/stamp ## tenfold beside its peers, 45 minutes; ARGS=--quick takes two
 	$(BENCH)/bin/python benchmarks/run.py $(ARGS)
 
-answers: $(VENV)/stamps/test ## how good the answers are, beside scikit-learn; rewrites docs/answers.md, 20 minutes
-	$(BIN)/python benchmarks/answers.py $${TENFOLD_DATA:-../shared/data} --page docs/answers.md $(ARGS)
+answers: $(VENV)/stamps/test ## how good the answers are, beside scikit-learn; rewrites its tables, 20 minutes
+	$(BIN)/python benchmarks/answers.py $${TENFOLD_DATA:-../shared/data} --write $(ARGS)
 
 big: $(VENV)/stamps/test ## more data than memory, at full size
 	$(BIN)/python benchmarks/big.py $(ARGS)

@@ -18,10 +18,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import time
 import warnings
 from collections.abc import Callable
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +70,8 @@ CODE = {
     "bank of CSDA": "`ClassSpecificClassifier(CSDA())`",
     "ProbabilisticLDA": "`ProbabilisticLDA()`",
 }
+
+Results = dict[str, dict[str, dict[str, Any]]]  # set, row, figure
 
 PEERS: dict[str, Callable[[], Any]] = {
     "nearest mean": NearestCentroid,
@@ -159,12 +163,21 @@ def judged(make: Callable[[], Any], flat: bool, parts: tuple[np.ndarray, ...]) -
     return figures
 
 
+def made_by(row: str) -> str:
+    """Which version, and of tenfold which commit, computes the figures of a row now."""
+    if row in PEERS:
+        return f"scikit-learn {version('scikit-learn')}"
+    asked = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude=*"]
+    commit = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    return f"tenfold {version('tenfold')} at commit {commit}"
+
+
 def title(name: str) -> str:
     base = name.rstrip("0123456789").rstrip("ABCDEFG")
     return TITLES[base].format(name.removeprefix(base))
 
 
-def table(results: dict[str, dict[str, dict[str, float]]]) -> str:
+def table(results: Results) -> str:
     """Accuracy / mAP of every row on every set, as Markdown."""
     rows = list(dict.fromkeys(row for by_row in results.values() for row in by_row))
     lines = ["| set | " + " | ".join(rows) + " |", "|---|" + "--:|" * len(rows)]
@@ -189,10 +202,12 @@ def table(results: dict[str, dict[str, dict[str, float]]]) -> str:
         for name, by_row in results.items()
         if (f := by_row.get("ProbabilisticLDA"))
     ]
-    return "\n".join(lines) + "\n\nProbabilisticLDA:\n\n" + "\n".join(f"- {line}" for line in extra)
+    by = sorted({f["made_by"] for by_row in results.values() for f in by_row.values()})
+    lines += ["", f"Made by {' and '.join(by)}.", "", "ProbabilisticLDA:", ""]
+    return "\n".join(lines + [f"- {line}" for line in extra])
 
 
-def short_table(results: dict[str, dict[str, dict[str, float]]]) -> str:
+def short_table(results: Results) -> str:
     """Accuracy alone, of the rows and sets that README shows."""
     rows = [row for row in next(iter(results.values())) if row in {**PEERS, **CODE}]
     heads = [CODE.get(row, row) for row in rows]
@@ -206,12 +221,12 @@ def short_table(results: dict[str, dict[str, dict[str, float]]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def pages(results: dict[str, dict[str, dict[str, float]]]) -> dict[str, str]:
+def pages(results: Results) -> dict[str, str]:
     """What stands between the marks of each page."""
     return {"docs/answers.md": f"\n{table(results)}\n\n", "README.md": short_table(results)}
 
 
-def put_into_pages(results: dict[str, dict[str, dict[str, float]]]) -> None:
+def put_into_pages(results: Results) -> None:
     for page, text in pages(results).items():
         begin, end = PAGES[page]
         before, found, rest = (ROOT / page).read_text(encoding="utf-8").partition(begin)
@@ -253,7 +268,7 @@ def main() -> None:
         return
     contestants = {**({} if asked.only == "tenfold" else PEERS)}
     contestants |= {} if asked.only == "scikit-learn" else OURS
-    results: dict[str, dict[str, dict[str, float]]] = {}
+    results: Results = {}
     if asked.json.exists():  # rows that are not measured now stay as they are
         results = json.loads(asked.json.read_text(encoding="utf-8"))
     for name in asked.sets.split(","):
@@ -267,8 +282,8 @@ def main() -> None:
                     warnings.simplefilter("error")
                 runs = [judged(make, row in PEERS, split(asked.data, name, s)) for s in seeds]
             mean = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
-            results[name][row] = mean
             print(f"{name:9s} {row:17s}", *(f"{k} {v:.3g}" for k, v in mean.items()), flush=True)
+            results[name][row] = mean | {"made_by": made_by(row)}
             asked.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     print("\n" + table(results))
     if asked.write:
