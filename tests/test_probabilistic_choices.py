@@ -138,7 +138,7 @@ def test_figures_of_a_rival_are_those_of_flat_samples(rival, n):
     assert found.average_precision == pytest.approx(np.mean(precisions))
 
 
-def test_accuracies_of_compare_are_those_of_predict():
+def test_figures_of_compare_are_those_of_scikit_learns_folds():
     """NearestCentroid decides by distances, and its scores are something else."""
     rng = np.random.default_rng(3)
     y = np.arange(120) % 3
@@ -151,6 +151,10 @@ def test_accuracies_of_compare_are_those_of_predict():
         one, each = found[name_of(method)], cross_val_score(method, samples, y, cv=folds)
         assert one.accuracy == pytest.approx(each.mean())
         assert one.accuracy_by_fold == pytest.approx(each)
+    for method in methods[:2]:
+        each = cross_val_score(method, samples, y, cv=folds, scoring=mean_average_precision)
+        one = found[name_of(method)]
+        assert one.precision_by_fold == pytest.approx(each)
     centroids = NearestCentroid().fit(samples, y)
     by_scores = centroids.classes_[centroids.decision_function(samples).argmax(axis=1)]
     assert (by_scores != centroids.predict(samples)).mean() > 0.2  # the oracle can tell
@@ -172,16 +176,6 @@ def test_a_mean_average_precision_is_one_number_everywhere(model, classes):
     held_out = X[rows][1::2], Y[rows][1::2]
     expected = evaluate(model, *held_out).average_precision
     assert mean_average_precision(model, *held_out) == pytest.approx(expected, abs=1e-12)
-
-
-def test_compare_ranks_by_the_same_mean_average_precision():
-    methods = [ProbabilisticLDA(), ClassSpecificClassifier(CSDA(ranks=3))]
-    some, labels = X[TRAIN], Y[TRAIN]
-    folds = list(StratifiedKFold(2, shuffle=True, random_state=0).split(some, labels))
-    found = {one.method: one for one in compare(methods, some, labels, cv=2).methods}
-    for method in methods:
-        each = cross_val_score(method, some, labels, cv=folds, scoring=mean_average_precision)
-        assert found[name_of(method)].precision_by_fold == pytest.approx(each)
 
 
 def figures(method, precisions, seconds=1.0):
@@ -219,3 +213,22 @@ def test_clearly_better_is_the_corrected_t_test_of_paired_differences():
         assert (len(found.best_methods) == 1) == clear
         verdicts.add(bool(clear))
     assert verdicts == {True, False}
+
+
+def test_units_of_columns_and_sensors_do_not_matter():
+    """As right as where all have one unit, and in a stream the same."""
+    rng = np.random.default_rng(0)
+    y = np.arange(480) % 6
+    samples = 0.7 * rng.normal(size=(6, 5, 4))[y] + rng.normal(size=(480, 5, 4))
+    units = np.array([1e-3, 30, 1, 1e3, 0.1])[:, None]
+    for flat, unit in ((False, units), (True, (units * np.ones(4)).ravel())):
+        S = samples.reshape(480, -1) if flat else samples
+        right = ProbabilisticLDA().fit(S[:120], y[:120]).score(S[120:], y[120:])
+        model = ProbabilisticLDA().fit(S[:120] * unit, y[:120])
+        assert model.score(S[120:] * unit, y[120:]) == pytest.approx(right, abs=0.03)
+        parts = ProbabilisticLDA()
+        for part in (slice(0, 50), slice(50, 60), slice(60, 120)):
+            parts.partial_fit(S[part] * unit, y[part], classes=np.arange(6))
+        expected = model.predict_proba(S[120:] * unit)
+        assert_allclose(parts.predict_proba(S[120:] * unit), expected, atol=1e-8)
+        assert right > 0.85

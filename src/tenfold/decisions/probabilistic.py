@@ -19,7 +19,7 @@ from tenfold.mathematics.cost import moments_of
 from tenfold.mathematics.fold_moments import N_FOLDS, FoldMoments, name_folds, ruler_folds
 from tenfold.mathematics.held_out import USUAL, chosen, left_out
 from tenfold.mathematics.moments import ClassMoments
-from tenfold.mathematics.noise_frames import Space
+from tenfold.mathematics.noise_frames import Space, differ_in_units
 from tenfold.mathematics.sample_statistics import codes_of
 from tenfold.mathematics.stores import Source, over_blocks
 from tenfold.mathematics.subspace import projected, projected_moments, span
@@ -160,12 +160,15 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
     -----
     Samples are dealt to sixteen folds by where they lie on a ruler along a fixed contrast. So the
     model does not depend on the order of the samples, on how a stream is cut or on units, offset
-    and precision; a weight of 2 is the same as having a sample twice. Nothing is switched: what is
-    chosen is a mean over candidates, weighted by how likely held-out samples are under each, so
-    that the model moves little where the samples move little. Where samples and numbers are more
-    than 256 (512), two (four) folds are held out at a time. Directions are found without the folds
-    that are held out; the prior of the class means, and the product that noise is shrunk towards,
-    without their third of all folds.
+    and precision; a weight of 2 is the same as having a sample twice. Nearly nothing is switched:
+    what is chosen is a mean over candidates, weighted by how likely held-out samples are under
+    each, so that the model moves little where the samples move little. Slices of a mode (columns
+    of a table, sensors) whose spreads differ more than tenfold are each divided by theirs, if
+    held-out samples are told apart better so; with a projector they are not.
+
+    Where samples and numbers are more than 256 (512), two (four) folds are held out at a time.
+    Directions are found without the folds that are held out; the prior of the class means, the
+    product that noise is shrunk towards and the spreads without their third of all folds.
 
     `decision_function` is what `predict` decides by: log likelihood ratios plus the logarithms of
     the priors, and for two classes their difference, as scikit-learn has it. Where samples may be
@@ -532,13 +535,15 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         whole = moments.without()
         whole.check_scatter()
         priors = parameters.check_priors(self.priors, classes, whole.counts)
-        space = self._space(shape if projector is None else projector.ranks_, basis)
+        spaces = [self._space(shape if projector is None else projector.ranks_, basis)]
+        if projector is None and differ_in_units(whole, spaces[0]):
+            spaces.append(spaces[0]._replace(scaled=True))
         choice = None
         if self._in_folds and usual is None:
             _check_shares(moments.largest_share)
         if self._in_folds:
             with one_thread_for_small(moments.means.shape[2]):
-                choice = chosen(moments, space, priors)
+                choice = chosen(moments, spaces, priors)
         if choice is None:
             shrinkage = (usual or USUAL) if self._in_folds else float(self.shrinkage)
             if shrinkage == 0 and whole.is_singular():

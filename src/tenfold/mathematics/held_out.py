@@ -11,6 +11,7 @@ The moments of every class in every fold (count, mean, scatter) are all that is 
    under each; the temperature has their least log loss. So all are smooth functions of the moments.
    A class has fewer samples when some are held out, and scores are surer than they should be in so
    far as its mean is not known: the logarithm of the temperature is taken to grow with that.
+   Where the slices of a mode seem to have units of their own, they may be divided by their spreads.
 4. A second expert, whose noise is shrunk half-way towards a Kronecker product, is fitted alike.
    Scores are a weighted mean of both; the share of the second is a mean over a grid, too. It is
    left out where a share of it gains too little on a third of the folds.
@@ -362,14 +363,15 @@ def mixed(scores: list[Array], share: float) -> Array:
     return np.asarray((1 - share) * scores[0] + share * scores[1])
 
 
-def chosen(moments: FoldMoments, space: Space, priors: Array) -> Choice | None:
+def chosen(moments: FoldMoments, spaces: list[Space], priors: Array) -> Choice | None:
     """What fits samples best that are held out; None if no group can be held out.
 
     Probabilities are those under the priors (C,); classes of prior 0 do not count.
 
     Where held-out samples do not tell choices apart, a few nats prefer what is usual: 2 of them no
-    gain, 2 moderate tails, 4 the first expert alone, and a quarter of the squared difference of
-    their logits a shrinkage of `USUAL`.
+    gain, 2 moderate tails, 4 the first of the spaces, 4 the first expert alone, and a quarter of
+    the squared difference of their logits a shrinkage of `USUAL`. Other spaces
+    are tried with this one.
     """
     trained = {}
     for group in range(moments.n_groups):
@@ -388,16 +390,25 @@ def chosen(moments: FoldMoments, space: Space, priors: Array) -> Choice | None:
     ) -> Evidence:
         return Evidence(list(asked), groups, priors, prior)
 
-    plain, logits = Expert(moments, trained, space, whitened=False), logit(np.array(SHRINKAGES))
-    losses = np.full(len(SHRINKAGES), np.inf)
-    for s, shrinkage in reversed(list(enumerate(SHRINKAGES))):
-        if shrinkage < SMALL and _likely(losses)[s + 1] < NEGLIGIBLE:
-            break
-        losses[s] = loss(evidence((plain, shrinkage), prior=False))
-        losses[s] += (logits[s] - logit(USUAL)) ** 2 / 4
+    def of_shrinkages(expert: Expert) -> Array:
+        losses = np.full(len(SHRINKAGES), np.inf)
+        for s, shrinkage in reversed(list(enumerate(SHRINKAGES))):
+            if shrinkage < SMALL and _likely(losses)[s + 1] < NEGLIGIBLE:
+                break
+            losses[s] = loss(evidence((expert, shrinkage), prior=False))
+            losses[s] += (logits[s] - logit(USUAL)) ** 2 / 4
+        return losses
+
+    logits = logit(np.array(SHRINKAGES))
+    plain = Expert(moments, trained, spaces[0], whitened=False)
+    losses = of_shrinkages(plain)
+    for space in spaces[1:]:
+        other = Expert(moments, trained, space, whitened=False)
+        if loss(evidence((other, USUAL), prior=False)) + MARGIN < losses.min():
+            plain, losses = other, of_shrinkages(other)
     asked = [(plain, float(expit(_likely(losses) @ logits)))]
-    if space.noise_prior:
-        both = [*asked, (Expert(moments, trained, space, whitened=True), HALF)]
+    if plain.space.noise_prior:
+        both = [*asked, (Expert(moments, trained, plain.space, whitened=True), HALF)]
         third = [group for group in trained if (group - min(trained)) % THIRDS == 0]
         look = evidence(*both, groups=third)
         if loss(look) - loss(look, LOOK) > MARGIN * LOOK / THIRDS:

@@ -9,6 +9,10 @@ whitened, in turn. In samples that are whitened along each mode, shrinking a cov
 multiple of the identity is shrinking it towards that Kronecker product. Moments change with the
 coordinates, so that samples are not needed again.
 
+Slices of a mode may have units of their own, as the columns of a table have, or sensors of several
+kinds. Then no multiple of the identity is like their noise: each slice is divided by its spread
+before anything else.
+
 References: P. Dutilleul, "The MLE algorithm for the matrix normal distribution", Journal of
 Statistical Computation and Simulation 1999; J. Sosulski, M. Tangermann, "Introducing block-Toeplitz
 covariance matrices to remaster linear discriminant analysis for event-related potential
@@ -26,12 +30,14 @@ import numpy as np
 from scipy.linalg import qr, toeplitz
 
 from tenfold.mathematics.algebra import Array, mode_product, project
-from tenfold.mathematics.means_prior import MeansPrior
+from tenfold.mathematics.means_prior import MeansPrior, outer
 from tenfold.mathematics.two_covariances import PooledMoments
 
 SHARE = 0.01  # of identity in every factor: pixels that never change stay finite
 ROUNDS = 10
 CLOSE = 3e-2  # change of every factor in a round, at which the flip-flop stops
+ROUNDING = 100 * np.finfo(float).eps  # of the largest variance: one that is no more than that is 0
+UNITS = 10.0  # spreads of slices that differ by more may be in units of their own
 
 
 def whitening(
@@ -87,6 +93,29 @@ class Space(NamedTuple):
     means_prior: bool = False  # whether the covariance of class means is a Kronecker product
     noise_prior: bool = False  # whether that of the noise may be like one
     stationary: tuple[int, ...] = ()  # modes along which this one's factors are Toeplitz matrices
+    scaled: bool = False  # whether slices of a mode are divided by their spreads
+
+
+def spreads(part: PooledMoments, space: Space) -> list[Array]:
+    """The spread (I_k,) of noise in the slices of each mode, relative to their geometric mean.
+
+    It is 1 for slices without noise, whose units nobody can tell.
+    """
+    W, B = part.within, space.basis
+    variances = np.diagonal(W) if B is None else np.einsum("ir,ir->i", B @ W, B)
+    variances, found = variances.reshape(space.shape), []
+    for mode, size in enumerate(space.shape):
+        v = np.moveaxis(variances, mode, 0).reshape(size, -1).mean(axis=1)
+        varies = v > ROUNDING * v.max()
+        logs = np.log(v[varies])
+        found.append(np.ones(size))
+        found[-1][varies] = np.exp((logs - logs.mean()) / 2) if varies.any() else 1.0
+    return found
+
+
+def differ_in_units(part: PooledMoments, space: Space) -> bool:
+    """Whether slices of some mode may have units of their own: their spreads differ tenfold."""
+    return any(found.max() > UNITS * found.min() for found in spreads(part, space))
 
 
 @dataclass(eq=False)
@@ -96,6 +125,7 @@ class Frame:
     In the span of a basis B the product is seen through ``W B = Q R`` with orthonormal Q, where W
     whitens along each mode: no matrix is larger than B. Directions of whitened samples lie in the
     span of Q, or where the prior of the class means has them; those of samples are W times these.
+    In a space that is scaled, W divides each slice of a mode by its spread first.
 
     Parameters
     ----------
@@ -104,7 +134,7 @@ class Frame:
     space : Space
         Where these moments lie.
     whitened : bool
-        Whether noise is whitened along modes; else coordinates stay as they are.
+        Whether noise is whitened along modes; else coordinates stay as they are, or scaled.
     near : Frame or None
         That of nearly the same samples, from which the search for the product begins.
     """
@@ -115,17 +145,28 @@ class Frame:
     near: Frame | None = None
 
     @cached_property
+    def _scale(self) -> Array:
+        """What samples (I_1, ..., I_K) are multiplied by before anything else."""
+        if not self.space.scaled:
+            return np.ones((1,) * len(self.space.shape))
+        return outer([1 / found for found in spreads(self.part, self.space)])
+
+    @cached_property
     def _change(self) -> tuple[Array | None, Array | None, list[Array]]:
         """R, the basis Q after it, and the matrices that whiten along modes."""
         shape, B = self.space.shape, self.space.basis
-        if not self.whitened:
+        if not self.whitened and not self.space.scaled:
             return None, B, []
-        rows = self.part.deviations()
-        rows = rows if B is None else rows @ B.T
-        start = [] if self.near is None else self.near._change[2]
-        roots = whitening(rows.reshape(-1, *shape), self.space.stationary, start)
-        columns = np.eye(rows.shape[1]) if B is None else B.T
-        columns = project(columns.reshape(-1, *shape), roots).reshape(len(columns), -1).T
+        columns = (np.eye(int(np.prod(shape))) if B is None else B.T).reshape(-1, *shape)
+        columns = columns * self._scale
+        roots: list[Array] = []
+        if self.whitened:
+            rows = self.part.deviations()
+            rows = (rows if B is None else rows @ B.T).reshape(-1, *shape)
+            start = [] if self.near is None else self.near._change[2]
+            roots = whitening(rows * self._scale, self.space.stationary, start)
+            columns = project(columns, roots)
+        columns = columns.reshape(len(columns), -1).T
         if B is None:
             return columns, None, roots
         Q, R = qr(columns, mode="economic", check_finite=False)
@@ -161,7 +202,8 @@ class Frame:
             found = self._prior.lifted(found, outside)
         elif basis is not None:
             found = basis @ found
-        if not roots:
+        if self._change[0] is None:
             return found
-        whole = project(found.T.reshape(-1, *self.space.shape), roots)
+        whole = found.T.reshape(-1, *self.space.shape)
+        whole = (project(whole, roots) if roots else whole) * self._scale
         return whole.reshape(len(whole), -1).T
