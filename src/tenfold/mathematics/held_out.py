@@ -324,6 +324,10 @@ class Evidence:
         """The best temperature of scores (n, B), and their log loss in nats."""
         return best_temperature(scores, *self.answers)
 
+    def loss(self, share: float = 0.0, gain: float = 0.0, tails: float = 1.0) -> float:
+        """The log loss in nats, where the second expert has a share."""
+        return self.judged(mixed(self.scores(gain, tails), share))[1]
+
 
 def _view(expert: Expert, group: int, found: list[Array], priors: Array) -> _View:
     """What is seen of a group along the directions that experts found without it."""
@@ -370,8 +374,8 @@ def chosen(moments: FoldMoments, spaces: list[Space], priors: Array) -> Choice |
 
     Where held-out samples do not tell choices apart, a few nats prefer what is usual: 2 of them no
     gain, 2 moderate tails, 4 the first of the spaces, 4 the first expert alone, and a quarter of
-    the squared difference of their logits a shrinkage of `USUAL`. Other spaces
-    are tried with this one.
+    the squared difference of their logits a shrinkage of `USUAL`. Other spaces than the first are
+    tried with this one.
     """
     trained = {}
     for group in range(moments.n_groups):
@@ -382,36 +386,23 @@ def chosen(moments: FoldMoments, spaces: list[Space], priors: Array) -> Choice |
     if not trained:
         return None
 
-    def loss(seen: Evidence, share: float = 0.0, gain: float = 0.0, tails: float = 1.0) -> float:
-        return seen.judged(mixed(seen.scores(gain, tails), share))[1]
-
     def evidence(
         *asked: tuple[Expert, float], groups: Collection[int] = trained, prior: bool = True
     ) -> Evidence:
         return Evidence(list(asked), groups, priors, prior)
 
-    def of_shrinkages(expert: Expert) -> Array:
-        losses = np.full(len(SHRINKAGES), np.inf)
-        for s, shrinkage in reversed(list(enumerate(SHRINKAGES))):
-            if shrinkage < SMALL and _likely(losses)[s + 1] < NEGLIGIBLE:
-                break
-            losses[s] = loss(evidence((expert, shrinkage), prior=False))
-            losses[s] += (logits[s] - logit(USUAL)) ** 2 / 4
-        return losses
-
-    logits = logit(np.array(SHRINKAGES))
     plain = Expert(moments, trained, spaces[0], whitened=False)
-    losses = of_shrinkages(plain)
+    losses = _losses_of_shrinkages(plain, priors)
     for space in spaces[1:]:
         other = Expert(moments, trained, space, whitened=False)
-        if loss(evidence((other, USUAL), prior=False)) + MARGIN < losses.min():
-            plain, losses = other, of_shrinkages(other)
-    asked = [(plain, float(expit(_likely(losses) @ logits)))]
+        if evidence((other, USUAL), prior=False).loss() + MARGIN < losses.min():
+            plain, losses = other, _losses_of_shrinkages(other, priors)
+    asked = [(plain, float(expit(_likely(losses) @ logit(SHRINKAGES))))]
     if plain.space.noise_prior:
         both = [*asked, (Expert(moments, trained, plain.space, whitened=True), HALF)]
         third = [group for group in trained if (group - min(trained)) % THIRDS == 0]
         look = evidence(*both, groups=third)
-        if loss(look) - loss(look, LOOK) > MARGIN * LOOK / THIRDS:
+        if look.loss() - look.loss(LOOK) > MARGIN * LOOK / THIRDS:
             asked = both
     seen, share = evidence(*asked), 0.0
     if len(asked) > 1:
@@ -421,10 +412,21 @@ def chosen(moments: FoldMoments, spaces: list[Space], priors: Array) -> Choice |
         share = max(float(_likely(losses) @ SHARES) - unknown, 0.0) / (1 - unknown)
     pairs = np.array(list(product(GAINS, TAILS)))
     losses = 2.0 * (pairs[:, 0] > 0) + 2.0 * (pairs[:, 1] != 1)
-    gain, tails = _likely(losses + [loss(seen, share, *pair) for pair in pairs]) @ pairs
+    gain, tails = _likely(losses + [seen.loss(share, *pair) for pair in pairs]) @ pairs
     temperature, _ = seen.judged(mixed(seen.scores(gain, tails), share))
     shrinkages, frames = [s for _, s in asked], [expert.frame() for expert, _ in asked]
     return Choice(shrinkages, seen.laws, frames, share, gain, tails, temperature)
+
+
+def _losses_of_shrinkages(expert: Expert, priors: Array) -> Array:
+    """The log loss of every one of `SHRINKAGES`, in nats; infinite where it was not tried."""
+    losses = np.full(len(SHRINKAGES), np.inf)
+    for s, shrinkage in reversed(list(enumerate(SHRINKAGES))):
+        if shrinkage < SMALL and _likely(losses)[s + 1] < NEGLIGIBLE:
+            break
+        losses[s] = Evidence([(expert, shrinkage)], expert.trained, priors, prior=False).loss()
+        losses[s] += (logit(shrinkage) - logit(USUAL)) ** 2 / 4
+    return losses
 
 
 def _likely(losses: Array) -> Array:
