@@ -98,12 +98,24 @@ def quantile_or_tail(v: Array, shares: Array, rate: float, n: float) -> float:
 
     Infinity for a rate above n / (n + 1), which is the place of the largest.
     """
-    order = np.argsort(v)
-    v, shares = v[order], shares[order]
     if rate * (n + 1) < 1:
-        return _lower_tail(v, shares, rate, n)
+        return _lower_tail(*_lowest(v, shares, 0.5), rate, n)
+    v, shares = _lowest(v, shares, rate * (n + 1) / n)
     places = np.cumsum(shares) * n / (n + 1)
     return float(np.interp(np.log(rate), np.log(places), v, right=np.inf))
+
+
+def _lowest(v: Array, shares: Array, share: float) -> tuple[Array, Array]:
+    """Numbers, sorted, and the share of each, up to one beyond those that have such a share."""
+    some, place = slice(None), int(1.1 * share * len(v)) + 1
+    while place < len(v):
+        lower = v <= np.partition(v, place)[place]
+        if shares[lower].sum() - shares[lower].max() > share:
+            some = lower
+            break
+        place *= 2
+    order = np.argsort(v[some])
+    return v[some][order], shares[some][order]
 
 
 def _lower_tail(v: Array, shares: Array, rate: float, n: float) -> float:

@@ -151,12 +151,13 @@ def block_bytes(X: Any) -> int:
     return DEVICE_BYTES if is_elsewhere(X) else BLOCK_BYTES
 
 
-def square_lengths(rows: Any, dtype: Any = None) -> Any:
+def square_lengths(rows: Any, dtype: Any = None, axis: int = -1) -> Any:
     """The squared length of each row, added up in some type of numbers or that of the rows."""
     if isinstance(rows, np.ndarray):
+        rows = np.moveaxis(rows, axis, -1)
         return np.vecdot(rows, rows, dtype=dtype)
     rows = rows if dtype is None else of_type(rows, dtype)
-    return namespace_of(rows).sum(rows * rows, axis=-1)
+    return namespace_of(rows).sum(rows * rows, axis=axis)
 
 
 def unfold(X: Array, mode: int) -> Array:

@@ -233,7 +233,9 @@ class Parts:
     @classmethod
     def of_rows(cls, parts: Sequence[Array], codes: Array) -> Parts:
         """Of the positions in every part, and the number (n,) of the class of each sample."""
-        return cls._of_times([np.bincount(rows, minlength=len(codes)) for rows in parts], codes)
+        times = [np.bincount(rows, minlength=len(codes)) for rows in parts]
+        atoms, example = _alike([codes, *times])
+        return cls(atoms, codes[example], np.array([count[example] for count in times]))
 
     @classmethod
     def of_folds(cls, folds: Sequence[Array], codes: Array) -> Parts:
@@ -241,19 +243,10 @@ class Parts:
 
         Several ways to deal the same samples give their parts in order.
         """
-        kept = [fold != f for fold in folds for f in range(int(fold.max(initial=-1)) + 1)]
-        return cls._of_times([np.ones(len(codes), dtype=bool), *kept], codes)
-
-    @classmethod
-    def _of_times(cls, times: Sequence[Array], codes: Array) -> Parts:
-        """Of how often each part holds each sample."""
-        alike = codes.astype(np.uint64)
-        marks = np.random.default_rng(0).integers(2**63, size=len(times), dtype=np.uint64)
-        for mark, count in zip(marks, times, strict=True):
-            alike += mark * count.astype(np.uint64)  # sums of random numbers tell atoms apart
-        _, first, atoms = np.unique(alike, return_index=True, return_inverse=True)
-        found = np.array([count[first] for count in times], dtype=np.intp)
-        return cls(atoms.ravel(), codes[first], found)
+        atoms, example = _alike([codes, *(fold + 1 for fold in folds)])
+        out = [fold[example] == f for fold in folds for f in range(int(fold.max(initial=-1)) + 1)]
+        times = np.array([np.zeros(len(example), dtype=bool), *out])
+        return cls(atoms, codes[example], 1 - times.astype(np.intp))
 
     def rows(self, part: int) -> Array:
         """Positions of the samples of a part, in order."""
@@ -264,6 +257,16 @@ def renumbered(codes: Array) -> tuple[Array, Array]:
     """The numbers that occur, sorted, and the position of each among them."""
     there = np.bincount(codes) > 0
     return np.flatnonzero(there), (np.cumsum(there) - 1)[codes]
+
+
+def _alike(columns: Sequence[Array]) -> tuple[Array, Array]:
+    """A number (n,) that samples share if all columns of numbers (n,) are equal; one of each."""
+    alike = np.zeros_like(columns[0])
+    for column in columns:
+        alike = renumbered(alike * (int(column.max(initial=0)) + 1) + column)[1]
+    example = np.zeros(int(alike.max(initial=-1)) + 1, dtype=np.intp)
+    example[alike] = np.arange(len(alike))
+    return alike, example
 
 
 def part_statistics(

@@ -106,8 +106,7 @@ def log_ratios(
 
 def of_contrasts(Z: Array, offset: Array | float) -> Array:
     """The ratio, from what the contrasts see of samples: along the second axis of Z."""
-    rest = Z[:, 1:, ...]
-    found: Array = Z[:, 0, ...] + offset - namespace_of(Z).sum(rest * rest, axis=1) / 2
+    found: Array = Z[:, 0, ...] + offset - square_lengths(Z[:, 1:, ...], axis=1) / 2
     return found
 
 
