@@ -13,12 +13,13 @@ import numpy as np
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.criteria import Pair, Problem, trace, with_ridge
-from tenfold.mathematics.shared_core import solve_shared
+from tenfold.mathematics.shared_core import few_columns, solve_shared
 from tenfold.mathematics.solvers import (
     Solver,
     null_space,
     orthonormalised,
     ratio_trace,
+    ratio_trace_of_columns,
     with_fixed_signs,
 )
 from tenfold.mathematics.tuning import CACHE_BYTES, EXPECTED_ROUNDS
@@ -228,7 +229,11 @@ def _alternate(problem: Problem, recipe: Recipe) -> Solution:
         for k, width in enumerate(problem.ranks.max(axis=0)):
             seen = start if recipe.direct else [W[active] for W in factors]
             A, B, ridge = answer if t == k == 0 else moving.pair(k, seen)
-            found = recipe.solver(A, with_ridge(B, ridge), moving.ranks[:, k])
+            columns = few_columns(problem) if recipe.solver is ratio_trace else None
+            if columns is None:
+                found = recipe.solver(A, with_ridge(B, ridge), moving.ranks[:, k])
+            else:
+                found = ratio_trace_of_columns(columns, with_ridge(B, ridge), moving.ranks[:, k])
             W = padded(found, int(width))
             W = orthonormalised(W) if recipe.orthonormal else W
             if t == 0:

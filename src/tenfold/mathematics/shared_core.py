@@ -152,6 +152,27 @@ def _solve_some(
         numbers[:, model] = max(suppressed, 0.0), values.sum() / lost, max(within, 0.0), 1.0
 
 
+def few_columns(problem: Problem) -> Array | None:
+    """Columns (M, n, k) with the products A of models of vectors; None unless they are few.
+
+    Where class means stand for their samples, they are no more than the classes.
+    """
+    n_models, size = len(problem), problem.shape[0]
+    terms = list(zip(problem.maximise.terms, problem.maximise.groups, strict=True))
+    if any(term.tables or is_shared(term) or np.min(c) < 0 for (c, term), _ in terms):
+        return None
+    widths = [max(len(term.members[g]) for g in groups) for (_, term), groups in terms]
+    if len(problem.shape) > 1 or 2 * sum(widths) > size:
+        return None
+    found = np.zeros((n_models, sum(widths), size))
+    for ((c, term), groups), end in zip(terms, np.cumsum(widths), strict=True):
+        factors = np.sqrt(np.broadcast_to(c, n_models))
+        for rows, g, factor in zip(found, groups, factors, strict=True):
+            Z = np.concatenate([np.empty((0, size)), *term.deviations(int(g))])
+            np.multiply(factor, Z, out=rows[end - len(Z) : end])
+    return found.swapaxes(1, 2)
+
+
 # ── The pair of one model ───────────────────────────────────────────────────────────────────────
 
 

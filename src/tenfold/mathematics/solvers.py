@@ -55,10 +55,33 @@ def ratio_trace(maximise: Array, minimise: Array, rank: int | Array) -> Array:
     """
     whitener = _whitener(minimise)  # V with V^T B V = I
     whitened = whitener.swapaxes(-1, -2) @ maximise @ whitener
-    values, vectors = _leading(whitened, rank)
+    spread = np.maximum(np.diagonal(maximise, axis1=-2, axis2=-1), 0.0)
+    return _in_metric(whitener, *_leading(whitened, rank), spread)
+
+
+def ratio_trace_of_columns(columns: Array, minimise: Array, rank: int | Array) -> Array:
+    """`ratio_trace` for ``A = K K^T`` with few columns K, (M, n, k), without an n x n eigenproblem.
+
+    There are at most k directions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.mathematics.solvers import ratio_trace_of_columns
+    >>> K, B = np.array([[3.0], [2.0], [0.0]]), np.diag([3.0, 1.0, 1.0])
+    >>> W = ratio_trace_of_columns(K[None], B[None], rank=2)[0]
+    >>> bool(np.allclose(W, np.array([[1.0], [2.0], [0.0]]) / np.sqrt(7)))
+    True
+    """
+    whitener = _whitener(minimise)
+    vectors, roots, _ = np.linalg.svd(whitener.swapaxes(-1, -2) @ columns, full_matrices=False)
+    return _in_metric(whitener, *_first(roots**2, vectors, rank), (columns**2).sum(axis=-1))
+
+
+def _in_metric(whitener: Array, values: Array, vectors: Array, spread: Array) -> Array:
+    """Directions W with ``W^T B W = I``, of eigenvectors in that metric; A has this diagonal."""
     W = whitener @ _that_tell(values, vectors)
-    spread = np.sqrt(np.maximum(np.diagonal(maximise, axis1=-2, axis2=-1), 0.0))
-    seen = (np.abs(W) * spread[..., None]).sum(axis=-2) ** 2  # as much as any A with this diagonal
+    seen = (np.abs(W) * np.sqrt(spread)[..., None]).sum(axis=-2) ** 2  # as much as any such A
     tells = values > 10 * W.shape[-2] * np.finfo(float).eps * seen  # more than the rounding of A
     tells[..., 0] = True
     return with_fixed_signs(W * tells[..., None, :])
@@ -196,9 +219,14 @@ def signs_of_columns(W: Array) -> Array:
 def _leading(matrix: Array, rank: int | Array) -> tuple[Array, Array]:
     """The largest eigenvalues and their unit eigenvectors, zero beyond each model's rank."""
     values, vectors = np.linalg.eigh(matrix)
+    return _first(values[..., ::-1], vectors[..., ::-1], rank)
+
+
+def _first(values: Array, vectors: Array, rank: int | Array) -> tuple[Array, Array]:
+    """The first of sorted values and vectors, zero beyond each model's rank."""
     width = int(np.max(rank))
-    values, vectors = values[..., ::-1][..., :width], vectors[..., ::-1][..., :width]
-    own = np.arange(width) < np.asarray(rank)[..., None]
+    values, vectors = values[..., :width], vectors[..., :width]
+    own = np.arange(values.shape[-1]) < np.asarray(rank)[..., None]
     return values * own, vectors * own[..., None, :]
 
 
