@@ -229,7 +229,8 @@ def _alternate(problem: Problem, recipe: Recipe) -> Solution:
         for k, width in enumerate(problem.ranks.max(axis=0)):
             seen = start if recipe.direct else [W[active] for W in factors]
             A, B, ridge = answer if t == k == 0 else moving.pair(k, seen)
-            columns = few_columns(problem) if recipe.solver is ratio_trace else None
+            vectors = n_modes == 1 and recipe.solver is ratio_trace
+            columns = few_columns(problem) if vectors else None
             if columns is None:
                 found = recipe.solver(A, with_ridge(B, ridge), moving.ranks[:, k])
             else:

@@ -162,7 +162,7 @@ def few_columns(problem: Problem) -> Array | None:
     if any(term.tables or is_shared(term) or np.min(c) < 0 for (c, term), _ in terms):
         return None
     widths = [max(len(term.members[g]) for g in groups) for (_, term), groups in terms]
-    if len(problem.shape) > 1 or 2 * sum(widths) > size:
+    if not 0 < 2 * sum(widths) <= size:
         return None
     found = np.zeros((n_models, sum(widths), size))
     for ((c, term), groups), end in zip(terms, np.cumsum(widths), strict=True):
