@@ -102,8 +102,10 @@ def test_weights_are_repeats_and_float32_stays(name):
     [
         [CovariateRemover(last=2), CSDA(ranks=3, positive=1)],
         [CovariateRemover(), ModeScaler(0), MPCA(ranks=(2, 2))],
+        [Blocks(MPCA(ranks=(2, 2)), 3)],
+        [Blocks(CSDA(ranks=2, positive=1)), ProbabilisticLDA()],
     ],
-    ids=["last numbers", "second input"],
+    ids=["last numbers", "second input", "blocks", "blocks of vectors"],
 )
 def test_graphs_give_what_pipelines_give(steps, tmp_path):
     pytest.importorskip("onnx")
@@ -123,19 +125,21 @@ def test_graphs_give_what_pipelines_give(steps, tmp_path):
     session = runtime.InferenceSession(tmp_path / "m.onnx")
     names = [output.name for output in session.get_outputs()]
     found = dict(zip(names, session.run(None, {"X": data} | feed), strict=True))
-    expected = last.transform(changed)
-    np.testing.assert_allclose(found["projected"], expected, atol=1e-4 * np.abs(expected).max())
+    if isinstance(last, ProbabilisticLDA):
+        np.testing.assert_allclose(found["probabilities"], last.predict_proba(changed), atol=1e-5)
+    else:
+        name = "features" if isinstance(last, Blocks) else "projected"
+        expected = last.transform(changed)
+        np.testing.assert_allclose(found[name], expected, atol=1e-4 * np.abs(expected).max())
 
 
-def test_what_a_graph_cannot_do_is_said(tmp_path):
+def test_a_graph_cannot_complete_gaps(tmp_path):
     pytest.importorskip("onnx")
     from tenfold.files.onnx_export import to_onnx
 
     model = make_pipeline(GaussianImputer(), MPCA(ranks=2)).fit(X)
     with pytest.raises(ValueError, match=r"completes gaps, and a graph cannot.*pipeline\[1:\]"):
         to_onnx(model, tmp_path / "m.onnx")
-    with pytest.raises(TypeError, match="Blocks has no ONNX form here"):
-        to_onnx(Blocks(MPCA(ranks=2)).fit(X), tmp_path / "m.onnx")
 
 
 class Unreadable:

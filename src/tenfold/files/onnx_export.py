@@ -27,7 +27,7 @@ from tenfold.mathematics.two_covariances import ClassLikelihood, KnownClasses
 from tenfold.methods.base import ClassSpecificProjector, TensorProjector
 from tenfold.methods.kernelcsda import KernelCSDA
 from tenfold.methods.saving import steps_of
-from tenfold.preprocessing import CovariateRemover, GaussianImputer, ModeScaler
+from tenfold.preprocessing import Blocks, CovariateRemover, GaussianImputer, ModeScaler
 from tenfold.preprocessing.step import Step
 from tenfold.system.atomic_write import write_whole
 from tenfold.system.extras import needed
@@ -150,7 +150,7 @@ class Graph:
         return model
 
 
-OUTPUTS = {ModeScaler: "scaled", CovariateRemover: "corrected"}
+OUTPUTS = {ModeScaler: "scaled", CovariateRemover: "corrected", Blocks: "features"}
 
 
 def to_onnx(estimator: Any, path: str | os.PathLike[str]) -> None:
@@ -166,7 +166,7 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str]) -> None:
     - of a `ProbabilisticLDA` ``log_likelihood_ratio``, ``scores`` (these plus the logarithms of the
       priors) and ``probabilities``, each of shape (n, C), and ``label``.
       Scores have a column per class for two classes, too;
-    - of `ModeScaler` ``scaled``, of `CovariateRemover` ``corrected``;
+    - of `ModeScaler` ``scaled``, `CovariateRemover` ``corrected``, `Blocks` ``features``;
     - of a scikit-learn pipeline of these steps and one of the others, those of its last step.
 
     Covariates that come beside the samples are a second input, ``covariates``, of shape (n, q).
@@ -177,7 +177,7 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str]) -> None:
     ----------
     estimator : projector, verifier, bank, ProbabilisticLDA, step or pipeline of these
         The fitted model. It is not changed. In a pipeline all steps but the last are steps of
-        `tenfold.preprocessing`; a `GaussianImputer` and `Blocks` have no graph.
+        `tenfold.preprocessing`; a `GaussianImputer` has no graph.
     path : path-like
         Where to, such as "s7.onnx"; written whole or not at all.
 
@@ -243,7 +243,8 @@ def change(step: Any, graph: Graph) -> None:
     """Replace the samples of a graph by what a step makes of them."""
     raise TypeError(
         f"{type(step).__name__} has no ONNX form here, so the pipeline has none; export the last "
-        "step alone, and feed it what comes before; ModeScaler and CovariateRemover have one"
+        "step alone, and feed it what comes before; the steps of tenfold.preprocessing have one, "
+        "but for GaussianImputer"
     )
 
 
@@ -285,6 +286,25 @@ def _(remover: CovariateRemover, graph: Graph) -> None:
     added = (Z - remover.covariate_means_) @ remover.slopes_.reshape(q, -1)
     graph.samples, graph.shape = X - added, (size,)
     graph.fold(shape)
+
+
+@change.register
+def _(blocks: Blocks, graph: Graph) -> None:
+    """The features of all blocks, side by side."""
+    check_is_fitted(blocks, "blocks_")
+    graph.fold(blocks.sample_shape_)
+    found, width = [], 0
+    for block in blocks.blocks_:
+        if not isinstance(block, TensorProjector) or not block._streams:
+            raise TypeError(f"blocks of {type(block).__name__} have no ONNX form here")
+        centre = block._centre()
+        found.append(projected(graph, block, centre).flat())
+        width += prod(block.ranks_)
+        X = graph.samples if centre is None else graph.samples - centre
+        Q = [np.linalg.qr(W)[0] for W in block.projections_]
+        seen = (X.flat() if block._flattens else X).times(Q).times([basis.T for basis in Q])
+        graph.samples = X - seen.to("Reshape", [-1, *block.sample_shape_])
+    graph.samples, graph.shape = graph.node("Concat", *found, axis=1), (width,)
 
 
 def _scaled_by_itself(graph: Graph, scaling: Scaling) -> Value:
