@@ -328,12 +328,8 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         held = ~np.isnan(distances[:, 0]) & (True if weight is None else weight > 0)
         weights = {} if weight is None else {"sample_weight": weight[held]}
         second.fit(distances[held], labels[held], **weights)
-        whole = plain.fit(X, y, sample_weight)
-        for name in self._learned_attributes():
-            delattr(self, name)
-        self.__dict__.update(whole._learned_attributes(), classifier_=second)
-        self.__dict__.pop("_stacked", None)
-        self._subspaces()  # using changes nothing
+        super().fit(X, y, sample_weight)
+        self.classifier_ = second
         return self
 
     def _out_of_fold(self, cv: Any, X: Any, labels: Array, weight: Array | None) -> Array:

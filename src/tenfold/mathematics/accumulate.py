@@ -87,13 +87,10 @@ class ClassSums:
                 "samples out"
             )
         for c, label in enumerate(self.classes):
-            self._add_class(c, X, np.flatnonzero((labels == label) & counted), weight)
-
-    def _add_class(self, c: int, X: Array, rows: Array, weight: Array | None) -> None:
-        if not len(rows):
-            return
-        self._place_shift(c, X, rows, weight)
-        self._add_rows(c, X, rows, weight, self._float32_limit(c, X, rows, weight))
+            rows = np.flatnonzero((labels == label) & counted)
+            if len(rows):
+                self._place_shift(c, X, rows, weight)
+                self._add_rows(c, X, rows, weight, self._float32_limit(c, X, rows, weight))
 
     def _place_shift(self, c: int, X: Array, rows: Array, weight: Array | None) -> None:
         """Take the shift from these rows, if they far outweigh those that it was taken from.
@@ -322,6 +319,15 @@ def weighted_sum(weights: Array, rows: Array) -> Array:
         return to_numpy(like(weights, rows) @ rows)
     times = blas.sgemv if rows.dtype == np.float32 else blas.dgemv
     return np.asarray(times(1.0, rows.T, weights))
+
+
+def check_not_too_large(squares: Array) -> None:
+    """Refuse samples whose squares, about what they are taken about, are too large for float64."""
+    if not np.all(squares < LARGEST):
+        raise ValueError(
+            "samples differ by numbers whose squares are too large for float64 (up to about 1e140 "
+            "together); divide the samples by a large number first"
+        )
 
 
 def check_squares(counts: Array, means: Array, traces: Array) -> None:

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
-from tenfold.mathematics.accumulate import LARGEST, SMALLEST
+from tenfold.mathematics.accumulate import SMALLEST, check_not_too_large
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.fold_moments import content_folds
 
@@ -222,11 +222,7 @@ def _units(X: Array, known: Array, weight: Array) -> tuple[Array, Array]:
     mean = first + (shares * np.where(known, X - first, 0.0)).sum(axis=0)
     with np.errstate(over="ignore"):
         squares = (shares * np.where(known, X - mean, 0.0) ** 2).sum(axis=0)
-    if not squares.max() < LARGEST:
-        raise ValueError(
-            "samples with gaps hold numbers that differ by more than 1e140, and their squares are "
-            "too large for float64; divide the samples by a large number first"
-        )
+    check_not_too_large(squares)
     return mean, np.sqrt(np.where(squares > SMALLEST, squares, 1.0))
 
 

@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from tenfold.mathematics.accumulate import LARGEST, row_blocks
+from tenfold.mathematics.accumulate import check_not_too_large, row_blocks
 from tenfold.mathematics.algebra import Array, to_numpy
 
 EPSILON = float(np.finfo(float).eps)
@@ -33,11 +33,7 @@ def fibres(X: Array, axes: tuple[int, ...]) -> tuple[Array, Array, Array]:
     with np.errstate(over="ignore", under="ignore"):
         variance = np.square(deviations).mean(axis=axes, keepdims=True)
         varies = variance > (size * EPSILON * mean) ** 2
-    if not np.all(variance < LARGEST):
-        raise ValueError(
-            "samples hold numbers whose squares are too large for float64 (up to about 1e140 "
-            "together); divide the samples by a large number first"
-        )
+    check_not_too_large(variance)
     if not varies.all():
         deviations *= varies
         variance *= varies
@@ -103,11 +99,7 @@ class FibreMoments:
 
         Both are the root of a mean square. Means that differ by rounding alone do not differ.
         """
-        if not np.all(self.between < LARGEST):
-            raise ValueError(
-                "samples differ by numbers whose squares are too large for float64 (up to about "
-                "1e140 together); divide the samples by a large number first"
-            )
+        check_not_too_large(self.between)
         between = self.between / self.weight
         varies = between > (max(self.weight, 2.0) * EPSILON * self.mean) ** 2
         return np.sqrt(self.within / self.weight), np.sqrt(np.where(varies, between, 0.0))

@@ -255,25 +255,16 @@ def _class_means(
     X: Array, codes: Array, weights: Array | None, n_classes: int
 ) -> tuple[Array, Array]:
     """Weighted counts (C,) and means (C, I_1, ..., I_K), about a sample of each class."""
-    counts = np.bincount(codes, weights=weights, minlength=n_classes).astype(float)
+    w = np.ones(len(codes)) if weights is None else weights
+    counts = np.bincount(codes, weights=w, minlength=n_classes)
     means = np.zeros((n_classes, *X.shape[1:]))
     for c in np.flatnonzero(counts):
-        rows = np.flatnonzero(codes == c)
-        if weights is not None:
-            rows = rows[weights[rows] > 0]
-        means[c] = _mean_of(X, rows, weights)
+        rows, total = np.flatnonzero((codes == c) & (w > 0)), 0.0
+        first = gather(X, rows[:1], np.float64)
+        for block in row_blocks(len(rows), 2 * 8 * prod(X.shape[1:])):
+            total = total + w[rows[block]] @ (gather(X, rows[block], np.float64) - first)
+        means[c] = (first[0] + total / w[rows].sum()).reshape(X.shape[1:])
     return counts, means
-
-
-def _mean_of(X: Array, rows: Array, weights: Array | None) -> Array:
-    shape, total, weight_sum = X.shape[1:], 0.0, 0.0
-    first = gather(X, rows[:1], np.float64)
-    for part in row_blocks(len(rows), 2 * 8 * prod(shape)):
-        block = rows[part]
-        w = np.ones(len(block)) if weights is None else weights[block]
-        total = total + w @ (gather(X, block, np.float64) - first)
-        weight_sum += w.sum()
-    return np.asarray((first[0] + total / weight_sum).reshape(shape))
 
 
 @dataclass(frozen=True, eq=False)
