@@ -200,7 +200,7 @@ def _solve_stack(problem: Problem, recipe: Recipe, threads: int) -> Solution:
     order = np.lexsort((*-problem.ranks.T,))  # one width, and the longest work first
     by_group = [scatter for scatter in problem.scatters if len(scatter) > 1]
     for scatter in by_group:
-        for (_, term), groups in zip(scatter.terms, scatter.groups, strict=True):
+        for _, term, groups in scatter.terms:
             if term.by_group:
                 order = np.argsort(groups, kind="stable")
     parts = [order[start : start + step] for start in range(0, len(order), step)]

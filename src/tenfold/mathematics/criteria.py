@@ -146,7 +146,7 @@ class Problem:
     @property
     def terms(self) -> list[Term]:
         """All terms of the scatters."""
-        return [term for scatter in self.scatters for _, term in scatter.terms]
+        return [term for scatter in self.scatters for _, term, _ in scatter.terms]
 
     def largest_table(self) -> int:
         """Bytes of the largest table that models ask."""
@@ -371,7 +371,7 @@ def class_spreads(
         for part in (statistics.in_class, statistics.displacement)
     ]
     own, step, total, within = (
-        mean_square(scatter, projections, 1.0)
+        squares_in(scatter, projections)
         for scatter in (*classes, statistics.total(), statistics.within())
     )
     others = (total + step - own) / (n - n_own)
@@ -445,12 +445,11 @@ def lowered(statistics: ClassStatistics, projections: Sequence[Array]) -> list[A
     return [statistics.basis.lowered(projections[0])]
 
 
-def mean_square(scatter: Scatter, projections: Sequence[Array], count: Array | float) -> Array:
-    """Mean squared length of what M models see of a scatter of so many samples, (M,)."""
+def squares_in(scatter: Scatter, projections: Sequence[Array]) -> Array:
+    """Sum of the squared lengths of what M models see of the samples of a scatter, (M,)."""
     last = projections[-1]
     seen = projections if len(projections) > 1 else [last[: len(scatter)]]  # vectors: all see all
-    (S,) = along_mode([scatter], len(projections) - 1, seen)
-    return np.asarray(np.einsum("mir,mir->m", last, S @ last) / count)
+    return traces_in(last, along_mode([scatter], len(projections) - 1, seen)[0])
 
 
 def patterns_of(statistics: ClassStatistics, projections: Sequence[Array]) -> list[Array]:

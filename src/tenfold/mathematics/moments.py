@@ -74,10 +74,8 @@ class Scatter:
 
     Parameters
     ----------
-    terms : tuple of (coefficient, Term)
-        What is added up.
-    groups : tuple of ndarrays of shape (M,), one per term
-        The group of each model in each term. A stack of one model serves all.
+    terms : tuple of (coefficient, Term, ndarray of shape (M,))
+        What is added up, and the group of each model in each term. A stack of one model serves all.
 
     Examples
     --------
@@ -90,31 +88,30 @@ class Scatter:
            [0., 4.]])
     """
 
-    terms: tuple[tuple[Any, Term], ...]
-    groups: tuple[Array, ...]
+    terms: tuple[tuple[Any, Term, Array], ...]
 
     @classmethod
     def of(cls, term: Term) -> Scatter:
         """The scatter of the first group of a term."""
-        return cls(((1.0, term),), (np.zeros(1, dtype=np.intp),))
+        return cls(((1.0, term, np.zeros(1, dtype=np.intp)),))
 
     def __len__(self) -> int:
         """Number of models."""
-        return len(self.groups[0])
+        return len(self.terms[0][2])
 
     def __add__(self, other: Scatter) -> Scatter:
-        return Scatter(self.terms + other.terms, self.groups + other.groups)
+        return Scatter(self.terms + other.terms)
 
     def __sub__(self, other: Scatter) -> Scatter:
         return self + other * -1.0
 
     def __mul__(self, factor: Any) -> Scatter:
-        return replace(self, terms=tuple((factor * c, term) for c, term in self.terms))
+        return Scatter(tuple((factor * c, term, groups) for c, term, groups in self.terms))
 
     def of_models(self, models: Array) -> Scatter:
         """The scatters of some of the models."""
-        terms = tuple((c[models] if np.ndim(c) else c, term) for c, term in self.terms)
-        return Scatter(terms, tuple(groups[models] for groups in self.groups))
+        own = ((c[models] if np.ndim(c) else c, term, of[models]) for c, term, of in self.terms)
+        return Scatter(tuple(own))
 
     @classmethod
     def stacked(cls, scatters: Sequence[Scatter], joined: dict[Any, Term]) -> Scatter:
@@ -125,47 +122,44 @@ class Scatter:
         that two stacks over the same terms share them, and ask them once.
         """
         longest = max((scatter.terms for scatter in scatters), key=len)
-        columns = zip(*(scatter._lengthened(longest) for scatter in scatters), strict=True)
-        terms, groups = [], []
-        for column in columns:
+        terms = []
+        for place, (_, usual, _) in enumerate(longest):
+            column = [
+                scatter.terms[place]
+                if place < len(scatter.terms)
+                else (0.0, usual, np.zeros(len(scatter), dtype=np.intp))
+                for scatter in scatters
+            ]
             different = {id(term): term for _, term, _ in column}
             first, *others = different.values()
             starts = np.cumsum([0, *(term.n_groups for term in different.values())])
             start = dict(zip(different, starts, strict=False))
-            groups.append(np.concatenate([own + start[id(term)] for _, term, own in column]))
+            groups = np.concatenate([own + start[id(term)] for _, term, own in column])
             each = np.concatenate([np.broadcast_to(c, own.shape) for c, _, own in column])
             if (key := tuple(different)) not in joined:
                 joined[key] = first.joined(others)
-            terms.append((each if (each != each[0]).any() else float(each[0]), joined[key]))
-        return cls(tuple(terms), tuple(groups))
-
-    def questions(self) -> list[tuple[Any, Term, Array, Question]]:
-        """(coefficient, term, groups) of every term, and what tells its answer from others."""
-        return [
-            (c, term, groups, (id(term), groups.tobytes()))
-            for (c, term), groups in zip(self.terms, self.groups, strict=True)
-        ]
+            common = each if (each != each[0]).any() else float(each[0])
+            terms.append((common, joined[key], groups))
+        return cls(tuple(terms))
 
     def combined(self, answers: dict[Question, Array]) -> Array:
         """The sum of what its terms answered, (M, I_k, I_k); see `answers_along`."""
-        questions = self.questions()
-        total = np.zeros_like(answers[questions[0][3]])
-        for coefficient, _, _, question in questions:
-            answer = answers[question]
+        total = np.zeros_like(answers[question(*self.terms[0][1:])])
+        for coefficient, term, groups in self.terms:
+            answer = answers[question(term, groups)]
             is_one = np.ndim(coefficient) == 0 and coefficient == 1
             total += answer if is_one else np.reshape(coefficient, (-1, 1, 1)) * answer
         return total
 
     def traces(self, answers: dict[Question, Array]) -> Array:
         """The traces of the same sum, (M,)."""
-        each = (c * np.trace(answers[q], axis1=1, axis2=2) for c, _, _, q in self.questions())
-        return np.asarray(sum(each))
+        each = ((c, answers[question(term, groups)]) for c, term, groups in self.terms)
+        return np.asarray(sum(c * np.trace(answer, axis1=1, axis2=2) for c, answer in each))
 
-    def _lengthened(self, terms: tuple[tuple[Any, Term], ...]) -> list[tuple[Any, Term, Array]]:
-        """(coefficient, term, groups) of every term, and zero times those that only others have."""
-        own = [(*term, groups) for term, groups in zip(self.terms, self.groups, strict=True)]
-        first = np.zeros(len(self), dtype=np.intp)
-        return own + [(0.0, term, first) for _, term in terms[len(own) :]]
+
+def question(term: Term, groups: Array) -> Question:
+    """What tells the answer of a term to these models from others."""
+    return id(term), groups.tobytes()
 
 
 def along_mode(scatters: Sequence[Scatter], mode: int, factors: Factors) -> list[Array]:
@@ -195,9 +189,9 @@ def answers_along(
     """What each term answers; terms that share their samples are asked in one pass."""
     n_models = len(factors[0])
     asked: dict[Question, tuple[Any, Array]] = {
-        question: (term, np.broadcast_to(groups, (n_models,)))
+        question(term, groups): (term, np.broadcast_to(groups, (n_models,)))
         for scatter in scatters
-        for _, term, groups, question in scatter.questions()
+        for _, term, groups in scatter.terms
     }
     answers: dict[Question, Array] = {}
     for key, (term, groups) in asked.items():

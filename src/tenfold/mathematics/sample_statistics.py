@@ -247,8 +247,7 @@ class HeldOutStatistics(SampleStatistics):
         if self.classes[p] in self.held.classes:
             return super()._in_class(p)
         number = int(np.searchsorted(self.whole.classes, self.classes[p]))
-        (_, term), *_ = self.whole.in_class(number).terms
-        return term
+        return self.whole.in_class(number).terms[0][1]
 
 
 def _class_means(

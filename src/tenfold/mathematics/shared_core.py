@@ -326,7 +326,7 @@ def _common_and_own(
     assert problem.minimise is not None
     for side, scatter in enumerate((problem.maximise, problem.minimise)):
         shared = []
-        for (coefficient, term), groups in zip(scatter.terms, scatter.groups, strict=True):
+        for coefficient, term, groups in scatter.terms:
             each = np.broadcast_to(np.asarray(coefficient, dtype=float), (n_models,))
             if term.n_groups == 1:
                 shared.append((each, term))
@@ -369,8 +369,7 @@ def _unit_sizes(problem: Problem, T: Array) -> Array:
     first = problem.unit.terms[0][1]
     unit = T if first is problem.maximise.terms[0][1] else _whole(first, len(T))
     sizes = np.full(len(problem), np.trace(unit))
-    columns = zip(problem.unit.terms[1:], problem.unit.groups[1:], strict=True)
-    for (coefficient, term), groups in columns:
+    for coefficient, term, groups in problem.unit.terms[1:]:
         assert not term.tables
         squares = [sum(float(np.vdot(Z, Z)) for Z in term.deviations(int(g))) for g in groups]
         sizes += coefficient * np.array(squares)

@@ -34,9 +34,9 @@ from tenfold.mathematics.criteria import (
     class_specific,
     class_spreads,
     lowered,
-    mean_square,
     patterns_of,
     ranks_of_shares,
+    squares_in,
     two_gaussians,
 )
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics, check_decay
@@ -942,7 +942,7 @@ def noises_in(
     free = float(np.maximum(statistics.counts - 1, 0.0).sum()) or statistics.count
     if within is None:
         within = _in_subspaces(
-            models, statistics, lambda _, seen: mean_square(statistics.within(), seen, 1.0)
+            models, statistics, lambda _, seen: squares_in(statistics.within(), seen)
         )
     return within / free / [prod(model.ranks) for model in models]
 
