@@ -43,7 +43,8 @@ def labelled_projections(
     >>> channel.dims, channel.channel.values.tolist()
     (('channel', 'component'), ['C3', 'Cz', 'C4'])
     """
-    xarray = _xarray()
+    with needed("labelled arrays need xarray", "xarray"):
+        import xarray
     projector = member_for(estimator, positive).projector
     matrices = filters_or_patterns(projector, patterns)
     names, labels = mode_names_of(estimator)
@@ -59,9 +60,3 @@ def labelled_projections(
         )
         for W, name, at in zip(matrices, names, labels, strict=True)
     ]
-
-
-def _xarray() -> Any:
-    with needed("labelled arrays need xarray", "xarray"):
-        import xarray
-    return xarray

@@ -22,12 +22,8 @@ from tenfold.system.plain_values import Packer, Unpacker
 from tenfold.validation.parameters import Number, check_option, plain
 
 Path = str | os.PathLike[str]
-OF_ONE_FILE = (
-    "name",
-    "of",
-    "rows",
-    "groups",
-)  # of a reading: which samples of which file, no property
+# Of a reading: which samples of which file, no property.
+OF_ONE_FILE = ("name", "of", "rows", "groups")
 
 
 class StoredMoments(NamedTuple):
@@ -120,10 +116,9 @@ def check_minimum_count(moments: ClassMoments, minimum_count: int) -> None:
             f"{plain(label)!r} has {count:g}"
             for label, count in zip(moments.classes[few][:5], counts[few], strict=False)
         ]
-        more = f" and {few.sum() - 5} more" if few.sum() > 5 else ""
         raise ValueError(
             f"{few.sum()} of {len(few)} classes{where} have fewer than minimum_count="
-            f"{minimum_count} samples ({', '.join(shown)}{more}), and nothing was written; leave "
+            f"{minimum_count} samples (such as {', '.join(shown)}), and nothing was written; leave "
             "these classes out, give them one label together, or gather more samples"
         )
 
@@ -214,8 +209,7 @@ def _read(path: Path) -> StoredMoments:
         names = header.get("mode_names", [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise ValueError("its names of modes are not words")
-        if names and len(names) != len(moments.shape):
-            raise ValueError(f"it has {len(names)} names for {len(moments.shape)} modes")
+        _check_names(names, moments.shape)
         labelled = header.get("labelled", True) is not False
         reading = unpacker.table(header.get("reading", {}))
         usual = reading.get("usual_size", 0.0)

@@ -27,7 +27,7 @@ from tenfold.mathematics.two_covariances import ClassLikelihood, KnownClasses
 from tenfold.methods.base import ClassSpecificProjector, TensorProjector
 from tenfold.methods.kernelcsda import KernelCSDA
 from tenfold.methods.saving import steps_of
-from tenfold.preprocessing import Blocks, CovariateRemover, GaussianImputer, ModeScaler
+from tenfold.preprocessing import Blocks, CovariateRemover, ModeScaler
 from tenfold.preprocessing.step import Step
 from tenfold.system.atomic_write import write_whole
 from tenfold.system.extras import needed
@@ -199,7 +199,11 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str]) -> None:
     >>> bool((label == bank.predict(X)).all())
     True
     """
-    onnx = _onnx()
+    with needed("ONNX export needs onnx", "onnx"):
+        import onnx
+        import onnx.checker
+        import onnx.helper
+        import onnx.numpy_helper
     graph = Graph(onnx)
     steps = steps_of(estimator)
     *before, last = steps
@@ -209,15 +213,6 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str]) -> None:
     model = graph.finished(type(last).__name__, steps[0].sample_shape_, _told(last))
     onnx.checker.check_model(model, full_check=True)
     write_whole(path, model.SerializeToString())
-
-
-def _onnx() -> Any:
-    with needed("ONNX export needs onnx", "onnx"):
-        import onnx
-        import onnx.checker
-        import onnx.helper
-        import onnx.numpy_helper
-    return onnx
 
 
 def _told(estimator: Any) -> dict[str, Any]:
@@ -242,17 +237,9 @@ def _told(estimator: Any) -> dict[str, Any]:
 def change(step: Any, graph: Graph) -> None:
     """Replace the samples of a graph by what a step makes of them."""
     raise TypeError(
-        f"{type(step).__name__} has no ONNX form here, so the pipeline has none; export the last "
-        "step alone, and feed it what comes before; the steps of tenfold.preprocessing have one, "
-        "but for GaussianImputer"
-    )
-
-
-@change.register
-def _(imputer: GaussianImputer, graph: Graph) -> None:
-    raise ValueError(
-        f"{type(imputer).__name__} completes gaps, and a graph cannot; for samples without gaps "
-        "export the pipeline without it, as with pipeline[1:]"
+        f"{type(step).__name__} has no ONNX form here, so the pipeline has none; export what is "
+        "behind it, as with pipeline[1:], and feed it what comes before; the steps of "
+        "tenfold.preprocessing have one, but for GaussianImputer"
     )
 
 

@@ -346,8 +346,7 @@ class Learner(Savable, BaseEstimator):
         described, moments = check.check_moments(self, moments)
         moments = replace(moments, means=self._flatten_if_needed(moments.means))
         model = self._learn(moments, described["sample_shape_"])
-        self._set_fitted(described, model, moments)
-        return self
+        return self._set_fitted(described, model, moments)
 
     # -- the steps -------------------------------------------------------------------------------
 
@@ -390,7 +389,12 @@ class Learner(Savable, BaseEstimator):
             parameters.announce_tables(len(X), size, tables, stacklevel=3)
         added = self._moments_of_batch(X, y, weight, known)
         moments = added if so_far is None else self._added(so_far, factor, added)
-        return self._keep_moments(moments, known, described)
+        learnable = self._is_learnable(moments)
+        shape = described["sample_shape_"]
+        model = self._learn_moments(moments, known, shape) if learnable else None
+        self._set_fitted(described, model, moments, **({} if learnable else {"classes_": known}))
+        self._is_stream = True
+        return self
 
     def _added(self, so_far: ClassMoments, factor: float, batch: ClassMoments) -> ClassMoments:
         """The moments so far, of which some is forgotten, and those of a batch."""
@@ -406,18 +410,6 @@ class Learner(Savable, BaseEstimator):
                 "to 1, or start anew without that class"
             )
         return moments
-
-    def _keep_moments(
-        self, moments: ClassMoments, classes: Array, described: Mapping[str, Any]
-    ) -> Self:
-        """Learn from moments of parts, or wait until there are samples of the classes it needs."""
-        learnable = self._is_learnable(moments)
-        model = None
-        if learnable:
-            model = self._learn_moments(moments, classes, described["sample_shape_"])
-        self._set_fitted(described, model, moments, **({} if learnable else {"classes_": classes}))
-        self._is_stream = True
-        return self
 
     def _moments_so_far(self) -> ClassMoments:
         return check.check_kept_moments(self)
@@ -706,6 +698,7 @@ class ClassSpecificProjector(TensorProjector):
 
     _value: ClassVar[type] = ClassModel
     _answer = "score"
+    _is_one_solution = True  # whether the solution of one problem gives the subspace exactly
     _in_words = "a class-specific method such as MCSDA() or CSDA()"
     _allowed: ClassVar = {
         "shrinkage": ("auto", parameters.Number(0, 1)),
@@ -842,11 +835,6 @@ class ClassSpecificProjector(TensorProjector):
     def _has_ratio(self) -> bool:
         """Whether it learned a likelihood ratio, whatever `decision` says by now."""
         return bool(self.contrasts_.size)
-
-    @property
-    def _is_one_solution(self) -> bool:
-        """Whether the solution of one problem gives the subspace, to the last digits."""
-        return True
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Average precision of `decision_function` at finding the positive class.

@@ -167,9 +167,9 @@ class CSDA(ClassSpecificProjector):
         return null_space if self.solver == "null_space" else SOLVERS[self.solver]
 
     @property
-    def _is_one_solution(self) -> bool:
+    def _is_one_solution(self) -> bool:  # type: ignore[override]
         """Whether a bank can take spreads from the solution: a null space leaves rounding."""
-        return super()._is_one_solution and self.solver != "null_space"
+        return self.solver != "null_space"
 
     def _settings(self, statistics: ClassStatistics) -> dict[str, Any]:
         """Ranks and ridge of its problem."""

@@ -83,28 +83,21 @@ class RankGridDisplay(Display):
         ranks = _as_table([tried[i] for i in drawn])
         scores = np.asarray(results["mean_test_score"], dtype=float)[drawn]
         spreads = np.asarray(results["std_test_score"], dtype=float)[drawn]
-        best = [_best_row(ranks, scores, row) for row in np.unique(ranks, axis=0)]
+        falling = np.argsort(-np.nan_to_num(scores, nan=-np.inf), kind="stable")
+        best = falling[np.unique(ranks[falling], axis=0, return_index=True)[1]]
         return cls(ranks[best], scores[best], spreads[best]).plot(ax=ax)
 
     def _draw(self) -> None:
-        self.grid_ = None if self._is_chain() else self._grid()
-        if self.grid_ is None:
+        self.grid_: Array | None = None
+        if self._is_chain():
             self._plot_line()
         else:
-            self._plot_map(self.grid_)
+            self._plot_map()
 
     def _is_chain(self) -> bool:
         """Whether the ranks can be put in an order in which none of them falls."""
         ordered = self.ranks[np.lexsort(self.ranks.T[::-1])]
         return bool((np.diff(ordered, axis=0) >= 0).all())
-
-    def _grid(self) -> Array:
-        rows, columns = (np.unique(self.ranks[:, mode]) for mode in (0, 1))
-        grid = np.full((len(rows), len(columns)), np.nan)
-        at = np.searchsorted(rows, self.ranks[:, 0]), np.searchsorted(columns, self.ranks[:, 1])
-        for row, column, score in zip(*at, self.scores, strict=True):
-            grid[row, column] = np.fmax(grid[row, column], score)
-        return grid
 
     def _plot_line(self) -> None:
         order = np.lexsort(self.ranks.T[::-1])
@@ -122,8 +115,12 @@ class RankGridDisplay(Display):
         self.ax_.set(xlabel="ranks", ylabel="score", title=f"best: {times(ranks[best], '×')}")
         tidy(self.ax_)
 
-    def _plot_map(self, grid: Array) -> None:
-        rows, columns = (np.unique(self.ranks[:, mode]) for mode in (0, 1))
+    def _plot_map(self) -> None:
+        first, second = self.ranks[:, :2].T
+        rows, columns = np.unique(first), np.unique(second)
+        self.grid_ = grid = np.full((len(rows), len(columns)), np.nan)
+        places = np.searchsorted(rows, first), np.searchsorted(columns, second)
+        np.fmax.at(grid, places, self.scores)
         image = self.ax_.imshow(grid, cmap=AMOUNT, aspect="auto", origin="lower")
         row, column = np.unravel_index(np.nanargmax(grid), grid.shape)
         corners = np.array([(-1, -1), (-1, 1), (1, 1), (1, -1), (-1, -1)]) / 2
@@ -144,11 +141,6 @@ def _as_table(tried: list[Any]) -> Array:
     """Ranks of shape (m, K); an int stands for all modes."""
     n_modes = max(1 if isinstance(ranks, Integral) else len(ranks) for ranks in tried)
     return np.array([np.broadcast_to(ranks, n_modes) for ranks in tried])
-
-
-def _best_row(ranks: Array, scores: Array, choice: Array) -> int:
-    rows = np.flatnonzero((ranks == choice).all(axis=1))
-    return int(rows[np.argmax(np.nan_to_num(scores[rows], nan=-np.inf))])
 
 
 def _write_numbers(ax: Any, grid: Array) -> None:

@@ -308,13 +308,6 @@ def largest_positive(rows: Array) -> Array:
     return (np.where(largest < 0, -1, 1) * flat).reshape(rows.shape)
 
 
-_QUANTITIES = {
-    "class-specific": "out-class over in-class distance",
-    "multi-class": "between-class over within-class distance",
-    "captured": "captured scatter",
-}
-
-
 @dataclass(eq=False, repr=False)
 class ObjectiveDisplay(Display):
     """The objective after each round of the alternation.
@@ -387,5 +380,7 @@ class ObjectiveDisplay(Display):
 
 def _quantity(member: Member) -> str:
     if not member.projector._needs_labels:
-        return _QUANTITIES["captured"]
-    return _QUANTITIES["multi-class" if member.label is None else "class-specific"]
+        return "captured scatter"
+    if member.label is None:
+        return "between-class over within-class distance"
+    return "out-class over in-class distance"

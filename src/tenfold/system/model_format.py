@@ -30,7 +30,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from math import prod
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -115,14 +115,6 @@ def _row_by_row(array: Array) -> Array:
 # ── Reading ─────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Tensor(NamedTuple):
-    begin: int
-    end: int
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-
-
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
     """Read and verify a model file; `tenfold.load` makes an estimator of what it says.
 
@@ -152,8 +144,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
 def _read(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, Array]]:
     table = _json(_header_bytes(file, size), "its table of arrays")
     header = _tenfold_header(table.pop("__metadata__", None))
-    tensors = _tensors(table, size - file.tell())
-    rows = {tensor.name: _array(file, tensor) for tensor in tensors}
+    rows = _arrays(file, table, size - file.tell())
     if header.get("checksum") != _checksum(header, rows):
         raise ValueError("its checksum is wrong, so some of it was changed; get the file again")
     _check_finite(rows)
@@ -220,24 +211,28 @@ def _tenfold_header(metadata: Any) -> dict[str, Any]:
     return header
 
 
-def _tensors(table: dict[str, Any], size: int) -> list[_Tensor]:
+def _arrays(file: BinaryIO, table: dict[str, Any], size: int) -> dict[str, Array]:
     """The arrays in the order of the file; they fill it without a gap or an overlap."""
-    tensors = sorted(_tensor(name, entry) for name, entry in table.items())
+    places = sorted(_place(name, entry) for name, entry in table.items())
     position = 0
-    for tensor in tensors:
-        if tensor.begin != position:
+    for begin, end, name, *_ in places:
+        if begin != position:
             raise ValueError(
-                f"array {tensor.name!r:.80} starts at byte {tensor.begin}, not {position}: the "
-                "arrays overlap or leave a gap; get the file again"
+                f"array {name!r:.80} starts at byte {begin}, not {position}: the arrays overlap or "
+                "leave a gap; get the file again"
             )
-        position = tensor.end
+        position = end
     if position != size:
         how = "cut short" if position > size else "too long"
         raise ValueError(f"it is {how}: its arrays take {position} bytes, but {size} are there")
-    return tensors
+    rows = {name: np.empty(shape, dtype=DTYPES[kind]) for _, _, name, kind, shape in places}
+    for array in rows.values():
+        file.readinto(_bytes(array))  # of a file that is cut meanwhile the checksum is wrong
+    return rows
 
 
-def _tensor(name: str, entry: Any) -> _Tensor:
+def _place(name: str, entry: Any) -> tuple[int, int, str, str, tuple[int, ...]]:
+    """Where an array begins and ends, its name, type and shape."""
     try:
         dtype, shape, (begin, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
         numbers = [begin, end, *shape]
@@ -251,14 +246,7 @@ def _tensor(name: str, entry: Any) -> _Tensor:
         raise ValueError(
             f"array {name!r:.80} has a shape that does not fit its {end - begin} bytes"
         )
-    return _Tensor(begin, end, name, dtype, tuple(shape))
-
-
-def _array(file: BinaryIO, tensor: _Tensor) -> Array:
-    array = np.empty(tensor.shape, dtype=DTYPES[tensor.dtype])
-    if file.readinto(_bytes(array)) != array.nbytes:
-        raise ValueError(f"it ends within array {tensor.name!r:.80}; get the file again")
-    return array
+    return begin, end, name, dtype, tuple(shape)
 
 
 # ── Both ────────────────────────────────────────────────────────────────────────────────────────

@@ -45,14 +45,12 @@ def threads_for(shape: tuple[int, ...], of_stacks: bool, models: int = 1) -> Ite
         yield threads
 
 
-@contextmanager
-def one_thread_for_small(size: int) -> Iterator[None]:
+def one_thread_for_small(size: int) -> AbstractContextManager[None]:
     """Hold BLAS to one thread while it works on matrices of so many rows, where it loses by more.
 
     The threads wait busily for each other, and for those of SciPy's own BLAS.
     """
-    with one_thread() if size <= MEDIUM else nullcontext():
-        yield
+    return one_thread() if size <= MEDIUM else nullcontext()
 
 
 def one_thread() -> AbstractContextManager[None]:

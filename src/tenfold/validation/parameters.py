@@ -132,13 +132,12 @@ def check_modes(name: str, asked: Any, shape: Sequence[int]) -> tuple[int, ...]:
 
 def ranks_of_class(ranks: Mapping[Any, Any], label: Any) -> Any:
     """The ranks that a mapping of labels to ranks has for one class."""
-    for key, value in ranks.items():
-        if key == label:
-            return value
-    raise ValueError(
-        f"ranks maps {list(ranks)} to ranks, but not the class {plain(label)!r}; give every class "
-        "its own"
-    )
+    if label not in ranks:
+        raise ValueError(
+            f"ranks maps {list(ranks)} to ranks, but not the class {plain(label)!r}; give every "
+            "class its own"
+        )
+    return ranks[label]
 
 
 class Number(NamedTuple):

@@ -133,8 +133,8 @@ def check_samples(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     if reset:
         estimator.sample_shape_ = X.shape[1:]
         estimator.n_features_in_ = prod(X.shape[1:])
-        if named is not None:
-            named.remember(estimator, X.shape[1:])
+        if named is not None and X.shape == tuple(named.values.shape):  # not folded
+            estimator.mode_names_, estimator.mode_labels_ = named.mode_names, named.mode_labels
     return X
 
 
@@ -576,10 +576,6 @@ def is_dask(X: Any) -> bool:
 # ── Arrays of other libraries ─────────────────────────────────────────────────────────────────────
 
 HOSTS = ("cpu", "CPU")  # in the names of devices that NumPy can read
-WIDTHS = (8, 16, 32, 64)
-NUMBERS = {"float64", "float32", "float16", "bool"}.union(
-    *({f"int{n}", f"uint{n}"} for n in WIDTHS)
-)
 
 
 def is_other(X: Any) -> bool:
@@ -607,10 +603,11 @@ def check_readable(X: Any, name: str = "X") -> Any:
         The same.
     """
     device, dtype = str(getattr(X, "device", "cpu")), str(X.dtype).rpartition(".")[2]
+    kind = np.dtype(getattr(np, dtype, object)).kind  # NumPy has no bfloat16
     problems = {
         "is on device 'meta', where tensors have no numbers": device.startswith("meta"),
         "requires gradients, which do not go through tenfold": getattr(X, "requires_grad", False),
-        f"holds {dtype} numbers, which NumPy does not have": dtype not in NUMBERS,
+        f"holds {dtype} numbers, which are not real ones of NumPy": kind not in "biuf",
         "is a sparse tensor": "sparse" in str(getattr(X, "layout", "")),
     }
     for problem, is_so in problems.items():
@@ -686,12 +683,6 @@ class NamedSamples(NamedTuple):
     values: Any  # (n, I_1, ..., I_K)
     mode_names: tuple[str, ...]
     mode_labels: list[Any]  # one array (I_k,) per mode, or None where entries have no names
-
-    def remember(self, estimator: Any, shape: tuple[int, ...]) -> None:
-        """Set the names on an estimator, unless it folds the samples to another shape."""
-        if shape == tuple(self.values.shape[1:]):
-            estimator.mode_names_ = self.mode_names
-            estimator.mode_labels_ = self.mode_labels
 
 
 def is_data_array(X: Any) -> bool:
@@ -811,20 +802,17 @@ def labelled_like(X: Any, found: Any, projector: Any, container: str) -> Array:
     array-like
         An array, a DataArray, or a table of pandas.
     """
-    result: Array = found
     if not is_data_array(X):
-        return result
+        return found
     modes = getattr(projector, "mode_names_", tuple(map(str, X.dims[1:])))
     (sample,) = [dim for dim in X.dims if str(dim) not in modes]
     kept = {name: coord for name, coord in X.coords.items() if coord.dims == (sample,)}
-    if found.ndim == 2:
-        names = projector.get_feature_names_out()
-        labelled = type(X)(found, dims=(sample, "feature"), coords={**kept, "feature": names})
-        result = labelled.to_pandas() if container == "pandas" else labelled
-    else:
+    if found.ndim > 2:
         dims = (sample, *(f"{mode}_component" for mode in modes))
-        result = type(X)(found, dims=dims, coords=kept)
-    return result
+        return type(X)(found, dims=dims, coords=kept)
+    names = projector.get_feature_names_out()
+    labelled = type(X)(found, dims=(sample, "feature"), coords={**kept, "feature": names})
+    return labelled.to_pandas() if container == "pandas" else labelled
 
 
 def _labels(X: Any, name: Any) -> Array | None:
