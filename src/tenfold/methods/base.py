@@ -402,10 +402,11 @@ class Learner(Savable, BaseEstimator):
             return so_far.plus(batch, spend=True)
         moments = so_far.decay(factor) + batch
         if not self._is_learnable(moments) and self._is_learnable(so_far + batch):
-            rarest = moments.counts.argmin()
+            left = moments.by_class()
+            rarest = left.counts.argmin()
             raise ValueError(
-                f"decay forgets too much: of class {moments.classes[rarest]!s} it leaves a weight "
-                f"of {moments.counts[rarest]:.2g}, and {moments.count:.2g} in all (weights are "
+                f"decay forgets too much: of class {left.classes[rarest]!s} it leaves a weight "
+                f"of {left.counts[rarest]:.2g}, and {left.count:.2g} in all (weights are "
                 "counts of samples); pass samples of that class, larger batches or a decay nearer "
                 "to 1, or start anew without that class"
             )
