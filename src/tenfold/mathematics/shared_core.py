@@ -158,14 +158,14 @@ def few_columns(problem: Problem) -> Array | None:
     Where class means stand for their samples, they are no more than the classes.
     """
     n_models, size = len(problem), problem.shape[0]
-    terms = list(zip(problem.maximise.terms, problem.maximise.groups, strict=True))
-    if any(term.tables or is_shared(term) or np.min(c) < 0 for (c, term), _ in terms):
+    terms = problem.maximise.terms
+    if any(term.tables or is_shared(term) or np.min(c) < 0 for c, term, _ in terms):
         return None
-    widths = [max(len(term.members[g]) for g in groups) for (_, term), groups in terms]
+    widths = [max(len(term.members[g]) for g in groups) for _, term, groups in terms]
     if not 0 < 2 * sum(widths) <= size:
         return None
     found = np.zeros((n_models, sum(widths), size))
-    for ((c, term), groups), end in zip(terms, np.cumsum(widths), strict=True):
+    for (c, term, groups), end in zip(terms, np.cumsum(widths), strict=True):
         factors = np.sqrt(np.broadcast_to(c, n_models))
         for rows, g, factor in zip(found, groups, factors, strict=True):
             Z = np.concatenate([np.empty((0, size)), *term.deviations(int(g))])
