@@ -384,7 +384,7 @@ def class_spreads(
 
 
 def two_gaussians(
-    means: Array, counts: Array, positive: int, noise: float
+    steps: Array, turn: Array | None, counts: Array, positive: int, noise: float
 ) -> tuple[Array, float, Array]:
     """The log ratio of a class and everything else, from class means in the subspace.
 
@@ -400,10 +400,15 @@ def two_gaussians(
 
         offset + a . z / s - |C^T z|^2 / 2,     C C^T = I / s - (s I + B)^-1,     a = m_p - m_o.
 
+    With the steps Y, of n_p among N samples in the class, ``(N - n_p) B = Y^T (I - h h^T) Y`` for a
+    unit vector h, along which ``h^T Y`` is a multiple of a.
+
     Parameters
     ----------
-    means : ndarray of shape (C, r)
-        The class means, projected, from the mean of all samples but those of the class.
+    steps : ndarray of shape (k, r)
+        The class means from the mean of all, times the roots of the counts, projected.
+    turn : ndarray of shape (C, k) or None
+        With orthonormal columns, if these are fewer rows that it turns into those of the classes.
     counts : ndarray of shape (C,)
         The sums of the sample weights.
     positive : int
@@ -422,15 +427,22 @@ def two_gaussians(
 
     >>> import numpy as np
     >>> from tenfold.mathematics.criteria import two_gaussians
-    >>> two_gaussians(np.array([[0.0], [2.0]]), np.array([5.0, 5.0]), 1, 1.0)
+    >>> two_gaussians(np.array([[-2.0], [2.0]]), None, np.array([4.0, 4.0]), 1, 1.0)
     (array([[2.]]), -2.0, array([-2.,  0.]))
     """
-    others = counts * (np.arange(len(counts)) != positive)
-    step, rows = means[positive], np.sqrt(others / others.sum())[:, None] * means
+    n, own = float(counts.sum()), float(counts[positive])
+    h = -np.sqrt(counts * own) / n
+    h[positive] += 1.0
+    h *= np.sqrt(n / (n - own))
+    h = h if turn is None else h @ turn
+    along = h @ steps
+    left = np.sqrt(max(1 - float(h @ h), 0.0))
+    step, rows = along * np.sqrt(n / own / (n - own)), steps - np.outer(h / (1 + left), along)
+    rows = rows / np.sqrt(n - own)
     least = LEAST_NOISE * float((rows**2).sum() + step @ step)
     s = max(noise, least) if max(noise, least) > 0 else 1.0
-    _, singular, axes = np.linalg.svd(rows[others > 0], full_matrices=False)
-    b = (singular**2)[: int((others > 0).sum()) - 1] / s  # they add up to zero: one is none
+    _, singular, axes = np.linalg.svd(rows, full_matrices=False)
+    b = (singular**2)[: max(int((counts > 0).sum()) - 2, 0)] / s  # others add up to zero
     C = axes[: len(b)].T * np.sqrt(b / (s * (1 + b)))
     contrasts = np.concatenate([step[:, None] / s, C], axis=1)
     offset = float(np.log1p(b).sum() - step @ step / s) / 2

@@ -451,6 +451,20 @@ class ClassStatistics(ABC):
         return np.asarray(self._full_mean + own / (self.count - own) * step)
 
     @cached_property
+    def full_steps(self) -> tuple[Array, Array | None]:
+        """Class means about the mean of all, times the roots of the counts; before any new basis.
+
+        They are no more rows (k, I) than numbers: where there are more classes, a turn (C, k) of
+        these rows gives them.
+        """
+        steps = (self.full_means - self._full_mean).reshape(len(self.counts), -1)
+        steps *= np.sqrt(self.counts)[:, None]
+        if len(steps) <= steps.shape[1]:
+            return steps, None
+        turn, rows = np.linalg.qr(steps)
+        return rows, turn
+
+    @cached_property
     def between_squares(self) -> float:
         """The sum of squares of the class means about the mean of all samples."""
         steps = (self.means - self.mean).reshape(len(self.means), -1)

@@ -953,9 +953,10 @@ def _in_subspaces(
 def _with_ratio(model: ClassModel, statistics: ClassStatistics, noise: float) -> ClassModel:
     """A model with the two Gaussians of its class and of everything else."""
     shape = tuple(len(W) for W in model.projections)
-    steps = statistics.full_means - model.other_mean.reshape(statistics.full_means.shape[1:])
+    steps, turn = statistics.full_steps
     Z = project(steps.reshape(-1, *shape), model.projections).reshape(len(steps), -1)
-    contrasts, offset, anchors = two_gaussians(Z, statistics.counts, model.positive_index, noise)
+    p, counts = model.positive_index, statistics.counts
+    contrasts, offset, anchors = two_gaussians(Z, turn, counts, p, noise)
     return replace(model, contrasts=contrasts, offset=offset, anchors=anchors)
 
 
