@@ -24,7 +24,7 @@ from tenfold import (
     ProbabilisticLDA,
 )
 from tenfold.mathematics.cost import statistics_of
-from tenfold.selection.rank_search import joint_workload, solved_together
+from tenfold.selection.rank_search import asked_together, solved_together
 from tenfold.system.threads import over_threads
 
 Array = npt.NDArray[Any]
@@ -112,8 +112,8 @@ def tenfold_grid(given: Given, grid: list[tuple[int, ...]], shown: list[int]) ->
     banks = [ClassSpecificClassifier(MCSDA(ranks, **LITERALLY)) for ranks in grid]
     described, X, y, weight = banks[0]._first_batch(X, y, None)
     classes = np.unique(y)
-    work = joint_workload(banks, X.shape[1:], classes)
-    statistics = statistics_of(X, y, weight, classes, work)
+    ranks, rounds = asked_together(banks, X.shape[1:], classes)
+    statistics = statistics_of(X, y, weight, classes, ranks, rounds)
     solved = solved_together(banks, statistics, described)
     models = [member.projections_ for bank in solved for member in bank.projectors_]
     return _named(shown, [models[number] for number in shown])

@@ -22,6 +22,8 @@ MODULES = [*sorted(SOURCE.rglob("*.py")), *EXPERIMENTS]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 CONTRACTS = PROJECT["tool"]["importlinter"]["contracts"]
 
+BESIDE = ("benchmarks", "docs", "examples", "recipe")
+
 CORE = {"numpy", "scipy", "sklearn"}
 # scikit-learn cannot be installed without these, so they come with the core.
 WITH_CORE = {"joblib", "threadpoolctl"}
@@ -122,6 +124,15 @@ def test_a_fit_goes_no_farther_than_the_page_says():
     counts = {word: int(n) for n, word in re.findall(r"^(\d+) (\w+):", told.stdout, re.M)}
     said = dict(zip(("crossings", "modules", "types"), map(int, rows[0]), strict=True))
     assert all(counts[name] <= n for name, n in said.items()), counts
+
+
+def test_what_stands_beside_the_package_imports_names_that_are_there():
+    """Benchmarks, pictures of the pages and experiments, most of which no test runs."""
+    for path in (*EXPERIMENTS, *(f for at in BESIDE for f in sorted((ROOT / at).glob("*.py")))):
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("tenfold"):
+                names = ", ".join(alias.name for alias in node.names)
+                exec(f"from {node.module} import {names}", {})
 
 
 # ── Who may import whom ─────────────────────────────────────────────────────────────────────────
