@@ -23,6 +23,7 @@ from tenfold.decisions.open_set import are_right
 from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.scores import (
     ClassScores,
+    all_scores,
     class_scores,
     decisions_of,
     labels_like,
@@ -402,7 +403,7 @@ def mean_average_precision(
     inner = innermost(model)
     if not params and isinstance(inner, Learner) and names_classes(inner):
         # the scores of `evaluate`, so that both give one number
-        scores = np.stack([one.scores for one in class_scores(model, X, y)], axis=1)
+        scores = all_scores(model, X)
     else:
         gaussian = isinstance(inner, ProbabilisticLDA)
         scores_by = model.predict_log_proba if gaussian else model.decision_function

@@ -50,8 +50,7 @@ def class_scores(estimator: Any, X: Any, y: Any) -> list[ClassScores]:
         One per class of a bank, else one. Those of `ProbabilisticLDA` are the logarithms of
         probabilities, as the classes that it knows compete for a sample here.
     """
-    model, prepare = unwrap(estimator)
-    y, scores = np.asarray(y), in_blocks(lambda block: scores_of(model, prepare(block)), X)
+    scores, model, y = all_scores(estimator, X), innermost(estimator), np.asarray(y)
     threshold = model.threshold_ if answer_of(model) == "acceptance" else None
     both = zip(scored_labels(model), scores.T, strict=True)
     return [ClassScores(label, column, y == label, threshold) for label, column in both]
@@ -74,8 +73,7 @@ def scores_and_decisions(estimator: Any, X: Any) -> dict[str, Array]:
         where it reaches the threshold; of a bank ``decision`` and one score per class; of
         `ProbabilisticLDA` ``decision`` and the probability of each class.
     """
-    model, prepare = unwrap(estimator)
-    scores = in_blocks(lambda block: scores_of(model, prepare(block)), X)
+    scores, model = all_scores(estimator, X), innermost(estimator)
     if not names_classes(model):
         columns = {"score": scores[:, 0]}
         if answer_of(model) == "acceptance":
@@ -98,6 +96,12 @@ def decisions_of(estimator: Any, X: Any, scores: Array) -> Array:
 def scored_labels(model: Any) -> Any:
     """The labels of the classes that a fitted model has scores for."""
     return model.classes_ if names_classes(model) else [label_of(model.members_[0])]
+
+
+def all_scores(estimator: Any, X: Any) -> Array:
+    """`scores_of` the model inside an estimator, of samples that may be larger than memory."""
+    model, prepare = unwrap(estimator)
+    return in_blocks(lambda block: scores_of(model, prepare(block)), X)
 
 
 def scores_of(model: Any, X: Any) -> Array:

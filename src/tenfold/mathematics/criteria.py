@@ -28,6 +28,8 @@ from tenfold.mathematics.moments import (
 )
 from tenfold.mathematics.sample_statistics import PassStatistics
 
+SCATTERS = ("maximise", "minimise", "unit")  # what a problem has of each model
+NUMBERS = ("ranks", "ridge", "absolute", "balance")
 LEAST_NOISE = 1e-12  # of the scatter of means: what noise is taken to be where there is none
 Pair = tuple[Array, Array, Array]  # A and B along a mode, (M, I_k, I_k), and the ridge of B, (M,)
 
@@ -109,34 +111,21 @@ class Problem:
         """The models of several problems over the same statistics, in order."""
         if len(problems) == 1:
             return problems[0]
-        minimised = [p.minimise for p in problems if p.minimise is not None]
-        units = [p.unit for p in problems if p.unit is not None]
-        joined = problems[0].joined
-        return replace(
-            problems[0],
-            maximise=Scatter.stacked([p.maximise for p in problems], joined),
-            minimise=Scatter.stacked(minimised, joined) if minimised else None,
-            unit=Scatter.stacked(units, joined) if units else None,
-            ranks=np.concatenate([p.ranks for p in problems]),
-            ridge=np.concatenate([p.ridge for p in problems]),
-            absolute=np.concatenate([p.absolute for p in problems]),
-            balance=np.concatenate([p.balance for p in problems]),
-        )
+        found: dict[str, Any] = {}
+        for name in SCATTERS:
+            each = [getattr(p, name) for p in problems if getattr(p, name) is not None]
+            found[name] = Scatter.stacked(each, problems[0].joined) if each else None
+        for name in NUMBERS:
+            found[name] = np.concatenate([getattr(p, name) for p in problems])
+        return replace(problems[0], **found)
 
     def cut(self, models: Array) -> Problem:
         """The problem of some of the models."""
         if len(models) == len(self) == 1:
             return self
-        return replace(
-            self,
-            maximise=self.maximise.of_models(models),
-            minimise=None if self.minimise is None else self.minimise.of_models(models),
-            unit=None if self.unit is None else self.unit.of_models(models),
-            ranks=self.ranks[models],
-            ridge=self.ridge[models],
-            absolute=self.absolute[models],
-            balance=self.balance[models],
-        )
+        own: dict[str, Any] = {name: getattr(self, name) for name in SCATTERS + NUMBERS}
+        own = {name: each if each is None else each[models] for name, each in own.items()}
+        return replace(self, **own)
 
     @property
     def scatters(self) -> list[Scatter]:

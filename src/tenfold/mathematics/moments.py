@@ -108,7 +108,7 @@ class Scatter:
     def __mul__(self, factor: Any) -> Scatter:
         return Scatter(tuple((factor * c, term, groups) for c, term, groups in self.terms))
 
-    def of_models(self, models: Array) -> Scatter:
+    def __getitem__(self, models: Array) -> Scatter:
         """The scatters of some of the models."""
         own = ((c[models] if np.ndim(c) else c, term, of[models]) for c, term, of in self.terms)
         return Scatter(tuple(own))
@@ -945,10 +945,8 @@ def _summed(
 
 def weighted_mean(means: Array, counts: Array) -> Array:
     """Mean of class means, about the first so that a common offset costs no digits."""
-    first = means[np.argmax(counts > 0)]
-    share = np.where(counts > 0, counts, 0) / max(counts.sum(), np.finfo(float).tiny)
-    offsets = np.where((counts > 0).reshape(-1, *[1] * first.ndim), means - first, 0)
-    return np.asarray(first + np.tensordot(share, offsets, axes=1))
+    _, (mean,), _ = merged_means(counts, means, np.zeros(len(counts), dtype=np.intp), 1)
+    return np.asarray(mean)
 
 
 def check_decay(name: str, factor: Any) -> float:
