@@ -60,9 +60,6 @@ class Problem:
     balance : ndarray of shape (M,)
         How many samples `minimise` sums over for each one that `unit` sums over, so that a
         relative ridge means the same whatever the sizes of the classes are.
-    joined : dict
-        The joined terms of stacks over the same statistics: S_I is a term of S_O too, and the
-        banks of a search have the same classes.
     """
 
     shape: tuple[int, ...]
@@ -74,7 +71,6 @@ class Problem:
     ridge: Array
     absolute: Array
     balance: Array
-    joined: dict[Any, Term]
 
     @classmethod
     def of(
@@ -99,7 +95,6 @@ class Problem:
             np.array([ridge[0]]),
             np.array([ridge[1]]),
             np.array([balance]),
-            statistics.joined,
         )
 
     def __len__(self) -> int:
@@ -114,7 +109,7 @@ class Problem:
         found: dict[str, Any] = {}
         for name in SCATTERS:
             each = [getattr(p, name) for p in problems if getattr(p, name) is not None]
-            found[name] = Scatter.stacked(each, problems[0].joined) if each else None
+            found[name] = Scatter.stacked(each) if each else None
         for name in NUMBERS:
             found[name] = np.concatenate([getattr(p, name) for p in problems])
         return replace(problems[0], **found)
@@ -356,7 +351,7 @@ def class_spreads(
     """
     n, n_own = statistics.count, statistics.counts[positives]
     classes = [
-        Scatter.stacked([part(int(p)) for p in positives], statistics.joined)
+        Scatter.stacked([part(int(p)) for p in positives])
         for part in (statistics.in_class, statistics.displacement)
     ]
     own, step, total, within = (

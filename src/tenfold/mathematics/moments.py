@@ -55,7 +55,7 @@ from tenfold.mathematics.bases import Span
 from tenfold.mathematics.tuning import KEPT_BYTES, STACK_BYTES
 
 Factors = Sequence[Array]  # one (M, I_q, r_q) stack per mode
-Question = tuple[int, bytes]  # the id of a term, and the groups that models ask it for
+Question = tuple["Term", bytes]  # and the groups that models ask it for
 Batch = tuple[Array, Array | None, Array | None]  # samples, labels, weights
 EPS = float(np.finfo(float).eps)
 FORGOTTEN = 1e-100  # a class with less than this share of the largest weight is forgotten
@@ -114,12 +114,11 @@ class Scatter:
         return Scatter(tuple(own))
 
     @classmethod
-    def stacked(cls, scatters: Sequence[Scatter], joined: dict[Any, Term]) -> Scatter:
+    def stacked(cls, scatters: Sequence[Scatter]) -> Scatter:
         """The models of several scatters with terms of the same kinds, in order.
 
         A term that several of them share is asked once for all of its models. Last terms that
-        only some of them have count as zero in the others. Joined terms are kept in `joined`, so
-        that two stacks over the same terms share them, and ask them once.
+        only some of them have count as zero in the others.
         """
         longest = max((scatter.terms for scatter in scatters), key=len)
         terms = []
@@ -130,16 +129,13 @@ class Scatter:
                 else (0.0, usual, np.zeros(len(scatter), dtype=np.intp))
                 for scatter in scatters
             ]
-            different = {id(term): term for _, term, _ in column}
-            first, *others = different.values()
-            starts = np.cumsum([0, *(term.n_groups for term in different.values())])
+            first, *others = different = list(dict.fromkeys(term for _, term, _ in column))
+            starts = np.cumsum([0, *(term.n_groups for term in different)])
             start = dict(zip(different, starts, strict=False))
-            groups = np.concatenate([own + start[id(term)] for _, term, own in column])
+            groups = np.concatenate([own + start[term] for _, term, own in column])
             each = np.concatenate([np.broadcast_to(c, own.shape) for c, _, own in column])
-            if (key := tuple(different)) not in joined:
-                joined[key] = first.joined(others)
             common = each if (each != each[0]).any() else float(each[0])
-            terms.append((common, joined[key], groups))
+            terms.append((common, first.joined(tuple(others)), groups))
         return cls(tuple(terms))
 
     def combined(self, answers: dict[Question, Array]) -> Array:
@@ -159,7 +155,7 @@ class Scatter:
 
 def question(term: Term, groups: Array) -> Question:
     """What tells the answer of a term to these models from others."""
-    return id(term), groups.tobytes()
+    return term, groups.tobytes()
 
 
 def along_mode(scatters: Sequence[Scatter], mode: int, factors: Factors) -> list[Array]:
@@ -241,6 +237,7 @@ class Term:
     weights: Array | None = None
     tables: tuple[Array, ...] = ()
     _turned: dict[int, Array] = field(default_factory=dict, init=False)  # by mode
+    _joined: dict[tuple[Term, ...], Term] = field(default_factory=dict, init=False)
 
     @classmethod
     def from_matrices(cls, matrices: Array, shape: tuple[int, ...]) -> Term:
@@ -275,11 +272,19 @@ class Term:
         """
         return self.n_groups > 1 and (bool(self.tables) or not self._can_be_kept)
 
-    def joined(self, others: Sequence[Term]) -> Term:
-        """One term with the groups of this one and of others of its kind, in order."""
+    def joined(self, others: tuple[Term, ...]) -> Term:
+        """One term with the groups of this one and of others of its kind, in order.
+
+        It is kept, so that two stacks over the same terms share it, and ask it once.
+        """
         if not others:
             return self
-        every = [self, *others]
+        if others not in self._joined:
+            self._joined[others] = self._joined_anew(others)
+        return self._joined[others]
+
+    def _joined_anew(self, others: tuple[Term, ...]) -> Term:
+        every = (self, *others)
         members = [rows for term in every for rows in term.members]
         tables = tuple(table for term in every for table in term.tables)
         if tables or all(term.X is self.X and term.centres is self.centres for term in others):
@@ -516,11 +521,6 @@ class ClassStatistics(ABC):
 
     @abstractmethod
     def _in_class(self, p: int) -> Term: ...
-
-    @cached_property
-    def joined(self) -> dict[Any, Term]:
-        """Terms that stacks of models joined, by the ids of what they joined."""
-        return {}
 
     @cached_property
     def _terms(self) -> dict[Any, Term]:
