@@ -23,6 +23,7 @@ from tenfold.datasets.labels import LABEL_NAMES, as_labels
 from tenfold.datasets.locations import naming, reading, short, shortened
 from tenfold.datasets.named_arrays import Arrays, in_memory
 from tenfold.system.extras import needed
+from tenfold.system.tables import is_number
 
 GAPS = ("", "?", "na", "n/a", "nan", "null", "none")  # in small letters
 ROW_NUMBER_NAMES = ("", "Unnamed: 0", "__index_level_0__")  # of a column that R or pandas wrote
@@ -282,7 +283,7 @@ def _separator(source: Path, text: str) -> str:
 def _has_names(cells: np.ndarray, by_name: bool, label: Label) -> bool:
     """Whether the first row holds names; a ValueError when it may as well be a sample."""
     first = [str(cell).strip() for cell in cells[0]]
-    numbers = [cell for cell in first if _is_number(cell)]
+    numbers = [cell for cell in first if is_number(cell)]
     if not numbers or first[0] in ROW_NUMBER_NAMES or isinstance(label, str):
         return True
     named = [i for i, cell in enumerate(first) if cell.lower() in LABEL_NAMES]
@@ -290,7 +291,7 @@ def _has_names(cells: np.ndarray, by_name: bool, label: Label) -> bool:
     if column is not None and not -len(first) <= column < len(first):
         column = None
     word = "" if column is None else first[column]
-    if word and not _is_number(word) and any(str(c).strip() == word for c in cells[1:, column]):
+    if word and not is_number(word) and any(str(c).strip() == word for c in cells[1:, column]):
         return False  # 5.1,3.5,y is a sample if y comes again
     if numbers == [str(i) for i in range(len(numbers))]:
         if by_name or len(numbers) >= MANY:
@@ -484,14 +485,6 @@ def _lists(table: Table, column: int) -> np.ndarray:
         return np.array(rows, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"column {name!r} holds lists of no numbers") from error
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _pandas() -> Any:

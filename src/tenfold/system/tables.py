@@ -100,6 +100,15 @@ def visible(text: str, kept: str = "") -> str:
     )
 
 
+def is_number(text: str) -> bool:
+    """Whether a text reads as a number in Python."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def aligned(rows: Sequence[Sequence[str]], numeric: Sequence[bool] | None = None) -> list[str]:
     """Rows of texts as lines with aligned columns.
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Annotated, Any
 
+import tenfold
 from tenfold.app.cli.command import BadInput, Outcome
 from tenfold.app.cli.data_options import (
     MOST_CLASSES,
@@ -59,7 +60,6 @@ def compare(
 
     Example: tenfold compare faces --ranks 3,3 --cv 3
     """
-    import tenfold
     from tenfold.methods import CLASS_SPECIFIC_METHODS
     from tenfold.selection.comparison import name_of, rivals
 

@@ -8,6 +8,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import tenfold
 from tenfold.app.cli.command import BadInput, Outcome
 from tenfold.app.cli.data_options import (
     DataOptions,
@@ -67,8 +68,6 @@ def fit(
 
     Example: tenfold fit faces --ranks 3,3 --positive s7 -o s7.safetensors
     """
-    from tenfold.methods.saving import save
-
     output_file(output, ".safetensors", inputs=tuple(data))
     moments = None
     if from_moments:
@@ -87,7 +86,9 @@ def fit(
         estimator, search = estimator.fit_moments(moments), {}
     on_classes = moments is not None and moments.folds is None
     facts = _facts(estimator, samples, time.perf_counter() - start, on_classes) | search
-    save(estimator, output, reading=samples.reading if from_moments else remembered(samples))
+    tenfold.save(
+        estimator, output, reading=samples.reading if from_moments else remembered(samples)
+    )
     hints = [] if from_moments else near_copies(samples)
     hints += _hints(facts, from_moments or data_options.rows is not None)
     command = typed("tenfold", "inspect", output)
@@ -144,8 +145,6 @@ def _estimator(
     cv: int,
 ) -> Any:
     """The estimator that the options ask for, not fitted."""
-    from tenfold.decisions.classifier import ClassSpecificClassifier
-    from tenfold.decisions.verifier import ClassSpecificVerifier
     from tenfold.methods import CLASS_SPECIFIC_METHODS
 
     given = options.parameters()
@@ -169,10 +168,10 @@ def _estimator(
     if data.y is None or method not in CLASS_SPECIFIC_METHODS:
         return model
     if positive is None:
-        return ClassSpecificClassifier(model)
+        return tenfold.ClassSpecificClassifier(model)
     label, rate = label_named(positive, data.classes), _rate(reject or "0.01")
     own = None if chooses else model
-    return ClassSpecificVerifier(own, positive=label, false_accept_rate=rate, cv=cv)
+    return tenfold.ClassSpecificVerifier(own, positive=label, false_accept_rate=rate, cv=cv)
 
 
 def _rate(text: str) -> Any:
@@ -182,8 +181,6 @@ def _rate(text: str) -> Any:
 
 def _rejecting(estimator: Any, reject: str, data: TensorDataset, options: ModelOptions) -> Any:
     """A classifier that may answer "unknown"."""
-    from tenfold.decisions.open_set import OpenSetClassifier
-
     if data.y is None:
         raise BadInput("--reject leaves classes out to set a threshold; it needs labelled samples")
     if options.searches:
@@ -192,7 +189,7 @@ def _rejecting(estimator: Any, reject: str, data: TensorDataset, options: ModelO
         raise BadInput(
             "--reject equal is for one class, --positive; pass a number, as --reject 0.01"
         )
-    return OpenSetClassifier(estimator, false_accept_rate=_rate(reject))
+    return tenfold.OpenSetClassifier(estimator, false_accept_rate=_rate(reject))
 
 
 def _fitted(
@@ -337,15 +334,15 @@ def moments(
     output_file(output, ".safetensors", inputs=(data,))
     if minimum_count is not None and minimum_count < 1:
         raise BadInput(f"--minimum-count is {minimum_count}; expected a whole number from 1")
-    from tenfold.files.moment_files import save_moments
-    from tenfold.gathering.gather import gather_moments
     from tenfold.validation.parameters import check_tables_fit
 
     samples = data_options.load(data)
     check_tables_fit(prod(samples.sample_shape), max(1, len(samples.classes)))
-    stored = gather_moments(*(labelled(samples, "--folds") if folds else samples), folds=folds)
+    stored = tenfold.gather_moments(
+        *(labelled(samples, "--folds") if folds else samples), folds=folds
+    )
     found = stored.by_class()
-    save_moments(
+    tenfold.save_moments(
         stored,
         output,
         reading=remembered(samples),

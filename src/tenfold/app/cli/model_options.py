@@ -8,6 +8,7 @@ from math import prod
 from pathlib import Path
 from typing import Annotated, Any
 
+import tenfold
 from tenfold.app.cli.command import BadInput
 from tenfold.app.cli.data_options import folds_rows
 from tenfold.app.cli.options import assignments, numbers, option
@@ -57,16 +58,14 @@ class ModelOptions:
         """The model, or a pipeline of the steps that were asked for and the model."""
         from sklearn.pipeline import make_pipeline
 
-        from tenfold.preprocessing import CovariateRemover, GaussianImputer, ModeScaler
-
-        steps: list[Any] = [GaussianImputer()] if self.impute else []
+        steps: list[Any] = [tenfold.GaussianImputer()] if self.impute else []
         if self.covariates is not None:
-            steps.append(CovariateRemover(last=self.covariates))
+            steps.append(tenfold.CovariateRemover(last=self.covariates))
         if self.scales_columns(model, data) or self.scale_modes == EACH:
-            steps.append(ModeScaler((), per_sample=False))
+            steps.append(tenfold.ModeScaler((), per_sample=False))
         elif self.scale_modes not in (None, NONE):
             expected = "modes such as 0,1, each or none"
-            steps.append(ModeScaler(numbers("--scale-modes", self.scale_modes, expected)))
+            steps.append(tenfold.ModeScaler(numbers("--scale-modes", self.scale_modes, expected)))
         return make_pipeline(*steps, model) if steps else model
 
     def scales_columns(self, model: Any, data: Any) -> bool:
@@ -96,12 +95,11 @@ def method_named(name: str) -> Any:
 
 def parameter_names(name: str, *, labelled: bool = True) -> list[str]:
     """The parameters that can be set of what ``--method`` names."""
-    from tenfold.decisions.probabilistic import ProbabilisticLDA
     from tenfold.methods import CLASS_SPECIFIC_METHODS
 
     method = method_named(name)
     alone = method in CLASS_SPECIFIC_METHODS or not labelled
-    kinds = ([] if alone else [ProbabilisticLDA]) + ([] if method is None else [method])
+    kinds = ([] if alone else [tenfold.ProbabilisticLDA]) + ([] if method is None else [method])
     names = {name for kind in kinds for name in kind().get_params()}
     return sorted(names - {"projector", "positive"})
 
@@ -122,7 +120,6 @@ def estimator_named(
     >>> estimator_named("csda", {"ranks": (3, 2)}, 2)
     CSDA(ranks=6)
     """
-    from tenfold.decisions.probabilistic import ProbabilisticLDA
     from tenfold.methods import CLASS_SPECIFIC_METHODS
 
     method, known = method_named(name), parameter_names(name, labelled=labelled)
@@ -133,10 +130,11 @@ def estimator_named(
                 f"{name} has no parameter {one!r} to set; it has {', '.join(known)}{more}"
             )
     alone = method in CLASS_SPECIFIC_METHODS or not labelled
-    outer = {} if alone else {n: given[n] for n in given if n in ProbabilisticLDA().get_params()}
+    of_classes = tenfold.ProbabilisticLDA().get_params()
+    outer = {} if alone else {n: given[n] for n in given if n in of_classes}
     inner = {n: value for n, value in given.items() if n not in outer}
     if method is None:
-        return ProbabilisticLDA(**outer)
+        return tenfold.ProbabilisticLDA(**outer)
     ranks = inner.get("ranks")
     if method._flattens and isinstance(ranks, tuple) and all(isinstance(r, int) for r in ranks):
         if len(ranks) not in (1, n_modes):
@@ -146,7 +144,7 @@ def estimator_named(
             )
         inner["ranks"] = prod(ranks)  # as many dimensions as the ranks of all modes give
     projector = method(**inner)
-    return projector if alone else ProbabilisticLDA(projector, **outer)
+    return projector if alone else tenfold.ProbabilisticLDA(projector, **outer)
 
 
 def mode_count(parameters: dict[str, Any], sample_shape: tuple[int, ...]) -> int:

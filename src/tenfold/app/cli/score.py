@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tenfold.app.cli.command import Outcome
 from tenfold.app.cli.data_options import DataOptions, DataPath, labelled, told_of_known
 from tenfold.app.cli.options import ModelPath, load_model, option, output_file, require
-from tenfold.system.tables import Table, number, percent, visible
+from tenfold.datasets.locations import natural_key
+from tenfold.system.atomic_write import whole_file
+from tenfold.system.tables import Table, is_number, number, percent, visible
 
 if TYPE_CHECKING:
     from tenfold.datasets import TensorDataset
@@ -47,8 +49,6 @@ def evaluate(
 
 
 def _figures(facts: dict[str, Any]) -> list[Table | str]:
-    from tenfold.datasets.locations import natural_key
-
     rows = [
         [str(one["class"]), number(one["samples"]), *(percent(one[name]) for name in METRICS)]
         for one in sorted(facts["classes"], key=lambda one: natural_key(str(one["class"])))
@@ -76,8 +76,6 @@ def _figures(facts: dict[str, Any]) -> list[Table | str]:
 
 
 def _confusion_table(labels: list[str], decisions: list[str], counts: list[list[int]]) -> Table:
-    from tenfold.datasets.locations import natural_key
-
     if len(decisions) <= MOST_COLUMNS:
         columns = sorted(range(len(decisions)), key=lambda i: natural_key(decisions[i]))
         rows = [
@@ -116,7 +114,6 @@ def score(
 
     Example: tenfold score s7.safetensors faces -o scores.csv
     """
-    from tenfold.datasets.locations import natural_key
     from tenfold.decisions.scores import scores_and_decisions
 
     if output is not None:
@@ -189,8 +186,6 @@ def _check_output(output: Path, suffixes: tuple[str, ...], *inputs: Path) -> Non
 
 def write_columns(output: Path, columns: dict[str, Array]) -> None:
     """Write columns to a .csv or .parquet file, by the ending of its name."""
-    from tenfold.system.atomic_write import whole_file
-
     with whole_file(output) as file:
         if output.suffix.lower() == ".csv":
             file.write(as_csv(columns).encode("utf-8"))
@@ -204,8 +199,6 @@ def write_columns(output: Path, columns: dict[str, Array]) -> None:
 def write_arrays(output: Path, arrays: dict[str, Array]) -> None:
     """Write arrays to a .npz file, or the first of them to a .npy file."""
     import numpy as np
-
-    from tenfold.system.atomic_write import whole_file
 
     with whole_file(output) as file:
         if output.suffix.lower() == ".npz":
@@ -241,12 +234,4 @@ def _harmless(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     text = visible(value)
-    return f"'{text}" if text.startswith(FORMULA_SIGNS) and not _is_number(text) else text
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return f"'{text}" if text.startswith(FORMULA_SIGNS) and not is_number(text) else text
