@@ -92,7 +92,7 @@ def test_compare_holds_out_whole_groups(tenfold, days):
     run = tenfold("compare", "days.csv", "--groups", "day", "--json")
     assert run.code == 0, run.err
     facts = json.loads(run.out)
-    assert facts["folds"] == 4  # there are four days
+    assert facts["n_folds"] == 4  # there are four days
     assert "--groups day" in facts["fit"]
 
 
@@ -132,7 +132,7 @@ def test_a_class_of_one_sample_is_left_out_of_a_comparison(tenfold, here, pixels
     assert run.code == 0, run.err
     assert "1 classes of one sample are left out: alone" in run.err
     facts = json.loads(run.out)
-    assert (facts["samples"], facts["classes"]) == (23, 3)
+    assert (facts["n_samples"], facts["n_classes"]) == (23, 3)
 
 
 def test_a_comparison_is_readable_on_eighty_columns_and_says_nothing_twice(tenfold, days):

@@ -88,7 +88,7 @@ def compare(
     if positive is not None and method_named(method) in CLASS_SPECIFIC_METHODS:
         words += ["--positive", positive]
     command = typed("tenfold", "fit", *words, "-o", "model.safetensors")
-    facts = {"data": data, **_facts(found), "seed": seed, "fit": command}
+    facts = {"data": data, **found.as_dict(), "advice": found.advice, "seed": seed, "fit": command}
     lines = [f"{samples.description} {class_counts(samples.class_counts)}"]
     lines += [*_table(found, names | SHORT, show_all), *_explanation(label)]
     if model_options.scales_columns(ours[method], samples):
@@ -133,18 +133,6 @@ def _table(found: Any, names: dict[str, str], show_all: bool) -> list[Any]:
     kept = found.methods if show_all else [one for one, *_ in first.values()]
     called = replace(found, methods=[replace(one, method=names[one.method]) for one in kept])
     return [called.table, *([] if show_all else same), called.advice]
-
-
-def _facts(found: Any) -> dict[str, Any]:
-    return {
-        "samples": found.n_samples,
-        "sample_shape": found.sample_shape,
-        "classes": found.n_classes,
-        "positive": found.positive,
-        "folds": found.n_folds,
-        "methods": found.as_dict()["methods"],
-        "advice": found.advice,
-    }
 
 
 def _models(options: ModelOptions, n_modes: int) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from tenfold.app.cli.data_options import (
     remembered,
     typed,
 )
+from tenfold.app.cli.inspect import about_file, model_facts, moments_facts
 from tenfold.app.cli.model_options import (
     GAUSSIAN,
     ModelOptions,
@@ -43,6 +44,10 @@ if TYPE_CHECKING:
     from tenfold.datasets import TensorDataset
 
 METHODS = "plda, csda, mcsda, cmda, dater, mpca, ..."
+LEFT_OUT = (
+    "hint: shrinkage was chosen by leaving out classes; moments that tenfold moments --folds "
+    "writes let samples be held out"
+)
 
 
 def fit(
@@ -84,19 +89,37 @@ def fit(
         estimator, search = _fitted(estimator, samples, model_options.searches, cv)
     else:
         estimator, search = estimator.fit_moments(moments), {}
-    on_classes = moments is not None and moments.folds is None
-    facts = _facts(estimator, samples, time.perf_counter() - start, on_classes) | search
+    seconds = time.perf_counter() - start
     tenfold.save(
         estimator, output, reading=samples.reading if from_moments else remembered(samples)
     )
+    facts, rows = model_facts(output)
+    facts |= {"samples": len(samples), "counts": samples.class_counts, "seconds": seconds, **search}
+    rows["fitted to"] = f"{len(samples)} samples in {seconds:.1f} s"
     hints = [] if from_moments else near_copies(samples)
     hints += _hints(facts, from_moments or data_options.rows is not None)
+    if moments is not None and moments.folds is None and facts["answer"] == "probability":
+        hints.append(LEFT_OUT)
     command = typed("tenfold", "inspect", output)
     if facts["answer"] != "projection" and not from_moments:
         words = as_typed(replace(data_options, rows=data_options.other_rows))
         command = typed("tenfold", "evaluate", output, *data, *words)
-    shown = [*_shown(facts), *hints, f"wrote {output}; next: {command}"]
-    return Outcome({"model": output, **facts, "hints": hints, "next": command}, shown)
+    shown = [about_file(output, rows), *_data_and_search(samples, **search), *hints]
+    shown.append(f"wrote {output}; next: {command}")
+    return Outcome({**facts, "hints": hints, "next": command}, shown)
+
+
+def _data_and_search(
+    samples: TensorDataset, search: dict[str, Any] | None = None
+) -> list[Table | str]:
+    """What was taken for samples and labels, and the ranks that were tried."""
+    shown: list[Table | str] = []
+    if samples.y is not None:
+        shown.append(f"{samples.description} {class_counts(samples.class_counts)}")
+    if search is not None:
+        tried = [[times(one["ranks"]), percent(one["score"])] for one in search["tried"]]
+        shown.append(Table("", ["ranks", f"{search['measure']} (%)"], tried))
+    return shown
 
 
 def _refuse_what_needs_samples(
@@ -216,84 +239,6 @@ def _fitted(
     return estimator.fit(X, y, **{name: groups}), {}
 
 
-def _facts(estimator: Any, data: TensorDataset, seconds: float, on_classes: bool) -> dict[str, Any]:
-    """What ``--json`` prints of the model; `on_classes` tells that none of its samples is known."""
-    from tenfold.decisions.members import answer_of, innermost, rejecting
-
-    rejects, model = rejecting(estimator), innermost(estimator)
-    members = model.members_
-    ranks = sorted({member.ranks_ for member in members})
-    facts = {
-        "kind": type(model).__name__,
-        "answer": answer_of(model),
-        "method": type((*members, model)[0]).__name__,
-        "samples": len(data),
-        "sample_shape": data.sample_shape,
-        "classes": len(data.classes) if data.y is not None else None,
-        "counts": data.class_counts,
-        "description": data.description,
-        "ranks": ranks[0] if len(ranks) == 1 else ranks,
-        "rounds": max((member.n_iter_ for member in members), default=0),
-        "converged": all(member.converged_ for member in members),
-        "seconds": seconds,
-    }
-    if facts["answer"] == "probability":
-        chosen = "classes" if on_classes else "samples"
-        facts["chosen_on_held_out"] = chosen if model.shrinkage == "auto" else None
-        facts["coordinates"] = len(model.between_)
-        names = ("shrinkage_", "gain_", "tails_", "temperature_")
-        facts |= {name.rstrip("_"): getattr(model, name) for name in names}
-    if rejects is not None:
-        facts["unknown"] = rejects.unknown_
-    if facts["answer"] == "acceptance":
-        facts["positive"] = model.positive
-    decides = model if facts["answer"] == "acceptance" else rejects
-    if decides is not None:
-        facts |= {"threshold": decides.threshold_, "held_out": decides.error_rates_}
-        facts["promised_rate"] = decides.promised_rate_
-    return facts
-
-
-def _shown(facts: dict[str, Any]) -> list[Table | str]:
-    method, n_classes = facts["method"], facts["classes"]
-    each = facts["ranks"] if isinstance(facts["ranks"], list) else [facts["ranks"]]
-    kept = " or ".join(map(times, each))
-    what = f"{method} subspace"
-    if facts["answer"] == "acceptance":
-        what = f"{method} verifier of {facts['positive']}"
-    elif facts["answer"] == "class":
-        what = f"bank of {n_classes} {method} models"
-    elif facts["answer"] == "probability":
-        what = f"Gaussian models of {n_classes} classes"
-        what += f" in a subspace of {method}" if each else ""
-        kept = " -> ".join([*map(times, each), str(facts["coordinates"])])
-    lines: list[Table | str] = [
-        f"{what}: {times(facts['sample_shape'])} -> {kept}, {facts['samples']} samples, "
-        f"{facts['seconds']:.1f} s"
-    ]
-    if facts["counts"]:
-        lines.append(f"{facts['description']} {class_counts(facts['counts'])}")
-    if "search" in facts:
-        rows = [[times(one["ranks"]), percent(one["score"])] for one in facts["search"]["tried"]]
-        lines.append(Table("", ["ranks", f"{facts['search']['measure']} (%)"], rows))
-    if facts.get("chosen_on_held_out") == "samples":
-        lines.append(
-            f"chosen on held-out samples: shrinkage {facts['shrinkage']:.3g}, temperature "
-            f"{facts['temperature']:.3g}"
-        )
-    elif facts.get("chosen_on_held_out") == "classes":
-        lines.append(
-            f"chosen by leaving out classes: shrinkage {facts['shrinkage']:.3g}; moments that "
-            "tenfold moments --folds writes let samples be held out"
-        )
-    if "held_out" in facts:
-        rates = {name.replace("_", " "): rate for name, rate in facts["held_out"].items()}
-        shown = ", ".join(f"{100 * rate:.1f} % {name}" for name, rate in rates.items())
-        where = "classes that were left out" if "unknown" in facts else "held-out samples"
-        lines.append(f"threshold {facts['threshold']:.4g}; on {where} {shown}")
-    return lines
-
-
 def _hints(facts: dict[str, Any], some_rows: bool) -> list[str]:
     """Settings that are known to help and were not used, a sentence each."""
     hints = []
@@ -304,7 +249,7 @@ def _hints(facts: dict[str, Any], some_rows: bool) -> list[str]:
             "hint: --method csda or plda is usually more accurate than mcsda for many classes; see "
             "tenfold compare"
         )
-    if facts.get("held_out", {}).get("false_rejects", 0.0) > 0.5:
+    if (facts["error_rates"] or {}).get("false_rejects", 0.0) > 0.5:
         hints.append(
             "hint: at this rate most samples of the class itself are rejected; --reject equal "
             "makes both errors alike, and --reject 0.1 lets one of ten others through"
@@ -341,7 +286,6 @@ def moments(
     stored = tenfold.gather_moments(
         *(labelled(samples, "--folds") if folds else samples), folds=folds
     )
-    found = stored.by_class()
     tenfold.save_moments(
         stored,
         output,
@@ -350,20 +294,10 @@ def moments(
         minimum_count=minimum_count,
         labelled=samples.y is not None,
     )
-    facts = {
-        "moments": output,
-        "samples": len(samples),
-        "sample_shape": samples.sample_shape,
-        "classes": None if samples.y is None else found.classes,
-        "counts": found.counts,
-        "minimum_count": minimum_count,
-        "folds": folds,
-    }
-    classes = "no labels" if samples.y is None else f"{len(found.counts)} classes"
+    facts, rows = moments_facts(output)
     command = typed("tenfold", "fit", "--from-moments", output, "-o", "model.safetensors")
     shown = [
-        f"moments of {len(samples)} samples of {times(samples.sample_shape)}, {classes}; "
-        f"{found.counts.min():g} samples or more in each class",
+        about_file(output, rows),
         "files of moments of other sites can be added to the next command",
         f"wrote {output}; next: {command}",
     ]

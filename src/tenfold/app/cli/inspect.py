@@ -82,67 +82,46 @@ def _of_file(path: Path) -> Outcome:
     if not path.exists():
         raise BadInput(f"{path} does not exist; expected a file that tenfold fit or moments wrote")
     header, arrays = read(path)
-    is_model = "model" in header
-    facts, rows = _model(path, header["summary"]) if is_model else _moments(path)
+    facts, rows = model_facts(path) if "model" in header else moments_facts(path)
     facts |= {name: header[name] for name in ("format", "checksum", "versions", "summary")}
     facts |= {"bytes": path.stat().st_size, "arrays": {n: a.shape for n, a in arrays.items()}}
     told = {name: value for name, value in facts["reading"].items() if name in SAMPLE_OPTIONS}
     versions = [f"{name} {version}" for name, version in header["versions"].items()]
     rows |= {
-        "read with": in_words(told) if told else "",
+        "read with": in_words(told),
         "arrays": f"{len(arrays)}, {facts['bytes']} bytes in the file",
         "format": f"{header['format']}, {str(header['checksum'])[:19]}...",
         "written by": ", ".join(versions),
     }
-    shown = [[name, text] for name, text in rows.items() if text]
-    return Outcome(facts, [Table("", ["", str(path)], shown)])
+    return Outcome(facts, [about_file(path, rows)])
 
 
-def _model(path: Path, summary: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Facts of a model, and lines of the table."""
-    from tenfold.decisions.members import innermost, known_classes, rejecting
-
-    estimator, reading = load_model(path, scalers=True)
-    last = innermost(estimator)
-    decides = rejecting(estimator) or (last if hasattr(last, "threshold_") else None)
-    parameters = estimator.get_params().items()
-    facts = {
-        "model": path,
-        "reading": reading,
-        "estimator": " ".join(repr(estimator).split()),
-        "parameters": {n: value for n, value in parameters if not hasattr(value, "get_params")},
-        "classes": known_classes(last) if getattr(last, "_needs_labels", True) else None,
-        **{
-            name: getattr(decides, f"{name}_", None)
-            for name in ("threshold", "error_rates", "promised_rate")
-        },
-    }
-    rows = {
-        "model": facts["estimator"],
-        "samples": times(summary["sample_shape"]),
-        "ranks": ", ".join(sorted({times(ranks) for ranks in summary["ranks"]})[:5]),
-        "classes": _classes(facts["classes"]),
-    }
-    if summary["ranks"]:
-        of_all = f"{sum(summary['converged'])} of {len(summary['converged'])}"
-        rows["converged"] = f"{of_all} in {max(summary['n_iter'])} rounds"
-    if decides is not None:
-        rates = ", ".join(f"{k.replace('_', ' ')} {v:.3f}" for k, v in facts["error_rates"].items())
-        rows["threshold"] = f"{facts['threshold']:.6g} ({rates} held out)"
-    return facts, rows
+def about_file(path: Path, rows: dict[str, str]) -> Table:
+    """What is known of a file, line by line."""
+    return Table("", ["", str(path)], [[name, text] for name, text in rows.items() if text])
 
 
-def _moments(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
+def model_facts(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """Facts of the model in a file, and lines of the table."""
+    from tenfold.app.about_model import about_model
+
+    model, reading = load_model(path, scalers=True)
+    facts, rows = about_model(model)
+    return {"model": path, "reading": reading, **facts}, rows
+
+
+def moments_facts(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     """Facts of moments, and lines of the table."""
+    from tenfold.app.about_model import in_short
     from tenfold.files.moment_files import read_moments
 
-    stored, reading, mode_names, *_ = read_moments(path)
+    stored, reading, mode_names, _, labelled = read_moments(path)
     moments = stored.by_class()
     facts = {
         "moments": path,
         "reading": reading,
         "mode_names": mode_names,
-        "classes": moments.classes,
+        "classes": moments.classes if labelled else None,
         "counts": moments.counts,
         "folds": stored.folds is not None,
     }
@@ -151,17 +130,10 @@ def _moments(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
         "moments": f"of {moments.count:g} samples of {times(moments.shape)}",
         "modes": ", ".join(mode_names),
         "folds": "sixteen, for plda to choose on held-out samples" if facts["folds"] else "",
-        "classes": _classes(moments.classes),
+        "classes": in_short(facts["classes"]),
         "samples in a class": f"{min(here):g} to {max(here):g}",
     }
     return facts, rows
-
-
-def _classes(labels: Any) -> str:
-    if labels is None:
-        return "none, the method needs no labels"
-    names = [str(label) for label in labels.tolist()]
-    return f"{len(names)}: {', '.join(names[:6])}{', ...' * (len(names) > 6)}"
 
 
 def export(

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from tenfold.app.report.page import Page, as_html, counted
-from tenfold.app.report.sections import ranks_of, sections
+from tenfold.app.report.sections import sections
 from tenfold.app.report.subject import Subject
 from tenfold.datasets import TensorDataset
 from tenfold.system.atomic_write import write_whole
-from tenfold.system.tables import times
 
 
 def write_report(
@@ -190,9 +189,4 @@ def _subspace_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _reduction(subject: Subject) -> tuple[str, str]:
-    if subject.answer == "probability":
-        shape, numbers = subject.model.sample_shape_, str(len(subject.model.between_))
-    else:
-        shape = [len(W) for W in subject.members[0].projector.projections_]
-        numbers = ranks_of(subject)
-    return f"{times(shape, '×')} → {numbers}", "each sample, before and after"
+    return subject.about["samples"], "each sample, before and after"

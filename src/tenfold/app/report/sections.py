@@ -36,7 +36,7 @@ from tenfold.plots import (
     ScoresDisplay,
 )
 from tenfold.plots.subspaces import leading_directions
-from tenfold.system.tables import Cell, Table, number, percent, times
+from tenfold.system.tables import Cell, Table, number, percent
 
 WIDE, HALF = (7.4, 3.0), (4.2, 3.7)  # inches of a figure that fills the page, or half of it
 N_HARDEST, N_HARDEST_OF_ONE, N_HARDEST_IN_DETAIL = 24, 12, 6
@@ -197,15 +197,11 @@ def _hardest_of_all(subject: Subject) -> list[Any]:
     by_odds = subject.answer == "probability"
     pictures: list[Picture] = []
     for i in order:
+        ahead = "ahead" if own[i] >= other[i] else "behind"
+        lead = f"{ahead} by {short(abs(own[i] - other[i]), 2)}"
         if by_odds:
-            close = np.exp(other[i]) > 0.1  # a serious candidate
             lead = f"{100 * np.exp(own[i]):.0f} % against {100 * np.exp(other[i]):.0f} %"
-        else:
-            close = True  # the closest calls there are
-            ahead = "ahead" if own[i] >= other[i] else "behind"
-            lead = f"{ahead} by {short(abs(own[i] - other[i]), 2)}"
-        right = "right, but close" if close else "right"
-        taken = f"taken for {decisions[i]}" if wrong[i] else right
+        taken = f"taken for {decisions[i]}" if wrong[i] else "right"
         lines = [f"class {subject.y[i]}", taken, lead]
         about = f"{subject.name_of(i)} of class {subject.y[i]}, {taken}"
         pictures.append(subject.pictures.picture(subject.sample(i), about, lines, bool(wrong[i])))
@@ -408,37 +404,10 @@ def _objective(subject: Subject) -> Figure | Prose:
 
 
 def _about(subject: Subject) -> list[Any]:
-    model, data = subject.model, subject.data
-    facts = [
-        ("Model", " ".join(repr(subject.estimator).split())),
-        ("Sample shape", times(model.sample_shape_, "×")),
-    ]
-    if subject.answer == "probability":
-        facts.append(("Coordinates", f"{len(model.between_)}"))
-        names = ("shrinkage_", "gain_", "tails_", "temperature_")
-        facts += [(name.rstrip("_").title(), f"{getattr(model, name):.3g}") for name in names]
-    if subject.members:
-        projectors = [one.projector for one in subject.members]
-        rounds = sorted({p.n_iter_ for p in projectors})
-        ends = " to ".join(map(str, dict.fromkeys([rounds[0], rounds[-1]])))
-        n_converged = sum(p.converged_ for p in projectors)
-        state = f"{n_converged} of {len(projectors)} converged"
-        if len(projectors) == 1:
-            state = "converged" if n_converged else "stopped before it converged"
-        facts += [("Ranks", ranks_of(subject)), ("Rounds", f"{ends}; {state}")]
-    facts.append(("Data", data.name))
-    if data.description:
-        facts.append(("Description", data.description))
-    facts.append(("Samples", f"{len(data):,}"))
-    if data.y is not None:
-        facts.append(("Classes", f"{len(data.classes):,}"))
-    return [Facts(facts)]
-
-
-def ranks_of(subject: Subject) -> str:
-    """The ranks, from the smallest to the largest where classes have their own."""
-    ranks = sorted({one.projector.ranks_ for one in subject.members}, key=prod)
-    return " to ".join(times(one, "×") for one in dict.fromkeys([ranks[0], ranks[-1]]))
+    data = subject.data
+    told = [(name.capitalize(), text) for name, text in subject.about.items()]
+    told += [("Data", data.name), ("Number of samples", f"{len(data):,}")]
+    return [Facts([*told, *([("Description", data.description)] if data.description else [])])]
 
 
 SECTIONS = (

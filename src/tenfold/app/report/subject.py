@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tenfold.app.about_model import about_model
 from tenfold.app.report.pictures import SamplePictures
 from tenfold.datasets import TensorDataset
 from tenfold.datasets.locations import natural_key
@@ -65,6 +66,12 @@ class Subject:
     def members(self) -> list[Member]:
         """The projectors, in the natural order of their classes."""
         return sorted(members_of(self.estimator), key=lambda one: natural_key(str(one.label)))
+
+    @cached_property
+    def about(self) -> dict[str, str]:
+        """The model in words, line by line."""
+        _, lines = about_model(self.estimator)
+        return lines | {"samples": lines["samples"].replace("x", "×").replace("->", "→")}
 
     @cached_property
     def method(self) -> str:

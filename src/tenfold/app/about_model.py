@@ -1,0 +1,78 @@
+"""What is to be said of a fitted model, for the command line and the report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenfold.decisions.members import innermost, known_classes, rejecting
+from tenfold.system.tables import times
+
+
+def about_model(estimator: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    """Facts of a fitted model.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        Any that can be saved, or a search over one.
+
+    Returns
+    -------
+    facts : dict of str to values
+        For programs.
+    lines : dict of str to str
+        The same in words.
+
+    Examples
+    --------
+    >>> from tenfold import MPCA
+    >>> from tenfold.app.about_model import about_model
+    >>> from tenfold.datasets import load_digits_tensor
+    >>> facts, lines = about_model(MPCA(ranks=(3, 2)).fit(load_digits_tensor().X))
+    >>> facts["ranks"], lines["samples"]
+    ((3, 2), '8x8 -> 3x2')
+    """
+    last, rejects = innermost(estimator), rejecting(estimator)
+    first = estimator.steps[0][1] if hasattr(estimator, "steps") else last
+    shape = getattr(first, "sample_shape_", last.sample_shape_)
+    members = getattr(last, "members_", [])  # a scaler has none
+    ranks = sorted({member.ranks_ for member in members})
+    parameters = estimator.get_params().items()
+    facts = {
+        "estimator": " ".join(repr(estimator).split()),
+        "parameters": {n: value for n, value in parameters if not hasattr(value, "get_params")},
+        "answer": getattr(last, "_answer", None),
+        "method": type((*members, last)[0]).__name__,
+        "sample_shape": shape,
+        "classes": known_classes(last) if getattr(last, "_needs_labels", True) else None,
+        "ranks": ranks[0] if len(ranks) == 1 else ranks,
+        "rounds": max((member.n_iter_ for member in members), default=0),
+        "converged": all(member.converged_ for member in members),
+    }
+    for name in ("shrinkage", "gain", "tails", "temperature"):
+        facts[name] = getattr(last, f"{name}_", None)
+    for name in ("unknown", "threshold", "error_rates", "promised_rate"):
+        facts[name] = getattr(rejects or last, f"{name}_", None)
+    kept = [times(shape), " or ".join(map(times, ranks[:5]))]
+    lines = {"model": facts["estimator"], "classes": in_short(facts["classes"])}
+    if members:
+        converged = sum(member.converged_ for member in members)
+        of_all = f"{converged} of {len(members)} {facts['method']} subspaces"
+        lines["converged"] = f"{of_all}, in {facts['rounds']} rounds at most"
+    if facts["answer"] == "probability":
+        kept.append(str(len(last.between_)))
+        lines["chosen"] = f"shrinkage {last.shrinkage_:.3g}, temperature {last.temperature_:.3g}"
+    if facts["threshold"] is not None:
+        rates = {name.replace("_", " "): rate for name, rate in facts["error_rates"].items()}
+        shown = ", ".join(f"{100 * rate:.1f} % {name}" for name, rate in rates.items())
+        where = "held-out samples" if rejects is None else "classes that were left out"
+        lines["threshold"] = f"{facts['threshold']:.4g}; on {where} {shown}"
+    return facts, {"samples": " -> ".join(filter(None, kept)), **lines}
+
+
+def in_short(labels: Any) -> str:
+    """How many classes there are, and the first of them."""
+    if labels is None:
+        return "none: no labels were needed"
+    names = [str(label) for label in labels.tolist()]
+    return f"{len(names)}: {', '.join(names[:6])}{', ...' * (len(names) > 6)}"
