@@ -36,7 +36,7 @@ from tenfold.mathematics.algebra import (
 from tenfold.mathematics.alternation import Recipe, Solution
 from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
-from tenfold.mathematics.stores import OfBlock, over_blocks
+from tenfold.mathematics.stores import OfBlock, in_turn, over_blocks
 from tenfold.mathematics.subspace import farness, of_contrasts
 from tenfold.mathematics.tuning import CACHE_NUMBERS, DEVICE_BYTES, THREAD_BYTES
 from tenfold.methods.base import (
@@ -386,7 +386,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         """What follows from the distances of samples, block by block."""
         check.check_fitted(self, "projectors_")
         X = check.check_samples(self, X)
-        return over_blocks(X, partial(finished, distances=self.measure(), finish=finish))
+        return over_blocks(X, partial(in_turn, measure=self.measure(), finish=finish))
 
     def measure(self) -> OfBlock:
         """What gives distances of samples in memory, and can be sent to other processes."""
@@ -664,11 +664,6 @@ def farness_of_classes(
     """
     ratios = to_numpy(subspaces.squared_distances(X)).astype(float) + offsets
     return -ratios if anchors is None else farness(ratios, anchors)
-
-
-def finished(X: Array, distances: OfBlock, finish: OfBlock) -> Array:
-    """What `finish` makes of the distances of samples."""
-    return np.asarray(finish(to_numpy(distances(X))))
 
 
 def preference(distances: Array, compete: bool) -> Array:

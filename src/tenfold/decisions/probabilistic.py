@@ -21,7 +21,7 @@ from tenfold.mathematics.held_out import USUAL, chosen, left_out
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.mathematics.noise_frames import Space, differ_in_units
 from tenfold.mathematics.sample_statistics import codes_of
-from tenfold.mathematics.stores import Source, over_blocks
+from tenfold.mathematics.stores import Source, in_turn, over_blocks
 from tenfold.mathematics.subspace import projected, projected_moments, span
 from tenfold.mathematics.tuning import KEPT_MOMENTS
 from tenfold.mathematics.two_covariances import (
@@ -30,7 +30,6 @@ from tenfold.mathematics.two_covariances import (
     best_class,
     coordinates,
     log_posteriors,
-    of_scores,
     posteriors,
     preference,
 )
@@ -760,14 +759,9 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
     def _of_scores(self, X: Any, finish: Any) -> Array:
         check.check_fitted(self, "directions_")
         X = check.check_samples(self, X)
-        work = partial(
-            of_scores,
-            coordinates=self.coordinates(),
-            likelihood=self.likelihood(),
-            known=self.known_classes(),
-            finish=finish,
-        )
-        return over_blocks(X, work)
+        scores = partial(self.likelihood().scores, known=self.known_classes())
+        measure = partial(in_turn, measure=self.coordinates(), finish=scores)
+        return over_blocks(X, partial(in_turn, measure=measure, finish=finish))
 
 
 def _tell_apart(labels: Array, weight: Array) -> bool:

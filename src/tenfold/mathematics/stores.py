@@ -311,6 +311,11 @@ def over_blocks(X: Any, work: Callable[[Array], Array]) -> Array:
     return rows if in_memory or not isinstance(X, ArraySamples) else like(rows, X.array)
 
 
+def in_turn(X: Array, measure: OfBlock, finish: OfBlock) -> Array:
+    """What `finish` makes of what `measure` gives of samples in memory, both in NumPy's memory."""
+    return np.asarray(finish(to_numpy(measure(X))))
+
+
 def folded(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
     """A new sample shape, with -1 replaced by what is left."""
     known = prod(size for size in new if size != -1)

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tenfold.mathematics.accumulate import merged_means
-from tenfold.mathematics.algebra import Array, like, of_type, reshaped, to_numpy, wide_type
+from tenfold.mathematics.algebra import Array, like, of_type, reshaped, wide_type
 from tenfold.mathematics.subspace import projected
 
 SMALLEST = 1e-12  # of all scatter: what noise is taken to be where there is none
@@ -346,13 +346,6 @@ def coordinates(X: Array, steps: Any, mean: Array, directions: Array) -> Array:
     Y = of_type(reshaped(Y, (Y.shape[0], -1)), wide_type(Y))
     found: Array = (Y - like(mean, Y)) @ like(directions, Y)
     return found
-
-
-def of_scores(
-    X: Array, coordinates: Any, likelihood: ClassLikelihood, known: KnownClasses, finish: Any
-) -> Array:
-    """What `finish` makes of the scores of samples in memory."""
-    return np.asarray(finish(likelihood.scores(to_numpy(coordinates(X)), known)))
 
 
 def preference(scores: Array, log_priors: Array) -> Array:
