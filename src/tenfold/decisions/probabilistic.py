@@ -538,8 +538,15 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         if projector is None and differ_in_units(whole, spaces[0]):
             spaces.append(spaces[0]._replace(scaled=True))
         choice = None
-        if self._in_folds and usual is None:
-            _check_shares(moments.largest_share)
+        if self._in_folds and usual is None and moments.largest_share > 0.5:
+            warnings.warn(
+                f"{moments.largest_share:.0%} of the samples are held out together, because they "
+                "share one group, or one pattern that is far larger than what they differ by; so "
+                "what held-out samples choose is a guess. Take the pattern away before "
+                "(ModeScaler, or subtract the mean sample), or pass other groups",
+                UserWarning,
+                stacklevel=4,
+            )
         if self._in_folds:
             with one_thread_for_small(moments.means.shape[2]):
                 choice = chosen(moments, spaces, priors)
@@ -768,19 +775,6 @@ def _tell_apart(labels: Array, weight: Array) -> bool:
     """Whether there are samples of two classes, and two of one of them."""
     counts = np.bincount(np.unique(labels, return_inverse=True)[1], weights=weight)
     return bool((counts > 0).sum() > 1 and (counts > 1).any())
-
-
-def _check_shares(largest: float) -> None:
-    """Warn where most samples are held out together, so that hardly any are held out at all."""
-    if largest > 0.5:
-        warnings.warn(
-            f"{largest:.0%} of the samples are held out together, because they share one group, or "
-            "one pattern that is far larger than what they differ by; so what held-out samples "
-            "choose is a guess. Take the pattern away before (ModeScaler, or subtract the mean "
-            "sample), or pass other groups",
-            UserWarning,
-            stacklevel=5,
-        )
 
 
 def _coordinates(Y: Array, counted: Any) -> tuple[Array, Array | None, Array]:

@@ -219,9 +219,6 @@ def mode_product(X: Array, matrix: Array, mode: int) -> Array:
             f"{X.shape[mode + 1]} entries; pass one of shape (J, {X.shape[mode + 1]})"
         )
     before, after = X.shape[: mode + 1], X.shape[mode + 2 :]
-    if len(after) == 1 and after[0] > 1:
-        product: Array = matrix @ X
-        return product
     if prod(after) == 1:  # the last mode: one product for the whole batch
         product = reshaped(X, (-1, X.shape[mode + 1])) @ matrix.T
     else:

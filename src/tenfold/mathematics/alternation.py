@@ -194,24 +194,19 @@ def _solve_stack(problem: Problem, recipe: Recipe, threads: int) -> Solution:
     in_cache = CACHE_BYTES // (8 * max(problem.shape) ** 2)
     step = min(max(ceil(len(problem) / 4), in_cache // 4, 1), max(in_cache, 16))  # for threads
     # Reading a large table takes longer than a model: as many as take no more memory than it does.
-    step = max(step, min(ceil(len(problem) / 2), problem.largest_table() // _bytes(problem)))
+    model_bytes = 10 * 8 * max(problem.shape) ** 2  # to solve one: ten matrices of the largest mode
+    step = max(step, min(ceil(len(problem) / 2), problem.largest_table() // model_bytes))
     if problem.is_answered_by_passes():
         step = len(problem)  # a pass answers all models
     order = np.lexsort((*-problem.ranks.T,))  # one width, and the longest work first
-    by_group = [scatter for scatter in problem.scatters if len(scatter) > 1]
-    for scatter in by_group:
+    for scatter in problem.scatters:
         for _, term, groups in scatter.terms:
-            if term.by_group:
+            if len(groups) > 1 and term.by_group:
                 order = np.argsort(groups, kind="stable")
     parts = [order[start : start + step] for start in range(0, len(order), step)]
     found = shared_out(lambda part: _alternate(problem.cut(part), recipe), parts, threads)
     alone = len(found) == 1 and bool((order[1:] > order[:-1]).all())
     return found[0] if alone else Solution.stacked(found, order)
-
-
-def _bytes(problem: Problem) -> int:
-    """About what solving one model takes: ten matrices of the largest mode."""
-    return 10 * 8 * max(problem.shape) ** 2
 
 
 def _alternate(problem: Problem, recipe: Recipe) -> Solution:

@@ -23,7 +23,7 @@ uniqueness of the Kronecker covariance MLE", Annals of Statistics 2021.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -133,12 +133,13 @@ class MeansPrior:
     basis: Array | None
     n: float
     noise: float
-    _along_axes: Array = field(init=False)  # of the basis, (r, I)
     _seen: dict[float, tuple[Array, Array]] = field(init=False, default_factory=dict)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def _along_axes(self) -> Array:
+        """The basis along the axes, (r, I)."""
         rows = np.eye(len(self.variances)) if self.basis is None else self.basis.T
-        self._along_axes = self._projected(rows, self.axes)
+        return self._projected(rows, self.axes)
 
     @classmethod
     def of_moments(
