@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tenfold.datasets.any_path import SAMPLE_OPTIONS
-from tenfold.datasets.as_before import LARGEST_RATIO, in_words
+from tenfold.datasets.as_before import LARGEST_RATIO
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.system import model_format
@@ -220,53 +220,34 @@ def _read(path: Path) -> StoredMoments:
 
 def _check_alike(first: Path, one: StoredMoments, second: Path, other: StoredMoments) -> None:
     """Refuse to add moments of samples that differ in shape, order, units or kind of labels."""
-    a, b = one.moments, other.moments
-    if a.shape != b.shape:
-        turned = "transpose" if a.shape == b.shape[::-1] else "resize, crop or fold"
+    a, b = _facts(one), _facts(other)
+    differ = [name for name in a if name in b and a[name] != b[name]]
+    if differ:
+        name = differ[0]
         raise ValueError(
-            f"{first} is of samples of shape {a.shape}, but {second} of shape {b.shape}; {turned} "
-            "the samples of one site and gather its moments again"
-        )
-    if one.mode_names and other.mode_names and one.mode_names != other.mode_names:
-        raise ValueError(
-            f"the modes of {first} are {', '.join(one.mode_names)}, but those of {second} are "
-            f"{', '.join(other.mode_names)}; bring the axes of one site into the order of the "
-            "other and gather its moments again"
-        )
-    if one.labelled != other.labelled:
-        raise ValueError(
-            f"{first if other.labelled else second} is of samples without labels, which would "
-            "count as a class of their own; gather its moments again with labels, or those of all "
-            "files without"
+            f"the samples of {first} have {name}={a[name]!r:.60}, but those of {second} have "
+            f"{name}={b[name]!r:.60}; bring those of one site into the form of the other "
+            "(transpose, resize, scale or label them) and gather its moments again"
         )
     try:
-        check_same_kind(b.classes, a.classes)
+        check_same_kind(other.moments.classes, one.moments.classes)
     except ValueError as error:
         raise ValueError(f"{second} does not go with {first}: {error}") from error
-    _check_readings(first, one.reading, second, other.reading)
-
-
-def _check_readings(
-    first: Path, one: Mapping[str, Any], second: Path, other: Mapping[str, Any]
-) -> None:
-    if one and other:
-        for name in SAMPLE_OPTIONS:
-            if one.get(name) != other.get(name):
-                how = [
-                    in_words({name: r[name]}) if name in r else f"without {name}"
-                    for r in (one, other)
-                ]
-                raise ValueError(
-                    f"the samples of {first} were read {how[0]}, but those of {second} {how[1]}; "
-                    "gather the moments of one site again with the option of the other"
-                )
-    sizes = [reading.get("usual_size", 0.0) for reading in (one, other)]
+    sizes = [stored.reading.get("usual_size", 0.0) for stored in (one, other)]
     if all(sizes) and not 1 / LARGEST_RATIO < sizes[0] / sizes[1] < LARGEST_RATIO:
         raise ValueError(
             f"the numbers of {first} are about {sizes[0]:.3g}, and those of {second} about "
             f"{sizes[1]:.3g} (root mean squares), so their units differ; gather the moments of one "
             "site again with scale=X, which divides its numbers by X"
         )
+
+
+def _facts(stored: StoredMoments) -> dict[str, Any]:
+    """What must be the same for samples of two files, where both know it."""
+    facts: dict[str, Any] = {"shape": stored.moments.shape, "labelled": stored.labelled}
+    facts |= {"mode_names": stored.mode_names} if stored.mode_names else {}
+    told = stored.reading
+    return facts | ({name: told.get(name) for name in SAMPLE_OPTIONS} if told else {})
 
 
 def _common(one: StoredMoments, other: StoredMoments) -> dict[str, Any]:

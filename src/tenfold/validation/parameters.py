@@ -57,16 +57,12 @@ def check_ranks(ranks: Any, shape: Sequence[int], default: Sequence[int]) -> tup
         return tuple(default)
     asked = _plain_ranks(ranks)
     asked = (asked,) * len(shape) if isinstance(asked, Integral) else asked
-    if isinstance(ranks, bool) or not isinstance(asked, tuple):
+    if isinstance(ranks, bool) or not isinstance(asked, tuple) or len(asked) != len(shape):
         raise ValueError(
             f"ranks is {ranks!r}; expected an int, or one int for each of the {len(shape)} mode(s) "
-            f"of sizes {tuple(shape)}; None chooses them"
-        )
-    if len(asked) != len(shape):
-        raise ValueError(
-            f"ranks is {ranks!r}, {len(asked)} number(s), but the samples have {len(shape)} "
-            f"mode(s) of sizes {tuple(shape)}; pass one rank per mode, or one int for all"
-            + (", or sample_shape=(I, J, ...) to fold flat rows" if len(shape) == 1 else "")
+            f"of sizes {tuple(shape)} that the samples have; pass one rank per mode, or one int "
+            "for all; None chooses them"
+            + ("; sample_shape=(I, J, ...) folds flat rows" if len(shape) == 1 else "")
         )
     for mode, (rank, size) in enumerate(zip(asked, shape, strict=True)):
         is_whole = isinstance(rank, Integral) and not isinstance(rank, bool)
@@ -207,15 +203,12 @@ def check_priors(priors: Any, classes: Array, counts: Array) -> Array:
             )
         priors = [priors[label] for label in classes.tolist()]
     values = np.asarray(priors, dtype=float)
-    if values.shape != classes.shape:
+    proper = (values >= 0).all() and abs(values.sum() - 1) <= 1e-6
+    if values.shape != classes.shape or not proper:
         raise ValueError(
-            f"priors has shape {values.shape}, but there are {len(classes)} classes; pass one "
-            "number per class, in the order of classes_, or a mapping of labels to numbers"
-        )
-    if not (values >= 0).all() or abs(values.sum() - 1) > 1e-6:
-        raise ValueError(
-            f"priors are {values.tolist()}, with the sum {values.sum():g}; expected numbers of 0 "
-            "or more that sum to 1"
+            f"priors are {values.tolist()!s:.200}, of shape {values.shape} with the sum "
+            f"{values.sum():g}; expected numbers of 0 or more that sum to 1, one for each of the "
+            f"{len(classes)} classes in the order of classes_, or a mapping of labels to these"
         )
     return values
 

@@ -535,12 +535,10 @@ def as_source(X: Any) -> Source | None:
             f"X has shape {source.shape}; expected at least 2 axes, samples first; for a single "
             "sample or a single feature add the missing axis"
         )
-    if source.dtype.kind not in "fiub":
-        raise ValueError(f"X holds {source.dtype}; expected real numbers")
-    if source.dtype.itemsize > 8:
+    if source.dtype.kind not in "fiub" or source.dtype.itemsize > 8:
         raise ValueError(
-            f"X holds {source.dtype}, and is read block by block; expected float64 or less; "
-            "write it as float64"
+            f"X holds {source.dtype}; expected real numbers, at most float64 where they are read "
+            "block by block; write it as float64"
         )
     if not len(source):
         raise ValueError(f"Found array with 0 sample(s) (shape={source.shape}); pass at least one")
