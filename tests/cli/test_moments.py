@@ -101,7 +101,7 @@ def test_a_model_from_moments_reads_samples_as_the_sites_did(tenfold, here, pixe
         "fit", "--from-moments", "two.safetensors", "other.safetensors", "-o", "x.safetensors"
     )
     assert run.code == 2
-    assert "read scale=255, but those of other.safetensors without scale" in run.err
+    assert "scale=255, but those of other.safetensors have scale=None" in run.err
 
 
 def test_tables_that_memory_cannot_hold_are_refused_before_the_work(tenfold, npz):
@@ -166,7 +166,7 @@ def test_samples_without_labels_are_no_class_and_give_a_subspace(tenfold, npz):
     assert fit("u.safetensors", "--method", "mpca").code == 0
     for words, said in {
         ("u.safetensors",): "needs labels of two classes or more",
-        ("u.safetensors", "l.safetensors"): "u.safetensors is of samples without labels",
+        ("u.safetensors", "l.safetensors"): "u.safetensors have labelled=False",
         ("u.safetensors", "--method", "hoda"): "--method mpca",
     }.items():
         run = fit(*words)

@@ -26,7 +26,7 @@ from sklearn.metrics import average_precision_score
 from tenfold.mathematics.accumulate import check_same_kind, row_blocks
 from tenfold.mathematics.algebra import Array, project, to_numpy
 from tenfold.mathematics.alternation import Recipe, Solution, padded, solve
-from tenfold.mathematics.cost import moments_of, statistics_of
+from tenfold.mathematics.cost import moments_of, statistics_of, tables_fit
 from tenfold.mathematics.criteria import (
     Problem,
     automatic_shrinkage,
@@ -275,8 +275,8 @@ class Learner(Savable, BaseEstimator):
         with one_thread_for_small(len(X) if X.ndim == 2 else prod(X.shape)):  # few vectors
             statistics = statistics_of(X, y, weight, classes, ranks, rounds, memory)
         model = self._learn(statistics, described["sample_shape_"])
-        small = 8 * len(classes) * prod(X.shape[1:]) ** 2 <= min(KEPT_MOMENTS, memory)
-        if not (self._streams and small):
+        small = 8 * len(classes) * prod(X.shape[1:]) ** 2 <= KEPT_MOMENTS
+        if not (self._streams and small and tables_fit(X.shape[1:], len(classes), memory)):
             return self._set_fitted(described, model)
         if not isinstance(statistics, ClassMoments):
             statistics = moments_of(X, y, weight, classes)
