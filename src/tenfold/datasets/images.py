@@ -17,7 +17,15 @@ from typing import IO, Any
 import numpy as np
 
 from tenfold.datasets.labels import SETS
-from tenfold.datasets.locations import natural_key, readable_name, reading, regular, shortened
+from tenfold.datasets.locations import (
+    LONGEST,
+    natural_key,
+    readable_name,
+    reading,
+    regular,
+    short,
+    shortened,
+)
 from tenfold.datasets.named_arrays import Arrays, check_numbers, in_memory
 from tenfold.datasets.numpy_files import read_npy
 from tenfold.system.extras import needed
@@ -306,7 +314,8 @@ def opened_image(file: Path, content: Callable[[], Any]) -> Iterator[Any]:
     except Exception as error:
         if str(file) in str(error):
             raise
-        raise ValueError(f"cannot read {file} as an image: {error}") from error
+        why = short(str(error), LONGEST)  # a library may put what is in the file into its words
+        raise ValueError(f"cannot read {file} as an image: {why}") from error
 
 
 def _pixels(image: Any, grey: bool, background: float | None) -> np.ndarray:
