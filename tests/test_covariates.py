@@ -144,7 +144,8 @@ def data():
         (np.r_[np.nan, np.arange(59.0)], r"covariates contains NaN.*fill gaps"),
         (np.ma.masked_less(np.arange(60.0), 3), r"covariates is a masked array with 3 masked"),
         (np.full(60, 3.0), r"covariate 0 .* same for all samples; leave it out"),
-        (["north"] * 60, r"could not convert .*OneHotEncoder"),
+        (["1", "2"] * 30, r"OneHotEncoder"),
+        (["north"] * 60, r"OneHotEncoder"),
     ],
 )
 def test_covariates_that_cannot_be_used(data, covariates, complaint):

@@ -434,12 +434,12 @@ def check_covariates(covariates: Any, n: int) -> Array:
     """Covariates as finite numbers (n, q), or an error that says what came."""
     given = in_numpy(refuse_masked(covariates, "covariates"), "covariates")
     try:
-        Z = check_array(given, ensure_2d=False, allow_nd=True, dtype=float, input_name="covariates")
+        Z = check_array(given, ensure_2d=False, allow_nd=True, input_name="covariates")
     except ValueError as error:
         raise ValueError(
-            f"{str(error).splitlines()[0]} Covariates are finite numbers: fill gaps, as with the "
-            "mean of the others, and give every site or session but one a column of zeros and "
-            "ones, as sklearn's OneHotEncoder(drop='first') does"
+            f"{str(error).splitlines()[0].rstrip('.')}; covariates are finite numbers: fill gaps, "
+            "as with the mean of the others, and give every site or session but one a column of "
+            "zeros and ones, as sklearn's OneHotEncoder(drop='first') does"
         ) from error
     Z = Z[:, None] if Z.ndim == 1 else Z
     if Z.ndim != 2 or len(Z) != n:
@@ -447,7 +447,7 @@ def check_covariates(covariates: Any, n: int) -> Array:
             f"covariates have shape {np.shape(covariates)}, but there are {n} samples; expected "
             f"({n},) or ({n}, q), one row per sample"
         )
-    return np.asarray(Z)
+    return np.asarray(Z, dtype=float)
 
 
 # ── What a fitted estimator has ───────────────────────────────────────────────────────────────────
