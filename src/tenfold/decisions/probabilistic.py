@@ -538,15 +538,8 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         if projector is None and differ_in_units(whole, spaces[0]):
             spaces.append(spaces[0]._replace(scaled=True))
         choice = None
-        if self._in_folds and usual is None and moments.largest_share > 0.5:
-            warnings.warn(
-                f"{moments.largest_share:.0%} of the samples are held out together, because they "
-                "share one group, or one pattern that is far larger than what they differ by; so "
-                "what held-out samples choose is a guess. Take the pattern away before "
-                "(ModeScaler, or subtract the mean sample), or pass other groups",
-                UserWarning,
-                stacklevel=4,
-            )
+        if self._in_folds and usual is None:
+            _warn_of_one_group(moments.largest_share)
         if self._in_folds:
             with one_thread_for_small(moments.means.shape[2]):
                 choice = chosen(moments, spaces, priors)
@@ -782,3 +775,16 @@ def _coordinates(Y: Array, counted: Any) -> tuple[Array, Array | None, Array]:
     with one_thread_for_small(min(Y.shape)):
         origin, basis = span(Y[counted])
     return origin, basis, (Y - origin) if basis is None else (Y - origin) @ basis
+
+
+def _warn_of_one_group(share: float) -> None:
+    """Say so where more than half of the samples are held out together."""
+    if share > 0.5:
+        warnings.warn(
+            f"{share:.0%} of the samples are held out together, because they share one group, or "
+            "one pattern that is far larger than what they differ by; so what held-out samples "
+            "choose is a guess. Take the pattern away before (ModeScaler, or subtract the mean "
+            "sample), or pass other groups",
+            UserWarning,
+            stacklevel=5,
+        )
