@@ -224,6 +224,8 @@ def test_inspect_explains_what_cannot_be_read_as_it_is(tenfold, here):
     ):
         run = tenfold("inspect", path)
         assert (run.code, said in run.out) == (0, True), run.err
+    Path("empty.csv").write_text("")
+    assert "empty.csv: it is empty" in tenfold("inspect", "empty.csv").err
 
 
 def printed(text):

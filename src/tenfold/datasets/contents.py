@@ -12,6 +12,7 @@ import numpy as np
 
 from tenfold.datasets import any_path
 from tenfold.datasets.child import in_child
+from tenfold.datasets.locations import naming
 from tenfold.datasets.named_arrays import Arrays
 from tenfold.datasets.tensor_dataset import TensorDataset
 
@@ -90,7 +91,8 @@ def contents_task(source: Path, options: dict[str, Any]) -> dict[str, Any]:
     outside = any_path.is_outside(options.get("labels"))
     inside = {name: value for name, value in options.items() if name != "labels" or not outside}
     try:
-        names, rows, ways = look(source, inside)
+        with naming(source):
+            names, rows, ways = look(source, inside)
     except ValueError:
         if reader not in (any_path.NPY_FOLDER, any_path.SERIES):
             raise  # these two are read whole to look at them; below, reading them says why not
