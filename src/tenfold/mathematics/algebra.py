@@ -399,22 +399,41 @@ def pack_table(matrix: Array, shape: tuple[int, ...]) -> Array:
     on_diagonal = np.flatnonzero(rows == columns)
     corner = table[on_diagonal]
     table[on_diagonal] = np.triu(corner) + np.triu(corner, 1).mT
+    return np.ascontiguousarray(_packed_pairs(table, rest))
+
+
+def _packed_pairs(table: Array, rest: Sequence[int]) -> Array:
+    """Products (L, I / I_1, I / I_1) of pairs along the first mode, packed along the others."""
     table = table.reshape(-1, *rest, *rest)
-    for k in range(len(rest) - 1, -1, -1):  # axes: L_1, modes up to k, the same again, packed modes
+    for k in range(len(rest) - 1, -1, -1):  # axes: L, modes up to k, the same again, packed modes
         last = np.moveaxis(table, (k + 1, 2 * k + 2), (-2, -1))
         mean = (last + last.mT).reshape(*last.shape[:-2], -1)
         packed = np.take(mean, _pairs(rest[k])[0], axis=-1)
         packed /= 2
         table = np.moveaxis(packed, -1, 2 * k + 1)
-    return np.ascontiguousarray(table)
+    return table
 
 
 def packed_gram(blocks: Iterable[Array], shape: tuple[int, ...]) -> Array:
-    """The packed table (L_1, ..., L_K) of ``sum_j z_j z_j^T``, from blocks (n, I_1, ..., I_K)."""
-    matrix = np.zeros((prod(shape), prod(shape)))
+    """The packed table (L_1, ..., L_K) of ``sum_j z_j z_j^T``, from blocks (n, I_1, ..., I_K).
+
+    Of tensors the products of every slice along the first mode with those behind it are packed at
+    once: no I x I matrix is ever made.
+    """
+    first, rest = shape[0], shape[1:]
+    width, table = prod(rest), np.zeros([size * (size + 1) // 2 for size in shape])
+    matrix = np.zeros((0, 0) if rest else (first, first))
     for Z in blocks:
-        add_gram(matrix, Z.reshape(len(Z), -1))
-    return pack_table(matrix, shape)
+        flat, end = Z.reshape(len(Z), -1), 0
+        if not rest:
+            add_gram(matrix, flat)
+            continue
+        for row in range(first):
+            own, behind = flat[:, row * width :][:, :width], flat[:, row * width :]
+            pairs = (own.T @ behind).reshape(width, first - row, width).swapaxes(0, 1)
+            start, end = end, end + len(pairs)
+            table[start:end] += _packed_pairs(pairs, rest)
+    return table if rest else pack_table(matrix, shape)
 
 
 def pack_projectors(W: Array) -> Array:
