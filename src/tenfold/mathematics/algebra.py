@@ -449,11 +449,14 @@ def contracted(table: Array, packed: dict[int, Array], first: int) -> Array:
     Contracting the mode `first`, for which one product serves all models, takes all the time.
     """
     before, after = table.shape[:first], table.shape[first + 1 :]
-    if after:
-        left = packed[first] @ table.reshape(prod(before), table.shape[first], -1)
-        left = left.swapaxes(0, 1).reshape(-1, *before, *after)
+    if not before:
+        left = packed[first] @ table.reshape(len(table), -1)
+    elif not after:
+        left = packed[first] @ table.reshape(-1, table.shape[first]).T
     else:
-        left = (packed[first] @ table.reshape(-1, table.shape[first]).T).reshape(-1, *before)
+        left = packed[first] @ table.reshape(prod(before), table.shape[first], -1)
+        left = left.swapaxes(0, 1)
+    left = left.reshape(-1, *before, *after)
     axes = [q for q in range(table.ndim) if q != first]
     for q, P in packed.items():
         if q != first:
