@@ -66,21 +66,6 @@ def sample_flops(
     return float(n * (1.3 * flops * models * rounds + turning))
 
 
-def tables_pay(
-    n: float,
-    shape: tuple[int, ...],
-    ranks: Array,
-    rounds: int,
-    memory: float = MEMORY_BUDGET,
-    groups: int = 1,
-) -> bool:
-    """Whether groups of n samples each are better made tables before they are asked."""
-    making = n * groups * prod(shape) ** 2
-    as_tables = making + table_flops(shape, ranks[..., 0].size, rounds, groups)
-    as_samples = sample_flops(n, shape, ranks, rounds, groups)
-    return tables_fit(shape, groups, memory) and as_tables < as_samples
-
-
 def moments_pay(
     n: int, shape: tuple[int, ...], n_classes: int, ranks: Array, rounds: int, memory: float
 ) -> bool:
@@ -156,13 +141,18 @@ def with_tables(
     """
     if statistics.basis is not None:
         return statistics  # asked once
-    w, shape, asked = statistics.weights, statistics.shape, (ranks, rounds, memory)
+    w, shape, models = statistics.weights, statistics.shape, ranks[..., 0].size
     n = len(statistics.X) if w is None else int(np.count_nonzero(w > 0))
-    return replace(
-        statistics,
-        total_is_table=tables_pay(n, shape, *asked),
-        classes_are_tables=tables_pay(n / len(statistics.classes), shape, *asked, len(ranks)),
-    )
+
+    def pays(n: float, groups: int) -> bool:
+        """Whether groups of n samples each are better made tables before they are asked."""
+        making = n * groups * prod(shape) ** 2
+        as_tables = making + table_flops(shape, models, rounds, groups)
+        as_samples = sample_flops(n, shape, ranks, rounds, groups)
+        return tables_fit(shape, groups, memory) and as_tables < as_samples
+
+    of_classes = pays(n / len(statistics.classes), len(ranks))
+    return replace(statistics, total_is_table=pays(n, 1), classes_are_tables=of_classes)
 
 
 def moments_of(
