@@ -258,7 +258,8 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
     ) -> Bank:
         """What was learned of samples of this shape, from these solutions of a stack."""
         members = self.of_classes(statistics.classes)
-        found = self.projector._subspaces(members, statistics, solution, models, shape)
+        each = zip(members, models, strict=True)
+        found = [own._subspace(statistics, solution, np.array([m]), shape) for own, m in each]
         found = self.projector._decided(found, statistics, solution, models)
         if found[0].contrasts.size:
             return Bank(found, {})

@@ -755,18 +755,6 @@ class ClassSpecificProjector(TensorProjector):
         }
         return ClassModel.of(statistics, solution, int(models[0]), **own)
 
-    def _subspaces(
-        self,
-        members: Sequence[Self],
-        statistics: ClassStatistics,
-        solution: Solution,
-        models: Array,
-        shape: Shape,
-    ) -> Sequence[ClassModel]:
-        """Those of a stack, where members are like this one but for their class."""
-        each = zip(members, models, strict=True)
-        return [own._subspace(statistics, solution, np.array([m]), shape) for own, m in each]
-
     def _warn_of_guesses(self, classes: Array) -> None:
         """Say which class is the positive one, where nobody named one of several."""
         if self.positive is None and len(classes) > 2:

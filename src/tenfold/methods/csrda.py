@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -12,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Recipe, Solution, solve
-from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.solvers import orthonormalised, with_fixed_signs
 from tenfold.methods.base import ClassModel, ClassSpecificProjector, Shape
@@ -194,55 +192,26 @@ class CSRDA(ClassSpecificProjector):
         self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
     ) -> CSRDAModel:
         """A reference and a projection in turn; the first projection is that of the solution."""
-        return self._subspaces([self], statistics, solution, models, shape)[0]
-
-    def _subspaces(
-        self,
-        members: Sequence[CSRDA],
-        statistics: ClassStatistics,
-        solution: Solution,
-        models: Array,
-        shape: Shape,
-    ) -> list[CSRDAModel]:
-        """Those of several classes, which are solved together until each has converged."""
-        found: dict[int, CSRDAModel] = {}
-        shifts: list[float] = [0.0] * len(members)
-        reached: list[list[float]] = [[] for _ in members]
-        numbers = dict(enumerate(models.tolist()))  # of the members that go on, in the solution
+        p, number = self._positive_in(statistics.classes), int(models[0])
+        shift, reached, converged = 0.0, [], False
         for t in range(self.max_iter):
             if t:
-                problems = [members[m]._problem(statistics, shifts[m]) for m in numbers]
-                problem, numbers = Problem.stacked(problems), {m: i for i, m in enumerate(numbers)}
-                with threads_for(problem.shape, len(problem) > 1, len(problem)) as threads:
+                problem, number = self._problem(statistics, shift), 0
+                with threads_for(problem.shape, of_stacks=False) as threads:
                     solution = solve(problem, self._recipe(), threads)
-            for m, number in list(numbers.items()):
-                p, history = members[m]._positive_in(statistics.classes), reached[m]
-                shifts[m], objective = self.best_reference(
-                    statistics, p, shifts[m], solution, number
-                )
-                history.append(objective)
-                converged = t > 0 and abs(objective - history[-2]) <= self.tol * abs(objective)
-                if t + 1 == self.max_iter or (converged and self.tol > 0):
-                    del numbers[m]
-                    model = super(CSRDA, members[m])._subspace(
-                        statistics, solution, np.array([number]), shape
-                    )
-                    found[m] = self._finished(model, shifts[m], history, converged)
-            if not numbers:
+            shift, objective = self.best_reference(statistics, p, shift, solution, number)
+            reached.append(objective)
+            converged = t > 0 and abs(objective - reached[-2]) <= self.tol * abs(objective)
+            if converged and self.tol > 0:
                 break
-        return [found[m] for m in range(len(members))]
-
-    def _finished(
-        self, own: ClassModel, shift: float, reached: list[float], converged: bool
-    ) -> CSRDAModel:
-        """The model of a class with the reference that was found last."""
         if not converged and self.tol > 0 and self.max_iter > 1:
             warnings.warn(
                 f"the objective of CSRDA still changed by more than tol={self.tol:g} of it in "
                 f"round {len(reached)}; raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=6,
+                stacklevel=4,
             )
+        own = super()._subspace(statistics, solution, np.array([number]), shape)
         projections = own.projections
         if self.orthonormal:
             projections = [with_fixed_signs(orthonormalised(W)) for W in projections]
