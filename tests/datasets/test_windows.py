@@ -49,6 +49,8 @@ def test_windows_are_those_inside_a_segment_and_no_others(lengths, window):
     assert len(windows) == len(wanted)
     np.testing.assert_array_equal(np.asarray(windows), wanted)
     np.testing.assert_array_equal(windows.last_blocks, wanted[:, :, -1])
+    views = list(windows.views())
+    np.testing.assert_array_equal(np.concatenate([wanted[:0], *views]), wanted)
 
 
 @pytest.mark.parametrize("key", SELECTIONS, ids=repr)
@@ -63,12 +65,13 @@ def test_segments_come_in_the_order_asked_for():
     np.testing.assert_array_equal(np.asarray(windows), wanted[[2, 3, 4, 0, 1]])
 
 
-def test_a_slice_inside_a_segment_copies_nothing():
+def test_a_slice_inside_a_segment_and_every_view_copy_nothing():
     rows, segments, _ = cut([50, 60], window=10)
     windows = SegmentedWindows(rows, segments, 10)
     assert windows.nbytes == rows.nbytes
     assert np.shares_memory(windows[3:20], rows)
     assert not np.shares_memory(windows[30:50], rows)
+    assert all(np.shares_memory(view, rows) for view in windows.views())
 
 
 def test_a_part_of_the_windows_copies_nothing():
@@ -77,7 +80,7 @@ def test_a_part_of_the_windows_copies_nothing():
     last = np.arange(len(windows)) >= 41
     part = TensorDataset(windows, np.zeros(len(windows))).select(last).X
     assert part.rows is rows
-    assert np.shares_memory(part[3:20], rows)
+    assert len(list(part.views())) == 1
     np.testing.assert_array_equal(np.asarray(part), wanted[last])
     np.testing.assert_array_equal(part.last_blocks, wanted[last][:, :, -1])
     order = np.array([60, 3, 4])

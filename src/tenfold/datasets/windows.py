@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any
 
@@ -91,6 +91,13 @@ class SegmentedWindows:
         blocks: np.ndarray = self.rows[self.last_rows]
         return blocks
 
+    def views(self) -> Iterator[np.ndarray]:
+        """All windows as views (m, n_features, window), one per unbroken run; nothing is copied."""
+        breaks = np.flatnonzero(np.diff(self._first_rows) != 1) + 1
+        for run in np.split(self._first_rows, breaks):
+            if len(run):
+                yield self._windows[run[0] : run[-1] + 1]
+
     def select(self, windows: np.ndarray | slice) -> SegmentedWindows:
         """Some of the windows, over the same rows: nothing is copied.
 
@@ -124,7 +131,8 @@ class SegmentedWindows:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
             raise ValueError(
-                "windows over several segments cannot become one array without a copy; slice them"
+                "windows over several segments cannot become one array without a copy; "
+                "slice them, or use views()"
             )
         return np.asarray(self._windows[self._first_rows], dtype=dtype)
 
