@@ -65,7 +65,7 @@ def subspace_bank(
     positives = np.repeat(np.arange(n_classes), n_candidates)
     stack = np.tile(np.minimum(ranks, moments.shape), (n_classes, 1))
     found = _solved(method, moments, stack, positives, ridge, max_iter)
-    inside = Scatter.stacked([moments.in_class(p) for p in positives.tolist()], moments.joined)
+    inside = Scatter.stacked([moments.in_class(p) for p in positives.tolist()])
     spreads = np.sqrt(squares_in(inside, found) / moments.counts[positives])
     grid = (n_classes, n_candidates)
     return SubspaceBank(
