@@ -100,8 +100,8 @@ What differs from the published rows, which are copied and not computed here:
   folds 1 to 6.
 - They use the 40 prices and volumes of the order book. We show these, and all 144 features.
 - Our banks decide by distances, as the paper on MCSDA does. By likelihood ratios, which are the
-  default, a bank of MCSDA has 77.2 on fold 1 at horizon 10 with 144 features and ranks (2, 1), where
-  distances have 58.0 (measured once, after looking at this table).
+  default, a bank of MCSDA has 77.2 on fold 1 at horizon 10 with 144 features and ranks (2, 1),
+  where distances have 58.0 (measured once, after looking at this table).
 
 | name | what it is |
 |---|---|

@@ -104,7 +104,7 @@ def test_figures_by_kind_of_data_are_those_of_the_runs():
         ("Epilepsy", (*thirty, [f"covariances, tangent space, {PLDA}"]), (*thirty, [PLDA])),
         ("Epilepsy", (*thirty, ["MiniRocket"])),
         ("percent right", *((*pines, ["Indian Pines", row]) for row in (PATCHES, PLDA, LDA))),
-        ("horizon 10", (*books, [SCALED, "40"]), (*books, ["C(TABL), published"])),
+        ("horizon 10", (*books, [SCALED, 40]), (*books, ["C(TABL), published"])),
     ]
     expected = [
         f if column is None else cell(*f, column) for column, *found in asked for f in found
