@@ -1,6 +1,7 @@
 """Covariates are removed within classes, from samples, rows and moments alike."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -141,8 +142,12 @@ def data():
     [
         (np.zeros((59, 2)), r"shape \(59, 2\), but there are 60 samples"),
         (np.zeros((60, 2, 2)), r"expected \(60,\) or \(60, q\)"),
-        (np.r_[np.nan, np.arange(59.0)], r"covariates contains NaN.*fill gaps"),
-        (np.ma.masked_less(np.arange(60.0), 3), r"covariates is a masked array with 3 masked"),
+        (np.r_[np.arange(59.0), np.nan], r"1 samples are NaN or infinite, the first in row 59"),
+        (np.ma.masked_less(np.arange(60.0), 3), r"3 samples are NaN or infinite"),
+        ([*range(59), None], r"the first in row 59; fill"),
+        (3.0, r"shape \(\), but there are 60"),
+        (np.arange(60).astype("M8[D]"), r"covariates hold datetime64\[D\]; expected numbers"),
+        (pd.Series(["a", "b"] * 30, dtype="category"), r"covariates hold .*drop='first'"),
         (np.full(60, 3.0), r"covariate 0 .* same for all samples; leave it out"),
         (["1", "2"] * 30, r"OneHotEncoder"),
         (["north"] * 60, r"OneHotEncoder"),

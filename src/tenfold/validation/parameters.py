@@ -172,7 +172,8 @@ def check_option(name: str, value: Any, options: Sequence[Any]) -> Any:
             "a function" if option is Callable else getattr(option, "_in_words", repr(option))
             for option in options
         ]
-        listed = words[0] if len(words) == 1 else f"one of {', '.join(words)}"
+        are_words = len(options) > 1 and isinstance(options[0], str | bool)
+        listed = f"one of {', '.join(words)}" if are_words else ", or ".join(words)
         raise ValueError(f"{name} is {value!r}; expected {listed}")
     return value
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 from math import isfinite, prod
@@ -432,22 +433,29 @@ def check_groups(name: str, groups: Any, n_samples: int) -> tuple[Array, Array]:
 
 def check_covariates(covariates: Any, n: int) -> Array:
     """Covariates as finite numbers (n, q), or an error that says what came."""
-    given = in_numpy(refuse_masked(covariates, "covariates"), "covariates")
-    try:
-        Z = check_array(given, ensure_2d=False, allow_nd=True, input_name="covariates")
-    except ValueError as error:
+    if np.ma.is_masked(covariates):
+        covariates = unmasked(covariates)  # refused below, with its row
+    Z = np.asarray(in_numpy(covariates, "covariates"))
+    with suppress(TypeError, ValueError):  # numbers of several kinds in one table
+        Z = Z.astype(float) if Z.dtype == object else Z
+    if Z.dtype.kind not in "biuf":
         raise ValueError(
-            f"{str(error).splitlines()[0].rstrip('.')}; covariates are finite numbers: fill gaps, "
-            "as with the mean of the others, and give every site or session but one a column of "
-            "zeros and ones, as sklearn's OneHotEncoder(drop='first') does"
-        ) from error
-    Z = Z[:, None] if Z.ndim == 1 else Z
-    if Z.ndim != 2 or len(Z) != n:
+            f"covariates hold {Z.dtype}; expected numbers; give every site or session but one "
+            "a column of zeros and ones, as sklearn's OneHotEncoder(drop='first') does"
+        )
+    Z = np.asarray(Z[:, None] if Z.ndim == 1 else Z, dtype=float)
+    if Z.ndim != 2 or len(Z) != n or not Z.shape[1]:
         raise ValueError(
             f"covariates have shape {np.shape(covariates)}, but there are {n} samples; expected "
             f"({n},) or ({n}, q), one row per sample"
         )
-    return np.asarray(Z, dtype=float)
+    rows = np.flatnonzero(~np.isfinite(Z).all(axis=1))
+    if len(rows):
+        raise ValueError(
+            f"covariates of {len(rows)} samples are NaN or infinite, the first in row {rows[0]}; "
+            "fill them, as with the mean of the others, or leave those samples out"
+        )
+    return Z
 
 
 # ── What a fitted estimator has ───────────────────────────────────────────────────────────────────
@@ -603,17 +611,26 @@ def check_readable(X: Any, name: str = "X") -> Any:
     device, dtype = str(getattr(X, "device", "cpu")), str(X.dtype).rpartition(".")[2]
     kind = np.dtype(getattr(np, dtype, object)).kind  # NumPy has no bfloat16
     problems = {
-        "is on device 'meta', where tensors have no numbers": device.startswith("meta"),
-        "requires gradients, which do not go through tenfold": getattr(X, "requires_grad", False),
-        f"holds {dtype} numbers, which are not real ones of NumPy": kind not in "biuf",
-        "is a sparse tensor": "sparse" in str(getattr(X, "layout", "")),
+        "is on device 'meta', where tensors have no numbers": (
+            device.startswith("meta"),
+            "tensors of the device where the numbers are",
+        ),
+        "is a sparse tensor": (
+            "sparse" in str(getattr(X, "layout", "")),
+            f"{name}.to_dense()",
+        ),
+        f"holds {dtype} numbers, which are not real ones of NumPy": (
+            kind not in "biuf",
+            f"{name}.float(), which makes them float32, or {name}.double()",
+        ),
+        "requires gradients, which do not go through tenfold": (
+            getattr(X, "requires_grad", False),
+            f"{name}.detach()",
+        ),
     }
-    for problem, is_so in problems.items():
+    for problem, (is_so, remedy) in problems.items():
         if is_so:
-            raise ValueError(
-                f"{name} {problem}; expected a dense array of real numbers without gradients; pass "
-                f"{name}.detach(), {name}.to_dense() or {name}.float(), which makes them float32"
-            )
+            raise ValueError(f"{name} {problem}; pass {remedy}")
     return X
 
 
