@@ -301,10 +301,14 @@ def test_a_forged_pipeline_is_refused(change, message, path):
 # ── What cannot be saved ────────────────────────────────────────────────────────────────────────
 
 
-def test_a_reading_cannot_replace_what_was_learned(path):
-    model = MCSDA(ranks=2).fit(X, Y)
-    model.save(path, reading={"mean_": np.zeros((8, 8))})
-    assert_same(tenfold.load(path), model)
+def test_a_reading_is_words_and_numbers(path):
+    model = MCSDA(ranks=2).partial_fit(X, Y)
+    for value in (np.zeros((8, 8)), [model.moments_], {"mean": 1}):
+        with pytest.raises(ValueError, match=r"reading\['mean_'\] is "):
+            model.save(path, reading={"mean_": value})
+        with pytest.raises(ValueError, match=r"reading\['mean_'\] is "):
+            tenfold.save_moments(model.moments_, path, reading={"mean_": value})
+    assert not path.exists()
 
 
 def test_an_unfitted_estimator_cannot_be_saved(path):

@@ -98,6 +98,7 @@ def test_two_sites_give_the_model_of_all_samples(model, tmp_path):
         ({"reading": {"scale": 1, "usual_size": 1.0}}, r"scale=255, but .* scale=1; .*gather"),
         ({"reading": {"usual_size": 1.0}}, r"scale=255, but .* scale=None; .*gather"),
         ({"reading": {"scale": 255, "usual_size": 300.0}}, "units differ; .*scale=X"),
+        ({"labelled": False}, r"b\.safetensors is of samples without labels.*, or those of all"),
     ],
 )
 def test_sites_whose_samples_are_not_alike_are_refused(change, complaint, tmp_path):
@@ -270,6 +271,10 @@ def other_size(arrays):
     arrays["moments.scatters"] = arrays["moments.scatters"][:, 1:, 1:]
 
 
+def one_array_more(arrays):
+    arrays["moments.extra"] = np.zeros(3)
+
+
 def narrow(arrays):
     arrays["moments.means"] = arrays["moments.means"].astype(np.float32)
 
@@ -288,7 +293,7 @@ def mean_of_nobody(arrays):
 
 FORGERIES = [negative_count, negative_variance, lopsided, too_correlated, other_size]
 FORGERIES += [negative_eigenvalue]
-FORGERIES += [narrow, mean_of_nobody, huge_mean, huge_count]
+FORGERIES += [one_array_more, narrow, mean_of_nobody, huge_mean, huge_count]
 
 
 @pytest.mark.parametrize("forge", FORGERIES, ids=lambda f: f.__name__)

@@ -201,7 +201,7 @@ def test_what_has_no_onnx_form_is_refused_with_advice(path):
     with pytest.raises(NotFittedError):
         to_onnx(clone(small), path)
     search = RankSearchCV(small, ranks=[2], cv=2).fit(X[:300], Y[:300])
-    with pytest.raises(TypeError, match="of a search its best_estimator_"):
+    with pytest.raises(ValueError, match="of a search its best_estimator_"):
         to_onnx(search, path)
     assert not path.exists()
 

@@ -196,10 +196,12 @@ def test_factors_that_forget_nothing_known_are_refused(factor):
 
 def test_a_decay_that_forgets_too_much_is_refused_and_changes_nothing():
     X, y = data()
-    model = ProbabilisticLDA().partial_fit(X, y)
-    with pytest.raises(ValueError, match=r"a weight of 0\.3, and 1\.4 in all.*nearer to 1"):
+    model = ProbabilisticLDA().partial_fit(X, y, classes=[*CLASSES, "never"])
+    rarest = np.setdiff1d(CLASSES, y[:1])[0]
+    words = rf"of class {rarest} .* a weight of 0\.3, and 1\.4 in all.*nearer to 1"
+    with pytest.raises(ValueError, match=words):
         model.partial_fit(X[:1], y[:1], sample_weight=[0.5], decay=0.01)
-    assert model.class_count_.tolist() == [30, 30, 30]
+    assert model.class_count_.tolist() == [30, 30, 30, 0]
 
 
 # ── Recentring ──────────────────────────────────────────────────────────────────────────────────

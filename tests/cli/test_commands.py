@@ -456,6 +456,9 @@ def test_samples_with_gaps_are_fitted_and_scored_if_asked_to(tenfold, here, pixe
     assert len(lines) == 1 + len(labels)
     assert "nan" not in "".join(lines)
     assert tenfold("evaluate", "m.safetensors", "gaps.npz").code == 0
+    export = tenfold("export", "m.safetensors", "--onnx", "m.onnx")
+    assert export.code == 2
+    assert "GaussianImputer has no ONNX form" in export.err
 
 
 def test_the_last_columns_of_a_table_are_covariates_if_asked_for(tenfold, here, pixels, labels):

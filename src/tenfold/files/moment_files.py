@@ -18,7 +18,7 @@ from tenfold.datasets.as_before import LARGEST_RATIO
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.system import model_format
-from tenfold.system.plain_values import Packer, Unpacker
+from tenfold.system.plain_values import Packer, Unpacker, packed_reading
 from tenfold.validation.parameters import Number, check_option, plain
 
 Path = str | os.PathLike[str]
@@ -88,7 +88,7 @@ def save_moments(
     packer, whole = Packer(), moments.by_class()
     header: dict[str, Any] = packer.value(moments, "moments")
     header |= {"mode_names": [str(name) for name in mode_names]} if mode_names else {}
-    header |= {"reading": packer.table("reading", reading, "reading.")} if reading else {}
+    header |= {"reading": packed_reading(reading)} if reading else {}
     header |= {} if labelled else {"labelled": False}
     header["summary"] = {
         "sample_shape": list(whole.shape),
@@ -206,6 +206,9 @@ def _read(path: Path) -> StoredMoments:
             )
         unpacker = Unpacker(header, arrays)
         moments: ClassMoments = unpacker.value({"moments": packed})
+        used = {name for part in packed.values() if part for name in part.values()}
+        if used != {*arrays, *range(len(unpacker.labels))}:
+            raise ValueError("its header and its arrays are not those of moments")
         names = header.get("mode_names", [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise ValueError("its names of modes are not words")
@@ -220,6 +223,12 @@ def _read(path: Path) -> StoredMoments:
 
 def _check_alike(first: Path, one: StoredMoments, second: Path, other: StoredMoments) -> None:
     """Refuse to add moments of samples that differ in shape, order, units or kind of labels."""
+    if one.labelled != other.labelled:
+        raise ValueError(
+            f"{first if other.labelled else second} is of samples without labels, which would "
+            "count as a class of their own; gather its moments again with labels, or those of all "
+            "files without"
+        )
     a, b = _facts(one), _facts(other)
     differ = [name for name in a if name in b and a[name] != b[name]]
     if differ:
@@ -227,7 +236,7 @@ def _check_alike(first: Path, one: StoredMoments, second: Path, other: StoredMom
         raise ValueError(
             f"the samples of {first} have {name}={a[name]!r:.60}, but those of {second} have "
             f"{name}={b[name]!r:.60}; bring those of one site into the form of the other "
-            "(transpose, resize, scale or label them) and gather its moments again"
+            "(transpose, resize or scale them) and gather its moments again"
         )
     try:
         check_same_kind(other.moments.classes, one.moments.classes)
@@ -244,7 +253,7 @@ def _check_alike(first: Path, one: StoredMoments, second: Path, other: StoredMom
 
 def _facts(stored: StoredMoments) -> dict[str, Any]:
     """What must be the same for samples of two files, where both know it."""
-    facts: dict[str, Any] = {"shape": stored.moments.shape, "labelled": stored.labelled}
+    facts: dict[str, Any] = {"shape": stored.moments.shape}
     facts |= {"mode_names": stored.mode_names} if stored.mode_names else {}
     told = stored.reading
     return facts | ({name: told.get(name) for name in SAMPLE_OPTIONS} if told else {})

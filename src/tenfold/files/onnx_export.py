@@ -236,9 +236,9 @@ def _told(estimator: Any) -> dict[str, Any]:
 @singledispatch
 def change(step: Any, graph: Graph) -> None:
     """Replace the samples of a graph by what a step makes of them."""
-    raise TypeError(
-        f"{type(step).__name__} has no ONNX form here, so the pipeline has none; export what is "
-        "behind it, as with pipeline[1:], and feed it what comes before; the steps of "
+    raise ValueError(
+        f"{type(step).__name__} has no ONNX form here; of a pipeline export what is behind it, as "
+        "with pipeline[1:], and feed that with what this step gives; the steps of "
         "tenfold.preprocessing have one, but for GaussianImputer"
     )
 
@@ -283,7 +283,10 @@ def _(blocks: Blocks, graph: Graph) -> None:
     found, width = [], 0
     for block in blocks.blocks_:
         if not isinstance(block, TensorProjector) or not block._streams:
-            raise TypeError(f"blocks of {type(block).__name__} have no ONNX form here")
+            raise ValueError(
+                f"blocks of {type(block).__name__} have no ONNX form here; expected those of "
+                "methods such as CSDA() or MPCA()"
+            )
         centre = block._centre()
         found.append(projected(graph, block, centre).flat())
         width += prod(block.ranks_)
@@ -322,7 +325,7 @@ def _scaled_by_itself(graph: Graph, scaling: Scaling) -> Value:
 @singledispatch
 def draw(estimator: Any, graph: Graph) -> None:
     """Let what a model says of samples leave the graph."""
-    raise TypeError(
+    raise ValueError(
         f"{type(estimator).__name__} has no ONNX form; expected a projector, "
         "ClassSpecificVerifier, ClassSpecificClassifier, ProbabilisticLDA, a step or a "
         "pipeline of these (of a search its best_estimator_)"

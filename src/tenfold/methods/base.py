@@ -402,8 +402,8 @@ class Learner(Savable, BaseEstimator):
             return so_far.plus(batch, spend=True)
         moments = so_far.decay(factor) + batch
         if not self._is_learnable(moments) and self._is_learnable(so_far + batch):
-            left = moments.by_class()
-            rarest = left.counts.argmin()
+            left, came = moments.by_class(), (so_far + batch).by_class().counts > 0
+            rarest = np.where(came, left.counts, np.inf).argmin()
             raise ValueError(
                 f"decay forgets too much: of class {left.classes[rarest]!s} it leaves a weight "
                 f"of {left.counts[rarest]:.2g}, and {left.count:.2g} in all (weights are "

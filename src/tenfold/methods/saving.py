@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from tenfold.system import model_format
-from tenfold.system.plain_values import Packer
+from tenfold.system.plain_values import Packer, packed_reading
 
 
 def save(
@@ -76,7 +76,7 @@ def save(
     check_savable(steps[-1], moments)
     header = {"summary": summary(steps), "labels": packer.labels, "model": packed}
     if reading:
-        header["reading"] = packer.table("reading", reading, "reading.")
+        header["reading"] = packed_reading(reading)
     for said in dict.fromkeys(said for step in steps for said in samples_inside(step)):
         warnings.warn(f"{path} will hold {said}", UserWarning, stacklevel=2)
     model_format.write(path, header, packer.arrays)

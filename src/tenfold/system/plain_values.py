@@ -144,6 +144,22 @@ class Packer:
         return {"labels": self._places[id(array)]}
 
 
+def packed_reading(reading: Mapping[str, Any]) -> dict[str, Any]:
+    """How samples were read as JSON values: words, numbers, None, and lists of these."""
+    for name, value in reading.items():
+        if not _is_told(value):
+            raise ValueError(
+                f"reading[{name!r}] is {value!r:.80}; expected words, numbers or lists of them"
+            )
+    return Packer().table("reading", reading)
+
+
+def _is_told(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_is_told, value))
+    return isinstance(value, str | int | float | np.generic | None)
+
+
 class Unpacker:
     """Turns the JSON values of a `Packer` back into what they stand for."""
 
