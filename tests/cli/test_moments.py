@@ -166,7 +166,7 @@ def test_samples_without_labels_are_no_class_and_give_a_subspace(tenfold, npz):
     assert fit("u.safetensors", "--method", "mpca").code == 0
     for words, said in {
         ("u.safetensors",): "needs labels of two classes or more",
-        ("u.safetensors", "l.safetensors"): "u.safetensors have labelled=False",
+        ("u.safetensors", "l.safetensors"): "u.safetensors is of samples without labels",
         ("u.safetensors", "--method", "hoda"): "--method mpca",
     }.items():
         run = fit(*words)
