@@ -163,7 +163,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
     what is chosen is a mean over candidates, weighted by how likely held-out samples are under
     each, so that the model moves little where the samples move little. Slices of a mode (columns
     of a table, sensors) whose spreads differ more than tenfold are each divided by theirs, if
-    held-out samples are told apart better so; with a projector they are not.
+    held-out samples are told apart better so, with ``shrinkage="auto"`` and without a projector.
 
     Where samples and numbers are more than 256 (512), two (four) folds are held out at a time.
     Directions are found without the folds that are held out; the prior of the class means, the

@@ -790,7 +790,7 @@ def units_of(X: Any) -> Array:
 
 
 def merged_equals(content: Array, codes: Array, weight: Array) -> tuple[Array, Array]:
-    """One of the samples of a class with equal content, and the sum of their weights.
+    """The first of the samples of a class with equal content, and the sum of their weights.
 
     Equal ones fall into the same of many boxes; the few that are not alone in theirs are sorted.
     """
@@ -800,7 +800,7 @@ def merged_equals(content: Array, codes: Array, weight: Array) -> tuple[Array, A
     boxes = (keys >> np.uint64(63 - len(keys).bit_length())).view(np.int64)
     alone, weight = np.bincount(boxes)[boxes] == 1, weight.copy()
     some = np.flatnonzero(~alone)
-    some = some[np.argsort(keys[some])]
+    some = some[np.argsort(keys[some], kind="stable")]
     starts = np.flatnonzero(np.diff(keys[some], prepend=~keys[some[:1]]))
     alone[some[starts]], weight[some[starts]] = True, np.add.reduceat(weight[some], starts)
     return np.flatnonzero(alone), weight[alone]

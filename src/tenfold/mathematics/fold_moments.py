@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 from zlib import crc32
@@ -135,18 +136,26 @@ class FoldMoments:
         n_folds, folds = N_FOLDS if folds.any() else 1, folds % N_FOLDS
         w = np.ones(len(Z)) if weights is None else weights
         Z, codes, folds, w = (column[w > 0] for column in (Z, codes, folds, w))
-        cell, n_cells = folds * n_classes + codes, n_folds * n_classes
-        counts, means, R = merged_means(w, Z, cell, n_cells)
+        cell = folds * n_classes + codes
+        counts = np.bincount(cell, weights=w, minlength=n_folds * n_classes)
         order = np.argsort(cell, kind="stable")
-        starts = np.searchsorted(cell[order], np.arange(n_cells + 1))
+        starts = np.searchsorted(cell[order], np.arange(n_folds * n_classes + 1))
+        rows = [order[a:b] for a, b in pairwise(starts)]
+        means = np.zeros((n_folds * n_classes, Z.shape[1]))
+        for c in np.flatnonzero(counts):
+            means[c] = w[rows[c]] @ Z[rows[c]] / counts[c]
         n_groups = _n_groups(n_folds, float(w.sum()), size)
-        groups = [R[folds % n_groups == g] for g in range(n_groups)]
-        within = np.stack([rows.T @ rows for rows in groups])
+        within = np.empty((n_groups, Z.shape[1], Z.shape[1]))
+        for g in range(n_groups):
+            own = np.flatnonzero(folds % n_groups == g)
+            R = (Z[own] - means[cell[own]]) * np.sqrt(w[own])[:, None]
+            within[g] = R.T @ R
 
         def points(f: int, D: Array) -> Points:
             first = f * n_classes
             own = order[starts[first] : starts[first + n_classes]]
-            centres, deviations = means[first : first + n_classes] @ D, R[own] @ D
+            centres, codes = means[first : first + n_classes] @ D, cell[own] - first
+            deviations = (Z[own] @ D - centres[codes]) * np.sqrt(w[own])[:, None]
             sizes = np.diff(starts[first : first + n_classes + 1])
             begins, found = starts[first : first + n_classes] - starts[first], []
             widths = 2 ** np.ceil(np.log2(np.maximum(sizes, 1))).astype(np.intp)

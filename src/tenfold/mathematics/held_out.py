@@ -57,7 +57,7 @@ BLOCK = 128  # classes that a held-out sample is told from
 STEPS = 40  # each at least halves what is missing, for slopes up to 3
 HOLD = 0.05  # how firmly the slope of the law is held near 1
 SHARES = np.linspace(0, 1, 9)  # of the second expert
-MARGIN = 4.0  # nats by which held-out samples must prefer the second expert alone
+MARGIN = 4.0  # nats by which held-out samples must prefer the second expert, or another space
 HALF = 0.5  # the shrinkage of the second expert
 LOOK = 0.25  # the share of it that is tried on one third of the folds
 

@@ -945,8 +945,10 @@ def _summed(
 
 def weighted_mean(means: Array, counts: Array) -> Array:
     """Mean of class means, about the first so that a common offset costs no digits."""
-    _, (mean,), _ = merged_means(counts, means, np.zeros(len(counts), dtype=np.intp), 1)
-    return np.asarray(mean)
+    first = means[np.argmax(counts > 0)]
+    share = np.where(counts > 0, counts, 0) / max(counts.sum(), np.finfo(float).tiny)
+    offsets = np.where((counts > 0).reshape(-1, *[1] * first.ndim), means - first, 0)
+    return np.asarray(first + np.tensordot(share, offsets, axes=1))
 
 
 def check_decay(name: str, factor: Any) -> float:

@@ -36,7 +36,7 @@ from tenfold.mathematics.two_covariances import PooledMoments
 SHARE = 0.01  # of identity in every factor: pixels that never change stay finite
 ROUNDS = 10
 CLOSE = 3e-2  # change of every factor in a round, at which the flip-flop stops
-ROUNDING = 100 * np.finfo(float).eps  # of the largest variance: one that is no more than that is 0
+ROUNDING = 100 * np.finfo(float).eps  # of squares: a variance that is no more than that is 0
 UNITS = 10.0  # spreads of slices that differ by more may be in units of their own
 
 
@@ -103,10 +103,13 @@ def spreads(part: PooledMoments, space: Space) -> list[Array]:
     """
     W, B = part.within, space.basis
     variances = np.diagonal(W) if B is None else np.einsum("ir,ir->i", B @ W, B)
-    variances, found = variances.reshape(space.shape), []
+    # Rounding is relative to a number itself, or to the largest of all, which a basis mixes.
+    squares = part.degrees_of_freedom * part.mean**2 + variances if B is None else variances.max()
+    varying = np.where(variances > ROUNDING * squares, variances, 0.0).reshape(space.shape)
+    found = []
     for mode, size in enumerate(space.shape):
-        v = np.moveaxis(variances, mode, 0).reshape(size, -1).mean(axis=1)
-        varies = v > ROUNDING * v.max()
+        v = np.moveaxis(varying, mode, 0).reshape(size, -1).mean(axis=1)
+        varies = v > 0
         logs = np.log(v[varies])
         found.append(np.ones(size))
         found[-1][varies] = np.exp((logs - logs.mean()) / 2) if varies.any() else 1.0
@@ -116,6 +119,14 @@ def spreads(part: PooledMoments, space: Space) -> list[Array]:
 def differ_in_units(part: PooledMoments, space: Space) -> bool:
     """Whether slices of some mode may have units of their own: their spreads differ tenfold."""
     return any(found.max() > UNITS * found.min() for found in spreads(part, space))
+
+
+def _factors(columns: Array, in_basis: bool) -> tuple[Array, Array | None]:
+    """R, and orthonormal Q if columns are a basis, whose product they are."""
+    if not in_basis:
+        return columns, None
+    Q, R = qr(columns, mode="economic", check_finite=False)
+    return R, Q
 
 
 @dataclass(eq=False)
@@ -157,19 +168,19 @@ class Frame:
         shape, B = self.space.shape, self.space.basis
         if not self.whitened and not self.space.scaled:
             return None, B, []
-        columns = (np.eye(int(np.prod(shape))) if B is None else B.T).reshape(-1, *shape)
-        columns = columns * self._scale
-        roots: list[Array] = []
+        columns = np.eye(int(np.prod(shape))) if B is None else B
+        part, Q, roots = self.part, B, []
+        if self.space.scaled:  # moments, too, so that what is tiny in its unit keeps its digits
+            columns = columns * self._scale.reshape(-1, 1)
+            R, Q = _factors(columns, B is not None)
+            part = part.changed(R)
         if self.whitened:
-            rows = self.part.deviations()
-            rows = (rows if B is None else rows @ B.T).reshape(-1, *shape)
+            rows = part.deviations()
+            rows = (rows if Q is None else rows @ Q.T).reshape(-1, *shape)
             start = [] if self.near is None else self.near._change[2]
-            roots = whitening(rows * self._scale, self.space.stationary, start)
-            columns = project(columns, roots)
-        columns = columns.reshape(len(columns), -1).T
-        if B is None:
-            return columns, None, roots
-        Q, R = qr(columns, mode="economic", check_finite=False)
+            roots = whitening(rows, self.space.stationary, start)
+            columns = project(columns.T.reshape(-1, *shape), roots).reshape(columns.shape[1], -1).T
+            R, Q = _factors(columns, B is not None)
         return R, Q, roots
 
     def seen(self, part: PooledMoments) -> PooledMoments:
