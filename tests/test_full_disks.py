@@ -17,6 +17,7 @@ from failing_disk import Disk, contents, failing
 from paper.experiment import run_experiment
 from tenfold import MCSDA, MPCA, ClassMoments, ClassSpecificClassifier, gather_moments, save_moments
 from tenfold.app.cli.app import app
+from tenfold.app.cli.score import write_arrays
 from tenfold.app.report import write_report
 from tenfold.app.report.model_page import model_page
 from tenfold.datasets import TensorDataset
@@ -192,12 +193,13 @@ def count_steps(experiment, place, monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_limit_of_the_system_at_any_size_costs_no_file(tmp_path):
+@pytest.mark.parametrize("save", [MODEL.save, lambda path: write_arrays(path, {"X": X})])
+def test_a_limit_of_the_system_at_any_size_costs_no_file(tmp_path, save):
     """The kernel ends a write at a size, as a full disk does; no step of it is imitated here."""
     path = tmp_path / "model.safetensors"
     MPCA(ranks=2).fit(X).save(path)
     before, size = path.read_bytes(), 0
-    MODEL.save(tmp_path / "whole")
+    save(tmp_path / "whole")
     size = (tmp_path / "whole").stat().st_size
     (tmp_path / "whole").unlink()
     for limit in [*range(0, size, max(1, size // 12)), size - 1]:
@@ -207,7 +209,7 @@ def test_a_limit_of_the_system_at_any_size_costs_no_file(tmp_path):
             try:
                 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
                 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-                MODEL.save(path)
+                save(path)
             except OSError as error:
                 code = 0 if error.errno == errno.EFBIG and str(path) in str(error) else 2
             finally:

@@ -149,6 +149,9 @@ CASES = {
         ("fit", "faces", "--method", "mpca", "--ranks", "auto", "--read", "labelled=False", *FIT),
         ["--ranks auto", "needs labels"],
     ),
+    "half a pixel": (nothing, ("fit", "faces", "--resize", "5.5,5", *FIT), ["--resize is '5.5,5'"]),
+    "no pixel": (nothing, ("fit", "faces", "--resize", "0,5", *FIT), ["--resize is '0,5'"]),
+    "half a mode": (nothing, ("fit", "faces", "--scale-modes", "0.5", *FIT), ["--scale-modes is"]),
     "colour for a model of grey": (
         nothing,
         (*EVALUATE, "--read", "grey=False", "--resize", "4,3"),

@@ -2,6 +2,7 @@
 
 import pickle
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -150,7 +151,7 @@ def test_a_column_per_class_is_told(npz):
         assert "3 columns of zeros and ones (one-hot); class 0 is the first" in data.notes[0]
 
 
-def test_labels_may_come_from_outside_the_data(npz, tmp_path):
+def test_labels_may_come_from_outside_the_data(npz, tmp_path, monkeypatch):
     path = npz(X=X)
     (tmp_path / "y.txt").write_text("Label\r\na\r\na\r\nb\r\nb\r\nc\r\nc\r\n\r\n")
     np.save(tmp_path / "y.npy", np.array(list("aabbcc")))
@@ -163,6 +164,13 @@ def test_labels_may_come_from_outside_the_data(npz, tmp_path):
     with pytest.raises(ValueError, match=r"holds samples only; pass labels=FILE"):
         load(path)
     assert load(path, labelled=False).y is None
+    np.savez(tmp_path / "two.npz", p=Y, q=Y)
+    with pytest.raises(ValueError, match=r"p \(6,\), q .* labels='.*two.npz::NAME'"):
+        load(path, labels=tmp_path / "two.npz")
+    monkeypatch.chdir(tmp_path)
+    Path("y").write_text("a\n\nb")
+    with pytest.raises(ValueError, match=r"^y: 1 of 3 labels are empty"):  # "empty" has a y, too
+        load(path, labels="y")
 
 
 # ── NumPy's own files ───────────────────────────────────────────────────────────────────────────

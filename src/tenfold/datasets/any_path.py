@@ -314,7 +314,7 @@ def read_labels(labels: Any, trusted: bool = False) -> np.ndarray:
             return found
         if reader is TABLE:
             return read_column(source, name)
-        return choose_label_file(reader.open(source), name and name.strip("/"))
+        return choose_label_file(source, reader.open(source), name and name.strip("/"))
 
 
 def _lines_of_labels(source: Path) -> np.ndarray:

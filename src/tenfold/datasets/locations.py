@@ -85,9 +85,12 @@ def naming(what: Path | str) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        if isinstance(what, Path) and str(what) in str(error):
+        path, text = str(what), str(error)
+        # A path that is one word, such as y, may also be the name of an array in the message.
+        told = f"{path}{os.sep}" in text or text.startswith((f"{path}: ", f"{path} is "))
+        if isinstance(what, Path) and (told or (path in text and not re.fullmatch(r"\w+", path))):
             raise
-        raise ValueError(f"{what}: {error}") from error
+        raise ValueError(f"{path}: {text}") from error
 
 
 def short(text: str, most: int = 40) -> str:

@@ -144,7 +144,7 @@ def assemble(
     )
 
 
-def choose_label_file(arrays: Arrays, key: str | None) -> np.ndarray:
+def choose_label_file(source: Path, arrays: Arrays, key: str | None) -> np.ndarray:
     """The labels of a file in which nothing else is wanted."""
     _refuse_unreadable(arrays, None, key, key is None)
     shapes = {name: shape for name, shape in arrays.shapes.items() if _length(shape) > 1}
@@ -157,7 +157,7 @@ def choose_label_file(arrays: Arrays, key: str | None) -> np.ndarray:
         if not only:
             raise ValueError(
                 f"cannot tell which array holds the labels: {listing(shapes)}; pass "
-                "labels=FILE::NAME"
+                f"labels='{source}::NAME'"
             )
         ((name,), *_) = only
     return as_labels(arrays.read([name])[name])

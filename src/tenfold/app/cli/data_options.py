@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tenfold.app.cli.command import BadInput
-from tenfold.app.cli.options import assignments, numbers, option
+from tenfold.app.cli.options import assignments, option, whole_numbers
 from tenfold.system.tables import visible
 
 if TYPE_CHECKING:
@@ -134,9 +134,7 @@ class DataOptions:
         }
         for name in ("sample_shape", "resize"):
             if (text := getattr(self, name)) is not None:
-                expected = f"whole numbers such as {NAMES[name]} 40,30"
-                found = numbers(NAMES[name], text, expected)
-                options[name] = found if isinstance(found, tuple) else (found,)
+                options[name] = whole_numbers(NAMES[name], text)
         read = assignments("--read", self.read or [])
         for name in ("grey", "labelled"):
             if not isinstance(read.get(name, True), bool):

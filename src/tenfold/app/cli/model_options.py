@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import tenfold
 from tenfold.app.cli.command import BadInput
 from tenfold.app.cli.data_options import folds_rows
-from tenfold.app.cli.options import assignments, numbers, option
+from tenfold.app.cli.options import assignments, numbers, option, whole_numbers
 
 GAUSSIAN = "plda"
 EACH, NONE = "each", "none"  # for --scale-modes: each number of a sample
@@ -64,8 +64,8 @@ class ModelOptions:
         if self.scales_columns(model, data) or self.scale_modes == EACH:
             steps.append(tenfold.ModeScaler((), per_sample=False))
         elif self.scale_modes not in (None, NONE):
-            expected = "modes such as 0,1, each or none"
-            steps.append(tenfold.ModeScaler(numbers("--scale-modes", self.scale_modes, expected)))
+            modes = whole_numbers("--scale-modes", self.scale_modes, least=0)
+            steps.append(tenfold.ModeScaler(modes))
         return make_pipeline(*steps, model) if steps else model
 
     def scales_columns(self, model: Any, data: Any) -> bool:

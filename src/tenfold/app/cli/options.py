@@ -48,6 +48,23 @@ def numbers(option: str, text: str, expected: str) -> Any:
     return value
 
 
+def whole_numbers(option: str, text: str, least: int = 1) -> tuple[int, ...]:
+    """Whole numbers between commas, none below the least.
+
+    Examples
+    --------
+    >>> from tenfold.app.cli.options import whole_numbers
+    >>> whole_numbers("--sample-shape", "40,30"), whole_numbers("--scale-modes", "0", least=0)
+    ((40, 30), (0,))
+    """
+    expected = f"whole numbers such as {option} {'40,30' if least else '0,1'}"
+    value = numbers(option, text, expected)
+    found = value if isinstance(value, tuple) else (value,)
+    if not found or not all(isinstance(one, int) and one >= least for one in found):
+        raise BadInput(f"{option} is {text!r}; expected {expected}")
+    return found
+
+
 def assignments(option: str, pairs: list[str]) -> dict[str, Any]:
     """Parameters from texts like ``max_iter=100``, ``solver=trace_ratio`` and ``grey=no``.
 

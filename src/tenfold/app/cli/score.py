@@ -12,7 +12,7 @@ from tenfold.app.cli.command import Outcome
 from tenfold.app.cli.data_options import DataOptions, DataPath, labelled, told_of_known
 from tenfold.app.cli.options import ModelPath, load_model, option, output_file, require
 from tenfold.datasets.locations import natural_key
-from tenfold.system.atomic_write import whole_file
+from tenfold.system.atomic_write import whole_file, write_whole
 from tenfold.system.tables import Table, is_number, number, percent, visible
 
 if TYPE_CHECKING:
@@ -200,11 +200,12 @@ def write_arrays(output: Path, arrays: dict[str, Array]) -> None:
     """Write arrays to a .npz file, or the first of them to a .npy file."""
     import numpy as np
 
-    with whole_file(output) as file:
-        if output.suffix.lower() == ".npz":
-            np.savez(file, allow_pickle=False, **arrays)
-        else:
-            np.save(file, next(iter(arrays.values())), allow_pickle=False)
+    content = io.BytesIO()  # NumPy does not say why a file cannot be written
+    if output.suffix.lower() == ".npz":
+        np.savez(content, allow_pickle=False, **arrays)
+    else:
+        np.save(content, next(iter(arrays.values())), allow_pickle=False)
+    write_whole(output, content.getvalue())
 
 
 def as_csv(columns: dict[str, Array]) -> str:
