@@ -27,6 +27,7 @@ from tenfold import (
     RankSearchCV,
     load,
 )
+from tenfold.app.about_model import about_model
 from tenfold.app.report import write_report
 from tenfold.app.report.pictures import SamplePictures
 from tenfold.datasets import TensorDataset, load_digits_tensor
@@ -237,6 +238,7 @@ def test_the_hardest_samples_are_the_mistakes_and_then_the_closest_calls(pages, 
     assert [alt.split(",")[0] for alt in re.findall(r'alt="([^"]*)"', gallery)] == expected
     n_wrong = int((taken != TEST.y).sum())
     assert gallery.count('class="wrong"') == min(24, n_wrong)
+    assert "Number of classes" in pages["bank"]
 
 
 def test_the_summary_of_a_verifier_counts_its_decisions(pages, models):
@@ -268,9 +270,19 @@ def test_samples_of_one_class_say_how_many_are_right(tmp_path, bank):
     page = write_report(bank, eights, tmp_path / "page.html").read_text()
     right = int((bank.predict(eights.X) == 8).sum())
     assert f"classifies {right} of {len(eights)} samples correctly" in " ".join(page.split())
+    n_close = min(24, len(eights)) - (len(eights) - right)
+    assert page.count(', right, but close"') == n_close > 0
     assert "nan" not in re.sub(
         r"<(style|script|svg).*?</\1>|data:[^\"]*", "", page, flags=re.DOTALL
     )
+
+
+def test_different_ranks_of_many_classes_are_said_from_the_smallest_to_the_largest():
+    few = np.concatenate([np.flatnonzero(TRAIN.y == label)[: 4 + label] for label in range(10)])
+    projector = CSDA(ranks=60, solver="null_space", decision="distance")
+    bank = ClassSpecificClassifier(projector).fit(*TRAIN.select(few))
+    ranks = [member.ranks_[0] for member in bank.members_]
+    assert about_model(bank)[1]["samples"] == f"8x8 -> {min(ranks)} to {max(ranks)}"
 
 
 @pytest.mark.parametrize("model", [ProbabilisticLDA(), ClassSpecificClassifier(CSDA())])

@@ -403,6 +403,7 @@ def test_inspect_tells_what_the_file_holds(tenfold, verifier):
     assert facts["classes"] == ["s6", "s7", "s8"]
     assert facts["threshold"] == model.threshold_
     assert facts["promised_rate"] == model.promised_rate_ == 1 / 3  # two other persons
+    assert facts["positive"] == "s7"
     assert facts["parameters"]["projector__ranks"] == [3, 3]
     assert facts["summary"]["sample_shape"] == [8, 6]
     shown = tenfold("inspect", verifier).out

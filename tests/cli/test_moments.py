@@ -73,12 +73,15 @@ def test_moments_in_folds_give_the_model_that_fit_gives(tenfold, sites, pixels, 
     assert "sixteen" in tenfold("inspect", names[0]).out
     run = tenfold("fit", "--from-moments", *names, "-o", "m.safetensors")
     assert run.code == 0, run.err
+    assert "on held-out samples" in run.out
     assert "leaving out classes" not in run.out
     assert tenfold("fit", npz, "-o", "all.safetensors").code == 0
     found, expected = (load(f"{m}.safetensors").predict_log_proba(X) for m in ("m", "all"))
     assert_allclose(found, expected, atol=1e-6)
     run = tenfold("fit", "--from-moments", sites[0], names[1], "-o", "m.safetensors")
     assert "chosen by leaving out classes" in run.out
+    words = ("--set", "shrinkage=0.5", "-o", "m.safetensors")
+    assert "chosen" not in tenfold("fit", "--from-moments", sites[0], *words).out
     assert (
         tenfold("moments", npz, "--read", "labelled=False", "--folds", "-o", "x.safetensors").code
         == 2
@@ -119,6 +122,12 @@ def test_inspect_shows_moments(tenfold, sites):
     facts = json.loads(tenfold("inspect", "one.safetensors", "--json").out)
     assert facts["classes"] == ["s6", "s7", "s8"]
     assert facts["counts"] == [4, 4, 4]
+    words = ("moments", "one.npz", "-o", "x.safetensors")
+    facts = json.loads(tenfold(*words, "--minimum-count", "2", "--json").out)
+    assert (facts["samples"], facts["sample_shape"], facts["minimum_count"]) == (12, [8, 6], 2)
+    run = tenfold(*words, "--read", "labelled=False")
+    assert "the samples have no labels" in run.out
+    assert "in a class" not in run.out
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from tenfold.decisions.members import innermost, known_classes, rejecting
 from tenfold.system.tables import times
+
+MOST_RANKS = 5  # that are listed
 
 
 def about_model(estimator: Any) -> tuple[dict[str, Any], dict[str, str]]:
@@ -42,6 +45,7 @@ def about_model(estimator: Any) -> tuple[dict[str, Any], dict[str, str]]:
         "estimator": " ".join(repr(estimator).split()),
         "parameters": {n: value for n, value in parameters if not hasattr(value, "get_params")},
         "answer": getattr(last, "_answer", None),
+        "positive": getattr(last, "positive", None),
         "method": type((*members, last)[0]).__name__,
         "sample_shape": shape,
         "classes": known_classes(last) if getattr(last, "_needs_labels", True) else None,
@@ -53,7 +57,9 @@ def about_model(estimator: Any) -> tuple[dict[str, Any], dict[str, str]]:
         facts[name] = getattr(last, f"{name}_", None)
     for name in ("unknown", "threshold", "error_rates", "promised_rate"):
         facts[name] = getattr(rejects or last, f"{name}_", None)
-    kept = [times(shape), " or ".join(map(times, ranks[:5]))]
+    kept = [times(shape), " or ".join(map(times, ranks))]
+    if len(ranks) > MOST_RANKS:
+        kept[1] = f"{times(min(ranks, key=prod))} to {times(max(ranks, key=prod))}"
     lines = {"model": facts["estimator"], "classes": in_short(facts["classes"])}
     if members:
         converged = sum(member.converged_ for member in members)
@@ -61,7 +67,9 @@ def about_model(estimator: Any) -> tuple[dict[str, Any], dict[str, str]]:
         lines["converged"] = f"{of_all}, in {facts['rounds']} rounds at most"
     if facts["answer"] == "probability":
         kept.append(str(len(last.between_)))
-        lines["chosen"] = f"shrinkage {last.shrinkage_:.3g}, temperature {last.temperature_:.3g}"
+        if last.shrinkage == "auto":
+            names = ("shrinkage", "gain", "tails", "temperature")
+            lines["chosen"] = ", ".join(f"{name} {facts[name]:.3g}" for name in names)
     if facts["threshold"] is not None:
         rates = {name.replace("_", " "): rate for name, rate in facts["error_rates"].items()}
         shown = ", ".join(f"{100 * rate:.1f} % {name}" for name, rate in rates.items())

@@ -98,8 +98,10 @@ def fit(
     rows["fitted to"] = f"{len(samples)} samples in {seconds:.1f} s"
     hints = [] if from_moments else near_copies(samples)
     hints += _hints(facts, from_moments or data_options.rows is not None)
-    if moments is not None and moments.folds is None and facts["answer"] == "probability":
-        hints.append(LEFT_OUT)
+    if "chosen" in rows:
+        by_classes = moments is not None and moments.folds is None
+        rows["chosen"] += ", by leaving out classes" if by_classes else ", on held-out samples"
+        hints += [LEFT_OUT] * by_classes
     command = typed("tenfold", "inspect", output)
     if facts["answer"] != "projection" and not from_moments:
         words = as_typed(replace(data_options, rows=data_options.other_rows))
@@ -295,6 +297,8 @@ def moments(
         labelled=samples.y is not None,
     )
     facts, rows = moments_facts(output)
+    facts |= {"samples": len(samples), "sample_shape": samples.sample_shape}
+    facts["minimum_count"] = minimum_count
     command = typed("tenfold", "fit", "--from-moments", output, "-o", "model.safetensors")
     shown = [
         about_file(output, rows),

@@ -130,8 +130,8 @@ def moments_facts(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
         "moments": f"of {moments.count:g} samples of {times(moments.shape)}",
         "modes": ", ".join(mode_names),
         "folds": "sixteen, for plda to choose on held-out samples" if facts["folds"] else "",
-        "classes": in_short(facts["classes"]),
-        "samples in a class": f"{min(here):g} to {max(here):g}",
+        "classes": in_short(facts["classes"]) if labelled else "none: the samples have no labels",
+        "samples in a class": f"{min(here):g} to {max(here):g}" if labelled else "",
     }
     return facts, rows
 

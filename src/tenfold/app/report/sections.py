@@ -201,7 +201,9 @@ def _hardest_of_all(subject: Subject) -> list[Any]:
         lead = f"{ahead} by {short(abs(own[i] - other[i]), 2)}"
         if by_odds:
             lead = f"{100 * np.exp(own[i]):.0f} % against {100 * np.exp(other[i]):.0f} %"
-        taken = f"taken for {decisions[i]}" if wrong[i] else "right"
+        close = not by_odds or np.exp(other[i]) > 0.1  # a serious candidate
+        right = "right, but close" if close else "right"
+        taken = f"taken for {decisions[i]}" if wrong[i] else right
         lines = [f"class {subject.y[i]}", taken, lead]
         about = f"{subject.name_of(i)} of class {subject.y[i]}, {taken}"
         pictures.append(subject.pictures.picture(subject.sample(i), about, lines, bool(wrong[i])))
@@ -407,6 +409,7 @@ def _about(subject: Subject) -> list[Any]:
     data = subject.data
     told = [(name.capitalize(), text) for name, text in subject.about.items()]
     told += [("Data", data.name), ("Number of samples", f"{len(data):,}")]
+    told += [] if data.y is None else [("Number of classes", f"{len(data.classes):,}")]
     return [Facts([*told, *([("Description", data.description)] if data.description else [])])]
 
 
