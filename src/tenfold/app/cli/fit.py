@@ -44,10 +44,8 @@ if TYPE_CHECKING:
     from tenfold.datasets import TensorDataset
 
 METHODS = "plda, csda, mcsda, cmda, dater, mpca, ..."
-LEFT_OUT = (
-    "hint: shrinkage was chosen by leaving out classes; moments that tenfold moments --folds "
-    "writes let samples be held out"
-)
+ON_SAMPLES = ", on held-out samples"
+ON_CLASSES = ", by leaving out classes; moments of tenfold moments --folds let samples be held out"
 
 
 def fit(
@@ -90,9 +88,8 @@ def fit(
     else:
         estimator, search = estimator.fit_moments(moments), {}
     seconds = time.perf_counter() - start
-    tenfold.save(
-        estimator, output, reading=samples.reading if from_moments else remembered(samples)
-    )
+    reading = samples.reading if from_moments else remembered(samples)
+    tenfold.save(estimator, output, reading=reading)
     facts, rows = model_facts(output)
     facts |= {"samples": len(samples), "counts": samples.class_counts, "seconds": seconds, **search}
     rows["fitted to"] = f"{len(samples)} samples in {seconds:.1f} s"
@@ -100,8 +97,7 @@ def fit(
     hints += _hints(facts, from_moments or data_options.rows is not None)
     if "chosen" in rows:
         by_classes = moments is not None and moments.folds is None
-        rows["chosen"] += ", by leaving out classes" if by_classes else ", on held-out samples"
-        hints += [LEFT_OUT] * by_classes
+        rows["chosen"] += ON_CLASSES if by_classes else ON_SAMPLES
     command = typed("tenfold", "inspect", output)
     if facts["answer"] != "projection" and not from_moments:
         words = as_typed(replace(data_options, rows=data_options.other_rows))
