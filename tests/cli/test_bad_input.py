@@ -155,7 +155,7 @@ CASES = {
     "colour for a model of grey": (
         nothing,
         (*EVALUATE, "--read", "grey=False", "--resize", "4,3"),
-        ["(4, 3, 3)", "pass --resize 8,6 --read grey=True"],
+        ["(4, 3, 3)", "pass --resize 8,6 and leave out --read grey=False"],
     ),
 }
 
@@ -194,7 +194,7 @@ def test_grey_images_for_a_model_of_colour(tenfold, faces):
     MPCA((2, 2, 1)).fit(data.X).save("model.safetensors")
     run = tenfold("transform", "model.safetensors", "faces", "-o", "features.npy")
     assert run.code == 2
-    assert run.err.endswith("; pass --resize 8,6 --read grey=False\n")
+    assert run.err.endswith("(8, 6, 3); pass --read grey=False\n")
 
 
 @pytest.mark.parametrize("shape", [(7,), (4, 5)])
@@ -205,7 +205,7 @@ def test_a_zarr_store_cannot_be_resized(tenfold, here, shape):
     assert tenfold("fit", "learned.npz", *FIT).code == 0
     run = tenfold("evaluate", "model.safetensors", "new.zarr")
     assert run.code == 2
-    assert run.err.endswith("or fit a model to samples of this shape\n")
+    assert run.err.endswith("; fit a model to samples of this shape\n")
 
 
 def test_debug_shows_where_it_happened(tenfold, here):

@@ -91,6 +91,7 @@ def test_numbers_of_another_scale_are_refused(tenfold, npz, faces, pixels, label
     np.savez("bytes.npz", X=pixels, y=labels)
     run = tenfold("evaluate", "m.safetensors", "bytes.npz")
     assert run.code == 2
+    assert "a ratio of 255;" in run.err
     assert "such as --read scale=255 for pixels up to 255" in run.err
     told = tenfold("evaluate", "m.safetensors", "bytes.npz", "--read", "scale=255", "--json")
     assert figures(told) | {"data": ""} == figures(

@@ -95,7 +95,7 @@ def zarr_format(kind):
 
 def test_a_chunk_that_is_not_there_is_named(holey):
     key = r"(c/1/0/0|1\.0\.0)"
-    with pytest.raises(ValueError, match=rf"chunk {key} of array X \(rows 4 to 7\) is not"):
+    with pytest.raises(ValueError, match=rf"X has 2 of 3 chunks; .* is {key} \(rows 4 to 7\)"):
         load(holey)
 
 
@@ -145,7 +145,7 @@ def test_pickles_are_never_opened(tmp_path, where):
 def test_a_store_that_declares_more_than_it_holds_is_refused_at_once(tmp_path):
     path = tmp_path / "huge.zarr"
     zarr.create_array(path, shape=(2**40, 3), chunks=(1, 3), dtype="f8")
-    with pytest.raises(ValueError, match=r"chunk c/0/0 of array .* is not in the store"):
+    with pytest.raises(ValueError, match=r"has 0 of \d+ chunks; .* c/0/0 \(rows 0 to 0\)"):
         load(path, labelled=False)
     other = tmp_path / "large.zarr"
     zarr.create_array(other, shape=(2**40, 3), chunks=(2**40, 3), dtype="f8")

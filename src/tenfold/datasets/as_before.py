@@ -131,8 +131,9 @@ def _check_size(
         return
     raise ValueError(
         f"the numbers of {path} are about {size:.3g}, and those that the model was fitted on about "
-        f"{usual:.3g} (root mean squares); pass scale=X to divide them by X, such as scale=255 for "
-        "pixels up to 255 where the model had pixels up to 1, or scale=1 to take them as they are"
+        f"{usual:.3g} (root mean squares), a ratio of {size / usual:.3g}; pass scale=X to divide "
+        "them by X, such as scale=255 for pixels up to 255 where the model had pixels up to 1, or "
+        "scale=1 to take them as they are"
     )
 
 

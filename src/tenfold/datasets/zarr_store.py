@@ -14,6 +14,7 @@ from tenfold.datasets.named_arrays import Arrays
 from tenfold.system.extras import needed
 
 MissingChunks = Literal["error", "fill"]
+METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
 
 
 def is_zarr(source: Path) -> bool:
@@ -79,11 +80,13 @@ def _whole(source: Path, array: Any, missing_chunks: str) -> Any:
     absent = next((cell for cell in cells if not (place / key_of(cell)).exists()), None)
     if absent is None:
         return array
+    there = sum(file.is_file() and file.name not in METADATA for file in place.rglob("*"))
     row = absent[0] * sizes[0]
     raise ValueError(
-        f"{source}: chunk {key_of(absent)} of array {array.path or source.name} (rows {row} to "
-        f"{min(row + sizes[0], array.shape[0]) - 1}) is not in the store; restore it, or if absent "
-        'chunks are meant to be the fill value, pass missing_chunks="fill"'
+        f"{source}: array {array.path or source.name} has {there} of {prod(grid)} chunks; the "
+        f"first that is not in the store is {key_of(absent)} (rows {row} to "
+        f"{min(row + sizes[0], array.shape[0]) - 1}); restore it, or if absent chunks are meant to "
+        'be the fill value, pass missing_chunks="fill"'
     )
 
 

@@ -108,13 +108,9 @@ class DataOptions:
             data = replace(data.select(slice(0, 1)), X=data.X[None], notes=notes)
         came = data.sample_shape
         if came not in (wanted, (prod(wanted),)):
-            remedy = "transpose the samples, or fit a model to samples of this shape"
-            images = data.mode_names[:2] == ("row", "column")
-            if images and (len(wanted) == 2 or wanted[2:] == (3,)):
-                remedy = f"pass --resize {wanted[0]},{wanted[1]} --read grey={len(wanted) == 2}"
             raise BadInput(
                 f"{path} has samples of shape {came}, but the model was fitted on {wanted}; "
-                f"{remedy}"
+                f"{_remedy(data, wanted)}"
             )
         return self._chosen(self._with_known(then, _shown(data)), path)
 
@@ -329,6 +325,19 @@ def _shown(data: TensorDataset) -> TensorDataset:
     for note in data.notes:
         sys.stderr.write(f"tenfold: note: {visible(with_options(note))}\n")
     return data
+
+
+def _remedy(data: TensorDataset, wanted: tuple[int, ...]) -> str:
+    """How samples could get the shape that a model wants."""
+    came, ways = data.sample_shape, []
+    if data.mode_names[:2] == ("row", "column") and (len(wanted) == 2 or wanted[2:] == (3,)):
+        if came[:2] != wanted[:2]:
+            ways.append(f"pass --resize {wanted[0]},{wanted[1]}")
+        if len(came) != len(wanted):
+            ways.append(f"{'leave out' if len(wanted) == 2 else 'pass'} --read grey=False")
+    elif sorted(came) == sorted(wanted):
+        ways.append("transpose the samples")
+    return " and ".join(ways) or "fit a model to samples of this shape"
 
 
 def folds_rows(model: Any) -> bool:
