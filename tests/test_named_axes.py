@@ -205,7 +205,7 @@ def test_tables_of_arrow_have_the_names_of_their_columns(samples):
 
 def test_the_error_of_flat_columns_names_sample_shape(table, samples):
     flat = table.set_axis([f"p{i}" for i in range(40)], axis=1)
-    with pytest.raises(ValueError, match=r"or sample_shape=\(I, J, \.\.\.\) to fold flat rows"):
+    with pytest.raises(ValueError, match=r"sample_shape=\(I, J, \.\.\.\) folds flat rows"):
         tenfold.CMDA((2, 3)).fit(flat, samples[1])
     model = tenfold.CMDA((2, 3), sample_shape=(5, 8)).set_output(transform="pandas")
     found = model.fit(flat, samples[1]).transform(flat)

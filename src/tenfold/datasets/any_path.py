@@ -27,7 +27,7 @@ from tenfold.datasets.mat import open_mat
 from tenfold.datasets.named_arrays import Arrays, assemble, choose_label_file
 from tenfold.datasets.netcdf import open_netcdf
 from tenfold.datasets.numpy_files import open_npy, open_npz
-from tenfold.datasets.tables import look_at_table, open_table, read_column, read_text
+from tenfold.datasets.tables import look_at_table, open_table, read_column, decoded_text
 from tenfold.datasets.tensor_dataset import TensorDataset
 from tenfold.datasets.time_series import open_fif, open_ts
 from tenfold.datasets.zarr_store import is_zarr, open_zarr
@@ -51,7 +51,7 @@ class Reader:
         The format.
     library : str
         What reads it.
-    open : callable
+    give : callable
         Takes a path, and its keyword arguments are the options of the format; gives `Arrays`.
     here : bool, default=False
         Whether it is read in this process: NumPy's own formats are.
@@ -63,7 +63,7 @@ class Reader:
 
     name: str
     library: str
-    open: Callable[..., Arrays]
+    give: Callable[..., Arrays]
     here: bool = False
     order: str = "C"
     look: Callable[..., Any] | None = None
@@ -261,7 +261,7 @@ def read_here(
     if outside is None and "labels" not in own:
         chosen["labels"] = options["labels"]
     with naming(source):
-        return assemble(source, reader.open(source, **own), **chosen)
+        return assemble(source, reader.give(source, **own), **chosen)
 
 
 def first_that_works(
@@ -314,14 +314,14 @@ def read_labels(labels: Any, trusted: bool = False) -> np.ndarray:
             return found
         if reader is TABLE:
             return read_column(source, name)
-        return choose_label_file(source, reader.open(source), name and name.strip("/"))
+        return choose_label_file(source, reader.give(source), name and name.strip("/"))
 
 
 def _lines_of_labels(source: Path) -> np.ndarray:
     """One label per line below a header, if there is one."""
     if source.stat().st_size > LARGEST_TEXT:
         raise ValueError(f"{source} is too large for a text file of labels")
-    labels = re.split(r"\r\n?|\n", read_text(source)[0].rstrip())
+    labels = re.split(r"\r\n?|\n", decoded_text(source)[0].rstrip())
     first = labels[0].strip().lower()
     below = {label.strip().lower() for label in labels[1:]}
     return as_labels(labels[1:] if first in LABEL_NAMES and first not in below else labels)
@@ -334,7 +334,7 @@ def _read_there(reader: Reader, source: Path, given: Mapping[str, Any]) -> Tenso
     stays = answer.pop("stays")
     if stays is not None:
         own = {name: given[name] for name in reader.own if name in given}
-        answer["X"] = reader.open(source, **own).read([stays])[stays]
+        answer["X"] = reader.give(source, **own).read([stays])[stays]
     told = {name: tuple(answer.pop(name)) for name in ("mode_names", "notes")}
     return TensorDataset(y=answer.pop("y", None), sample_info=info, **told, **answer)
 

@@ -131,7 +131,7 @@ def _look_at_arrays(
     """Names of columns, a row per array, and ways to read them."""
     reader = any_path.reader_of(source)
     own = {name: value for name, value in options.items() if name in reader.own}
-    arrays = reader.open(source, **own)
+    arrays = reader.give(source, **own)
     rows = [[name, "x".join(map(str, shape))] for name, shape in arrays.shapes.items()]
     rows += [[name, f"unreadable: it {why}"] for name, why in arrays.unreadable.items()]
     ways = list(_choices(arrays, options)) if arrays.samples is None else []

@@ -216,7 +216,7 @@ def _decoded(cell: Any) -> Any:
 
 def _lines(source: Path, delimiter: str | None) -> tuple[dict[int, list[str]], tuple[str, ...]]:
     """The cells of every row of a text, by the number of its line; and what is to be said."""
-    text, notes = read_text(source)
+    text, notes = decoded_text(source)
     if delimiter == r"\t":  # as it is typed in a shell
         delimiter = "\t"
     if delimiter is not None and not re.fullmatch('[^"\r\n]', str(delimiter)):
@@ -230,7 +230,7 @@ def _lines(source: Path, delimiter: str | None) -> tuple[dict[int, list[str]], t
         return _separated(text, separator), notes
 
 
-def read_text(source: Path) -> tuple[str, tuple[str, ...]]:
+def decoded_text(source: Path) -> tuple[str, tuple[str, ...]]:
     """The text of a file, and what is to be said of its characters."""
     with reading(source, "compressed text"):
         packed = source.suffix.lower() == ".gz"
