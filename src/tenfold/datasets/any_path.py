@@ -27,7 +27,7 @@ from tenfold.datasets.mat import open_mat
 from tenfold.datasets.named_arrays import Arrays, assemble, choose_label_file
 from tenfold.datasets.netcdf import open_netcdf
 from tenfold.datasets.numpy_files import open_npy, open_npz
-from tenfold.datasets.tables import look_at_table, open_table, read_column, decoded_text
+from tenfold.datasets.tables import decoded_text, look_at_table, open_table, read_column
 from tenfold.datasets.tensor_dataset import TensorDataset
 from tenfold.datasets.time_series import open_fif, open_ts
 from tenfold.datasets.zarr_store import is_zarr, open_zarr
@@ -71,7 +71,7 @@ class Reader:
     @property
     def own(self) -> list[str]:
         """Names of the options that `open` takes."""
-        found = inspect.signature(self.open).parameters.values()
+        found = inspect.signature(self.give).parameters.values()
         return [one.name for one in found if one.kind is one.KEYWORD_ONLY]
 
     @property
