@@ -93,6 +93,7 @@ def write_page(results: dict[str, Any]) -> None:
     versions = ", ".join(f"{name} {number}" for name, number in given["versions"].items())
     text = [
         INTRODUCTION.format(**given | {"versions": versions}, rounds=20, tolerance=1e-6),
+        *([f"**{results['note']}**\n"] if results.get("note") else []),
         "## Jobs\n",
         *table(results["jobs"]),
         LIMITS,

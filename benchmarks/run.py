@@ -48,7 +48,7 @@ SKIPPED_BY_QUICK = ("mpca-5000", "order-book")
 
 def main() -> int:
     options = arguments()
-    results: dict[str, Any] = {"machine": machine(), "effort": options.effort}
+    results: dict[str, Any] = {"machine": machine(), "effort": options.effort, "note": options.note}
     results["jobs"] = run_jobs(options)
     results["growth"] = [] if options.only else run_sweeps(options)
     target = HERE / "results" / "results.json"
@@ -69,6 +69,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", dest="effort", action="store_const", const="quick")
     parser.add_argument("--only", nargs="+", choices=list(JOBS), help="these jobs, no growth")
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2], help="BLAS threads")
+    parser.add_argument("--note", default="", help="what readers must know, such as other work")
     parser.set_defaults(effort="ordinary")
     return parser.parse_args()
 
