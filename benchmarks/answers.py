@@ -271,6 +271,7 @@ def main() -> None:
     results: Results = {}
     if asked.json.exists():  # rows that are not measured now stay as they are
         results = json.loads(asked.json.read_text(encoding="utf-8"))
+    makers = {row: made_by(row) for row in contestants}  # before what is written changes the tree
     for name in asked.sets.split(","):
         results.setdefault(name, {})
         for row, make in contestants.items():
@@ -283,7 +284,7 @@ def main() -> None:
                 runs = [judged(make, row in PEERS, split(asked.data, name, s)) for s in seeds]
             mean = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
             print(f"{name:9s} {row:17s}", *(f"{k} {v:.3g}" for k, v in mean.items()), flush=True)
-            results[name][row] = mean | {"made_by": made_by(row)}
+            results[name][row] = mean | {"made_by": makers[row]}
             asked.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     print("\n" + table(results))
     if asked.write:
