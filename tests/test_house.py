@@ -88,7 +88,7 @@ def code_lines(path: Path) -> int:
     return sum(bool(line) and line[0] != "#" and n not in prose for n, line in lines)
 
 
-@pytest.mark.parametrize(("folder", "most"), [("src", 16_064), ("tests", 19_000)])
+@pytest.mark.parametrize(("folder", "most"), [("src", 16_063), ("tests", 19_000)])
 def test_the_house_grows_no_further(folder, most):
     """Who adds a room says in this line what it costs, or takes another one out."""
     assert sum(map(code_lines, (ROOT / folder).rglob("*.py"))) <= most

@@ -699,7 +699,6 @@ class ClassSpecificProjector(TensorProjector):
 
     _value: ClassVar[type] = ClassModel
     _answer = "score"
-    _is_one_solution = True  # whether the solution of one problem gives the subspace exactly
     _in_words = "a class-specific method such as MCSDA() or CSDA()"
     _allowed: ClassVar = {
         "shrinkage": ("auto", parameters.Number(0, 1)),
@@ -714,6 +713,11 @@ class ClassSpecificProjector(TensorProjector):
         p, shrinkages = self._positive_in(statistics.classes), self._shrinkage_in(statistics)
         settings = self._settings(statistics) | {"out_class": self._scatter(), "shift": shift}
         return class_specific(statistics, p, shrinkages, **settings)
+
+    @property
+    def _is_one_solution(self) -> bool:
+        """Whether one solution gives the subspace and its spreads; a null space leaves rounding."""
+        return self.solver != "null_space"
 
     def _scatter(self) -> str:
         """The out-class scatter that was asked for, or the one that goes with the decision."""

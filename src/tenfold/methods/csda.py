@@ -166,11 +166,6 @@ class CSDA(ClassSpecificProjector):
         """What solves a pair of scatters."""
         return null_space if self.solver == "null_space" else SOLVERS[self.solver]
 
-    @property
-    def _is_one_solution(self) -> bool:  # type: ignore[override]
-        """Whether a bank can take spreads from the solution: a null space leaves rounding."""
-        return self.solver != "null_space"
-
     def _settings(self, statistics: ClassStatistics) -> dict[str, Any]:
         """Ranks and ridge of its problem."""
         none = {"ridge": (0.0, False)} if self.solver == "null_space" else {}
