@@ -1,123 +1,76 @@
-"""Gaussian classes whose means are Gaussian too: scores that can be compared, probabilities."""
+"""Gaussian classes with Gaussian means, in several views of a sample that are pooled."""
 
 from __future__ import annotations
 
-import warnings
-from copy import copy
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from math import prod
-from typing import Annotated, Any, ClassVar, NamedTuple, Self
+from math import ceil, prod
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import get_tags
 
 from tenfold.decisions.classifier import AccuracyScore
-from tenfold.mathematics.accumulate import check_same_kind
-from tenfold.mathematics.algebra import Array, like, to_numpy
-from tenfold.mathematics.cost import moments_of
-from tenfold.mathematics.fold_moments import N_FOLDS, FoldMoments, name_folds, ruler_folds
-from tenfold.mathematics.held_out import USUAL, chosen, left_out
-from tenfold.mathematics.moments import ClassMoments
-from tenfold.mathematics.noise_frames import Space, differ_in_units
-from tenfold.mathematics.sample_statistics import codes_of
-from tenfold.mathematics.stores import Source, in_turn, over_blocks
-from tenfold.mathematics.subspace import projected, projected_moments, span
-from tenfold.mathematics.tuning import KEPT_MOMENTS
-from tenfold.mathematics.two_covariances import (
-    ClassLikelihood,
-    KnownClasses,
-    best_class,
-    coordinates,
-    log_posteriors,
-    posteriors,
-    preference,
+from tenfold.gaussian.gathered import Gathered
+from tenfold.gaussian.model import (
+    BINS,
+    LearnedPool,
+    LearnedView,
+    LeftOut,
+    Scorer,
+    learn,
+    learn_from_moments,
+    pattern_of,
 )
-from tenfold.methods.base import Described, Labels, Learner, Shape, TensorProjector
+from tenfold.gaussian.pool import floor_of, mixed, softmax
+from tenfold.gaussian.views import LINEAR, MOST_BUNCHES, NAMES, typical_count
+from tenfold.mathematics.accumulate import check_same_kind, check_squares
+from tenfold.mathematics.algebra import Array, like, to_numpy
+from tenfold.mathematics.moments import ClassMoments, check_decay
+from tenfold.mathematics.stores import Source, over_blocks
+from tenfold.mathematics.tuning import KEPT_MOMENTS
+from tenfold.methods.base import Labels, Savable, TensorProjector
 from tenfold.system.plain_values import Axes, check_agree
+from tenfold.system.progress import progress
+from tenfold.system.quiet import warn
 from tenfold.system.threads import one_thread_for_small
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
-from tenfold.validation.parameters import memory_budget
-from tenfold.validation.samples import check_groups, in_numpy
+from tenfold.validation.parameter_types import SampleShape
+from tenfold.validation.samples import check_groups
 
-NEGLIGIBLE = 1e-30  # of the largest weight: what decay leaves of a sample that is forgotten
-LIKELIHOOD = [field.name for field in fields(ClassLikelihood)]
-
-
-class Batch(NamedTuple):
-    """Samples (n, ...), their labels, weights and folds."""
-
-    X: Any
-    labels: Any
-    weight: Any
-    folds: Array
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class GaussianModel:
-    """Gaussian classes whose means are Gaussian, in coordinates that make both diagonal.
-
-    The fields are the attributes of `ProbabilisticLDA`, which says what they are.
-    """
-
-    classes: Labels
-    class_count: Annotated[Array, Axes("C", least=0)]
-    priors: Annotated[Array, Axes("C", least=0)]
-    projector: Any
-    mean: Annotated[Array, Axes("numbers")]
-    directions: Annotated[Array, Axes("numbers", "d")]
-    class_means: Annotated[Array, Axes("C", "d")]
-    enrolled: Annotated[Array, Axes("C")]
-    shrinkage: float
-    between: Annotated[Array, Axes("d", least=0)]
-    spread: Annotated[Array, Axes("d", least=0)]
-    within: Annotated[Array, Axes("d", above=0)]
-    noise: Annotated[Array, Axes("d", above=0)]
-    gain: Annotated[float, Axes(least=0)]
-    tails: Annotated[float, Axes(least=0)]
-    temperature: Annotated[float, Axes(above=0)]
-    kronecker_share: float
+RBF = ("rbf_wide", "rbf_narrow")
+NEAR_COPY = 0.03  # of the median squared distance in a class: neighbors that are nearer are copies
+CERTAIN = 0.02  # nats: a left-out loss that is suspiciously small
 
 
 @dataclass(eq=False, repr=False)
-class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
-    """Linear discriminant analysis that knows how little a few samples say.
+class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
+    """Classification from few samples, with probabilities and a score for strangers.
 
     Samples of a class are normal about its mean, with a covariance that all classes share; class
-    means are normal themselves. All classes follow from one eigenproblem, in the span of the
-    samples when these are fewer than the numbers in a sample. Each class has a log likelihood
-    ratio of "this class" against "someone else". It can be compared across classes and
-    thresholded, gives probabilities, and serves classes that are enrolled later.
+    means are normal themselves. The same formula is applied to several *views* of a sample: its
+    numbers as they are, in units of their spread, brought to unit length, in the space of a
+    Gaussian kernel, and with a covariance that has one factor per mode. The log loss of left-out
+    samples, which is computed in closed form, chooses the regularization of each view and their
+    weights in a pool. There is nothing to tune.
 
     Parameters
     ----------
-    projector : tenfold projector or None, default=None
-        The subspace to work in, such as ``MPCA(ranks=0.95)``. None takes all numbers of a sample.
-    shrinkage : float from 0 to 1 or "auto", default="auto"
-        Share of a multiple of the identity in the covariance of the noise, that is of samples
-        about the means of their classes. "auto" chooses it by the log loss on samples that are
-        held out, and fits to these how far new samples follow the means of their classes, how
-        heavy their tails are, and a temperature. All this costs no second reading, since the
-        moments of folds add up. With a number the model is the two-covariance model to the
-        letter, without the two priors that follow.
-    means_prior : {"kronecker", "full"}, default="kronecker"
-        The covariance of the class means where samples have two modes or more and the shrinkage
-        is "auto": a Kronecker product with one factor per mode, which few classes show, or any.
-    noise_prior : {"kronecker", "identity"}, default="kronecker"
-        What the covariance of the noise is shrunk towards, where samples have two modes or more
-        and the shrinkage is "auto": a multiple of the identity, or also a Kronecker product with
-        one factor per mode, which suits noise that neighbours along a mode share (channels,
-        instants, genes). With "kronecker" both are fitted, and the scores are a weighted mean of
-        theirs; held-out samples choose the weights, and leave the product where it does not help.
-        With a projector the modes are those of the projected samples.
-    stationary_modes : int or tuple of ints, default=()
-        Modes along which the noise is stationary, such as time in equal steps, so that their
-        factors of its product have one number per lag (a Toeplitz matrix).
+    views : "auto", "linear", transformer or list, default="auto"
+        The views to try. "auto" tries all that come with tenfold, "linear" those that are linear
+        in the numbers of a sample. A list has names ("numbers", "units", "length", "rbf",
+        "kronecker", "auto", "linear") and transformers that need no labels, such as
+        ``["auto", MiniRocket()]`` or ``[MPCA(ranks=0.95)]``; ``...`` stands for "auto".
     priors : array-like of shape (C,), mapping of labels to numbers, "equal" or None, default=None
-        The probabilities of the classes before a sample is seen. None means their shares of the
-        training samples, as in scikit-learn; "equal" suits averages over classes, and samples
-        whose shares will be others.
+        The probabilities of the classes before a sample is seen. None takes their shares of the
+        training samples, as scikit-learn does; "equal" suits test data with other shares.
+    sample_shape : tuple of ints or None, default=None
+        The shape that flat rows are folded to.
+    verbose : bool, default=False
+        Whether to show progress; it is shown on a terminal in any case.
 
     Attributes
     ----------
@@ -127,52 +80,36 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         The sum of the sample weights of each class.
     priors_ : ndarray of shape (C,)
         The probabilities of the classes before a sample is seen.
-    projector_ : projector or None
-        The fitted projector.
-    mean_ : ndarray of shape (I,)
-        Mean of all samples, flat, or of the projected samples.
-    directions_ : ndarray of shape (I, d)
-        From these to d coordinates in which both covariances are diagonal. Where
-        `kronecker_share_` is between 0 and 1, the second half of the coordinates is that of the
-        noise that is shrunk towards a Kronecker product.
-    class_means_ : ndarray of shape (C, d)
-        The class means in these coordinates.
-    enrolled_ : ndarray of shape (C,)
-        1 for classes that came with `enrol`, 0 for those that the coordinates were fitted to.
-    between_, spread_, within_, noise_ : ndarrays of shape (d,)
-        Variance of the class means; n times that of a training mean about the true one; that of
-        samples about their class mean; the units of the noise.
-    shrinkage_, gain_, tails_, temperature_ : float
-        What was used or chosen: the shrinkage, the variance of a factor on the class means, one
-        over the degrees of freedom of Student's t (0 for a normal distribution), and what scores
-        are divided by.
-    kronecker_share_ : float
-        The share in the scores of the noise that is shrunk half-way towards a Kronecker product;
-        0 where it is left out.
+    views_ : list of V strings
+        The views that were tried.
+    weights_ : ndarray of shape (V,)
+        Their weights in the pool; 0 for a view that is not used.
+    loo_log_loss_ : float
+        The mean log loss of the pool on left-out samples. It was minimized, so it is optimistic.
+    pool_ : dict
+        What was learned of each view with a weight, the left-out loss of every view alone, and
+        the calibration of left-out samples; `PoolDisplay` draws it.
     sample_shape_ : tuple of K ints
         The shape of a sample.
-    moments_ : ClassMoments
-        Kept by `partial_fit`: of every class, with ``shrinkage="auto"`` in every fold. Where these
-        would not fit into memory it keeps the samples instead, in memory and in a pickle.
+
+    See Also
+    --------
+    OpenSetClassifier : Names a class or answers that a sample is of none.
+    tenfold.plots.PoolDisplay : Weights, left-out losses and calibration of the views.
 
     Notes
     -----
-    Samples are dealt to sixteen folds by where they lie on a ruler along a fixed contrast. So the
-    model does not depend on the order of the samples, on how a stream is cut or on units, offset
-    and precision; a weight of 2 is the same as having a sample twice. Nearly nothing is switched:
-    what is chosen is a mean over candidates, weighted by how likely held-out samples are under
-    each, so that the model moves little where the samples move little. Slices of a mode (columns
-    of a table, sensors) whose spreads differ more than tenfold are each divided by theirs, if
-    held-out samples are told apart better so, with ``shrinkage="auto"`` and without a projector.
+    Leaving a sample out changes the covariance by a matrix of rank one, so all left-out scores
+    follow from three small tables; see `tenfold.gaussian.formula`. The result does not depend on
+    the order of the samples, on how a stream is batched, or on units and offset. Equal samples are
+    merged and left out together, so a weight of 2 is the same as having a sample twice.
 
-    Where samples and numbers are more than 256 (512), two (four) folds are held out at a time.
-    Directions are found without the folds that are held out; the prior of the class means, the
-    product that noise is shrunk towards and the spreads without their third of all folds.
+    Up to 2000 distinct samples everything is exact. With more, linear views use the moments of all
+    samples (up to 2500 numbers in a sample), left-out samples and other views come from 2000
+    samples that a hash of their content selects.
 
-    `decision_function` is what `predict` decides by: log likelihood ratios plus the logarithms of
-    the priors, and for two classes their difference, as scikit-learn has it. Where samples may be
-    of strangers use `log_likelihood_ratio`; to rank samples in a closed set of classes,
-    `predict_log_proba`.
+    `decision_function` is what `predict` decides by: scores plus the logarithms of the priors.
+    Use `log_likelihood_ratio` where samples may be of a class that is not known.
 
     References
     ----------
@@ -186,7 +123,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
     >>> from sklearn.datasets import load_digits
     >>> from tenfold import ProbabilisticLDA
     >>> X, y = load_digits().images, load_digits().target
-    >>> model = ProbabilisticLDA().fit(X[:900], y[:900])
+    >>> model = ProbabilisticLDA().fit(X[:400], y[:400])
     >>> model.predict_proba(X[900:]).shape
     (897, 10)
     >>> bool(model.score(X[900:], y[900:]) > 0.9)
@@ -194,221 +131,226 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
 
     A class that comes later, from three samples:
 
-    >>> known = y[:900] < 9
-    >>> model = ProbabilisticLDA().fit(X[:900][known], y[:900][known])
-    >>> model.enrol(X[:900][~known][:3], y[:900][~known][:3]).classes_.tolist()
+    >>> known = y[:400] < 9
+    >>> model = ProbabilisticLDA(views="linear").fit(X[:400][known], y[:400][known])
+    >>> model.enroll(X[:400][~known][:3], y[:400][~known][:3]).classes_.tolist()
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
 
-    _value: ClassVar[type] = GaussianModel
-    _answer = "probability"
-    _held: ClassVar[Batch | None] = None  # samples of a stream whose moments would not fit
+    _needs_labels: ClassVar[bool] = True
+    _streams: ClassVar[bool] = True
+    _answer: ClassVar[str] = "probability"
+    _gathered: ClassVar[Gathered | None] = None  # what `partial_fit` goes on with
+    _scorer: ClassVar[Scorer | None] = None
+    _goes_with_fit: ClassVar = ("_is_stream", "_gathered", "_scorer")
+    _allowed: ClassVar = {"verbose": (True, False)}
 
-    _allowed: ClassVar = {
-        "projector": (TensorProjector, None),
-        "shrinkage": ("auto", parameters.Number(0, 1)),
-        "means_prior": ("kronecker", "full"),
-        "noise_prior": ("kronecker", "identity"),
-    }
-
-    projector: Any = None
+    views: Any = "auto"
     _: KW_ONLY
-    shrinkage: Any = "auto"
-    means_prior: str = "kronecker"
-    noise_prior: str = "kronecker"
-    stationary_modes: Any = ()
-    priors: Any = None
+    priors: Mapping[Any, float] | Sequence[float] | Array | Literal["equal"] | None = None
+    sample_shape: SampleShape = None
+    verbose: bool = False
 
-    # -- what the projector says ------------------------------------------------------------------
+    classes_: Labels = field(init=False)
+    class_count_: Annotated[Array, Axes("C", least=0)] = field(init=False)
+    priors_: Annotated[Array, Axes("C", least=0)] = field(init=False)
+    views_: list[str] = field(init=False)
+    weights_: Annotated[Array, Axes("V", least=0)] = field(init=False)
+    loo_log_loss_: float = field(init=False)
+    pool_: dict[str, Any] = field(init=False)
 
-    @property
-    def sample_shape(self) -> Any:
-        """The `sample_shape` of the projector."""
-        return None if self.projector is None else self.projector.sample_shape
+    # -- parameters -------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         """Validate parameters."""
-        super()._check_parameters()
-        if self.projector is None:
-            return
-        if not self.projector._streams:
+        parameters.check_declared(self)
+        self._asked_views()
+
+    def _asked_views(self) -> tuple[list[str], dict[str, Any]]:
+        """The names of our views to try, and transformers by their names."""
+        is_one = isinstance(self.views, str) or hasattr(self.views, "transform")
+        listed = [self.views] if is_one else self.views
+        known = {"auto": NAMES, "linear": LINEAR, "rbf": RBF} | {name: (name,) for name in NAMES}
+        if not isinstance(listed, list | tuple) or not listed:
             raise ValueError(
-                f"projector is {self.projector!r}; expected projections of the samples themselves; "
-                "for features of a kernel, put it before in a pipeline: "
-                f"make_pipeline({type(self.projector).__name__}(...), ProbabilisticLDA())"
+                f"views is {self.views!r:.200}; expected 'auto', 'linear' or a list of names and "
+                "transformers, such as ['auto', MPCA(ranks=0.95)]"
             )
-        self.projector._check_parameters()
-
-    def _sizes(self) -> dict[str, Shape]:
-        """How many numbers of a sample the Gaussians are of."""
-        inside = self.projector_
-        return {"numbers": (prod(self.sample_shape_ if inside is None else inside.ranks_),)}
-
-    def _check_learned(self) -> None:
-        """Refuse a projector that was not learned, and a share that the coordinates cannot have."""
-        inside, share = self.projector_, self.kronecker_share_
-        if inside is not None or self.projector is not None:
-            if not (type(inside) is type(self.projector) and hasattr(inside, "projections_")):
-                raise ValueError(f"its projector_ is {inside!r:.80}, which is not what it learned")
-            check_agree("projector_", inside.sample_shape_, self.sample_shape_)
-        if not 0 <= share <= 1 or (0 < share < 1 and self.directions_.shape[-1] % 2):
-            raise ValueError(f"its kronecker_share_ is {share}, which its coordinates do not have")
+        names: list[str] = []
+        transformers: dict[str, Any] = {}
+        for view in listed:
+            if view is Ellipsis:
+                view = "auto"
+            if isinstance(view, str):
+                if view not in known:
+                    choices = ", ".join(repr(name) for name in ("auto", "linear", "rbf", *NAMES))
+                    raise ValueError(f"views holds {view!r}; expected one of {choices}")
+                names += [name for name in known[view] if name not in names]
+            else:
+                transformers[_free_name(view, transformers)] = _checked_transformer(view)
+        return names, transformers
 
     # -- fitting ----------------------------------------------------------------------------------
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        groups: Any = None,
-    ) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn from one batch.
 
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
-            The samples. A store is read once to deal its samples to folds and once for moments;
-            with a projector as that reads it, and once more to project.
+            The samples. A store is read once, block by block.
         y : array-like of shape (n,)
             Class labels.
         sample_weight : array-like of shape (n,), default=None
             Non-negative weights. A weight of 2 is the same as having the sample twice.
         groups : array-like of shape (n,), default=None
-            Numbers or names of groups that are held out together, such as recordings, or a sample
-            and its shifted copies. None takes each sample as its own group.
+            Group labels of the samples, such as subjects, days or brands. Whole groups are left
+            out, so that the choice is made for samples of a new group. With more than ten groups,
+            several are left out together.
 
         Returns
         -------
         self
             The fitted estimator.
         """
-        return self._fit_in(None, X, y, sample_weight, groups)
-
-    def _fit_in(
-        self,
-        projector: TensorProjector | None,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        groups: Any = None,
-    ) -> Self:
-        """Learn from one batch, in the subspace of a projector that is fitted to it already."""
-        described, X, labels, weight = self._first_batch(X, y, sample_weight)
-        folds = self._folds(X, groups)
-        classes = check.present_labels(labels, weight)
-        n_tables, shape = self._n_tables(classes), described["sample_shape_"]
-        keeps = 8 * n_tables * prod(X.shape[1:]) ** 2 <= KEPT_MOMENTS
-        by_tables = self._tables_are_smaller(X, n_tables)
-        moments = None
-        if keeps or by_tables:
-            moments = self._moments_of_batch(X, labels, weight, classes, folds)
-        if moments is not None and by_tables:
-            model = self._learn_moments(moments, classes, shape)
-        else:
-            batch = Batch(X, labels, weight, folds)
-            model = self._learn_samples(batch, classes, shape, projector)
-        return self._set_fitted(described, model, moments if keeps else None)
-
-    def _learn_samples(
-        self, batch: Batch, classes: Array, shape: Shape, projector: TensorProjector | None = None
-    ) -> GaussianModel:
-        """What is learned from samples, in the subspace of a projector if that is asked for."""
-        X, labels, weight, folds = batch
-        Y = X
-        if self.projector is not None:
-            projector = projector or clone(self.projector).fit(X, labels, weight)
-            work = partial(
-                projected, projections=projector.projections_, centre=projector._centre()
-            )
-            Y = in_numpy(over_blocks(X, work))
-        elif isinstance(X, Source):
-            Y = X.in_memory()
-        Y = np.asarray(to_numpy(Y), dtype=float).reshape(len(X), -1)
-        counted = slice(None) if weight is None else weight > 0
-        origin, basis, Z = _coordinates(Y, counted)
-        codes = codes_of(X, labels, classes)
-        folded = FoldMoments.of_samples(Z, codes, folds, weight, len(classes), Y.shape[1])
-        return self._gaussian(folded, classes, shape, projector, origin, basis)
-
-    # -- streams ----------------------------------------------------------------------------------
-
-    def _go_on(
-        self,
-        X: Any,
-        y: Array | None,
-        weight: Array | None,
-        factor: float,
-        known: Array,
-        described: Described,
-    ) -> Self:
-        """As `Learner`; where moments do not fit into memory, the samples themselves are kept."""
-        begins = not hasattr(self, "sample_shape_")
-        fits = parameters.tables_fit(prod(X.shape[1:]), self._n_tables(known))
-        if self._held is None and not (begins and not fits):
-            return super()._go_on(X, y, weight, factor, known, described)
-        held, model = self._held_with(X, y, weight, known, factor), None
-        if _tell_apart(held.labels, held.weight):
-            model = self._learn_samples(held, known, described["sample_shape_"])
-        elif self._held is not None and _tell_apart(self._held.labels, self._held.weight):
-            raise ValueError(
-                "decay forgets too much: what it leaves is less than what a model can be learned "
-                "from (weights are counts of samples); pass a decay nearer to 1, or larger batches"
-            )
-        self._set_fitted(described, model, **({} if model else {"classes_": known}))
-        self.__dict__["_held"] = held
+        self._fit_left_out(X, y, sample_weight, groups, None)
         return self
 
-    def _held_with(
-        self, X: Any, y: Any, weight: Array | None, known: Array, factor: float = 1.0
-    ) -> Batch:
-        """The samples that are kept, times a factor, and more of them; if all fit into memory."""
-        X = np.asarray(X.in_memory() if isinstance(X, Source) else to_numpy(X), dtype=float)
-        w = np.ones(len(X)) if weight is None else weight
-        if self._held is not None:
-            X = np.concatenate([self._held.X, X])
-            y = np.concatenate([self._held.labels, y])
-            w = np.concatenate([factor * self._held.weight, w])
-        kept = w > NEGLIGIBLE * w.max(initial=0.0)
-        X, y, w = X[kept], y[kept], w[kept]
-        if X.nbytes > memory_budget():
-            parameters.check_tables_fit(prod(X.shape[1:]), self._n_tables(known))
-        return Batch(X, y, w, self._folds(X))
+    def _fit_left_out(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        groups: Any,
+        n_groups: int | None,
+        positive: Any = None,
+    ) -> LeftOut | None:
+        """Learn from one batch; ratios of left-out samples where classes are left out in groups.
 
-    def _set_fitted(self, *learned: Any, **more: Any) -> Self:
-        self.__dict__.pop("_held", None)
-        return super()._set_fitted(*learned, **more)
+        The positive class, if there is one, is a group of its own.
+        """
+        self._check_parameters()
+        described, X, labels, weight = check.check_first_batch(self, X, y, sample_weight)
+        assert labels is not None
+        classes = check.present_labels(labels, weight)
+        gathered = _gather(X, labels, weight, classes)
+        bunches = None
+        if groups is not None:
+            names, numbers = check_groups("groups", groups, len(labels))
+            gathered, bunches = _gather_groups(X, labels, weight, classes, numbers, gathered)
+            if len(names) < 2:
+                raise ValueError(
+                    f"groups has one group only ({parameters.plain(names[0])!r}), so none can be "
+                    "left out; pass two or more groups, or no groups"
+                )
+        class_groups = None
+        if n_groups is not None:
+            class_groups = groups_of_classes(len(classes), n_groups)
+            if positive is not None:
+                alone = np.where(classes == positive, len(classes), class_groups)
+                class_groups = np.unique(alone, return_inverse=True)[1]
+        learned, left_out = self._learned_and_left_out(gathered, bunches, class_groups)
+        if groups is None and _is_small(gathered):
+            learned["_gathered"] = gathered
+        self._set_fitted(described, **learned)
+        return left_out
 
-    def fit_moments(self, moments: ClassMoments) -> Self:
-        """Learn from moments that are gathered already; no samples are read.
-
-        From moments of classes in folds the model is that of all samples. From moments of classes
-        the shrinkage, if "auto", is chosen by leaving classes out, and nothing else is fitted to
-        held-out samples.
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        decay: float = 1.0,
+    ) -> Self:
+        """Add a batch: however a stream is batched, the result equals one `fit`.
 
         Parameters
         ----------
-        moments : ClassMoments
-            Of all samples, as `gather_moments` (best with ``folds=True``), `gather_batches` or
-            ``+`` give them.
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples of this batch. It may bring new classes at any time.
+        y : array-like of shape (n,)
+            Class labels.
+        classes : array-like of shape (C,), default=None
+            Labels that will come. It is not needed; it is checked in the first call.
+        sample_weight : array-like of shape (n,), default=None
+            Non-negative weights.
+        decay : float above 0 and up to 1, default=1.0
+            What the weights of all earlier samples are multiplied by: 1 forgets nothing.
 
         Returns
         -------
         self
-            The fitted estimator; with `moments_`, if `partial_fit` can go on with these.
+            The updated estimator. Until there are two classes, and two samples of one of them, it
+            gathers samples, and using it raises `NotFittedError`. It keeps up to 2000 samples in
+            memory and in a pickle, never in a model file; so does `fit` where all samples take
+            less than 64 kB.
         """
         self._check_parameters()
-        described, cells = check.check_moments(self, moments)
-        known, shape = cells.classes, described["sample_shape_"]
-        if self._in_folds and moments.folds is not None:
-            cells = moments.present()
-            cells = replace(cells, means=cells.means.reshape(-1, *shape))
-        goes_on = self._in_folds == (cells.folds is not None)
-        model = self._learn_moments(cells, known, shape)
-        return self._set_fitted(described, model, cells if goes_on else None)
+        factor = check_decay("decay", decay)
+        first = not hasattr(self, "sample_shape_")
+        if first:
+            described, X, labels, weight = check.check_first_batch(
+                self, X, y, sample_weight, ["", " "] if classes is None else classes
+            )
+        else:
+            if self._gathered is None:
+                raise ValueError(
+                    "this ProbabilisticLDA was fitted with groups, from moments or on samples of "
+                    "more than 64 kB, which fit does not keep, or loaded from a file; so "
+                    "partial_fit cannot add to it; start with partial_fit, or use enroll"
+                )
+            X, labels, weight = check.check_batch(self, X, y, sample_weight)
+            described, X = check.described_with(self, X)
+            assert labels is not None
+            check_same_kind(labels, self._gathered.classes)
+        assert labels is not None
+        if classes is not None:
+            check.check_known_labels(labels, np.unique(classes))
+        assert labels is not None
+        gathered = _gather(X, labels, weight, check.present_labels(labels, weight))
+        if not first:
+            assert self._gathered is not None
+            gathered = self._gathered.decayed(factor) + gathered
+        kept: dict[str, Any] = {"_gathered": gathered, "_is_stream": True}
+        if _tell_apart(gathered.counts):
+            return self._set_fitted(described, **kept, **self._learned(gathered, None))
+        if hasattr(self, "pool_"):
+            raise ValueError(
+                "decay forgets too much: what it leaves is less than what a model can be learned "
+                "from (weights are counts of samples); pass a decay nearer to 1, or larger batches"
+            )
+        return self._set_fitted(described, **kept, classes_=gathered.classes)
 
-    def enrol(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Add classes that came later, or samples of known ones, without learning anew.
+    def fit_moments(self, moments: ClassMoments) -> Self:
+        """Learn from moments that are gathered already; no samples are read.
+
+        Without samples none can be left out: the only view is "numbers", and its regularization is
+        chosen by leaving classes out of the covariance.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Of all samples, as `gather_moments`, `gather_batches` or ``+`` give them.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_parameters()
+        described, moments = check.check_moments(self, moments)
+        _check_scatter(moments.counts, float(moments.traces.sum()), moments.means)
+        priors = parameters.check_priors(self.priors, moments.classes, moments.counts)
+        means = moments.means.reshape(len(moments.classes), -1)
+        pool = learn_from_moments(moments.counts, means, moments.scatters)
+        mean = moments.counts @ means / moments.counts.sum()
+        learned = self._as_learned(moments.classes, moments.counts, priors, pool, mean)
+        return self._set_fitted(described, **learned)
+
+    def enroll(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add classes that come later, or samples of known classes, without learning anew.
 
         Parameters
         ----------
@@ -422,170 +364,217 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         Returns
         -------
         self
-            With more classes; covariances and coordinates stay as they are. A new class gets the
-            mean prior of those before; then all are scaled to sum to 1.
+            With more classes; views, weights and covariances stay as they are. A new class gets
+            the mean prior of those before; then all are scaled to sum to 1.
         """
-        check.check_fitted(self, "directions_")
+        check.check_fitted(self, "pool_")
         X, labels, weight = check.check_batch(self, X, y, sample_weight)
         assert labels is not None
         check_same_kind(labels, self.classes_)
-        came = check.present_labels(labels, weight)
-        classes = np.union1d(self.classes_, came)
+        rows = _flat(_in_memory(X))
+        w = np.ones(len(rows)) if weight is None else weight
+        rows, labels, w = rows[w > 0], labels[w > 0], w[w > 0]
+        classes = np.union1d(self.classes_, labels)
         at = np.searchsorted(classes, self.classes_)
+        codes = np.searchsorted(classes, labels)
+        counts = np.zeros(len(classes))
+        counts[at] = self.class_count_
         priors = np.full(len(classes), self.priors_.mean())
         priors[at] = self.priors_
-        learned: dict[str, Any] = {"classes_": classes, "priors_": priors / priors.sum()}
-        if hasattr(self, "moments_"):  # so that partial_fit goes on with all of them
-            batch = self._moments_of_batch(X, labels, weight, classes)
-            learned["moments_"] = self._moments_so_far() + batch
-        elif self._held is not None:
-            learned["_held"] = self._held_with(X, labels, weight, classes)
-        Z = to_numpy(over_blocks(X, self.coordinates()))
-        w = np.ones(len(Z)) if weight is None else weight
-        known = self.known_classes().joined_by(Z, codes_of(X, labels, classes), w, at)
-        learned |= {"class_means_": known.means, "class_count_": known.counts}
-        self.__dict__.update(learned, enrolled_=known.enrolled)
+        views = [view.enrolled(rows, codes, w, counts, at) for view in self._learned_views()]
+        counts = counts + np.bincount(codes, w, minlength=len(classes))
+        new = {
+            **vars(self),
+            "classes_": classes,
+            "class_count_": counts,
+            "priors_": priors / priors.sum(),
+            "pool_": {**self.pool_, "views": [view.packed() for view in views]},
+        }
+        new.pop("_scorer", None)
+        if self._gathered is not None:
+            new["_gathered"] = self._gathered + Gathered.of_batch(
+                rows.reshape(-1, *self.sample_shape_), labels, w, np.unique(labels)
+            )
+        self.__dict__ = new
         return self
 
-    # -- moments ----------------------------------------------------------------------------------
+    def adapt(self, X: Any) -> Self:
+        """Move mean and noise towards unlabelled samples of another session, site or language.
 
-    @property
-    def _in_folds(self) -> bool:
-        """Whether it chooses on samples that are held out."""
-        return bool(self.shrinkage == "auto")
+        Another camera, day or microphone moves all samples alike and makes some directions
+        noisier. Samples of many classes show by how much, without labels. Their mean takes the
+        place of the mean of the training samples in every view; in linear views the noise grows
+        where they vary more than samples of any class should. Views, weights and class means
+        about the mean stay as they are.
 
-    def _n_tables(self, classes: Array) -> int:
-        return len(classes) * (N_FOLDS if self._in_folds else 1)
+        Do not use it with samples of few classes: what these have in common would be taken away.
 
-    def _is_learnable(self, moments: ClassMoments) -> bool:
-        """Whether there are samples of two classes, and two of one of them."""
-        return _tell_apart(moments.classes, moments.counts)
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            Samples of that session, two or more; no labels are needed.
 
-    def _moments_of_batch(
-        self,
-        X: Any,
-        y: Array | None,
-        weight: Array | None,
-        classes: Array,
-        folds: Array | None = None,
-    ) -> ClassMoments:
-        """The moments of every class, in every fold if it chooses on held-out samples."""
-        parameters.check_tables_fit(prod(X.shape[1:]), self._n_tables(classes))
-        if not self._in_folds:
-            return moments_of(X, y, weight, classes)
-        return moments_of(X, y, weight, classes, self._folds(X) if folds is None else folds)
+        Returns
+        -------
+        self
+            The adapted model. `fit` and `partial_fit` forget the session.
 
-    def _learn_moments(self, moments: ClassMoments, classes: Array, shape: Shape) -> GaussianModel:
-        """What is learned from moments of classes or of classes in folds."""
-        projector = None
-        if self.projector is not None:
-            projector = clone(self.projector).fit_moments(moments)
-            moments = projected_moments(moments, projector.projections_, projector._centre())
-        folded = FoldMoments.of_tables(moments, classes)
-        origin = np.zeros(folded.size)
-        usual = left_out(moments) if self._in_folds and moments.folds is None else None
-        return self._gaussian(folded, classes, shape, projector, origin, None, usual)
-
-    def _moments_so_far(self) -> ClassMoments:
-        """What is to be added to, with folds if `shrinkage` needs them now."""
-        moments = super()._moments_so_far()
-        if self._in_folds and moments.folds is None:
+        References
+        ----------
+        The excess of the variance over what the model expects is added to the noise, as speaker
+        recognition toolkits adapt their two-covariance models without labels.
+        """
+        check.check_fitted(self, "pool_")
+        rows = _flat(_in_memory(check.check_samples(self, X)))
+        if len(rows) < 2:
             raise ValueError(
-                f"shrinkage is {self.shrinkage!r}, which needs moments of {N_FOLDS} folds, but "
-                "this model began with a number and kept none; start with a fresh estimator"
+                f"adapt got {len(rows)} sample; expected two or more, best of many classes, so "
+                "that they show the mean and the noise of the session"
             )
-        if self._in_folds or moments.folds is None:
-            return moments
-        codes = np.searchsorted(self.classes_, moments.classes)  # also of classes yet to come
-        return replace(moments.summed_by(codes, len(self.classes_)), classes=self.classes_)
+        counts = self.class_count_
+        views = [view.adapted(rows, counts) for view in self._learned_views()]
+        pool = {**self.pool_, "views": [view.packed() for view in views], "mean": rows.mean(axis=0)}
+        new = {**vars(self), "pool_": pool}
+        new.pop("_scorer", None)
+        self.__dict__ = new
+        return self
 
-    def _folds(self, X: Any, groups: Any = None) -> Array:
-        """The fold of each sample: that of its group, or by its content."""
-        named = None if groups is None else check_groups("groups", groups, len(X))
-        if not self._in_folds:
-            return np.zeros(len(X), dtype=np.intp)
-        if named is None:
-            return to_numpy(over_blocks(X, ruler_folds))
-        names, numbers = named
-        return name_folds(names)[numbers]
+    # -- what is learned --------------------------------------------------------------------------
 
-    # -- the steps --------------------------------------------------------------------------------
+    def _learned(self, gathered: Gathered, bunches: Array | None) -> dict[str, Any]:
+        """What is learned from what was gathered, by name."""
+        return self._learned_and_left_out(gathered, bunches, None)[0]
 
-    def _tables_are_smaller(self, X: Any, n_tables: int) -> bool:
-        """Whether moments take less memory than the samples, or samples are not in memory."""
-        if self.projector is not None:
-            return False
-        size = prod(X.shape[1:])
-        if isinstance(X, Source):
-            return bool(len(X) >= size or 3 * 8 * len(X) * size > memory_budget())
-        return bool(n_tables * size < len(X))
+    def _learned_and_left_out(
+        self, gathered: Gathered, bunches: Array | None, class_groups: Array | None
+    ) -> tuple[dict[str, Any], LeftOut | None]:
+        """What is learned, by name, and the ratios of left-out samples if groups are given."""
+        counts = gathered.counts
+        with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused
+            noise, means = gathered.noise().trace, gathered.means
+        _check_scatter(counts, noise, means)
+        priors = parameters.check_priors(self.priors, gathered.classes, counts)
+        with np.errstate(divide="ignore"):
+            log_priors = np.log(priors)
+        names, transformers = self._asked_views()
+        samples = gathered.sketch.X.reshape(-1, *gathered.shape)
+        fitted = {name: _fitted(name, view, samples) for name, view in transformers.items()}
+        shown = True if self.verbose else None
+        total = len(names) + len(fitted) + 1
+        with (
+            one_thread_for_small(len(gathered.sketch.codes)),
+            progress("ProbabilisticLDA", total, shown) as advance,
+        ):
+            pool = learn(
+                gathered,
+                log_priors,
+                names,
+                fitted,
+                bunches,
+                lambda name: advance(1, name),
+                class_groups,
+            )
+        _warn_of_near_copies(gathered, pool.log_loss, bunches)
+        learned = self._as_learned(gathered.classes, counts, priors, pool, gathered.mean)
+        return learned, pool.left_out
 
-    def _gaussian(
-        self,
-        moments: FoldMoments,
-        classes: Array,
-        shape: Shape,
-        projector: TensorProjector | None,
-        origin: Array,
-        basis: Array | None,
-        usual: float | None = None,
-    ) -> GaussianModel:
-        """What is learned from moments in the coordinates of a basis about an origin."""
-        whole = moments.without()
-        whole.check_scatter()
-        priors = parameters.check_priors(self.priors, classes, whole.counts)
-        spaces = [self._space(shape if projector is None else projector.ranks_, basis)]
-        if projector is None and differ_in_units(whole, spaces[0]):
-            spaces.append(spaces[0]._replace(scaled=True))
-        choice = None
-        if self._in_folds and usual is None:
-            _warn_of_one_group(moments.largest_share)
-        if self._in_folds:
-            with one_thread_for_small(moments.means.shape[2]):
-                choice = chosen(moments, spaces, priors)
-        if choice is None:
-            shrinkage = (usual or USUAL) if self._in_folds else float(self.shrinkage)
-            if shrinkage == 0 and whole.is_singular():
-                raise ValueError(
-                    "shrinkage is 0, but samples of one class do not vary in every direction, so "
-                    "their covariance cannot be inverted; pass a shrinkage above 0, or 'auto'"
-                )
-            directions, phi = whole.coordinates(shrinkage)
-            lifted = directions if basis is None else basis @ directions
-            means, likelihood = whole.centred @ directions, ClassLikelihood.plain(phi)
-        else:
-            shrinkage = choice.shrinkages[0]
-            lifted, means, likelihood = choice.model(whole)
-        return GaussianModel(
-            classes=classes,
-            class_count=whole.counts,
-            priors=priors,
-            projector=projector,
-            mean=origin + (whole.mean if basis is None else basis @ whole.mean),
-            directions=lifted,
-            class_means=means,
-            enrolled=np.zeros(len(classes)),
-            shrinkage=float(shrinkage),
-            **{name: getattr(likelihood, name) for name in LIKELIHOOD},
-        )
+    def _as_learned(
+        self, classes: Array, counts: Array, priors: Array, pool: LearnedPool, mean: Array
+    ) -> dict[str, Any]:
+        """The learned attributes."""
+        return {
+            "classes_": classes,
+            "class_count_": counts,
+            "priors_": priors,
+            "views_": pool.names,
+            "weights_": pool.weights,
+            "loo_log_loss_": pool.log_loss,
+            "_scorer": Scorer.of(pool.views, counts, mean, typical_count(counts)),
+            "pool_": {
+                "views": [view.packed() for view in pool.views],
+                "log_losses": pool.log_losses,
+                "calibration": pool.calibration,
+                "ratio": (pool.ratio_scale, pool.ratio_offset),
+                "mean": mean,
+                "floor": floor_of(float(counts.sum())),
+                "typical_count": typical_count(counts),
+            },
+        }
 
-    def _space(self, shape: Shape, basis: Array | None) -> Space:
-        """Where moments lie, and what is said of the two covariances there."""
-        modes = parameters.check_modes("stationary_modes", self.stationary_modes, shape)
-        several = sum(size > 1 for size in shape) > 1
-        means, noise = (several and k == "kronecker" for k in (self.means_prior, self.noise_prior))
-        return Space(shape, basis, means, noise, modes)
+    def _learned_views(self) -> list[LearnedView]:
+        return [LearnedView.unpacked(packed) for packed in self.pool_["views"]]
 
-    # -- using ------------------------------------------------------------------------------------
+    def _ready_scorer(self) -> Scorer:
+        """What scores samples; made once."""
+        check.check_fitted(self, "pool_")
+        if self._scorer is None:
+            mean, n = self.pool_["mean"], self.pool_["typical_count"]
+            scorer = Scorer.of(self._learned_views(), self.class_count_, mean, n)
+            self.__dict__["_scorer"] = scorer
+        assert self._scorer is not None
+        return self._scorer
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state for a pickle, without what can be made again."""
+        state = super().__getstate__()
+        state.pop("_scorer", None)
+        if not self._is_stream:
+            state.pop("_gathered", None)  # samples are in the pickle of a stream only
+        return state
+
+    def _check_learned(self) -> None:
+        """Refuse what a file says of the pool where it does not fit together."""
+        n_classes, size = len(self.classes_), prod(self.sample_shape_)
+        _check_pool(self.pool_, self.views_, self.weights_, size)
+        if np.shape(self.class_count_) != (n_classes,) or not (self.class_count_ > 0).any():
+            raise ValueError("its class_count_ counts no samples of its classes")
+        total = float(np.sum(self.priors_))
+        if not np.isclose(total, 1.0):
+            raise ValueError(f"its priors_ sum to {total:.6g}, not to 1")
+        try:
+            with np.errstate(all="ignore"):
+                views = self._learned_views()
+                for view in views:
+                    view.check_fits(n_classes, size)
+                mean, n = self.pool_["mean"], self.pool_["typical_count"]
+                scorer = Scorer.of(views, self.class_count_, mean, n)
+                zeros = np.zeros((1, size))
+                numbers = [scorer.constants, scorer.scores(zeros), scorer.ratios(zeros)]
+        except (TypeError, KeyError, AttributeError, np.linalg.LinAlgError) as error:
+            raise ValueError(f"its pool_ does not fit together: {error}") from error
+        if not all(np.isfinite(part).all() for part in numbers):
+            raise ValueError("its pool_ gives scores that are not finite")
+        used = [name for name, weight in zip(self.views_, self.weights_, strict=True) if weight > 0]
+        check_agree("pool_", [view.name for view in views], used)
 
     @property
     def members_(self) -> list[TensorProjector]:
-        """The fitted projectors of the model: one, or none for all numbers of a sample."""
-        check.check_fitted(self, "directions_")
-        return [] if self.projector_ is None else [self.projector_]
+        """The fitted projectors of the model: none."""
+        check.check_fitted(self, "pool_")
+        return []
+
+    @property
+    def patterns_(self) -> Array:
+        """What each class looks like to the linear views, (C, I_1, ..., I_K).
+
+        It is the covariance of the samples times the weights of the class (Haufe and others,
+        "On the interpretation of weight vectors of linear models", NeuroImage 2014): where it is
+        large, the numbers of a sample vary together with the score of the class.
+        """
+        check.check_fitted(self, "pool_")
+        views = [view for view in self._learned_views() if view.is_linear]
+        if not views:
+            raise AttributeError(
+                "patterns_ are of linear views, and none has a weight in this pool; fit with "
+                "views='linear'"
+            )
+        found = sum(pattern_of(view, self.class_count_) for view in views)
+        return np.asarray(found).reshape(-1, *self.sample_shape_)
+
+    # -- using ------------------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> Array:
-        """Log likelihood ratio of every class plus the logarithm of its prior.
+        """Score of every class plus the logarithm of its prior.
 
         The class of the largest one is what `predict` says.
 
@@ -599,14 +588,13 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         ndarray of shape (n, C), or (n,) for two classes
             For two classes that of the second minus that of the first.
         """
-        finish = partial(preference, log_priors=self.log_priors())
-        return self._of_scores(X, finish)
+        return self._over(X, partial(_decision, log_priors=self.log_priors()))
 
     def log_likelihood_ratio(self, X: Any) -> Array:
         """Logarithm of the density under "this class" over that under "someone else".
 
-        It knows nothing of priors or of who else is known, so it is what to threshold when a
-        sample may be of a stranger.
+        It does not depend on priors or on which other classes are known, so it is what to
+        threshold when a sample may be of a stranger.
 
         Parameters
         ----------
@@ -616,10 +604,11 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         Returns
         -------
         ndarray of shape (n, C)
-            Above 0 where the class explains the sample better than a class that nobody has
-            seen.
+            Above 0 where the class explains the sample better than an unseen class does.
+            Offset and scale are calibrated on left-out samples.
         """
-        return self._of_scores(X, np.asarray)
+        scorer = self._ready_scorer()
+        return self._blocks(X, partial(_ratios, scorer=scorer, ratio=self.pool_["ratio"]))
 
     def predict(self, X: Any) -> Array:
         """The most probable class of every sample.
@@ -634,11 +623,10 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         ndarray of shape (n,)
             Labels.
         """
-        finish = partial(best_class, log_priors=self.log_priors(), classes=self.classes_)
-        return self._of_scores(X, finish)
+        return self._over(X, partial(_best, log_priors=self.log_priors(), classes=self.classes_))
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of `predict_proba`, to full precision where a class is nearly certain.
+        """Logarithms of `predict_proba`.
 
         Parameters
         ----------
@@ -650,8 +638,8 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         ndarray of shape (n, C)
             At most 0.
         """
-        finish = partial(log_posteriors, log_priors=self.log_priors())
-        return self._of_scores(X, finish)
+        work = partial(_log_probabilities, log_priors=self.log_priors(), floor=self._floor())
+        return self._over(X, work)
 
     def predict_proba(self, X: Any) -> Array:
         """The probability of every class, if the sample belongs to one of them.
@@ -664,10 +652,10 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         Returns
         -------
         ndarray of shape (n, C)
-            Rows that sum to 1.
+            Rows that sum to 1. With N training samples no class gets less than 1 / (N + 2) / C.
         """
-        finish = partial(posteriors, log_priors=self.log_priors())
-        return self._of_scores(X, finish)
+        work = partial(_probabilities, log_priors=self.log_priors(), floor=self._floor())
+        return self._over(X, work)
 
     def set_scores(self, X: Any, sets: Any) -> tuple[Array, Array]:
         """Scores of sets of samples, where all samples of a set are of one unknown class.
@@ -697,7 +685,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         >>> from sklearn.datasets import load_digits
         >>> from tenfold import ProbabilisticLDA
         >>> X, y = load_digits().images, load_digits().target
-        >>> model = ProbabilisticLDA().fit(X[:900], y[:900])
+        >>> model = ProbabilisticLDA(views="linear").fit(X[:400], y[:400])
         >>> names, scores = model.set_scores(X[900:], y[900:])
         >>> model.classes_[scores.argmax(axis=1)]
         array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
@@ -709,82 +697,229 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Learner):
         np.add.at(sums, numbers, scores)
         return names, like(sums / np.bincount(numbers)[:, None], found)
 
-    def recentred(self, X: Any) -> Self:
-        """A copy of the model for samples of another session, whose mean takes the place of ours.
-
-        Another camera, day or surface moves all samples alike. A set of samples of many classes
-        shows by how much, without labels. The mean of these samples becomes what the mean of the
-        training samples was; class means keep their places about it. Do not use it where the
-        samples are of few classes only: what these have in common would be taken away.
-
-        Parameters
-        ----------
-        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
-            Samples of that session, of many classes; no labels are needed.
-
-        Returns
-        -------
-        ProbabilisticLDA
-            A copy that decides about samples of that session. The model itself stays as it is.
-            `partial_fit` and `fit` of the copy forget the session.
-        """
-        check.check_fitted(self, "directions_")
-        X = check.check_samples(self, X)
-        off = to_numpy(over_blocks(X, self.coordinates())).mean(axis=0)
-        other, D = copy(self), self.directions_
-        other.mean_ = self.mean_ + np.linalg.lstsq(D.T, off)[0]  # the shortest way there
-        return other
-
     def log_priors(self) -> Array:
         """Logarithms of the prior probabilities of the classes."""
-        check.check_fitted(self, "directions_")
+        check.check_fitted(self, "pool_")
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.priors_))
 
-    def likelihood(self) -> ClassLikelihood:
-        """What samples of a class, and of someone else, look like in the coordinates."""
-        return ClassLikelihood(**{k: getattr(self, f"{k}_") for k in LIKELIHOOD})
+    def _floor(self) -> float:
+        return float(self.pool_["floor"])
 
-    def known_classes(self) -> KnownClasses:
-        """What is known of the classes, in the coordinates."""
-        return KnownClasses(self.class_means_, self.class_count_, self.enrolled_)
+    def _over(self, X: Any, finish: Any) -> Array:
+        return self._blocks(X, partial(_scored, scorer=self._ready_scorer(), finish=finish))
 
-    def coordinates(self) -> Any:
-        """What gives the coordinates of samples in memory, and can be sent to other processes."""
-        steps = None
-        if self.projector_ is not None:
-            steps = (self.projector_.projections_, self.projector_._centre())
-        return partial(coordinates, steps=steps, mean=self.mean_, directions=self.directions_)
+    def _blocks(self, X: Any, work: Any) -> Array:
+        check.check_fitted(self, "pool_")
+        return over_blocks(check.check_samples(self, X), work)
 
-    def _of_scores(self, X: Any, finish: Any) -> Array:
-        check.check_fitted(self, "directions_")
-        X = check.check_samples(self, X)
-        scores = partial(self.likelihood().scores, known=self.known_classes())
-        measure = partial(in_turn, measure=self.coordinates(), finish=scores)
-        return over_blocks(X, partial(in_turn, measure=measure, finish=finish))
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.target_tags.required = True
+        return tags
 
 
-def _tell_apart(labels: Array, weight: Array) -> bool:
+def groups_of_classes(n_classes: int, n_groups: int) -> Array:
+    """The group (C,) of each class; without any of them there are two classes at least."""
+    n_groups = max(n_groups, ceil(n_classes / max(n_classes - 2, 1)))
+    dealt: Array = np.random.default_rng(0).permutation(n_classes) % min(n_groups, n_classes)
+    return dealt
+
+
+# ── Samples ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _in_memory(X: Any) -> Array:
+    return np.asarray(X.in_memory() if isinstance(X, Source) else to_numpy(X))
+
+
+def _flat(X: Array) -> Array:
+    """Samples as rows of float64."""
+    rows = np.asarray(to_numpy(X), dtype=np.float64)
+    return rows.reshape(len(rows), prod(rows.shape[1:]))
+
+
+def _gather(X: Any, labels: Array, weight: Array | None, classes: Array) -> Gathered:
+    """What is kept of a batch."""
+    if not isinstance(X, Source):
+        return Gathered.of_batch(to_numpy(X), labels, weight, classes)
+    return X.total(partial(_gather_block, classes=classes), labels, weight)
+
+
+def _gather_block(X: Array, labels: Array, weight: Array | None, classes: Array) -> Gathered:
+    return Gathered.of_batch(to_numpy(X), labels, weight, classes)
+
+
+def _gather_groups(
+    X: Any,
+    labels: Array,
+    weight: Array | None,
+    classes: Array,
+    numbers: Array,
+    gathered: Gathered,
+) -> tuple[Gathered, Array]:
+    """What is kept of a batch, and the bunch of groups of each sample of the sketch.
+
+    Equal samples of different groups are kept apart. Groups are dealt to bunches in the order of
+    their names.
+    """
+    n_groups = int(numbers.max()) + 1
+    pairs = np.stack([numbers, np.searchsorted(classes, labels)])
+    cells, codes = np.unique(pairs, axis=1, return_inverse=True)
+    by_cell = _gather(X, codes, weight, np.arange(cells.shape[1]))
+    sketch = by_cell.sketch.placed(cells[1])
+    bunches = cells[0][by_cell.sketch.codes] % min(n_groups, MOST_BUNCHES)
+    bunches = np.unique(bunches, return_inverse=True)[1]
+    moments = gathered.moments
+    return Gathered(classes, gathered.shape, sketch, moments), bunches
+
+
+# ── Checks ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _check_pool(pool: Any, names: list[str], weights: Array, size: int) -> None:
+    """Refuse a pool from a file that lacks something, or whose values are of other kinds."""
+    needed = {"views", "log_losses", "calibration", "ratio", "mean", "floor", "typical_count"}
+    if not isinstance(pool, dict) or pool.keys() != needed:
+        raise ValueError(f"its pool_ has not the values {', '.join(sorted(needed))}")
+    if not names or not all(isinstance(name, str) for name in names):
+        raise ValueError("its views_ are not names of views")
+    check_agree("weights_", np.shape(weights), (len(names),))
+    arrays = {"log_losses": (len(names),), "calibration": (3, BINS), "mean": (size,)}
+    for name, shape in arrays.items():
+        value = pool[name]
+        if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+            raise ValueError(f"the {name} of its pool_ is {value!r:.80}, not numbers")
+        check_agree(f"pool_ {name}", value.shape, shape)
+        if not np.isfinite(value).all():
+            raise ValueError(f"the {name} of its pool_ is not finite")
+    ratio, floor = pool["ratio"], pool["floor"]
+    is_pair = isinstance(ratio, tuple) and len(ratio) == 2
+    if not is_pair or not all(type(number) is float for number in (*ratio, floor)):
+        raise ValueError("the ratio or the floor of its pool_ are not numbers")
+    if not (ratio[0] > 0 and 0 <= floor < 1):
+        raise ValueError(f"its pool_ has the ratio {ratio} and the floor {floor}, which cannot be")
+    n = pool["typical_count"]
+    if type(n) is not float or not 0 < n < np.inf:
+        raise ValueError(f"its pool_ has the typical_count {n!r:.40}, which cannot be")
+    if not isinstance(pool["views"], list) or not pool["views"]:
+        raise ValueError("its pool_ has no views")
+
+
+def _free_name(view: Any, taken: Mapping[str, Any]) -> str:
+    """What a transformer is called: its class, and a number where that is taken."""
+    name = type(view).__name__
+    n_taken = sum(other.partition(" ")[0] == name for other in taken)
+    return f"{name} {n_taken + 1}" if n_taken else name
+
+
+def _checked_transformer(view: Any) -> Any:
+    """A transformer that needs no labels, or an error in words."""
+    name = type(view).__name__
+    if not (hasattr(view, "fit") and hasattr(view, "transform")):
+        raise ValueError(
+            f"views holds {view!r:.100}; expected a name, or a transformer with fit and transform"
+        )
+    needs = getattr(view, "_needs_labels", False)
+    if not needs and isinstance(view, BaseEstimator):
+        needs = get_tags(view).target_tags.required
+    if needs:
+        raise _needs_labels_error(name)
+    return view
+
+
+def _needs_labels_error(name: str) -> ValueError:
+    return ValueError(
+        f"view {name} needs labels, and a view is learned without them, so that left-out samples "
+        f"can judge it; put it before the model: make_pipeline({name}(...), ProbabilisticLDA())"
+    )
+
+
+def _fitted(name: str, view: Any, samples: Array) -> Any:
+    """A transformer that is fitted to samples, without labels."""
+    try:
+        return clone(view).fit(samples)
+    except TypeError as error:
+        if "'y'" in str(error):
+            raise _needs_labels_error(name) from error
+        raise
+
+
+def _is_small(gathered: Gathered) -> bool:
+    """Whether what was gathered is so small that a fitted model keeps it."""
+    return gathered.sketch.is_complete and gathered.sketch.X.nbytes <= KEPT_MOMENTS
+
+
+def _tell_apart(counts: Array) -> bool:
     """Whether there are samples of two classes, and two of one of them."""
-    counts = np.bincount(np.unique(labels, return_inverse=True)[1], weights=weight)
     return bool((counts > 0).sum() > 1 and (counts > 1).any())
 
 
-def _coordinates(Y: Array, counted: Any) -> tuple[Array, Array | None, Array]:
-    """The mean of the samples that count, a basis of their span, and all samples in it."""
-    with one_thread_for_small(min(Y.shape)):
-        origin, basis = span(Y[counted])
-    return origin, basis, (Y - origin) if basis is None else (Y - origin) @ basis
-
-
-def _warn_of_one_group(share: float) -> None:
-    """Say so where more than half of the samples are held out together."""
-    if share > 0.5:
-        warnings.warn(
-            f"{share:.0%} of the samples are held out together, because they share one group, or "
-            "one pattern that is far larger than what they differ by; so what held-out samples "
-            "choose is a guess. Take the pattern away before (ModeScaler, or subtract the mean "
-            "sample), or pass other groups",
-            UserWarning,
-            stacklevel=5,
+def _check_scatter(counts: Array, noise: float, means: Array) -> None:
+    """Refuse samples that show nothing."""
+    if not (counts > 1).any():
+        raise ValueError(
+            f"{counts.sum():g} sample(s) of {len(counts)} classes do not show how far samples of "
+            "one class lie apart; pass two or more of some class (weights are counts)"
         )
+    traces = np.zeros(len(counts))
+    traces[np.argmax(counts > 0)] = noise
+    check_squares(counts, means, traces)
+    if not noise > 0 and not (means != means[:1]).any():
+        raise ValueError("all samples are equal, so no class can be told from another; pass others")
+
+
+def _warn_of_near_copies(gathered: Gathered, log_loss: float, bunches: Array | None) -> None:
+    """Say so where left-out samples are told by near copies of themselves."""
+    if bunches is not None or log_loss > CERTAIN:
+        return
+    rows = slice(None, None, max(1, len(gathered.sketch.X) // 500))
+    X, codes = gathered.sketch.X[rows], gathered.sketch.codes[rows]
+    if len(X) < 10:
+        return
+    X = X - X.mean(axis=0)
+    squares = (X**2).sum(axis=1)
+    D2 = squares[:, None] + squares - 2 * X @ X.T
+    np.fill_diagonal(D2, np.inf)
+    nearest = float(np.median(D2.min(axis=1)))
+    pairs = D2[(codes[:, None] == codes) & np.isfinite(D2)]  # of one class
+    typical = float(np.median(pairs)) if len(pairs) else 0.0
+    if typical > 0 and 0 < nearest < NEAR_COPY * typical:
+        warn(
+            f"left-out samples are recognized almost surely (log loss {log_loss:.3g}), and most "
+            "samples have a near copy, as the frames of a video or overlapping windows do; pass "
+            "groups=, so that copies are left out together, or the probabilities will be too sure",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+# ── What is made of scores ───────────────────────────────────────────────────────────────────────
+
+
+def _scored(X: Array, scorer: Scorer, finish: Any) -> Array:
+    return np.asarray(finish(scorer.scores(_flat(X))))
+
+
+def _ratios(X: Array, scorer: Scorer, ratio: tuple[float, float]) -> Array:
+    scale, offset = ratio
+    return np.asarray(scale * scorer.ratios(_flat(X)) + offset)
+
+
+def _decision(scores: Array, log_priors: Array) -> Array:
+    S = scores + log_priors
+    return np.asarray(S[:, 1] - S[:, 0] if S.shape[1] == 2 else S)
+
+
+def _best(scores: Array, log_priors: Array, classes: Array) -> Array:
+    return np.asarray(classes[(scores + log_priors).argmax(axis=1)])
+
+
+def _probabilities(scores: Array, log_priors: Array, floor: float) -> Array:
+    return mixed(softmax(scores + log_priors), floor, log_priors)
+
+
+def _log_probabilities(scores: Array, log_priors: Array, floor: float) -> Array:
+    with np.errstate(divide="ignore"):  # of classes with a prior of 0
+        return np.asarray(np.log(_probabilities(scores, log_priors, floor)))

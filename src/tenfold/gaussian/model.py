@@ -1,0 +1,820 @@
+"""What is learned of Gaussian classes: views with their weights, and how a sample is scored.
+
+`learn` asks left-out samples which views help, and pools these. A `LearnedView` knows class means
+and noise in its features, so that classes can be added later. A `Scorer` is what remains of all
+views for scoring: one matrix for all views that are linear, one more for each of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from tenfold.gaussian.formula import (
+    ClassSizes,
+    Frame,
+    LinearScores,
+    NoiseScatter,
+    Resolvents,
+    StrangerTerm,
+    class_scores,
+    class_sums,
+    stranger_term,
+)
+from tenfold.gaussian.gathered import Gathered
+from tenfold.gaussian.maps import (
+    MOST_LANDMARKS,
+    FeatureMap,
+    LengthMap,
+    LinearMap,
+    RBFMap,
+    TransformerMap,
+)
+from tenfold.gaussian.pool import Answers, best_temperature, pool_weights
+from tenfold.gaussian.views import (
+    LARGEST_STRUCTURE,
+    LINEAR,
+    LOOK_FROM,
+    RHOS,
+    WIDTHS,
+    Candidate,
+    Data,
+    Setting,
+    choose_setting,
+    has_structure,
+    kernels_may_help,
+    length_candidate,
+    linear_candidate,
+    rbf_candidate,
+    structured_choice,
+    transformer_candidates,
+    typical_count,
+)
+from tenfold.mathematics.algebra import Array
+
+BINS = 10  # of the calibration of left-out samples
+PARTS = 5  # of the classes, each left out once where there are no samples
+USUAL_RIDGE = 0.3
+EVIDENCE = 3.0  # nats: what a view says against a class grows with the logarithm beyond
+MANY_CLASSES = 20  # of which a few more or less do not change the pool
+NOISE_SHARE = 0.75  # of what another session varies more: the rest is taken to be between classes
+MAPS: dict[str, Any] = {
+    "linear": LinearMap,
+    "length": LengthMap,
+    "rbf": RBFMap,
+    "transformer": TransformerMap,
+}
+
+
+# ── A view that was learned ──────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedView:
+    """Class means and noise in the features of a view, and its part in the pool.
+
+    Parameters
+    ----------
+    name : str
+        What it is called.
+    weight, temperature, log_loss : float
+        Its weight in the pool, what its scores are divided by, and its loss alone.
+    rho, b, freedom : float
+        See `tenfold.gaussian.formula`.
+    map : FeatureMap
+        What it makes of a sample.
+    means : ndarray of shape (C, q)
+        The class means.
+    axes, values : ndarrays of shape (q, d) and (d,)
+        The scatter of the noise.
+    spread : ndarray of shape (q,) or None
+        The covariance of the class means, where it has structure.
+    """
+
+    name: str
+    weight: float
+    temperature: float
+    log_loss: float
+    rho: float
+    b: float
+    freedom: float
+    map: FeatureMap
+    means: Array
+    axes: Array
+    values: Array
+    spread: Array | None = None
+
+    @classmethod
+    def of(cls, candidate: Candidate, setting: Setting) -> LearnedView:
+        """A view at the setting that left-out samples chose, with a weight of 1."""
+        frame, judge = candidate.frame, candidate.judge
+        noise = frame.noise_unit / judge.noise_unit if judge.noise_unit > 0 else 1.0
+        spread = noise
+        if frame.resolvents.spread is None and judge.spread_unit > 0:
+            spread = frame.spread_unit / judge.spread_unit
+        values, axes = frame.resolvents.axes()
+        return cls(
+            name=candidate.name,
+            weight=1.0,
+            temperature=setting.temperature,
+            log_loss=setting.loss,
+            rho=setting.rho * noise,
+            b=setting.b * spread,
+            freedom=frame.sizes.freedom,
+            map=candidate.map,
+            means=frame.means,
+            axes=axes,
+            values=values,
+            spread=frame.resolvents.spread,
+        )
+
+    @property
+    def share(self) -> float:
+        """What its scores are multiplied by in the pool."""
+        return self.weight / self.temperature
+
+    def resolvents(self) -> Resolvents:
+        """The resolvents of its noise."""
+        q, d = self.axes.shape
+        used = self.values > 0 if d < q else np.ones(d, dtype=bool)
+        values, axes = self.values[used], self.axes[:, used]
+        rows = axes.T * np.sqrt(values)[:, None]
+        noise = NoiseScatter(None, rows.T @ rows) if d == q else NoiseScatter(rows, None)
+        if self.spread is not None:
+            return Resolvents(noise, self.spread)
+        turn = axes if noise.rows is None else np.diag(1 / np.sqrt(values))
+        return Resolvents(noise, None, {0.0: (None, values, turn)})
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether its scores are linear in the numbers of a sample."""
+        return isinstance(self.map, LinearMap)
+
+    def enrolled(
+        self, X: Array, codes: Array, weights: Array, counts: Array, at: Array
+    ) -> LearnedView:
+        """The same with more samples (n, p) of some of all classes, by number.
+
+        Parameters
+        ----------
+        X, codes, weights : ndarrays
+            The samples, their classes among all, and their weights.
+        counts : ndarray of shape (C,)
+            What all classes weighed before.
+        at : ndarray
+            The places of our classes among all.
+        """
+        view = self
+        if isinstance(self.map, RBFMap):  # new samples lie outside of the span of the others
+            more = self.map.extended(X)
+            grown = len(more.landmarks) - len(self.map.landmarks)
+            means = np.pad(self.means, ((0, 0), (0, grown)))
+            axes = np.pad(self.axes, ((0, grown), (0, 0)))
+            view = replace(self, map=more, means=means, axes=axes)
+        means = np.zeros((len(counts), view.means.shape[1]))
+        means[at] = view.means
+        features = view.map.features(X)
+        sums = class_sums(features, codes, weights, len(counts))
+        added = np.bincount(codes, weights, minlength=len(counts))
+        total = np.where(counts + added > 0, counts + added, 1.0)[:, None]
+        return replace(view, means=(counts[:, None] * means + sums) / total)
+
+    def adapted(self, X: Array, counts: Array) -> LearnedView:
+        """The same for another session, of which samples (n, p) of many classes are at hand.
+
+        The centre becomes that of the session. In a linear view noise grows where the session
+        varies more than the training samples did, by `NOISE_SHARE` of the excess.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+            Samples of the session.
+        counts : ndarray of shape (C,)
+            The weights of the classes.
+        """
+        moved = self.map.moved(X)
+        if not isinstance(moved, LinearMap):
+            return replace(self, map=moved)
+        own = self.axes.T * np.sqrt(self.values)[:, None]
+        between = self.means * np.sqrt(counts)[:, None]
+        before = np.concatenate([own, between]) / np.sqrt(counts.sum())
+        expected = Resolvents(NoiseScatter.of_deviations(before, np.ones(len(before))))
+        ridge = self.rho / max(self.freedom, 1.0)
+        rows = moved.features(X) / np.sqrt(len(X))
+        whitened = expected.at(0.0, ridge, 1.0).times(rows) @ rows.T
+        values, turn = np.linalg.eigh((whitened + whitened.T) / 2)
+        # Few samples show large variances by chance: up to the edge of Marchenko and Pastur.
+        usual = (1 + np.sqrt(values.clip(0).sum() / len(X))) ** 2
+        larger = values > usual
+        factors = np.sqrt(self.freedom * NOISE_SHARE * (1 - usual / values[larger]))
+        more = (turn[:, larger] * factors).T @ rows
+        together = np.concatenate([own, more])
+        noise = NoiseScatter.of_deviations(together, np.ones(len(together)))
+        values, axes = Resolvents(noise).axes()
+        return replace(self, map=moved, axes=axes, values=values)
+
+    def check_fits(self, n_classes: int, size: int) -> None:
+        """Refuse values from a file that do not fit together."""
+        q, d = self.axes.shape if self.axes.ndim == 2 else (0, 0)
+        shapes = (self.means.shape, self.values.shape)
+        if shapes != ((n_classes, q), (d,)) or d > q or not q:
+            raise ValueError(f"view {self.name!r:.40} has means and axes of shapes {shapes}")
+        spread = np.ones(q) if self.spread is None else self.spread
+        too_large = self.spread is not None and d > 2 * LARGEST_STRUCTURE
+        if spread.shape != (q,) or not (spread > 0).all() or too_large:
+            raise ValueError(f"view {self.name!r:.40} has a spread that no class means have")
+        if not self.map.fits(size):
+            raise ValueError(f"the map of view {self.name!r:.40} is not for {size} numbers")
+        positive = (self.weight, self.temperature, self.rho, self.b, self.freedom)
+        if not all(number > 0 for number in positive) or not (self.values >= 0).all():
+            raise ValueError(f"view {self.name!r:.40} has numbers that are not above 0")
+        features = self.map.features(np.zeros((1, size)))
+        if features.shape != (1, q) or not np.isfinite(features).all():
+            raise ValueError(f"the features of view {self.name!r:.40} do not fit its means")
+
+    # -- files ------------------------------------------------------------------------------------
+
+    def packed(self) -> dict[str, Any]:
+        """Its values by name, for a file."""
+        kind = next(kind for kind, of in MAPS.items() if type(self.map) is of)
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        inside_names = [field.name for field in fields(MAPS[kind])]
+        inside = {name: getattr(self.map, name) for name in inside_names}
+        if kind == "rbf":
+            inside.pop("root")  # follows from the landmarks
+        return own | {"map": {"kind": kind, **inside}}
+
+    @classmethod
+    def unpacked(cls, packed: Mapping[str, Any]) -> LearnedView:
+        """From its values by name; a ValueError where a file says what no view has."""
+        own = _checked_values("view", packed, cls)
+        inside = dict(own["map"])
+        kind = inside.pop("kind", None)
+        if not isinstance(kind, str) or kind not in MAPS:
+            raise ValueError(f"its view is of kind {kind!r:.40}; expected {', '.join(MAPS)}")
+        if kind != "rbf":
+            made = MAPS[kind](**_checked_values(kind, inside, MAPS[kind]))
+            return cls(**own | {"map": made})
+        inside = _checked_values(kind, inside, RBFMap, without="root")
+        landmarks, centre = inside["landmarks"], inside.pop("centre")
+        n = len(landmarks) if landmarks.ndim == 2 else 0
+        if not 0 < n <= MOST_LANDMARKS or centre.shape != (n,) or own["axes"].shape[:1] != (n,):
+            raise ValueError(f"its view has landmarks of shape {landmarks.shape}")
+        if not inside["width"] > 0:
+            raise ValueError(f"its view has the width {inside['width']!r:.40}")
+        made = RBFMap.of_landmarks(weights=np.ones(n), **inside)
+        return cls(**own | {"map": replace(made, centre=centre)})
+
+
+def _checked_values(what: str, packed: Any, of: Any, without: str = "") -> dict[str, Any]:
+    """The values of the fields of a class, if they are of the kinds that it declares."""
+    kinds = {field.name: str(field.type) for field in fields(of) if field.name != without}
+    if not isinstance(packed, Mapping) or packed.keys() != kinds.keys():
+        raise ValueError(f"its {what} has not the values {', '.join(kinds)}")
+    for name, kind in kinds.items():
+        if not _is_of_kind(packed[name], kind):
+            raise ValueError(f"its {what} has {name}={packed[name]!r:.80}; expected {kind}")
+    return dict(packed)
+
+
+def _is_of_kind(value: Any, kind: str) -> bool:
+    if kind == "Array":
+        return isinstance(value, np.ndarray) and value.dtype.kind == "f" and _all_finite(value)
+    if kind == "Array | None":
+        return value is None or _is_of_kind(value, "Array")
+    if kind == "list[Array]":
+        return isinstance(value, list) and all(_is_of_kind(part, "Array") for part in value)
+    if kind == "tuple[int, ...]":
+        return isinstance(value, tuple) and all(type(v) is int and v > 0 for v in value)
+    if kind == "float":
+        return isinstance(value, int | float) and type(value) is not bool and _all_finite(value)
+    if kind == "str":
+        return isinstance(value, str)
+    return isinstance(value, Mapping) if kind == "FeatureMap" else True
+
+
+def _all_finite(value: Any) -> bool:
+    return bool(np.isfinite(value).all())
+
+
+# ── Learning ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class LeftOut(NamedTuple):
+    """Calibrated log likelihood ratios of samples that have no part in the classes.
+
+    The ratio of a sample for its own class is without the sample. Its ratios for other classes are
+    as a stranger has them: without all classes of its group. NaN stands for other classes of the
+    same group, and for the own class of a sample that cannot be left out.
+    """
+
+    codes: Array  # (n,), the class of each sample
+    weights: Array  # (n,), how many samples each stands for
+    ratios: Array  # (n, C)
+    n_left: float  # classes without a group, on average
+    seen_ratios: Array | None = None  # (n, C), all without the sample alone; NaN where it must stay
+    scores: Array | None = None  # (n, C), likewise, of the pool
+
+    def own(self) -> tuple[Array, Array, Array]:
+        """The rows of samples that can be left out, their ratios for their classes, and weights."""
+        found = self.ratios[np.arange(len(self.codes)), self.codes]
+        rows = np.flatnonzero(~np.isnan(found))
+        return rows, found[rows], self.weights[rows]
+
+    def of_strangers(self) -> Array:
+        """The ratios (n, C) for other classes; minus infinity for the others."""
+        found = np.where(np.isnan(self.ratios), -np.inf, self.ratios)
+        found[np.arange(len(self.codes)), self.codes] = -np.inf
+        return found
+
+
+class LearnedPool(NamedTuple):
+    """What left-out samples chose."""
+
+    names: list[str]  # of all views that were tried
+    weights: Array  # (V,), of these
+    log_losses: Array  # (V,), of each alone
+    views: list[LearnedView]  # those with a weight
+    log_loss: float  # of the pool, on left-out samples
+    ratio_scale: float  # of the ratio against a stranger, and its offset
+    ratio_offset: float
+    calibration: Array  # (3, bins): mean probability, share of right answers, number of answers
+    left_out: LeftOut | None = None  # where it was asked for
+
+
+class Chosen(NamedTuple):
+    """A view at its best setting; the frames that found it are gone."""
+
+    view: LearnedView
+    price: float
+    setting: Setting
+
+    @classmethod
+    def of(cls, candidate: Candidate, setting: Setting) -> Chosen:
+        """Of a candidate."""
+        return cls(LearnedView.of(candidate, setting), candidate.price, setting)
+
+
+def learn(
+    gathered: Gathered,
+    log_priors: Array,
+    names: Sequence[str],
+    transformers: Mapping[str, Any],
+    bunches: Array | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+    class_groups: Array | None = None,
+) -> LearnedPool:
+    """The pool of views that left-out samples choose.
+
+    Parameters
+    ----------
+    gathered : Gathered
+        Of all samples.
+    log_priors : ndarray of shape (C,)
+        Logarithms of the probabilities of the classes.
+    names : sequence of str
+        Which of `NAMES` to try.
+    transformers : mapping of str to fitted transformers
+        More views.
+    bunches : ndarray of shape (n,) or None
+        Whom to leave out together, of the samples of the sketch.
+    tell : callable
+        Is told which view comes next.
+    class_groups : ndarray of shape (C,) or None
+        Classes to leave out together, to learn the ratios of strangers; None learns none.
+    """
+    data = Data(gathered, bunches, log_priors)
+    if not len(data.rows):
+        return _without_left_out(data)
+    if data.is_linear_only:
+        names, transformers = [name for name in names if name in LINEAR] or ["numbers"], {}
+    chosen: list[Chosen] = []
+    near: tuple[int, int] | None = None
+    for name in ("numbers", "units", "length"):
+        if name in names:
+            tell(name)
+            near = _add_plain(data, name, near, chosen)
+    if "kronecker" in names and has_structure(data):
+        tell("kronecker")
+        plain = min((one.setting for one in chosen), key=lambda s: s.loss, default=None)
+        found = structured_choice(data, plain)
+        if found is not None:
+            chosen.append(Chosen.of(*found))
+    kernels = [name for name in WIDTHS if name in names]
+    scale = _better_scale(chosen)
+    without_price = [one for one in chosen if not one.price]
+    if kernels and without_price and len(gathered.sketch.codes) > LOOK_FROM:
+        tell("a first look at kernels")
+        best = min(without_price, key=lambda one: one.setting.loss)
+        kernels = kernels if kernels_may_help(data, best.view.name, scale) else []
+    near = None
+    for name in kernels:
+        tell(name)
+        candidate = rbf_candidate(data, name, scale)
+        setting, near = choose_setting(data, candidate.judge, near)
+        chosen.append(Chosen.of(candidate, setting))
+    for name, transformer in transformers.items():
+        tell(name)
+        chosen.append(_better_units(data, name, transformer))
+    if not chosen:  # "kronecker" alone, of samples without modes
+        _add_plain(data, "numbers", None, chosen)
+    return _pooled(data, chosen, class_groups)
+
+
+def _add_plain(
+    data: Data, name: str, near: tuple[int, int] | None, chosen: list[Chosen]
+) -> tuple[int, int]:
+    """Add a plain view to those that were chosen; where its setting lies on the grid."""
+    if name == "length":
+        candidate = length_candidate(data)
+    else:
+        candidate = linear_candidate(data, in_units=name == "units")
+    setting, near = choose_setting(data, candidate.judge, near)
+    chosen.append(Chosen.of(candidate, setting))
+    return near
+
+
+def _better_units(data: Data, name: str, transformer: Any) -> Chosen:
+    """The features of a transformer as they are or in units of their spread."""
+    found: list[Chosen] = []
+    near: tuple[int, int] | None = None
+    for candidate in transformer_candidates(data, name, transformer):
+        setting, near = choose_setting(data, candidate.judge, near)
+        found.append(Chosen.of(candidate, setting))
+    return min(found, key=lambda one: one.setting.loss)
+
+
+def _without_left_out(data: Data) -> LearnedPool:
+    """The view of numbers at a usual setting, where no sample can be left out."""
+    candidate = linear_candidate(data, in_units=False)
+    frame = candidate.frame
+    unit = frame.noise_unit or frame.spread_unit
+    nobody = np.empty((0, len(data.log_priors)))
+    rho, b = USUAL_RIDGE * unit, frame.spread_unit or unit
+    setting = Setting(rho, b, 1.0, 0.0, nobody, np.empty(0))
+    view = LearnedView.of(replace(candidate, judge=frame), setting)
+    chance = float(-np.exp(data.log_priors) @ np.maximum(data.log_priors, -700.0))
+    empty = np.zeros((3, BINS))
+    return LearnedPool(["numbers"], np.ones(1), np.zeros(1), [view], chance, 1.0, 0.0, empty)
+
+
+def _better_scale(chosen: Sequence[Chosen]) -> Array | None:
+    """What numbers are multiplied by before distances: their units, if these serve better."""
+    by_name = {one.view.name: one for one in chosen}
+    if "units" not in by_name:
+        return None
+    units = by_name["units"]
+    if "numbers" in by_name and by_name["numbers"].setting.loss <= units.setting.loss:
+        return None
+    assert isinstance(units.view.map, LinearMap)
+    return units.view.map.scale
+
+
+class Pooling(NamedTuple):
+    """Weights of views, and what they say of left-out samples together."""
+
+    chosen: list[Chosen]  # all views
+    weights: Array  # (V,)
+    scores: Array  # (n, C), of left-out samples
+    ratios: Array  # (n, C), against a stranger, calibrated
+    scale: float  # of the calibration, and its offset
+    offset: float
+
+    @classmethod
+    def of(cls, chosen: list[Chosen], answers: Answers) -> Pooling:
+        """The pool of views at their settings, by the samples that were left out."""
+        tables = np.stack([one.setting.scores for one in chosen])
+        prices = np.array([one.price for one in chosen])
+        weights = pool_weights(list(tables), prices, answers)
+        ratios = np.zeros(tables[0].shape)
+        for one, weight in zip(chosen, weights, strict=True):
+            ratios += weight * bounded(one.setting.scores - one.setting.stranger[:, None])
+        scale, offset = _calibrated_ratio(ratios, answers)
+        scores = np.tensordot(weights, tables, 1)
+        return cls(chosen, weights, scores, scale * ratios + offset, scale, offset)
+
+
+def _pooled(data: Data, chosen: list[Chosen], class_groups: Array | None) -> LearnedPool:
+    """The pool of views at their settings."""
+    answers = data.answers(data.rows)
+    pooling = Pooling.of(chosen, answers)
+    views = []
+    for one, weight in zip(chosen, pooling.weights, strict=True):
+        if weight > 0:
+            views.append(replace(one.view, weight=float(weight)))
+    left_out = None
+    if class_groups is not None:
+        left_out = _left_out(data, pooling, class_groups)
+    return LearnedPool(
+        names=[one.view.name for one in chosen],
+        weights=pooling.weights,
+        log_losses=np.array([one.setting.loss for one in chosen]),
+        views=views,
+        log_loss=answers.log_loss(pooling.scores),
+        ratio_scale=pooling.scale,
+        ratio_offset=pooling.offset,
+        calibration=_calibration(answers, pooling.scores),
+        left_out=left_out,
+    )
+
+
+# ── Strangers ────────────────────────────────────────────────────────────────────────────────────
+
+
+def bounded(ratios: Array) -> Array:
+    """Ratios whose negative values grow with the logarithm, as those of a heavy tail do.
+
+    One number of a sample that nobody had before may be worth a million nats to one view. The
+    other views have a say if that is bounded.
+    """
+    against = np.maximum(-ratios, 0.0)
+    return np.where(ratios < 0, -EVIDENCE * np.log1p(against / EVIDENCE), ratios)
+
+
+def _left_out(data: Data, pooling: Pooling, class_groups: Array) -> LeftOut:
+    """Ratios of left-out samples for their own classes, and of strangers for all others.
+
+    Of two classes none can be left out: a left-out sample is then a stranger to the other class.
+    """
+    rows, codes = data.rows, data.gathered.sketch.codes
+    n_classes = len(class_groups)
+    ratios = np.full((len(codes), n_classes), np.nan)
+    if n_classes == 2:
+        ratios[rows] = pooling.ratios
+        n_left = 1.0
+    else:
+        for group in range(int(class_groups.max()) + 1):
+            is_out = class_groups == group
+            held = np.flatnonzero(is_out[codes])
+            ratios[np.ix_(held, ~is_out)] = _ratios_of_strangers(data, pooling, is_out)
+        ratios[rows, codes[rows]] = pooling.ratios[np.arange(len(rows)), codes[rows]]
+        n_left = n_classes - float(np.bincount(class_groups).mean())
+    everyone = data.answers(np.arange(len(codes)))
+    seen_ratios, scores = np.full((2, *ratios.shape), np.nan)
+    seen_ratios[rows] = pooling.ratios
+    scores[rows] = pooling.scores
+    return LeftOut(codes, everyone.weights, ratios, n_left, seen_ratios, scores)
+
+
+def _ratios_of_strangers(data: Data, pooling: Pooling, is_out: Array) -> Array:
+    """Calibrated ratios of samples of some classes for all others, by a pool without these classes.
+
+    Class means and noise are those of the other classes; of fewer than `MANY_CLASSES` classes so
+    are temperatures, weights and calibration. The maps of the views, rho and b stay as they are.
+    """
+    sizes = data.gathered.sketch_sizes
+    sample_is_out = is_out[sizes.codes]
+    at = np.flatnonzero(~sample_is_out[data.rows])
+    if len(at) and len(is_out) < MANY_CLASSES:
+        pooling = _pooling_of_others(data, pooling.chosen, at, np.flatnonzero(~is_out))
+    out, rest = np.flatnonzero(sample_is_out), np.flatnonzero(~sample_is_out)
+    counts = np.where(is_out, 0.0, sizes.counts)
+    part = ClassSizes(sizes.codes[rest], sizes.weights[rest], counts)
+    n = typical_count(data.gathered.counts)
+    ratios = np.zeros((len(out), len(counts)))
+    for one, weight in zip(pooling.chosen, pooling.weights, strict=True):
+        if weight > 0:
+            features = one.view.map.features(data.gathered.sketch.X)
+            frame = Frame.of_samples(features[rest], part, one.view.spread)
+            rho, b = _setting_for(frame, one.view)
+            scores = frame.scores(features[out], rho, b)
+            term = frame.stranger(n, rho, b, features[out])
+            ratios += weight * bounded((scores - term[:, None]) / one.setting.temperature)
+    return (pooling.scale * ratios + pooling.offset)[:, ~is_out]
+
+
+def _pooling_of_others(data: Data, chosen: list[Chosen], at: Array, columns: Array) -> Pooling:
+    """The pool that some left-out samples choose, of the classes in these columns."""
+    asked = data.answers(data.rows[at])
+    log_priors = data.log_priors[columns]
+    if not np.isfinite(log_priors).any():
+        log_priors = np.zeros(len(columns))
+    log_priors = log_priors - np.logaddexp.reduce(log_priors)
+    answers = Answers(np.searchsorted(columns, asked.codes), asked.weights, log_priors)
+    others = []
+    for one in chosen:
+        before = one.setting.temperature
+        scores = one.setting.scores[np.ix_(at, columns)] * before
+        temperature, loss = best_temperature(scores, answers)
+        setting = replace(
+            one.setting,
+            temperature=temperature,
+            loss=loss,
+            scores=scores / temperature,
+            stranger=one.setting.stranger[at] * (before / temperature),
+        )
+        others.append(one._replace(setting=setting))
+    return Pooling.of(others, answers)
+
+
+def _setting_for(part: Frame, view: LearnedView) -> tuple[float, float]:
+    """The rho and b that mean for a part of the samples what those of a view mean for all."""
+    n_directions = min(view.means.shape[1], max(view.freedom, 1.0))
+    unit, of_part = float(view.values.sum()) / n_directions, part.noise_unit
+    rho = view.rho * (of_part / unit if unit > 0 and of_part > 0 else 1.0)
+    if view.spread is not None:
+        return rho, view.b * rho / view.rho
+    freedom = part.sizes.freedom / view.freedom if view.freedom > 0 else 1.0
+    return rho, view.b * (freedom or 1.0)
+
+
+# ── Without samples ──────────────────────────────────────────────────────────────────────────────
+
+
+def learn_from_moments(counts: Array, means: Array, scatters: Array) -> LearnedPool:
+    """The view of numbers as they are, without samples to leave out.
+
+    Its regularization makes classes most likely that are left out of the covariance.
+
+    Parameters
+    ----------
+    counts, means, scatters : ndarrays of shape (C,), (C, p) and (C, p, p)
+        Of the classes.
+    """
+    mean = counts @ means / counts.sum()
+    sizes = ClassSizes(np.empty(0, dtype=np.intp), np.empty(0), counts)
+    noise = NoiseScatter(None, scatters.sum(axis=0))
+    frame = Frame(np.empty((0, len(mean))), means - mean, sizes, Resolvents(noise))
+    unit = frame.noise_unit or frame.spread_unit
+    rho = _likeliest_ridge(counts, scatters) * unit
+    candidate = Candidate("numbers", 0.0, LinearMap(mean), frame, frame)
+    nobody = np.empty((0, len(counts)))
+    setting = Setting(rho, frame.spread_unit or unit, 1.0, 0.0, nobody, np.empty(0))
+    view = LearnedView.of(candidate, setting)
+    empty = np.zeros((3, BINS))
+    return LearnedPool(["numbers"], np.ones(1), np.zeros(1), [view], 0.0, 1.0, 0.0, empty)
+
+
+def _likeliest_ridge(counts: Array, scatters: Array) -> float:
+    """The rho, in units of the noise, under which left-out classes are most likely."""
+    freedom = np.maximum(counts - 1, 0.0)
+    n_parts = min(PARTS, int((counts > 0).sum()))
+    likelihoods = np.zeros(len(RHOS))
+    for part in range(n_parts):
+        out = np.arange(len(counts)) % n_parts == part
+        if freedom[~out].sum() <= 0 or freedom[out].sum() <= 0:
+            continue
+        training = scatters[~out].sum(axis=0)
+        values, axes = np.linalg.eigh(training)
+        unit = np.trace(training) / min(len(training), freedom[~out].sum())
+        seen = np.einsum("ik,ij,jk->k", axes, scatters[out].sum(axis=0), axes, optimize=True)
+        for place, rho in enumerate(RHOS):
+            v = (values.clip(0) + rho * unit) / (freedom[~out].sum() * (1 + rho))
+            if (v > 0).all():
+                likelihoods[place] -= 0.5 * (
+                    freedom[out].sum() * np.log(v).sum() + (seen / v).sum()
+                )
+    return float(RHOS[int(np.argmax(likelihoods))]) if likelihoods.any() else USUAL_RIDGE
+
+
+def pattern_of(view: LearnedView, counts: Array) -> Array:
+    """The covariance of the samples times the weights of each class, (C, p), of a linear view."""
+    assert isinstance(view.map, LinearMap)
+    resolvents = view.resolvents()
+    found = class_scores(resolvents, view.means, counts, view.freedom, view.rho, view.b)
+    weights = view.share * (found.weights - found.weights.mean(axis=1, keepdims=True))
+    noise = view.axes @ (view.values[:, None] * (view.axes.T @ weights))
+    between = (view.means * counts[:, None]).T @ (view.means @ weights)
+    return view.map.restored((noise + between).T / counts.sum())
+
+
+def _calibrated_ratio(ratios: Array, answers: Answers) -> tuple[float, float]:
+    """Scale and offset with which left-out ratios (n, C) are log likelihood ratios.
+
+    A left-out sample is one trial for its own class, and one for each other class: a logistic
+    regression in which both sides weigh the same. To the other classes it is nearly a stranger,
+    since its class is no part of what they are scored by, but for the noise.
+    """
+    own = np.zeros(ratios.shape, dtype=bool)
+    own[np.arange(len(ratios)), answers.codes] = True
+    targets, others = ratios[own], ratios[~own]
+    w_targets = answers.weights / answers.count
+    w_others = np.repeat(w_targets, ratios.shape[1] - 1) / max(ratios.shape[1] - 1, 1)
+    spread = float(np.sqrt(np.mean((targets.mean() - others) ** 2))) or 1.0
+
+    def loss(x: Array) -> tuple[float, Array]:
+        scale, offset = np.exp(x[0]) / spread, x[1]
+        t, o = -(scale * targets + offset), scale * others + offset
+        value = w_targets @ np.logaddexp(0, t) + w_others @ np.logaddexp(0, o)
+        at_t, at_o = -w_targets / (1 + np.exp(-t)), w_others / (1 + np.exp(-o))
+        by_offset = at_t.sum() + at_o.sum()
+        by_scale = scale * (at_t @ targets + at_o @ others)
+        held = 0.5 * x[0] ** 2 / (answers.count + 2)  # few samples that are told apart by far
+        return value + held, np.array([by_scale + x[0] / (answers.count + 2), by_offset])
+
+    middle = 0.5 * (float(targets.mean()) + float(others.mean())) if len(others) else 0.0
+    with np.errstate(over="ignore"):
+        found = minimize(loss, np.array([0.0, -middle / spread]), jac=True, method="L-BFGS-B")
+    return float(np.exp(found.x[0]) / spread), float(found.x[1])
+
+
+def _calibration(answers: Answers, scores: Array) -> Array:
+    """How sure the pool is of left-out samples, and how often it is right, in bins (3, BINS)."""
+    P = answers.probabilities(scores)
+    sure, right = P.max(axis=1), P.argmax(axis=1) == answers.codes
+    bins = np.minimum((sure * BINS).astype(int), BINS - 1)
+    counts = np.bincount(bins, answers.weights, minlength=BINS)
+    safe = np.where(counts > 0, counts, 1.0)
+    mean_sure = np.bincount(bins, answers.weights * sure, minlength=BINS) / safe
+    mean_right = np.bincount(bins, answers.weights * right, minlength=BINS) / safe
+    return np.stack([mean_sure, mean_right, counts])
+
+
+# ── Scoring ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class Part(NamedTuple):
+    """What one map adds to the scores."""
+
+    map: FeatureMap
+    weights: Array  # (r, C), of what the map computes first
+
+
+class RatioPart(NamedTuple):
+    """What one view says about a class against a stranger."""
+
+    weight: float
+    temperature: float
+    map: FeatureMap
+    scores: LinearScores  # of the features
+    term: StrangerTerm
+
+    def ratios(self, X: Array) -> Array:
+        """Log likelihood ratios (n, C) of samples (n, p)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            features = self.map.features(X)
+            scores = features @ self.scores.weights + self.scores.constants
+            term = self.term.of(features, self.map.residual(X))
+            found = (scores - term[:, None]) / self.temperature
+        found[np.isnan(found)] = -np.inf  # squares that are too large: far from every class
+        return np.asarray(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Scorer:
+    """Scores of a pool: ``X @ weights + constants``, and parts that are not linear.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (p, C) or None
+        Of the samples themselves, for all views that are linear in them.
+    constants : ndarray of shape (C,)
+        What is added.
+    parts : list of Part
+        Of other views.
+    centre : ndarray of shape (p,)
+        What is subtracted from samples first, so that a large common offset costs no digits.
+    ratio_parts : list of RatioPart
+        Of all views, for the ratio against a stranger.
+    """
+
+    weights: Array | None
+    constants: Array
+    parts: list[Part]
+    centre: Array
+    ratio_parts: list[RatioPart]
+
+    @classmethod
+    def of(cls, views: Sequence[LearnedView], counts: Array, centre: Array, n: float) -> Scorer:
+        """Of the views of a pool, for classes with these counts.
+
+        The ratio against a stranger takes classes to have n samples. It is that of the training
+        samples, so that a class which is enrolled changes no ratio of others.
+        """
+        constants = np.zeros(len(counts))
+        linear: Array | None = None
+        parts, ratio_parts = [], []
+        for view in views:
+            resolvents = view.resolvents()
+            found = class_scores(resolvents, view.means, counts, view.freedom, view.rho, view.b)
+            weights, more = view.map.folded(view.share * found.weights)
+            constants += view.share * found.constants + more
+            if isinstance(view.map, LinearMap):
+                linear = weights if linear is None else linear + weights
+            else:
+                parts.append(Part(view.map, weights))
+            term = stranger_term(resolvents, n, view.freedom, view.rho, view.b)
+            ratio_parts.append(RatioPart(view.weight, view.temperature, view.map, found, term))
+        if linear is not None:
+            constants = constants + centre @ linear
+        return cls(linear, constants, parts, centre, ratio_parts)
+
+    def scores(self, X: Array) -> Array:
+        """Scores (n, C) of samples (n, p)."""
+        found = np.tile(self.constants, (len(X), 1))
+        if self.weights is not None:
+            found += (X - self.centre) @ self.weights
+        for part in self.parts:
+            found += part.map.raw(X) @ part.weights
+        return found
+
+    def ratios(self, X: Array) -> Array:
+        """Ratios (n, C) against a stranger, not calibrated, of samples (n, p)."""
+        found = np.zeros((len(X), len(self.constants)))
+        for part in self.ratio_parts:
+            found += part.weight * bounded(part.ratios(X))
+        return found
