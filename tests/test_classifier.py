@@ -14,8 +14,9 @@ from sklearn.svm import SVC
 
 import reference
 from reference import distance, problem
-from tenfold import CSDA, MCSDA, MPCA, ClassSpecificClassifier, mean_average_precision
+from tenfold import CSDA, MCSDA, MPCA, ClassSpecificClassifier
 from tenfold.decisions.folds import folds_of
+from tenfold.metrics import mean_average_precision
 from ways import learned, without_tables
 
 # The laws here are of the paper's rule.
@@ -121,7 +122,7 @@ def test_a_bank_that_lacks_a_class_gathers_and_cannot_predict_yet():
 @each_projector
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_distances_are_those_of_a_plain_loop(name, dtype):
-    bank = bank_of(name, normalise=False).fit(X, LABELS)
+    bank = bank_of(name, normalize=False).fit(X, LABELS)
     new = NEW.astype(dtype)
     found = bank.distances(new)
     assert found.shape == (len(NEW), 4)
@@ -138,7 +139,7 @@ def test_distances_are_those_of_a_plain_loop(name, dtype):
 
 
 def test_distances_are_those_of_the_members_a_bank_has_now():
-    bank = bank_of(normalise=False).fit(X, y)
+    bank = bank_of(normalize=False).fit(X, y)
     before = bank.distances(NEW)
     bank.projectors_[1] = bank.projectors_[0]
     exchanged = bank.distances(NEW)
@@ -169,7 +170,7 @@ def test_a_common_offset_costs_no_digits():
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
 @each_projector
 def test_the_spread_of_the_others_is_their_rms_distance_sample_by_sample(name, weight):
-    bank = bank_of(name, normalise=False).fit(X, LABELS, weight)
+    bank = bank_of(name, normalize=False).fit(X, LABELS, weight)
     for c, (label, member) in enumerate(zip(bank.classes_, bank.projectors_, strict=True)):
         others = label != LABELS
         lengths = [
@@ -181,19 +182,19 @@ def test_the_spread_of_the_others_is_their_rms_distance_sample_by_sample(name, w
 
 
 def test_classes_compete_for_a_sample_and_the_nearest_still_wins():
-    for normalise in ("others", "own"):
-        bank = bank_of(normalise=normalise).fit(X, y)
+    for normalize in ("others", "own"):
+        bank = bank_of(normalize=normalize).fit(X, y)
         scores, near = bank.decision_function(NEW), -bank.distances(NEW)
         best_two = np.sort(near, axis=1)[:, -2:].mean(axis=1, keepdims=True)
         np.testing.assert_allclose(scores, near - best_two, rtol=1e-9, atol=1e-12)
         np.testing.assert_array_equal(scores.argmax(axis=1), near.argmax(axis=1))
         np.testing.assert_array_equal(bank.classes_[scores.argmax(axis=1)], bank.predict(NEW))
-    plain = bank_of(normalise=False).fit(X, y)
+    plain = bank_of(normalize=False).fit(X, y)
     np.testing.assert_array_equal(plain.decision_function(NEW), -plain.distances(NEW))
 
 
 def test_a_shrunk_spread_is_mixed_as_the_scatter_was():
-    bank = bank_of("shrinkage", normalise=False).fit(X, y)
+    bank = bank_of("shrinkage", normalize=False).fit(X, y)
     for c, member in enumerate(bank.projectors_):
         own = rms(bank.distances(X[y == c])[:, c])
         means = np.stack([X[y == label].mean(axis=0) for label in bank.classes_])
@@ -209,9 +210,9 @@ def test_a_shrunk_spread_is_mixed_as_the_scatter_was():
 
 def test_normalised_distances_are_in_units_of_the_spreads():
     choices = ("others", "own", False)
-    others, normalised, plain = (bank_of(normalise=n).fit(X, y) for n in choices)
+    others, normalized, plain = (bank_of(normalize=n).fit(X, y) for n in choices)
     np.testing.assert_allclose(
-        normalised.distances(NEW), plain.distances(NEW) / plain.spreads_, rtol=1e-12
+        normalized.distances(NEW), plain.distances(NEW) / plain.spreads_, rtol=1e-12
     )
     np.testing.assert_allclose(
         others.distances(NEW), plain.distances(NEW) / plain.other_spreads_, rtol=1e-12
@@ -220,7 +221,7 @@ def test_normalised_distances_are_in_units_of_the_spreads():
         plain.predict(NEW), plain.classes_[plain.distances(NEW).argmin(axis=1)]
     )
     np.testing.assert_array_equal(
-        normalised.predict(NEW), plain.classes_[normalised.distances(NEW).argmin(axis=1)]
+        normalized.predict(NEW), plain.classes_[normalized.distances(NEW).argmin(axis=1)]
     )
 
 
@@ -240,7 +241,7 @@ def test_the_spread_of_a_point_is_that_of_all_classes_in_its_subspace(name, weig
     """All samples about the means of their own classes; the other classes keep theirs."""
     alone = np.append(np.flatnonzero(y != 3), np.flatnonzero(y == 3)[0])
     Z, labels, w = X[alone], y[alone], None if weight is None else weight[alone]
-    bank = bank_of(name, normalise=False).set_params(projector__shrinkage=0.0)
+    bank = bank_of(name, normalize=False).set_params(projector__shrinkage=0.0)
     bank.fit(Z, labels, w)
     shares = np.ones(len(Z)) if w is None else w
     means = [np.average(Z[labels == c], axis=0, weights=shares[labels == c]) for c in range(4)]
@@ -276,7 +277,7 @@ def test_two_classes_have_one_score_that_prefers_the_second():
 
 def test_ties_go_to_the_first_of_the_sorted_classes():
     twice, labels = np.concatenate([X, X, X]), np.repeat(["b", "c", "a"], len(X))
-    bank = ClassSpecificClassifier(MCSDA(ranks=2, max_iter=2), normalise=False).fit(twice, labels)
+    bank = ClassSpecificClassifier(MCSDA(ranks=2, max_iter=2), normalize=False).fit(twice, labels)
     np.testing.assert_allclose(np.ptp(bank.distances(NEW), axis=1), 0, atol=1e-9)
     exact = bank.projectors_[0]
     bank.projectors_ = [exact, exact, exact]
@@ -410,7 +411,7 @@ def test_one_versus_rest_over_projectors_is_the_plain_bank():
     """Without shrinkage, for which the others are one class or many."""
     flat, csda = X.reshape(len(X), -1), CSDA(ranks=6, shrinkage=0.0)
     rest = OneVsRestClassifier(csda).fit(flat, y)
-    bank = ClassSpecificClassifier(csda, normalise=False).fit(flat, y)
+    bank = ClassSpecificClassifier(csda, normalize=False).fit(flat, y)
     flat = NEW.reshape(len(NEW), -1)
     np.testing.assert_allclose(
         rest.decision_function(flat), bank.decision_function(flat), rtol=1e-8
@@ -424,7 +425,7 @@ def test_one_versus_rest_over_projectors_is_the_plain_bank():
 def test_mean_average_precision_is_the_mean_of_what_the_models_score_alone(weight):
     """As in the paper, whose classes do not compete; of two classes they always do."""
     for chosen in (np.ones(len(y), dtype=bool), y > 0):
-        bank = bank_of(normalise=False).fit(X[chosen], LABELS[chosen])
+        bank = bank_of(normalize=False).fit(X[chosen], LABELS[chosen])
         own = None if weight is None else weight[chosen]
         alone = [member.score(X[chosen], LABELS[chosen], own) for member in bank.projectors_]
         found = mean_average_precision(bank, X[chosen], LABELS[chosen], own)
@@ -432,7 +433,7 @@ def test_mean_average_precision_is_the_mean_of_what_the_models_score_alone(weigh
 
 
 def test_mean_average_precision_leaves_out_classes_that_are_not_there():
-    bank = bank_of(normalise=False).fit(X, LABELS)
+    bank = bank_of(normalize=False).fit(X, LABELS)
     some = LABELS != "cat"
     alone = [bank.projectors_[c].score(X[some], LABELS[some]) for c in (0, 1, 3)]
     assert mean_average_precision(bank, X[some], LABELS[some]) == pytest.approx(np.mean(alone))

@@ -1,9 +1,12 @@
 """Metrics and comparisons in Python: what the command line and the report print."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.calibration import calibration_curve
+from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import (
     accuracy_score,
     average_precision_score,
@@ -15,6 +18,9 @@ from sklearn.model_selection import (
     StratifiedKFold,
     TimeSeriesSplit,
 )
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 from tenfold import (
     CMDA,
@@ -26,8 +32,10 @@ from tenfold import (
     compare,
 )
 from tenfold.decisions.members import members_of
-from tenfold.decisions.metrics import class_metrics, equal_errors, evaluate, reliability
 from tenfold.decisions.scores import ClassScores, class_scores
+from tenfold.metrics import equal_error_rate, equal_error_threshold, evaluate, reliability
+from tenfold.metrics.evaluation import class_metrics
+from tenfold.selection.comparison import Comparison, MethodFigures
 
 RNG = np.random.default_rng(0)
 Y = np.arange(90) % 3
@@ -48,7 +56,7 @@ def test_the_class_of_a_verifier_may_be_that_of_its_projector():
 
 
 def test_a_comparison_is_a_table_and_figures():
-    found = compare([CMDA((2, 2), tol=10.0), MODEL], X, Y, cv=3, random_state=5, verbose=False)
+    found = compare(X, Y, [CMDA((2, 2), tol=10.0), MODEL], cv=3, random_state=5, verbose=False)
     by_name = {one.method: one for one in found.methods}
     lines = str(found).splitlines()
     assert [line.split()[0] for line in lines[2:4]] == [one.method for one in found.methods]
@@ -74,11 +82,17 @@ GROUPS = np.repeat(np.arange(6), 15)
 )
 def test_a_comparison_takes_any_splitter_and_groups(cv, splits):
     groups = None if isinstance(cv, TimeSeriesSplit) else GROUPS  # which it has no use for
-    found = compare([ProbabilisticLDA(), KernelCSDA(2)], X, Y, cv=cv, groups=groups, verbose=False)
+    found = compare(X, Y, [ProbabilisticLDA(), KernelCSDA(2)], cv=cv, groups=groups, verbose=False)
     assert found.n_folds == len(splits)
     by_name = {one.method: one for one in found.methods}
     for model in (ProbabilisticLDA(), ClassSpecificClassifier(KernelCSDA(2))):
-        right = [clone(model).fit(X[a], Y[a]).score(X[b], Y[b]) for a, b in splits]
+        right = []
+        for train, test in splits:
+            more = {}
+            if groups is not None and isinstance(model, ProbabilisticLDA):
+                more["groups"] = groups[train]
+            fitted = clone(model).fit(X[train], Y[train], **more)
+            right.append(fitted.score(X[test], Y[test]))
         name = type(getattr(model, "projector", None) or model).__name__
         np.testing.assert_allclose(by_name[name].accuracy_by_fold, right)
     assert found.best_methods
@@ -88,11 +102,11 @@ def test_a_comparison_takes_any_splitter_and_groups(cv, splits):
 def test_a_class_without_test_samples_does_not_count_in_that_fold():
     rows = np.arange(90)
     whole, part = (rows[:60], rows[60:]), (rows[:60], rows[60:][Y[60:] != 2])
-    both = compare([ProbabilisticLDA()], X, Y, cv=[whole, part], verbose=False).methods[0]
+    both = compare(X, Y, [ProbabilisticLDA()], cv=[whole, part], verbose=False).methods[0]
     scores = ProbabilisticLDA().fit(X[:60], Y[:60]).predict_log_proba(X[part[1]])
     each = [average_precision_score(Y[part[1]] == c, scores[:, c]) for c in (0, 1)]
     assert both.precision_by_fold[1] == pytest.approx(np.mean(each))
-    one = compare([MODEL], X, Y, positive=2, cv=[whole, part], verbose=False).methods[0]
+    one = compare(X, Y, [MODEL], positive=2, cv=[whole, part], verbose=False).methods[0]
     assert len(one.precision_by_fold) == 1
 
 
@@ -110,7 +124,55 @@ def test_a_class_without_test_samples_does_not_count_in_that_fold():
 )
 def test_folds_that_say_nothing_are_refused(given, words):
     with pytest.raises(ValueError, match=words):
-        compare([MODEL], X, Y, **given, verbose=False)
+        compare(X, Y, [MODEL], **given, verbose=False)
+
+
+def test_a_comparison_needs_samples_and_labels_only():
+    found = compare(X, Y, verbose=False)
+    names = {one.method for one in found.methods}
+    assert {"ProbabilisticLDA", "CSDA", "SVC", "KNeighborsClassifier", "RidgeClassifier"} <= names
+    assert found.n_folds == 5
+    with pytest.raises(TypeError, match=r"expected samples: compare\(X, y, models\)"):
+        compare([MODEL], X, Y)
+    scaled = make_pipeline(StandardScaler(), SVC(C=10.0))
+    right = []
+    for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(X, Y):
+        fitted = clone(scaled).fit(X[train].reshape(len(train), -1), Y[train])
+        right.append(fitted.score(X[test].reshape(len(test), -1), Y[test]))
+    (of_svc,) = (one for one in found.methods if one.method == "SVC")
+    np.testing.assert_allclose(of_svc.accuracy_by_fold, right)
+
+
+def test_processes_change_no_figure():
+    alone = compare(X, Y, [MODEL, RidgeClassifier()], cv=2, n_jobs=1, verbose=False)
+    shared = compare(X, Y, [MODEL, RidgeClassifier()], cv=2, n_jobs=2, verbose=False)
+    for one, other in zip(alone.methods, shared.methods, strict=True):
+        assert replace(one, seconds=0.0) == replace(other, seconds=0.0)
+
+
+def test_projectors_before_a_classifier_name_a_row_and_show_their_ranks():
+    models = [ProbabilisticLDA(), make_pipeline(CMDA((2, 2), tol=10.0), ProbabilisticLDA())]
+    found = compare(X, Y, models, cv=2, verbose=False)
+    ranks = {one.method: one.ranks for one in found.methods}
+    assert ranks == {"ProbabilisticLDA": (), "CMDA + ProbabilisticLDA": (2, 2)}
+    twice = compare(X, Y, [RidgeClassifier(), RidgeClassifier(alpha=9.0)], cv=2, verbose=False)
+    assert {one.method for one in twice.methods} == {"RidgeClassifier", "RidgeClassifier 2"}
+
+
+def test_advice_says_why_and_prefers_the_much_faster_of_equals():
+    def figures(name, seconds, by_fold):
+        mean = float(np.mean(by_fold))
+        return MethodFigures(name, (), mean, 0.0, mean, mean, True, seconds, by_fold, by_fold)
+
+    def advice(seconds):
+        slow = figures("slow", 3.0, (0.9, 0.8, 0.91))
+        fast = figures("fast", seconds, (0.8, 0.9, 0.9))
+        return Comparison([slow, fast], 300, 3, 3, (4, 3), None, 0.5).advice
+
+    why = "the differences are within their error (paired t test over 3 folds, 95 %)"
+    assert why in advice(1.1)
+    assert "Take fast" not in advice(1.1)
+    assert "Take fast, which is fitted 3 times faster" in advice(1.0)
 
 
 def test_the_figures_of_a_bank_by_name_are_scikit_learns():
@@ -139,7 +201,7 @@ def test_the_figures_of_a_verifier_by_name_are_counts_of_its_decisions():
     accepted, own = np.asarray(model.predict(new) == model.classes_[1]), labels == 2
     facts = evaluate(model, new, labels).as_dict()
     assert facts["threshold"] == model.threshold_
-    assert facts["promised_rate"] == model.promised_rate_
+    assert facts["guaranteed_rate"] == model.guaranteed_rate_
     assert facts["false_accept_rate"] == pytest.approx(accepted[~own].mean())
     assert facts["false_reject_rate"] == pytest.approx(1 - accepted[own].mean())
     assert facts["confusion"] == {
@@ -167,9 +229,10 @@ def test_equal_errors_differ_least_of_all_thresholds(seed):
     def shares(limit):
         return np.mean(scores[~own] >= limit), np.mean(scores[own] < limit)
 
-    rate, threshold = equal_errors(scores, own)
+    rate = equal_error_rate(own, scores)
+    threshold = equal_error_threshold(own, scores)
     accepts, rejects = shares(threshold)
-    assert rate == pytest.approx((accepts + rejects) / 2)
+    assert min(accepts, rejects) <= rate <= max(accepts, rejects)
     assert threshold in scores
     gaps = [abs(np.subtract(*shares(limit))) for limit in scores]
     assert abs(accepts - rejects) == pytest.approx(min(gaps))

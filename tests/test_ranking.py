@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from tenfold.decisions.metrics import average_precisions, roc_areas
+from tenfold.metrics.ranking import average_precisions, roc_areas
 
 
 @given(

@@ -18,8 +18,8 @@ NINE = RNG.lognormal(size=9)
 def threshold_at(impostors, rate):
     """Of distances: their logarithms say how far samples are."""
     with np.errstate(divide="ignore"):
-        far = np.log(impostors.farness)
-    return np.exp(far_at(impostors._replace(farness=far), rate))
+        far = np.log(impostors.signed_distance)
+    return np.exp(far_at(impostors._replace(signed_distance=far), rate))
 
 
 def alone(distances, weight=None, groups=None):

@@ -1,4 +1,4 @@
-"""Accept or reject: thresholds keep what they promise for samples and impostors never seen."""
+"""Accept or reject: thresholds keep what they guarantee for samples and impostors never seen."""
 
 import warnings
 from functools import partial
@@ -31,8 +31,8 @@ from tenfold import (
     MCSDA,
     MPCA,
     ClassSpecificVerifier,
+    FalseAcceptRateWarning,
     RankSearchCV,
-    RateWarning,
 )
 from tenfold.decisions.thresholds import Impostors
 from tenfold.decisions.thresholds import threshold_at as far_at
@@ -48,15 +48,15 @@ MODEL = MCSDA(ranks=2, tol=10.0)
 
 
 def verifier(**parameters):
-    """Of class 1 against five others, which can promise one false accept in six."""
+    """Of class 1 against five others, which can guarantee one false accept in six."""
     return ClassSpecificVerifier(
         clone(MODEL), **{"positive": 1, "false_accept_rate": 0.2, **parameters}
     )
 
 
 def extrapolating(estimator, *batch):
-    """Fitted, at a rate that its samples cannot promise."""
-    with pytest.warns(RateWarning):
+    """Fitted, at a rate that its samples cannot guarantee."""
+    with pytest.warns(FalseAcceptRateWarning):
         return estimator.fit(*batch)
 
 
@@ -76,8 +76,8 @@ def held_out_distances(X, y, positive, splits, weight=None, model=MODEL):
 def threshold_at(impostors, rate):
     """Of distances: their logarithms say how far samples are."""
     with np.errstate(divide="ignore"):
-        far = np.log(impostors.farness)
-    return np.exp(far_at(impostors._replace(farness=far), rate))
+        far = np.log(impostors.signed_distance)
+    return np.exp(far_at(impostors._replace(signed_distance=far), rate))
 
 
 def spread_of_others(model, X, is_other, weight=None):
@@ -108,7 +108,7 @@ def dealt(which, n_folds):
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
 def test_the_threshold_is_set_on_classes_that_were_held_out(rate, weight):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RateWarning)
+        warnings.simplefilter("ignore", FalseAcceptRateWarning)
         model = verifier(false_accept_rate=rate).fit(X, y, weight)
     other, counted = y != 1, np.ones(len(y)) if weight is None else weight
     u = held_out_distances(X, y, 1, each_other_class(y, 1), weight)
@@ -117,7 +117,7 @@ def test_the_threshold_is_set_on_classes_that_were_held_out(rate, weight):
     assert model.threshold_ == pytest.approx(-limit * unit, rel=1e-7)
     share = counted[other & (u <= limit)].sum() / counted[other].sum()
     assert model.error_rates_["false_accepts"] == pytest.approx(share, abs=1e-12)
-    assert model.promised_rate_ == 1 / 6
+    assert model.guaranteed_rate_ == 1 / 6
 
 
 def test_positives_are_held_out_for_the_share_of_false_rejects_alone():
@@ -127,7 +127,7 @@ def test_positives_are_held_out_for_the_share_of_false_rejects_alone():
     assert model.error_rates_["false_rejects"] == pytest.approx(np.mean(u > limit), abs=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore::tenfold.RateWarning")  # few samples are little
+@pytest.mark.filterwarnings("ignore::tenfold.FalseAcceptRateWarning")  # few samples are little
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("model", [CSDA(ranks=3), CSDA(ranks=3, shrinkage="auto"), MODEL], ids=str)
 def test_few_large_samples_are_held_out_as_in_plain_fits(model, weighted):
@@ -167,7 +167,8 @@ def test_stricter_rates_accept_fewer():
         assert not (strict.predict(X) & ~loose.predict(X)).any()
     assert not models[0].predict(np.append(X, models[0].projector_.mean_[None], axis=0)).any()
     assert models[0].error_rates_ == {"false_accepts": 0.0, "false_rejects": 1.0}
-    assert models[-1].predict(1e3 * X).all()
+    with pytest.warns(UserWarning, match="no number of the training samples"):
+        assert models[-1].predict(1e3 * X).all()
     assert models[-1].error_rates_ == {"false_accepts": 1.0, "false_rejects": 0.0}
 
 
@@ -250,7 +251,7 @@ def test_the_rate_that_was_asked_for_is_given(rate, n_classes, per_class, n_own,
             cv=cv,
         )
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "models without some", RateWarning)
+            warnings.filterwarnings("ignore", "models without some", FalseAcceptRateWarning)
             accepted = model.fit(samples, labels).predict(impostors)
         given.append(np.mean(accepted == model.classes_[1]))
     error = np.std(given, ddof=1) / np.sqrt(len(given))
@@ -281,25 +282,27 @@ def test_known_impostors_say_too_little_about_new_ones():
     assert np.mean(by_class) < np.mean(by_sample)
 
 
-# ── The promise ─────────────────────────────────────────────────────────────────────────────────
+# ── The guarantee ─────────────────────────────────────────────────────────────────────────────────
 
 
 def test_what_cannot_be_promised_is_said_with_the_number_that_can():
     with pytest.warns(
-        RateWarning, match=r"rate of 0.01, but 5 other classes can promise 0.17"
+        FalseAcceptRateWarning, match=r"rate of 0.01, but 5 other classes can guarantee 0.17"
     ) as w:
         model = verifier(false_accept_rate=0.01).fit(X, y)
-    assert "99 would promise 0.01. The threshold is meant for new samples" in str(w[0].message)
-    assert model.promised_rate_ == 1 / 6
+    assert "99 would guarantee 0.01. The threshold is meant for new samples" in str(w[0].message)
+    assert model.guaranteed_rate_ == 1 / 6
     assert w[0].filename == __file__
     few = y < 3
-    with pytest.warns(RateWarning, match=r"2 other classes .* new samples of these classes"):
+    with pytest.warns(
+        FalseAcceptRateWarning, match=r"2 other classes .* new samples of these classes"
+    ):
         model = verifier(false_accept_rate=0.1).fit(X[few], y[few])
-    assert model.promised_rate_ == 1 / 3
+    assert model.guaranteed_rate_ == 1 / 3
     n = int((y != 1).sum())
-    with pytest.warns(RateWarning, match="but the other samples can promise"):
+    with pytest.warns(FalseAcceptRateWarning, match="but the other samples can guarantee"):
         model = verifier(false_accept_rate=0.001, positive=None).fit(X, y == 1)
-    assert model.promised_rate_ == pytest.approx(1 / (n + 1))
+    assert model.guaranteed_rate_ == pytest.approx(1 / (n + 1))
 
 
 def test_a_verifier_of_one_of_many_labels_is_not_calibrated_as_the_labels_0_and_1():
@@ -315,14 +318,16 @@ def test_a_verifier_of_one_of_many_labels_is_not_calibrated_as_the_labels_0_and_
 def test_models_of_folds_that_are_unlike_the_final_one_are_warned_of():
     # Without the class that is far away, everything else is a hundred times as near.
     far = X + np.where(y == 5, 100.0, 0.0)[:, None, None]
-    with pytest.warns(RateWarning, match=r"unlike the model of all: .* factor of \d.*lower ranks"):
+    with pytest.warns(
+        FalseAcceptRateWarning, match=r"unlike the model of all: .* factor of \d.*lower ranks"
+    ):
         verifier().fit(far, y)
 
 
 # ── Few samples, and samples with weights ───────────────────────────────────────────────────────
 
 
-@pytest.mark.filterwarnings("ignore::tenfold.RateWarning")  # one sample is little
+@pytest.mark.filterwarnings("ignore::tenfold.FalseAcceptRateWarning")  # one sample is little
 @pytest.mark.parametrize("rate", [0.25, "equal"])
 @pytest.mark.parametrize("n_classes", [3, 6])  # samples are held out, or whole classes
 def test_the_order_of_the_samples_plays_no_part(n_classes, rate):
@@ -335,7 +340,7 @@ def test_the_order_of_the_samples_plays_no_part(n_classes, rate):
     np.testing.assert_allclose(one.decision_function(X), other.decision_function(X), rtol=1e-7)
 
 
-@pytest.mark.filterwarnings("ignore::tenfold.RateWarning")  # one sample is little
+@pytest.mark.filterwarnings("ignore::tenfold.FalseAcceptRateWarning")  # one sample is little
 def test_a_single_positive_sample_is_never_held_out():
     few = np.append(np.flatnonzero(y != 1), np.flatnonzero(y == 1)[0])
     model = verifier().fit(X[few], y[few])
@@ -358,12 +363,12 @@ def test_a_weight_of_two_is_the_sample_twice(rate, two):
     weight = np.random.default_rng(3).integers(1, 4, len(y))
     model = verifier(false_accept_rate=rate, positive=None if two else 1)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RateWarning)
+        warnings.simplefilter("ignore", FalseAcceptRateWarning)
         weighted = clone(model).fit(X, labels, weight.astype(float))
         repeated = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(labels, weight))
     assert weighted.threshold_ == pytest.approx(repeated.threshold_, rel=1e-7)
     assert weighted.error_rates_ == pytest.approx(repeated.error_rates_)
-    assert weighted.promised_rate_ == pytest.approx(repeated.promised_rate_)
+    assert weighted.guaranteed_rate_ == pytest.approx(repeated.guaranteed_rate_)
 
 
 # ── Scores ──────────────────────────────────────────────────────────────────────────────────────

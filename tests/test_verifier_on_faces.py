@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from tenfold import CSDA, ClassSpecificVerifier, RateWarning
+from tenfold import CSDA, ClassSpecificVerifier, FalseAcceptRateWarning
 
 pytestmark = pytest.mark.realdata
 
@@ -29,7 +29,7 @@ def test_one_false_accept_in_a_hundred_of_persons_never_seen(faces, n, shrinkage
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 model.fit(X[train], y[train])
-            assert any("19 other classes can promise 0.05" in str(one.message) for one in caught)
-            assert {one.category for one in caught} == {RateWarning}
+            assert any("19 other classes can guarantee 0.05" in str(one.message) for one in caught)
+            assert {one.category for one in caught} == {FalseAcceptRateWarning}
             given.append(np.mean(model.predict(X[np.isin(y, unknown)])))
     assert 0.003 <= np.mean(given) <= 0.02

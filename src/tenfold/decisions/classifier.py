@@ -37,7 +37,7 @@ from tenfold.mathematics.alternation import Recipe, Solution
 from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.stores import OfBlock, in_turn, over_blocks
-from tenfold.mathematics.subspace import farness, of_contrasts
+from tenfold.mathematics.subspace import of_contrasts, signed_distance
 from tenfold.mathematics.tuning import CACHE_NUMBERS, DEVICE_BYTES, THREAD_BYTES
 from tenfold.methods.base import (
     ClassModel,
@@ -46,16 +46,19 @@ from tenfold.methods.base import (
     Learner,
     Shape,
     spreads_of,
+    warn_of_ranks,
 )
+from tenfold.methods.csda import CSDA
 from tenfold.system.plain_values import Axes, check_agree
 from tenfold.system.threads import over_threads
 from tenfold.validation import samples as check
+from tenfold.validation.parameter_types import Folds, Normalize
 from tenfold.validation.samples import in_numpy
 
 
 def _learns_from_parts(bank: ClassSpecificClassifier) -> bool:
-    if not getattr(bank.projector, "_streams", True):
-        raise ValueError(f"{bank.projector!r} learns from all samples at once; use fit")
+    if not getattr(bank._method, "_streams", True):
+        raise ValueError(f"{bank._method!r} learns from all samples at once; use fit")
     if bank.classifier is None:
         return True
     raise ValueError("out-of-fold distances need all samples at once; use fit, or classifier=None")
@@ -112,10 +115,11 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
 
     Parameters
     ----------
-    projector : MCSDA, CSDA or another class-specific method
+    projector : MCSDA, CSDA or another class-specific method, or None, default=None
         The method, with its parameters; its `positive` is set to each class in turn. Its
-        `ranks` may map every label to ranks of its own.
-    normalise : {"others", "own", False}, default="others"
+        `ranks` may map every label to ranks of its own. None means ``CSDA()``, which chooses its
+        ridge by itself.
+    normalize : {"others", "own", False}, default="others"
         What makes scores of different classes comparable. With the likelihood ratio of the
         projector, "others" measures it from where a sample is as far from the class as from
         everything else, in units of what other samples have, and False compares ratios as they
@@ -174,44 +178,53 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
 
     _answer = "class"
     _allowed: ClassVar = {
-        "projector": (ClassSpecificProjector,),
-        "normalise": ("others", "own", False),
+        "projector": (ClassSpecificProjector, None),
+        "normalize": ("others", "own", False),
     }
 
     def __init__(
-        self, projector: Any, *, normalise: Any = "others", classifier: Any = None, cv: Any = 5
+        self,
+        projector: ClassSpecificProjector | None = None,
+        *,
+        normalize: Normalize = "others",
+        classifier: Any = None,
+        cv: Folds = 5,
     ):
         self.projector = projector
-        self.normalise = normalise
+        self.normalize = normalize
         self.classifier = classifier
         self.cv = cv
 
     # -- what the projector says ------------------------------------------------------------------
 
     @property
+    def _method(self) -> ClassSpecificProjector:
+        """The projector, or the default one."""
+        return CSDA() if self.projector is None else self.projector
+
+    @property
     def sample_shape(self) -> Any:
         """The `sample_shape` of the projector."""
-        return self.projector.sample_shape
+        return self._method.sample_shape
 
     def _flatten_if_needed(self, X: Any) -> Any:
         """The batch as the projector sees it."""
-        return self.projector._flatten_if_needed(X)
+        return self._method._flatten_if_needed(X)
 
     @property
     def _streams(self) -> bool:  # type: ignore[override]
         """Whether the projector can learn from moments."""
-        return bool(self.projector._streams)
+        return bool(self._method._streams)
 
     def _prepared(
         self, described: Described, X: Any, weight: Array | None
     ) -> tuple[Described, Any]:
         """As the projector does it, once for all classes."""
-        prepared: tuple[Described, Any] = self.projector._prepared(described, X, weight)
-        return prepared
+        return self._method._prepared(described, X, weight)
 
     def of_classes(self, classes: Array) -> list[ClassSpecificProjector]:
         """The projector of each class, not fitted."""
-        bare = clone(self.projector)
+        bare = clone(self._method)
         members = [copy(bare) for _ in classes]  # a clone costs as much as solving a model
         for member, label in zip(members, classes, strict=True):
             member.positive = label
@@ -222,12 +235,12 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
     def _check_parameters(self) -> None:
         """Validate parameters."""
         super()._check_parameters()
-        if self.normalise == "own" and self.projector.decision != "distance":
+        if self.normalize == "own" and self._method.decision != "distance":
             raise ValueError(
-                "normalise='own' divides distances, but the projector decides by likelihood "
-                "ratios; use normalise='others', or decision='distance' of the projector"
+                "normalize='own' divides distances, but the projector decides by likelihood "
+                "ratios; use normalize='others', or decision='distance' of the projector"
             )
-        self.projector._check_parameters()
+        self._method._check_parameters()
 
     def _check_learned(self) -> None:
         """Refuse members that are not those of the classes."""
@@ -250,8 +263,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
 
     def _recipe(self) -> Recipe:
         """How the problem of every projector is solved."""
-        recipe: Recipe = self.projector._recipe()
-        return recipe
+        return self._method._recipe()
 
     def _model(
         self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
@@ -260,10 +272,10 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         members = self.of_classes(statistics.classes)
         each = zip(members, models, strict=True)
         found = [own._subspace(statistics, solution, np.array([m]), shape) for own, m in each]
-        found = self.projector._decided(found, statistics, solution, models)
+        found = self._method._decided(found, statistics, solution, models)
         if found[0].contrasts.size:
             return Bank(found, {})
-        own, others = spreads_of(self.projector, found, statistics, solution, models)
+        own, others = spreads_of(self._method, found, statistics, solution, models)
         return Bank(found, {"spreads_": own, "other_spreads_": others})
 
     def _set_fitted(
@@ -278,19 +290,25 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
             one = model.members[0]
             more |= {"classes_": one.classes, "class_count_": one.class_count}
             more |= model.spreads
+            of_member = {name: value for name, value in described.items() if name != "range_"}
             more["projectors_"] = [
-                member._set_fitted(described, own)
+                member._set_fitted(of_member, own)
                 for member, own in zip(self.of_classes(one.classes), model.members, strict=True)
             ]
         super()._set_fitted(check.of_samples(described), None, moments, **more)
-        self.__dict__.pop("_stacked", None)
         if model is not None:
             self._subspaces()
         return self
 
     def _warn_unless_converged(self, solution: Solution) -> None:
         """Warn of models that still moved in the last round."""
-        self.projector._warn_unless_converged(solution)
+        self._method._warn_unless_converged(solution)
+
+    def _learn(self, statistics: ClassStatistics, shape: Shape) -> Any:
+        """What is learned; ranks that cannot be had are reported."""
+        model = super()._learn(statistics, shape)
+        warn_of_ranks(self.of_classes(statistics.classes), model.members, statistics)
+        return model
 
     def _is_learnable(self, moments: ClassMoments) -> bool:
         """Whether the moments hold samples of all classes."""
@@ -328,8 +346,10 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         held = ~np.isnan(distances[:, 0]) & (True if weight is None else weight > 0)
         weights = {} if weight is None else {"sample_weight": weight[held]}
         second.fit(distances[held], labels[held], **weights)
-        super().fit(X, y, sample_weight)
-        self.classifier_ = second
+        whole = copy(self)
+        Learner.fit(whole, X, y, sample_weight)
+        whole.classifier_ = second
+        self.__dict__ = whole.__dict__  # all of it at once, as `_set_fitted` does it
         return self
 
     def _out_of_fold(self, cv: Any, X: Any, labels: Array, weight: Array | None) -> Array:
@@ -378,7 +398,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         Returns
         -------
         ndarray of shape (n, C)
-            Comparable across classes as `normalise` says; the least is that of `predict`.
+            Comparable across classes as `normalize` says; the least is that of `predict`.
         """
         return self._from_distances(X, np.asarray)
 
@@ -393,10 +413,10 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         if self.projectors_[0]._has_ratio:
             offsets = np.array([member.offset_ for member in self.projectors_])
             anchors = np.stack([member.anchors_ for member in self.projectors_])
-            ratios = partial(farness_of_classes, subspaces=self._subspaces(), offsets=offsets)
-            return partial(ratios, anchors=anchors if self.normalise else None)
+            ratios = partial(distances_of_classes, subspaces=self._subspaces(), offsets=offsets)
+            return partial(ratios, anchors=anchors if self.normalize else None)
         choice = {"others": "other_spreads_", "own": "spreads_"}
-        spreads = getattr(self, choice[self.normalise]) if self.normalise else None
+        spreads = getattr(self, choice[self.normalize]) if self.normalize else None
         work = partial(distances_to_classes, subspaces=self._subspaces(), spreads=spreads)
         return self.projectors_[0]._on_samples(work)
 
@@ -421,7 +441,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
     def decision_function(self, X: Any) -> Array:
         """How much more a sample is like one class than like the best others.
 
-        Minus the distances; unless `normalise` is False, less the mean of the two largest of
+        Minus the distances; unless `normalize` is False, less the mean of the two largest of
         these for the same sample. So the classes compete for a sample, which ranks samples better
         where each belongs to one of them, and leaves the order of the classes as it is. With
         `classifier`, its `decision_function`.
@@ -438,7 +458,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
             that of the first, as scikit-learn has it.
         """
         second = getattr(self, "classifier_", None)
-        own = partial(preference, compete=self.normalise is not False)
+        own = partial(preference, compete=self.normalize is not False)
         return self._from_distances(X, own if second is None else second.decision_function)
 
     def predict(self, X: Any) -> Array:
@@ -655,7 +675,7 @@ def distances_to_classes(X: Array, subspaces: Subspaces, spreads: Array | None) 
     return distances if spreads is None else distances / like(spreads, squared, squared.dtype)
 
 
-def farness_of_classes(
+def distances_of_classes(
     X: Array, subspaces: Subspaces, offsets: Array, anchors: Array | None
 ) -> Array:
     """How far samples are from every class by its likelihood ratio, (n, C).
@@ -663,7 +683,7 @@ def farness_of_classes(
     Without anchors, minus the log likelihood ratios.
     """
     ratios = to_numpy(subspaces.squared_distances(X)).astype(float) + offsets
-    return -ratios if anchors is None else farness(ratios, anchors)
+    return -ratios if anchors is None else signed_distance(ratios, anchors)
 
 
 def preference(distances: Array, compete: bool) -> Array:

@@ -107,12 +107,20 @@ def rejecting(estimator: Any) -> Any:
 def members_of(estimator: Any) -> list[Member]:
     """The projectors of an estimator with their classes: one per class for a bank, else one.
 
-    `ProbabilisticLDA` has none where it works on all numbers of a sample.
+    `ProbabilisticLDA` has none itself; those of a pipeline are the projectors before it.
     """
     model, _ = unwrap(estimator)
     if answer_of(model) == "probability":  # or an error about what has no projectors
-        return [Member(None, projector) for projector in model.members_]
+        return [Member(None, projector) for projector in projectors_before(estimator)]
     return [Member(label_of(projector), projector) for projector in model.members_]
+
+
+def projectors_before(estimator: Any) -> list[Any]:
+    """The fitted projectors among the steps of a pipeline before its last step."""
+    found = []
+    for pipeline in opened(estimator).steps:
+        found += [step for _, step in pipeline.steps if hasattr(step, "projections_")]
+    return found
 
 
 def label_of(projector: Any) -> Any:
@@ -138,8 +146,8 @@ def member_for(estimator: Any, positive: Any) -> Member:
     if not members:
         raise ValueError(
             f"this {type(innermost(estimator)).__name__} works on all numbers of a sample and has "
-            "no projections; show its directions (DirectionsDisplay), or fit it with a projector, "
-            "as ProbabilisticLDA(MPCA())"
+            "no projections; show its patterns (DirectionsDisplay), or put a projector before it, "
+            "as make_pipeline(CMDA(), ProbabilisticLDA())"
         )
     found = [one for one in members if positive is None or one.label == positive]
     if not found:

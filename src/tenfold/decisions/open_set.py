@@ -1,34 +1,44 @@
-"""A classifier that may answer "none of these", with a promised rate for strangers."""
+"""A classifier that may answer "none of these", at a rate for strangers."""
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import KW_ONLY, dataclass
-from math import ceil
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
 
 from tenfold.decisions.classifier import ClassSpecificClassifier
 from tenfold.decisions.members import innermost, unwrap
-from tenfold.decisions.probabilistic import ProbabilisticLDA
+from tenfold.decisions.probabilistic import ProbabilisticLDA, groups_of_classes
 from tenfold.decisions.thresholds import (
     ENOUGH_CLASSES,
+    FalseAcceptRateWarning,
     Impostors,
-    RateWarning,
-    quantile_or_tail,
+    stranger_threshold,
     warn_of_rate,
 )
+from tenfold.gaussian.model import LeftOut
+from tenfold.gaussian.pool import softmax
 from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.methods.base import Labels, Learner, Savable, TensorProjector
-from tenfold.methods.saving import steps_of
+from tenfold.methods.saving import sample_shape_of, steps_of
 from tenfold.system.plain_values import check_agree
+from tenfold.system.quiet import quietly, warn
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
+from tenfold.validation.parameter_types import Label, Numeric, Whole
 
+EXACT = 2**53  # up to here a float64 holds every whole number
 LIMIT = float(np.finfo(np.float64).max)  # a threshold that no score reaches
+
+
+def _has_likelihood_ratios(classifier: OpenSetClassifier) -> bool:
+    if isinstance(innermost(classifier._model()), ProbabilisticLDA):
+        return True
+    raise ValueError("distances are not probabilities; use a ProbabilisticLDA as the model")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +50,7 @@ class OpenSetModel:
     unknown: Any
     threshold: float
     error_rates: dict[str, float]
-    promised_rate: float
+    guaranteed_rate: float
 
 
 @dataclass(eq=False, repr=False)
@@ -49,8 +59,9 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
 
     A sample is accepted when the largest of its scores for all classes reaches a threshold, and is
     then named as the model names it. The threshold is set on strangers: classes are left out in
-    groups, the model is fitted without them, and their samples are scored by it. So the rate of
-    false accepts is that of a sample of a new class over *all* known classes.
+    groups, and their samples are scored by a model without them. So the rate of false accepts is
+    that of a sample of a new class over *all* known classes. `ProbabilisticLDA` has these scores
+    in closed form, from one fit; other models are fitted once per group.
 
     Parameters
     ----------
@@ -60,11 +71,11 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
     false_accept_rate : float from 0 to 1, default=0.01
         The share of samples of new classes that may be named as one of the known classes.
     unknown : label or None, default=None
-        The answer for samples that are rejected. None means "unknown" where labels are text, and a
-        whole number below all labels, -1 at most, where they are numbers.
+        The answer for samples that are rejected. None means "unknown" where labels are text. Where
+        they are numbers it means a whole number below all of them, -1 at most; where no such number
+        can be told from its neighbours in a float64, the largest below 0 that is no label.
     n_groups : int, default=10
-        How many groups of classes to leave out in turn, one model each; no more than there are
-        classes.
+        How many groups of classes to leave out in turn; no more than there are classes.
 
     Attributes
     ----------
@@ -77,20 +88,23 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
     threshold_ : float
         Samples whose `score_samples` is at least this are accepted.
     error_rates_ : dict
-        Shares of the samples of classes that were left out: "false_accepts" at the threshold.
-    promised_rate_ : float
-        The least rate that these classes can promise whatever the distribution of scores is:
+        "false_accepts": the share of samples of left-out classes that reach the threshold.
+        "false_rejects", of a `ProbabilisticLDA`: the share of left-out samples of known classes
+        that do not.
+    guaranteed_rate_ : float
+        The least rate that these classes can guarantee whatever the distribution of scores is:
         1 / (C + 1), and 1 for two classes, of which none can be left out. Samples of one class are
-        alike, so classes count and not samples.
+        alike, so classes count and not samples. It is guaranteed on average over draws of known
+        and new classes from the same population. A rate below is an estimate.
     sample_shape_ : tuple of K ints
         The shape of a sample.
 
     Warns
     -----
-    RateWarning
-        When the asked rate is below `promised_rate_`. With 10 classes or more the threshold then
-        extrapolates from the upper half of the strangers' scores; with fewer it is just above the
-        highest of them.
+    FalseAcceptRateWarning
+        When the asked rate is below `guaranteed_rate_`. The threshold then extrapolates from the
+        upper tenth of all pairs of a left-out sample and a class, by a generalized Pareto tail.
+        With fewer than 10 classes it is just above the highest score at most.
 
     Notes
     -----
@@ -98,12 +112,12 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
     is lower by the same share: ``1 - (1 - rate) ** (C' / C)`` for C' of C classes.
 
     With two classes a model without one of them tells nothing. Their samples are then strangers to
-    the other class in the model of both, and nothing is promised.
+    the other class in the model of both, and nothing is guaranteed.
 
     Scores are log likelihood ratios of `ProbabilisticLDA`, and minus `distances` of a
     `ClassSpecificClassifier`: both say how like one class a sample is, whatever other classes there
-    are. A threshold per class would promise a rate for that class alone, and strangers have as many
-    chances as there are classes.
+    are. A threshold per class would guarantee a rate for that class alone, and strangers have as
+    many chances as there are classes.
 
     Examples
     --------
@@ -129,9 +143,16 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
 
     model: Any = None
     _: KW_ONLY
-    false_accept_rate: float = 0.01
-    unknown: Any = None
-    n_groups: int = 10
+    false_accept_rate: Numeric = 0.01
+    unknown: Label = None
+    n_groups: Whole = 10
+    # What was learned: the fields of `OpenSetModel`.
+    model_: Any = field(init=False)
+    classes_: Labels = field(init=False)
+    unknown_: Any = field(init=False)
+    threshold_: float = field(init=False)
+    error_rates_: dict[str, float] = field(init=False)
+    guaranteed_rate_: float = field(init=False)
 
     # -- fitting ----------------------------------------------------------------------------------
 
@@ -159,32 +180,59 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         unknown = self._unknown_label(labels)
         if isinstance(model, Learner):  # a memory map may be larger than memory
             X = check.as_source(X) or X
+        whole, left_out = self._fitted_and_left_out(model, X, labels, weight)
+        classes = whole.classes_
+        rate, n_classes = float(self.false_accept_rate), len(classes)
+        guaranteed = 1.0 if n_classes == 2 else 1 / (n_classes + 1)
+        threshold = _threshold(left_out, rate)
+        self._warn(n_classes, guaranteed)
+        largest = left_out.of_strangers().max(axis=1)
+        seen = np.isfinite(largest)
+        strangers = Impostors(-largest[seen], left_out.weights[seen], left_out.codes[seen])
+        accepted = largest[seen] >= threshold
+        rates = {"false_accepts": float(np.average(accepted, weights=strangers.shares()))}
+        own, weights = left_out.own()[1:]
+        if len(own):
+            rates["false_rejects"] = float(np.average(own < threshold, weights=weights))
+        learned = OpenSetModel(whole, classes, unknown, threshold, rates, guaranteed)
+        return self._set_fitted(check.description_of(steps_of(whole)[0]), learned)
+
+    def _fitted_and_left_out(
+        self, model: Any, X: Any, labels: Array, weight: Array | None
+    ) -> tuple[Any, LeftOut]:
+        """The model of all samples, and scores of samples by models without their classes.
+
+        A `ProbabilisticLDA` has these in closed form. Any other model is fitted once per group.
+        """
+        if isinstance(model, ProbabilisticLDA):
+            whole = clone(model)
+            found = whole._fit_left_out(X, labels, weight, None, int(self.n_groups))
+            if found is not None:
+                return whole, found
         whole = _fitted(model, X, labels, weight)
+        return whole, self._refitted(whole, model, X, labels, weight)
+
+    def _refitted(
+        self, whole: Any, model: Any, X: Any, labels: Array, weight: Array | None
+    ) -> LeftOut:
+        """Scores of samples by models that are fitted without groups of classes."""
         classes = whole.classes_
         used = np.arange(len(labels)) if weight is None else np.flatnonzero(weight)
+        counts = np.ones(len(used)) if weight is None else weight[used]
         codes = np.searchsorted(classes, labels[used])
         if len(classes) == 2:
-            scores = class_scores_of(whole, check.rows_of(X, used))[np.arange(len(used)), 1 - codes]
-            n_left, promised = 1.0, 1.0
-        else:
-            groups, scores = self._groups(len(classes)), np.empty(len(used))
-            for group in range(groups.max() + 1):
-                held = np.flatnonzero(groups[codes] == group)
-                left_out = classes[groups == group]
-                part = _fitted_without(left_out, model, X, labels, weight)
-                scores[held] = class_scores_of(part, check.rows_of(X, used[held])).max(axis=1)
-            n_left, promised = len(classes) - np.bincount(groups).mean(), 1 / (len(classes) + 1)
-        rate = 1 - (1 - float(self.false_accept_rate)) ** (n_left / len(classes))
-        counts = np.ones(len(used)) if weight is None else weight[used]
-        strangers = Impostors(-scores, counts, codes)
-        threshold = _threshold(strangers, rate, len(classes))
-        if len(classes) < ENOUGH_CLASSES and rate > 0:
-            threshold = min(threshold, float(np.nextafter(scores.max(), np.inf)))
-        self._warn(len(classes), promised)
-        accepted = float(np.average(scores >= threshold, weights=strangers.shares()))
-        rates = {"false_accepts": accepted}
-        learned = OpenSetModel(whole, classes, unknown, threshold, rates, promised)
-        return self._set_fitted(check.description_of(steps_of(whole)[0]), learned)
+            scores = class_scores_of(whole, check.rows_of(X, used))
+            scores[np.arange(len(used)), codes] = np.nan  # the model has met the sample
+            return LeftOut(codes, counts, scores, 1.0)
+        groups = groups_of_classes(len(classes), int(self.n_groups))
+        scores = np.full((len(used), len(classes)), np.nan)
+        for group in range(groups.max() + 1):
+            held = np.flatnonzero(groups[codes] == group)
+            part = _fitted_without(classes[groups == group], model, X, labels, weight)
+            found = class_scores_of(part, check.rows_of(X, used[held]))
+            scores[np.ix_(held, groups != group)] = found
+        n_left = len(classes) - float(np.bincount(groups).mean())
+        return LeftOut(codes, counts, scores, n_left)
 
     def _model(self) -> Any:
         return ProbabilisticLDA() if self.model is None else self.model
@@ -195,9 +243,9 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         if not isinstance(last, ProbabilisticLDA | ClassSpecificClassifier):
             raise ValueError(f"its model_ is {self.model_!r:.80}, which names no classes")
         for step in (first, last):
-            if not hasattr(step, "sample_shape_"):
+            if not hasattr(step, "n_features_in_"):
                 raise ValueError(f"its model_ is {self.model_!r:.80}, which is not fitted")
-        check_agree("model_", first.sample_shape_, self.sample_shape_)
+        check_agree("model_", sample_shape_of(first), self.sample_shape_)
         check_agree("classes_", self.classes_.tolist(), last.classes_.tolist())
         if self.unknown_ in self.classes_.tolist():
             raise ValueError("its unknown_ is one of its classes")
@@ -210,7 +258,7 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
                 "or a pipeline that ends in one"
             )
         parameters.check_declared(self)
-        unknown = self.unknown
+        unknown: Any = self.unknown
         if not (unknown is None or np.ndim(unknown) == 0) or unknown != unknown:
             raise ValueError(
                 f"unknown is {unknown!r}; expected one label, such as 'stranger' or -1, or None; "
@@ -219,9 +267,9 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
 
     def _unknown_label(self, labels: Array) -> Any:
         """The answer for samples that are rejected, which is no label."""
-        unknown = self.unknown
+        unknown: Any = self.unknown
         if unknown is None and labels.dtype.kind in "biuf":
-            return min(-1, ceil(labels.min(initial=0)) - 1)
+            return number_below({int(label) for label in np.unique(labels).tolist()})
         unknown = "unknown" if unknown is None else parameters.plain(unknown)
         if unknown in set(labels.tolist()):
             raise ValueError(
@@ -230,25 +278,19 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
             )
         return unknown
 
-    def _groups(self, n_classes: int) -> Array:
-        """The group of each class; without any of them there are two classes at least."""
-        n_groups = max(int(self.n_groups), ceil(n_classes / (n_classes - 2)))
-        dealt: Array = np.random.default_rng(0).permutation(n_classes) % min(n_groups, n_classes)
-        return dealt
-
-    def _warn(self, n_classes: int, promised: float) -> None:
-        """Say so where the asked rate is more than the classes can promise."""
+    def _warn(self, n_classes: int, guaranteed: float) -> None:
+        """Say so where the asked rate is more than the classes can guarantee."""
         rate = float(self.false_accept_rate)
         if n_classes > 2:
             above = "extrapolates from" if n_classes >= ENOUGH_CLASSES else "is above all"
             how = f"{above} scores of classes that were left out"
-            warn_of_rate(rate, promised, f"{n_classes} classes", how)
+            warn_of_rate(rate, guaranteed, f"{n_classes} classes", how)
         elif 0 < rate < 1:
-            warnings.warn(
+            warn(
                 f"asked for a false-accept rate of {rate:g}, but a model without one of two "
-                "classes tells nothing, so nothing is promised; the threshold is set on how "
+                "classes tells nothing, so nothing is guaranteed; the threshold is set on how "
                 "samples of each class score for the other",
-                RateWarning,
+                FalseAcceptRateWarning,
                 stacklevel=3,
             )
 
@@ -278,6 +320,47 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         check.check_fitted(self, "model_")
         return np.asarray(class_scores_of(self.model_, X).max(axis=1))
 
+    def decision_function(self, X: Any) -> Array:
+        """By how much the score of each sample exceeds the threshold: above 0 it is known.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            `score_samples` minus `threshold_`. `predict` names a class where it is not negative.
+        """
+        return self.score_samples(X) - self.threshold_
+
+    @available_if(_has_likelihood_ratios)
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of every class, and that of being unknown.
+
+        A sample is taken to be of a known class or of an unknown one with equal probability before
+        it is seen, and known classes to be as frequent as `model_.priors_` says. The rest follows
+        from the log likelihood ratios, which are calibrated on left-out samples. `predict` asks
+        for a rate of false accepts instead, so it may reject a sample that is probably known.
+        It needs a `ProbabilisticLDA`.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n, C + 1)
+            Rows that sum to 1: the columns of `classes_`, and the last for `unknown_`.
+        """
+        check.check_fitted(self, "model_")
+        with np.errstate(divide="ignore"):
+            log_priors = np.log(innermost(self.model_).priors_)
+        known = class_scores_of(self.model_, X) + log_priors
+        return softmax(np.column_stack([known, np.zeros(len(known))]))
+
     def predict(self, X: Any) -> Array:
         """The class of every sample, or `unknown_`.
 
@@ -289,15 +372,13 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         Returns
         -------
         ndarray of shape (n,)
-            Labels; of type object where labels are numbers and `unknown_` is text, or the reverse.
-            Booleans beside a number are 1 and 0, as scikit-learn's metrics want them.
+            Labels, each exactly a class or `unknown_`; of type object where no other type holds
+            all of them, as for text and numbers, or -1 and whole numbers from 2**63 on. Booleans
+            beside a number are 1 and 0, as scikit-learn's metrics want them.
         """
         accepted = self.score_samples(X) >= self.threshold_
-        named, unknown = to_numpy(self.model_.predict(X)), np.asarray(self.unknown_)
-        kinds = {named.dtype.kind, unknown.dtype.kind}
-        if len(kinds) == 1 or kinds <= set("biuf"):
-            return np.where(accepted, named, unknown)
-        answers = named.astype(object)
+        named = to_numpy(self.model_.predict(X))
+        answers = named.astype(type_of_answers(self.classes_, self.unknown_))
         answers[~accepted] = self.unknown_
         return answers
 
@@ -330,6 +411,37 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         return tags
 
 
+def number_below(labels: set[int]) -> int:
+    """A whole number that is none of these labels, and that every type of numbers holds exactly."""
+    below = min(-1, min(labels) - 1)
+    if below >= -EXACT:
+        return below
+    below = -1
+    while below in labels:
+        below -= 1
+    return below
+
+
+def type_of_answers(classes: Array, unknown: Any) -> np.dtype[Any]:
+    """The type of numbers or text that holds every class and the unknown label exactly."""
+    label = np.asarray(unknown)
+    kinds = {classes.dtype.kind, label.dtype.kind}
+    candidates: list[Any] = []
+    if kinds <= set("iu"):
+        candidates = [np.int64, np.uint64]
+    elif kinds <= set("biuf") or len(kinds) == 1:
+        candidates = [np.result_type(classes, label)]
+    wanted = [*classes.tolist(), label.item()]
+    for dtype in candidates:
+        try:
+            held = np.array(wanted, dtype=dtype)
+        except OverflowError:
+            continue
+        if held.tolist() == wanted:
+            return held.dtype
+    return np.dtype(object)
+
+
 def are_right(model: Any, answers: Array, labels: Array) -> Array:
     """Which answers (n,) of a model that may reject are right, for samples with these labels."""
     known = set(model.classes_.tolist())
@@ -360,11 +472,10 @@ def _fitted_without(classes: Array, model: Any, X: Any, labels: Array, weight: A
     if isinstance(inner, ProbabilisticLDA):
         inner.set_params(priors="equal")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the model of all classes said it
-            rows = np.flatnonzero(~np.isin(labels, classes))
-            some = None if weight is None else weight[rows]
-            return _fitted(model, check.rows_of(X, rows), labels[rows], some)
+        rows = np.flatnonzero(~np.isin(labels, classes))
+        some = None if weight is None else weight[rows]
+        # The model of all classes warned already.
+        return quietly(_fitted, model, check.rows_of(X, rows), labels[rows], some)
     except ValueError as error:
         raise ValueError(
             f"classes {classes[:5].tolist()} cannot be left out to choose the threshold, since the "
@@ -372,9 +483,15 @@ def _fitted_without(classes: Array, model: Any, X: Any, labels: Array, weight: A
         ) from error
 
 
-def _threshold(strangers: Impostors, rate: float, n: int) -> float:
-    """The score from which on to accept, for scores of strangers with the opposite sign."""
+def _threshold(left_out: LeftOut, rate: float) -> float:
+    """The score from which on to accept; 0 accepts nobody, and 1 everybody."""
     if rate <= 0:
         return LIMIT
-    far = quantile_or_tail(strangers.farness, strangers.shares(), rate, n)
-    return float(np.nextafter(max(-far, -LIMIT), np.inf))
+    if rate >= 1:
+        return -LIMIT
+    scores = left_out.of_strangers()
+    seen = np.isfinite(scores).any(axis=1)
+    found = stranger_threshold(
+        scores[seen], left_out.codes[seen], left_out.weights[seen], rate, left_out.n_left
+    )
+    return float(np.nextafter(np.clip(found, -LIMIT, LIMIT), np.inf))

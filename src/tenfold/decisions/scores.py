@@ -18,7 +18,6 @@ from tenfold.decisions.members import (
 )
 from tenfold.mathematics.accumulate import row_blocks
 from tenfold.mathematics.algebra import Array
-from tenfold.validation import samples as check
 from tenfold.validation.samples import is_data_array
 
 
@@ -95,7 +94,7 @@ def decisions_of(estimator: Any, X: Any, scores: Array) -> Array:
 
 def scored_labels(model: Any) -> Any:
     """The labels of the classes that a fitted model has scores for."""
-    return model.classes_ if names_classes(model) else [label_of(model.members_[0])]
+    return model.classes_ if names_classes(model) else [label_of(model)]
 
 
 def all_scores(estimator: Any, X: Any) -> Array:
@@ -122,9 +121,10 @@ def scores_of(model: Any, X: Any) -> Array:
         least = np.finfo(float).min  # metrics want numbers
         return np.asarray(np.maximum(model.predict_log_proba(X), least))
     if answer != "class":
-        (member,) = model.members_
-        return np.asarray(member.decision_function(X))[:, None]
-    alone = model.normalise is False and model.classifier is None
+        if model.members_:
+            return np.asarray(model.members_[0].decision_function(X))[:, None]
+        return np.asarray(model.decision_function(X) + model.threshold_)[:, None]
+    alone = model.normalize is False and model.classifier is None
     if alone or not hasattr(model, "decision_function"):
         return -np.asarray(model.distances(X))
     return of_both_classes(model.decision_function(X))
@@ -179,8 +179,8 @@ def features_of(estimator: Any, X: Any) -> tuple[list[str], Array]:
     names : list of d str
         What each feature is called.
     features : ndarray of shape (n, d)
-        Of a projector or verifier the projected samples, of `ProbabilisticLDA` the coordinates in
-        which it compares classes, of a bank the distances from the class means.
+        Of a projector or verifier the projected samples, of `ProbabilisticLDA` the scores of all
+        classes, of a bank the distances from the class means.
 
     Examples
     --------
@@ -198,13 +198,12 @@ def features_of(estimator: Any, X: Any) -> tuple[list[str], Array]:
         names = [f"distance {label}" for label in model.classes_.tolist()]
         return names, in_blocks(lambda block: model.distances(prepare(block)), X)
     if answer == "probability":
-        names = [f"coordinate {k}" for k in range(len(model.between_))]
-        found = in_blocks(lambda block: _coordinates(model, prepare(block)), X)
+        names = [f"score {label}" for label in model.classes_.tolist()]
+        found = in_blocks(lambda block: of_both_classes(model.decision_function(prepare(block))), X)
         return names, found
+    if not model.members_:  # a verifier by Gaussian classes
+        found = in_blocks(lambda block: scores_of(model, prepare(block)), X)
+        return ["score"], found
     (projector,) = model.members_
     found = in_blocks(lambda block: np.asarray(projector.transform(prepare(block))), X)
     return projector.get_feature_names_out().tolist(), found.reshape(len(found), -1)
-
-
-def _coordinates(model: Any, X: Any) -> Array:
-    return np.asarray(model.coordinates()(np.asarray(check.check_samples(model, X))))

@@ -1,13 +1,12 @@
 """Thresholds: from held-out samples to a false-accept rate that new samples keep.
 
 How far an impostor is from a class is any number that is about normal and grows with the distance:
-its logarithm, or the root of a likelihood ratio (`verifier.farness_in`), in units that the
+its logarithm, or the root of a likelihood ratio (`verifier.signed_distance_in`), in units that the
 models of different folds share.
 """
 
 from __future__ import annotations
 
-import warnings
 from math import ceil, pi, sqrt
 from typing import NamedTuple
 
@@ -16,37 +15,37 @@ from scipy.stats import t as student
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.cost import renumbered
+from tenfold.system.quiet import warn
 
 ENOUGH_CLASSES = 10  # from which rates below one over their number plus one are extrapolated
+TAIL = 0.1  # the share of pairs whose scores the tail is extrapolated from
 STRICTLY = 1e-9  # accepted means closer than the quantile
 EVERYTHING = 14.0  # beyond the farthest: a rate of 1 accepts all of this
 FLOOR = 14.0  # before the median: an impostor at the very mean has a logarithm, too
 
 
-class RateWarning(UserWarning):
-    """The samples cannot promise the false-accept rate that was asked for."""
+class FalseAcceptRateWarning(UserWarning):
+    """The samples cannot guarantee the false-accept rate that was asked for."""
 
 
-def warn_of_rate(rate: float, promised: float, who: str, how: str) -> None:
-    """Say so where the asked rate is less than what can be promised; `fit` asks its own method."""
-    if 0 < rate < promised:
-        warnings.warn(
-            f"asked for a false-accept rate of {rate:g}, but {who} can promise {promised:.2g}, one "
-            f"over their number plus one; {ceil(1 / rate) - 1} would promise {rate:g}. The "
+def warn_of_rate(rate: float, guaranteed: float, who: str, how: str, stacklevel: int = 4) -> None:
+    """Warn where the asked rate is less than what can be guaranteed."""
+    if 0 < rate < guaranteed:
+        warn(
+            f"asked for a false-accept rate of {rate:g}, but {who} can guarantee {guaranteed:.2g}, "
+            f"one over their number plus one; {ceil(1 / rate) - 1} would guarantee {rate:g}. The "
             f"threshold {how}",
-            RateWarning,
-            stacklevel=4,
+            FalseAcceptRateWarning,
+            stacklevel=stacklevel,
         )
 
 
 class Impostors(NamedTuple):
     """Held-out samples of other classes."""
 
-    farness: Array  # (n,), minus infinity at the very mean
+    signed_distance: Array  # (n,), minus infinity at the very mean
     weight: Array  # (n,), positive
-    groups: (
-        Array | None
-    )  # (n,) the number of its class where whole classes were held out, else None
+    groups: Array | None  # (n,) the number of its class where classes were held out, else None
 
     def shares(self) -> Array:
         """What each counts: its weight, or its share of its class, so that classes are equal."""
@@ -74,7 +73,7 @@ def threshold_at(impostors: Impostors, rate: float) -> float:
     Returns
     -------
     float
-        As `farness`; minus infinity to reject everything.
+        As `signed_distance`; minus infinity to reject everything.
 
     Examples
     --------
@@ -84,13 +83,82 @@ def threshold_at(impostors: Impostors, rate: float) -> float:
     >>> [round(threshold_at(some, rate), 6) for rate in (0.0, 0.01, 0.5)]
     [-inf, 0.1, 5.0]
     """
-    u = impostors.farness
+    u = impostors.signed_distance
     if rate <= 0 or not (u > -np.inf).any():
         return -np.inf
     v = np.maximum(u, np.median(u[u > -np.inf]) - FLOOR)
-    n = effective_number(impostors._replace(farness=v))
+    n = effective_number(impostors._replace(signed_distance=v))
     found = quantile_or_tail(v, impostors.shares(), rate, n)
     return (float(u.max()) + EVERYTHING if found == np.inf else found) - STRICTLY
+
+
+def stranger_threshold(
+    scores: Array, codes: Array, weights: Array, rate: float, n_left: float
+) -> float:
+    """The score that a sample of a new class reaches for the best of all classes at this rate.
+
+    Where one of C known classes is expected above it, it is the quantile of the largest scores of
+    left-out classes: the i-th of C stands at i / (C + 1). Below that the tail is
+    extrapolated. All pairs of a left-out sample and a class are pooled, since there are C (C - 1)
+    / 2 pairs of classes and only C largest scores. What exceeds the lower end of the upper tenth
+    of them has a generalized Pareto distribution. A stranger is accepted if one of C pairs is.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, C)
+        Of left-out samples, by models without their classes; NaN or minus infinity where a model
+        has no score.
+    codes, weights : ndarrays of shape (n,)
+        Their classes and weights; every class weighs the same.
+    rate : float above 0, below 1
+        The share of strangers to accept.
+    n_left : float
+        How many classes the models had that scored; a stranger has all C chances.
+
+    Returns
+    -------
+    float
+        The threshold.
+    """
+    n_classes = scores.shape[1]
+    shares = Impostors(scores[:, 0], weights, codes).shares()
+    has_score = np.isfinite(scores)
+    largest = np.where(has_score, scores, -np.inf).max(axis=1)
+    if rate * (n_classes + 1) >= 1:
+        of_fewer = 1 - (1 - rate) ** (n_left / n_classes)
+        return -quantile_or_tail(-largest, shares, max(of_fewer, 1 / (n_classes + 1)), n_classes)
+    of_pair = 1 - (1 - rate) ** (1 / n_classes)
+    pair_shares = (shares / np.maximum(has_score.sum(axis=1), 1))[:, None] * has_score
+    n_pairs = n_classes * (n_classes - 1) / 2
+    found = _upper_tail(scores[has_score], pair_shares[has_score], of_pair, n_pairs)
+    if n_classes >= ENOUGH_CLASSES:
+        return found
+    return min(found, float(np.nextafter(largest.max(), np.inf)))
+
+
+def _upper_tail(v: Array, shares: Array, rate: float, n: float) -> float:
+    """The predictive quantile of a generalized Pareto tail, from numbers worth n independent ones.
+
+    The shape follows from mean and variance of the excesses, is halved, since few numbers say
+    little about it, and is at most 0, that of the exponential tail. The quantile is that of one
+    more number, whose tail is heavier by one over the number of excesses.
+    """
+    order = np.argsort(-v)
+    v, shares = v[order], shares[order] / shares.sum()
+    start = float(np.interp(max(TAIL, rate), np.cumsum(shares), v))
+    beyond = v > start
+    if rate >= TAIL or not beyond.any():
+        return start
+    excess, weights = v[beyond] - start, shares[beyond]
+    mean = float(np.average(excess, weights=weights))
+    variance = float(np.average((excess - mean) ** 2, weights=weights))
+    shape = 0.5 * 0.5 * (1 - mean**2 / variance) if variance > 0 else -0.5
+    shape = min(max(shape, -0.5), 0.0)
+    scale = mean * (1 - shape)
+    heavier = shape + 1 / max(TAIL * n, 1.0)
+    if abs(heavier) < 1e-9:
+        return start + scale * float(np.log(TAIL / rate))
+    return float(start + scale * ((TAIL / rate) ** heavier - 1) / heavier)
 
 
 def quantile_or_tail(v: Array, shares: Array, rate: float, n: float) -> float:
@@ -187,13 +255,15 @@ def equal_threshold(impostors: Impostors, own: Array, weight: Array) -> float:
     float
         One of the numbers, or minus infinity.
     """
-    candidates = np.unique(np.concatenate([[-np.inf], impostors.farness, own]))
-    accepts = _shares_up_to(candidates, impostors.farness, impostors.weight)
+    candidates = np.unique(np.concatenate([[-np.inf], impostors.signed_distance, own]))
+    accepts = _shares_up_to(candidates, impostors.signed_distance, impostors.weight)
     rejects = 1 - _shares_up_to(candidates, own, weight)
     return float(candidates[np.argmin(np.maximum(accepts, rejects))])
 
 
-def _shares_up_to(limits: Array, farness: Array, weight: Array) -> Array:
-    order = np.argsort(farness)
+def _shares_up_to(limits: Array, signed_distance: Array, weight: Array) -> Array:
+    order = np.argsort(signed_distance)
     sums = np.append(0.0, np.cumsum(weight[order]))
-    return np.asarray(sums[np.searchsorted(farness[order], limits, side="right")] / sums[-1])
+    return np.asarray(
+        sums[np.searchsorted(signed_distance[order], limits, side="right")] / sums[-1]
+    )

@@ -9,31 +9,32 @@ the share of false rejects.
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from itertools import islice
 from math import exp, prod, sqrt
 from numbers import Integral
 from types import FrameType
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import average_precision_score
 from sklearn.utils.metaestimators import available_if
 
 from tenfold.decisions.folds import folds_of
+from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.thresholds import (
     ENOUGH_CLASSES,
+    FalseAcceptRateWarning,
     Impostors,
-    RateWarning,
     equal_threshold,
     kish,
     threshold_at,
     warn_of_rate,
 )
+from tenfold.gaussian.model import LeftOut
 from tenfold.mathematics.accumulate import as_slice, row_blocks
 from tenfold.mathematics.algebra import Array, to_numpy
 from tenfold.mathematics.alternation import Solution, solve
@@ -42,21 +43,24 @@ from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics
 from tenfold.mathematics.sample_statistics import HeldOutStatistics, SampleStatistics, codes_of
 from tenfold.mathematics.stores import ArraySamples, OfBlock, Source, over_blocks
-from tenfold.mathematics.subspace import farness, ratio_at
+from tenfold.mathematics.subspace import ratio_at, signed_distance
 from tenfold.mathematics.tuning import CACHE_NUMBERS
 from tenfold.methods.base import ClassSpecificProjector, Described, Labels, Savable, spreads_of
 from tenfold.methods.csda import CSDA
-from tenfold.methods.mcsda import MCSDA
 from tenfold.system.plain_values import check_agree
+from tenfold.system.quiet import warn
 from tenfold.system.threads import threads_for
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
+from tenfold.validation.parameter_types import Folds, Label, Numeric
 from tenfold.validation.samples import in_numpy
 
 FEWEST_CLASSES = 4  # other classes; fewer say nothing about new ones, so samples are held out
 MOST_FOLDS = 50  # when models that lack a fold are unlike the model of all samples
 NOTHING = float(np.finfo(np.float32).tiny)  # above minus every distance
 ABOVE_ALL = float(np.finfo(np.float32).max)  # above every likelihood ratio
+CLASS_GROUPS = 10  # in which classes are left out of a ProbabilisticLDA
+N_DRAWS = 500  # of the bootstrap
 ALIKE = 1.05  # the ratio of their spreads that is let pass
 
 
@@ -70,11 +74,26 @@ def _decides_by_distance(verifier: ClassSpecificVerifier) -> bool:
 class VerifierModel:
     """What a verifier learns; `ClassSpecificVerifier` says what the fields are."""
 
-    projector: ClassSpecificProjector
+    projector: Any
+    positive_label: Any
     threshold: float
     error_rates: dict[str, float]
-    promised_rate: float
+    false_accept_interval: tuple[float, float]
+    guaranteed_rate: float
     classes: Labels
+
+
+class HeldOut(NamedTuple):
+    """A model, scores of samples that it has not seen, and the threshold that these give."""
+
+    described: Any
+    projector: Any
+    classes: Array  # (C,), all labels
+    positive: Any
+    impostors: Impostors
+    own: Impostors
+    limit: float  # the largest signed distance that is accepted
+    threshold: float  # the score there
 
 
 @dataclass(eq=False, repr=False)
@@ -87,15 +106,15 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
     Parameters
     ----------
     projector : MCSDA, CSDA or another class-specific method, or None, default=None
-        The method, with its parameters. None tries `CSDA` and, on tensors, `MCSDA`, and takes the
-        one that tells held-out samples apart better: by the area under the ROC curve, and `CSDA`
-        where both are alike or no positive can be held out.
+        The method, with its parameters. None takes the likelihood ratio of a `ProbabilisticLDA`
+        of all labels: of the positive class against someone else, or, with two labels, against the
+        other one. Its held-out scores come in closed form, from one fit.
     positive : label or None, default=None
         The class to verify; None means the `positive` of the projector, and if that is None too,
         the last of two classes. With more classes it must be said.
     false_accept_rate : float or "equal", default=0.01
         The share of new samples of others to accept: of others who were never seen, or of the same
-        ones where there are fewer than 4 other classes, or fewer than 10 that cannot promise so
+        ones where there are fewer than 4 other classes, or fewer than 10 that cannot guarantee so
         low a rate. Or "equal" for the threshold at which the shares of false accepts and false
         rejects are the same.
     cv : int, splitter or iterable of splits, default=5
@@ -108,14 +127,20 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
 
     Attributes
     ----------
-    projector_ : projector
+    projector_ : projector or ProbabilisticLDA
         The model, fitted on all samples; its `classes_` are all the labels.
+    positive_label_ : label
+        The class that is verified.
     threshold_ : float
         Samples whose score, that of `projector_`, is at least this are accepted.
     error_rates_ : dict
         Held-out shares of "false_accepts" and, where positives were held out, "false_rejects".
-    promised_rate_ : float
-        The least false-accept rate that these samples can promise whatever the distribution of
+    false_accept_interval_ : tuple of two floats
+        Where 95 % of the held-out shares of false accepts lie if other classes are drawn anew from
+        those seen: a bootstrap over classes, or over samples where classes are not held out.
+        Impostors cluster by person, so few classes give a wide interval.
+    guaranteed_rate_ : float
+        The least false-accept rate that these samples can guarantee whatever the distribution of
         scores is: 1 / (K + 1) for K other classes, 1 / (n + 1) for n samples of a single one.
     classes_ : ndarray of shape (2,)
         What `predict` gives, the accepted one last: the labels when there are two and the last of
@@ -123,9 +148,10 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
 
     Warns
     -----
-    RateWarning
-        When the asked rate is below `promised_rate_`, and is therefore extrapolated from the nearer
-        half of the held-out samples; and when the models of the folds are unlike the final one.
+    FalseAcceptRateWarning
+        When the asked rate is below `guaranteed_rate_`, and is therefore extrapolated from the
+        nearer half of the held-out samples; and when the models of the folds are unlike the final
+        one.
 
     Notes
     -----
@@ -145,7 +171,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
     >>> accepted = verifier.fit(X[:900], y[:900]).predict(X[900:])
     >>> bool(accepted[y[900:] == 6].mean() > 0.95), bool(accepted[y[900:] != 6].mean() < 0.1)
     (True, True)
-    >>> verifier.promised_rate_
+    >>> verifier.guaranteed_rate_
     0.1
     """
 
@@ -156,11 +182,19 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         "false_accept_rate": (parameters.Number(0, 1), "equal"),
     }
 
-    projector: Any = None
+    projector: ClassSpecificProjector | None = None
     _: KW_ONLY
-    positive: Any = None
-    false_accept_rate: Any = 0.01
-    cv: Any = 5
+    positive: Label = None
+    false_accept_rate: Numeric | Literal["equal"] = 0.01
+    cv: Folds = 5
+    # What was learned: the fields of `VerifierModel`.
+    projector_: Any = field(init=False)
+    positive_label_: Any = field(init=False)
+    threshold_: float = field(init=False)
+    error_rates_: dict[str, float] = field(init=False)
+    false_accept_interval_: tuple[float, float] = field(init=False)
+    guaranteed_rate_: float = field(init=False)
+    classes_: Labels = field(init=False)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn the subspace of the positive class and the threshold.
@@ -185,8 +219,14 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             The fitted verifier.
         """
         self._check_parameters()
-        candidates = self._candidates()
-        described, X, labels, weight = candidates[0]._first_batch(X, y, sample_weight)
+        if self.projector is None:
+            return self._decide(self._fit_ratio(X, y, sample_weight, groups))
+        return self._decide(self._fit_projector(X, y, sample_weight, groups))
+
+    def _fit_projector(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> HeldOut:
+        """Learn a subspace and the scores of samples that folds hold out."""
+        model = self.model()
+        described, X, labels, weight = model._first_batch(X, y, sample_weight)
         X = X.in_memory() if isinstance(X, ArraySamples) else X  # equal ones are found by bytes
         classes = check.present_labels(labels, weight)
         positive = self.positive_among(classes)
@@ -198,36 +238,87 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             plan = fold_plan(n_folds, X, codes, number, used, self.false_accept_rate, units)
         else:
             plan = given_folds(folds_of(self.cv, labels, groups), codes, number, used)
-        if self.false_accept_rate == "equal" and not n_folds_of(plan.own):
+        self._check_held_out(n_folds_of(plan.own))
+        model.set_params(positive=positive)  # in a fold without it, None means another class
+        found = score_held_out(model, described, X, labels, weight, classes, plan)
+        projector = found.whole.projector.set_params(positive=self.model().positive)
+        limit = self._limit(found.impostors, found.own)
+        threshold = found.whole.score_at(limit)
+        self._warn_unless_alike(found.ratio)
+        return HeldOut(
+            described, projector, classes, positive, found.impostors, found.own, limit, threshold
+        )
+
+    def _fit_ratio(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> HeldOut:
+        """Learn the likelihood ratio of a `ProbabilisticLDA`, and those of left-out samples."""
+        model = ProbabilisticLDA(priors="equal")
+        _, _, labels, weight = check.check_first_batch(model, X, y, sample_weight)
+        assert labels is not None
+        classes = check.present_labels(labels, weight)
+        positive = self.positive_among(classes)
+        n_groups, units = self._groups_left_out(labels, groups)
+        left_out = model._fit_left_out(X, labels, weight, units, n_groups, positive)
+        if left_out is None:
+            raise ValueError(
+                "no sample can be left out to choose the threshold; pass two or more samples of "
+                "two classes"
+            )
+        number = int(np.searchsorted(classes, positive))
+        n_others = len(classes) - 1
+        rate = self.false_accept_rate
+        by_class = units is None and n_others > 1 and tells_of_strangers(n_others, rate)
+        impostors, own = _held_out_ratios(left_out, number, by_class)
+        self._check_held_out(len(own.signed_distance))
+        limit = self._limit(impostors, own)
+        threshold = float(np.clip(-limit, -ABOVE_ALL, ABOVE_ALL))
+        described = check.description_of(model)
+        return HeldOut(described, model, classes, positive, impostors, own, limit, threshold)
+
+    def _groups_left_out(self, labels: Array, groups: Any) -> tuple[int, Array | None]:
+        """How many groups of classes to leave out, and the group (n,) of each sample, if said."""
+        if isinstance(self.cv, Integral):
+            n_folds, units = self._folds(labels, groups)
+            return max(n_folds, CLASS_GROUPS), units
+        units = np.full(len(labels), -1)
+        for number, (_, test) in enumerate(folds_of(self.cv, labels, groups)):
+            units[test] = number
+        return CLASS_GROUPS, units
+
+    def _check_held_out(self, n_own: int) -> None:
+        """Refuse equal error rates without positives that were held out."""
+        if self.false_accept_rate == "equal" and not n_own:
             raise ValueError(
                 "no sample of the positive class was held out, so there is nothing to choose the "
                 "threshold on; pass more samples, or a number as false_accept_rate"
             )
-        tried = []
-        for model in candidates if X.ndim > 2 else candidates[:1]:  # the same on vectors
-            model.set_params(positive=positive)  # in a fold without it, None means another class
-            tried.append(verified(model, described, X, labels, weight, classes, plan))
-        found = tried[0] if len(tried) == 1 else max(tried, key=_told_apart)
-        impostors, own = found.impostors, found.own
-        limit = self._limit(impostors, own)
+
+    def _decide(self, held_out: HeldOut) -> Self:
+        """Set all that was learned, and warn of rates that cannot be guaranteed."""
+        described, projector, classes, positive, impostors, own, limit, threshold = held_out
         n_classes = len(classes) - 1
-        promised = 1 / (1 + (n_classes if n_classes > 1 else kish(impostors.weight)))
-        self._warn(n_classes, promised, found.ratio, plan.by_class)
-        rates = {"false_accepts": _share(impostors.farness <= limit, impostors)}
-        if len(own.farness):
-            rates["false_rejects"] = _share(own.farness > limit, own)
+        guaranteed = 1 / (1 + (n_classes if n_classes > 1 else kish(impostors.weight)))
+        self._warn(n_classes, guaranteed, impostors.groups is not None)
+        rates = {"false_accepts": _share(impostors.signed_distance <= limit, impostors)}
+        if len(own.signed_distance):
+            rates["false_rejects"] = _share(own.signed_distance > limit, own)
         as_labelled = len(classes) == 2 and bool(positive == classes[1])
         model = VerifierModel(
-            found.whole.projector.set_params(positive=self._candidates()[0].positive),
-            found.whole.score_at(limit),
+            projector,
+            parameters.plain(positive),
+            threshold,
             rates,
-            promised,
+            bootstrap_interval(impostors, limit),
+            guaranteed,
             classes if as_labelled else np.array([False, True]),
         )
         return self._set_fitted(check.of_samples(described), model)
 
     def _check_learned(self) -> None:
         """Refuse a projector of other samples, and other answers than two."""
+        if not isinstance(self.projector_, ClassSpecificProjector | ProbabilisticLDA):
+            raise ValueError(f"its projector_ is {self.projector_!r:.80}, which verifies no class")
+        if self.positive_label_ not in self.projector_.classes_.tolist():
+            raise ValueError("its positive_label_ is none of its classes")
         own = getattr(self.projector_, "sample_shape_", None)
         check_agree("projector_", own, self.sample_shape_)
         check_agree("classes_", len(self.classes_), 2)
@@ -249,21 +340,17 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         """The projector for the class to verify, not fitted."""
         if self.projector is None:
             raise ValueError(
-                "projector is None, and a verifier then chooses a method; name the one to search, "
-                "as ClassSpecificVerifier(CSDA())"
+                "projector is None, and a verifier then uses ProbabilisticLDA, which has no ranks; "
+                "name the method to search, as ClassSpecificVerifier(CSDA())"
             )
-        return self._candidates()[0]
-
-    def _candidates(self) -> list[Any]:
-        """The projectors to try for the class to verify, not fitted."""
-        models = [CSDA(), MCSDA()] if self.projector is None else [clone(self.projector)]
-        for model in models if self.positive is not None else []:
+        model = clone(self.projector)
+        if self.positive is not None:
             model.set_params(positive=self.positive)
-        return models
+        return model
 
     def positive_among(self, classes: Array) -> Any:
         """The label of the class to verify, or an error that says how to name it."""
-        model = self._candidates()[0]
+        model = CSDA(positive=self.positive) if self.projector is None else self.model()
         if model.positive is None and len(classes) > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass; "
@@ -294,32 +381,48 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
     def _limit(self, impostors: Impostors, own: Impostors) -> float:
         """How far samples may be to be accepted."""
         if self.false_accept_rate == "equal":
-            return equal_threshold(impostors, own.farness, own.weight)
+            return equal_threshold(impostors, own.signed_distance, own.weight)
         return threshold_at(impostors, float(self.false_accept_rate))
 
-    def _warn(self, n_classes: int, promised: float, ratio: float, by_class: bool) -> None:
-        """Say so where the asked rate is more than the samples can promise."""
+    def _warn(self, n_classes: int, guaranteed: float, by_class: bool) -> None:
+        """Say so where the asked rate is more than the samples can guarantee."""
         rate = self.false_accept_rate
         if rate == "equal":
             return
         what = f"{n_classes} other classes" if n_classes > 1 else "the other samples"
         of_strangers = n_classes == 1 or by_class
         said = "extrapolates from their scores", "is meant for new samples of these classes"
-        warn_of_rate(rate, promised, what, said[0] if of_strangers else said[1])
-        if ratio > ALIKE**2:
-            warnings.warn(
+        how = said[0] if of_strangers else said[1]
+        warn_of_rate(float(rate), guaranteed, what, how, stacklevel=5)
+
+    def _warn_unless_alike(self, ratio: float) -> None:
+        """Say so where models of folds are unlike the model of all samples."""
+        if self.false_accept_rate != "equal" and ratio > ALIKE**2:
+            warn(
                 "models without some of the other samples are unlike the model of all: their "
                 f"scores differ by a factor of {ratio:.2f}, so held-out scores say little "
                 "about the false-accept rate; lower ranks or more shrinkage help",
-                RateWarning,
-                stacklevel=3,
+                FalseAcceptRateWarning,
+                stacklevel=4,
             )
 
     @property
     def members_(self) -> list[ClassSpecificProjector]:
         """The fitted projectors of the model: one."""
         check.check_fitted(self, "projector_")
+        if isinstance(self.projector_, ProbabilisticLDA):
+            return []
         return [self.projector_]
+
+    def _scoring(self) -> OfBlock:
+        """What scores samples in memory, (n,)."""
+        check.check_fitted(self, "projector_")
+        inside = self.projector_
+        if not isinstance(inside, ProbabilisticLDA):
+            scoring: OfBlock = inside._scoring()
+            return scoring
+        number = inside.classes_.tolist().index(self.positive_label_)
+        return partial(ratio_scores, model=inside, positive=number)
 
     def decision_function(self, X: Any) -> Array:
         """By how much the score of each sample exceeds the threshold.
@@ -332,11 +435,17 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         Returns
         -------
         ndarray of shape (n,)
-            What `projector_.decision_function` gives, a log likelihood ratio or minus a distance,
-            minus `threshold_`. Samples are accepted where it is not negative.
+            The score, a log likelihood ratio or minus a distance, minus `threshold_`. Samples are
+            accepted where it is not negative.
         """
+        return self._scores(X) - self.threshold_
+
+    def _scores(self, X: Any) -> Array:
+        """Scores (n,) of samples."""
         check.check_fitted(self, "projector_")
-        found: Array = self.projector_.decision_function(X) - self.threshold_
+        if isinstance(self.projector_, ProbabilisticLDA):
+            return over_blocks(check.check_samples(self, X), self._scoring())
+        found: Array = self.projector_.decision_function(X)
         return found
 
     @available_if(_decides_by_distance)
@@ -375,8 +484,8 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         """
         check.check_fitted(self, "projector_")
         decide = partial(
-            decided,
-            scoring=self.projector_._scoring(),
+            apply_threshold,
+            scoring=self._scoring(),
             threshold=self.threshold_,
             classes=self.classes_,
         )
@@ -399,12 +508,14 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         float
             Between 0 and 1.
         """
-        check.check_fitted(self, "projector_")
-        classes, y = self.projector_.classes_, in_numpy(y, "y")
-        if np.asarray(y).dtype == bool and classes.dtype != bool:
-            positive = self.projector_.positive_label_
-            y = np.where(y, positive, classes[classes != positive][0])
-        return float(self.projector_.score(X, y, sample_weight))
+        scores = to_numpy(self._scores(X))
+        labels = np.asarray(in_numpy(y, "y"))
+        if labels.dtype == bool and self.projector_.classes_.dtype != bool:
+            is_own = labels
+        else:
+            is_own = labels == self.positive_label_
+        weight = in_numpy(sample_weight, "sample_weight")
+        return float(average_precision_score(is_own, scores, sample_weight=weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -413,7 +524,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         return tags
 
 
-def decided(X: Array, scoring: OfBlock, threshold: float, classes: Array) -> Array:
+def apply_threshold(X: Array, scoring: OfBlock, threshold: float, classes: Array) -> Array:
     """For samples in memory the last of two classes where the score reaches the threshold."""
     return np.asarray(classes[(to_numpy(scoring(X)) >= threshold).astype(np.intp)])
 
@@ -426,16 +537,54 @@ def _is_calibrated() -> bool:
     return frame is not None
 
 
-def _told_apart(found: Verification) -> float:
-    """How well held-out samples are told apart, as the area under the ROC curve."""
-    impostors, own = found.impostors, found.own
-    if not len(own.farness):
-        return 0.5
-    is_own = np.repeat([False, True], [len(impostors.farness), len(own.farness)])
-    far = np.concatenate([impostors.farness, own.farness])
-    weight = np.concatenate([impostors.weight, own.weight])
-    near = -np.maximum(far, np.finfo(float).min)  # minus infinity is at the very mean
-    return float(roc_auc_score(is_own, near, sample_weight=weight))
+def ratio_scores(X: Array, model: ProbabilisticLDA, positive: int) -> Array:
+    """How much more likely samples are of the positive class than of someone else, (n,).
+
+    With two classes, than of the other one.
+    """
+    if len(model.classes_) == 2:
+        odds = to_numpy(model.decision_function(X))
+        return odds if positive == 1 else -odds
+    return np.asarray(to_numpy(model.log_likelihood_ratio(X))[:, positive])
+
+
+def _held_out_ratios(
+    left_out: LeftOut, positive: int, by_class: bool
+) -> tuple[Impostors, Impostors]:
+    """Minus the scores of left-out samples of other classes, and of the positive class."""
+    assert left_out.seen_ratios is not None
+    assert left_out.scores is not None
+    codes, weights = left_out.codes, left_out.weights
+    if left_out.ratios.shape[1] == 2:
+        seen = left_out.scores[:, positive] - left_out.scores[:, 1 - positive]
+    else:
+        seen = left_out.seen_ratios[:, positive]
+    of_others = left_out.ratios[:, positive] if by_class else seen
+    others = np.flatnonzero((codes != positive) & ~np.isnan(of_others))
+    own = np.flatnonzero((codes == positive) & ~np.isnan(seen))
+    if not len(others):
+        raise ValueError(
+            "no sample of other classes can be left out to choose the threshold; pass more"
+        )
+    groups = codes[others] if by_class else None
+    impostors = Impostors(-of_others[others], weights[others], groups)
+    return impostors, Impostors(-seen[own], weights[own], None)
+
+
+def bootstrap_interval(impostors: Impostors, limit: float) -> tuple[float, float]:
+    """Where 95 % of the shares of accepted impostors lie if their classes are drawn anew."""
+    accepted = impostors.signed_distance <= limit
+    groups = impostors.groups
+    _, code = renumbered(np.arange(len(accepted)) if groups is None else groups)
+    totals = np.bincount(code, impostors.weight)
+    sums = np.bincount(code, impostors.weight * accepted)
+    rng = np.random.default_rng(0)
+    shares = np.empty(N_DRAWS)
+    for draw in range(N_DRAWS):
+        chosen = rng.integers(len(totals), size=len(totals))
+        shares[draw] = sums[chosen].sum() / totals[chosen].sum()
+    low, high = np.quantile(shares, [0.025, 0.975])
+    return float(low), float(high)
 
 
 def _share(which: Array, of: Impostors) -> float:
@@ -456,7 +605,7 @@ class Measured(NamedTuple):
         """What says how far samples in memory are from the class."""
         anchors = self.projector.anchors_ if self.projector._has_ratio else None
         scoring = self.projector._scoring()
-        return partial(farness_in, scoring=scoring, unit=self.spread, anchors=anchors)
+        return partial(signed_distance_in, scoring=scoring, unit=self.spread, anchors=anchors)
 
     def score_at(self, far: float) -> float:
         """The score of a sample that is so far from the class, always a number."""
@@ -467,7 +616,22 @@ class Measured(NamedTuple):
         return -float(np.exp(far)) * self.spread
 
 
-def measured_in_folds(
+class FoldModels(NamedTuple):
+    """The model of all samples, those without some positives, and those without some impostors."""
+
+    whole: Measured
+    own: list[Measured]
+    impostors: list[Measured]
+    folds: Array  # (n,), the fold that holds each impostor out; -1 where none does
+
+    @property
+    def ratio(self) -> float:
+        """How much the spreads of the folds differ from that of all samples, 1 or more."""
+        spreads = np.array([fold.spread for fold in self.impostors])
+        return exp(np.abs(np.log(spreads / self.whole.spread)).mean())
+
+
+def fold_models(
     model: ClassSpecificProjector,
     described: Described,
     X: Any,
@@ -475,12 +639,14 @@ def measured_in_folds(
     weight: Array | None,
     classes: Array,
     plan: FoldPlan,
-) -> Iterator[list[Measured]]:
-    """The model of all samples, then those of every way to hold some out; none warns.
+) -> Iterator[FoldModels]:
+    """The models of every way to hold impostors out, in turn; none warns.
 
     Parts of samples in memory are what all samples say less a few columns, and one stack.
     """
     whole: ClassStatistics | None = None
+    of_all: list[Measured] = []
+    own: list[Measured] | None = None
     for ways in plan.readings():
         parts = Parts.of_folds(ways, plan.codes)
         if not isinstance(whole, SampleStatistics):
@@ -493,7 +659,7 @@ def measured_in_folds(
             found = part_statistics(seen, y, weight, classes, parts, ranks, rounds, memory)
             first, whole = whole is None, next(found)
             if first:
-                yield measured(model, described, [whole])
+                of_all = fit_fold_models(model, described, [whole])
         shared = whole if isinstance(whole, SampleStatistics) and model._is_one_solution else None
         if shared is not None:
             kept = [times[parts.atoms] > 0 for times in parts.times[1:]]
@@ -501,13 +667,19 @@ def measured_in_folds(
             found = (HeldOutStatistics.of_part(shared, rows) for rows in kept)
         for folds in ways:
             some = islice(found, n_folds_of(folds))
+            models: list[Measured] = []
             if shared is not None:
-                yield measured(model, described, list(some))
+                models = fit_fold_models(model, described, list(some))
             else:
-                yield [one for part in some for one in measured(model, described, [part])]
+                for part in some:
+                    models += fit_fold_models(model, described, [part])
+            if own is None:  # the first way holds out positives
+                own = models
+            else:
+                yield FoldModels(of_all[0], own, models, folds)
 
 
-def measured(
+def fit_fold_models(
     model: ClassSpecificProjector, described: Described, parts: Sequence[ClassStatistics]
 ) -> list[Measured]:
     """The models of statistics that share their terms, solved as one stack."""
@@ -533,15 +705,15 @@ def measured(
     return result
 
 
-def farness_in(X: Array, scoring: OfBlock, unit: float, anchors: Array | None) -> Array:
+def signed_distance_in(X: Array, scoring: OfBlock, unit: float, anchors: Array | None) -> Array:
     """How far samples (n,) are from a class, in a unit that folds share.
 
     The logarithm of the distance in units of the spread of everything else, minus infinity at the
-    mean; of a likelihood ratio its `farness`.
+    mean; of a likelihood ratio its `signed_distance`.
     """
     scores = to_numpy(scoring(X)).astype(float)
     if anchors is not None:
-        return farness(scores, anchors)
+        return signed_distance(scores, anchors)
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(-scores / unit))
 
@@ -576,7 +748,7 @@ class FoldPlan(NamedTuple):
         return [[self.own, first], *([way] for way in finer)]
 
 
-def verified(
+def score_held_out(
     model: ClassSpecificProjector,
     described: Described,
     X: Any,
@@ -609,18 +781,13 @@ def verified(
     Verification
         What they say.
     """
-    folds = measured_in_folds(model, described, X, labels, weight, classes, plan)
-    (whole,) = next(folds)
-    model._warn_unless_converged(whole.solution)
-    own, n_own = next(folds), n_folds_of(plan.own)
-    for chosen in plan.impostors:
-        found = next(folds)
-        spreads = np.array([fold.spread for fold in found])
-        ratio = exp(np.abs(np.log(spreads / whole.spread)).mean())
-        held = np.where(chosen >= 0, chosen + n_own, plan.own)
-        if ratio <= ALIKE:
+    for models in fold_models(model, described, X, labels, weight, classes, plan):
+        if models.ratio <= ALIKE:
             break
-    seen = held_out(X, held, [fold.measure() for fold in (*own, *found)])
+    whole, ratio = models.whole, models.ratio
+    model._warn_unless_converged(whole.solution)
+    held = np.where(models.folds >= 0, models.folds + n_folds_of(plan.own), plan.own)
+    seen = held_out(X, held, [fold.measure() for fold in (*models.own, *models.impostors)])
     rows = np.flatnonzero(~np.isnan(seen[:, 0]))  # no fold holds out what has no weight
     content = (seen[:, 1] if plan.units is None else plan.units)[rows]
     counts = np.ones(len(rows)) if weight is None else weight[rows]

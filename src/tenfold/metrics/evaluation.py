@@ -3,38 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
-from sklearn.metrics import confusion_matrix, roc_curve
+from sklearn.metrics import confusion_matrix
 
 from tenfold.decisions.members import (
     Answer,
     answer_of,
-    innermost,
     known_classes,
     names_classes,
     rejecting,
     unwrap,
 )
-from tenfold.decisions.open_set import are_right
-from tenfold.decisions.probabilistic import ProbabilisticLDA
+from tenfold.decisions.open_set import are_right, class_scores_of
 from tenfold.decisions.scores import (
     ClassScores,
-    all_scores,
     class_scores,
     decisions_of,
+    in_blocks,
     labels_like,
-    of_both_classes,
 )
-from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array
-from tenfold.methods.base import Learner
-from tenfold.validation import samples as check
+from tenfold.metrics.calibration import Reliability, reliability
+from tenfold.metrics.ranking import average_precisions, roc_areas
+from tenfold.metrics.verification import (
+    cllr,
+    detection_identification_rate,
+    equal_error_rate,
+    equal_error_threshold,
+    min_cllr,
+)
 
-N_BINS = 10
 MEANS = ("average_precision", "roc_auc", "equal_error_rate")
 
 
@@ -56,6 +57,9 @@ class ClassMetrics:
         Whether the threshold was chosen on these very samples, for equal errors.
     average_precision, roc_auc, equal_error_rate : float or None
         Shares; None when one of the two groups has no sample.
+    cllr, min_cllr : float or None
+        The cost of the scores in bits, as they are and after the best calibration; None where they
+        are not log likelihood ratios, too.
     """
 
     label: Any
@@ -66,6 +70,8 @@ class ClassMetrics:
     average_precision: float | None = None
     roc_auc: float | None = None
     equal_error_rate: float | None = None
+    cllr: float | None = None
+    min_cllr: float | None = None
 
     @property
     def n_positive(self) -> int:
@@ -117,6 +123,8 @@ class Evaluation:
         The classes that were named; None for models of one class.
     rejecting : OpenSetClassifier or None
         What may have answered "none of these".
+    acceptance_scores : ndarray of shape (n, C) or None
+        How like each class a sample is, by which `rejecting` accepts; None without it.
     """
 
     model: Any
@@ -124,6 +132,7 @@ class Evaluation:
     classes: list[ClassMetrics]
     decisions: Array | None
     rejecting: Any = None
+    acceptance_scores: Array | None = None
 
     @property
     def answer(self) -> Answer:
@@ -158,13 +167,24 @@ class Evaluation:
         decisions = np.asarray(self.decisions).tolist()
         rejected = np.array([decision == self.rejecting.unknown_ for decision in decisions])
         new = ~self.is_known
+        equal_errors, identified = None, None
+        if new.any() and not new.all():
+            scores = np.asarray(self.acceptance_scores)
+            rate = self.rejecting.false_accept_rate
+            classes = self.rejecting.classes_
+            equal_errors = equal_error_rate(~new, scores.max(axis=1))
+            identified = detection_identification_rate(
+                self.y, scores, classes, false_accept_rate=rate
+            )
         return {
             "unknown": self.rejecting.unknown_,
             "threshold": self.rejecting.threshold_,
-            "promised_rate": self.rejecting.promised_rate_,
+            "guaranteed_rate": self.rejecting.guaranteed_rate_,
             "samples": int(new.sum()),
             "false_accept_rate": float(np.mean(~rejected[new])) if new.any() else None,
             "false_reject_rate": float(np.mean(rejected[~new])) if not new.all() else None,
+            "equal_error_rate": equal_errors,
+            "detection_identification_rate": identified,
         }
 
     @cached_property
@@ -201,6 +221,8 @@ class Evaluation:
                 for one in self.classes
             ],
         }
+        if len(self.classes) == 1 and self.classes[0].cllr is not None:
+            facts |= {"cllr": self.classes[0].cllr, "min_cllr": self.classes[0].min_cllr}
         if names_classes(self.model):
             facts |= {"accuracy": self.accuracy, "confusion": self._confusion()}
             if self.rejecting is not None:
@@ -211,7 +233,7 @@ class Evaluation:
             (one,) = self.classes
             facts |= {
                 "threshold": self.model.threshold_,
-                "promised_rate": self.model.promised_rate_,
+                "guaranteed_rate": self.model.guaranteed_rate_,
                 "false_accept_rate": one.false_accepts / one.n_others if one.n_others else None,
                 "false_reject_rate": one.false_rejects / one.n_positive if one.n_positive else None,
                 "confusion": _acceptances(one),
@@ -268,7 +290,7 @@ def evaluate(estimator: Any, X: Any, y: Any) -> Evaluation:
     --------
     >>> from sklearn.datasets import load_digits
     >>> from tenfold import MCSDA, ClassSpecificClassifier
-    >>> from tenfold.decisions.metrics import evaluate
+    >>> from tenfold.metrics import evaluate
     >>> X, y = load_digits().images, load_digits().target
     >>> bank = ClassSpecificClassifier(MCSDA(ranks=(5, 5))).fit(X[:900], y[:900])
     >>> round(evaluate(bank, X[900:], y[900:]).accuracy, 2)
@@ -281,17 +303,26 @@ def evaluate(estimator: Any, X: Any, y: Any) -> Evaluation:
     if names_classes(model):
         scores = np.stack([one.scores for one in found], axis=1)
         decisions = decisions_of(estimator, X, scores)
-    metrics = [class_metrics(one) for one in found]
-    return Evaluation(model, y, metrics, decisions, rejecting(estimator))
+    are_ratios = answer_of(model) in ("score", "acceptance")
+    if are_ratios and model.members_:  # a verifier by Gaussian classes has none
+        are_ratios = model.members_[0]._has_ratio
+    metrics = [class_metrics(one, are_ratios) for one in found]
+    open_set = rejecting(estimator)
+    if open_set is None:
+        return Evaluation(model, y, metrics, decisions)
+    accepted_by = in_blocks(partial(class_scores_of, estimator), X)
+    return Evaluation(model, y, metrics, decisions, open_set, accepted_by)
 
 
-def class_metrics(found: ClassScores) -> ClassMetrics:
+def class_metrics(found: ClassScores, are_ratios: bool = False) -> ClassMetrics:
     """Metrics of the scores of one class.
 
     Parameters
     ----------
     found : ClassScores
         Scores, and which samples are positive.
+    are_ratios : bool, default=False
+        Whether the scores are log likelihood ratios.
 
     Returns
     -------
@@ -301,7 +332,8 @@ def class_metrics(found: ClassScores) -> ClassMetrics:
     label, scores, is_positive, threshold = found
     if not 0 < is_positive.sum() < len(scores):
         return ClassMetrics(label, scores, is_positive, threshold, False)
-    rate, equal_at = equal_errors(scores, is_positive)
+    rate = equal_error_rate(is_positive, scores)
+    equal_at = equal_error_threshold(is_positive, scores)
     column, is_own = scores[:, None], is_positive[:, None]
     return ClassMetrics(
         label,
@@ -312,42 +344,9 @@ def class_metrics(found: ClassScores) -> ClassMetrics:
         float(average_precisions(column, is_own)[0]),
         float(roc_areas(column, is_own)[0]),
         rate,
+        cllr(is_positive, scores) if are_ratios else None,
+        min_cllr(is_positive, scores) if are_ratios else None,
     )
-
-
-def equal_errors(scores: Array, is_positive: Array) -> tuple[float, float]:
-    """The equal error rate and its threshold.
-
-    Among all thresholds, the one at which the shares of false accepts and of false rejects
-    differ least; the rate is their mean.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n,)
-        The larger, the more like the class.
-    is_positive : ndarray of shape (n,)
-        Which samples are of the class; some, but not all.
-
-    Returns
-    -------
-    rate : float
-        Between 0 and 1.
-    threshold : float
-        Samples that score at least this are accepted.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tenfold.decisions.metrics import equal_errors
-    >>> equal_errors(np.array([1.0, 3.0, 2.0, 4.0]), np.array([False, False, True, True]))
-    (0.5, 3.0)
-    """
-    false_accepts, true_accepts, thresholds = roc_curve(
-        is_positive, scores, drop_intermediate=False
-    )
-    false_rejects = 1 - true_accepts
-    best = 1 + int(np.argmin(np.abs(false_accepts - false_rejects)[1:]))  # [0] accepts nobody
-    return float(false_accepts[best] + false_rejects[best]) / 2, float(thresholds[best])
 
 
 def _acceptances(one: ClassMetrics) -> dict[str, Any]:
@@ -361,191 +360,3 @@ def _acceptances(one: ClassMetrics) -> dict[str, Any]:
 
 def _some(labels: Any) -> str:
     return ", ".join(map(str, labels[:5])) + ("..." if len(labels) > 5 else "")
-
-
-def mean_average_precision(
-    model: Any, X: Any, y: Any, sample_weight: Any = None, **params: Any
-) -> float:
-    """Average precision of the scores of every class at finding its class, averaged over classes.
-
-    With ``ClassSpecificClassifier(normalise=False)`` the model of each class ranks all samples on
-    its own, as the paper evaluates face verification. Otherwise classes compete for a sample:
-    `ProbabilisticLDA` ranks samples by `predict_log_proba`, not by the ratio against a stranger.
-
-    Parameters
-    ----------
-    model : classifier
-        Fitted, with a `decision_function`, such as a `ClassSpecificClassifier`.
-    X : array-like of shape (n, I_1, ..., I_K)
-        The samples.
-    y : array-like of shape (n,)
-        Their labels. Classes of the model without a sample here are left out of the mean.
-    sample_weight : array-like of shape (n,), default=None
-        Sample weights.
-    **params : dict
-        More that the scores of the model take, as a pipeline does with metadata routing.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from tenfold import MCSDA, ClassSpecificClassifier, RankSearchCV, mean_average_precision
-    >>> X, y = load_digits().images[:600], load_digits().target[:600]
-    >>> bank = ClassSpecificClassifier(MCSDA())
-    >>> search = RankSearchCV(bank, [(1, 1), (4, 4)], cv=3, scoring=mean_average_precision)
-    >>> search.fit(X, y).best_params_
-    {'projector__ranks': (4, 4)}
-    """
-    inner = innermost(model)
-    if not params and isinstance(inner, Learner) and names_classes(inner):
-        # the scores of `evaluate`, so that both give one number
-        scores = all_scores(model, X)
-    else:
-        gaussian = isinstance(inner, ProbabilisticLDA)
-        scores_by = model.predict_log_proba if gaussian else model.decision_function
-        scores = np.asarray(scores_by(X, **params))
-        scores = of_both_classes(np.maximum(scores, np.finfo(float).min))  # log 0 has a place, too
-    y = check.check_labels(model, scores, y)
-    check_same_kind(y, model.classes_)
-    weight = check.check_weights(scores, sample_weight)
-    present = np.flatnonzero(np.isin(model.classes_, check.present_labels(y, weight)))
-    if not len(present):
-        raise ValueError(
-            f"none of the labels {np.unique(y)[:5].tolist()} is a class of the model, so it has "
-            "nothing to find; pass samples of its classes"
-        )
-    is_own = y[:, None] == model.classes_[present]
-    return float(np.mean(average_precisions(scores[:, present], is_own, weight)))
-
-
-# ── Rankings ────────────────────────────────────────────────────────────────────────────────────
-#
-# The figures are those of `average_precision_score` and `roc_auc_score` of scikit-learn. These take
-# one class at a time and check it anew: for 40 classes a hundred times as long.
-
-
-def average_precisions(
-    scores: Array, is_positive: Array, sample_weight: Array | None = None
-) -> Array:
-    """Average precision of each class; samples with the same score count as found together.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n, C)
-        The larger, the more like the class.
-    is_positive : ndarray of shape (n, C)
-        Which samples are of each class.
-    sample_weight : ndarray of shape (n,), default=None
-        Sample weights.
-
-    Returns
-    -------
-    ndarray of shape (C,)
-        Between 0 and 1; NaN for a class without samples.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tenfold.decisions.metrics import average_precisions
-    >>> average_precisions(np.array([[3.0], [2.0], [1.0]]), np.array([[True], [False], [True]]))
-    array([0.83333333])
-    """
-    order = np.argsort(-scores, axis=0, kind="stable")
-    weight = np.ones(len(scores)) if sample_weight is None else np.asarray(sample_weight, float)
-    own = weight[order] * np.take_along_axis(is_positive, order, axis=0)
-    found, looked_at = own.cumsum(axis=0), weight[order].cumsum(axis=0)
-    precision = np.divide(found, looked_at, out=np.zeros_like(found), where=looked_at > 0)
-    falling = np.take_along_axis(-scores, order, axis=0)
-    last = rankdata(falling, method="max", axis=0).astype(int) - 1  # of those with the same score
-    return _shares((own * np.take_along_axis(precision, last, axis=0)).sum(axis=0), found[-1])
-
-
-def roc_areas(scores: Array, is_positive: Array) -> Array:
-    """Area under the ROC curve of each class.
-
-    That is how often a sample of the class scores higher than another one; the same score counts
-    as half.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n, C)
-        The larger, the more like the class.
-    is_positive : ndarray of shape (n, C)
-        Which samples are of each class.
-
-    Returns
-    -------
-    ndarray of shape (C,)
-        Between 0 and 1; NaN for a class without samples, or without others.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tenfold.decisions.metrics import roc_areas
-    >>> roc_areas(np.array([[3.0], [2.0], [2.0]]), np.array([[True], [False], [True]]))
-    array([0.75])
-    """
-    n_own = is_positive.sum(axis=0)
-    above = (rankdata(scores, axis=0) * is_positive).sum(axis=0) - n_own * (n_own + 1) / 2
-    return _shares(above, n_own * (len(scores) - n_own))
-
-
-def _shares(part: Array, whole: Array) -> Array:
-    unknown = np.full(len(part), np.nan)
-    return np.asarray(np.divide(part, whole, out=unknown, where=whole > 0))
-
-
-# ── Probabilities ───────────────────────────────────────────────────────────────────────────────
-
-
-class Reliability(NamedTuple):
-    """How sure a model was, and how often it was right, in bins of equal width.
-
-    Bins without a sample are left out.
-    """
-
-    confidence: Array  # (B,), the mean probability of the class that was named
-    accuracy: Array  # (B,), the share of samples that were classified correctly
-    counts: Array  # (B,), samples
-
-    @property
-    def error(self) -> float:
-        """The expected calibration error: the mean gap between the two, over samples."""
-        gaps = np.abs(self.confidence - self.accuracy)
-        return float(np.average(gaps, weights=self.counts))
-
-
-def reliability(sure: Array, right: Array, n_bins: int = N_BINS) -> Reliability:
-    """Sort samples by how sure a model was of them.
-
-    Parameters
-    ----------
-    sure : ndarray of shape (n,)
-        The probability of the class that was named.
-    right : ndarray of shape (n,)
-        Whether that is the class of the sample.
-    n_bins : int, default=10
-        Into how many bins of equal width the probabilities are sorted.
-
-    Returns
-    -------
-    Reliability
-        One entry for each bin that has samples.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tenfold.decisions.metrics import reliability
-    >>> found = reliability(np.array([0.9, 0.9, 0.6, 0.6]), np.array([True, True, True, False]))
-    >>> round(found.error, 2)
-    0.1
-    """
-    bins = np.minimum((sure * n_bins).astype(int), n_bins - 1)
-    counts = np.bincount(bins, minlength=n_bins)
-    some = counts > 0
-    confidence, accuracy = (np.bincount(bins, weights=w, minlength=n_bins) for w in (sure, right))
-    return Reliability(confidence[some] / counts[some], accuracy[some] / counts[some], counts[some])
