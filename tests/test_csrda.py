@@ -112,11 +112,11 @@ def test_the_out_class_scatter_of_means_is_that_of_samples_moved_to_their_means(
     moved = np.where((y == 2)[:, None], X, own[y])
     expected = reference.csda(moved, y, 2, 2, ridge=ridge)
     options = {"ridge": ("absolute", ridge), "shrinkage": 0.0}
-    model = learned(CSDA(2, positive=2, out_class="means", **options), statistics, X, y)
+    model = learned(CSDA(2, positive=2, negatives="means", **options), statistics, X, y)
     assert distance(model.projections_, [expected]) <= 1e-8
     tensors, labels = problem((4, 3), classes=4, seed=3)
     means = np.array([tensors[labels == c].mean(axis=0) for c in range(4)])
     moved = np.where((labels == 2)[:, None, None], tensors, means[labels])
     expected = reference.mcsda(moved, labels, 2, (2, 2), ridge=ridge, rounds=3)
-    found = MCSDA((2, 2), positive=2, out_class="means", max_iter=3, tol=0.0, **options)
+    found = MCSDA((2, 2), positive=2, negatives="means", max_iter=3, tol=0.0, **options)
     assert distance(found.fit(tensors, labels).projections_, expected) <= 1e-8

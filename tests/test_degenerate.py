@@ -5,7 +5,7 @@ import pytest
 
 import reference
 from reference import distance, problem
-from tenfold import CMDA, CSDA, DATER, DGTDA, GTDA, HODA, MCSDA, MPCA
+from tenfold import CMDA, CSDA, DATER, DGTDA, GTDA, HODA, MCSDA, MPCA, ProbabilisticLDA
 from tenfold.methods import CLASS_SPECIFIC_METHODS, LINEAR_METHODS
 from ways import learned
 
@@ -292,3 +292,49 @@ def test_weights_of_single_samples_change_no_automatic_shrinkage():
         CSDA(positive=1, shrinkage=share).fit(X, y, weight).objective_ for share in ("auto", 1)
     )
     np.testing.assert_allclose(asked, whole, rtol=1e-12)
+
+
+# ── Gaussian classes ────────────────────────────────────────────────────────────────────────────
+
+
+def gaussian(X, y, views="auto"):
+    """A fitted model whose answers are all finite."""
+    model = ProbabilisticLDA(views=views).fit(X, y)
+    P = model.predict_proba(X)
+    assert np.isfinite(P).all()
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+    assert np.isfinite(model.log_likelihood_ratio(X)).all()
+    return model
+
+
+def test_gaussian_classes_of_few_samples():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3, 4, 3))
+    gaussian(X, [0, 1, 1])
+    for n_numbers in (1, 2, 40):
+        X = rng.normal(size=(4, n_numbers)) + 9 * np.array([[0], [0], [1], [1]])
+        assert gaussian(X, [0, 0, 1, 1]).predict(X).tolist() == [0, 0, 1, 1]
+
+
+def test_gaussian_classes_of_one_sample_and_two_of_another():
+    X = 10 * np.eye(6) + np.random.default_rng(0).normal(size=(6, 6))
+    y = np.array([0, 1, 2, 3, 4, 4])
+    assert gaussian(X, y).predict(X).tolist() == y.tolist()
+
+
+def test_numbers_that_never_vary_change_no_gaussian_answer():
+    X, y = problem((5, 4), classes=4, seed=3)
+    wide = np.full((len(X), 7, 4), 3.0)
+    wide[:, 1:6] = X
+    for views in (["numbers"], ["units"], ["length"], ["rbf"]):
+        plain, padded = gaussian(X, y, views), gaussian(wide, y, views)
+        np.testing.assert_allclose(
+            padded.predict_proba(wide), plain.predict_proba(X), atol=0.05, err_msg=str(views)
+        )
+
+
+def test_a_gaussian_model_is_told_of_equal_samples_with_different_labels():
+    X, _ = problem((4, 3), classes=1, per_class=10, seed=4)
+    both, y = np.concatenate([X, X]), np.repeat(["a", "b"], len(X))
+    P = gaussian(both, y).predict_proba(both)
+    np.testing.assert_allclose(P, 0.5, atol=0.2)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sklearn.pipeline import make_pipeline
 
 import reference
 from reference import distance, problem
@@ -90,7 +91,7 @@ def test_the_default_ridge_is_right_where_classes_overlap_and_where_they_do_not(
     half = len(y) // 2
 
     def right(projector):
-        model = ProbabilisticLDA(projector, shrinkage=0.1).fit(X[:half], y[:half])
+        model = make_pipeline(projector, ProbabilisticLDA("linear")).fit(X[:half], y[:half])
         return model.score(X[half:], y[half:])
 
     assert right(HODA()) > right(CMDA()) - 0.03

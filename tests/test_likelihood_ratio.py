@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.linalg import eigh
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.datasets import load_digits
@@ -12,8 +13,9 @@ from tenfold import (
     MCSDA,
     ClassSpecificClassifier,
     ClassSpecificVerifier,
+    ProbabilisticLDA,
     RankSearchCV,
-    load,
+    load_model,
 )
 from tenfold.decisions.thresholds import Impostors, threshold_at
 from ways import learned
@@ -28,8 +30,10 @@ def by_densities(model, X, y, new):
     Z = model.transform(X).reshape(len(X), -1)
     means = np.stack([Z[y == c].mean(axis=0) for c in model.classes_])
     codes = np.searchsorted(model.classes_, y)
-    s = ((Z - means[codes]) ** 2).sum() / (len(Z) - len(means)) / Z.shape[1]
     p = model.positive_index_
+    if len(means) == 2:
+        return by_two_covariances(model, Z, codes == p, new)
+    s = ((Z - means[codes]) ** 2).sum() / (len(Z) - len(means)) / Z.shape[1]
     rest = codes != p
     m_o = Z[rest].mean(axis=0)
     B = (means[codes[rest]] - m_o).T @ (means[codes[rest]] - m_o) / rest.sum()
@@ -37,6 +41,30 @@ def by_densities(model, X, y, new):
     other = multivariate_normal(m_o, s * np.eye(Z.shape[1]) + B)
     W = model.transform(new).reshape(len(new), -1)
     return own.logpdf(W) - other.logpdf(W)
+
+
+def by_two_covariances(model, Z, is_own, new):
+    """The same for two classes: each has a covariance of its own where the class is tighter."""
+    n, n_own, size = len(Z), int(is_own.sum()), Z.shape[1]
+    own, rest = Z[is_own], Z[~is_own]
+    within = np.concatenate([own - own.mean(axis=0), rest - rest.mean(axis=0)])
+    pooled = within.T @ within / (n - 2)
+    spread = np.sqrt(np.diag(pooled))
+    squares = ((pooled / np.outer(spread, spread)) ** 2).sum()
+    share = 1.0
+    if size > 1:
+        share = ((1 - 2 / size) * squares + size**2) / ((n - 1 - 2 / size) * (squares - size))
+        share = min(share, 1.0)
+    pooled = (1 - share) * pooled + share * np.diag(spread**2)
+    values, axes = eigh(np.cov(own.T).reshape(size, size), pooled)
+    edge = (1 - np.sqrt(size / (n_own - 1))) ** 2
+    tight = np.clip(values / edge, 1 / n_own, 1.0)
+    wide = (n - n_own * tight) / (n - n_own)
+    back = np.linalg.inv(axes)
+    W = model.transform(new).reshape(len(new), -1)
+    of_class = multivariate_normal(own.mean(axis=0), back.T @ np.diag(tight) @ back)
+    of_others = multivariate_normal(rest.mean(axis=0), back.T @ np.diag(wide) @ back)
+    return of_class.logpdf(W) - of_others.logpdf(W)
 
 
 @pytest.mark.parametrize("statistics", ["moments", "samples"])
@@ -53,21 +81,21 @@ def test_scores_are_the_log_ratio_of_two_gaussians(make, classes, statistics):
 
 def test_a_bank_compares_what_its_members_say(tmp_path):
     ranks = {c: (2 + c % 3, 3) for c in range(10)}
-    bank = ClassSpecificClassifier(MCSDA(ranks), normalise=False).fit(X, Y)
+    bank = ClassSpecificClassifier(MCSDA(ranks), normalize=False).fit(X, Y)
     each = np.stack([member.decision_function(NEW) for member in bank.projectors_], axis=1)
     np.testing.assert_allclose(-bank.distances(NEW), each, rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(bank.predict(NEW), bank.classes_[each.argmax(axis=1)])
     bank.save(tmp_path / "bank.safetensors")
-    again = load(tmp_path / "bank.safetensors").distances(NEW)
+    again = load_model(tmp_path / "bank.safetensors").distances(NEW)
     np.testing.assert_array_equal(again, bank.distances(NEW))
-    normalised = ClassSpecificClassifier(MCSDA(ranks)).fit(X, Y).distances(NEW)
+    normalized = ClassSpecificClassifier(MCSDA(ranks)).fit(X, Y).distances(NEW)
     typical, even = np.stack([member.anchors_ for member in bank.projectors_]).T
     np.testing.assert_allclose(
-        normalised * np.abs(normalised), (even - each) / (even - typical), rtol=1e-7, atol=1e-9
+        normalized * np.abs(normalized), (even - each) / (even - typical), rtol=1e-7, atol=1e-9
     )
 
 
-@pytest.mark.filterwarnings("ignore::tenfold.RateWarning")  # few samples are little
+@pytest.mark.filterwarnings("ignore::tenfold.FalseAcceptRateWarning")  # few samples are little
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("model", [CSDA(3), MCSDA(2, tol=10.0)], ids=["CSDA", "MCSDA"])
 def test_few_large_samples_are_held_out_as_in_plain_fits(model, weighted):
@@ -108,7 +136,9 @@ def test_noise_larger_than_the_difference_of_means_hides_no_class():
 
 def test_a_rate_that_few_classes_cannot_promise_is_for_new_samples_of_them():
     verifier = ClassSpecificVerifier(CSDA(), positive=8)
-    with pytest.warns(UserWarning, match=r"9 other classes can promise 0\.1.*new samples of these"):
+    with pytest.warns(
+        UserWarning, match=r"9 other classes can guarantee 0\.1.*new samples of these"
+    ):
         verifier.fit(DIGITS.images, DIGITS.target)
     assert verifier.error_rates_["false_accepts"] <= 0.011
     assert verifier.error_rates_["false_rejects"] <= 0.15
@@ -127,35 +157,50 @@ def test_degenerate_samples_give_finite_scores(same):
 def test_what_is_not_a_decision_is_refused():
     with pytest.raises(ValueError, match="decision is 'ratio'; expected one of"):
         MCSDA(decision="ratio", positive=1).fit(X, Y)
-    with pytest.raises(ValueError, match="normalise='own' divides distances"):
-        ClassSpecificClassifier(MCSDA(), normalise="own").fit(X, Y)
+    with pytest.raises(ValueError, match="normalize='own' divides distances"):
+        ClassSpecificClassifier(MCSDA(), normalize="own").fit(X, Y)
 
 
-@pytest.mark.filterwarnings("ignore::tenfold.RateWarning")  # few classes promise no 1 %
-def test_without_a_method_the_one_that_tells_held_out_samples_apart_is_taken(tmp_path):
-    """Digits have few numbers; a course of time in a pattern of channels hides in mixed noise."""
-    rng = np.random.default_rng(0)
-    course = np.outer(rng.normal(size=12), np.sin(np.arange(40) / 6))
-    labels, mixed = np.arange(160) % 2, rng.normal(size=(12, 12))
-    noise = mixed @ rng.normal(size=(160, 12, 40)).cumsum(axis=2) / 5
-    trials = noise + 0.3 * labels[:, None, None] * course
-    for samples, y, new, positive, Method in (
-        (X, Y, NEW, 8, CSDA),
-        (trials, labels, trials, 1, MCSDA),
-        (X.reshape(len(X), -1), Y, NEW.reshape(len(NEW), -1), 8, CSDA),
-    ):
-        found = ClassSpecificVerifier(positive=positive).fit(samples, y)
-        named = ClassSpecificVerifier(Method(), positive=positive).fit(samples, y)
-        assert type(found.projector_) is Method
-        assert (found.threshold_, found.error_rates_) == (named.threshold_, named.error_rates_)
+@pytest.mark.filterwarnings("ignore::tenfold.FalseAcceptRateWarning")
+def test_without_a_method_the_ratio_of_gaussian_classes_decides(tmp_path):
+    """With many labels that against someone else, with two the odds of both."""
+    for labels, positive in ((Y, 8), (Y == 8, None)):
+        found = ClassSpecificVerifier(positive=positive).fit(X, labels)
+        inside = found.projector_
+        assert type(inside) is ProbabilisticLDA
+        scores = inside.decision_function(NEW)
+        if positive is not None:
+            scores = inside.log_likelihood_ratio(NEW)[:, 8]
+        np.testing.assert_allclose(found.decision_function(NEW), scores - found.threshold_)
+        np.testing.assert_array_equal(found.predict(NEW), scores >= found.threshold_)
+        low, high = found.false_accept_interval_
+        assert 0 <= low <= found.error_rates_["false_accepts"] <= high <= 1
         found.save(tmp_path / "verifier.safetensors")
-        again = load(tmp_path / "verifier.safetensors")
-        np.testing.assert_array_equal(again.decision_function(new), named.decision_function(new))
+        again = load_model(tmp_path / "verifier.safetensors")
+        np.testing.assert_array_equal(again.decision_function(NEW), found.decision_function(NEW))
+        assert again.false_accept_interval_ == found.false_accept_interval_
 
 
-@pytest.mark.filterwarnings("ignore::tenfold.RateWarning")  # few classes promise no 1 %
-def test_one_positive_sample_or_a_search_cannot_choose_a_method():
+def test_without_a_method_impostors_are_scored_without_their_class():
+    """20 others guarantee 5 %: new persons are accepted at the rate that was asked for."""
+    accepted, rejected = [], []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        y = np.repeat(np.arange(121), 6)
+        people = rng.normal(size=(121, 12))[y] + rng.normal(0, 0.8, (len(y), 12))
+        known = (y < 21) & (np.arange(len(y)) % 6 < 4)
+        model = ClassSpecificVerifier(positive=0, false_accept_rate=0.05)
+        model.fit(people[known], y[known])
+        accepted.append(model.predict(people[y > 20]).mean())
+        rejected.append(1 - model.predict(people[(y == 0) & ~known]).mean())
+    assert 0.02 < np.mean(accepted) < 0.1
+    assert np.mean(rejected) < 0.3
+
+
+@pytest.mark.filterwarnings("ignore::tenfold.FalseAcceptRateWarning")
+def test_one_positive_sample_is_enough_and_a_search_needs_a_method():
     few = (Y != 8) | (np.arange(len(Y)) == np.flatnonzero(Y == 8)[0])
-    assert type(ClassSpecificVerifier(positive=8).fit(X[few], Y[few]).projector_) is CSDA
-    with pytest.raises(ValueError, match=r"projector is None.*name the one to search"):
+    found = ClassSpecificVerifier(positive=8).fit(X[few], Y[few])
+    assert "false_rejects" not in found.error_rates_
+    with pytest.raises(ValueError, match=r"projector is None.*name the method to search"):
         RankSearchCV(ClassSpecificVerifier(positive=8), ranks=[2]).fit(X, Y)

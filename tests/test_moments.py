@@ -353,9 +353,9 @@ def test_weights_that_float32_cannot_hold_are_float64(scale, factor):
     assert max(worst(ClassMoments.from_batch(X, y, w), X, y, w)) < 1e-6
 
 
-def test_classes_in_folds_that_are_there_keep_their_names():
+def test_classes_that_are_there_keep_their_names():
     rng = np.random.default_rng(3)
     samples, labels = rng.normal(size=(60, 4)), np.array(["ash", "elm", "oak"])[np.arange(60) % 3]
-    there = gather_moments(samples, labels, labels != "elm", folds=True)
-    assert there.by_class().classes.tolist() == ["ash", "oak"]
-    np.testing.assert_allclose(there.by_class().counts, [20, 20])
+    there = gather_moments(samples, labels, labels != "elm")
+    assert there.classes.tolist() == ["ash", "oak"]
+    np.testing.assert_allclose(there.counts, [20, 20])

@@ -36,18 +36,18 @@ def by_scipy(Z, labels, positive, rank, means=False):
 
 
 @each_statistics
-@pytest.mark.parametrize("out_class", ["samples", "means"])
+@pytest.mark.parametrize("negatives", ["samples", "means"])
 @pytest.mark.parametrize("n", [len(X), 20])  # more and fewer samples than numbers
-def test_it_is_the_leading_directions_of_scipys_null_space(statistics, out_class, n):
+def test_it_is_the_leading_directions_of_scipys_null_space(statistics, negatives, n):
     rows = np.random.default_rng(0).permutation(len(X))[:n]
     Z, labels = FLAT[rows], y[rows]
     # the mean of a class twice over: three means span no more than three directions
-    rank = 3 if out_class == "means" else 4
-    model = CSDA(rank, solver="null_space", positive=2, out_class=out_class)
+    rank = 3 if negatives == "means" else 4
+    model = CSDA(rank, solver="null_space", positive=2, negatives=negatives)
     found = learned(model, statistics, X[rows], labels)
-    expected = by_scipy(Z, labels, 2, rank, out_class == "means")
+    expected = by_scipy(Z, labels, 2, rank, negatives == "means")
     assert distance(found.projections_, [expected]) <= 1e-8
-    inside, outside = scatters(Z, labels, 2, out_class == "means")
+    inside, outside = scatters(Z, labels, 2, negatives == "means")
     W = found.projections_[0]
     assert np.trace(W.T @ inside @ W) <= 1e-12 * np.trace(inside)
     np.testing.assert_allclose(W.T @ W, np.eye(rank), atol=1e-12)

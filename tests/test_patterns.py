@@ -63,7 +63,7 @@ def test_patterns_find_the_sources_where_filters_show_the_noise(Method):
     mixing = np.linalg.cholesky(0.95 * np.ones((8, 8)) + 0.05 * np.eye(8))
     noise = np.einsum("ij,njk->nik", mixing, rng.normal(size=(n, 8, 6)))
     X = np.where(y == 1, 1.0, -1.0)[:, None, None] * np.outer(a, b) / 2 + noise
-    named = {"positive": 1, "out_class": "means"} if Method in (MCSDA, CSDA) else {}
+    named = {"positive": 1, "negatives": "means"} if Method in (MCSDA, CSDA) else {}
     few = {"ridge": 1e-3, "shrinkage": 0.0} if Method in (MCSDA, CSDA) else {"ridge": 1e-3}
     model = Method(ranks=1, **named, **few).fit(X, y)
     truth = [np.outer(a, b).reshape(-1, 1)] if Method is CSDA else [a[:, None], b[:, None]]
@@ -92,7 +92,7 @@ def test_batches_weights_files_and_equal_samples(tmp_path):
             np.testing.assert_allclose(P, Q, atol=1e-8)
     whole.save(tmp_path / "m.safetensors")
     for P, Q in zip(
-        whole.patterns_, tenfold.load(tmp_path / "m.safetensors").patterns_, strict=True
+        whole.patterns_, tenfold.load_model(tmp_path / "m.safetensors").patterns_, strict=True
     ):
         np.testing.assert_array_equal(P, Q)
     same = MPCA(2).fit(np.ones((5, 4, 3)))
@@ -102,9 +102,9 @@ def test_batches_weights_files_and_equal_samples(tmp_path):
 def test_plots_show_patterns_and_the_names_of_axes():
     X, y = problem((4, 3), classes=3, seed=2)
     trials = xarray.DataArray(X, dims=("trial", "channel", "time"))
-    model = ProbabilisticLDA(CMDA(2), shrinkage=0.2).fit(trials, y)
+    model = CMDA(2).fit(trials, y)
     display = DirectionsDisplay.from_estimator(model, patterns=True, n_directions=2)
-    P, Q = model.projector_.patterns_
+    P, Q = model.patterns_
     shown = display.directions[0]
     assert cosines(shown.reshape(-1, 1), np.outer(P[:, 0], Q[:, 0]).reshape(-1, 1)) > 1 - 1e-12
     assert (display.axes_[0].get_ylabel(), display.axes_[0].get_xlabel()) == ("channel", "time")
@@ -113,6 +113,10 @@ def test_plots_show_patterns_and_the_names_of_axes():
     channel, time = tenfold.labelled_projections(model, patterns=True)
     assert (channel.name, time.dims) == ("pattern of channel", ("time", "component"))
     np.testing.assert_array_equal(time, Q)
+    gaussian = ProbabilisticLDA(views="linear").fit(trials, y)
+    of_classes = DirectionsDisplay.from_estimator(gaussian, patterns=True)
+    np.testing.assert_array_equal(of_classes.directions, gaussian.patterns_)
+    assert of_classes.axes_[0].get_ylabel() == "channel"
     bank = ClassSpecificClassifier(MCSDA(2)).fit(X, y)
     for Display in (DirectionsDisplay, ProjectionsDisplay):
         with pytest.raises(ValueError, match="no patterns: it is part of a bank"):

@@ -48,7 +48,7 @@ def assert_members_alone(bank, X, y, weight=None, tolerance=1e-7):
 
 def assert_distances_alone(bank, X, y, tolerance=1e-6):
     """For models whose directions are not determined one by one."""
-    bank = ClassSpecificClassifier(bank.projector, normalise=False).fit(X, y)
+    bank = ClassSpecificClassifier(bank.projector, normalize=False).fit(X, y)
     for label, found in zip(bank.classes_, bank.distances(X).T, strict=True):
         alone = clone(bank.projector).set_params(positive=label).fit(X, y)
         expected = -alone.decision_function(X)
@@ -88,10 +88,10 @@ def pair(X, y, p, shrinkage, ridge, weight):
         CSDA(ranks=6, shrinkage="auto"),
         CSDA(ranks={c: 3 + c % 4 for c in range(20)}),
         CSDA(ranks=6, solver="null_space"),
-        CSDA(ranks=6, solver="null_space", out_class="means"),
+        CSDA(ranks=6, solver="null_space", negatives="means"),
         CSRDA(ranks=6),
         CSRDA(ranks=6, orthonormal=True, shrinkage=0.0),
-        CSRDA(ranks=6, out_class="means", shrinkage="auto"),
+        CSRDA(ranks=6, negatives="means", shrinkage="auto"),
     ],
     ids=str,
 )

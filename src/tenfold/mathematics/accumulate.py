@@ -234,7 +234,9 @@ def float32_suffices(Z: Array) -> bool:
 
     A float32 product of n rows, added in float64 block by block, is off by about 1e-7 of the
     largest scatter, whatever the direction. So the weakest direction of every mode must hold at
-    least `WEAKEST` of the mean one; then it is known to better than one part in a thousand.
+    least `WEAKEST` of the mean one; then it is known to better than one part in a thousand. What
+    counts of the weakest is its scatter about the mean, which is what is left in the end; what
+    counts of the mean one is its scatter about what samples are multiplied about, which is rounded.
     Features that never move do not count. Vectors are always multiplied in float64.
 
     Parameters
@@ -250,11 +252,14 @@ def float32_suffices(Z: Array) -> bool:
     """
     if Z.ndim < 3 or not SQUARES[0] < np.mean(np.square(Z)) < SQUARES[1]:
         return False
+    centred = Z - Z.mean(axis=0)
     for mode in range(Z.ndim - 1):
-        fibres = np.moveaxis(Z, mode + 1, 0).reshape(Z.shape[mode + 1], -1)
-        moving = fibres[fibres.any(axis=1)]
+        fibres = np.moveaxis(centred, mode + 1, 0).reshape(Z.shape[mode + 1], -1)
+        is_moving = fibres.any(axis=1)
+        moving = fibres[is_moving]
         strength = np.linalg.eigvalsh(moving @ moving.T)
-        if not strength.size or strength[0] < WEAKEST * strength.mean():
+        multiplied = np.moveaxis(Z, mode + 1, 0)[is_moving]
+        if not strength.size or strength[0] < WEAKEST * np.sum(multiplied**2) / len(moving):
             return False
     return True
 

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.criteria import Pair, Problem, trace, with_ridge
-from tenfold.mathematics.shared_core import few_columns, solve_shared
+from tenfold.mathematics.criteria import Pair, Problem, trace
+from tenfold.mathematics.shared_core import few_columns, solve_by_means, solve_shared
 from tenfold.mathematics.solvers import (
     Solver,
     null_space,
@@ -176,7 +176,11 @@ def solve(problem: Problem, recipe: Recipe, threads: int = 1) -> Solution:
     null = recipe.solver is null_space
     vectors = len(problem.shape) == 1 and (null or recipe.solver is ratio_trace)
     share = partial(shared_out, threads=threads)
-    shared = solve_shared(problem, recipe.orthonormal, share, null) if vectors else None
+    shared = None
+    if vectors and not null:
+        shared = solve_by_means(problem, recipe.orthonormal, share)
+    if vectors and shared is None:
+        shared = solve_shared(problem, recipe.orthonormal, share, null)
     if shared is None:
         return _solve_stack(problem, recipe, threads)
     models, W, kept, suppressed, objective, within = shared
@@ -227,9 +231,10 @@ def _alternate(problem: Problem, recipe: Recipe) -> Solution:
             vectors = n_modes == 1 and recipe.solver is ratio_trace
             columns = few_columns(problem) if vectors else None
             if columns is None:
-                found = recipe.solver(A, with_ridge(B, ridge), moving.ranks[:, k])
+                found = recipe.solver(A, moving.with_ridge(B, ridge), moving.ranks[:, k])
             else:
-                found = ratio_trace_of_columns(columns, with_ridge(B, ridge), moving.ranks[:, k])
+                regular = moving.with_ridge(B, ridge)
+                found = ratio_trace_of_columns(columns, regular, moving.ranks[:, k])
             W = padded(found, int(width))
             W = orthonormalised(W) if recipe.orthonormal else W
             if t == 0:
@@ -306,15 +311,16 @@ def _start(problem: Problem, init: str) -> tuple[list[Array], Pair]:
     """What the first solutions see of each mode, (M, I_k, width), and the first answer.
 
     Samples that sum to zero along a mode, such as windows without their mean, are nothing but
-    rounding seen through columns of ones. They are seen as they are, then.
+    rounding seen through columns of ones. They are seen as they are, then. So is the difference of
+    two class means: through columns of ones it has rank one, and so has every mode after it.
     """
-    if init == "ones":
+    if init == "ones" and not problem.whole_start:
         ones = _ones(problem)
         A, B, ridge = problem.pair(0, ones)
         seen = float(trace(A)[0] + trace(B)[0])
         if len(ones) == 1 or seen > NOTHING * problem.size_of_first():
             return ones, (A, B, ridge)
-    elif init != "identity":
+    elif init not in ("ones", "identity"):
         raise ValueError(f"init is {init!r}; expected 'ones' or 'identity'")
     whole = [np.broadcast_to(np.eye(size), (len(problem), size, size)) for size in problem.shape]
     return whole, problem.pair(0, whole)

@@ -28,11 +28,11 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from tenfold.mathematics.accumulate import SMALLEST, check_not_too_large
 from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.fold_moments import content_folds
+from tenfold.mathematics.hashing import content_hashes
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)  # of the target, from which one is chosen
 USUAL = 0.5  # the share where there are too few samples to choose
-PARTS = 5  # of the samples, one of which is held out
+PARTS = 5  # of the samples, which are held out in turn until there are enough
 FEWEST_HELD, MOST_HELD = 4, 50  # samples that choose it
 HIDDEN = 0.2  # share of the numbers of these that is hidden where no sample has gaps
 START = 0.2  # share of the identity in a factor made of pairs, which are noisy
@@ -123,7 +123,7 @@ def completed(X: Array, mean: Array, precision: Array) -> Array:
 def _rounded(values: Array) -> Array:
     """Numbers to 32 bits: later ones depend on how many samples are completed at once.
 
-    `ProbabilisticLDA` deals samples to folds by their bits, and finds them again by these.
+    `ProbabilisticLDA` merges samples that are equal to the bit.
     """
     parts, powers = np.frexp(values)
     return np.asarray(np.ldexp(np.round(parts * 2.0**32) * 2.0**-32, powers))
@@ -238,7 +238,14 @@ def _affordable(Z: Array, known: Array) -> Array:
 
 def _dealt(Z: Array, parts: int) -> Array:
     """The part of each sample, by its content; rounded, so that units do not matter here either."""
-    return content_folds(np.round(Z, 5), parts)
+    return np.asarray(content_hashes(np.round(Z, 5)) % np.uint64(parts))
+
+
+def _distinct(Z: Array, known: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """Equal samples as one with the sum of their weights."""
+    hashes = content_hashes(np.hstack([np.round(Z, 5), known]))
+    _, first, number = np.unique(hashes, return_index=True, return_inverse=True)
+    return Z[first], known[first], np.bincount(number, weight)
 
 
 def _work(known: Array) -> float:
@@ -265,9 +272,23 @@ def _chosen_share(
     Z: Array, known: Array, weight: Array, shape: tuple[int, ...], start: Gaussian
 ) -> float:
     """The share under which hidden numbers of samples that were held out are predicted best."""
-    held = _dealt(Z, PARTS) == 0
-    if held.sum() < FEWEST_HELD or not held.sum() < len(Z):
+    Z, known, weight = _distinct(Z, known, weight)
+    parts = _dealt(Z, PARTS)
+    losses, n_held = np.zeros(len(SHARES)), 0
+    for part in range(PARTS):
+        held = parts == part
+        if 0 < held.sum() < len(Z) and n_held < MOST_HELD:
+            losses += _losses_of_shares(Z, known, weight, shape, start, held)
+            n_held += int(held.sum())
+    if n_held < FEWEST_HELD or not losses.any():
         return USUAL
+    return SHARES[int(np.argmin(losses))]
+
+
+def _losses_of_shares(
+    Z: Array, known: Array, weight: Array, shape: tuple[int, ...], start: Gaussian, held: Array
+) -> Array:
+    """How badly the others predict hidden numbers of the samples that are held out, (shares,)."""
     rest = round_of(Z[~held], known[~held], weight[~held], start)
     target = target_of(rest.covariance, shape, float(weight[~held].sum()))
     order = np.argsort(_dealt(Z[held], 2**31), kind="stable")[:MOST_HELD]
@@ -276,14 +297,14 @@ def _chosen_share(
     if known.all():
         seen = np.random.default_rng(0).random(known.shape) >= HIDDEN
     hidden = known & ~seen
+    losses = np.zeros(len(SHARES))
     if not hidden.any():
-        return USUAL
+        return losses
     shown = np.where(known & seen, Z, np.nan)
-    losses = []
-    for share in SHARES:
+    for place, share in enumerate(SHARES):
         found = completed(shown, rest.mean, inverse(_shrunk(rest.covariance, target, share)))
-        losses.append(float((weight @ np.where(hidden, found - Z, 0.0) ** 2).sum()))
-    return SHARES[int(np.argmin(losses))]
+        losses[place] = (weight @ np.where(hidden, found - Z, 0.0) ** 2).sum()
+    return losses
 
 
 def _rounds(

@@ -23,7 +23,6 @@ from tenfold.mathematics.sample_statistics import (
     PassStatistics,
     SampleStatistics,
     SpanStatistics,
-    codes_of,
 )
 from tenfold.mathematics.stores import ArraySamples, Source
 from tenfold.mathematics.tuning import ADDING, KEPT_BYTES, MEMORY_BUDGET, PACK, READ, THIN, TURN
@@ -155,29 +154,11 @@ def with_tables(
     return replace(statistics, total_is_table=pays(n, 1), classes_are_tables=of_classes)
 
 
-def moments_of(
-    X: Array | Source, y: Any, sample_weight: Any, classes: Array, folds: Array | None = None
-) -> ClassMoments:
-    """Class moments of samples in memory or out of it; with folds (n,), of classes in folds."""
-    if folds is not None:
-        cells, numbers = cells_of(codes_of(X, y, classes), folds)
-        found = moments_of(X, numbers, sample_weight, np.arange(len(cells)))
-        return in_cells(found, cells, classes)
+def moments_of(X: Array | Source, y: Any, sample_weight: Any, classes: Array) -> ClassMoments:
+    """Class moments of samples in memory or out of it."""
     if isinstance(X, Source):
         return X.moments(y, sample_weight, classes)
     return ClassMoments.from_batch(X, y, sample_weight, classes=classes)
-
-
-def cells_of(codes: Array, folds: Array) -> tuple[Array, Array]:
-    """The cells (m, 2) of class and fold that have samples, sorted, and that of each sample."""
-    cells, numbers = np.unique(np.stack([codes, folds], axis=1), axis=0, return_inverse=True)
-    return cells, numbers.ravel()
-
-
-def in_cells(moments: ClassMoments, cells: Array, classes: Array) -> ClassMoments:
-    """Moments whose classes are numbers of cells, as those of classes in folds."""
-    labelled = replace(moments, classes=classes[cells[:, 0]], folds=cells[:, 1])
-    return labelled.present()
 
 
 def _statistics_of_source(

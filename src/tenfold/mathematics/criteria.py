@@ -8,16 +8,19 @@ pairs of a stack of models, with the ranks and the ridge of each.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
 from scipy.linalg import eigvalsh
 
-from tenfold.mathematics.algebra import Array
+from tenfold.mathematics.algebra import Array, project
 from tenfold.mathematics.bases import Span
 from tenfold.mathematics.moments import (
+    ClassMoments,
     ClassStatistics,
     Factors,
     Scatter,
@@ -26,11 +29,13 @@ from tenfold.mathematics.moments import (
     answers_along,
     is_shared,
 )
-from tenfold.mathematics.sample_statistics import PassStatistics
+from tenfold.mathematics.sample_statistics import PassStatistics, SampleStatistics, codes_of
+from tenfold.mathematics.subspace import projected_moments
 
 SCATTERS = ("maximise", "minimise", "unit")  # what a problem has of each model
 NUMBERS = ("ranks", "ridge", "absolute", "balance")
 LEAST_NOISE = 1e-12  # of the scatter of means: what noise is taken to be where there is none
+OTHER_SAMPLES = 0.05  # of the scatter of other samples, beside that of their means
 Pair = tuple[Array, Array, Array]  # A and B along a mode, (M, I_k, I_k), and the ridge of B, (M,)
 
 
@@ -60,6 +65,11 @@ class Problem:
     balance : ndarray of shape (M,)
         How many samples `minimise` sums over for each one that `unit` sums over, so that a
         relative ridge means the same whatever the sizes of the classes are.
+    column_units : ndarray of shape (I,) or None
+        The share of the ridge that each column of vectors gets, 1 on average; None for all alike.
+    whole_start : bool
+        Whether a start from columns of ones would lose directions: the first solutions then see
+        the samples as they are.
     """
 
     shape: tuple[int, ...]
@@ -71,6 +81,8 @@ class Problem:
     ridge: Array
     absolute: Array
     balance: Array
+    column_units: Array | None = None
+    whole_start: bool = False
 
     @classmethod
     def of(
@@ -83,6 +95,8 @@ class Problem:
         ridge: tuple[float, bool] = (0.0, False),
         unit: Scatter | None = None,
         balance: float = 1.0,
+        column_units: Array | None = None,
+        whole_start: bool = False,
     ) -> Problem:
         """The problem of one model; the ridge comes with whether it is absolute."""
         return cls(
@@ -95,6 +109,8 @@ class Problem:
             np.array([ridge[0]]),
             np.array([ridge[1]]),
             np.array([balance]),
+            column_units,
+            whole_start,
         )
 
     def __len__(self) -> int:
@@ -144,7 +160,12 @@ class Problem:
     def along_mode(self, mode: int, factors: Factors) -> tuple[Array, Array]:
         """The pair (A, B) along a mode, each (M, I_k, I_k); B has its ridge, and is never zero."""
         A, B, ridge = self.pair(mode, factors)
-        return A, B if self.minimise is None else with_ridge(B, ridge)
+        return A, B if self.minimise is None else self.with_ridge(B, ridge)
+
+    def with_ridge(self, B: Array, ridge: Array) -> Array:
+        """Matrices (M, n, n) with the ridge (M,) of each model added to the diagonal."""
+        units = np.ones(B.shape[1]) if self.column_units is None else self.column_units
+        return np.asarray(B + ridge[:, None, None] * np.diag(units))
 
     def pair(self, mode: int, factors: Factors) -> Pair:
         """A and B along a mode, each (M, I_k, I_k), and the ridge (M,) that B has to get."""
@@ -179,7 +200,10 @@ class Problem:
         if self.minimise is None:
             return kept, kept.sum(axis=1), kept.sum(axis=1)
         suppressed = traces_in(W, B)
-        lost = suppressed + ridge * (W**2).sum(axis=(1, 2))
+        squares = W**2
+        if self.column_units is not None:
+            squares = squares * self.column_units[:, None]
+        lost = suppressed + ridge * squares.sum(axis=(1, 2))
         return kept, suppressed, kept.sum(axis=1) / lost
 
     def ridges(self, sizes: Array, mode: int = 0) -> Array:
@@ -189,11 +213,6 @@ class Problem:
         floor = np.finfo(float).eps * sizes
         floor = np.where(floor > 0, floor, 1.0)  # no scatter at all: every direction is as good
         return np.maximum(np.where(self.absolute, self.ridge, self.ridge * unit), floor)
-
-
-def with_ridge(B: Array, ridge: Array) -> Array:
-    """Matrices (M, n, n) with a number (M,) added to the diagonal of each."""
-    return B + ridge[:, None, None] * np.eye(B.shape[1])
 
 
 def traces_in(W: Array, S: Array) -> Array:
@@ -214,7 +233,7 @@ def class_specific(
     positive: int,
     shrinkages: Array | float,
     *,
-    out_class: str = "samples",
+    negatives: str = "samples",
     shift: float = 0.0,
     **settings: Any,
 ) -> Problem:
@@ -223,7 +242,8 @@ def class_specific(
     With shrinkages s of each class the scatter to suppress is ``(1 - s_p) S_I + s_p (share S_w +
     ridge I / mean(s))``: the ridge is a part of what is shrunk towards, so that classes share that
     part whatever their shrinkage. If all have the same, it is the ridge as it is. With
-    ``out_class="means"`` the mean of each other class stands for its samples. A `shift` t measures
+    ``negatives="means"`` the mean of each other class stands for its samples. With "both" a
+    twentieth of the scatter of other samples about their class means is added. A `shift` t measures
     both from M_p + t (M_p - M_o) instead, where M_o is the mean of the other samples.
     """
     each = np.broadcast_to(np.asarray(shrinkages, dtype=float), statistics.counts.shape)
@@ -233,8 +253,10 @@ def class_specific(
     apart = statistics.displacement(positive)
     about = statistics.total() + apart  # all samples about M_p
     outside = about - inside  # S_O, eq. 17
-    if out_class == "means":
+    if negatives in ("means", "both"):
         outside = statistics.between() + apart
+    if negatives == "both":
+        outside = outside + (statistics.within() - inside) * OTHER_SAMPLES
     if shrinkage > 0:
         inside = inside * (1 - shrinkage) + statistics.within() * (shrinkage * share)
     if shift > 0:
@@ -432,6 +454,145 @@ def two_gaussians(
     offset = float(np.log1p(b).sum() - step @ step / s) / 2
     anchors = np.array([offset - b.sum() / 2, np.log1p(b).sum() / 2])
     return contrasts, offset, anchors
+
+
+def tight_gaussian(
+    step: Array, own: Array, others: Array, n_own: float, n_others: float
+) -> tuple[Array, float, Array]:
+    """The log ratio of a class and one other, from scatters of both in the subspace.
+
+        of the class        z ~ N(m_p, P^(1/2) E P^(1/2))
+        everything else     z ~ N(m_o, P^(1/2) E_o P^(1/2))
+
+    P is the covariance about both class means, its correlations shrunk towards 0 by the share that
+    is best for Gaussian samples (Chen, Wiesel, Eldar and Hero, 2010). In directions in
+    which the class is tighter than P by more than chance, E has a variance below 1. Chance is the
+    edge ``(1 - sqrt(r / (n_p - 1)))^2`` of the law of Marchenko and Pastur, below which no
+    eigenvalue of n_p samples in r dimensions falls if their covariance is P. In all other
+    directions both covariances are P, and the ratio is linear. E_o is what P leaves for the others:
+    ``n_p E + n_o E_o = (n_p + n_o) I``. So the class is never wider than everything else.
+
+    Parameters
+    ----------
+    step : ndarray of shape (r,)
+        The mean of the class from that of the others, projected.
+    own, others : ndarray of shape (r, r)
+        The scatter of each about its mean, projected.
+    n_own, n_others : float
+        The sums of the sample weights.
+
+    Returns
+    -------
+    tuple of ndarray of shape (r, 1 + q), float and ndarray of shape (2,)
+        Contrasts, offset and anchors; see `tenfold.methods.base.ClassModel`.
+
+    Examples
+    --------
+    Two classes at 0 and 2 with variance 1: above 1 the second is more likely.
+
+    >>> import numpy as np
+    >>> from tenfold.mathematics.criteria import tight_gaussian
+    >>> scatter = np.array([[3.0]])
+    >>> contrasts, offset, anchors = tight_gaussian(np.array([2.0]), scatter, scatter, 4.0, 4.0)
+    >>> float(contrasts[0, 0]), offset
+    (2.0, -2.0)
+    """
+    n, size = n_own + n_others, len(step)
+    free = n - 2 if n > 2 else n
+    pooled = shrunk_covariance((own + others) / free, free)
+    least = LEAST_NOISE * float(step @ step)
+    floor = max(least, LEAST_NOISE * float(np.trace(pooled))) or 1.0
+    lacking = np.maximum(floor - np.diagonal(pooled), 0.0)
+    pooled = pooled + np.diag(lacking)
+    tight = np.ones(size)
+    axes = np.linalg.inv(np.linalg.cholesky(pooled)).T
+    if n_own - 1 > size:
+        values, turn = np.linalg.eigh(axes.T @ own @ axes / (n_own - 1))
+        axes = axes @ turn
+        edge = (1 - np.sqrt(size / (n_own - 1))) ** 2
+        tight = np.clip(values / edge, 1 / n_own, 1.0)
+    wide = (n - n_own * tight) / n_others
+    along = step @ axes
+    curved = tight < 1
+    C = axes[:, curved] * np.sqrt(1 / tight[curved] - 1 / wide[curved])
+    contrasts = np.concatenate([(axes @ (along / tight))[:, None], C], axis=1)
+    even = float(np.log(wide / tight).sum()) / 2
+    offset = even - float((along**2 / tight).sum()) / 2
+    typical = offset - float((wide / tight - 1).sum()) / 2
+    return contrasts, offset, np.array([typical, even])
+
+
+def shrunk_covariance(S: Array, free: float) -> Array:
+    """A covariance of so many degrees of freedom, its correlations shrunk towards 0."""
+    size = len(S)
+    variances = np.diagonal(S)
+    root = np.sqrt(np.where(variances > 0, variances, 1.0))
+    squares = float(((S / np.outer(root, root)) ** 2).sum())  # the trace is the size
+    noise = (1 - 2 / size) * squares + size**2
+    apart = (free + 1 - 2 / size) * (squares - size)
+    share = min(1.0, noise / apart) if apart > 0 else 1.0
+    return (1 - share) * S + share * np.diag(variances)
+
+
+def class_scatters_in(statistics: ClassStatistics, projections: Sequence[Array]) -> Array:
+    """The scatter of each class about its mean as a model sees it, of shape (C, r, r).
+
+    Parameters
+    ----------
+    statistics : ClassStatistics
+        Of the samples.
+    projections : sequence of K ndarrays of shape (I_k, r_k)
+        For samples as they came.
+    """
+    if isinstance(statistics, ClassMoments):
+        return projected_moments(statistics, list(projections), None).scatters
+    if isinstance(statistics, PassStatistics):
+        work = partial(
+            projected_scatters_of_block,
+            classes=statistics.classes,
+            means=statistics.means,
+            projections=list(projections),
+        )
+        passed: Array = statistics.source.total(work, statistics.y, statistics.weights)
+        return passed
+    assert isinstance(statistics, SampleStatistics)
+    seen = lowered(statistics, projections)
+    return np.stack(
+        [
+            sum_of_projected(statistics.in_class(c).terms[0][1].deviations(0), seen)
+            for c in range(len(statistics.classes))
+        ]
+    )
+
+
+def projected_scatters_of_block(
+    X: Array,
+    y: Array | None,
+    weight: Array | None,
+    *,
+    classes: Array,
+    means: Array,
+    projections: Sequence[Array],
+) -> Array:
+    """What one block adds to the projected scatters of the classes, (C, r, r)."""
+    codes = codes_of(X, y, classes)
+    used = np.ones(len(X), dtype=bool) if weight is None else weight > 0
+    members = [np.flatnonzero(used & (codes == c)) for c in range(len(classes))]
+    term = Term(X, means, codes, members, weight)
+    return np.stack(
+        [sum_of_projected(term.deviations(c), projections) for c in range(len(classes))]
+    )
+
+
+def sum_of_projected(blocks: Iterable[Array], projections: Sequence[Array]) -> Array:
+    """The scatter (r, r) about 0 of blocks of samples as they are projected."""
+    size = prod(W.shape[1] for W in projections)
+    scatter = np.zeros((size, size))
+    for Z in blocks:
+        if len(Z):
+            Y = project(Z, projections).reshape(len(Z), -1)
+            scatter += Y.T @ Y
+    return scatter
 
 
 def lowered(statistics: ClassStatistics, projections: Sequence[Array]) -> list[Array]:

@@ -446,6 +446,11 @@ class ClassStatistics(ABC):
         return weighted_mean(self.means, self.counts)
 
     @cached_property
+    def choices(self) -> dict[str, Any]:
+        """What was chosen by these statistics; the models of a stack share it."""
+        return {}
+
+    @cached_property
     def _full_mean(self) -> Array:
         return weighted_mean(self.full_means, self.counts)
 
@@ -549,9 +554,6 @@ class ClassStatistics(ABC):
 class ClassMoments(ClassStatistics):
     """Count, mean and scatter of every class: exact, weighted, and mergeable with ``+``.
 
-    The rows may also be cells that are finer than classes: every class in every fold. They add up
-    in the same way, and `by_class` gives those of the classes.
-
     Parameters
     ----------
     classes : ndarray of shape (C,)
@@ -562,10 +564,6 @@ class ClassMoments(ClassStatistics):
         The mean sample of each class.
     scatters : ndarray of shape (C, I, I)
         The scatter of each class about its mean, over vectorised samples.
-    folds : ndarray of shape (C,) or None, default=None
-        The fold of each row, rising within a class, if rows are classes in folds. Then a label
-        stands in as many rows as its class has folds with samples. N folds have the numbers N to
-        2 N - 1.
 
     Examples
     --------
@@ -582,7 +580,6 @@ class ClassMoments(ClassStatistics):
     """
 
     scatters: Array
-    folds: Array | None = None
 
     @classmethod
     def from_batch(
@@ -668,17 +665,16 @@ class ClassMoments(ClassStatistics):
 
     def plus(self, other: ClassMoments, spend: bool = False) -> ClassMoments:
         """The sum; with `spend`, in the memory of the other one if it has all classes."""
-        (own, others), classes, n = _cell_keys(self, other)
-        keys = np.union1d(own, others)
-        codes = [np.searchsorted(keys, part) for part in (others, own)]
-        found = _summed([other, self], codes, classes[keys // n], spend)
-        return found if self.folds is None else replace(found, folds=keys % n)
+        _check_addable(self, other)
+        classes = np.union1d(self.classes, other.classes)
+        codes = [np.searchsorted(classes, part.classes) for part in (other, self)]
+        return _summed([other, self], codes, classes, spend)
 
     def summed_by(self, codes: Array, n: int) -> ClassMoments:
         """Sums of cells.
 
-        A cell is a row: a class, or a class in a fold, at a site, on a day. What is known of all
-        samples of some cells together is known from the cells.
+        A cell is a row: a class, or part of a class. The moments of several cells together follow
+        from those of each cell.
 
         Parameters
         ----------
@@ -703,26 +699,18 @@ class ClassMoments(ClassStatistics):
         """
         return _summed([self], [np.asarray(codes)], np.arange(n))
 
-    def by_class(self) -> ClassMoments:
-        """The moments of the classes, of all their folds together."""
-        if self.folds is None:
-            return self
-        classes, codes = np.unique(self.classes, return_inverse=True)
-        return replace(self.summed_by(codes, len(classes)), classes=classes)
-
     def present(self) -> ClassMoments:
         """The moments of the rows that have samples."""
         here = self.counts > 0
         if here.all():
             return self
         classes, counts, means = (a[here] for a in (self.classes, self.counts, self.means))
-        folds = None if self.folds is None else self.folds[here]
-        return ClassMoments(classes, counts, means, self.scatters[here], folds)
+        return ClassMoments(classes, counts, means, self.scatters[here])
 
     def pooled(self) -> ClassMoments:
         """The moments of all samples as one class, 0."""
         if len(self.classes) == 1:
-            return replace(self, classes=np.zeros(1, dtype=np.intp), folds=None)
+            return replace(self, classes=np.zeros(1, dtype=np.intp))
         return self.summed_by(np.zeros(len(self.classes), dtype=np.intp), 1)
 
     def decay(self, factor: float) -> ClassMoments:
@@ -759,101 +747,19 @@ class ClassMoments(ClassStatistics):
             means, scatters[gone] = np.where(column, 0.0, means), 0.0
         return replace(self, counts=counts, means=means, scatters=scatters)
 
-    def revert(
-        self, X: Array, y: Array | None = None, sample_weight: Array | None = None
-    ) -> ClassMoments:
-        """The moments without a batch that was added: as if it had never come.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, I_1, ..., I_K)
-            Samples that are in these moments, whenever they came and however the stream was cut.
-        y : ndarray of shape (n,) or None, default=None
-            Their labels.
-        sample_weight : ndarray of shape (n,) or None, default=None
-            The weights that they have now: after `decay`, those of then times the factors since.
-
-        Returns
-        -------
-        ClassMoments
-            To 1e-8 those of the other samples; a class of which all samples are taken back has
-            count 0. Samples that were never added are refused where a count or an eigenvalue of a
-            scatter would be negative, and so is what rounding has made unknown.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from tenfold import ClassMoments
-        >>> X = np.random.default_rng(0).normal(size=(9, 2))
-        >>> kept = ClassMoments.from_batch(X).revert(X[:4])
-        >>> bool(np.allclose(kept.scatters, ClassMoments.from_batch(X[4:]).scatters))
-        True
-        """
-        return self - ClassMoments.from_batch(X, y, sample_weight)
-
-    def recentred(self, centre: Array | None = None, *, balanced: bool = False) -> ClassMoments:
-        """The moments of the same samples, all moved alike so that their mean is elsewhere.
-
-        Another day, site or camera moves all samples alike. Recentre the moments of each session
-        before they are added, and classes are compared within sessions:
-        ``sum_of_all = monday.recentred() + tuesday.recentred()``. Samples to be scored are
-        recentred in the same way: ``X - X.mean(axis=0)``, or ``model.recentred(X)`` of
-        `ProbabilisticLDA`.
-
-        Parameters
-        ----------
-        centre : ndarray of shape (I_1, ..., I_K) or None, default=None
-            Where the mean is to be; None means at zero.
-        balanced : bool, default=False
-            Take the mean of the class means for the mean, so that it does not matter how many
-            samples of each class a session has. All sessions must have the same classes.
-
-        Returns
-        -------
-        ClassMoments
-            With the same counts and scatters.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from tenfold import ClassMoments
-        >>> rng = np.random.default_rng(0)
-        >>> X, y = rng.normal(size=(8, 3)), np.arange(8) % 2
-        >>> days = [ClassMoments.from_batch(X + shift, y) for shift in (0, 100)]
-        >>> one, other = [day.recentred() for day in days]
-        >>> bool(np.allclose(one.means, other.means))
-        True
-        """
-        shape = self.means.shape[1:]
-        to = np.zeros(shape) if centre is None else np.asarray(centre, dtype=float)
-        if to.shape != shape or not np.isfinite(to).all():
-            raise ValueError(
-                f"centre has shape {to.shape}, or holds NaN or infinity, but the samples have "
-                f"shape {shape}; pass one finite number for each number of a sample"
-            )
-        known = self.by_class().present()
-        if not len(known.means):
-            return self
-        weights = np.ones(len(known.means)) if balanced else known.counts
-        first = known.means[0]
-        off = np.tensordot(weights / weights.sum(), known.means - first, axes=1)
-        means, here = np.zeros_like(self.means), self.counts > 0
-        means[here] = (self.means[here] - first) - off + to
-        return replace(self, means=means)
-
     def __sub__(self, other: ClassMoments) -> ClassMoments:
+        _check_addable(self, other)
         taken = other.present()
-        (keys, taken_keys), _, _ = _cell_keys(self, taken)
-        strange = ~np.isin(taken_keys, keys)
+        strange = ~np.isin(taken.classes, self.classes)
         if strange.any():
             raise ValueError(
                 f"samples of class {taken.classes[strange][0]!s} cannot be taken back: there are "
-                f"none; the classes are {np.unique(self.classes).tolist()!s:.200}; pass samples "
+                f"none; the classes are {self.classes.tolist()!s:.200}; pass samples "
                 "that were added"
             )
         counts, means, scatters = (a.copy() for a in (self.counts, self.means, self.scatters))
         bounds = np.zeros(len(counts))
-        for b, c in enumerate(np.searchsorted(keys, taken_keys)):
+        for b, c in enumerate(np.searchsorted(self.classes, taken.classes)):
             counts[c], means[c], scatters[c], bounds[c] = rest_of_cell(self, c, taken, b)
         result = replace(self, counts=counts, means=means, scatters=scatters)
         check_known_to_enough_digits(result, bounds)
@@ -883,38 +789,14 @@ class ClassMoments(ClassStatistics):
         return Term.from_matrices(self.scatters[[p]], self.shape)
 
 
-def _cell_keys(one: ClassMoments, other: ClassMoments) -> tuple[list[Array], Array, int]:
-    """Numbers of the rows of two moments, equal for equal cells and rising; ``class * n + fold``.
-
-    Also the classes and n.
-    """
+def _check_addable(one: ClassMoments, other: ClassMoments) -> None:
+    """Refuse moments of samples of other shapes, or with labels of another kind."""
     if one.shape != other.shape:
         raise ValueError(
             f"moments of samples of shape {one.shape} and {other.shape} cannot be added or taken "
             "from each other; both must come from samples of the same shape"
         )
-    if (one.folds is None) != (other.folds is None):
-        raise ValueError(
-            "moments of classes in folds cannot be added to moments of classes, or taken from "
-            "them; gather both with folds=True, or add up the folds with by_class() first"
-        )
     check_same_kind(other.classes, one.classes)
-    classes = np.union1d(one.classes, other.classes)
-    parts, n = (one, other), 1
-    if one.folds is not None and other.folds is not None:
-        numbers = np.union1d(one.folds, other.folds)
-        n = 1 + int(numbers.max(initial=0))
-        if n > 2 * numbers.min(initial=n):
-            raise ValueError(
-                f"moments of folds with the numbers {numbers.tolist()} are of samples that were "
-                "dealt to folds in two ways; gather both anew with folds=True, or add up the folds "
-                "with by_class() first"
-            )
-    keys = [
-        np.searchsorted(classes, part.classes) * n + (0 if part.folds is None else part.folds)
-        for part in parts
-    ]
-    return keys, classes, n
 
 
 def _summed(

@@ -25,7 +25,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, eigh
+from scipy.linalg import LinAlgError, eigh, solve_triangular
 
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.bases import Span
@@ -173,6 +173,105 @@ def few_columns(problem: Problem) -> Array | None:
     return found.swapaxes(1, 2)
 
 
+# ── Few class means ─────────────────────────────────────────────────────────────────────────────
+
+
+def solve_by_means(
+    problem: Problem, orthonormal: bool, share: Callable[..., Any]
+) -> tuple[Array, Array, Array, Array, Array, Array | None] | None:
+    """Models whose A is of few class means, by the Woodbury formula; None where it does not apply.
+
+    With the columns K of ``A = K K^T``, the shared ``B_0 = S_w + rho I`` and the columns Z of a
+    class, ``B = s (B_0 + Z Z^T)``. All ``B_0^-1 K`` and ``B_0^-1 Z`` are solved for at once. The
+    directions are ``B^-1 K v`` with the eigenvectors v of the small matrix ``K^T B^-1 K``.
+    Parameters and result are those of `solve_shared`.
+    """
+    if len(problem) < FEWEST or problem.unit is None or problem.column_units is not None:
+        return None
+    first = problem.maximise.terms[0][1]
+    if first.n_groups != 1 or first.tables or is_shared(first):
+        return None
+    if 4 * len(first.members[0]) > problem.shape[0]:
+        return None
+    parts = _common_and_own(problem)
+    if parts is None:
+        return None
+    _, S_w, scale, own = parts
+    if S_w is None or not (scale > 0).all() or min(each.in_A.min() for each in own) < 0:
+        return None
+    ridge = problem.ridges(_unit_sizes(problem, S_w))
+    rho = ridge / scale
+    if np.ptp(rho) > 1e-12 * rho.max():
+        return None
+    try:
+        L = np.linalg.cholesky(S_w + rho[0] * np.eye(len(S_w)))
+    except LinAlgError:
+        return None
+    means = np.concatenate(list(first.deviations(0))).T
+    every = np.concatenate([means, *(each.G for each in own)], axis=1)
+    whitened = solve_triangular(L, every, lower=True, check_finite=False)
+    solved = solve_triangular(L, whitened, lower=True, trans="T", check_finite=False)
+    rows = solved.T if problem.basis is None else problem.basis.lifted_rows(solved)
+    width = int(problem.ranks.max())
+    W = np.zeros((len(problem), width, rows.shape[1]))
+    kept, numbers = np.zeros((len(problem), width)), np.zeros((3, len(problem)))
+    ends = means.shape[1] + np.cumsum([0, *(each.G.shape[1] for each in own)])
+
+    def work(models: Array) -> None:
+        for m in models:
+            columns = np.r_[0 : means.shape[1], ends[m] : ends[m + 1]]
+            in_A = np.concatenate([np.ones(means.shape[1]), own[m].in_A])
+            in_B = np.concatenate([np.zeros(means.shape[1]), own[m].in_B / scale[m]])
+            found = _by_woodbury(whitened[:, columns], in_A, in_B, int(problem.ranks[m, 0]))
+            _write(m, found, rows[columns], (ridge[m], scale[m], orthonormal), (W, kept, numbers))
+
+    share(work, np.array_split(np.arange(len(problem)), min(8, len(problem))))
+    suppressed, objective, within = numbers
+    return np.arange(len(problem)), W.swapaxes(1, 2), kept, suppressed, objective, within
+
+
+def _by_woodbury(H: Array, in_A: Array, in_B: Array, rank: int) -> tuple[Array, Array, Array]:
+    """Values, coefficients (k, r) and directions (n, r) of ``(H a H^T, I + H b H^T)``."""
+    K, Z = H * np.sqrt(in_A), (H * np.sqrt(in_B))[:, in_B > 0]
+    seen = Z.T @ K
+    pulled = np.linalg.solve(np.eye(Z.shape[1]) + Z.T @ Z, seen)
+    values, vectors = np.linalg.eigh(K.T @ K - seen.T @ pulled)
+    values, vectors = values[::-1][:rank], vectors[:, ::-1][:, :rank]
+    tells = values > 10 * len(H) * np.finfo(float).eps * values[0]
+    tells[0] = True
+    values, vectors = values[tells], vectors[:, tells]
+    vectors = vectors / np.sqrt(np.maximum(values, np.finfo(float).tiny))
+    coefficients = vectors * np.sqrt(in_A)[:, None]
+    coefficients[in_B > 0] -= (pulled @ vectors) * np.sqrt(in_B[in_B > 0])[:, None]
+    return values, coefficients, H @ coefficients
+
+
+def _write(
+    model: int,
+    found: tuple[Array, Array, Array],
+    rows: Array,
+    settings: tuple[float, float, bool],
+    into: tuple[Array, Array, Array],
+) -> None:
+    """Write one model where it belongs; it is scaled so that ``W^T B W`` is the identity."""
+    ridge, scale, orthonormal = settings
+    W, kept, numbers = into
+    values, U, directions = found[0] / scale, found[2] / np.sqrt(scale), found[1].T @ rows
+    directions = directions / np.sqrt(scale)
+    lost, squares = float(len(values)), float(np.vdot(directions, directions))
+    if orthonormal:
+        Q, triangle = np.linalg.qr(directions.T)
+        back = np.linalg.inv(triangle)
+        directions, values, U = Q.T, values @ back**2, U @ back
+        lost, squares = float((back**2).sum()), float(len(values))
+    own = slice(len(values))
+    W[model, own] = directions * signs_of_columns(directions.T).T + 0.0  # no negative zeros
+    kept[model, own] = values
+    within = float(np.vdot(U, U)) - ridge / scale * squares
+    suppressed = max(lost - ridge * squares, 0.0)
+    numbers[:, model] = suppressed, values.sum() / lost, max(within, 0.0)
+
+
 # ── The pair of one model ───────────────────────────────────────────────────────────────────────
 
 
@@ -285,7 +384,7 @@ def _number_above(sigma: float, tau: Array, own: ClassColumns) -> int:
 
 def shared_cores(problem: Problem, null: bool = False) -> list[SharedCore]:
     """The shared parts of as many models of vectors as have one; none where it does not pay."""
-    if len(problem) < FEWEST or problem.unit is None:
+    if len(problem) < FEWEST or problem.unit is None or problem.column_units is not None:
         return []
     parts = _common_and_own(problem)
     if parts is None:

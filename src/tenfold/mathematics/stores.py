@@ -30,6 +30,7 @@ from tenfold.mathematics.algebra import (
     float_type,
     has_float64,
     like,
+    namespace_of,
     of_type,
     reshaped,
     take,
@@ -102,6 +103,39 @@ class Source(ABC):
         return to_numpy(self.rows(to_numpy))
 
 
+@dataclass
+class Range:
+    """The least and the largest of all numbers that were read so far.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.mathematics.stores import Range
+    >>> seen = Range()
+    >>> seen.add(np.array([3.0, 5.0]))
+    >>> seen.add(np.array([4.0, 9.0]))
+    >>> seen.bounds()
+    array([3., 9.])
+    """
+
+    low: float = inf
+    high: float = -inf
+
+    def add(self, block: Any) -> None:
+        """Take note of the numbers of a block, or of another range."""
+        if isinstance(block, Range):
+            low, high = block.low, block.high
+        elif 0 in block.shape:
+            return
+        else:
+            low, high = float(block.min()), float(block.max())
+        self.low, self.high = min(self.low, low), max(self.high, high)
+
+    def bounds(self) -> Array:
+        """The least and the largest number, (2,)."""
+        return np.array([self.low, self.high])
+
+
 @dataclass(frozen=True, eq=False)
 class StoredSamples(Source):
     """Samples in a store, read from front to back.
@@ -116,6 +150,8 @@ class StoredSamples(Source):
         Which rows of the store they are.
     gaps : bool
         Whether NaN in samples is a gap, and no error.
+    seen : Range, or an object with its `add`, or None
+        What takes note of each block that is read.
 
     Examples
     --------
@@ -130,11 +166,13 @@ class StoredSamples(Source):
     shape: tuple[int, ...]
     chosen: range | Array
     gaps: bool = False
+    seen: Any = None
 
     @classmethod
     def of(cls, store: Any) -> StoredSamples:
         """All samples of a store."""
-        return cls(store, tuple(store.shape), range(store.shape[0]))
+        shape = tuple(store.shape)
+        return cls(store, shape, range(shape[0] if shape else 0))
 
     @property
     def dtype(self) -> np.dtype[Any]:  # type: ignore[override]
@@ -233,7 +271,10 @@ class StoredSamples(Source):
         if (chunk := absent_chunk(self.store, block, first)) is not None:
             raise BlockError(unreadable(first, last, chunk))
         block = check_block(block.reshape(-1, *self.shape[1:]), first, self.gaps)
-        return block if isinstance(rows, range) else block[rows - first]
+        wanted = block if isinstance(rows, range) else block[rows - first]
+        if self.seen is not None:
+            self.seen.add(wanted)
+        return wanted
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,6 +327,12 @@ class ArraySamples(Source):
         """All samples as one NumPy array, in their own type of numbers."""
         return to_numpy(self.array)
 
+    def range(self) -> tuple[float, float]:
+        """The least and the largest number, found where the samples are."""
+        X = self._floats()
+        xp = namespace_of(X)
+        return float(xp.min(X)), float(xp.max(X))
+
     def _floats(self) -> Any:
         return of_type(self.array, float_type(self.array))
 
@@ -327,7 +374,7 @@ def is_stored(X: Any) -> bool:
     if isinstance(X, np.memmap):
         return True
     return (
-        not isinstance(X, np.ndarray)
+        not isinstance(X, np.ndarray | np.generic)
         and isinstance(getattr(X, "dtype", None), np.dtype)
         and all(hasattr(X, name) for name in ("shape", "ndim", "__getitem__"))
         and not hasattr(X, "iloc")  # a pandas object is in memory

@@ -110,7 +110,7 @@ def of_contrasts(Z: Array, offset: Array | float) -> Array:
     return found
 
 
-def farness(ratios: Array, anchors: Array) -> Array:
+def signed_distance(ratios: Array, anchors: Array) -> Array:
     """How much farther samples are from a class than from everything else, 1 for typical others.
 
     The root of the difference of two squared distances, each in units of its Gaussian, so it grows

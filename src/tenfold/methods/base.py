@@ -11,12 +11,11 @@ derives a value with more fields.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from math import ceil, prod, sqrt
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -31,12 +30,14 @@ from tenfold.mathematics.criteria import (
     Problem,
     automatic_shrinkage,
     between_within,
+    class_scatters_in,
     class_specific,
     class_spreads,
     lowered,
     patterns_of,
     ranks_of_shares,
     squares_in,
+    tight_gaussian,
     two_gaussians,
 )
 from tenfold.mathematics.moments import ClassMoments, ClassStatistics, check_decay
@@ -46,9 +47,21 @@ from tenfold.mathematics.subspace import log_ratios, minus_distances, projected,
 from tenfold.mathematics.tuning import KEPT_MOMENTS
 from tenfold.methods.saving import save
 from tenfold.system.plain_values import Axes, check_agree
+from tenfold.system.quiet import warn
 from tenfold.system.threads import one_thread_for_small, threads_for
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
+from tenfold.validation.parameter_types import (
+    ClassRanks,
+    InitName,
+    Label,
+    Negatives,
+    OutputName,
+    Ridge,
+    SampleShape,
+    Shrinkage,
+    VectorSolverName,
+)
 from tenfold.validation.parameters import Number
 from tenfold.validation.samples import in_numpy, labelled_like
 
@@ -152,7 +165,13 @@ class Savable:
     feature_names_in_: Annotated[Labels, Axes("I")]
     mode_names_: tuple[str, ...]  # of samples with named axes, such as a DataArray
     mode_labels_: list[Any]  # what the entries of each mode are called; None where they are not
+    range_: Annotated[Array, Axes(2)]  # the least and largest number of all training samples
     _is_stream = False  # whether `moments_` are those of `partial_fit`, which goes on with them
+    _knows_range = True  # whether it warns of samples that are far outside of `range_`
+    _goes_with_fit: ClassVar[tuple[str, ...]] = (
+        "_is_stream",
+        "_stacked",
+    )  # goes where a new fit comes
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for a pickle: the moments that `fit` keeps in memory are left out."""
@@ -160,10 +179,6 @@ class Savable:
         if not self._is_stream:
             state.pop("moments_", None)
         return state
-
-    if TYPE_CHECKING:  # the fields of a model are shown as attributes
-
-        def __getattr__(self, name: str) -> Any: ...
 
     def _learned_attributes(self) -> dict[str, Any]:
         """What was learned, by name."""
@@ -176,13 +191,16 @@ class Savable:
         moments: ClassMoments | None = None,
         **more: Any,
     ) -> Self:
-        """Replace all that was learned: the fields of a model are shown as attributes."""
-        for name in self._learned_attributes():
-            delattr(self, name)
-        self.__dict__.pop("_is_stream", None)
+        """Replace all that was learned: the fields of a model are shown as attributes.
+
+        It is one assignment, so that an interrupt leaves the old model or the new one.
+        """
+        old = {*self._learned_attributes(), *self._goes_with_fit}
+        new = {name: value for name, value in vars(self).items() if name not in old}
         shown = {} if model is None else {f"{name}_": v for name, v in vars(model).items()}
         kept = {} if moments is None else {"moments_": moments}
-        self.__dict__.update(described, **shown, **more, **kept)
+        new.update(check.with_range(described), **shown, **more, **kept)
+        self.__dict__ = new
         return self
 
     def _sizes(self) -> dict[str, Shape]:
@@ -322,8 +340,9 @@ class Learner(Savable, BaseEstimator):
         else:
             self._check_parameters()
             check.check_same_classes(classes if self._needs_labels else None, self.classes_)
-            described, known = check.description_of(self), self.classes_
             X, y, weight = check.check_batch(self, X, y, sample_weight)
+            described, X = check.described_with(self, X)
+            known = self.classes_
         check.check_known_labels(y, known)
         factor = check_decay("decay", decay)
         return self._go_on(X, y, weight, factor, known, described)
@@ -392,9 +411,8 @@ class Learner(Savable, BaseEstimator):
         learnable = self._is_learnable(moments)
         shape = described["sample_shape_"]
         model = self._learn_moments(moments, known, shape) if learnable else None
-        self._set_fitted(described, model, moments, **({} if learnable else {"classes_": known}))
-        self._is_stream = True
-        return self
+        more = {} if learnable else {"classes_": known}
+        return self._set_fitted(described, model, moments, _is_stream=True, **more)
 
     def _added(self, so_far: ClassMoments, factor: float, batch: ClassMoments) -> ClassMoments:
         """The moments so far, of which some is forgotten, and those of a batch."""
@@ -402,7 +420,7 @@ class Learner(Savable, BaseEstimator):
             return so_far.plus(batch, spend=True)
         moments = so_far.decay(factor) + batch
         if not self._is_learnable(moments) and self._is_learnable(so_far + batch):
-            left, came = moments.by_class(), (so_far + batch).by_class().counts > 0
+            left, came = moments, (so_far + batch).counts > 0
             rarest = np.where(came, left.counts, np.inf).argmin()
             raise ValueError(
                 f"decay forgets too much: of class {left.classes[rarest]!s} it leaves a weight "
@@ -443,12 +461,23 @@ class Learner(Savable, BaseEstimator):
         raise NotImplementedError
 
 
+class FixedParameters:
+    """What a method has without a parameter of that name; no dataclass, so these are no fields."""
+
+    solver: VectorSolverName = "ratio_trace"
+    orthonormal: bool = True
+    ridge: Ridge = 0.0
+    max_iter: int = 100
+    tol: float = 1e-3
+    init: InitName | None = "identity"
+
+
 @dataclass(eq=False, repr=False)
-class TensorProjector(TransformerMixin, Learner):
+class TensorProjector(FixedParameters, TransformerMixin, Learner):
     """Base of all methods: one projection matrix per mode.
 
     A method says in `_problem` which scatters it maximises and minimises; everything else is here.
-    Parameters that a method does not have are class attributes with fixed values.
+    Parameters that a method does not have are those of `FixedParameters`.
     """
 
     _flattens = False  # whether samples are treated as vectors
@@ -466,17 +495,18 @@ class TensorProjector(TransformerMixin, Learner):
         "output": ("flat", "tensor"),
     }
 
-    ranks: Any = None
+    ranks: ClassRanks = None
     _: KW_ONLY
-    sample_shape: Any = None
-    output: str = "flat"
-    # What a method has without a parameter of that name.
-    solver = "ratio_trace"
-    orthonormal = True
-    ridge = 0.0
-    max_iter = 100
-    tol = 1e-3
-    init = "identity"
+    sample_shape: SampleShape = None
+    output: OutputName = "flat"
+    # What was learned: the fields of `Model`.
+    class_count_: Array = field(init=False)
+    projections_: list[Array] = field(init=False)
+    ranks_: Shape = field(init=False)
+    objective_: Array = field(init=False)
+    n_iter_: int = field(init=False)
+    converged_: bool = field(init=False)
+    patterns_: list[Array] = field(init=False)
 
     # -- what a method may say -------------------------------------------------------------------
 
@@ -523,7 +553,11 @@ class TensorProjector(TransformerMixin, Learner):
     def _check_parameters(self) -> None:
         """Validate parameters."""
         super()._check_parameters()
-        parameters.check_ridge(self.ridge)
+        self._asked_ridge()
+
+    def _asked_ridge(self) -> tuple[float, bool]:
+        """The parameter `ridge`, and whether it is absolute."""
+        return parameters.check_ridge(self.ridge)
 
     def _model_ranks(self, shape: Shape, classes: Array) -> Array:
         """Those of one model."""
@@ -533,14 +567,14 @@ class TensorProjector(TransformerMixin, Learner):
         """Ranks and ridge of its problem; shares of scatter become ranks here."""
         ranks, shares = self._ranks_and_shares(statistics.full_shape, statistics.classes)
         found = dict(enumerate(ranks)) | ranks_of_shares(statistics, shares)
-        return {"ranks": tuple(found.values()), "ridge": parameters.check_ridge(self.ridge)}
+        return {"ranks": tuple(found.values()), "ridge": self._asked_ridge()}
 
     def _recipe(self) -> Recipe:
         """How its problem is solved."""
         return Recipe(
             solver=self._solver_function(),
             orthonormal=self.orthonormal,
-            init=self.init,
+            init=self.init or "ones",
             direct=not self._alternates,
             max_iter=self.max_iter,
             tol=self.tol,
@@ -565,7 +599,7 @@ class TensorProjector(TransformerMixin, Learner):
         if late and self.tol > 0:
             name = type(self).__name__
             who = name if n == 1 else f"{late} of {n} {name} models"
-            warnings.warn(
+            warn(
                 f"the objective of {who} still changed by more than tol={self.tol:g} of it in "
                 f"round {self.max_iter}; raise max_iter, or add shrinkage or ridge, without which "
                 "a scatter that is nearly singular takes very many rounds",
@@ -689,13 +723,20 @@ class ClassSpecificProjector(TensorProjector):
     `set_params(positive=...)` is for the next `fit` and changes neither.
     """
 
-    positive: Any = None
-    ridge: Any = 1e-2
-    shrinkage: Any = 0.5
+    positive: Label = None
+    ridge: Ridge = 1e-2
+    shrinkage: Shrinkage = 0.5
     orthonormal: bool = False
-    solver: str = "ratio_trace"
-    out_class: Any = "samples"
+    solver: VectorSolverName = "ratio_trace"
+    negatives: Negatives = "samples"
     decision = "distance"
+    # What was learned beside the fields of `Model`: those of `ClassModel`.
+    mean_: Array = field(init=False)
+    positive_index_: int = field(init=False)
+    other_mean_: Array = field(init=False)
+    contrasts_: Array = field(init=False)
+    offset_: float = field(init=False)
+    anchors_: Array = field(init=False)
 
     _value: ClassVar[type] = ClassModel
     _answer = "score"
@@ -703,7 +744,7 @@ class ClassSpecificProjector(TensorProjector):
     _allowed: ClassVar = {
         "shrinkage": ("auto", parameters.Number(0, 1)),
         "decision": ("likelihood_ratio", "distance"),
-        "out_class": ("samples", "means", None),
+        "negatives": ("samples", "means", "both", None),
     }
 
     # -- what is learned -------------------------------------------------------------------------
@@ -711,18 +752,21 @@ class ClassSpecificProjector(TensorProjector):
     def _problem(self, statistics: ClassStatistics, shift: float = 0.0) -> Problem:
         """Everything else far from the positive mean, or a point behind it, the class tight."""
         p, shrinkages = self._positive_in(statistics.classes), self._shrinkage_in(statistics)
-        settings = self._settings(statistics) | {"out_class": self._scatter(), "shift": shift}
-        return class_specific(statistics, p, shrinkages, **settings)
+        settings = self._settings(statistics)
+        settings["negatives"] = self._scatter(statistics)
+        by_means = settings["negatives"] != "samples"
+        settings["whole_start"] = self.init is None and by_means and has_two_classes(statistics)
+        return class_specific(statistics, p, shrinkages, shift=shift, **settings)
 
     @property
     def _is_one_solution(self) -> bool:
         """Whether one solution gives the subspace and its spreads; a null space leaves rounding."""
         return self.solver != "null_space"
 
-    def _scatter(self) -> str:
-        """The out-class scatter that was asked for, or the one that goes with the decision."""
-        if self.out_class is not None:
-            return str(self.out_class)
+    def _scatter(self, statistics: ClassStatistics) -> str:
+        """The scatter of the negatives that was asked for, or that goes with the decision."""
+        if self.negatives is not None:
+            return str(self.negatives)
         return "means" if self.decision == "likelihood_ratio" else "samples"
 
     def _model(
@@ -743,6 +787,8 @@ class ClassSpecificProjector(TensorProjector):
         """The models of some solutions of a stack with what decides in their subspaces."""
         if self.decision == "distance":
             return list(models)
+        if has_two_classes(statistics):
+            return [_with_own_covariance(model, statistics) for model in models]
         within = None if solution.within is None else solution.within[numbers]
         each = zip(models, noises_in(models, statistics, within), strict=True)
         return [_with_ratio(model, statistics, float(noise)) for model, noise in each]
@@ -759,11 +805,17 @@ class ClassSpecificProjector(TensorProjector):
         }
         return ClassModel.of(statistics, solution, int(models[0]), **own)
 
+    def _learn(self, statistics: ClassStatistics, shape: Shape) -> Any:
+        """What is learned; ranks that cannot be had are reported."""
+        model = super()._learn(statistics, shape)
+        warn_of_ranks([self], [model], statistics)
+        return model
+
     def _warn_of_guesses(self, classes: Array) -> None:
         """Say which class is the positive one, where nobody named one of several."""
         if self.positive is None and len(classes) > 2:
             taken = parameters.plain(classes[self._positive_in(classes)])
-            warnings.warn(
+            warn(
                 f"positive is None, so {type(self).__name__} takes {taken!r}, the last of "
                 f"{len(classes)} classes, for the positive one; pass positive={taken!r} or another "
                 "label, or learn all classes with ClassSpecificClassifier",
@@ -877,6 +929,40 @@ class ClassSpecificProjector(TensorProjector):
         return self.classes_[self.positive_index_]
 
 
+def has_two_classes(statistics: ClassStatistics) -> bool:
+    """Whether everything else is one class, with a single mean."""
+    return int((statistics.counts > 0).sum()) == 2
+
+
+def warn_of_ranks(
+    methods: Sequence[ClassSpecificProjector],
+    models: Sequence[ClassModel],
+    statistics: ClassStatistics,
+) -> None:
+    """Warn of models with fewer directions than their methods asked for by number."""
+    for method, model in zip(methods, models, strict=True):
+        if method.ranks is None:
+            continue
+        asked, shares = method._ranks_and_shares(statistics.full_shape, statistics.classes)
+        numbers = [k for k in range(len(asked)) if k not in shares]
+        if all(model.ranks[k] >= asked[k] for k in numbers):
+            continue
+        source = {
+            "samples": "the samples have",
+            "means": "the differences of class means have",
+            "both": "samples and class means have",
+        }[method._scatter(statistics)]
+        cure = "negatives='samples'" if method._scatter(statistics) == "means" else "more samples"
+        name = type(method).__name__
+        warn(
+            f"ranks is {method.ranks!r}, but {name} found ranks {model.ranks}: {source} no more "
+            f"directions; pass lower ranks or ranks=None, or use {cure} to have more",
+            UserWarning,
+            stacklevel=4,
+        )
+        return
+
+
 def spreads_of(
     method: ClassSpecificProjector,
     models: Sequence[ClassModel],
@@ -907,7 +993,7 @@ def spreads_of(
         Of the class of each model, and of all other samples.
     """
     positives = np.array([model.positive_index for model in models])
-    if method._is_one_solution and method._scatter() == "samples":
+    if method._is_one_solution and method._scatter(statistics) == "samples":
         n = statistics.counts[positives]
         own = solution.suppressed[numbers] / n
         others = solution.kept[numbers] / (statistics.count - n)
@@ -961,6 +1047,19 @@ def _with_ratio(model: ClassModel, statistics: ClassStatistics, noise: float) ->
     Z = project(steps.reshape(-1, *shape), model.projections).reshape(len(steps), -1)
     p, counts = model.positive_index, statistics.counts
     contrasts, offset, anchors = two_gaussians(Z, turn, counts, p, noise)
+    return replace(model, contrasts=contrasts, offset=offset, anchors=anchors)
+
+
+def _with_own_covariance(model: ClassModel, statistics: ClassStatistics) -> ClassModel:
+    """A model with the two Gaussians of two classes, each with a covariance of its own."""
+    p, shape = model.positive_index, tuple(len(W) for W in model.projections)
+    step = (model.mean - model.other_mean).reshape(1, *shape)
+    scatters = class_scatters_in(statistics, model.projections)
+    own, others = scatters[p], scatters.sum(axis=0) - scatters[p]
+    n_own = float(statistics.counts[p])
+    contrasts, offset, anchors = tight_gaussian(
+        project(step, model.projections).ravel(), own, others, n_own, statistics.count - n_own
+    )
     return replace(model, contrasts=contrasts, offset=offset, anchors=anchors)
 
 

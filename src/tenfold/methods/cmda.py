@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from tenfold.methods.base import MultiClassProjector
+from tenfold.validation.parameter_types import InitName, Ridge, SolverName
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -89,9 +89,9 @@ class CMDA(MultiClassProjector):
     (4, 4)
     """
 
-    ridge: Any = 0.1
+    ridge: Ridge = 0.1
     orthonormal: bool = True
-    solver: str = "ratio_trace"
+    solver: SolverName = "ratio_trace"
     max_iter: int = 100
     tol: float = 1e-3
-    init: str = "identity"
+    init: InitName = "identity"

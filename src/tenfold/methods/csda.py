@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,11 +11,20 @@ import numpy as np
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import Solution
 from tenfold.mathematics.moments import ClassStatistics, along_mode
+from tenfold.mathematics.ridge_choice import USUAL, RidgeChoice, chosen_ridge
 from tenfold.mathematics.solvers import SOLVERS, Solver, null_space
 from tenfold.methods.base import ClassModel, ClassSpecificProjector, Shape
+from tenfold.validation.parameter_types import Decision, Negatives, Ridge
 from tenfold.validation.parameters import plain
 
 LEFT = 1e-7  # of the in-class scatter: more than rounding leaves in its null space
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CSDAModel(ClassModel):
+    """A model of one class, and the ridge that it was found with."""
+
+    ridge: float
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -40,10 +49,12 @@ class CSDA(ClassSpecificProjector):
     positive : label or None, default=None
         The class of interest; None means the last of the sorted classes, and says so if there are
         more than two.
-    ridge : float or ("absolute", float), default=1e-2
-        Added to the diagonal of the in-class scatter. A float is relative to the mean eigenvalue
-        of the scatter of all samples about a class mean, per positive sample, so the units of the
-        data do not matter; ``("absolute", 0.01)`` is the paper's lambda. With
+    ridge : "auto", float or ("absolute", float), default="auto"
+        Added to the diagonal of the in-class scatter. "auto" chooses it, and for tables with more
+        samples than columns also whether it is in the units of each column, by generalised
+        cross-validation; see the notes. For distances it is 0.01. A float is relative to the mean
+        eigenvalue of the scatter of all samples about a class mean, per positive sample, so the
+        units of the data do not matter; ``("absolute", 0.01)`` is the paper's lambda. With
         ``shrinkage="auto"`` classes get it in the measure of their shrinkage.
     shrinkage : float or "auto", default=0.5
         Share of the pooled within-class covariance in that of the positive class, 0 for none, as
@@ -58,10 +69,11 @@ class CSDA(ClassSpecificProjector):
         How the pair of scatters is solved. "null_space" takes, of all directions in which the
         positive class does not vary, the orthonormal ones in which the other samples are farthest
         from it. `ridge` and `shrinkage` would fill the null space, and play no part then.
-    out_class : {"samples", "means"} or None, default=None
-        What is to be far from M_p: all other samples (eq. 17), or the means of the other classes,
-        each as often as its class has samples. None takes the means for the likelihood ratio, and
-        the samples, as in the paper, for distances.
+    negatives : {"samples", "means", "both"} or None, default=None
+        What is to be far from M_p: all other samples (eq. 17); the means of the other classes,
+        each as often as its class has samples; or both, the means and a twentieth of the scatter
+        of the samples about them. None takes the means for the likelihood ratio, and the samples,
+        as in the paper, for distances. C classes have C - 1 directions between their means.
     decision : {"likelihood_ratio", "distance"}, default="likelihood_ratio"
         What a score is: the log likelihood ratio of two Gaussians in the subspace, the class and
         everything else, or minus the distance from M_p, as in the paper. The ratio also works
@@ -76,7 +88,10 @@ class CSDA(ClassSpecificProjector):
         variance of its score. A projection says how to find something, a pattern what is found.
         Empty in a bank or verifier, and where a store is read in passes.
     ranks_ : tuple of one int
-        The ranks used: fewer than asked for when a mode has fewer useful directions.
+        The ranks used: fewer than asked for when there are fewer useful directions; a warning says
+        so.
+    ridge_ : float
+        The ridge used; with ``("absolute", value)`` that value.
     classes_ : ndarray of shape (C,)
         The labels, sorted.
     mean_ : ndarray of shape (I_1, ..., I_K)
@@ -115,8 +130,15 @@ class CSDA(ClassSpecificProjector):
     **The likelihood ratio.** In the subspace a sample z of the class is ``N(m_p, s I)``, any other
     ``N(m_o, s I + B)``. s is the mean variance about class means, pooled over all classes, and B
     the covariance of the other class means about their mean m_o. From m_o the log ratio is
-    ``offset_ + c . z - |C^T z|^2 / 2`` with the columns (c, C) of `contrasts_`. With two classes it
-    is linear.
+    ``offset_ + c . z - |C^T z|^2 / 2`` with the columns (c, C) of `contrasts_`. With two labels
+    both Gaussians have the pooled variance, unless the class is tighter by more than chance, as in
+    `MCSDA`.
+
+    **The ridge.** "auto" minimises the prediction error for samples that are left out, of a ridge
+    regression of the class memberships on the samples, as generalised cross-validation estimates
+    it from the moments of all samples. All classes share the ridge. So `fit`, `partial_fit` and
+    `fit_moments` choose the same, and a bank chooses once. A fixed ridge is poor where there are
+    about as many samples as numbers in a sample.
 
     **Departures from the paper.** The bound min(n_p - 1, D) on the dimension contradicts the 729
     dimensions that the paper reports for ORL; with a ridge there is none but the number of
@@ -124,7 +146,7 @@ class CSDA(ClassSpecificProjector):
 
     **Null space.** Raitoharju and Iosifidis compare orders of the steps. This is the plain one: the
     null space of ``S_I`` within the range of ``S_I + S_O``, then the principal directions of
-    ``S_O`` in it, orthonormal and not scaled. ``out_class="means"`` gives the scatter that they use
+    ``S_O`` in it, orthonormal and not scaled. ``negatives="means"`` gives the scatter that they use
     for other classes of several kinds.
 
     References
@@ -154,9 +176,13 @@ class CSDA(ClassSpecificProjector):
     True
     """
 
-    decision: str = "likelihood_ratio"
-    out_class: Any = None
+    decision: Decision = "likelihood_ratio"
+    negatives: Negatives = None
+    ridge: Ridge = "auto"
 
+    ridge_: float = field(init=False)
+
+    _value = CSDAModel
     _flattens = True
     max_iter = 1
 
@@ -166,10 +192,26 @@ class CSDA(ClassSpecificProjector):
         """What solves a pair of scatters."""
         return null_space if self.solver == "null_space" else SOLVERS[self.solver]
 
+    def _asked_ridge(self) -> tuple[float, bool]:
+        """The parameter `ridge`, and whether it is absolute; for "auto" that of distances."""
+        return (USUAL, False) if self.ridge == "auto" else super()._asked_ridge()
+
+    def _ridge_choice(self, statistics: ClassStatistics) -> RidgeChoice:
+        """The relative ridge of all models of these statistics, and its units."""
+        if self.ridge == "auto" and self.decision == "likelihood_ratio":
+            return chosen_ridge(statistics)
+        return RidgeChoice(self._asked_ridge()[0], None)
+
     def _settings(self, statistics: ClassStatistics) -> dict[str, Any]:
         """Ranks and ridge of its problem."""
-        none = {"ridge": (0.0, False)} if self.solver == "null_space" else {}
-        return super()._settings(statistics) | none
+        settings = super()._settings(statistics)
+        if self.solver == "null_space":
+            settings["ridge"] = (0.0, False)
+        elif self.ridge == "auto":
+            choice = self._ridge_choice(statistics)
+            settings["ridge"] = (choice.ridge, False)
+            settings["column_units"] = choice.units
+        return settings
 
     def _shrinkage_in(self, statistics: ClassStatistics) -> Array:
         """The shrinkage of every class."""
@@ -181,7 +223,9 @@ class CSDA(ClassSpecificProjector):
         self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
     ) -> ClassModel:
         """What was learned of samples of this shape: the solution with this number in a stack."""
-        own = super()._subspace(statistics, solution, models, shape)
+        plain_model = super()._subspace(statistics, solution, models, shape)
+        ridge = 0.0 if self.solver == "null_space" else self._ridge_choice(statistics).ridge
+        own = CSDAModel(**vars(plain_model), ridge=ridge)
         if self.solver != "null_space":
             return own
         p = self._positive_in(statistics.classes)

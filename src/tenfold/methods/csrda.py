@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import sqrt
 
 import numpy as np
@@ -14,7 +13,9 @@ from tenfold.mathematics.alternation import Recipe, Solution, solve
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.solvers import orthonormalised, with_fixed_signs
 from tenfold.methods.base import ClassModel, ClassSpecificProjector, Shape
+from tenfold.system.quiet import warn
 from tenfold.system.threads import threads_for
+from tenfold.validation.parameter_types import SolverName
 
 NO_STEP = 1e-12  # of the squares of the samples: what rounding makes of means that coincide
 
@@ -60,7 +61,7 @@ class CSRDA(ClassSpecificProjector):
     solver : {"ratio_trace", "trace_ratio", "trace_difference"}, default="ratio_trace"
         How the pair of scatters is solved. "ratio_trace" puts the ratio trace in the place of J,
         for the reference as well.
-    out_class : {"samples", "means"}, default="samples"
+    negatives : {"samples", "means"}, default="samples"
         What is to be far from the reference: all other samples, or the means of their classes.
     max_iter : int, default=100
         Rounds at most: a projection and a reference each.
@@ -124,8 +125,11 @@ class CSRDA(ClassSpecificProjector):
     True
     """
 
+    solver: SolverName = "ratio_trace"
     max_iter: int = 100
     tol: float = 1e-6
+
+    shift_: float = field(init=False)
 
     _value = CSRDAModel
     _flattens = True
@@ -205,7 +209,7 @@ class CSRDA(ClassSpecificProjector):
             if converged and self.tol > 0:
                 break
         if not converged and self.tol > 0 and self.max_iter > 1:
-            warnings.warn(
+            warn(
                 f"the objective of CSRDA still changed by more than tol={self.tol:g} of it in "
                 f"round {len(reached)}; raise max_iter or tol",
                 ConvergenceWarning,

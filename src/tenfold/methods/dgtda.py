@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from tenfold.methods.base import MultiClassProjector
+from tenfold.validation.parameter_types import Ridge
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -76,7 +76,7 @@ class DGTDA(MultiClassProjector):
     1
     """
 
-    ridge: Any = 10.0
+    ridge: Ridge = 10.0
 
     solver = "trace_difference"
     _alternates = False

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from tenfold.methods.base import MultiClassProjector
+from tenfold.validation.parameter_types import InitName, Ridge
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -84,9 +84,9 @@ class GTDA(MultiClassProjector):
     (4, 4)
     """
 
-    ridge: Any = 10.0
+    ridge: Ridge = 10.0
     max_iter: int = 100
     tol: float = 1e-3
-    init: str = "identity"
+    init: InitName = "identity"
 
     solver = "trace_difference"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from tenfold.mathematics.criteria import Problem, between_within
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.methods.base import MultiClassProjector
+from tenfold.validation.parameter_types import InitName, Ridge
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -100,10 +100,10 @@ class HODA(MultiClassProjector):
     (1797, 16)
     """
 
-    ridge: Any = 2.0
+    ridge: Ridge = 2.0
     max_iter: int = 100
     tol: float = 1e-3
-    init: str = "identity"
+    init: InitName = "identity"
 
     solver = "trace_ratio"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.metrics.pairwise import KERNEL_PARAMS, pairwise_kernels
@@ -28,6 +28,7 @@ from tenfold.methods.base import (
 )
 from tenfold.system.plain_values import Axes
 from tenfold.validation import parameters
+from tenfold.validation.parameter_types import Kernel, Numeric, RandomState, SolverName, Whole
 from tenfold.validation.parameters import Number
 
 MOST_EXACT = 2000  # samples; their basis takes a second or two
@@ -78,7 +79,7 @@ class KernelCSDA(ClassSpecificProjector):
         Whether the columns are orthonormalised in the space of the kernel.
     solver : {"ratio_trace", "trace_ratio", "trace_difference"}, default="ratio_trace"
         How the pair of scatters is solved.
-    out_class : {"samples", "means"}, default="samples"
+    negatives : {"samples", "means"}, default="samples"
         What is to be far from the positive mean: all other samples, or the means of their classes.
     kernel : str or callable, default="rbf"
         A kernel of `sklearn.metrics.pairwise.pairwise_kernels`: "rbf", "poly", "linear",
@@ -147,12 +148,13 @@ class KernelCSDA(ClassSpecificProjector):
     0.99
     """
 
-    kernel: Any = "rbf"
-    gamma: Any = "scale"
-    degree: float = 3
-    coef0: float = 1
-    n_landmarks: int | str | None = "auto"
-    random_state: Any = 0
+    solver: SolverName = "ratio_trace"
+    kernel: Kernel = "rbf"
+    gamma: Numeric | Literal["scale"] = "scale"
+    degree: Numeric = 3
+    coef0: Numeric = 1
+    n_landmarks: Whole | Literal["auto"] | None = "auto"
+    random_state: RandomState = 0
     landmarks_: Annotated[Array, Axes("landmarks", "I")] = field(init=False)
     basis_: Annotated[Array, Axes("landmarks", "coordinates")] = field(init=False)
     gamma_: float = field(init=False)

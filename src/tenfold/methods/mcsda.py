@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
-from tenfold.methods.base import ClassSpecificProjector
+from tenfold.mathematics.moments import ClassStatistics
+from tenfold.methods.base import ClassSpecificProjector, has_two_classes
+from tenfold.validation.parameter_types import Decision, InitName, Negatives, SolverName
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -48,10 +50,12 @@ class MCSDA(ClassSpecificProjector):
         better on faces, False on order books.
     solver : {"ratio_trace", "trace_ratio", "trace_difference"}, default="ratio_trace"
         How the pair of scatters of a mode is solved.
-    out_class : {"samples", "means"} or None, default=None
-        What is to be far from M_p: all other samples (eq. 17), or the means of the other classes,
-        each as often as its class has samples. None takes the means for the likelihood ratio, and
-        the samples, as in the paper, for distances.
+    negatives : {"samples", "means", "both"} or None, default=None
+        What is to be far from M_p: all other samples (eq. 17); the means of the other classes,
+        each as often as its class has samples; or both, the means and a twentieth of the scatter
+        of the samples about them. None takes the samples, as in the paper, for distances. For the
+        likelihood ratio it takes the means, and with two labels, where there is only one other
+        mean, both.
     decision : {"likelihood_ratio", "distance"}, default="likelihood_ratio"
         What a score is: the log likelihood ratio of two Gaussians in the subspace, the class and
         everything else, or minus the distance from M_p, as in the paper. The ratio also works
@@ -61,8 +65,9 @@ class MCSDA(ClassSpecificProjector):
     tol : float, default=1e-3
         Stop when the objective changes by no more than this share in a round, or has not risen
         for three rounds. With 0 all rounds are made.
-    init : {"ones", "identity"}, default="ones"
-        The starting projections: columns of ones, as in the paper, or the identity.
+    init : {"ones", "identity"} or None, default=None
+        The starting projections: columns of ones, as in the paper, or the identity. None takes the
+        identity where two class means stand for their samples, and ones otherwise.
 
     Attributes
     ----------
@@ -73,7 +78,8 @@ class MCSDA(ClassSpecificProjector):
         column, over the variance of its score. A projection says how to find something, a pattern
         what is found. Empty in a bank or verifier, and where a store is read in passes.
     ranks_ : tuple of K ints
-        The ranks used: fewer than asked for when a mode has fewer useful directions.
+        The ranks used: fewer than asked for when a mode has fewer useful directions; a warning
+        says so.
     classes_ : ndarray of shape (C,)
         The labels, sorted.
     mean_ : ndarray of shape (I_1, ..., I_K)
@@ -105,8 +111,13 @@ class MCSDA(ClassSpecificProjector):
     **The likelihood ratio.** In the subspace a sample z of the class is ``N(m_p, s I)``, any other
     ``N(m_o, s I + B)``. s is the mean variance about class means, pooled over all classes, and B
     the covariance of the other class means about their mean m_o. From m_o the log ratio is
-    ``offset_ + c . z - |C^T z|^2 / 2`` with the columns (c, C) of `contrasts_`. With two classes it
-    is linear.
+    ``offset_ + c . z - |C^T z|^2 / 2`` with the columns (c, C) of `contrasts_`.
+
+    **Two labels.** With one label for everything else there are no means to learn B from. Both
+    Gaussians then have the pooled covariance of the two labels, with shrunk correlations. In
+    directions in which the class is tighter than that by more than chance (the edge of the law of
+    Marchenko and Pastur), it has its own smaller variance, and the others have the rest. The class
+    is never taken to be wider than everything else.
 
     **Departures from the paper.**
 
@@ -119,8 +130,12 @@ class MCSDA(ClassSpecificProjector):
     - A ridge on every mode breaks the monotone objective slightly; with ``ridge=0`` and
       ``"trace_ratio"`` it never falls.
     - The bound min(n_p - 1, D) on the dimension is not enforced: with a ridge there is none.
-    - All-ones columns are no subspace of rank r_k. They are harmless, since mode 1 is solved
-      first and never uses its own start.
+    - All-ones columns are no subspace of rank r_k. They are harmless for scatters of samples, since
+      mode 1 is solved first and never uses its own start. The difference of two class means has
+      rank one through them, and so has every mode after it: there the start is the identity.
+
+    ``MCSDA(decision="distance")`` is the method of the paper, with its start and its negatives;
+    ``shrinkage=0`` and ``ridge=("absolute", 0.01)`` complete it.
 
     References
     ----------
@@ -139,9 +154,19 @@ class MCSDA(ClassSpecificProjector):
     0.95
     """
 
-    decision: str = "likelihood_ratio"
+    decision: Decision = "likelihood_ratio"
     orthonormal: bool = True
-    out_class: Any = None
+    solver: SolverName = "ratio_trace"
+    negatives: Negatives = None
     max_iter: int = 100
     tol: float = 1e-3
-    init: str = "ones"
+    init: InitName | None = None
+
+    _allowed: ClassVar = {"init": ("ones", "identity", None)}
+
+    def _scatter(self, statistics: ClassStatistics) -> str:
+        """The scatter of the negatives; one mean of everything else is not enough for all ranks."""
+        found = super()._scatter(statistics)
+        if self.negatives is None and found == "means" and has_two_classes(statistics):
+            return "both"
+        return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.solvers import Solver, leading_eigenvectors
 from tenfold.methods.base import Model, Shape, TensorProjector
 from tenfold.system.plain_values import Axes
+from tenfold.validation.parameter_types import InitName
 from tenfold.validation.parameters import Number
 
 
@@ -95,7 +96,10 @@ class MPCA(TensorProjector):
 
     max_iter: int = 100
     tol: float = 1e-3
-    init: str = "identity"
+    init: InitName = "identity"
+
+    mean_: Array = field(init=False)
+    captured_: float = field(init=False)
 
     _value = MPCAModel
     _needs_labels = False

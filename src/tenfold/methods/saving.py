@@ -1,7 +1,9 @@
 """Estimators as plain values, ready for a model file.
 
-tenfold estimator               {"estimator": {"method", "parameters", "learned"}}
+estimator                       {"estimator": {"method", "parameters", "learned"}}
 pipeline of such                {"pipeline": [[name, {"method", ...}], ...]}
+
+Estimators are those of tenfold, and the transformers that `tenfold.methods.sklearn_steps` lists.
 
 A model is {"method", "parameters", "learned"}, or a pipeline as above. How their values
 stand in the file is said in `tenfold.system.plain_values`.
@@ -20,6 +22,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from tenfold.methods.sklearn_steps import TRANSFORMERS, sklearn_learned, sklearn_name
 from tenfold.system import model_format
 from tenfold.system.plain_values import Packer, packed_reading
 
@@ -31,19 +34,21 @@ def save(
     reading: Mapping[str, Any] | None = None,
     moments: bool = False,
 ) -> None:
-    """Write a fitted estimator or pipeline to one safetensors file, which `tenfold.load` reads.
+    """Write a fitted estimator or pipeline to a safetensors file, which `load_model` reads.
 
     The file holds arrays and a JSON header, no pickle: loading it never runs code. It is written
     under a temporary name and renamed, so it is never there by half. Training samples are not in
     it, nor are their moments unless these are asked for. Where a model holds samples by its
-    nature, a warning says which: the landmarks of `KernelCSDA`, and the mean of a class of one
-    sample, where the model has it. What `set_output` chose is not in it, nor are `memory` and
-    `verbose` of a pipeline.
+    nature, a warning says which: the landmarks of `KernelCSDA` and of the kernel views of
+    `ProbabilisticLDA`, and the mean of a class of one sample, where the model has it. What
+    `set_output` chose is not in it, nor are `memory` and `verbose` of a pipeline.
 
     Parameters
     ----------
     model : estimator or sklearn.pipeline.Pipeline
-        A fitted estimator of tenfold, or a pipeline of such.
+        A fitted estimator of tenfold, or a pipeline of such. Steps, and views of a
+        `ProbabilisticLDA`, may also be these of scikit-learn: StandardScaler, MinMaxScaler,
+        MaxAbsScaler, RobustScaler, Normalizer and PCA.
     path : path-like
         Where to, such as "s7.safetensors"; an existing file is replaced.
     reading : mapping or None, default=None
@@ -52,7 +57,8 @@ def save(
     moments : bool, default=False
         Whether to write the moments of a stream, so that `partial_fit` can go on after loading.
         Whoever has the file then knows count, mean and scatter of every class, and all of a class
-        of one or two samples; see the page "Several sites" of the user guide.
+        of one or two samples; see the page "Several sites" of the user guide. A stream of
+        `ProbabilisticLDA` keeps samples instead, which are never written.
 
     Examples
     --------
@@ -66,7 +72,7 @@ def save(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "three.safetensors")
     ...     tenfold.save(model, path)
-    ...     loaded = tenfold.load(path)
+    ...     loaded = tenfold.load_model(path)
     >>> bool((loaded.transform(X) == model.transform(X)).all())
     True
     """
@@ -121,16 +127,20 @@ class ModelPacker(Packer):
         return {"pipeline": packed}
 
     def estimator(self, estimator: Any, prefix: str) -> dict[str, Any]:
-        """Method, parameters and learned attributes of a tenfold estimator."""
+        """Method, parameters and learned attributes of an estimator."""
         _check_known(estimator)
+        name, method = type(estimator).__name__, sklearn_name(estimator)
         if not prefix:
-            check_is_fitted(estimator, "sample_shape_")
-        parameters, learned = estimator.get_params(deep=False), estimator._learned_attributes()
-        if not (self.moments and estimator._is_stream):
-            learned.pop("moments_", None)
-        name = type(estimator).__name__
+            check_is_fitted(estimator, "sample_shape_" if method is None else "n_features_in_")
+        parameters = estimator.get_params(deep=False)
+        if method is not None:
+            learned = sklearn_learned(estimator)
+        else:
+            learned = estimator._learned_attributes()
+            if not (self.moments and estimator._is_stream):
+                learned.pop("moments_", None)
         return {
-            "method": name,
+            "method": method or name,
             "parameters": self.table(name, parameters, prefix),
             "learned": self.table(name, learned, prefix),
         }
@@ -139,8 +149,15 @@ class ModelPacker(Packer):
         """An estimator or a pipeline inside another."""
         if isinstance(value, Pipeline):
             return self.pipeline(value, f"{name}.")
-        if is_savable(value):
+        if is_savable(value) or sklearn_name(value) is not None:
             return {"estimator": self.estimator(value, f"{name}.")}
+        if value is Ellipsis:  # among the views of a ProbabilisticLDA
+            return "auto"
+        if hasattr(value, "get_params") and not isinstance(value, type):
+            raise TypeError(
+                f"{type(value).__name__} is not part of tenfold, and of other libraries a model "
+                f"file may hold {', '.join(TRANSFORMERS)} of scikit-learn"
+            )
         return super().other(value, name)
 
 
@@ -150,28 +167,35 @@ def is_savable(value: Any) -> bool:
 
 
 def _check_known(estimator: Any) -> None:
-    """Refuse what `load` would not know, with what to do instead."""
+    """Refuse what `load_model` would not know, with what to do instead."""
     kind = type(estimator).__qualname__
     ours = type(estimator).__module__.partition(".")[0] == "tenfold"
-    if ours and is_savable(estimator):
+    if sklearn_name(estimator) is not None or (ours and is_savable(estimator)):
         return
     if ours and hasattr(estimator, "best_estimator_"):
         raise ValueError(f"a {kind} is not saved whole; save its best_estimator_")
     instead = "use joblib.dump, whose files only someone you trust may write"
-    if kind == "StandardScaler":
-        instead = "use ModeScaler((), per_sample=False), which does the same; or " + instead
-    raise ValueError(f"{kind} is not part of tenfold, so load would not know it; {instead}")
+    raise ValueError(
+        f"{kind} is not part of tenfold, so load_model would not know it; of other libraries it "
+        f"knows {', '.join(TRANSFORMERS)} of scikit-learn; {instead}"
+    )
 
 
 def check_savable(estimator: Any, moments: bool) -> None:
     """Refuse to save moments that are not kept, and a model that is nothing but moments."""
     name = type(estimator).__name__
-    if (moments or not hasattr(estimator, "class_count_")) and getattr(estimator, "_held", None):
+    if hasattr(estimator, "_gathered") and not hasattr(estimator, "pool_"):
         raise ValueError(
-            f"this {name} keeps samples, since moments of them would not fit into memory, and "
-            "samples are never written; save the model alone, without moments, once there is one"
+            f"this {name} has no model yet, since partial_fit waits for samples of more classes, "
+            "and samples are never written; save it once it has a model"
         )
-    if moments and not estimator._is_stream:
+    if hasattr(estimator, "_gathered") and moments:
+        raise ValueError(
+            f"moments is True, but a stream of {name} keeps samples in place of moments, and "
+            "samples are never written; save without moments, or use joblib.dump to go on with "
+            "partial_fit later"
+        )
+    if moments and not getattr(estimator, "_is_stream", False):
         raise ValueError(
             f"moments is True, but this {name} has no moments of a stream to save; learn with "
             "partial_fit, or save without moments"
@@ -199,7 +223,7 @@ def samples_inside(estimator: Any) -> list[str]:
     """
     found: list[str] = []
     counts: Any = getattr(estimator, "class_count_", None)
-    if hasattr(estimator, "class_means_"):
+    if hasattr(estimator, "class_means_") or hasattr(estimator, "pool_"):
         found += [_only_sample(c) for c in estimator.classes_[(counts > 0) & (counts < 2)]]
     elif hasattr(estimator, "positive_index_"):
         positive = np.arange(len(counts)) == estimator.positive_index_
@@ -208,13 +232,22 @@ def samples_inside(estimator: Any) -> list[str]:
             found += [_only_sample(c) for c in estimator.classes_[few]]
     elif counts is not None and hasattr(estimator, "mean_") and counts.sum() < 2:
         found.append("the only training sample, which is the mean")
-    elif getattr(estimator, "n_samples_seen_", 2) < 2:
+    elif np.min(getattr(estimator, "n_samples_seen_", 2)) < 2:
         found.append("the only training sample, or means of it")
     if len(getattr(estimator, "landmarks_", ())):
         found.append(
             f"{len(estimator.landmarks_)} training samples as they came: the landmarks_ of "
             f"{type(estimator).__name__}"
         )
+    for view in estimator.pool_["views"] if hasattr(estimator, "pool_") else ():
+        inside = view["map"]
+        if inside["kind"] == "rbf":
+            found.append(
+                f"{len(inside['landmarks'])} training samples: the landmarks of view "
+                f"{view['name']!r}; fit with views='linear' to avoid it"
+            )
+        elif inside["kind"] == "transformer":
+            found += samples_inside(inside["transformer"])
     for step in steps_of(estimator.model_) if hasattr(estimator, "model_") else ():
         found += samples_inside(step)
     for member in estimator.members_ if is_learned(estimator) else ():
@@ -241,7 +274,7 @@ def summary(steps: list[Any]) -> dict[str, Any]:
     """
     *before, estimator = steps
     learned = estimator.members_ if is_learned(estimator) else []
-    projector = getattr(estimator, "projector", estimator)
+    projector = getattr(estimator, "projector", None if hasattr(estimator, "pool_") else estimator)
     objectives = [float(member.objective_[-1]) for member in learned]
     one = learned[0] if learned else estimator  # `classes_` of a verifier are its answers
     classes, counts = getattr(one, "classes_", None), getattr(one, "class_count_", None)
@@ -249,7 +282,7 @@ def summary(steps: list[Any]) -> dict[str, Any]:
         "method": type(estimator).__name__,
         "steps": [type(step).__name__ for step in before],
         "projector": None if projector is None else type(projector).__name__,
-        "sample_shape": list(steps[0].sample_shape_),
+        "sample_shape": list(sample_shape_of(steps[0])),
         "n_classes": None if classes is None else len(classes),
         "ranks": [list(member.ranks_) for member in learned],
         "n_iter": [member.n_iter_ for member in learned],
@@ -262,6 +295,13 @@ def summary(steps: list[Any]) -> dict[str, Any]:
 def is_learned(estimator: Any) -> bool:
     """Whether there is a model: `partial_fit` may still be waiting for samples of some classes."""
     try:
-        return bool(estimator.members_)
+        return bool(getattr(estimator, "members_", ()))
     except NotFittedError:
         return False
+
+
+def sample_shape_of(step: Any) -> tuple[int, ...]:
+    """The shape of the samples of a fitted estimator; scikit-learn's take rows."""
+    if hasattr(step, "sample_shape_"):
+        return tuple(step.sample_shape_)
+    return (int(step.n_features_in_),)
