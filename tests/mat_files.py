@@ -59,6 +59,13 @@ def string_variable(name, number):
     return opaque(name, [b"MCOS", b"string"], array(b"", (6, 1), element(6, numbers), 13))
 
 
+def unnamed_string(number):
+    """A string array inside a structure or cell: its name is there and is empty."""
+    numbers = struct.pack("<6I", 0xDD000000, 2, 1, 1, number, 1)
+    inside = array(b"", (6, 1), element(6, numbers), 13)
+    return opaque(None, [b"", b"MCOS", b"string"], inside)
+
+
 def subsystem(*string_arrays):
     table = object_table(len(string_arrays))
     cells = array(b"", (len(table), 1), element(2, table), 9) + element(14, b"")

@@ -1,6 +1,7 @@
 """Samples and labels among named arrays, whatever the format; NumPy's own files stand for all."""
 
 import pickle
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from tenfold.datasets import load
+from tenfold.datasets.contents import contents
 
 X = np.random.default_rng(0).random((6, 4, 3))
 Y = np.array([1, 1, 2, 2, 3, 3])
@@ -213,6 +215,55 @@ def test_what_an_archive_cannot_hold_is_refused(tmp_path):
         np.lib.format.write_array_header_1_0(file, header)
     with pytest.raises(ValueError, match=r"bomb\.npz needs more memory than there is"):
         load(tmp_path / "bomb.npz", labelled=False)
+
+
+def write_bomb(path, n_samples=16_000):
+    """0.4 MB of compressed zeros that unpack to 400 MB."""
+    shape = (n_samples, 50, 64)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open("X.npy", "w", force_zip64=True) as file:
+            header = {"descr": "<f8", "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(file, header)
+            for _ in range(n_samples // 1000):
+                file.write(bytes(8 * 1000 * 50 * 64))
+        with archive.open("y.npy", "w") as file:
+            np.lib.format.write_array(file, np.arange(n_samples) % 2)
+    return path
+
+
+def test_a_small_file_that_unpacks_to_a_thousandfold_is_refused_in_little_memory(tmp_path):
+    path = write_bomb(tmp_path / "bomb.npz")
+    assert path.stat().st_size < 2e6
+    tracemalloc.start()
+    try:
+        for read in (
+            load,
+            contents,
+            lambda path: load(file_of_samples(tmp_path), labels=f"{path}::y"),
+        ):
+            with pytest.raises(ValueError, match=r"bomb\.npz has 0\.\d MB and unpacks to 410 MB"):
+                read(path)
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+    finally:
+        tracemalloc.stop()
+
+
+def file_of_samples(folder):
+    np.save(folder / "X.npy", X)
+    return folder / "X.npy"
+
+
+def test_whoever_trusts_a_file_reads_it_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr("tenfold.datasets.numpy_files.ALWAYS_ALLOWED", 10**6)
+    path = write_bomb(tmp_path / "zeros.npz", 2000)
+    with pytest.raises(ValueError, match="pass trusted=True"):
+        load(path)
+    assert load(path, trusted=True).X.shape == (2000, 50, 64)
+
+
+def test_numbers_that_pack_well_are_read(tmp_path):
+    np.savez_compressed(tmp_path / "a.npz", X=np.zeros((2000, 50, 64)), y=np.arange(2000) % 2)
+    assert len(load(tmp_path / "a.npz")) == 2000  # 51 MB, a thousand times the file
 
 
 def test_an_array_whose_name_was_damaged_is_not_passed_over(npz):

@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tenfold.datasets.any_path import load as load
     from tenfold.datasets.images import resize_images as resize_images
+    from tenfold.datasets.loading import load as load
     from tenfold.datasets.small_sets import load_digits_tensor as load_digits_tensor
     from tenfold.datasets.small_sets import load_faces_subset as load_faces_subset
     from tenfold.datasets.synthetic import SyntheticTensors as SyntheticTensors
@@ -23,7 +23,7 @@ _HOMES = {
     "SegmentedWindows": "windows",
     "SyntheticTensors": "synthetic",
     "TensorDataset": "tensor_dataset",
-    "load": "any_path",
+    "load": "loading",
     "load_digits_tensor": "small_sets",
     "load_faces_subset": "small_sets",
     "make_tensor_classes": "synthetic",

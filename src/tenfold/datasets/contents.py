@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.datasets import any_path
-from tenfold.datasets.child import in_child
+from tenfold.datasets import loading
 from tenfold.datasets.locations import naming
 from tenfold.datasets.named_arrays import Arrays
+from tenfold.datasets.sandbox import in_sandbox
 from tenfold.datasets.tensor_dataset import TensorDataset
 
 MOST_WAYS = 12  # of reading a file that are tried
@@ -78,29 +78,31 @@ def contents(path: str | os.PathLike[str], **options: Any) -> Contents:
     {'labels': 'who'}
     """
     trusted = options.pop("trusted", False)
-    source, reader, given = any_path.checked_options(path, options)
-    if trusted or reader.here:
+    source, reader, given = loading.checked_options(path, options)
+    if reader.reads_here(source, trusted):
         return Contents(reader.name, reader.library, **contents_task(source, given))
-    return Contents(reader.name, reader.library, **in_child("contents", source, {"options": given}))
+    return Contents(
+        reader.name, reader.library, **in_sandbox("contents", source, {"options": given})
+    )
 
 
 def contents_task(source: Path, options: dict[str, Any]) -> dict[str, Any]:
     """In the child: the fields of `Contents`, without the samples themselves."""
-    reader = any_path.reader_of(source)
+    reader = loading.reader_of(source)
     look = reader.look or _look_at_arrays
-    outside = any_path.is_outside(options.get("labels"))
+    outside = loading.is_outside(options.get("labels"))
     inside = {name: value for name, value in options.items() if name != "labels" or not outside}
     try:
         with naming(source):
             names, rows, ways = look(source, inside)
     except ValueError:
-        if reader not in (any_path.NPY_FOLDER, any_path.SERIES):
+        if reader not in (loading.NPY_FOLDER, loading.SERIES):
             raise  # these two are read whole to look at them; below, reading them says why not
-        names, rows = ["file"], [[str(file)] for file in any_path.sample_files(source) or [source]]
+        names, rows = ["file"], [[str(file)] for file in loading.sample_files(source) or [source]]
         ways = [{"labelled": False}]
-    data, way, problem = any_path.first_that_works(
+    data, way, problem = loading.first_that_works(
         [{}, *ways][:MOST_WAYS],
-        lambda way: any_path.read_here(reader, source, {**options, **way}, trusted=True),
+        lambda way: loading.read_here(reader, source, {**options, **way}, trusted=True),
     )
     return {
         "names": names,
@@ -129,7 +131,7 @@ def _look_at_arrays(
     source: Path, options: Mapping[str, Any]
 ) -> tuple[list[str], list[list[str]], list[dict[str, Any]]]:
     """Names of columns, a row per array, and ways to read them."""
-    reader = any_path.reader_of(source)
+    reader = loading.reader_of(source)
     own = {name: value for name, value in options.items() if name in reader.own}
     arrays = reader.give(source, **own)
     rows = [[name, "x".join(map(str, shape))] for name, shape in arrays.shapes.items()]
@@ -153,4 +155,4 @@ def _choices(arrays: Arrays, options: Mapping[str, Any]) -> Iterator[dict[str, A
             yield from ({**key, "labels": one} for one in labels)
 
 
-TASKS = any_path.TASKS | {"contents": contents_task}
+TASKS = loading.TASKS | {"contents": contents_task}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -30,23 +29,44 @@ def open_mat(source: Path) -> Arrays:
 
 
 def _scipy_values(source: Path) -> dict[str, Any]:
-    """What SciPy reads, with structures as mappings and objects as the names of their classes."""
+    """The variables that SciPy reads, by name."""
     from scipy.io import loadmat
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of names that come twice
-        values = loadmat(source, struct_as_record=True, appendmat=False)
-    named = {name: value for name, value in values.items() if not name.startswith("__")}
-    opaque = named.pop("None", None)  # what SciPy calls an object of a MATLAB class
-    if opaque is not None and opaque.dtype.names:
-        name, _, kind = (opaque[part][0].decode("utf-8", "replace") for part in ("s0", "s1", "s2"))
-        named[name] = kind
+    values = loadmat(source, struct_as_record=True, appendmat=False)
+    named = {}
+    for name, value in values.items():
+        if name.startswith("__"):
+            continue
+        if name == "None" and "s0" in (value.dtype.names or ()):
+            name = _text_of(value["s0"])  # SciPy before 1.18 calls every object None
+        named[name] = value
     return named
+
+
+def _object_class(value: Any) -> str | None:
+    """The MATLAB class of an object; None for numbers, text, cells and structures."""
+    from scipy.io.matlab import MatlabFunction, MatlabOpaque
+
+    if isinstance(value, MatlabFunction):
+        return "function_handle"
+    if not isinstance(value, MatlabOpaque):
+        return None
+    field = "_Class" if "_Class" in value.dtype.names else "s2"  # since SciPy 1.18, and before
+    return _text_of(value[field])
+
+
+def _text_of(field: np.ndarray) -> str:
+    """The only text of a field of an object, which SciPy before 1.18 gives as bytes."""
+    text = np.asarray(field).ravel()[0]
+    return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
 
 
 def _gather(name: str, value: Any, found: dict[str, Any], unreadable: dict[str, str]) -> None:
     """Put a variable, or each field of a structure, where it belongs."""
     value = value.toarray() if hasattr(value, "toarray") else value
+    kind = _object_class(value)
+    if kind is not None:
+        value = kind
     if isinstance(value, np.ndarray) and value.dtype.names:
         fields = {part: value[part].ravel("F") for part in value.dtype.names}
         value = {part: cells[0] if len(cells) == 1 else cells for part, cells in fields.items()}
@@ -56,6 +76,11 @@ def _gather(name: str, value: Any, found: dict[str, Any], unreadable: dict[str, 
     elif isinstance(value, str):
         unreadable[name] = _no_class(name, value)
     elif value.dtype.kind == "O":
+        kinds = [_object_class(cell) for cell in value.flat]
+        objects = [kind for kind in kinds if kind is not None]
+        if objects:
+            unreadable[name] = _no_class(name, objects[0])
+            return
         cells = [np.asarray(cell) for cell in value.ravel("F")]
         try:
             found[name] = _from_cells(cells)

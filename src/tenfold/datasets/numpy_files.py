@@ -12,8 +12,11 @@ import numpy as np
 
 from tenfold.datasets.locations import reading
 from tenfold.datasets.named_arrays import Arrays, in_memory
+from tenfold.datasets.sandbox import INSTEAD, MEMORY_SHARE, machine_memory
 
 STAYS_ON_DISK = 2**30  # bytes of samples; fewer are read at once, more are read block by block
+ALWAYS_ALLOWED = 2**28  # bytes that any file may unpack to
+MOST_EXPANSION = 200  # bytes that a byte of a larger file may unpack to; zeros reach 1000
 _MAGIC = b"\x93NUMPY"
 _PICKLE = b"\x80"  # the first byte of every protocol since 2
 
@@ -40,6 +43,28 @@ def open_npz(source: Path) -> Arrays:
         return found
 
     return Arrays(shapes, read)
+
+
+def check_unpacked_size(source: Path) -> None:
+    """Refuse a .npz file that would fill the memory of this process.
+
+    The sizes are those that the archive declares, and zipfile never unpacks more than these.
+    """
+    with _numpy_file(source), zipfile.ZipFile(source) as archive:
+        unpacked = sum(entry.file_size for entry in archive.infolist())
+    stored = source.stat().st_size
+    if unpacked > MEMORY_SHARE * machine_memory():
+        raise ValueError(
+            f"{source} needs more memory than there is, or declares more than it holds: its "
+            f"arrays take {unpacked / 1e9:.1f} GB; save the samples as .npy or Zarr, which stay "
+            f"on disk; {INSTEAD}"
+        )
+    if unpacked > max(ALWAYS_ALLOWED, MOST_EXPANSION * stored):
+        raise ValueError(
+            f"{source} has {stored / 1e6:.1f} MB and unpacks to {unpacked / 1e6:.0f} MB, "
+            f"{unpacked // stored} times as much; expected at most {MOST_EXPANSION} times: the "
+            f"file may be made to fill the memory; {INSTEAD}"
+        )
 
 
 def read_npy(source: Path) -> np.ndarray:

@@ -29,6 +29,10 @@ GAPS = ("", "?", "na", "n/a", "nan", "null", "none")  # in small letters
 ROW_NUMBER_NAMES = ("", "Unnamed: 0", "__index_level_0__")  # of a column that R or pandas wrote
 MARKS = ("\t", ";", ",", "|")
 SPACED = re.compile(r'"([^"]*)"(?!\S)|(\S+)')  # a cell between spaces, which may be quoted
+MOST_CATEGORIES = 20  # different texts in a column that is encoded
+# Words in names of columns that likely hold labels; those of `LABEL_NAMES` are taken unasked.
+LIKELY_LABELS = ("diagnosis", "species", "outcome", "response", "category", "disease", "result")
+LIKELY_LABELS += ("label", "labels", "target", "class", "survived", "status", "quality", "grade")
 MANY = 4  # so many numbers 0, 1, 2, ... in the first row are names that pandas gave
 COMMA = re.compile(r"[+-]?(?:\d+,\d*|,\d+)(?:[eE][+-]?\d+)?")  # 0,5
 COMMA_GROUPS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?")  # 1,234.5
@@ -73,8 +77,13 @@ def open_table(
     columns: Sequence[str] | None = None,
     leave_out: Sequence[str] | None = None,
     groups: str | None = None,
+    categories: Sequence[Sequence[str]] = (),
 ) -> Arrays:
-    """Rows as samples: the columns of numbers, one of labels, and maybe one of groups."""
+    """Rows as samples: the columns of numbers, one of labels, and maybe one of groups.
+
+    A column of text with few values becomes a column of zeros and ones for each value. The values
+    are those of `categories`, a name and its values each, where the column is among these.
+    """
     labels = _asked(labels)
     by_name = isinstance(labels, str) or (labelled and labels is None) or bool(columns)
     table = _table(source, delimiter, header, by_name, labels)
@@ -85,7 +94,8 @@ def open_table(
     else:
         left_out = [] if leave_out is None else _positions(table, leave_out)
         chosen = _features(table, {column, group, *left_out}, labels is not None)
-    X, notes = _numbers(table, chosen, decimal)
+    known = {name: list(values) for name, *values in categories}
+    X, encoded, notes = _numbers(table, chosen, decimal, known)
     names = [table.names[i] for i in chosen]
     found = {"the numbers": X}
     about = f"{len(chosen)} columns of {source.name}: {shortened(names)}"
@@ -101,8 +111,16 @@ def open_table(
         labels="the labels" if "the labels" in found else None,
         description=f"{about}.",
         notes=(*table.notes, *notes),
-        reading={"columns": tuple(names)} if table.named else {},
+        reading=_told(table, names, encoded),
     )
+
+
+def _told(table: Table, names: list[str], encoded: Mapping[str, list[str]]) -> dict[str, Any]:
+    """What a later reading needs: names of columns, and values of those that are text."""
+    told: dict[str, Any] = {"columns": tuple(names)} if table.named else {}
+    if encoded:
+        told["categories"] = tuple((name, *values) for name, values in encoded.items())
+    return told
 
 
 def read_column(source: Path, name: str | None) -> np.ndarray:
@@ -116,8 +134,9 @@ def look_at_table(
 ) -> tuple[list[str], list[list[str]], list[dict[str, Any]]]:
     """For `contents`: names of columns, what every column holds, and ways to read it.
 
-    Labels are likely the column named so; else that of text with the fewest values that come again;
-    else that of whole numbers with the fewest. Other columns of text, and columns that number the
+    Labels are likely the column named so; else one whose name has a word such as diagnosis; else
+    the last column, if its values come again; else that of text with the fewest values; else that
+    of whole numbers with the fewest. Columns of text with many values, and columns that number the
     rows, are likely no features.
     """
     told = {name: options[name] for name in ("delimiter", "header") if name in options}
@@ -132,7 +151,7 @@ def look_at_table(
             numbers = _column(table, i, options.get("decimal") or _decimal(cells))
         except ValueError:
             holds = f"text: {shortened(distinct[:4])}" + ", ..." * (len(distinct) > 4)
-            texts.append(i)
+            texts += [] if _categories(cells) else [i]
             few += [(0, len(distinct), i)] if again else []
         else:
             counting += [i] if _numbers_rows(name, numbers) else []
@@ -141,8 +160,7 @@ def look_at_table(
             holds = f"numbers: {span}"
             few += [(1, len(distinct), i)] if again and not (numbers % 1).any() else []
         rows.append([name, holds, str(len(distinct)), str(gaps)])
-    named = [i for i, name in enumerate(table.names) if name.lower() in LABEL_NAMES]
-    label = named[0] if len(named) == 1 else min(few, default=(0, 0, None))[2]
+    label = _likely_label(table, few)
     others = sorted({*texts, *counting} - {label})
     out = {"leave_out": tuple(table.names[i] for i in others)} if others and table.named else {}
     labels: dict[str, Any] = {}
@@ -151,6 +169,26 @@ def look_at_table(
     none = {"labelled": False}
     ways = [out, labels, {**labels, **out}, {**out, **none}, none]
     return ["column", "holds", "different", "gaps"], rows, ways
+
+
+def _likely_label(table: Table, few: list[tuple[int, int, int]]) -> int | None:
+    """The column that likely holds the labels; None if there is none.
+
+    `few` has, of each column whose values come again, whether it holds numbers, how many values
+    differ, and its position.
+    """
+    named = [i for i, name in enumerate(table.names) if name.lower() in LABEL_NAMES]
+    if len(named) == 1:
+        return named[0]
+    again = {i for _, _, i in few}
+    for i in sorted(again, reverse=True):
+        words = re.split(r"[^a-z]+", table.names[i].lower())
+        if set(words) & set(LIKELY_LABELS):
+            return i
+    last = len(table.names) - 1
+    if last in again:
+        return last
+    return min(few, default=(0, 0, None))[2]
 
 
 # ── Files ───────────────────────────────────────────────────────────────────────────────────────
@@ -384,13 +422,64 @@ def _positions(table: Table, wanted: Sequence[str]) -> list[int]:
 
 
 def _numbers(
-    table: Table, chosen: list[int], decimal: str | None
-) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The chosen columns side by side, gaps as NaN; a single column of lists gives those."""
+    table: Table, chosen: list[int], decimal: str | None, known: Mapping[str, list[str]]
+) -> tuple[np.ndarray, dict[str, list[str]], tuple[str, ...]]:
+    """The chosen columns side by side, gaps as NaN; a single column of lists gives those.
+
+    Besides the numbers: the values of columns of text, by name, and what is to be said.
+    """
     if not chosen:
         raise ValueError("it has no columns of numbers beside the labels")
     if len(chosen) == 1 and all(np.ndim(cell) == 1 for cell in table.cells[:, chosen[0]]):
-        return _lists(table, chosen[0]), ()
+        return _lists(table, chosen[0]), {}, ()
+    encoded: dict[str, list[str]] = {}
+    blocks: dict[int, np.ndarray] = {}
+    notes = []
+    for i in chosen:
+        name = table.names[i]
+        cells = [_text(cell) for cell in table.cells[:, i]]
+        values = known.get(name) or _categories(cells)
+        if values:
+            encoded[name] = values
+            blocks[i] = _one_hot(cells, values)
+            if name not in known:
+                notes.append(
+                    f"column {short(name)!r} is text; it became {len(values)} columns of zeros and "
+                    f"ones ({shortened(values)}); pass leave_out={name!r} if it is no feature"
+                )
+            strange = sorted({cell for cell in cells if cell is not None} - set(values))
+            if strange:
+                notes.append(
+                    f"column {short(name)!r} has values that the model does not know "
+                    f"({shortened(strange)}); these rows have zeros there"
+                )
+    plain = [i for i in chosen if i not in blocks]
+    X, told = _plain_numbers(table, plain, decimal)
+    for j, i in enumerate(plain):
+        blocks[i] = X[:, [j]]
+    return np.hstack([blocks[i] for i in chosen]), encoded, (*notes, *told)
+
+
+def _categories(cells: list[str | None]) -> list[str]:
+    """The values of a column of text with few of them, sorted; none for any other column."""
+    values = sorted({cell for cell in cells if cell is not None})
+    few = 1 < len(values) <= min(MOST_CATEGORIES, len(cells) // 2)
+    if not few or any(is_number(_pointed(value, mark)) for value in values for mark in ".,"):
+        return []
+    return values
+
+
+def _one_hot(cells: list[str | None], values: list[str]) -> np.ndarray:
+    """A column of zeros and ones for each value; NaN in all of them for a gap."""
+    found = np.array([[float(cell == value) for value in values] for cell in cells])
+    found[[cell is None for cell in cells]] = np.nan
+    return found
+
+
+def _plain_numbers(
+    table: Table, chosen: list[int], decimal: str | None
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Columns of numbers side by side, gaps as NaN."""
     X = np.empty((len(table.cells), len(chosen)))
     texts = []
     for j, i in enumerate(chosen):

@@ -160,7 +160,8 @@ class TensorDataset:
         Returns
         -------
         TensorDataset
-            The chosen samples with their labels, groups, facts and row numbers.
+            The chosen samples with their labels, groups, facts and row numbers. Samples that are
+            on disk stay there, and the chosen ones are read when they are used.
 
         Examples
         --------
@@ -169,12 +170,25 @@ class TensorDataset:
         >>> digits.select(digits.y < 2)
         TensorDataset 'digits': 360 samples of 8x8 (float64), 2 classes
         """
-        lazily = getattr(self.X, "select", None)  # SegmentedWindows need not become an array
         return replace(
             self,
-            X=self.X[rows] if lazily is None else lazily(rows),
+            X=_chosen_samples(self.X, rows),
             y=None if self.y is None else self.y[rows],
             groups=None if self.groups is None else self.groups[rows],
             sample_info={key: values[rows] for key, values in self.sample_info.items()},
             rows=self.row_numbers[rows],
         )
+
+
+def _chosen_samples(X: Any, rows: np.ndarray | slice) -> Any:
+    """Some of the samples: a view, a copy, or a store that reads them when they are asked for."""
+    from tenfold.mathematics.stores import MappedStore, StoredSamples, is_stored
+
+    if hasattr(X, "select"):  # SegmentedWindows need not become an array
+        return X.select(rows)
+    is_view = isinstance(X, np.memmap) and isinstance(rows, slice)
+    if is_view or not is_stored(X):
+        return X[rows]
+    # Zarr and HDF5 each understand other kinds of index; StoredSamples reads slices only.
+    samples = replace(StoredSamples.of(X), gaps=True)
+    return MappedStore(samples[rows], np.asarray)

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tenfold.datasets.child import machine_memory
 from tenfold.datasets.locations import reading, regular
 from tenfold.datasets.named_arrays import Arrays
+from tenfold.datasets.sandbox import machine_memory
 from tenfold.system.extras import needed
 
 MissingChunks = Literal["error", "fill"]

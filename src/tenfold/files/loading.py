@@ -1,4 +1,4 @@
-"""Estimators from model files: `load`, the way back from `save`.
+"""Estimators from model files: `load_model`, the way back from `save`.
 
 A file says numbers and words only. The method is looked up in a list of known ones, and what was
 learned must fit together as the method itself would have left it.
@@ -10,6 +10,7 @@ import os
 import warnings
 from collections.abc import Mapping
 from math import prod
+from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -22,19 +23,20 @@ from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
 from tenfold.methods import ALL_METHODS
 from tenfold.methods.base import Learner, Shape, TensorProjector
+from tenfold.methods.sklearn_steps import MARK, sklearn_transformer
 from tenfold.preprocessing import ALL_STEPS
 from tenfold.preprocessing.step import Step
 from tenfold.system.model_format import FORMAT, errors_named, read
-from tenfold.system.plain_values import Axes, Unpacker, check_agree, expect
+from tenfold.system.plain_values import Axes, Unpacker, check_agree, check_reading, expect
 
 DECISIONS = (ClassSpecificClassifier, ClassSpecificVerifier, OpenSetClassifier, ProbabilisticLDA)
 KNOWN = {M.__name__: M for M in (*ALL_METHODS, *DECISIONS, *ALL_STEPS)}
 # Of streams, of tables, of samples with named axes, and of banks that decide by distances.
 OPTIONAL = {"moments_", "feature_names_in_", "mode_names_", "mode_labels_"}
-OPTIONAL |= {"spreads_", "other_spreads_", "classifier_"}
+OPTIONAL |= {"spreads_", "other_spreads_", "classifier_", "range_"}
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load_model(path: str | os.PathLike[str]) -> Any:
     """The estimator or pipeline that `save` wrote: it predicts the same, bit for bit.
 
     Loading needs no extra, never runs code, and never returns a model with other numbers than
@@ -50,7 +52,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     estimator
         A fitted projector, `ClassSpecificClassifier`, `ClassSpecificVerifier`,
         `ProbabilisticLDA`, `OpenSetClassifier`, step of `tenfold.preprocessing` or scikit-learn
-        pipeline of these.
+        pipeline of these and of the transformers of scikit-learn that `save` takes.
 
     Raises
     ------
@@ -67,7 +69,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "digits.safetensors")
     ...     mpca.save(path)
-    ...     tenfold.load(path)
+    ...     tenfold.load_model(path)
     MPCA(ranks=(4, 4))
     """
     return load_with_reading(path)[0]
@@ -84,7 +86,7 @@ def load_with_reading(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]
     Returns
     -------
     estimator
-        As from `load`.
+        As from `load_model`.
     reading : dict
         Options of `tenfold.datasets.load`; empty where the file does not say.
     """
@@ -96,7 +98,8 @@ def load_with_reading(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]
                 "fit --from-moments"
             )
         unpacker = ModelUnpacker(header, arrays)
-        return unpacker.model(header.get("model")), unpacker.table(header.get("reading", {}))
+        reading = check_reading(unpacker.table(header.get("reading", {})))
+        return unpacker.model(header.get("model")), reading
 
 
 class ModelUnpacker(Unpacker):
@@ -115,7 +118,7 @@ class ModelUnpacker(Unpacker):
             return self.estimator(packed)
         found = self._pipeline(packed["pipeline"])
         for name, step in found.steps:
-            if step not in (None, "passthrough") and not hasattr(step, "sample_shape_"):
+            if step not in (None, "passthrough") and not hasattr(step, "n_features_in_"):
                 raise ValueError(f"step {name!r:.80} of its pipeline is not fitted")
         return found
 
@@ -133,6 +136,9 @@ class ModelUnpacker(Unpacker):
         """A fitted estimator, or an unfitted one that is a parameter of another."""
         if not isinstance(packed, dict) or not isinstance(packed.get("method"), str):
             raise ValueError("its header does not say of which method the model is")
+        if packed["method"].startswith(MARK):
+            values = [self.table(packed.get(kind)) for kind in ("parameters", "learned")]
+            return sklearn_transformer(packed["method"], *values)
         if packed["method"] not in KNOWN:
             raise ValueError(
                 f"it holds a {packed['method']!r:.80}, which this tenfold does not know; upgrade "
@@ -197,7 +203,8 @@ def check_kind(name: str, value: Any, kind: Any) -> None:
     elif kind == Array:
         good = isinstance(value, np.ndarray) and value.dtype.kind == "f"
     else:
-        good = kind is Any or isinstance(value, get_origin(kind) or kind)
+        choices = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+        good = kind is Any or isinstance(value, tuple(get_origin(one) or one for one in choices))
     if not good:
         raise ValueError(f"its {name} is {value!r:.80}, which is not what such a model has")
 
@@ -214,7 +221,7 @@ def check_learned(model: Any, learned: Mapping[str, Any], kinds: Mapping[str, An
     if not isinstance(model, Step) and not isinstance(inside, TensorProjector | None):
         raise ValueError(f"its projector is {inside!r:.80}, not a projector")
     _check_mode_names(model.sample_shape_, learned)
-    if isinstance(model, Learner):
+    if isinstance(model, Learner | ProbabilisticLDA):
         model._check_parameters()
     if "moments_" in learned:
         _check_moments(model)
@@ -241,12 +248,7 @@ def _check_mode_names(shape: Shape, learned: Mapping[str, Any]) -> None:
 
 
 def _check_moments(model: Any) -> None:
-    moments, size, known = model.moments_, model.n_features_in_, model.classes_.tolist()
-    gaussian = isinstance(model, ProbabilisticLDA)
-    if moments.folds is None:
-        check_agree("moments_.classes", moments.classes.tolist(), known)
-    elif not gaussian or not set(moments.classes.tolist()) <= set(known):
-        raise ValueError("its moments_ are of folds of classes that it does not have")
-    # Folds are of samples as they are.
-    flat = not gaussian and getattr(getattr(model, "projector", model), "_flattens", False)
+    moments, size = model.moments_, model.n_features_in_
+    check_agree("moments_.classes", moments.classes.tolist(), model.classes_.tolist())
+    flat = getattr(getattr(model, "projector", model), "_flattens", False)
     check_agree("moments_.means", moments.shape, (size,) if flat else model.sample_shape_)

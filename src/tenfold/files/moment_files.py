@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tenfold.datasets.any_path import SAMPLE_OPTIONS
-from tenfold.datasets.as_before import LARGEST_RATIO
+from tenfold.datasets.load_like_training import LARGEST_RATIO
+from tenfold.datasets.loading import SAMPLE_OPTIONS
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.moments import ClassMoments
 from tenfold.system import model_format
-from tenfold.system.plain_values import Packer, Unpacker, packed_reading
+from tenfold.system.plain_values import Packer, Unpacker, check_reading, packed_reading
 from tenfold.validation.parameters import Number, check_option, plain
 
 Path = str | os.PathLike[str]
@@ -29,7 +29,7 @@ OF_ONE_FILE = ("name", "of", "rows", "groups")
 class StoredMoments(NamedTuple):
     """Moments from files, and what is known of their samples."""
 
-    moments: ClassMoments  # of classes in folds, if all files have these
+    moments: ClassMoments
     reading: dict[str, Any]  # how the samples were read; may be empty
     mode_names: tuple[str, ...]  # may be empty
     header: dict[str, Any]  # of the first file
@@ -85,15 +85,15 @@ def save_moments(
     if minimum_count is not None:
         check_minimum_count(moments, minimum_count)
     _check_names(mode_names, moments.shape)
-    packer, whole = Packer(), moments.by_class()
+    packer = Packer()
     header: dict[str, Any] = packer.value(moments, "moments")
     header |= {"mode_names": [str(name) for name in mode_names]} if mode_names else {}
     header |= {"reading": packed_reading(reading)} if reading else {}
     header |= {} if labelled else {"labelled": False}
     header["summary"] = {
-        "sample_shape": list(whole.shape),
-        "n_classes": len(whole.classes),
-        "counts": whole.counts.tolist(),
+        "sample_shape": list(moments.shape),
+        "n_classes": len(moments.classes),
+        "counts": moments.counts.tolist(),
     }
     model_format.write(path, header | {"labels": packer.labels}, packer.arrays)
 
@@ -107,9 +107,9 @@ def _check_names(mode_names: Sequence[str], shape: tuple[int, ...]) -> None:
 
 
 def check_minimum_count(moments: ClassMoments, minimum_count: int) -> None:
-    """Refuse moments of few samples of a class, or of a fold of it: they say much of each."""
+    """Refuse moments of few samples of a class: they say much of each."""
     check_option("minimum_count", minimum_count, [Number(1, whole=True)])
-    where, counts = "" if moments.folds is None else " in a fold", moments.counts
+    counts = moments.counts
     few = (counts > 0) & (counts < minimum_count)
     if few.any():
         shown = [
@@ -117,7 +117,7 @@ def check_minimum_count(moments: ClassMoments, minimum_count: int) -> None:
             for label, count in zip(moments.classes[few][:5], counts[few], strict=False)
         ]
         raise ValueError(
-            f"{few.sum()} of {len(few)} classes{where} have fewer than minimum_count="
+            f"{few.sum()} of {len(few)} classes have fewer than minimum_count="
             f"{minimum_count} samples (such as {', '.join(shown)}), and nothing was written; leave "
             "these classes out, give them one label together, or gather more samples"
         )
@@ -135,7 +135,7 @@ def load_moments(*paths: Path) -> ClassMoments:
     Returns
     -------
     ClassMoments
-        Of all samples together; of classes in folds, if all files have these.
+        Of all samples together.
 
     Raises
     ------
@@ -184,11 +184,8 @@ def read_moments(*paths: Path) -> StoredMoments:
     for path in paths[1:]:
         one = _read(path)
         _check_alike(paths[0], total, path, one)
-        parts = [total.moments, one.moments]
-        if any(part.folds is None for part in parts):
-            parts = [part.by_class() for part in parts]
         total = total._replace(
-            moments=parts[0] + parts[1],
+            moments=total.moments + one.moments,
             reading=_common(total, one),
             mode_names=total.mode_names or one.mode_names,
         )
@@ -214,10 +211,7 @@ def _read(path: Path) -> StoredMoments:
             raise ValueError("its names of modes are not words")
         _check_names(names, moments.shape)
         labelled = header.get("labelled", True) is not False
-        reading = unpacker.table(header.get("reading", {}))
-        usual = reading.get("usual_size", 0.0)
-        if isinstance(usual, bool) or not isinstance(usual, int | float) or not 0 <= usual < np.inf:
-            raise ValueError(f"its usual_size is {usual!r:.80}, which is no size")
+        reading = check_reading(unpacker.table(header.get("reading", {})))
         return StoredMoments(moments, reading, tuple(names), header, labelled)
 
 

@@ -8,26 +8,28 @@ from __future__ import annotations
 
 import json
 import os
-from functools import partialmethod, reduce, singledispatch
+from functools import partialmethod, singledispatch
 from importlib.metadata import version
 from math import prod
-from operator import add
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from sklearn.utils.validation import check_is_fitted
 
 from tenfold.decisions.classifier import ClassSpecificClassifier
 from tenfold.decisions.members import known_classes
 from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.verifier import ClassSpecificVerifier
+from tenfold.gaussian.formula import StrangerTerm
+from tenfold.gaussian.maps import FeatureMap, LengthMap, LinearMap, RBFMap, TransformerMap
+from tenfold.gaussian.model import EVIDENCE, RatioPart
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.mode_scaling import Scaling
-from tenfold.mathematics.two_covariances import ClassLikelihood, KnownClasses
 from tenfold.methods.base import ClassSpecificProjector, TensorProjector
 from tenfold.methods.kernelcsda import KernelCSDA
-from tenfold.methods.saving import steps_of
-from tenfold.preprocessing import Blocks, CovariateRemover, ModeScaler
+from tenfold.methods.saving import sample_shape_of, steps_of
+from tenfold.preprocessing import CovariateRemover, ModeScaler
 from tenfold.preprocessing.step import Step
 from tenfold.system.atomic_write import write_whole
 from tenfold.system.extras import needed
@@ -150,7 +152,7 @@ class Graph:
         return model
 
 
-OUTPUTS = {ModeScaler: "scaled", CovariateRemover: "corrected", Blocks: "features"}
+OUTPUTS = {ModeScaler: "scaled", CovariateRemover: "corrected"}
 
 
 def to_onnx(estimator: Any, path: str | os.PathLike[str]) -> None:
@@ -163,10 +165,10 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str]) -> None:
     - of a `ClassSpecificVerifier` ``scores``, those of its projector, and ``accepted``, booleans
       that say which reach the threshold, of shape (n,);
     - of a `ClassSpecificClassifier` ``distances`` of shape (n, C) and ``label`` of shape (n,);
-    - of a `ProbabilisticLDA` ``log_likelihood_ratio``, ``scores`` (these plus the logarithms of the
-      priors) and ``probabilities``, each of shape (n, C), and ``label``.
-      Scores have a column per class for two classes, too;
-    - of `ModeScaler` ``scaled``, `CovariateRemover` ``corrected``, `Blocks` ``features``;
+    - of a `ProbabilisticLDA` ``log_likelihood_ratio``, ``scores`` (what `decision_function` gives,
+      but with a column per class for two classes, too) and ``probabilities``, each of shape (n, C),
+      and ``label``. A view that is a transformer of another library has no graph;
+    - of `ModeScaler` ``scaled``, `CovariateRemover` ``corrected``;
     - of a scikit-learn pipeline of these steps and one of the others, those of its last step.
 
     Covariates that come beside the samples are a second input, ``covariates``, of shape (n, q).
@@ -210,7 +212,7 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str]) -> None:
     for step in before:
         change(step, graph)
     draw(last, graph)
-    model = graph.finished(type(last).__name__, steps[0].sample_shape_, _told(last))
+    model = graph.finished(type(last).__name__, sample_shape_of(steps[0]), _told(last))
     onnx.checker.check_model(model, full_check=True)
     write_whole(path, model.SerializeToString())
 
@@ -273,28 +275,6 @@ def _(remover: CovariateRemover, graph: Graph) -> None:
     added = (Z - remover.covariate_means_) @ remover.slopes_.reshape(q, -1)
     graph.samples, graph.shape = X - added, (size,)
     graph.fold(shape)
-
-
-@change.register
-def _(blocks: Blocks, graph: Graph) -> None:
-    """The features of all blocks, side by side."""
-    check_is_fitted(blocks, "blocks_")
-    graph.fold(blocks.sample_shape_)
-    found, width = [], 0
-    for block in blocks.blocks_:
-        if not isinstance(block, TensorProjector) or not block._streams:
-            raise ValueError(
-                f"blocks of {type(block).__name__} have no ONNX form here; expected those of "
-                "methods such as CSDA() or MPCA()"
-            )
-        centre = block._centre()
-        found.append(projected(graph, block, centre).flat())
-        width += prod(block.ranks_)
-        X = graph.samples if centre is None else graph.samples - centre
-        Q = [np.linalg.qr(W)[0] for W in block.projections_]
-        seen = (X.flat() if block._flattens else X).times(Q).times([basis.T for basis in Q])
-        graph.samples = X - seen.to("Reshape", [-1, *block.sample_shape_])
-    graph.samples, graph.shape = graph.node("Concat", *found, axis=1), (width,)
 
 
 def _scaled_by_itself(graph: Graph, scaling: Scaling) -> Value:
@@ -371,11 +351,11 @@ def _(bank: ClassSpecificClassifier, graph: Graph) -> None:
     members, is_ratio = bank.projectors_, bank.projectors_[0]._has_ratio
     columns = [(_log_ratio if is_ratio else _distance)(graph, member) for member in members]
     found = graph.node("Concat", *columns, axis=1)
-    if not is_ratio and bank.normalise:
-        found = found / (bank.other_spreads_ if bank.normalise == "others" else bank.spreads_)
-    elif is_ratio and not bank.normalise:
+    if not is_ratio and bank.normalize:
+        found = found / (bank.other_spreads_ if bank.normalize == "others" else bank.spreads_)
+    elif is_ratio and not bank.normalize:
         found = -found
-    elif is_ratio:  # as `farness_of_classes` has it
+    elif is_ratio:  # as `distances_of_classes` has it
         typical, even = np.stack([member.anchors_ for member in members]).T
         squares = -(found - even) / np.where(even > typical, even - typical, 1.0)
         found = squares.to("Abs").to("Sqrt") * squares.to("Sign")
@@ -385,24 +365,31 @@ def _(bank: ClassSpecificClassifier, graph: Graph) -> None:
 
 @draw.register
 def _(model: ProbabilisticLDA, graph: Graph) -> None:
-    """The scores of `ClassLikelihood`, and what follows from them."""
-    check_is_fitted(model, "directions_")
+    """Scores of a pool of views, the ratio against a stranger, and what follows from them."""
+    check_is_fitted(model, "pool_")
     graph.fold(model.sample_shape_)
-    Y, inside = graph.samples, model.projector_
-    if inside is not None:
-        Y = projected(graph, inside, inside._centre())
-    Y = Y.flat() - model.mean_
-    parts = [
-        _shared_log_ratios(
-            Y @ model.directions_[:, own], likelihood, model.known_classes().along(own), share
-        )
-        for share, own, likelihood in model.likelihood().experts()
+    scorer, shape = model._ready_scorer(), (len(model.classes_),)
+    found = _views(graph, [part.map for part in scorer.ratio_parts])
+    parts = [found[id(part.map)].raw @ part.weights for part in scorer.parts]
+    if scorer.weights is not None:
+        parts.append((graph.samples.flat() - scorer.centre) @ scorer.weights)
+    scores = parts[0] + scorer.constants
+    for part in parts[1:]:
+        scores = scores + part
+    columns = [
+        _bounded(found[id(part.map)].ratios(part)) * part.weight for part in scorer.ratio_parts
     ]
-    ratios = reduce(add, parts)
-    scores, shape = ratios + model.log_priors(), (len(model.classes_),)
-    graph.output("log_likelihood_ratio", ratios, shape)
+    ratios = columns[0]
+    for column in columns[1:]:
+        ratios = ratios + column
+    scale, offset = model.pool_["ratio"]
+    graph.output("log_likelihood_ratio", ratios * float(scale) + float(offset), shape)
+    log_priors = model.log_priors()
+    scores = scores + log_priors
     graph.output("scores", scores, shape)
-    graph.output("probabilities", scores.to("Softmax", axis=1), shape)
+    floor, possible = float(model.pool_["floor"]), np.isfinite(log_priors)
+    equal = floor * possible / possible.sum()
+    graph.output("probabilities", scores.to("Softmax", axis=1) * (1 - floor) + equal, shape)
     graph.label(model.classes_, scores.to("ArgMax", axis=1, keepdims=0))
 
 
@@ -459,22 +446,93 @@ def _scores(graph: Graph, projector: ClassSpecificProjector) -> Value:
     return found.to("Reshape", [-1])
 
 
-def _shared_log_ratios(
-    Z: Value, likelihood: ClassLikelihood, known: KnownClasses, share: float
-) -> Value:
-    """The scores of one expert, times its share."""
-    a, v, stranger = likelihood.expected(known)
-    size, gain, tails = (a**2 / v).sum(axis=1), likelihood.gain, likelihood.tails
-    more, power = 1 + gain * size, 0.5
-    constant = 0.5 * (np.log(stranger / v).sum(axis=1) - np.log(more))
-    colder = share / likelihood.temperature
-    squared = Z * Z
-    missed = Z @ (a / v).T - size  # x.a - a.a
-    own = squared @ (1 / v).T - size - missed * 2.0
-    if gain > 0:
-        own = own - missed * missed * (gain / more)
-    own, other = own.to("Max", 0.0), squared @ (1 / stranger[:, None])
-    if tails > 0:
-        power = 0.5 * (1 / tails + len(stranger))
-        own, other = ((one + 1 / tails).to("Log") for one in (own, other))
-    return (other - own) * (power * colder) + np.where(known.counts > 0, constant * colder, -np.inf)
+# ── Views of Gaussian classes ───────────────────────────────────────────────────────────────────
+
+
+class View(NamedTuple):
+    """What a view makes of the samples of a graph."""
+
+    raw: Value  # what is computed first, (n, r)
+    features: Value  # (n, q)
+    outside: Value | None  # squared lengths outside of the features, (n, 1), as kernels have them
+
+    def ratios(self, part: RatioPart) -> Value:
+        """Log likelihood ratios against a stranger, (n, C)."""
+        scores = self.features @ part.scores.weights + part.scores.constants
+        return (scores - self.stranger(part.term)) / part.temperature
+
+    def stranger(self, term: StrangerTerm) -> Value:
+        """The quadratic term of the ratio against a stranger, (n, 1)."""
+        found = (self.features * self.features) @ term.energy[:, None]
+        if self.outside is not None:
+            found = found + self.outside * term.outside
+        for axes, factors in term.parts:
+            turn = axes.turn if axes.rows is None else axes.scaled(axes.rows).T @ axes.turn
+            turn = turn if axes.scale is None else axes.scale[:, None] * turn
+            along = self.features @ turn
+            found = found + (along * along) @ factors[:, None]
+        return found
+
+
+def _bounded(ratios: Value) -> Value:
+    """As `tenfold.gaussian.model.bounded`."""
+    against = (-ratios).to("Max", 0.0)
+    bounded = (against / EVIDENCE + 1.0).to("Log") * -EVIDENCE
+    return ratios.to("Max", 0.0) + bounded
+
+
+def _views(graph: Graph, maps: list[FeatureMap]) -> dict[int, View]:
+    """What each map makes of the samples."""
+    return {id(feature_map): view(feature_map, graph) for feature_map in maps}
+
+
+@singledispatch
+def view(feature_map: Any, graph: Graph) -> View:
+    """What a map makes of the samples of a graph."""
+    raise ValueError(f"views of {type(feature_map).__name__} have no ONNX form")
+
+
+@view.register
+def _(linear: LinearMap, graph: Graph) -> View:
+    flat = graph.samples.flat()
+    features = flat - linear.mean
+    if linear.scale is not None:
+        features = features * linear.scale
+    if linear.factors:
+        tensors = features.to("Reshape", [-1, *linear.shape])
+        features = tensors.times(linear.factors).flat()
+    return View(flat, features, None)
+
+
+@view.register
+def _(length: LengthMap, graph: Graph) -> View:
+    deviations = graph.samples.flat() - length.mean
+    largest = deviations.to("Abs").to("ReduceMax", [1], keepdims=1)
+    deviations = deviations / largest.to("Greater", 0.0).to("Where", largest, 1.0)
+    lengths = deviations.square_lengths().to("Sqrt")
+    raw = deviations / lengths.to("Greater", 0.0).to("Where", lengths, 1.0)
+    return View(raw, raw - length.direction, None)
+
+
+@view.register
+def _(rbf: RBFMap, graph: Graph) -> View:
+    points = rbf.landmarks
+    X = (graph.samples.flat() - rbf.mean) * rbf.scale
+    squares = X.square_lengths() + (points**2).sum(axis=1) - X @ (2 * points.T)
+    raw = (-(squares.to("Max", 0.0) / rbf.width)).to("Exp")
+    back = solve_triangular(rbf.root, np.eye(len(rbf.root)), lower=True)
+    coordinates = raw @ back.T
+    outside = (-coordinates.square_lengths() + 1.0).to("Max", 0.0)
+    return View(raw, coordinates - rbf.centre, outside)
+
+
+@view.register
+def _(transformed: TransformerMap, graph: Graph) -> View:
+    inside = transformed.transformer
+    if not isinstance(inside, TensorProjector):
+        raise ValueError(
+            f"view {transformed.name!r} is a {type(inside).__name__}, which has no ONNX form here; "
+            "fit with views='auto', or with projectors of tenfold, or export the model in two parts"
+        )
+    raw = projected(graph, inside, inside._centre()).flat()
+    return View(raw, (raw - transformed.mean) * transformed.scale, None)

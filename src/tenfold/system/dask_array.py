@@ -8,7 +8,6 @@ cluster that cannot do the work is given up after a stated number of tries, with
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
@@ -30,6 +29,7 @@ from tenfold.mathematics.stores import (
     BlockError,
     BlockWork,
     NotFiniteError,
+    Range,
     Source,
     check_block,
     folded,
@@ -66,6 +66,8 @@ class DaskSamples(Source):
         The number that errors give the first of them.
     gaps : bool
         Whether NaN in samples is a gap, and no error.
+    seen : Range or None
+        What takes note of all blocks that are added up.
 
     Examples
     --------
@@ -79,6 +81,7 @@ class DaskSamples(Source):
     array: da.Array
     start: int = 0
     gaps: bool = False
+    seen: Range | None = None
 
     @classmethod
     def of(cls, array: da.Array) -> DaskSamples:
@@ -160,12 +163,16 @@ class DaskSamples(Source):
             for block, own in zip(X.to_delayed().ravel(), rows, strict=True)
         ]
         try:
-            return _computed(_tree(parts))
+            found = _computed(_tree(parts))
         except (NotFiniteError, ClusterError):
             raise
         except Exception as error:
             self._name_unreadable(error)
             raise
+        if self.seen is not None:
+            self.seen.add(found.seen)
+        total: T = found.total
+        return total
 
     def _merged_chunks(self, block_bytes: int) -> tuple[int, ...]:
         """Neighbouring chunks joined until a block is worth a task; none is ever cut."""
@@ -196,12 +203,27 @@ class DaskSamples(Source):
 # -- tasks, named as dashboards show them --------------------------------------------------------
 
 
+@dataclass
+class OfBlocks:
+    """What some blocks give together, and the range of their numbers."""
+
+    total: Any
+    seen: Range
+
+    def __add__(self, other: OfBlocks) -> OfBlocks:
+        both = Range(self.seen.low, self.seen.high)
+        both.add(other.seen)
+        return OfBlocks(self.total + other.total, both)
+
+
 @dask.delayed(pure=False)
 def work_on_block(
     work: BlockWork[T], X: Array, y: Array | None, weight: Array | None, first: int
-) -> T:
+) -> OfBlocks:
     """What one block gives; NaN and infinity are named by their samples."""
-    return work(check_block(X, first), y, weight)
+    seen = Range()
+    seen.add(X)
+    return OfBlocks(work(check_block(X, first), y, weight), seen)
 
 
 @dask.delayed(pure=False)
@@ -245,11 +267,9 @@ def _failure(tasks: list[Any]) -> Exception | None:
 def _computed(value: Any) -> Any:
     """Compute with whatever scheduler the user has set up."""
     client = _client()
-    with warnings.catch_warnings():
-        # Means and projections travel with the graph on purpose: data scattered ahead of it
-        # would be lost with the worker that holds them.
-        warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
-        return value.compute() if client is None else _watched(client, value)
+    # Means and projections travel with the graph on purpose: data scattered ahead of it would be
+    # lost with the worker that holds them. Where they are large, distributed warns of that.
+    return value.compute() if client is None else _watched(client, value)
 
 
 # -- clusters ------------------------------------------------------------------------------------

@@ -37,9 +37,12 @@ import numpy as np
 from tenfold.mathematics.algebra import Array
 from tenfold.system.atomic_write import whole_file
 
-FORMAT = (3, 0)
-HEADER_LIMIT = 4 * 2**20  # bytes: room for a bank of two thousand classes
+FORMAT = (3, 1)
+HEADER_LIMIT = 4 * 2**20  # bytes of a header that any file may have
+LARGEST_HEADER = 64 * 2**20  # of a file with many numbers: room for a bank of 30 000 classes
+HEADER_PER_NUMBERS = 32  # bytes of a larger header for each byte of numbers
 NESTING_LIMIT = 200_000  # lists and objects in a header; more would take seconds to read
+BYTES_PER_NESTING = 32  # of a larger header for each list or object; banks have 44
 DTYPES = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4")}
 MAY_BE_INFINITE = "objective_"  # a ratio whose denominator may vanish; no prediction reads it
 
@@ -89,10 +92,11 @@ def write(
         table[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [begin, end]}
     text = json.dumps(table).encode("ascii")
     text += b" " * (-len(text) % 8)
-    if len(text) > HEADER_LIMIT or _nesting(text) > NESTING_LIMIT:
+    limit = _header_limit(8 + len(text) + end)
+    if len(text) > limit or _nesting(text) > _nesting_limit(len(text)):
         raise ValueError(
             f"this model has too many parts or labels for a model file: its header takes "
-            f"{len(text)} bytes of at most {HEADER_LIMIT}; save its projectors_ one by one"
+            f"{len(text)} bytes of at most {limit}; save its projectors_ one by one"
         )
     with whole_file(path) as file:
         file.write(len(text).to_bytes(8, "little") + text)
@@ -116,7 +120,7 @@ def _row_by_row(array: Array) -> Array:
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Read and verify a model file; `tenfold.load` makes an estimator of what it says.
+    """Read and verify a model file; `tenfold.load_model` makes an estimator of what it says.
 
     Parameters
     ----------
@@ -147,6 +151,7 @@ def _read(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, Array]]:
     rows = _arrays(file, table, size - file.tell())
     if header.get("checksum") != _checksum(header, rows):
         raise ValueError("its checksum is wrong, so some of it was changed; get the file again")
+    _check_described(header)
     _check_finite(rows)
     native = {name: array.dtype.newbyteorder("=") for name, array in rows.items()}
     return header, {name: array.astype(native[name], copy=False) for name, array in rows.items()}
@@ -157,9 +162,11 @@ def _header_bytes(file: BinaryIO, size: int) -> bytes:
     length = int.from_bytes(start[:8], "little")
     if size < 10 or start[8:] != b"{":
         raise ValueError("it is not a safetensors file; pass a file that save wrote")
-    if length > HEADER_LIMIT:
+    limit = _header_limit(size)
+    if length > limit:
         raise ValueError(
-            f"it declares a header of {length} bytes, but tenfold writes at most {HEADER_LIMIT}"
+            f"it declares a header of {length} bytes, but tenfold writes at most {limit} in a "
+            f"file of {size} bytes"
         )
     if length > size - 8:
         raise ValueError(
@@ -167,9 +174,20 @@ def _header_bytes(file: BinaryIO, size: int) -> bytes:
         )
     file.seek(8)
     text = file.read(length)
-    if _nesting(text) > NESTING_LIMIT:
+    if _nesting(text) > _nesting_limit(length):
         raise ValueError("its header holds more lists and objects than any model has")
     return text
+
+
+def _header_limit(size: int) -> int:
+    """The largest header of a file of this size: it grows with the numbers beside it."""
+    of_numbers = HEADER_PER_NUMBERS * size // (HEADER_PER_NUMBERS + 1)
+    return max(HEADER_LIMIT, min(LARGEST_HEADER, of_numbers))
+
+
+def _nesting_limit(length: int) -> int:
+    """How many lists and objects a header of this length may hold."""
+    return max(NESTING_LIMIT, length // BYTES_PER_NESTING)
 
 
 def _nesting(text: bytes) -> int:
@@ -209,6 +227,21 @@ def _tenfold_header(metadata: Any) -> dict[str, Any]:
             f"{FORMAT[0]}.x; upgrade tenfold: pip install --upgrade tenfold"
         )
     return header
+
+
+def _check_described(header: Mapping[str, Any]) -> None:
+    """Refuse a header without the versions and the summary that every file has."""
+    versions, summary = header.get("versions"), header.get("summary")
+    if not isinstance(versions, dict) or not all(isinstance(v, str) for v in versions.values()):
+        raise ValueError(
+            f"its header has versions {versions!r:.80}; expected the names of libraries with their "
+            "versions; get the file again, or save the model again"
+        )
+    if not isinstance(summary, dict):
+        raise ValueError(
+            f"its header has the summary {summary!r:.80}; expected facts by name; get the file "
+            "again, or save the model again"
+        )
 
 
 def _arrays(file: BinaryIO, table: dict[str, Any], size: int) -> dict[str, Array]:

@@ -28,7 +28,6 @@ from tenfold.mathematics.moments import ClassMoments, is_definite
 
 LABEL_KINDS = {"U": str, "i": int, "u": int, "b": bool}
 LABEL_BYTES = 64 * 2**20  # of one array of labels; a few declared bytes must not claim gigabytes
-MOST_FOLDS = 10**6
 LARGEST_COUNT = 1e100  # a sum of weights
 ROUNDING = 1e-9  # of the trace of a scatter
 
@@ -97,9 +96,9 @@ class Packer:
             except TypeError as error:
                 raise ValueError(
                     f"{name}={value!r:.200} of {owner} cannot be saved: {error}. A model file "
-                    "holds numbers, words and tenfold estimators, and nothing that would run when "
-                    "it is loaded; use such values, or joblib.dump, whose files only someone you "
-                    "trust may write"
+                    "holds numbers, words and estimators that tenfold knows, and nothing that "
+                    "would run when it is loaded; use such values, or joblib.dump, whose files "
+                    "only someone you trust may write"
                 ) from error
         return packed
 
@@ -160,6 +159,76 @@ def _is_told(value: Any) -> bool:
     return isinstance(value, str | int | float | np.generic | None)
 
 
+# What each option of a reading must be; others are words, numbers or lists of these.
+READING_KINDS: dict[str, tuple[type, ...]] = {
+    "background": (int, float),
+    "categories": (tuple, list),
+    "classes_from": (str,),
+    "columns": (tuple, list),
+    "decimal": (str,),
+    "delimiter": (str,),
+    "dims": (tuple, list),
+    "grey": (bool,),
+    "groups": (str,),
+    "header": (bool,),
+    "key": (str,),
+    "labels": (str, int),
+    "loader": (str,),
+    "name": (str,),
+    "of": (int,),
+    "order": (str,),
+    "resize": (tuple, list),
+    "rows": (str,),
+    "sample_axis": (int,),
+    "sample_shape": (tuple, list),
+    "scale": (int, float),
+    "usual_size": (int, float),
+}
+
+
+def check_reading(reading: Mapping[str, Any]) -> dict[str, Any]:
+    """How samples were read, as a file says it; a ValueError where that cannot be.
+
+    Parameters
+    ----------
+    reading : mapping of str to values
+        Options of `tenfold.datasets.load`, and what the command line adds to them.
+
+    Returns
+    -------
+    dict
+        The same.
+    """
+    given = {name: value for name, value in reading.items() if value is not None}
+    for name, value in given.items():
+        kinds = READING_KINDS.get(name)
+        good = _is_told(value)
+        if kinds is not None:
+            is_switch = isinstance(value, bool)
+            good = good and isinstance(value, kinds) and (not is_switch or bool in kinds)
+        if not good:
+            raise ValueError(
+                f"its reading has {name}={value!r:.80}, which is no value of {name}; fit the model "
+                "again and save it"
+            )
+    for name in ("sample_shape", "resize"):
+        sizes = given.get(name, ())
+        if not all(type(size) is int and size > 0 for size in sizes):
+            raise ValueError(f"its reading has {name}={sizes!r:.80}; expected positive numbers")
+    for name in ("columns", "dims"):
+        words = given.get(name, ())
+        if not all(isinstance(word, str) for word in words):
+            raise ValueError(f"its reading has {name}={words!r:.80}; expected names")
+    for one in given.get("categories", ()):
+        words = one if isinstance(one, tuple | list) else ()
+        if len(words) < 2 or not all(isinstance(word, str) for word in words):
+            raise ValueError(f"its reading has categories with {one!r:.80}; expected names")
+    usual = given.get("usual_size", 0.0)
+    if not 0 <= usual < np.inf:
+        raise ValueError(f"its usual_size is {usual!r:.80}, which is no size")
+    return dict(reading)
+
+
 class Unpacker:
     """Turns the JSON values of a `Packer` back into what they stand for."""
 
@@ -210,9 +279,14 @@ class Unpacker:
 
     def _moments(self, inside: Any) -> ClassMoments:
         parts = self.table(inside)
-        needed = [part for name, part in parts.items() if name != "folds" or part is not None]
-        if not all(isinstance(part, np.ndarray) for part in needed):
-            raise ValueError("its moments are not arrays")
+        if parts.pop("folds", None) is not None:
+            raise ValueError(
+                "its moments are of classes in folds, which an earlier tenfold wrote and this one "
+                "does not read; gather the moments again and save them"
+            )
+        needed = {field.name for field in fields(ClassMoments)}
+        if parts.keys() != needed or not all(isinstance(v, np.ndarray) for v in parts.values()):
+            raise ValueError(f"its moments are not the arrays {', '.join(sorted(needed))}")
         moments = ClassMoments(**parts)
         _check_rows(moments)
         _check_possible(moments)
@@ -272,18 +346,11 @@ def expect(kind: type, value: Any) -> Any:
 
 
 def _check_rows(moments: ClassMoments) -> None:
-    """Rows are sorted by class, and by fold in a class; none is there twice."""
-    classes, folds = moments.classes, moments.folds
-    if classes.ndim != 1:
+    """Rows are sorted by class, and none is there twice."""
+    if moments.classes.ndim != 1:
         raise ValueError("its classes are not a row")
-    keys = np.unique(classes, return_inverse=True)[1]
-    if folds is not None:
-        if folds.shape != classes.shape or folds.dtype.kind != "i":
-            raise ValueError("its folds are not one number for each of its classes")
-        if folds.min(initial=0) < 0 or folds.max(initial=0) >= MOST_FOLDS:
-            raise ValueError("its folds are not numbered as folds are")
-        keys = keys * MOST_FOLDS + folds
-    if not (np.diff(keys) > 0).all():
+    places = np.unique(moments.classes, return_inverse=True)[1]
+    if not (np.diff(places) > 0).all():
         raise ValueError("its classes are not sorted, or some are there twice")
 
 

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from typing import Any, TypeVar
 
 import numpy as np
-from joblib import parallel_config  # a dependency of scikit-learn
+from joblib import effective_n_jobs, parallel_config  # a dependency of scikit-learn
 from sklearn.utils.parallel import Parallel, delayed
 
 from tenfold.system.threads import allowed_threads, one_thread
@@ -24,7 +24,10 @@ KEPT = 2**25 - 2**16  # bytes: the largest block that glibc learns from
 
 
 def over_processes(
-    work: Callable[..., T], tasks: Sequence[tuple[Any, ...]], patience: float = PATIENCE
+    work: Callable[..., T],
+    tasks: Sequence[tuple[Any, ...]],
+    patience: float = PATIENCE,
+    n_jobs: int | None = None,
 ) -> Iterator[tuple[int, T]]:
     """``work(*task)`` of every task, with the number of the task, as they are done.
 
@@ -37,6 +40,9 @@ def over_processes(
     patience : float
         After so many seconds in this process the tasks that are left go to others. Every task has
         one thread of BLAS wherever it is done; with infinite patience it has all that are allowed.
+    n_jobs : int or None, default=None
+        How many processes, from the first task on; None starts as many as BLAS may use threads,
+        when patience ends.
 
     Yields
     ------
@@ -50,6 +56,9 @@ def over_processes(
     {0: (3, 1), 1: (2, 1)}
     """
     start, processes = time.perf_counter(), allowed_threads()
+    if n_jobs is not None:
+        processes = effective_n_jobs(n_jobs)
+        patience = min(patience, -1.0) if processes > 1 else np.inf
     for number, task in enumerate(tasks):
         late = time.perf_counter() - start > patience
         if late and processes > 1 and len(tasks) - number > processes:

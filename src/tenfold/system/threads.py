@@ -7,10 +7,12 @@ threads stays what the user allowed, also inside joblib and Dask workers.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import cache
-from threading import Lock
+from threading import RLock, current_thread, main_thread
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController  # a dependency of scikit-learn
@@ -63,8 +65,43 @@ def allowed_threads() -> int:
     return _allowed(_controller())
 
 
-_holders: list[Any] = []  # what restores the number of BLAS threads, and everybody who waits
-_lock = Lock()
+@dataclass(eq=False)
+class _Hold:
+    """A time during which BLAS is held to one thread, by one caller or by several together."""
+
+    limits: list[tuple[Any, int]]  # every library, and how many threads it may use otherwise
+    callers: int = 0
+
+    def give_back(self) -> None:
+        """Give every library its threads back; once more does no harm."""
+        for library, threads in self.limits:
+            library.set_num_threads(threads)
+
+
+@dataclass(eq=False)
+class _Guard:
+    """Gives the threads back before an interrupt is raised, wherever that finds the main thread.
+
+    A ``finally`` is not enough: an interrupt may come before it is entered, or while it works.
+    """
+
+    before: Callable[..., Any]  # what handles an interrupt otherwise
+
+    def __call__(self, number: int, frame: Any) -> Any:
+        """Handle an interrupt: let go of all that is held, then do what is done otherwise."""
+        with _lock:
+            _let_go()
+            self.remove()
+        return self.before(number, frame)
+
+    def remove(self) -> None:
+        """Let interrupts be handled as before, unless someone else handles them by now."""
+        if signal.getsignal(signal.SIGINT) is self:
+            signal.signal(signal.SIGINT, self.before)
+
+
+_lock = RLock()  # an interrupt may come while the main thread has it
+_holds: list[_Hold] = []  # the one that BLAS is held by, if any
 
 
 @contextmanager
@@ -74,15 +111,49 @@ def _one_blas_thread(controller: ThreadpoolController) -> Iterator[None]:
     The number is the whole process's, so of two callers at the same time the second would
     otherwise restore the one that it found: 1, for ever.
     """
-    with _lock:
-        _holders.append(None if _holders else controller.limit(limits=1))
+    guard = _guarded()
+    hold = _taken(controller)
     try:
         yield
     finally:
         with _lock:
-            limiter = _holders.pop(1 if len(_holders) > 1 else 0)
-            if limiter is not None:
-                limiter.restore_original_limits()
+            hold.callers -= 1
+            if hold.callers == 0 and hold in _holds:
+                _let_go()
+        if guard is not None:
+            guard.remove()
+
+
+def _guarded() -> _Guard | None:
+    """A guard against interrupts, which only the main thread gets; None where one is there."""
+    if current_thread() is not main_thread():
+        return None
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or isinstance(before, _Guard):
+        return None
+    guard = _Guard(before)
+    signal.signal(signal.SIGINT, guard)
+    return guard
+
+
+def _taken(controller: ThreadpoolController) -> _Hold:
+    """What BLAS is held by from now on, with one caller more."""
+    with _lock:
+        if not _holds:  # limits are known before they are changed, and given back from here
+            limits = [(library, library.num_threads) for library in controller.lib_controllers]
+            _holds.append(_Hold(limits))
+            for library, _ in limits:
+                library.set_num_threads(1)
+        (hold,) = _holds
+        hold.callers += 1
+        return hold
+
+
+def _let_go() -> None:
+    """Give BLAS its threads back, whoever holds it: callers lose speed at most."""
+    for hold in _holds:
+        hold.give_back()
+    _holds.clear()
 
 
 @cache

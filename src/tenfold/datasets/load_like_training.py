@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.datasets.any_path import (
+from tenfold.datasets.loading import (
     PLACE_OPTIONS,
     SAMPLE_OPTIONS,
     first_that_works,
@@ -22,12 +22,12 @@ from tenfold.datasets.tensor_dataset import TensorDataset
 
 FIXED = ("sample_shape", "resize", "grey", "background", "columns")  # no other value can be right
 # Nobody need know these.
-UNSAID = ("columns", "dims", "labels", "labelled", "header", "delimiter", "decimal")
+UNSAID = ("columns", "categories", "dims", "labels", "labelled", "header", "delimiter", "decimal")
 LARGEST_RATIO = 50.0  # of the usual size of numbers; pixels of 0..255 and 0..1 differ by 255
 MOST_ROWS = 1000  # from which the usual size of the numbers is taken
 
 
-def load_as_before(
+def load_like_training(
     path: str | os.PathLike[str],
     before: Mapping[str, Any],
     shape: tuple[int, ...] = (),
@@ -153,7 +153,7 @@ def in_words(options: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> from tenfold.datasets.as_before import in_words
+    >>> from tenfold.datasets.load_like_training import in_words
     >>> in_words({"sample_shape": (32, 32), "order": "F"})
     "sample_shape=(32, 32), order='F'"
     """

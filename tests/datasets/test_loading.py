@@ -8,7 +8,7 @@ import scipy.io
 import zarr
 
 from tenfold.app.cli.data_options import DataOptions
-from tenfold.datasets import any_path, load
+from tenfold.datasets import load, loading
 
 X = np.random.default_rng(0).random((4, 6))
 Y = np.array([1, 1, 2, 2])
@@ -38,7 +38,7 @@ def test_every_form_gives_the_same_tensors(folder, name):
 
 
 def test_options_of_the_command_line_are_named_as_parameters():
-    known = {name for reader in any_path.READERS.values() for name in reader.options}
+    known = {name for reader in loading.READERS.values() for name in reader.options}
     options = {field.name for field in fields(DataOptions)} - {"no_labels", "rows", "read"}
     assert options - known == set()
 

@@ -2,6 +2,7 @@
 
 import io
 import os
+import struct
 import subprocess
 import sys
 
@@ -11,20 +12,20 @@ import pytest
 import scipy.io
 
 from mat_files import array as mat_array
-from mat_files import element, mat5, string_variable, subsystem
-from tenfold.datasets import child, load
+from mat_files import element, mat5, string_variable, subsystem, unnamed_string
+from tenfold.datasets import load, sandbox
 
 X = np.random.default_rng(0).random((6, 4, 3))
 Y = np.array([1, 1, 2, 2, 3, 3])
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory")
 
-started = child._started
+started = sandbox._started
 
 
 @pytest.fixture(autouse=True)
 def quick_readers(monkeypatch):
     """Start processes as users do."""
-    monkeypatch.setattr(child, "_started", started)
+    monkeypatch.setattr(sandbox, "_started", started)
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ def test_a_file_that_keeps_the_library_busy_is_ended_in_time(tmp_path, monkeypat
     at = data.find(b"GCOL") + 16
     data[at : at + 16] = bytes(16)
     path.write_bytes(data)
-    monkeypatch.setattr(child, "SECONDS", 3.0)
+    monkeypatch.setattr(sandbox, "SECONDS", 3.0)
     with pytest.raises(ValueError, match=r"data\.h5.*(took more than 3 seconds|not a whole)"):
         load(path)
 
@@ -105,7 +106,7 @@ def test_what_a_child_says_is_not_believed(mat, monkeypatch):
         def lying(command=command):
             return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-        monkeypatch.setattr(child, "_started", lying)
+        monkeypatch.setattr(sandbox, "_started", lying)
         with pytest.raises(ValueError, match=r"data\.mat: the process that read it ended with"):
             load(mat)
 
@@ -113,7 +114,7 @@ def test_what_a_child_says_is_not_believed(mat, monkeypatch):
 def test_one_child_reads_data_and_labels(mat, tmp_path, monkeypatch):
     scipy.io.savemat(tmp_path / "labels.mat", {"gnd": Y + 1})
     begun = []
-    monkeypatch.setattr(child, "_started", lambda: begun.append(1) or started())
+    monkeypatch.setattr(sandbox, "_started", lambda: begun.append(1) or started())
     assert load(mat, labels=tmp_path / "labels.mat").y.tolist() == (Y + 1).tolist()
     assert len(begun) == 1
 
@@ -159,6 +160,20 @@ def test_strings_of_matlab_are_answered_with_the_line_to_type(tmp_path):
     with pytest.raises(ValueError, match=r"'label' is a string .* type label = cellstr\(label\);"):
         load(path)
     assert load(path, labels=Y).y.tolist() == Y.tolist()  # it does no harm to the rest
+    whole = load(path, labels=Y)
+    assert not any("label" in name for name in whole.sample_info)  # nor is it a fact per sample
+
+
+def test_strings_of_matlab_in_a_structure_or_a_cell_are_answered_too(tmp_path):
+    arrays = mat_array(b"X", (6, 12), element(9, X.tobytes("F")))
+    inner = unnamed_string(1)
+    name_length = element(5, struct.pack("<i", 8))
+    structure = mat_array(b"s", (1, 1), name_length + element(1, b"labels\0\0") + inner, 2)
+    cells = mat_array(b"labels", (6, 1), inner * 6, 1)
+    for variable in (structure, cells):
+        path = mat5(tmp_path / "s.mat", arrays, variable, subsystem(list("aabbcc")))
+        with pytest.raises(ValueError, match=r"labels' is a string of MATLAB"):
+            load(path)
 
 
 def test_stores_stay_on_disk_after_a_child_looked_through_them(tmp_path, monkeypatch):
@@ -167,7 +182,7 @@ def test_stores_stay_on_disk_after_a_child_looked_through_them(tmp_path, monkeyp
     from tenfold import MPCA
 
     monkeypatch.setattr("tenfold.datasets.hdf5.STAYS_ON_DISK", 0)
-    monkeypatch.setattr(child, "_started", __import__("forked_child").ForkedChild)
+    monkeypatch.setattr(sandbox, "_started", __import__("forked_child").ForkedChild)
     zarr.save_group(tmp_path / "data.zarr", X=X, y=Y)
     with h5py.File(tmp_path / "data.h5", "w") as file:
         file["X"], file["y"] = X, Y

@@ -7,12 +7,12 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tenfold.datasets.child import in_child
 from tenfold.datasets.hdf5 import open_hdf5
 from tenfold.datasets.images import (
     IMAGE_SUFFIXES,
@@ -26,7 +26,8 @@ from tenfold.datasets.locations import existing_path, inner_path, naming
 from tenfold.datasets.mat import open_mat
 from tenfold.datasets.named_arrays import Arrays, assemble, choose_label_file
 from tenfold.datasets.netcdf import open_netcdf
-from tenfold.datasets.numpy_files import open_npy, open_npz
+from tenfold.datasets.numpy_files import check_unpacked_size, open_npy, open_npz
+from tenfold.datasets.sandbox import in_sandbox
 from tenfold.datasets.tables import decoded_text, look_at_table, open_table, read_column
 from tenfold.datasets.tensor_dataset import TensorDataset
 from tenfold.datasets.time_series import open_fif, open_ts
@@ -36,7 +37,7 @@ from tenfold.datasets.zarr_store import is_zarr, open_zarr
 COMMON = ("labels", "labelled", "key", "sample_shape", "order", "sample_axis")
 # What a sample is: a model can only be used on samples that were read in the same way.
 SAMPLE_OPTIONS = ("sample_shape", "order", "resize", "grey", "background", "scale")
-SAMPLE_OPTIONS += ("columns", "dims", "classes_from")
+SAMPLE_OPTIONS += ("columns", "categories", "dims", "classes_from")
 # Where the samples and labels lie in a file: another file may need other values.
 PLACE_OPTIONS = ("key", "labels", "sample_axis", "header", "delimiter", "decimal")
 
@@ -59,6 +60,8 @@ class Reader:
         How flat rows are usually stored.
     look : callable or None, default=None
         Takes a path and options and says what `contents` shows; None shows the arrays.
+    check : callable or None, default=None
+        Takes a path and refuses what would take too much memory here; not asked of trusted files.
     """
 
     name: str
@@ -67,6 +70,13 @@ class Reader:
     here: bool = False
     order: str = "C"
     look: Callable[..., Any] | None = None
+    check: Callable[[Path], None] | None = None
+
+    def reads_here(self, source: Path, trusted: bool) -> bool:
+        """Whether a file is read in this process; a file that is too large for it is refused."""
+        if not trusted and self.check is not None:
+            self.check(source)
+        return trusted or self.here
 
     @property
     def own(self) -> list[str]:
@@ -80,7 +90,7 @@ class Reader:
         return list(dict.fromkeys([*COMMON, *self.own]))
 
 
-NPZ = Reader("npz", "NumPy", open_npz, here=True)
+NPZ = Reader("npz", "NumPy", open_npz, here=True, check=check_unpacked_size)
 NPY = Reader("npy", "NumPy", open_npy, here=True)
 MAT = Reader("mat", "SciPy, h5py", open_mat, order="F")
 HDF5 = Reader("hdf5", "h5py", open_hdf5)
@@ -129,7 +139,8 @@ def load(
 
     A file is read by the library of its format, in a process of its own with limits of time and
     (on Linux) memory, so that a damaged or hostile file can end that process only. NumPy's own
-    files are read in this process; a pickle is never opened. Zarr stores, and .npy and HDF5 files
+    files are read in this process, unless they unpack to more than 200 times their size or half of
+    the memory; a pickle is never opened. Zarr stores, and .npy and HDF5 files
     with more than 1 GiB of samples, stay on disk and are read block by block.
 
     Parameters
@@ -165,6 +176,9 @@ def load(
             the labels.
         columns, leave_out : sequence of str
             Columns of a table that are the numbers, or that are neither numbers nor labels.
+        categories : sequence of (name, value, ...)
+            Values of columns of text, each of which becomes a column of zeros and ones; found by
+            default where there are at most 20 of them.
         delimiter, decimal : str
             What separates the cells of a text, and "," for numbers such as 0,5; found by default.
         header : bool
@@ -203,7 +217,7 @@ def load(
     source, reader, given = checked_options(path, {"labels": labels, **options})
     if isinstance(groups, str) and "groups" in reader.own and not Path(groups).is_file():
         given["groups"] = groups  # a column, which is no feature
-    if trusted or reader.here:
+    if reader.reads_here(source, trusted):
         data = read_here(reader, source, given, trusted)
     else:
         data = _read_there(reader, source, given)
@@ -309,8 +323,8 @@ def read_labels(labels: Any, trusted: bool = False) -> np.ndarray:
         if _ending(source) in ("", ".txt", ".data") and name is None:
             return _lines_of_labels(source)
         reader = reader_of(source)
-        if not (trusted or reader.here):
-            found: np.ndarray = in_child("labels", source, {"labels": os.fspath(labels)})["y"]
+        if not reader.reads_here(source, trusted):
+            found: np.ndarray = in_sandbox("labels", source, {"labels": os.fspath(labels)})["y"]
             return found
         if reader is TABLE:
             return read_column(source, name)
@@ -329,7 +343,7 @@ def _lines_of_labels(source: Path) -> np.ndarray:
 
 def _read_there(reader: Reader, source: Path, given: Mapping[str, Any]) -> TensorDataset:
     """What the reader gives in a process of its own; what stays on disk is opened here."""
-    answer = in_child("data", source, {"options": given})
+    answer = in_sandbox("data", source, {"options": given})
     info = {name[1:]: answer.pop(name) for name in list(answer) if name.startswith("@")}
     stays = answer.pop("stays")
     if stays is not None:
@@ -382,9 +396,15 @@ def checked_options(
     if unknown:
         raise ValueError(
             f"{', '.join(unknown)} does not apply to {source}, which is read as {reader.name}; its "
-            f"options are {', '.join(reader.options)}"
+            f"options are {', '.join(reader.options)}{_near(unknown[0], reader.options)}"
         )
     return source, reader, given
+
+
+def _near(name: str, known: list[str]) -> str:
+    """A question to put behind an error about an option that is not known."""
+    found = get_close_matches(name, known, n=1)
+    return f"; did you mean {found[0]}?" if found else ""
 
 
 def _how_it_was_read(reader: Reader, used: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 """Files of strangers, read by the library of their format in a process of its own.
 
 A damaged or hostile file can end the process that reads it, keep it busy for ever or make it take
-all memory. So `in_child` starts ``python -m tenfold.datasets.child``, asks it by a line of JSON,
-and gets back a line of JSON and arrays as in .npy files: nothing that could run here. The child
-may use half of the memory of the machine, since its answer is copied, and a time that grows with
-the file. The memory is limited on Linux; macOS and Windows have no such limit for a process, so
-there only the time is.
+all memory. So `in_sandbox` starts ``python -m tenfold.datasets.sandbox``, asks it by a line of
+JSON, and gets back a line of JSON and arrays as in .npy files: nothing that could run here. The
+child may use half of the memory of the machine, since its answer is copied, and a time that grows
+with the file. The memory is limited on Linux; macOS and Windows have no such limit for a process,
+so there only the time is.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ERRORS = {
 INSTEAD = "if you trust it, pass trusted=True, which reads it in this process without limits"
 
 
-def in_child(task: str, source: Path, options: Mapping[str, Any]) -> dict[str, Any]:
+def in_sandbox(task: str, source: Path, options: Mapping[str, Any]) -> dict[str, Any]:
     """What a task of `tenfold.datasets.contents.TASKS` answers, done in a process of its own.
 
     Parameters
@@ -78,7 +78,7 @@ def _started() -> Popen[bytes]:
     paths = [package, os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
     environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-P", "-m", "tenfold.datasets.child"]
+    command = [sys.executable, "-P", "-m", "tenfold.datasets.sandbox"]
     return Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment)
 
 
