@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tenfold.decisions.classifier import ClassSpecificClassifier as ClassSpecificClassifier
-    from tenfold.decisions.metrics import mean_average_precision as mean_average_precision
     from tenfold.decisions.open_set import OpenSetClassifier as OpenSetClassifier
     from tenfold.decisions.probabilistic import ProbabilisticLDA as ProbabilisticLDA
-    from tenfold.decisions.thresholds import RateWarning as RateWarning
+    from tenfold.decisions.thresholds import FalseAcceptRateWarning as FalseAcceptRateWarning
     from tenfold.decisions.verifier import ClassSpecificVerifier as ClassSpecificVerifier
-    from tenfold.files.loading import load as load
+    from tenfold.files.loading import load_model as load_model
     from tenfold.files.moment_files import load_moments as load_moments
     from tenfold.files.moment_files import save_moments as save_moments
     from tenfold.gathering.gather import gather_batches as gather_batches
@@ -35,14 +34,13 @@ _HOMES = {
     "OpenSetClassifier": "tenfold.decisions.open_set",
     "ProbabilisticLDA": "tenfold.decisions.probabilistic",
     "RankSearchCV": "tenfold.selection.rank_search",
-    "RateWarning": "tenfold.decisions.thresholds",
+    "FalseAcceptRateWarning": "tenfold.decisions.thresholds",
     "compare": "tenfold.selection.comparison",
     "gather_batches": "tenfold.gathering.gather",
     "gather_moments": "tenfold.gathering.gather",
     "labelled_projections": "tenfold.files.labelled_arrays",
-    "load": "tenfold.files.loading",
+    "load_model": "tenfold.files.loading",
     "load_moments": "tenfold.files.moment_files",
-    "mean_average_precision": "tenfold.decisions.metrics",
     "save": "tenfold.methods.saving",
     "save_moments": "tenfold.files.moment_files",
     "write_blocks": "tenfold.gathering.gather",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from tenfold.decisions.members import innermost, known_classes, rejecting
+from tenfold.decisions.members import innermost, known_classes, projectors_before, rejecting
 from tenfold.system.tables import times
 
 MOST_RANKS = 5  # that are listed
@@ -38,7 +38,7 @@ def about_model(estimator: Any) -> tuple[dict[str, Any], dict[str, str]]:
     last, rejects = innermost(estimator), rejecting(estimator)
     first = estimator.steps[0][1] if hasattr(estimator, "steps") else last
     shape = getattr(first, "sample_shape_", last.sample_shape_)
-    members = getattr(last, "members_", [])  # a scaler has none
+    members = getattr(last, "members_", []) or projectors_before(estimator)  # a scaler has none
     ranks = sorted({member.ranks_ for member in members})
     parameters = estimator.get_params().items()
     facts = {
@@ -53,9 +53,10 @@ def about_model(estimator: Any) -> tuple[dict[str, Any], dict[str, str]]:
         "rounds": max((member.n_iter_ for member in members), default=0),
         "converged": all(member.converged_ for member in members),
     }
-    for name in ("shrinkage", "gain", "tails", "temperature"):
-        facts[name] = getattr(last, f"{name}_", None)
-    for name in ("unknown", "threshold", "error_rates", "promised_rate"):
+    facts["views"] = getattr(last, "views_", None)
+    facts["weights"] = getattr(last, "weights_", None)
+    facts["left_out_log_loss"] = getattr(last, "loo_log_loss_", None)
+    for name in ("unknown", "threshold", "error_rates", "guaranteed_rate"):
         facts[name] = getattr(rejects or last, f"{name}_", None)
     kept = [times(shape), " or ".join(map(times, ranks))]
     if len(ranks) > MOST_RANKS:
@@ -66,16 +67,23 @@ def about_model(estimator: Any) -> tuple[dict[str, Any], dict[str, str]]:
         of_all = f"{converged} of {len(members)} {facts['method']} subspaces"
         lines["converged"] = f"{of_all}, in {facts['rounds']} rounds at most"
     if facts["answer"] == "probability":
-        kept.append(str(len(last.between_)))
-        if last.shrinkage == "auto":
-            names = ("shrinkage", "gain", "tails", "temperature")
-            lines["chosen"] = ", ".join(f"{name} {facts[name]:.3g}" for name in names)
+        lines["views"] = views_in_words(last)
+        lines["chosen"] = f"log loss {last.loo_log_loss_:.3g} nats"
     if facts["threshold"] is not None:
         rates = {name.replace("_", " "): rate for name, rate in facts["error_rates"].items()}
         shown = ", ".join(f"{100 * rate:.1f} % {name}" for name, rate in rates.items())
         where = "held-out samples" if rejects is None else "classes that were left out"
         lines["threshold"] = f"{facts['threshold']:.4g}; on {where} {shown}"
     return facts, {"samples": " -> ".join(filter(None, kept)), **lines}
+
+
+def views_in_words(model: Any) -> str:
+    """The views of a `ProbabilisticLDA` that have a weight, the largest first."""
+    pairs = sorted(zip(model.weights_.tolist(), model.views_, strict=True), reverse=True)
+    used = [f"{name} {weight:.2f}" for weight, name in pairs if weight > 0]
+    unused = [name for weight, name in pairs if not weight > 0]
+    more = f"; without a weight: {', '.join(unused)}" if unused else ""
+    return f"weights {', '.join(used)}{more}"
 
 
 def in_short(labels: Any) -> str:

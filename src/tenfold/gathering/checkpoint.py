@@ -82,7 +82,7 @@ class Checkpoint:
         Path(self.folder).mkdir(parents=True, exist_ok=True)
         packer = Packer()
         found = {"done": done, "subject": self.subject, "moments": moments}
-        header = {"checkpoint": packer.table("checkpoint", found)}
+        header = {"checkpoint": packer.table("checkpoint", found), "summary": {"done": done}}
         path = Path(self.folder, FILE)
         model_format.write(path, header | {"labels": packer.labels}, packer.arrays)
 

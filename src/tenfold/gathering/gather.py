@@ -18,12 +18,9 @@ from sklearn.base import BaseEstimator
 
 from tenfold.gathering.checkpoint import Checkpoint, subject
 from tenfold.mathematics.accumulate import check_same_kind
-from tenfold.mathematics.algebra import Array, to_numpy
-from tenfold.mathematics.cost import cells_of, in_cells
-from tenfold.mathematics.fold_moments import ruler_folds
+from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.moments import Batch, ClassMoments
-from tenfold.mathematics.sample_statistics import codes_of
-from tenfold.mathematics.stores import BlockError, Source, StoredSamples, over_blocks, part_of
+from tenfold.mathematics.stores import BlockError, Source, StoredSamples, part_of
 from tenfold.system.progress import progress
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
@@ -40,7 +37,6 @@ def gather_moments(
     y: Any = None,
     sample_weight: Any = None,
     *,
-    folds: bool = False,
     checkpoint: Folder | None = None,
     save_every: int | None = None,
 ) -> ClassMoments:
@@ -54,10 +50,6 @@ def gather_moments(
         Class labels; without them all samples form one class.
     sample_weight : array-like or Dask array of shape (n,), default=None
         Non-negative weights.
-    folds : bool, default=False
-        Whether every class is divided into sixteen folds, to which samples are dealt by what is in
-        them, so that `ProbabilisticLDA` can choose on samples that are held out. A store is
-        read twice then. A fold of a class has fewer samples, so these moments reveal more.
     checkpoint : path or None, default=None
         A folder for the moments gathered so far. When they are there already, from a run over
         the same samples that ended early, gathering goes on behind them, and ends with the moments
@@ -81,22 +73,11 @@ def gather_moments(
     >>> moments = gather_moments(X, y)
     >>> threes = MCSDA(ranks=(4, 4), positive=3).fit_moments(moments)
     >>> sevens = MCSDA(ranks=(4, 4), positive=7).fit_moments(moments)
-    >>> one, other = (gather_moments(X[i::2], y[i::2], folds=True) for i in (0, 1))
-    >>> model = ProbabilisticLDA().fit_moments(one + other)  # of two sites: that of all samples
+    >>> one, other = (gather_moments(X[i::2], y[i::2]) for i in (0, 1))  # of two sites
+    >>> model = ProbabilisticLDA().fit_moments(one + other)
     """
     X, y, weight = Carrier().checked(X, y, sample_weight, first=True)
     classes = check.present_labels(y, weight)
-    if folds:
-        cells, y = cells_of(codes_of(X, y, classes), to_numpy(over_blocks(X, ruler_folds)))
-        found = _moments(X, y, weight, np.arange(len(cells)), checkpoint, save_every)
-        return in_cells(found, cells, classes)
-    return _moments(X, y, weight, classes, checkpoint, save_every)
-
-
-def _moments(
-    X: Any, y: Any, weight: Any, classes: Array, checkpoint: Folder | None, save_every: int | None
-) -> ClassMoments:
-    """Moments of samples that are checked, with or without a checkpoint."""
     if save_every is not None:
         parameters.check_option("save_every", save_every, [parameters.Number(1, whole=True)])
     parameters.announce_tables(len(X), prod(X.shape[1:]), len(classes), stacklevel=3)

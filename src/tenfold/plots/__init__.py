@@ -13,6 +13,7 @@ from tenfold.plots.decisions import (
     RocDisplay,
     ScoresDisplay,
 )
+from tenfold.plots.pool import PoolDisplay
 from tenfold.plots.rank_grid import RankGridDisplay
 from tenfold.plots.subspaces import DirectionsDisplay, ObjectiveDisplay, ProjectionsDisplay
 
@@ -20,6 +21,7 @@ __all__ = [
     "DirectionsDisplay",
     "ErrorRatesDisplay",
     "ObjectiveDisplay",
+    "PoolDisplay",
     "PrecisionRecallDisplay",
     "ProjectionsDisplay",
     "RankGridDisplay",

@@ -26,6 +26,7 @@ from tenfold.decisions.members import (
 from tenfold.mathematics.algebra import Array
 from tenfold.methods import KERNEL_METHODS
 from tenfold.plots.display import SIGNED, Display, axes_grid, show_tensor
+from tenfold.validation.parameters import plain
 
 
 @dataclass(eq=False, repr=False)
@@ -41,8 +42,8 @@ class DirectionsDisplay(Display):
     ----------
     directions : ndarray of shape (m, I_1, ..., I_K)
         The directions or patterns.
-    columns : sequence of m tuples of int
-        The columns that each was made of, counted from 1.
+    columns : sequence of m tuples
+        The columns that each was made of, counted from 1; or the label of its class.
     mode_names : sequence of K str, default=()
         What each mode counts; written beside the first picture.
 
@@ -70,7 +71,7 @@ class DirectionsDisplay(Display):
     """
 
     directions: Array
-    columns: Sequence[tuple[int, ...]]
+    columns: Sequence[tuple[Any, ...]]
     mode_names: Sequence[str] = ()
 
     def __post_init__(self) -> None:
@@ -94,7 +95,8 @@ class DirectionsDisplay(Display):
         ----------
         estimator : fitted estimator
             A projector, a verifier, a bank, `ProbabilisticLDA`, or a search or pipeline over one.
-            Of a `ProbabilisticLDA` without projector the directions of its coordinates are drawn.
+            Of a `ProbabilisticLDA` without a projector before it, the patterns of its classes are
+            drawn, those of `positive` alone if it is named.
         patterns : bool, default=False
             Draw `patterns_` in place of `projections_`.
         positive : label or None, default=None
@@ -115,11 +117,11 @@ class DirectionsDisplay(Display):
         """
         model, _ = unwrap(estimator)
         names = tuple(mode_names) or mode_names_of(estimator)[0]
-        if answer_of(model) == "probability" and not model.members_ and not patterns:
-            found = _coordinate_directions(model, n_directions)
-        else:
-            projector = member_for(estimator, positive).projector
-            found = leading_directions(projector, n_directions, patterns)
+        if answer_of(model) == "probability" and not members_of(estimator):
+            drawn, titles = class_patterns(model, n_directions, positive)
+            return cls(drawn, titles, names).plot(n_columns=n_columns, ax=ax)
+        projector = member_for(estimator, positive).projector
+        found = leading_directions(projector, n_directions, patterns)
         return cls(*found, names).plot(n_columns=n_columns, ax=ax)
 
     def _size(self, n_columns: int = 6) -> tuple[float, float]:
@@ -171,10 +173,18 @@ def leading_directions(
     return largest_positive(directions), [tuple(j + 1 for j in index) for index in chosen]
 
 
-def _coordinate_directions(model: Any, n: int) -> tuple[Array, list[tuple[int, ...]]]:
-    """At most n directions along which Gaussian classes are compared, the first ones first."""
-    directions = model.directions_.T[:n].reshape(-1, *model.sample_shape_)
-    return largest_positive(directions), [(j + 1,) for j in range(len(directions))]
+def class_patterns(model: Any, n: int, positive: Any = None) -> tuple[Array, list[tuple[Any, ...]]]:
+    """The patterns of at most n classes of a `ProbabilisticLDA`, and their labels.
+
+    The sign of a pattern means something: red numbers are larger where the class is more likely.
+    """
+    labels = model.classes_.tolist()
+    places = list(range(min(n, len(labels))))
+    if positive is not None:
+        if positive not in labels:
+            raise ValueError(f"there is no class {plain(positive)!r}; choose one of {labels}")
+        places = [labels.index(positive)]
+    return model.patterns_[places], [(labels[place],) for place in places]
 
 
 def strongest_slice(tensor: Array) -> Array:
@@ -365,6 +375,11 @@ class ObjectiveDisplay(Display):
             The display, drawn.
         """
         members = members_of(estimator)
+        if not members:
+            raise ValueError(
+                "ProbabilisticLDA is learned without rounds, so there is no objective to draw; "
+                "show its pool of views (PoolDisplay)"
+            )
         names = [str(one.label) if len(members) > 1 else "" for one in members]
         histories = [one.projector.objective_ for one in members]
         return cls(histories, names, _quantity(members[0])).plot(ax=ax, **line)

@@ -14,6 +14,7 @@ from tenfold.mathematics.stores import Source
 from tenfold.preprocessing.step import Step
 from tenfold.system.plain_values import Axes
 from tenfold.validation import samples as check
+from tenfold.validation.parameter_types import SampleShape
 from tenfold.validation.parameters import check_memory
 
 TABLES = 10  # of I x I numbers that `fit` holds at once, as measured
@@ -72,7 +73,7 @@ class GaussianImputer(Step):
     mean_: Annotated[Array, Axes("I")]
     precision_: Annotated[Array, Axes("I", "I")]
 
-    def __init__(self, sample_shape: Any = None):
+    def __init__(self, sample_shape: SampleShape = None):
         self.sample_shape = sample_shape
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

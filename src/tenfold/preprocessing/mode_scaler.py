@@ -16,6 +16,7 @@ from tenfold.preprocessing.step import Step
 from tenfold.system.plain_values import Axes
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
+from tenfold.validation.parameter_types import Keep, Modes, Numeric, OutputName, SampleShape
 from tenfold.validation.parameters import Number
 
 KEPT = {"mean": ("mean",), "spread": ("spread",), "both": ("mean", "spread"), None: ()}
@@ -120,13 +121,13 @@ class ModeScaler(Step):
 
     def __init__(
         self,
-        modes: Any = -1,
+        modes: Modes = -1,
         *,
         per_sample: bool = True,
-        pseudocount: float = 1.0,
-        keep: Any = None,
-        sample_shape: Any = None,
-        output: str = "tensor",
+        pseudocount: Numeric = 1.0,
+        keep: Keep = None,
+        sample_shape: SampleShape = None,
+        output: OutputName = "tensor",
     ):
         self.modes = modes
         self.per_sample = per_sample

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
+from math import prod
 from statistics import mode
 from typing import Any
 
@@ -15,29 +16,37 @@ from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import RidgeClassifier
-from sklearn.neighbors import NearestCentroid
-from sklearn.svm import LinearSVC
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
 
 from tenfold.decisions.classifier import ClassSpecificClassifier
 from tenfold.decisions.folds import folds_of
 from tenfold.decisions.members import answer_of
-from tenfold.decisions.metrics import average_precisions, roc_areas
+from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.decisions.scores import of_both_classes, scored_labels, scores_of
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.cost import Split
-from tenfold.mathematics.two_covariances import log_posteriors
-from tenfold.methods.base import Learner
+from tenfold.methods.base import TensorProjector
+from tenfold.methods.csda import CSDA
 from tenfold.methods.saving import steps_of
+from tenfold.metrics.ranking import average_precisions, roc_areas
 from tenfold.selection.rank_search import NearestMean, search_ranks
 from tenfold.system.processes import PATIENCE, keep_freed_memory, over_processes
 from tenfold.system.progress import progress
+from tenfold.system.quiet import quietly
 from tenfold.system.tables import Cell, Table, number, percent, times
+from tenfold.validation.parameter_types import Folds, Label
 from tenfold.validation.samples import check_groups, in_numpy
 
 MOST_NUMBERS_OF_LDA = 2048  # it makes a table of all pairs of numbers, and solves with it
 MOST_BYTES_TWICE = 2**28  # of samples that several processes may work on at the same time
 INNER_FOLDS = 3  # of the rank search inside the training samples of a fold
 MOST_NAMED = 4  # methods in a sentence
+FASTER = 3.0  # times: what makes speed decide between methods that are not clearly different
 
 
 @dataclass(frozen=True)
@@ -141,19 +150,33 @@ class Comparison:
 
     @property
     def advice(self) -> str:
-        """One sentence that says which method to take, or that there is no clear winner."""
+        """Which method to take, or that there is no clear winner, and why."""
         first, *others = self.best_methods
         precision = f"average precision {100 * first.average_precision:.1f} %"
+        if len(self.methods) == 1:
+            return f"{first.method} has {precision}; there is no other method to compare it with."
+        test = f"paired t test over {self.n_folds} folds, 95 %"
         if not others:
-            return f"Take {first.method}: {precision}, above all others by more than the error."
-        highest = "the highest " * (first is self.methods[0])
+            return (
+                f"Take {first.method}: {precision}. It is clearly better than all others: the "
+                f"differences are larger than their error ({test})."
+            )
+        highest = "the highest " if first is self.methods[0] else ""
         names = [one.method for one in others]
         if len(names) > MOST_NAMED:
             names = [*names[: MOST_NAMED - 1], f"{len(names) - MOST_NAMED + 1} more"]
-        return (
+        why = f"the differences are within their error ({test})"
+        if self.n_folds < 2:
+            why = "one fold does not show the error of a difference"
+        said = (
             f"No clear winner: {first.method} has {highest}{precision}, but is not clearly better "
-            f"than {_listed(names)}; the differences are within the error over folds."
+            f"than {_listed(names)}: {why}."
         )
+        for other in others:  # the best of those that are much faster
+            if first.seconds >= FASTER * other.seconds > 0:
+                faster = f"{first.seconds / other.seconds:.0f} times faster"
+                return f"{said} Take {other.method}, which is fitted {faster}."
+        return said
 
     def __str__(self) -> str:
         return f"{self.table}\n{self.advice}"
@@ -164,36 +187,37 @@ class Comparison:
 
 
 def compare(
-    methods: Sequence[Any],
     X: Any,
     y: Any,
+    models: Sequence[Any] | None = None,
     *,
-    positive: Any = None,
+    positive: Label = None,
     search: bool = False,
-    cv: Any = 5,
+    cv: Folds = 5,
     groups: Any = None,
     random_state: int = 0,
+    n_jobs: int | None = None,
     verbose: bool | None = None,
 ) -> Comparison:
-    """Compare methods by cross-validation, all of them on the same folds.
+    """Compare models by cross-validation, all of them on the same folds.
 
     A class is told from the rest by the distance from its mean: in its own subspace for
     class-specific methods, else in the subspace of all classes. `ProbabilisticLDA` and classifiers
     of scikit-learn, which get flat samples, are ranked by their own scores. Accuracy is that of
     `predict`; of a projector, which has none, that of the nearest mean. Figures are means over
     classes and folds; a class without test samples in a fold does not count there, and a test
-    sample of a class without training samples is answered wrongly. What takes longer than some
-    seconds is shared out over processes, as many as BLAS may use threads.
+    sample of a class without training samples is answered wrongly.
 
     Parameters
     ----------
-    methods : sequence of projectors, classifiers and pipelines that end in one
-        Not fitted, such as ``[ProbabilisticLDA(), MCSDA((5, 5)), *rivals(64)]``. The steps of a
-        pipeline are fitted to the training samples of every fold.
     X : array-like of shape (n, I_1, ..., I_K)
         The samples.
     y : array-like of shape (n,)
         Their labels.
+    models : sequence of projectors, classifiers and pipelines that end in one, default=None
+        Not fitted, such as ``[ProbabilisticLDA(), MCSDA((5, 5)), *baselines(64)]``. The steps of a
+        pipeline are fitted to the training samples of every fold. None compares
+        `ProbabilisticLDA`, `CSDA` for every class, and `baselines` of scikit-learn.
     positive : label or None, default=None
         Compare on this class alone; None means on every class.
     search : bool, default=False
@@ -204,11 +228,14 @@ def compare(
         ``LeaveOneGroupOut()``, or pairs of training and test rows.
     groups : array-like of shape (n,), default=None
         Numbers or names of groups that are held out together, such as persons or recordings; for
-        the splitter, and for the folds of `search`.
+        the splitter, for the folds of `search`, and for models whose `fit` takes groups.
     random_state : int, default=0
         Seed of the shuffle into folds, where `cv` is an int.
+    n_jobs : int or None, default=None
+        How many processes share the folds of all models; -1 means one per core. None starts as
+        many as BLAS may use threads, when the work takes longer than some seconds.
     verbose : bool or None, default=None
-        A progress bar; None means on a terminal.
+        A progress bar that names the model; None means on a terminal.
 
     Returns
     -------
@@ -220,25 +247,34 @@ def compare(
     >>> from sklearn.datasets import load_digits
     >>> from tenfold import CMDA, MCSDA, compare
     >>> X, y = load_digits().images[:300], load_digits().target[:300]
-    >>> found = compare([CMDA((4, 4)), MCSDA((4, 4))], X, y, cv=3)
+    >>> found = compare(X, y, [CMDA((4, 4)), MCSDA((4, 4))], cv=3)
     >>> [one.method for one in found.methods]
     ['MCSDA', 'CMDA']
     """
+    if isinstance(X, list | tuple) and X and hasattr(X[0], "fit"):
+        raise TypeError("X is a list of models; expected samples: compare(X, y, models)")
     X, y = np.asarray(in_numpy(X)), np.asarray(in_numpy(y, "y"))
+    if models is None:
+        models = [ProbabilisticLDA(), CSDA(), *baselines(prod(X.shape[1:]))]
+    names = _free_names(models)
     group = None if groups is None else check_groups("groups", groups, len(X))[1]
     splits = folds_of(cv, y, group, random_state)
     _check_folds(splits, y, positive)
     given = X, y, group
-    tasks = [(method, *given, *split, positive, search) for method in methods for split in splits]
+    tasks = [(model, *given, *split, positive, search) for model in models for split in splits]
+    n_folds = len(splits)
     patience = PATIENCE if X.nbytes <= MOST_BYTES_TWICE else np.inf
-    found: dict[int, MethodFigures] = {}  # every fold of every method is a task of its own
+    found: dict[int, MethodFigures] = {}  # every fold of every model is a task of its own
     with progress("comparing", len(tasks), verbose) as advance:
-        advance(0, name_of(methods[0]) if methods else "")
-        for task, one in over_processes(_figures_of_fold, tasks, patience):
+        advance(0, names[0] if names else "")
+        for task, one in over_processes(_figures_of_fold, tasks, patience, n_jobs):
             found[task] = one
-            advance(1, name_of(tasks[min(task + 1, len(tasks) - 1)][0]))
-    n_folds, folds = len(splits), [found[task] for task in range(len(tasks))]
-    figures = [_figures(folds[m * n_folds : (m + 1) * n_folds]) for m in range(len(methods))]
+            following = min(task + 1, len(tasks) - 1)
+            advance(1, names[following // n_folds])
+    figures = []
+    for place, name in enumerate(names):
+        folds = [found[place * n_folds + fold] for fold in range(n_folds)]
+        figures.append(_figures(name, folds))
     figures.sort(key=lambda one: -one.average_precision)
     shape, n_classes = tuple(X.shape[1:]), len(np.unique(y))
     ratio = float(np.mean([len(test) / len(train) for train, test in splits]))
@@ -262,8 +298,8 @@ def _check_folds(splits: list[Split], y: Array, positive: Any) -> None:
         raise ValueError(f"no test part has samples of {what}; choose other folds (cv, groups)")
 
 
-def rivals(n_numbers: int) -> list[Any]:
-    """Classifiers of scikit-learn that see samples as vectors, at their usual settings.
+def baselines(n_numbers: int) -> list[Any]:
+    """Classifiers of scikit-learn that see samples as vectors, at usual settings.
 
     Parameters
     ----------
@@ -273,39 +309,63 @@ def rivals(n_numbers: int) -> list[Any]:
     Returns
     -------
     list of classifiers
-        The nearest mean, ridge regression, a linear support vector machine and, up to 2048
-        numbers, where it does not take minutes, linear discriminant analysis with shrinkage.
+        A support vector machine with a Gaussian kernel (standardized numbers, C=10), the nearest
+        neighbor, ridge regression, a linear support vector machine and, up to 2048 numbers, where
+        it does not take minutes, linear discriminant analysis with shrinkage.
     """
-    found = [NearestCentroid(), RidgeClassifier(), LinearSVC(random_state=0)]
+    found = [
+        make_pipeline(StandardScaler(), SVC(C=10.0)),
+        KNeighborsClassifier(n_neighbors=1),
+        RidgeClassifier(),
+        LinearSVC(random_state=0),
+    ]
     if n_numbers <= MOST_NUMBERS_OF_LDA:
         found.append(LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"))
     return found
 
 
-def name_of(method: Any) -> str:
-    """What a method is called in the table.
+def name_of(model: Any) -> str:
+    """What a model is called in the table: a pipeline by its projectors and its last step.
 
     Examples
     --------
-    >>> from tenfold import MCSDA, MPCA, ProbabilisticLDA
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from tenfold import CMDA, MCSDA, ModeScaler, ProbabilisticLDA
     >>> from tenfold.selection.comparison import name_of
-    >>> name_of(MCSDA()), name_of(ProbabilisticLDA(MPCA()))
-    ('MCSDA', 'ProbabilisticLDA(MPCA)')
+    >>> name_of(MCSDA()), name_of(make_pipeline(ModeScaler(), CMDA(), ProbabilisticLDA()))
+    ('MCSDA', 'CMDA + ProbabilisticLDA')
     """
-    method = steps_of(method)[-1]
-    name, inner = type(method).__name__, getattr(method, "projector", None)
-    return name if inner is None else f"{name}({type(inner).__name__})"
+    *before, last = steps_of(model)
+    name = type(last).__name__
+    inner = getattr(last, "projector", None)
+    if inner is not None:
+        name = f"{name}({type(inner).__name__})"
+    projectors = [type(step).__name__ for step in before if isinstance(step, TensorProjector)]
+    return " + ".join([*projectors, name])
 
 
-def _figures(folds: list[MethodFigures]) -> MethodFigures:
-    """Figures of one method, means over folds."""
+def _free_names(models: Sequence[Any]) -> list[str]:
+    """What each model is called; a number tells models of the same name apart."""
+    names: list[str] = []
+    for model in models:
+        name = free = name_of(model)
+        number = 2
+        while free in names:
+            free = f"{name} {number}"
+            number += 1
+        names.append(free)
+    return names
+
+
+def _figures(name: str, folds: list[MethodFigures]) -> MethodFigures:
+    """Figures of one model, means over folds."""
     precisions = [v for v in (one.average_precision for one in folds) if not np.isnan(v)]
 
     def mean(name: str) -> float:
         return _mean_of_known([getattr(one, name) for one in folds])
 
     return MethodFigures(
-        folds[0].method,
+        name,
         mode(one.ranks for one in folds),
         mean("average_precision"),
         float(np.std(precisions)),
@@ -339,32 +399,27 @@ def _figures_of_fold(
     search: bool,
 ) -> MethodFigures:
     keep_freed_memory()
-    model, X = _after_steps(method, X, y, train)
-    tenfold_own = isinstance(model, Learner)
+    start = time.perf_counter()
+    model, before, X = _after_steps(method, X, y, train, search, group)
+    tenfold_own = hasattr(model, "_answer")
     alone = tenfold_own and answer_of(model) == "score"
     if alone and positive is None:
         model = ClassSpecificClassifier(model)
     elif alone:
         model.set_params(positive=positive)
-    start = time.perf_counter()
-    samples = X if tenfold_own else X.reshape(len(X), -1)
     if isinstance(model, LinearSVC):
-        samples = _in_span(samples, train)
-    with warnings.catch_warnings():
-        # `converged` says it once for all; what others warn of is not about our methods
-        warnings.simplefilter("ignore", ConvergenceWarning if tenfold_own else Warning)
-        if search and tenfold_own and getattr(model, "projector", model) is not None:
-            inner = folds_of(INNER_FOLDS, y[train], None if group is None else group[train])
-            model, _ = search_ranks(model, X[train], y[train], inner, verbose=False)
-        else:
-            model.fit(samples[train], y[train])
+        X = _in_span(X, train)
+    inner_groups = None if group is None else group[train]
+    model = _fitted(model, X[train], y[train], inner_groups, search and tenfold_own)
     seconds = time.perf_counter() - start
-    classes, scores = _scores(model, samples, y, train, test)
+    classes, scores = _scores(model, X, y, train, test)
     asked = np.ones(len(classes), dtype=bool) if positive is None else classes == positive
     ranked = scores[:, asked], y[test][:, None] == classes[asked]
-    nearest = classes[scores.argmax(axis=1)]
-    named = model.predict(samples[test]) if hasattr(model, "predict") else nearest
-    members = model.members_ if tenfold_own else []
+    named = classes[scores.argmax(axis=1)]
+    if hasattr(model, "predict"):
+        named = model.predict(X[test])
+    members = [step for step in before if isinstance(step, TensorProjector)]
+    members += model.members_ if tenfold_own else []
     return MethodFigures(
         name_of(method),
         mode(member.ranks_ for member in members) if members else (),
@@ -377,12 +432,59 @@ def _figures_of_fold(
     )
 
 
-def _after_steps(method: Any, X: Array, y: Array, train: Array) -> tuple[Any, Array]:
-    """The last step of what may be a pipeline, and the samples as the steps before give them."""
+def _fitted(model: Any, X: Array, y: Array, groups: Array | None, search: bool) -> Any:
+    """A model that is fitted, after a search of its ranks where it has some.
+
+    `converged` says for all folds what a warning would say for each.
+    """
+    if search and _has_ranks(model):
+        inner = folds_of(INNER_FOLDS, y, groups)
+        found = partial(search_ranks, model, X, y, inner, verbose=False)
+        return quietly(found, without=ConvergenceWarning)[0]
+    more = {}
+    several = groups is not None and len(np.unique(groups)) > 1
+    if several and has_fit_parameter(model, "groups"):
+        more["groups"] = groups
+    quietly(partial(model.fit, X, y, **more), without=ConvergenceWarning)
+    return model
+
+
+def _after_steps(
+    method: Any, X: Array, y: Array, train: Array, search: bool, group: Array | None
+) -> tuple[Any, list[Any], Array]:
+    """The last step of what may be a pipeline, those before it, and the samples as these give them.
+
+    Estimators of scikit-learn, and any classifier of others, get flat samples.
+    """
     *before, model = map(clone, steps_of(method))
+    fitted = []
     for step in before:
-        X = np.asarray(step.fit(X[train], y[train]).transform(X))
-    return model, X
+        if _wants_vectors(step):
+            X = X.reshape(len(X), -1)
+        if search and isinstance(step, TensorProjector) and _has_ranks(step):
+            inner = folds_of(INNER_FOLDS, y[train], None if group is None else group[train])
+            found = partial(search_ranks, step, X[train], y[train], inner, verbose=False)
+            step, _ = quietly(found, without=ConvergenceWarning)
+        else:
+            quietly(partial(step.fit, X[train], y[train]), without=ConvergenceWarning)
+        X = np.asarray(step.transform(X))
+        fitted.append(step)
+    if not hasattr(model, "_answer"):
+        X = X.reshape(len(X), -1)
+    return model, fitted, X
+
+
+def _has_ranks(model: Any) -> bool:
+    """Whether a model has ranks that can be searched."""
+    return getattr(model, "projector", None) is not None or hasattr(model, "ranks")
+
+
+def _wants_vectors(step: Any) -> bool:
+    """Whether a step is of scikit-learn and takes vectors alone."""
+    if not type(step).__module__.startswith("sklearn."):
+        return False
+    tags = get_tags(step)
+    return not (tags.no_validation or tags.input_tags.three_d_array)
 
 
 def _in_span(X: Array, train: Array) -> Array:
@@ -398,16 +500,21 @@ def _in_span(X: Array, train: Array) -> Array:
 
 def _scores(model: Any, X: Array, y: Array, train: Array, test: Array) -> tuple[Array, Array]:
     """The classes, and the score of every test sample for each."""
-    if not isinstance(model, Learner):
-        if not hasattr(model, "decision_function"):
-            raise ValueError(
-                f"{type(model).__name__} has no decision_function, by which compare ranks samples; "
-                "compare what is inside of it"
-            )
-        scores = of_both_classes(model.decision_function(X[test]))
+    if not hasattr(model, "_answer"):
         # What has probabilities is ranked by them: its scores compare classes, not samples.
-        by_odds = hasattr(model, "predict_proba")
-        return model.classes_, log_posteriors(scores) if by_odds else scores
+        if hasattr(model, "predict_proba"):
+            with np.errstate(divide="ignore"):
+                if hasattr(model, "predict_log_proba"):
+                    odds = np.asarray(model.predict_log_proba(X[test]))
+                else:  # of neighbors
+                    odds = np.log(np.asarray(model.predict_proba(X[test])))
+            return model.classes_, np.maximum(odds, np.finfo(float).min)
+        if hasattr(model, "decision_function"):
+            return model.classes_, of_both_classes(model.decision_function(X[test]))
+        raise ValueError(
+            f"{type(model).__name__} has neither decision_function nor predict_proba, by "
+            "which compare ranks samples; compare what is inside of it"
+        )
     if answer_of(model) != "projection":
         return np.asarray(scored_labels(model)), scores_of(model, X[test])
     nearest = NearestMean().fit(model.transform(X[train]), y[train])

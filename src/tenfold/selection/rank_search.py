@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from copy import copy
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from inspect import signature
 from itertools import product
@@ -15,7 +14,6 @@ from typing import Any, Self
 import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
-from sklearn import get_config
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -24,20 +22,18 @@ from sklearn.base import (
     is_classifier,
 )
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import GridSearchCV, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tenfold.decisions.folds import positions
-from tenfold.decisions.members import answer_of, innermost
-from tenfold.decisions.probabilistic import ProbabilisticLDA
+from tenfold.decisions.members import answer_of
 from tenfold.decisions.verifier import ClassSpecificVerifier
 from tenfold.mathematics.algebra import Array
 from tenfold.mathematics.alternation import solve
-from tenfold.mathematics.cost import Parts, Split, part_statistics, statistics_of
+from tenfold.mathematics.cost import Parts, Split, part_statistics
 from tenfold.mathematics.criteria import Problem
 from tenfold.mathematics.moments import ClassStatistics
 from tenfold.mathematics.sample_statistics import codes_of
@@ -47,14 +43,14 @@ from tenfold.methods.base import Described, Learner
 from tenfold.system.progress import progress
 from tenfold.system.threads import threads_for
 from tenfold.validation import samples as check
+from tenfold.validation.parameter_types import Folds
 from tenfold.validation.parameters import memory_budget
 from tenfold.validation.samples import in_numpy
 
 N_CANDIDATES = 10  # of a ladder
 Ranks = tuple[int, ...]
 Candidate = dict[str, Any]  # parameters under the names that `set_params` takes
-FitPart = Callable[[Split], list[Any]]  # all candidates, fitted on the training part of a split
-ASKED = ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform")
+NEAREST_MEAN = "nearest_mean"
 
 
 def _best_has(name: str) -> Any:
@@ -86,25 +82,26 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : projector, ClassSpecificClassifier, ClassSpecificVerifier or ProbabilisticLDA
-        What is searched for, or a pipeline with one of them; all its other parameters stay as they
-        are. Of a pipeline the last step that has ranks is searched, and every fold learns all steps
-        from its own training samples.
-    ranks : list
+    estimator : projector, ClassSpecificClassifier or ClassSpecificVerifier
+        What is searched for; all its other parameters stay as they are. `GridSearchCV` of
+        scikit-learn searches pipelines and other estimators.
+    ranks : list or None, default=None
         Candidates for `ranks`: tuples, ints, mappings of labels to ranks, or None. May also be a
-        range, an array or a tuple; but a tuple of numbers looks like one candidate.
+        range, an array or a tuple; but a tuple of numbers looks like one candidate. None tries up
+        to ten candidates that keep the same share of every mode, from one direction to half of a
+        mode; with candidates for `ridge` or `shrinkage` it keeps the estimator's ranks.
     ridge : list or None, default=None
         Candidates for `ridge`; None keeps the estimator's.
     shrinkage : list or None, default=None
-        Candidates for `shrinkage`; None keeps the estimator's. For `ProbabilisticLDA` this is its
-        own shrinkage, while `ranks` and `ridge` are those of its projector; ``ranks=None`` keeps
-        these.
+        Candidates for `shrinkage`; None keeps the estimator's.
     cv : int, splitter, iterable of splits or None, default=None
         Folds, as in `GridSearchCV`: an int or None (5) means stratified folds for a classifier
         and plain ones for all else. Samples that are sorted by class need a splitter then, such
         as ``StratifiedKFold(5)``.
     scoring : str, callable or None, default=None
-        A scikit-learn scorer; None means the estimator's own `score`.
+        A scikit-learn scorer; None means the estimator's own `score`. "nearest_mean" is the
+        accuracy of the nearest class mean of the projected training samples, for projectors of
+        all classes, which have no `score`.
     refit : bool or callable, default=True
         Fit the best candidate on all samples, from the statistics that are there already. A
         callable chooses it: it takes `cv_results_` and returns a position.
@@ -136,12 +133,9 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     converge in a fold raise no warning; the best one does when it is fitted.
 
     A verifier with a `scoring`, and a bank with a second `classifier`, need inner folds of their
-    own; their candidates are fitted one by one. Of `ProbabilisticLDA` the projectors are solved as
-    one stack per fold; what ``shrinkage="auto"`` chooses is chosen for every candidate in every
-    fold, and takes nearly all of the time. The steps of a pipeline before the one that is searched
-    are fitted once per fold, and its candidates are solved as one stack, if no metadata came. The
-    statistics of a training part are taken from its own samples where that costs less than adding
-    up what folds share, as for few samples or hundreds of random splits.
+    own; their candidates are fitted one by one. The statistics of a training part are taken from
+    its own samples where that costs less than adding up what folds share, as for few samples or
+    hundreds of random splits.
 
     Few positives leave many candidates with the same, often perfect, average precision. Of these
     the largest does best on new samples: with 5 positives, 96.0 instead of the 92.0 of the smallest
@@ -164,18 +158,16 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     """
 
     estimator: Any
-    ranks: Any
+    ranks: Any = None
     _: KW_ONLY
     ridge: Any = None
     shrinkage: Any = None
-    cv: Any = None
+    cv: Folds | None = None
     scoring: Any = None
     refit: Any = True
     verbose: bool | None = None
 
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, **params: Any
-    ) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Score every candidate on every fold, and fit the best on all samples.
 
         Parameters
@@ -188,102 +180,67 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
             Non-negative weights, for fitting and for scorers that take them.
         groups : array-like of shape (n,), default=None
             Groups for splitters that keep groups together.
-        **params : dict of array-likes of length n
-            What the steps of a pipeline ask for besides, such as `covariates`, by metadata routing.
 
         Returns
         -------
         self
             The search with its results.
         """
-        estimator = self.estimator
-        if not hasattr(estimator, "steps"):
-            learner_of(estimator)  # or an error that says what can be searched
-        scorer, candidates = self._scorer(), self._candidates()
-        besides = {"sample_weight": sample_weight, "groups": groups, **params}
-        besides = {name: value for name, value in besides.items() if value is not None}
-        routed = routed_metadata(self, scorer, besides)
-        variants = [clone(estimator).set_params(**candidate) for candidate in candidates]
+        learner = learner_of(self.estimator)  # or an error that says what can be searched
+        scorer = self._scorer()
         labels = None if y is None else np.asarray(in_numpy(y, "y"))
-        described: Described = {}
-        parts: Iterator[ClassStatistics] | None = None
-        if self._stacks():
-            learners = [learner_of(variant) for variant in variants]
-            described, samples, splits, parts = self._read(learners, X, labels, routed)
-            fit = one_stack_per_fold(learners, parts, described)
-        else:
-            samples = self._given(variants, X, labels, routed)
-            splits = self._splits(samples, routed)
-            alike = hasattr(estimator, "steps") and not samples.fit_with
-            fit = (in_pipelines if alike else one_by_one)(variants, samples)
-        trials = tried(fit, scorer, samples, splits, self.verbose)
-        self._choose(candidates, search_results(candidates, *trials))
-        self.n_splits_ = len(splits)
-        if self.refit:
-            self._refit(variants[self.best_index_], samples, described, parts)
-        return self
-
-    def _given(
-        self, variants: list[Any], X: Any, labels: Array | None, routed: dict[str, Any]
-    ) -> Samples:
-        """The samples for candidates that are fitted to parts of them; checked but for steps."""
-        fit_with, score_with = routed["fit"], routed["score"]
-        if hasattr(self.estimator, "steps"):
-            return Samples(X, check.as_rows(X), labels, fit_with, score_with)
+        input_info, samples = self._checked(learner, scorer, X, labels, sample_weight)
+        candidates = self._candidates(learner, samples.checked.shape)
+        variants = [clone(self.estimator).set_params(**candidate) for candidate in candidates]
         for variant in variants:
             variant._check_parameters()
-        weight, given = fit_with.get("sample_weight"), X
-        _, X, labels, weight = learner_of(variants[0])._first_batch(X, labels, weight)
-        checked = {} if weight is None else {"sample_weight": weight}
-        fit_with, score_with = (
-            fit_with | checked,
-            {n: checked.get(n, v) for n, v in score_with.items()},
-        )
-        return Samples(given, X, labels, fit_with, score_with)
-
-    def _read(
-        self, learners: list[Learner], X: Any, labels: Array | None, routed: dict[str, Any]
-    ) -> tuple[Described, Samples, list[Split], Iterator[ClassStatistics]]:
-        """The samples, checked, the folds, and the statistics of each from one reading."""
-        for learner in learners:
-            learner._check_parameters()
-        first, given = learners[0], X
-        described, X, y, weight = first._first_batch(X, labels, routed["fit"].get("sample_weight"))
-        X = X.in_memory() if isinstance(X, ArraySamples) else X
-        fit_with, score_with = (dict.fromkeys(routed[name], weight) for name in ("fit", "score"))
-        samples = Samples(given, X, labels if y is None else y, fit_with, score_with)
-        splits = self._splits(samples, routed)
-        classes = check.present_labels(y, weight)
         if isinstance(self.estimator, ClassSpecificVerifier):
+            classes = check.present_labels(samples.labels, samples.weight)
             self.estimator.positive_among(classes)  # or an error that says how to name it
-        described, seen = first._prepared(described, X, weight)
-        ranks, rounds = asked_together(learners, seen.shape[1:], classes)
-        rows = [*(train for train, _ in splits), np.arange(len(seen))]
-        parts = Parts.of_rows(rows, codes_of(seen, y, classes))
-        found = part_statistics(seen, y, weight, classes, parts, ranks, rounds, memory_budget())
-        return described, samples, splits, found
-
-    def get_metadata_routing(self) -> Any:
-        """Who gets what comes beside samples and labels.
-
-        Returns
-        -------
-        MetadataRouter
-            The steps of the estimator, the scorer and the splitter.
-        """
-        calls = MethodMapping()
-        for name in ("fit", *ASKED):
-            calls.add(caller=name, callee=name)
-        scored = (
-            MethodMapping().add(caller="score", callee="score").add(caller="fit", callee="score")
+        splits = self._splits(samples, groups)
+        learners = variants
+        shared: Iterable[ClassStatistics | None] = [None] * len(splits)
+        if self._stacks():
+            learners = [learner_of(variant) for variant in variants]
+            input_info, shared = shared_statistics(learners, samples, splits, input_info)
+        trials = []
+        whole: ClassStatistics | None = None
+        with progress("rank search", len(splits), self.verbose) as advance:
+            for number, statistics in enumerate(shared):
+                if number == len(splits):
+                    whole = statistics
+                    break
+                fold = FoldModels(number, *splits[number], learners, statistics, input_info)
+                trials.append(fold.tried(scorer, samples))
+                advance()
+        scores, fit_times, score_times = (
+            np.stack(one, axis=1) for one in zip(*trials, strict=True)
         )
-        split = MethodMapping().add(caller="fit", callee="split")
-        router = MetadataRouter(owner=self)
-        router.add(estimator=self.estimator, method_mapping=calls)
-        scorer = self.estimator if self.scoring is None else self._scorer()
-        router.add(scorer=scorer, method_mapping=scored)
-        router.add(splitter=self.cv, method_mapping=split)
-        return router
+        results = search_results(candidates, scores, fit_times, score_times)
+        found = self._chosen(candidates, results)
+        found["n_splits_"] = len(splits)
+        if self.refit:
+            best = variants[found["best_index_"]]
+            found |= _refitted(best, samples, input_info, whole)
+        own = {name: value for name, value in vars(self).items() if not name.endswith("_")}
+        self.__dict__ = {**own, **found}  # at once: an interrupt leaves the old search or the new
+        return self
+
+    def _checked(
+        self, learner: Learner, scorer: Any, X: Any, labels: Array | None, sample_weight: Any
+    ) -> tuple[Described, Samples]:
+        """What is known of the samples, and the samples, checked."""
+        given = X
+        input_info, X, y, weight = learner._first_batch(X, labels, sample_weight)
+        if isinstance(X, ArraySamples):
+            X = X.in_memory()
+        fit_with = {}
+        score_with = {}
+        if weight is not None:
+            fit_with["sample_weight"] = weight
+            if takes_weight(scorer, self.estimator):
+                score_with["sample_weight"] = weight
+        return input_info, Samples(given, X, labels if y is None else y, fit_with, score_with)
 
     # -- what is asked for -----------------------------------------------------------------------
 
@@ -293,36 +250,32 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
                 f"scoring is {self.scoring!r}; expected one scorer, by name or as a callable, "
                 "because one candidate is to be the best"
             )
+        if self.scoring == NEAREST_MEAN:
+            return NearestMeanScorer()
         return check_scoring(self.estimator, scoring=self.scoring)
 
-    def _candidates(self) -> list[Candidate]:
+    def _candidates(self, learner: Learner, shape: tuple[int, ...]) -> list[Candidate]:
         """All combinations, under the names that `set_params` takes."""
-        outer, searched = "", self.estimator
-        if hasattr(searched, "steps"):
-            name, searched = searched.steps[step_with_ranks(searched)]
-            outer = f"{name}__"
-        known = searched.get_params(deep=False)
-        prefix = outer if "ranks" in known else f"{outer}projector__"
-        grid = {"ranks": self.ranks, "ridge": self.ridge, "shrinkage": self.shrinkage}
-        own = {"shrinkage"} if isinstance(searched, ProbabilisticLDA) else set()
-        asked = {
-            (outer if name in own else prefix) + name: listed(name, values)
-            for name, values in grid.items()
-            if values is not None
-        }
-        inside = [name for name in asked if name.startswith(f"{outer}projector__")]
-        if inside and known["projector"] is None:
-            such_as = "CMDA" if own else "MCSDA"
+        known = self.estimator.get_params(deep=False)
+        prefix = "" if "ranks" in known else "projector__"
+        if prefix and known["projector"] is None:
+            kind = type(self.estimator).__name__
             raise ValueError(
-                f"{searched!r} has no parameter {inside[0].removeprefix(outer)!r}, because it has "
-                f"no projector; name one, such as {type(searched).__name__}({such_as}())"
+                f"{self.estimator!r} has no parameter 'projector__ranks', because it has no "
+                f"projector; name one, such as {kind}(MCSDA())"
             )
+        grid = {"ranks": self.ranks, "ridge": self.ridge, "shrinkage": self.shrinkage}
+        asked = {prefix + name: listed(name, v) for name, v in grid.items() if v is not None}
+        if not asked:
+            projector = known["projector"] if prefix else learner
+            sizes = (prod(shape[1:]),) if projector._flattens else shape[1:]
+            asked[f"{prefix}ranks"] = rank_ladder(sizes, shape[0])
         return [dict(zip(asked, choice, strict=True)) for choice in product(*asked.values())]
 
-    def _splits(self, samples: Samples, routed: dict[str, Any]) -> list[Split]:
+    def _splits(self, samples: Samples, groups: Any) -> list[Split]:
         cv = check_cv(self.cv, samples.labels, classifier=is_classifier(self.estimator))
         n = len(samples.checked)
-        return positions(cv.split(np.arange(n), samples.labels, **routed["split"]), n)
+        return positions(cv.split(np.arange(n), samples.labels, groups), n)
 
     def _stacks(self) -> bool:
         """Whether a fold's candidates can be solved together, without inner folds of their own."""
@@ -332,37 +285,21 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     # -- what is kept ----------------------------------------------------------------------------
 
-    def _choose(self, candidates: list[Candidate], results: dict[str, Any]) -> None:
-        equals = np.flatnonzero(results["rank_test_score"] == 1).tolist()
-        largest = max(equals, key=lambda i: dimensions(candidates[i]))
-        chosen = self.refit(results) if callable(self.refit) else largest
+    def _chosen(self, candidates: list[Candidate], results: dict[str, Any]) -> dict[str, Any]:
+        """The best candidate, and all results."""
+        chosen = self.refit(results) if callable(self.refit) else _largest_of_best(results)
         if not 0 <= int(chosen) < len(candidates):
             raise ValueError(
                 f"refit chose candidate {chosen}, but there are {len(candidates)}; it must return "
                 "a position in cv_results_['params']"
             )
-        self.cv_results_, self.best_index_ = results, int(chosen)
-        self.best_params_ = candidates[self.best_index_]
-        self.best_score_ = float(results["mean_test_score"][self.best_index_])
-
-    def _refit(
-        self,
-        best: Any,
-        samples: Samples,
-        described: Described,
-        parts: Iterator[ClassStatistics] | None,
-    ) -> None:
-        """Fit the best candidate on all samples; their statistics come after those of the folds."""
-        start = time.perf_counter()
-        if parts is not None and isinstance(best, Learner):
-            *_, whole = parts
-            best._set_fitted(described, best._learn(whole, described["sample_shape_"]))
-        else:
-            best.fit(samples.given, samples.labels, **samples.fit_with)
-        self.best_estimator_, self.refit_time_ = best, time.perf_counter() - start
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(best, name):
-                setattr(self, name, getattr(best, name))
+        best = int(chosen)
+        return {
+            "cv_results_": results,
+            "best_index_": best,
+            "best_params_": candidates[best],
+            "best_score_": float(results["mean_test_score"][best]),
+        }
 
     # -- the best estimator ----------------------------------------------------------------------
 
@@ -414,18 +351,35 @@ class NearestMean(ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[self.decision_function(X).argmax(axis=1)])
 
 
+class NearestMeanScorer:
+    """Accuracy of the nearest class mean, which is learned from projected training samples."""
+
+    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+        """Refuse to score without training samples."""
+        raise ValueError(
+            f"scoring is {NEAREST_MEAN!r}, which needs training samples; it serves to search, and "
+            "not to score later; put a classifier after transform"
+        )
+
+    def of_fold(self, estimator: Any, X_train: Any, y_train: Any, X: Any, y: Any) -> float:
+        """The accuracy on test samples."""
+        nearest = NearestMean().fit(np.asarray(estimator.transform(X_train)), y_train)
+        return float(np.mean(nearest.predict(np.asarray(estimator.transform(X))) == y))
+
+
 def search_ranks(
     estimator: Any, X: Any, y: Any, folds: Any, *, verbose: bool | None = None
 ) -> tuple[Any, dict[Ranks, float]]:
     """Search the ranks of an estimator on a ladder of candidates.
 
     A bank is measured by its accuracy, a model of one class by its average precision. Other
-    projectors give no scores, so they are measured by the accuracy of the nearest class mean.
+    projectors give no scores, so they are measured by the accuracy of the nearest class mean, also
+    where a classifier comes after them in a pipeline.
 
     Parameters
     ----------
-    estimator : projector, bank or verifier
-        Not fitted.
+    estimator : projector, bank or verifier, or a pipeline with one
+        Not fitted. Steps before it learn from the training samples of every fold.
     X, y : arrays of shapes (n, I_1, ..., I_K) and (n,)
         The samples.
     folds : splitter or iterable of splits
@@ -440,21 +394,39 @@ def search_ranks(
     dict of ranks to float
         The mean score of every candidate over the folds.
     """
-    answer, inner = answer_of(estimator), innermost(estimator)
-    projector = inner.projector if answer in ("class", "probability", "acceptance") else inner
-    steps = getattr(estimator, "steps", [("projector", estimator)])
-    beside = sum(getattr(step, "last", None) or 0 for _, step in steps[:-1])  # covariates in rows
+    steps = list(getattr(estimator, "steps", [("model", estimator)]))
+    place = step_with_ranks(estimator, steps)
+    before = steps[:place]
+    name, searched = steps[place]
+    beside = sum(getattr(step, "last", None) or 0 for _, step in before)  # covariates in rows
     sizes = (X.shape[1] - beside,) if beside else tuple(X.shape[1:])
-    shape = (prod(sizes),) if projector._flattens else sizes
-    candidates = rank_ladder(shape, X.shape[0])
-    only_projects = answer == "projection"
-    judged = Pipeline([*steps, ("mean", NearestMean())]) if only_projects else estimator
-    found = RankSearchCV(judged, ranks=candidates, cv=folds, verbose=verbose).fit(X, y)
+    only_projects = answer_of(searched) == "projection"
+    inside = searched if hasattr(searched, "ranks") else searched.projector
+    candidates = rank_ladder((prod(sizes),) if inside._flattens else sizes, X.shape[0])
+    parameter = "ranks" if inside is searched else "projector__ranks"
+    if before:
+        last = [("mean", NearestMean())] if only_projects else []
+        judged = Pipeline([*before, (name, searched), *last])
+        grid = {f"{name}__{parameter}": candidates}
+        found: Any = GridSearchCV(judged, grid, cv=folds, refit=_largest_of_best)
+    else:
+        scoring = NEAREST_MEAN if only_projects else None
+        found = RankSearchCV(searched, candidates, cv=folds, scoring=scoring, verbose=verbose)
+    found.fit(X, y)
     scores = found.cv_results_["mean_test_score"].tolist()
     best = found.best_estimator_
-    if only_projects:
-        best = best[:-1] if hasattr(estimator, "steps") else best[0]
+    if len(steps) > 1:
+        best = clone(estimator).set_params(
+            **{f"{name}__{parameter}": candidates[found.best_index_]}
+        )
+        best.fit(X, y)
     return best, dict(zip(candidates, scores, strict=True))
+
+
+def _largest_of_best(results: dict[str, Any]) -> int:
+    """The position of the best candidate; of equals that with the most dimensions."""
+    equals = np.flatnonzero(results["rank_test_score"] == 1).tolist()
+    return int(max(equals, key=lambda i: dimensions(results["params"][i])))
 
 
 def rank_ladder(shape: Ranks, n_samples: int) -> list[Ranks]:
@@ -590,48 +562,16 @@ def _is_one(name: str, values: tuple[Any, ...]) -> bool:
     return values[:1] == ("absolute",)
 
 
-def step_with_ranks(pipeline: Any) -> int:
-    """The place of the step of a pipeline whose ranks are searched: the last that has some."""
-    for place in reversed(range(len(pipeline.steps))):
-        step = pipeline.steps[place][1]
+def step_with_ranks(estimator: Any, steps: list[tuple[str, Any]]) -> int:
+    """The place of the step whose ranks are searched: the last that has some."""
+    for place in reversed(range(len(steps))):
+        step = steps[place][1]
         known = step.get_params() if hasattr(step, "get_params") else {}
-        if "ranks" in known or "projector" in known:
+        if "ranks" in known or known.get("projector") is not None:
             return place
     raise ValueError(
-        f"no step of {pipeline!r} has ranks; expected one such as MCSDA() or MPCA(); GridSearchCV "
-        "searches other pipelines"
+        f"no step of {estimator!r} has ranks to search; expected one such as MCSDA() or MPCA()"
     )
-
-
-def routed_metadata(search: Any, scorer: Any, besides: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """What comes beside samples and labels, by who gets it: "fit", "score" or "split"."""
-    estimator = search.estimator
-    is_pipeline = hasattr(estimator, "steps")
-    if is_pipeline and get_config()["enable_metadata_routing"]:
-        found = process_routing(search, "fit", **besides)
-        return {
-            "fit": found.estimator.fit,
-            "score": found.scorer.score,
-            "split": found.splitter.split,
-        }
-    split = {"groups": besides.pop("groups", None)}
-    if is_pipeline:
-        plain = [name for name in besides if "__" not in name]
-        advice = (
-            "came for a pipeline, and no step is named that gets it; turn on "
-            "sklearn.set_config(enable_metadata_routing=True) and let steps ask for it, as with "
-            "set_fit_request, or pass it as step__name"
-        )
-    else:
-        plain = [name for name in besides if name != "sample_weight"]
-        advice = (
-            f"came, but {type(estimator).__name__} takes none; metadata are for pipelines, of "
-            "which a step asks for them"
-        )
-    if plain:
-        raise ValueError(f"{', '.join(plain)} {advice}")
-    scored = {} if is_pipeline or not takes_weight(scorer, estimator) else besides
-    return {"fit": besides, "score": scored, "split": split}
 
 
 def learner_of(estimator: Any) -> Learner:
@@ -642,9 +582,9 @@ def learner_of(estimator: Any) -> Learner:
         return model
     if not isinstance(estimator, Learner):
         raise ValueError(
-            f"estimator is {estimator!r}; expected a projector such as MCSDA(), a "
-            "ClassSpecificClassifier, a ClassSpecificVerifier or a pipeline that ends with one; "
-            "GridSearchCV searches others"
+            f"estimator is {estimator!r:.200}; expected a projector such as MCSDA(), a "
+            "ClassSpecificClassifier or a ClassSpecificVerifier; GridSearchCV of scikit-learn "
+            "searches pipelines and other estimators"
         )
     return estimator
 
@@ -680,122 +620,116 @@ def solved_together(
     return fitted
 
 
-def one_stack_per_fold(
-    learners: list[Learner], parts: Iterator[ClassStatistics], described: Described
-) -> FitPart:
-    """All candidates solved together, from the statistics of each fold in turn."""
-    return lambda split: solved_together(learners, next(parts), described)
+def shared_statistics(
+    learners: list[Learner], samples: Samples, splits: list[Split], input_info: Described
+) -> tuple[Described, Iterator[ClassStatistics]]:
+    """What is known of the samples, and statistics of every training part and of all samples.
 
-
-def one_by_one(variants: list[Any], samples: Samples) -> FitPart:
-    """Each candidate fitted alone; for estimators that need inner folds of their own."""
-
-    def fit(split: Split) -> list[Any]:
-        batch, besides = samples.training(split[0])
-        return _fitted_together(variants, *batch, **besides)
-
-    return fit
-
-
-def in_pipelines(pipelines: list[Any], samples: Samples) -> FitPart:
-    """Pipelines that differ in one step alone: those before it are fitted once per fold."""
-    place = step_with_ranks(pipelines[0])
-
-    def fit(split: Split) -> list[Any]:
-        (X, y), _ = samples.training(split[0])
-        common = clone(pipelines[0])[:place]
-        X = common.fit_transform(X, y) if place else X
-        searched = [pipeline.steps[place][1] for pipeline in pipelines]
-        both = zip(pipelines, _fitted_together(searched, X, y), strict=True)
-        return [_joined(common, pipeline, step, X, y) for pipeline, step in both]
-
-    return fit
-
-
-def _joined(common: Any, pipeline: Any, step: Any, X: Any, y: Array | None) -> Any:
-    """A pipeline of fitted steps; those behind the searched one learn from what it gives."""
-    place = len(common.steps)
-    fitted, name = copy(pipeline), pipeline.steps[place][0]
-    rest = clone(pipeline)[place + 1 :]
-    if rest.steps:
-        rest.fit(step.transform(X), y)
-    fitted.steps = [*common.steps, (name, step), *rest.steps]
-    return fitted
-
-
-def _fitted_together(variants: list[Any], X: Any, y: Array | None, **besides: Any) -> list[Any]:
-    """Candidates fitted to the same samples; what can be solved as one stack is."""
-    first = variants[0]
-    if solved_in_stacks(first):
-        return _solved(variants, X, y)
-    if isinstance(first, ProbabilisticLDA) and first.projector is not None:
-        first._check_parameters()
-        projectors = [variant.projector for variant in variants]
-        inside = _solved(projectors, X, y, besides.get("sample_weight"))
-        both = zip(variants, inside, strict=True)
-        return [clone(variant)._fit_in(fitted, X, y, **besides) for variant, fitted in both]
-    return [clone(variant).fit(X, y, **besides) for variant in variants]
-
-
-def _solved(
-    learners: list[Learner], X: Any, y: Array | None, weight: Array | None = None
-) -> list[Learner]:
-    """All candidates solved together, from statistics of these samples."""
-    for learner in learners:
-        learner._check_parameters()
-    described, X, y, weight = learners[0]._first_batch(X, y, weight)
+    The samples are read once, when the statistics of the first part are asked for.
+    """
+    first = learners[0]
+    X, weight = samples.checked, samples.weight
+    y = samples.labels if first._needs_labels else None
     classes = check.present_labels(y, weight)
-    described, X = learners[0]._prepared(described, X, weight)
-    ranks, rounds = asked_together(learners, X.shape[1:], classes)
-    found = statistics_of(X, y, weight, classes, ranks, rounds, memory_budget())
-    return solved_together(learners, found, described)
+    input_info, seen = first._prepared(input_info, X, weight)
+    ranks, rounds = asked_together(learners, seen.shape[1:], classes)
+    rows = [train for train, _ in splits]
+    rows.append(np.arange(len(seen)))
+    parts = Parts.of_rows(rows, codes_of(seen, y, classes))
+    found = part_statistics(seen, y, weight, classes, parts, ranks, rounds, memory_budget())
+    return input_info, found
+
+
+@dataclass(frozen=True, eq=False)
+class FoldModels:
+    """All candidates on one fold.
+
+    Parameters
+    ----------
+    number : int
+        Of the fold, from 0.
+    train, test : ndarrays of positions
+        The parts of the fold.
+    learners : list of R estimators
+        The candidates, not fitted.
+    statistics : ClassStatistics or None
+        Of the training part, from which all candidates are solved together; None where each needs
+        inner folds of its own, and is fitted alone.
+    input_info : dict
+        What is known of the samples.
+    """
+
+    number: int
+    train: Array
+    test: Array
+    learners: list[Any]
+    statistics: ClassStatistics | None
+    input_info: Described
+
+    def tried(self, scorer: Any, samples: Samples) -> tuple[Array, Array, Array]:
+        """Scores, and times to fit and to score, of all candidates, (R,) each.
+
+        Scores are finite; what has none is an error that names the fold, and a class that it lacks.
+        """
+        try:
+            start = time.perf_counter()
+            fitted = self._fitted(samples)
+            fit_time = (time.perf_counter() - start) / len(fitted)
+            scores, times = self._scored(fitted, scorer, samples)
+        except ValueError as error:
+            advice = _advice_on_classes(samples, (self.train, self.test))
+            raise ValueError(f"fold {self.number} cannot be scored: {error}{advice}") from error
+        return scores, np.full(len(fitted), fit_time), times
+
+    def _fitted(self, samples: Samples) -> list[Any]:
+        if self.statistics is not None:
+            return solved_together(self.learners, self.statistics, self.input_info)
+        batch, besides = samples.training(self.train)
+        return [clone(learner).fit(*batch, **besides) for learner in self.learners]
+
+    def _scored(self, fitted: list[Any], scorer: Any, samples: Samples) -> tuple[Array, Array]:
+        batch, besides = samples.test(self.test)
+        scores = np.empty(len(fitted))
+        times = np.empty(len(fitted))
+        for c, estimator in enumerate(fitted):
+            start = time.perf_counter()
+            if isinstance(scorer, NearestMeanScorer):
+                training, _ = samples.training(self.train)
+                scores[c] = scorer.of_fold(estimator, *training, *batch)
+            else:
+                scores[c] = scorer(estimator, *batch, **besides)
+            times[c] = time.perf_counter() - start
+            if not np.isfinite(scores[c]):
+                raise ValueError(f"candidate {c} has the score {scores[c]}, which is not a number")
+        return scores, times
+
+
+def _refitted(
+    best: Any, samples: Samples, input_info: Described, whole: ClassStatistics | None
+) -> dict[str, Any]:
+    """The best candidate fitted on all samples, from their statistics where these are there."""
+    start = time.perf_counter()
+    if whole is not None and isinstance(best, Learner):
+        best._set_fitted(input_info, best._learn(whole, input_info["sample_shape_"]))
+    else:
+        best.fit(samples.given, samples.labels, **samples.fit_with)
+    found = {"best_estimator_": best, "refit_time_": time.perf_counter() - start}
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(best, name):
+            found[name] = getattr(best, name)
+    return found
 
 
 def solved_in_stacks(estimator: Any) -> bool:
     """Whether candidates can be solved together, without inner folds of their own."""
-    own_folds = isinstance(estimator, ProbabilisticLDA) or getattr(estimator, "classifier", None)
+    own_folds = getattr(estimator, "classifier", None) is not None
     return isinstance(estimator, Learner) and not own_folds
-
-
-def tried(
-    fit: FitPart, scorer: Any, samples: Samples, splits: list[Split], show: bool | None
-) -> tuple[Array, Array, Array]:
-    """Fit and score all candidates on every fold.
-
-    Parameters
-    ----------
-    fit : callable
-        Gives all candidates, fitted on the training part of a split.
-    scorer : callable
-        ``scorer(estimator, X, y)`` is one number.
-    samples : Samples
-        What the splits are of.
-    splits : list of F (train, test)
-        The folds.
-    show : bool or None
-        Show a progress bar; None means on a terminal.
-
-    Returns
-    -------
-    three ndarrays of shape (R, F)
-        Scores, and the times to fit and to score. Scores are finite; what has none is an error
-        that names the fold, and a class that it lacks.
-    """
-    columns = []
-    with progress("rank search", len(splits), show) as advance:
-        for number, split in enumerate(splits):
-            try:
-                columns.append(_tried_on_fold(fit, scorer, samples, split))
-            except ValueError as error:
-                advice = _advice_on_classes(samples, split)
-                raise ValueError(f"fold {number} cannot be scored: {error}{advice}") from error
-            advance()
-    scores, fit_times, score_times = (np.stack(c, axis=1) for c in zip(*columns, strict=True))
-    return scores, fit_times, score_times
 
 
 def takes_weight(scorer: Any, estimator: Any) -> bool:
     """Whether a scorer can weigh samples; one that stands for `score` can if that can."""
+    if isinstance(scorer, NearestMeanScorer):
+        return False
     if hasattr(scorer, "_accept_sample_weight"):
         return bool(scorer._accept_sample_weight())
     is_own = type(scorer).__name__ == "_PassthroughScorer"
@@ -815,21 +749,3 @@ def _advice_on_classes(samples: Samples, split: Split) -> str:
                 "which every part has the classes that it needs, such as StratifiedKFold(5)"
             )
     return ""
-
-
-def _tried_on_fold(
-    fit: FitPart, scorer: Any, samples: Samples, split: Split
-) -> tuple[Array, Array, Array]:
-    """Scores and times of all candidates on one fold, each of shape (R,)."""
-    start = time.perf_counter()
-    fitted = fit(split)
-    fit_time = (time.perf_counter() - start) / len(fitted)
-    batch, besides = samples.test(split[1])
-    scores, times = np.empty(len(fitted)), np.empty(len(fitted))
-    for c, estimator in enumerate(fitted):
-        start = time.perf_counter()
-        scores[c] = scorer(estimator, *batch, **besides)
-        times[c] = time.perf_counter() - start
-        if not np.isfinite(scores[c]):
-            raise ValueError(f"candidate {c} has the score {scores[c]}, which is not a number")
-    return scores, np.full(len(fitted), fit_time), times

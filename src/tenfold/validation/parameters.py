@@ -6,7 +6,6 @@ what depends on the data, or on other parameters, has a function of its own.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from sklearn import get_config
 
 from tenfold.mathematics.algebra import Array
+from tenfold.system.quiet import warn
 
 LARGE_TABLES = 2**28  # bytes of moments from which their size is said before
 
@@ -235,7 +235,7 @@ def announce_tables(n: int, size: int, n_tables: int, stacklevel: int) -> None:
     check_tables_fit(size, n_tables)
     needed, own = 8 * n_tables * size**2, 8 * n * size
     if needed > LARGE_TABLES and needed > own:
-        warnings.warn(
+        warn(
             f"moments of {n_tables} class(es) of samples with {size} numbers take "
             f"{needed / 2**20:.0f} MiB, while the {n} samples take {own / 2**20:.3g} MiB; fit "
             "needs no moments. Where moments are needed and samples are few, pass them in a basis "

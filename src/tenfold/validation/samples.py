@@ -22,7 +22,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from math import isfinite, prod
 from numbers import Integral, Number
@@ -43,7 +43,8 @@ from sklearn.utils.validation import (
 from tenfold.mathematics.accumulate import check_same_kind
 from tenfold.mathematics.algebra import Array, namespace_of, to_numpy
 from tenfold.mathematics.moments import ClassMoments
-from tenfold.mathematics.stores import ArraySamples, Source, StoredSamples, is_stored
+from tenfold.mathematics.stores import ArraySamples, Range, Source, StoredSamples, is_stored
+from tenfold.system.quiet import warn
 from tenfold.validation.parameters import plain
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
@@ -134,9 +135,12 @@ def check_samples(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     if reset:
         estimator.sample_shape_ = X.shape[1:]
         estimator.n_features_in_ = prod(X.shape[1:])
+        if knows_range(estimator):
+            estimator.range_, X = range_of(X)
         if named is not None and X.shape == tuple(named.values.shape):  # not folded
             estimator.mode_names_, estimator.mode_labels_ = named.mode_names, named.mode_labels
-    return X
+        return X
+    return _with_range_checked(estimator, X)
 
 
 def takes_gaps(estimator: Any) -> bool:
@@ -175,14 +179,134 @@ def _is_ready(estimator: Any, X: Any, fitted_shape: tuple[int, ...] | None) -> b
         and X.shape[1:] == fitted_shape
         and len(X) > 0
         and "feature_names_in_" not in vars(estimator)
-        and isfinite(_sum(X))  # of very large numbers it is not: then the slower checks decide
+        and _is_within(estimator, X)
     )
 
 
-def _sum(X: Array) -> float:
-    """The sum of all numbers, which is not finite where one of them is not."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return float(X.sum())
+def _is_within(estimator: Any, X: Array) -> bool:
+    """Whether all numbers are finite and most not far outside of the range of training samples.
+
+    One product decides: where it is not finite or too large, the slower checks do.
+    """
+    if not X.flags.forc:  # it would be copied
+        return False
+    flat = X.ravel(order="K")
+    squares = float(np.vdot(flat, flat))
+    if not isfinite(squares):
+        return False
+    limit = _limit_of(estimator)
+    return limit is None or 2 * squares <= len(X) * limit * limit
+
+
+# ── The range of training samples ─────────────────────────────────────────────────────────────────
+
+FAR = 10.0  # times the largest magnitude of all training samples
+
+
+def knows_range(estimator: Any) -> bool:
+    """Whether an estimator keeps the range of its training samples."""
+    return bool(getattr(estimator, "_knows_range", False))
+
+
+def range_of(X: Any, known: Array | None = None) -> tuple[Array | Range, Any]:
+    """The range of samples, and the samples: of a source it is known when all blocks are read.
+
+    Parameters
+    ----------
+    X : ndarray or Source of shape (n, I_1, ..., I_K)
+        Checked samples.
+    known : ndarray of shape (2,) or None
+        The range of those before.
+
+    Returns
+    -------
+    (ndarray of shape (2,) or Range, samples)
+        The samples are to be used in place of X.
+    """
+    if isinstance(X, Source) and not isinstance(X, ArraySamples):
+        seen = Range() if known is None else Range(*known.tolist())
+        return seen, replace(X, seen=seen)
+    low, high = X.range() if isinstance(X, ArraySamples) else (float(X.min()), float(X.max()))
+    if known is not None:
+        low, high = min(low, known[0]), max(high, known[1])
+    return np.array([low, high]), X
+
+
+def with_range(described: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of samples, all of which are read by now."""
+    found = dict(described)
+    seen = found.get("range_")
+    if isinstance(seen, Range):
+        found["range_"] = seen.bounds()
+    return found
+
+
+def described_with(estimator: Any, X: Any) -> tuple[dict[str, Any], Any]:
+    """What a fitted estimator knows of its samples and of a further batch, and that batch."""
+    described = description_of(estimator)
+    if "range_" in described:
+        described["range_"], X = range_of(X, described["range_"])
+    return described, X
+
+
+def _limit_of(estimator: Any) -> float | None:
+    """The magnitude from which on numbers are far outside; None where no range is known."""
+    known = vars(estimator).get("range_")
+    if known is None or not knows_range(estimator):
+        return None
+    low, high = known.tolist()
+    limit = FAR * max(-low, high)
+    return limit if limit > 0 else None  # of nothing but zeros no scale is known
+
+
+@dataclass
+class RangeWatch:
+    """Warns of blocks of samples that are far outside of a range, once."""
+
+    limit: float
+    warned: bool = False
+
+    def add(self, block: Array) -> None:
+        """Look at one block (m, I_1, ..., I_K).
+
+        Half of its samples at least must hold such a number: outliers do not count.
+        """
+        if self.warned or not len(block):
+            return
+        flat = block.reshape(len(block), -1)
+        largest = np.maximum(flat.max(axis=1), -flat.min(axis=1).astype(float))
+        typical = float(np.median(largest))
+        if typical > self.limit:
+            self.warned = True
+            warn(
+                f"samples hold numbers up to {typical:.3g}, but no number of the training samples "
+                f"was larger than {self.limit / FAR:.3g}; scale them as the training samples were "
+                "scaled (tenfold.datasets.load divides pixels from 0 to 255 by 255), or fit again",
+                UserWarning,
+                stacklevel=5,
+            )
+
+
+def _with_range_checked(estimator: Any, X: Any) -> Any:
+    """Samples for a fitted model: an error where squares overflow, a warning where all are far."""
+    limit = _limit_of(estimator)
+    if isinstance(X, StoredSamples):
+        return X if limit is None else replace(X, seen=RangeWatch(limit))
+    if isinstance(X, Source) or not knows_range(estimator):
+        return X
+    if limit is not None:
+        RangeWatch(limit).add(X)
+    if X.dtype.kind == "f":
+        flat = X.ravel(order="K")
+        if not isfinite(np.vdot(flat, flat)):
+            X = X.astype(np.float64)  # of float32 the squares are too large for float32
+            flat = X.ravel(order="K")
+            if not isfinite(np.vdot(flat, flat)):
+                raise ValueError(
+                    f"samples hold numbers up to {np.abs(X).max():.3g}, whose squares are too "
+                    "large for float64; repair, leave out or rescale these samples"
+                )
+    return X
 
 
 def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
@@ -305,7 +429,6 @@ def check_moments(estimator: Any, moments: Any) -> tuple[dict[str, Any], ClassMo
         )
     if not moments.counts.any():
         raise ValueError("the moments are of no samples; gather some first")
-    moments = moments.by_class()
     moments = moments.present() if estimator._needs_labels else moments.pooled()
     shape = _asked_shape(estimator) or moments.shape
     if prod(shape) != prod(moments.shape) or (len(moments.shape) > 1 and shape != moments.shape):
@@ -367,6 +490,11 @@ def check_labels(estimator: Any, X: Array, y: Any) -> Array:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None; "
             "pass one class label per sample"
+        )
+    if np.isscalar(X) or getattr(X, "ndim", 1) == 0:
+        raise ValueError(
+            f"Expected 2D array, got scalar instead: X is {X!r:.80}; pass samples with at least 2 "
+            "axes, samples first"
         )
     y = refuse_masked(y, name="y")
     given, y = y, column_or_1d(in_numpy(y, "y"), warn=True)
@@ -461,7 +589,7 @@ def check_covariates(covariates: Any, n: int) -> Array:
 # ── What a fitted estimator has ───────────────────────────────────────────────────────────────────
 
 NAMES = ("feature_names_in_", "mode_names_", "mode_labels_")
-DESCRIPTION = ("sample_shape_", "n_features_in_", *NAMES)
+DESCRIPTION = ("sample_shape_", "n_features_in_", "range_", *NAMES)
 
 
 def check_fitted(estimator: Any, attribute: str) -> None:
@@ -475,7 +603,10 @@ def check_fitted(estimator: Any, attribute: str) -> None:
 
 def description_of(estimator: Any) -> dict[str, Any]:
     """What an estimator knows of the samples that it was fitted on."""
-    return {name: getattr(estimator, name) for name in DESCRIPTION if hasattr(estimator, name)}
+    found = {name: getattr(estimator, name) for name in DESCRIPTION if hasattr(estimator, name)}
+    if "sample_shape_" not in found and "n_features_in_" in found:  # scikit-learn's take rows
+        found["sample_shape_"] = (int(found["n_features_in_"]),)
+    return found
 
 
 def of_samples(described: Mapping[str, Any]) -> dict[str, Any]:

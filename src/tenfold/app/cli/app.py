@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from tenfold import __version__
-from tenfold.app.cli.command import command
+from tenfold.app.cli.command import BAD_INPUT, command, complain, print_error_as_json
 from tenfold.app.cli.compare import compare
 from tenfold.app.cli.fit import fit, moments
 from tenfold.app.cli.inspect import export, inspect
@@ -16,7 +17,32 @@ from tenfold.app.cli.score import evaluate, score, transform
 
 COMMANDS = (demo, compare, fit, evaluate, score, transform, report, moments, inspect, export)
 
+UsageError = typer.BadParameter.__mro__[1]  # of Click, which typer brings along since 0.20
+
+
+class Commands(TyperGroup):
+    """The commands; words that are no command or option are JSON under ``--json``, too."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Remember what was typed."""
+        ctx.meta["tenfold.typed"] = list(args)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was typed."""
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            if "--json" not in ctx.meta["tenfold.typed"]:
+                raise
+            said = ValueError(error.format_message())
+            complain(said)
+            print_error_as_json(said, BAD_INPUT)
+            raise typer.Exit(BAD_INPUT) from None
+
+
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     rich_markup_mode=None,  # plain help: it fits on a screen and goes through a pipe
     pretty_exceptions_enable=False,

@@ -8,8 +8,9 @@ import json
 import math
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from difflib import get_close_matches
 from functools import cache, wraps
 from os import PathLike, fspath
 from pathlib import Path
@@ -46,6 +47,28 @@ def exit_code_of(error: BaseException) -> int:
 def complain(error: BaseException) -> None:
     """Write the message of an error to standard error, in one line."""
     sys.stderr.write(f"tenfold: {visible(one_line(error))}\n")
+
+
+def print_error_as_json(error: BaseException, code: int) -> None:
+    """Write an error to standard output as JSON, for programs that read it."""
+    facts = {"error": visible(one_line(error)), "exit_code": code}
+    sys.stdout.write(f"{as_json_text(facts)}\n")
+    sys.stdout.flush()
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A question to put behind an error about a name that is not known; empty if none is near.
+
+    Examples
+    --------
+    >>> from tenfold.app.cli.command import did_you_mean
+    >>> did_you_mean("mscda", ["csda", "mcsda", "plda"])
+    '; did you mean mcsda?'
+    >>> did_you_mean("forest", ["csda", "mcsda", "plda"])
+    ''
+    """
+    near = get_close_matches(name.lower(), list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def one_line(error: BaseException) -> str:
@@ -165,8 +188,11 @@ def command(work: Callable[..., Outcome]) -> Callable[..., None]:
         except EXPECTED as error:
             if common.debug and not isinstance(error, KeyboardInterrupt):
                 raise
+            code = exit_code_of(error)
             complain(error)
-            raise typer.Exit(exit_code_of(error)) from None
+            if common.as_json:
+                print_error_as_json(error, code)
+            raise typer.Exit(code) from None
 
     everything = []
     for own in [*_parameters(work), *_parameters(CommonOptions)]:

@@ -36,7 +36,8 @@ SHORT = {
     "LinearDiscriminantAnalysis": "LDA",
     "RidgeClassifier": "Ridge",
     "LinearSVC": "LinearSVC",
-    "NearestCentroid": "NearestCentroid",
+    "SVC": "RBF SVM",
+    "KNeighborsClassifier": "NearestNeighbor",
 }
 
 
@@ -54,14 +55,14 @@ def compare(
 ) -> Outcome:
     """Compare all methods by cross-validation.
 
-    One table says which to take; the last line is the command that fits it. Classifiers of
-    scikit-learn at their defaults are rows of the same table. Parameters are passed to every method
-    that accepts them. --ranks auto searches in the training samples of every fold.
+    One table says which to take; the last line is the command that fits it. Baselines of
+    scikit-learn are rows of the same table. Parameters are passed to every method that has them.
+    --ranks auto searches in every fold.
 
     Example: tenfold compare faces --ranks 3,3 --cv 3
     """
     from tenfold.methods import CLASS_SPECIFIC_METHODS
-    from tenfold.selection.comparison import name_of, rivals
+    from tenfold.selection.comparison import baselines, name_of
 
     samples = _without_single_samples(labelled(data_options.load(data), "compare"))
     n_modes = mode_count(model_options.parameters(), samples.sample_shape)
@@ -69,11 +70,11 @@ def compare(
         model_options = replace(model_options, ranks=",".join([model_options.ranks] * n_modes))
     ours = _models(model_options, n_modes)
     label = None if positive is None else label_named(positive, samples.classes)
-    all_of_them = [*ours.values(), *rivals(prod(samples.sample_shape))]
+    all_of_them = [*ours.values(), *baselines(prod(samples.sample_shape))]
     found = tenfold.compare(
-        [model_options.with_steps(one, samples) for one in all_of_them],
         samples.X,
         samples.y,
+        [model_options.with_steps(one, samples) for one in all_of_them],
         positive=label,
         search=model_options.searches,
         cv=cv,
@@ -150,7 +151,7 @@ def _explanation(label: Any) -> list[str]:
     who, over = (f"class {label}", "folds") if alone else ("each class", "classes and folds")
     return [
         f"Average precision, ROC AUC: {who} against the rest, mean over {over}.",
-        "plda: Gaussian classes; cmda, dater, mpca, ...: the same in a subspace of all.",
+        "plda: ProbabilisticLDA; cmda, dater, mpca, ...: the same in a subspace of all.",
         "csda, mcsda, ...: one subspace per class, and how like the class samples are there.",
-        "LDA, LinearSVC, Ridge, NearestCentroid: classifiers of scikit-learn.",
+        "LDA, RBF SVM, LinearSVC, Ridge, NearestNeighbor: classifiers of scikit-learn.",
     ]

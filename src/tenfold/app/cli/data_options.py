@@ -91,18 +91,18 @@ class DataOptions:
         labels_needed : bool, default=True
             False reads samples without labels if none are found.
         """
-        from tenfold.datasets.as_before import load_as_before
-        from tenfold.methods.saving import steps_of
+        from tenfold.datasets.load_like_training import load_like_training
+        from tenfold.methods.saving import sample_shape_of, steps_of
 
         given = self.options()
         same = path.name.startswith(str(then.get("name", path)))  # maybe the same file
         if self.groups is None and (self.rows in PARTS or (same and then.get("rows") in PARTS)):
             given["groups"] = then.get("groups")
         first = steps_of(model)[0]
-        wanted = tuple(first.sample_shape_)
+        wanted = sample_shape_of(first)
         with _pointing_to_inspect(path):
             shape = () if folds_rows(first) else wanted
-            data = load_as_before(path, then, shape, labels_needed=labels_needed, **given)
+            data = load_like_training(path, then, shape, labels_needed=labels_needed, **given)
         if data.y is None and data.X.shape == wanted:
             notes = (*data.notes, f"{path} is read as one sample")
             data = replace(data.select(slice(0, 1)), X=data.X[None], notes=notes)
@@ -209,7 +209,7 @@ def with_options(message: str) -> str:
     >>> with_options("pass labels=NAME, leave_out='my id', or labelled=False")
     "pass --labels NAME, --read 'leave_out=my id', or --read labelled=False"
     """
-    from tenfold.datasets.any_path import READERS
+    from tenfold.datasets.loading import READERS
 
     known = {name for reader in READERS.values() for name in reader.options}
     pattern = rf"\b({'|'.join(sorted(known | {'scale', 'trusted'}, key=len, reverse=True))})="
@@ -272,7 +272,7 @@ def labelled(data: TensorDataset, command: str) -> TensorDataset:
 
 def remembered(data: TensorDataset) -> Mapping[str, Any]:
     """What a model is to remember of the samples it was fitted on."""
-    from tenfold.datasets.as_before import usual_size
+    from tenfold.datasets.load_like_training import usual_size
 
     return {**data.reading, "usual_size": usual_size(data)}
 
@@ -308,7 +308,7 @@ def near_copies(data: TensorDataset) -> list[str]:
     ]
 
 
-def told_of_known(data: TensorDataset) -> TensorDataset:
+def warn_if_trained_on(data: TensorDataset) -> TensorDataset:
     """`data` with a note, which is also shown, if a model was fitted on some of the samples."""
     n_known = int(sum(data.sample_info.get(KNOWN, [])))
     if not n_known:

@@ -15,7 +15,6 @@ from tenfold.app.cli.data_options import (
     DataPath,
     DataPaths,
     class_counts,
-    labelled,
     near_copies,
     one_path,
     remembered,
@@ -25,9 +24,9 @@ from tenfold.app.cli.inspect import about_file, model_facts, moments_facts
 from tenfold.app.cli.model_options import (
     GAUSSIAN,
     ModelOptions,
+    completed_names,
     estimator_named,
     method_named,
-    method_names,
     mode_count,
 )
 from tenfold.app.cli.options import (
@@ -45,16 +44,16 @@ if TYPE_CHECKING:
 
 METHODS = "plda, csda, mcsda, cmda, dater, mpca, ..."
 ON_SAMPLES = ", on held-out samples"
-ON_CLASSES = ", by leaving out classes; moments of tenfold moments --folds let samples be held out"
+ON_CLASSES = ", by leaving out classes"
 
 
 def fit(
     data: DataPaths,
     *,
     output: Annotated[Path, option("FILE", "The model, .safetensors.", "-o", "--output")],
-    method: Annotated[str | None, option("NAME", METHODS, autocompletion=method_names)] = None,
+    method: Annotated[str | None, option("NAME", METHODS, autocompletion=completed_names)] = None,
     positive: Annotated[str | None, option("CLASS", "The class to tell from the rest.")] = None,
-    reject: Annotated[
+    false_accept_rate: Annotated[
         str | None, option("X|equal", "Share of strangers to let through; 0.01.")
     ] = None,
     from_moments: Annotated[
@@ -74,19 +73,19 @@ def fit(
     output_file(output, ".safetensors", inputs=tuple(data))
     moments = None
     if from_moments:
-        _refuse_what_needs_samples(data_options, model_options, positive, reject)
+        _refuse_what_needs_samples(data_options, model_options, positive, false_accept_rate)
         moments, samples = _read_moments(data)
     else:
         samples = data_options.load(one_path(data))
-    estimator = _estimator(method, model_options, samples, positive, reject, cv)
+    estimator = _estimator(method, model_options, samples, positive, false_accept_rate, cv)
     start = time.perf_counter()
     if moments is None:
         estimator = model_options.with_steps(estimator, samples)
-        if reject is not None and positive is None:
-            estimator = _rejecting(estimator, reject, samples, model_options)
+        if false_accept_rate is not None and positive is None:
+            estimator = _rejecting(estimator, false_accept_rate, samples, model_options)
         estimator, search = _fitted(estimator, samples, model_options.searches, cv)
     else:
-        estimator, search = estimator.fit_moments(moments), {}
+        estimator, search = _fitted_to_moments(estimator, moments), {}
     seconds = time.perf_counter() - start
     reading = samples.reading if from_moments else remembered(samples)
     tenfold.save(estimator, output, reading=reading)
@@ -96,8 +95,7 @@ def fit(
     hints = [] if from_moments else near_copies(samples)
     hints += _hints(facts, from_moments or data_options.rows is not None)
     if "chosen" in rows:
-        by_classes = moments is not None and moments.folds is None
-        rows["chosen"] += ON_CLASSES if by_classes else ON_SAMPLES
+        rows["chosen"] += ON_SAMPLES if moments is None else ON_CLASSES
     command = typed("tenfold", "inspect", output)
     if facts["answer"] != "projection" and not from_moments:
         words = as_typed(replace(data_options, rows=data_options.other_rows))
@@ -121,14 +119,18 @@ def _data_and_search(
 
 
 def _refuse_what_needs_samples(
-    data_options: DataOptions, options: ModelOptions, positive: str | None, reject: str | None
+    data_options: DataOptions,
+    options: ModelOptions,
+    positive: str | None,
+    false_accept_rate: str | None,
 ) -> None:
     """Refuse options that moments cannot serve."""
     refused = [
         (as_typed(data_options), "pass it to tenfold moments"),
-        (as_typed(replace(options, ranks=None, set=None)), "use it before tenfold moments"),
+        (as_typed(replace(options, ranks=None, views=None, set=None)), "use it before moments"),
+        (["--views"] * (options.views is not None), "leave it out"),
         (["--positive"] * (positive is not None), "leave it out for a bank, without a threshold"),
-        (["--reject"] * (reject is not None), "leave it out"),
+        (["--false-accept-rate"] * (false_accept_rate is not None), "leave it out"),
         (["--ranks auto"] * options.searches, "name the ranks, as with --ranks 7,7"),
     ]
     for words, remedy in refused:
@@ -150,7 +152,7 @@ def _read_moments(paths: list[Path]) -> tuple[Any, TensorDataset]:
         if not path.exists():
             raise BadInput(f"{path} does not exist; expected moments that tenfold moments wrote")
     stored = read_moments(*paths)
-    found = stored.moments.by_class().present()
+    found = stored.moments.present()
     counts = np.round(found.counts).astype(int)
     X = np.broadcast_to(0.0, (counts.sum(), *found.shape))  # one number, which is not looked at
     y = np.repeat(found.classes, counts) if len(counts) > 1 else None
@@ -162,7 +164,7 @@ def _estimator(
     options: ModelOptions,
     data: TensorDataset,
     positive: str | None,
-    reject: str | None,
+    false_accept_rate: str | None,
     cv: int,
 ) -> Any:
     """The estimator that the options ask for, not fitted."""
@@ -182,7 +184,7 @@ def _estimator(
             f"{name if needs_labels else '--ranks auto'} needs labels of two classes or more; pass "
             "--labels NAME|FILE (moments: name files of other classes, too), or take --method mpca"
         )
-    if method is None and (options.ranks is not None or "sample_shape" in given):
+    if method is None and options.ranks is not None:
         name = "mpca"  # what has ranks is a subspace
     n_modes = mode_count(given, data.sample_shape)
     model = estimator_named(name, given, n_modes, labelled=data.y is not None)
@@ -190,27 +192,38 @@ def _estimator(
         return model
     if positive is None:
         return tenfold.ClassSpecificClassifier(model)
-    label, rate = label_named(positive, data.classes), _rate(reject or "0.01")
+    label, rate = label_named(positive, data.classes), _rate(false_accept_rate or "0.01")
     own = None if chooses else model
     return tenfold.ClassSpecificVerifier(own, positive=label, false_accept_rate=rate, cv=cv)
 
 
 def _rate(text: str) -> Any:
     """The share of strangers to let through."""
-    return text if text == "equal" else numbers("--reject", text, "a number such as 0.01, or equal")
+    return (
+        text
+        if text == "equal"
+        else numbers("--false-accept-rate", text, "a number such as 0.01, or equal")
+    )
 
 
-def _rejecting(estimator: Any, reject: str, data: TensorDataset, options: ModelOptions) -> Any:
+def _rejecting(
+    estimator: Any, false_accept_rate: str, data: TensorDataset, options: ModelOptions
+) -> Any:
     """A classifier that may answer "unknown"."""
     if data.y is None:
-        raise BadInput("--reject leaves classes out to set a threshold; it needs labelled samples")
-    if options.searches:
-        raise BadInput("--reject takes ranks that are named, as with --ranks 7,7, and not auto")
-    if reject == "equal":
         raise BadInput(
-            "--reject equal is for one class, --positive; pass a number, as --reject 0.01"
+            "--false-accept-rate leaves classes out to set a threshold; it needs labelled samples"
         )
-    return tenfold.OpenSetClassifier(estimator, false_accept_rate=_rate(reject))
+    if options.searches:
+        raise BadInput(
+            "--false-accept-rate takes ranks that are named, as with --ranks 7,7, and not auto"
+        )
+    if false_accept_rate == "equal":
+        raise BadInput(
+            "--false-accept-rate equal is for one class, --positive; pass a number, as "
+            "--false-accept-rate 0.01"
+        )
+    return tenfold.OpenSetClassifier(estimator, false_accept_rate=_rate(false_accept_rate))
 
 
 def _fitted(
@@ -230,11 +243,29 @@ def _fitted(
         measure = "accuracy" if names_classes(best) else "average precision"
         return best, {"search": {"measure": measure, "tried": tried}}
     takes = has_fit_parameter(innermost(estimator), "groups") and not hasattr(estimator, "unknown")
-    if groups is None or not takes:
+    if groups is None or not takes or len(set(groups.tolist())) < 2:  # nothing to hold out
         return estimator.fit(X, y), {}
     steps = getattr(estimator, "steps", None)
     name = "groups" if steps is None else f"{steps[-1][0]}__groups"
     return estimator.fit(X, y, **{name: groups}), {}
+
+
+def _fitted_to_moments(estimator: Any, moments: Any) -> Any:
+    """The estimator fitted to moments; those of projected samples for what follows a projector."""
+    from functools import reduce
+
+    import numpy as np
+    from sklearn.pipeline import Pipeline
+
+    if not isinstance(estimator, Pipeline):
+        return estimator.fit_moments(moments)
+    (name, projector), (last_name, model) = estimator.steps
+    projector = projector.fit_moments(moments)
+    W = reduce(np.kron, projector.projections_)
+    known = moments.present()
+    means = np.asarray(projector.transform(known.means))
+    projected = tenfold.ClassMoments(known.classes, known.counts, means, W.T @ known.scatters @ W)
+    return Pipeline([(name, projector), (last_name, model.fit_moments(projected))])
 
 
 def _hints(facts: dict[str, Any], some_rows: bool) -> list[str]:
@@ -249,8 +280,9 @@ def _hints(facts: dict[str, Any], some_rows: bool) -> list[str]:
         )
     if (facts["error_rates"] or {}).get("false_rejects", 0.0) > 0.5:
         hints.append(
-            "hint: at this rate most samples of the class itself are rejected; --reject equal "
-            "makes both errors alike, and --reject 0.1 lets one of ten others through"
+            "hint: at this rate most samples of the class itself are rejected; "
+            "--false-accept-rate equal makes both errors alike, and --false-accept-rate 0.1 lets "
+            "one of ten others through"
         )
     if facts["answer"] != "projection" and not some_rows:
         hints.append("hint: all samples were used; --rows train leaves some to test the model on")
@@ -262,9 +294,6 @@ def moments(
     *,
     output: Annotated[Path, option("FILE", "The moments, .safetensors.", "-o", "--output")],
     minimum_count: Annotated[int | None, option("K", "Refuse classes with fewer samples.")] = None,
-    folds: Annotated[
-        bool, option(None, "Of classes in sixteen folds, for plda to choose on.", "--folds")
-    ] = False,
     data_options: DataOptions,
 ) -> Outcome:
     """Write class moments, to fit from without samples.
@@ -281,9 +310,7 @@ def moments(
 
     samples = data_options.load(data)
     check_tables_fit(prod(samples.sample_shape), max(1, len(samples.classes)))
-    stored = tenfold.gather_moments(
-        *(labelled(samples, "--folds") if folds else samples), folds=folds
-    )
+    stored = tenfold.gather_moments(*samples)
     tenfold.save_moments(
         stored,
         output,

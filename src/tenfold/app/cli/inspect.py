@@ -75,8 +75,8 @@ def _of_data(path: Path, options: DataOptions) -> Outcome:
 
 def _of_file(path: Path) -> Outcome:
     """What the file of a model or of moments holds."""
-    from tenfold.datasets.any_path import SAMPLE_OPTIONS
-    from tenfold.datasets.as_before import in_words
+    from tenfold.datasets.load_like_training import in_words
+    from tenfold.datasets.loading import SAMPLE_OPTIONS
     from tenfold.system.model_format import read
 
     if not path.exists():
@@ -115,21 +115,18 @@ def moments_facts(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     from tenfold.app.about_model import in_short
     from tenfold.files.moment_files import read_moments
 
-    stored, reading, mode_names, _, labelled = read_moments(path)
-    moments = stored.by_class()
+    moments, reading, mode_names, _, labelled = read_moments(path)
     facts = {
         "moments": path,
         "reading": reading,
         "mode_names": mode_names,
         "classes": moments.classes if labelled else None,
         "counts": moments.counts,
-        "folds": stored.folds is not None,
     }
     here = moments.present().counts.tolist() or [0]
     rows = {
         "moments": f"of {moments.count:g} samples of {times(moments.shape)}",
         "modes": ", ".join(mode_names),
-        "folds": "sixteen, for plda to choose on held-out samples" if facts["folds"] else "",
         "classes": in_short(facts["classes"]) if labelled else "none: the samples have no labels",
         "samples in a class": f"{min(here):g} to {max(here):g}" if labelled else "",
     }

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from math import prod
-from pathlib import Path
 from typing import Annotated, Any
 
 import tenfold
-from tenfold.app.cli.command import BadInput
+from tenfold.app.cli.command import BadInput, did_you_mean
 from tenfold.app.cli.data_options import folds_rows
 from tenfold.app.cli.options import assignments, numbers, option, whole_numbers
 
 GAUSSIAN = "plda"
+METHOD_NAMES = (  # as tenfold.methods lists them; completion is quick without importing that
+    *("mcsda", "csda", "csrda", "kernelcsda", "cmda", "dater", "dgtda", "gtda", "hoda", "mpca"),
+)
+CHOSEN = ("shrinkage", "means_prior", "noise_prior")  # by left-out samples, and no options of plda
 EACH, NONE = "each", "none"  # for --scale-modes: each number of a sample
 
 
@@ -31,8 +33,11 @@ class ModelOptions:
     ranks: Annotated[
         str | None, option("R,S,..|auto", "Numbers to keep per mode; auto searches.")
     ] = None
+    views: Annotated[
+        str | None, option("NAME,..", "Views of plda: auto, linear, rbf, units, ...")
+    ] = None
     set: Annotated[
-        list[str] | None, option("NAME=VALUE", "Another parameter: ridge=0.1, shrinkage=0.5.")
+        list[str] | None, option("NAME=VALUE", "Another parameter: ridge=0.1, max_iter=200.")
     ] = None
 
     @property
@@ -46,17 +51,24 @@ class ModelOptions:
         if self.ranks is not None and not self.searches:
             expected = "numbers such as 7,6, a share such as 0.99, or auto"
             given["ranks"] = numbers("--ranks", self.ranks, expected)
+        if self.views is not None:
+            names = [name.strip() for name in self.views.split(",")]
+            given["views"] = names[0] if len(names) == 1 else names
         return given
 
     def known_to(self, name: str) -> ModelOptions:
         """Those of these options that a method has."""
         known = parameter_names(name)
         pairs = [pair for pair in self.set or [] if pair.partition("=")[0] in known]
-        return replace(self, ranks=self.ranks if "ranks" in known else None, set=pairs)
+        ranks = self.ranks if "ranks" in known else None
+        views = self.views if "views" in known else None
+        return replace(self, ranks=ranks, views=views, set=pairs)
 
     def with_steps(self, model: Any, data: Any) -> Any:
         """The model, or a pipeline of the steps that were asked for and the model."""
         from sklearn.pipeline import make_pipeline
+
+        from tenfold.methods.saving import steps_of
 
         steps: list[Any] = [tenfold.GaussianImputer()] if self.impute else []
         if self.covariates is not None:
@@ -66,7 +78,9 @@ class ModelOptions:
         elif self.scale_modes not in (None, NONE):
             modes = whole_numbers("--scale-modes", self.scale_modes, least=0)
             steps.append(tenfold.ModeScaler(modes))
-        return make_pipeline(*steps, model) if steps else model
+        if not steps:
+            return model
+        return make_pipeline(*steps, *steps_of(model))
 
     def scales_columns(self, model: Any, data: Any) -> bool:
         """Whether samples are scaled without being asked: rows of a table, which have units."""
@@ -74,23 +88,32 @@ class ModelOptions:
         return self.scale_modes is None and is_table and not folds_rows(model)
 
 
-def method_names() -> list[str]:
-    """What ``--method`` can name: `ProbabilisticLDA` (plda), and every method.
+def completed_names() -> list[str]:
+    """What the shell offers for ``--method``, without importing the methods."""
+    return [GAUSSIAN, *METHOD_NAMES]
 
-    They are read from the list of `tenfold.methods` without importing it: completion is quick.
-    """
-    source = Path(__file__).parents[2] / "methods" / "__init__.py"
-    (listed,) = re.findall(r"^ALL_METHODS = \(([^)]*)\)", source.read_text("utf-8"), re.MULTILINE)
-    return [GAUSSIAN, *re.findall(r"\w+", listed.lower())]
+
+def method_names() -> list[str]:
+    """What ``--method`` can name: `ProbabilisticLDA` (plda), and every method."""
+    from tenfold.methods import ALL_METHODS
+
+    return [GAUSSIAN, *(method.__name__.lower() for method in ALL_METHODS)]
 
 
 def method_named(name: str) -> Any:
     """The class of a method; None for plda, which needs no subspace."""
     from tenfold.methods import ALL_METHODS
 
-    if name not in method_names():
-        raise BadInput(f"there is no method {name!r}; choose one of {', '.join(method_names())}")
-    return dict(zip(method_names(), (None, *ALL_METHODS), strict=True))[name]
+    methods = {method.__name__.lower(): method for method in ALL_METHODS}
+    if name == GAUSSIAN:
+        return None
+    known = method_names()
+    if name not in known:
+        raise BadInput(
+            f"there is no method {name!r}; choose one of {', '.join(known)}"
+            f"{did_you_mean(name, known)}"
+        )
+    return methods[name]
 
 
 def parameter_names(name: str, *, labelled: bool = True) -> list[str]:
@@ -98,10 +121,12 @@ def parameter_names(name: str, *, labelled: bool = True) -> list[str]:
     from tenfold.methods import CLASS_SPECIFIC_METHODS
 
     method = method_named(name)
-    alone = method in CLASS_SPECIFIC_METHODS or not labelled
-    kinds = ([] if alone else [tenfold.ProbabilisticLDA]) + ([] if method is None else [method])
-    names = {name for kind in kinds for name in kind().get_params()}
-    return sorted(names - {"projector", "positive"})
+    names: set[str] = set()
+    if method is not None:
+        names |= set(method().get_params())
+    if method is None or (labelled and method not in CLASS_SPECIFIC_METHODS):
+        names |= set(tenfold.ProbabilisticLDA().get_params())
+    return sorted(names - {"positive"})
 
 
 def estimator_named(
@@ -109,32 +134,32 @@ def estimator_named(
 ) -> Any:
     """What ``--method`` names, with these parameters.
 
-    A method for one class is a projector, and so is every method without labels. A subspace of all
-    classes has Gaussian classes in it; plda has them on all numbers of a sample.
+    A method for one class is a projector, and so is every method without labels. A projector of all
+    classes stands before `ProbabilisticLDA` in a pipeline; plda is `ProbabilisticLDA` alone.
 
     Examples
     --------
     >>> from tenfold.app.cli.model_options import estimator_named
-    >>> estimator_named("cmda", {"ranks": (3, 2), "shrinkage": 0.5}, 2)
-    ProbabilisticLDA(projector=CMDA(ranks=(3, 2)), shrinkage=0.5)
+    >>> estimator_named("plda", {"views": "linear"}, 2)
+    ProbabilisticLDA(views='linear')
+    >>> [step for _, step in estimator_named("cmda", {"ranks": (3, 2)}, 2).steps]
+    [CMDA(ranks=(3, 2)), ProbabilisticLDA()]
     >>> estimator_named("csda", {"ranks": (3, 2)}, 2)
     CSDA(ranks=6)
     """
+    from sklearn.pipeline import make_pipeline
+
     from tenfold.methods import CLASS_SPECIFIC_METHODS
 
-    method, known = method_named(name), parameter_names(name, labelled=labelled)
+    method = method_named(name)
+    known = parameter_names(name, labelled=labelled)
     for one in given:
         if one not in known:
-            more = "; with --ranks it has those of mpca, too" if method is None else ""
-            raise BadInput(
-                f"{name} has no parameter {one!r} to set; it has {', '.join(known)}{more}"
-            )
-    alone = method in CLASS_SPECIFIC_METHODS or not labelled
-    of_classes = tenfold.ProbabilisticLDA().get_params()
-    outer = {} if alone else {n: given[n] for n in given if n in of_classes}
-    inner = {n: value for n, value in given.items() if n not in outer}
+            raise BadInput(_no_parameter(name, one, known))
     if method is None:
-        return tenfold.ProbabilisticLDA(**outer)
+        return _gaussian(given)
+    of_method = method().get_params()
+    inner = {n: value for n, value in given.items() if n in of_method}
     ranks = inner.get("ranks")
     if method._flattens and isinstance(ranks, tuple) and all(isinstance(r, int) for r in ranks):
         if len(ranks) not in (1, n_modes):
@@ -144,7 +169,31 @@ def estimator_named(
             )
         inner["ranks"] = prod(ranks)  # as many dimensions as the ranks of all modes give
     projector = method(**inner)
-    return projector if alone else tenfold.ProbabilisticLDA(projector, **outer)
+    if method in CLASS_SPECIFIC_METHODS or not labelled:
+        return projector
+    outer = {n: value for n, value in given.items() if n not in of_method}
+    return make_pipeline(projector, _gaussian(outer))
+
+
+def _gaussian(given: dict[str, Any]) -> Any:
+    """`ProbabilisticLDA` with views whose names are known."""
+    model = tenfold.ProbabilisticLDA(**given)
+    try:
+        model._check_parameters()
+    except ValueError as error:
+        raise BadInput(f"--method {GAUSSIAN}: {error}") from error
+    return model
+
+
+def _no_parameter(name: str, one: str, known: list[str]) -> str:
+    """What to say of a parameter that a method does not have."""
+    what = "--views" if one == "views" else f"parameter {one!r} to set"
+    more = ""
+    if name == GAUSSIAN and one in CHOSEN:
+        more = "; left-out samples choose its regularization"
+    elif name == GAUSSIAN:
+        more = "; with --ranks it has those of mpca, too"
+    return f"{name} has no {what}; it has {', '.join(known)}{more}{did_you_mean(one, known)}"
 
 
 def mode_count(parameters: dict[str, Any], sample_shape: tuple[int, ...]) -> int:

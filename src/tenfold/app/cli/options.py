@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shlex
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tenfold.app.cli.command import DISK_FAILS, BadInput
+from tenfold.app.cli.command import DISK_FAILS, BadInput, did_you_mean
 
 SWITCHES = {"true": True, "yes": True, "false": False, "no": False}
 EXAMPLES = {"--set": "max_iter=100", "--read": "sample_axis=2"}
@@ -97,7 +98,8 @@ def label_named(text: str, classes: Any) -> Any:
         if str(label) == text:
             return label
     shown = ", ".join(map(str, classes[:10])) + (", ..." if len(classes) > 10 else "")
-    raise BadInput(f"--positive is {text!r}, which is not among the labels: {shown}")
+    near = did_you_mean(text, map(str, classes.tolist()))
+    raise BadInput(f"--positive is {text!r}, which is not among the labels: {shown}{near}")
 
 
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", hidden=True)]
@@ -139,6 +141,16 @@ def require(what: str, extra: str, *libraries: str) -> None:
         raise ImportError(f'{what} needs {missing[0]}; pip install "tenfold[{extra}]"')
 
 
+def check_order(command: str, model: Path, data: Path) -> None:
+    """Say so if DATA was typed before MODEL."""
+    ending = ".safetensors"
+    if data.suffix.lower() == ending and model.suffix.lower() != ending:
+        right = shlex.join(["tenfold", command, str(data), str(model)])
+        raise BadInput(
+            f"{data} is a model and {model} is not; MODEL comes first, then DATA: {right}"
+        )
+
+
 def load_model(
     path: Path, *, scores: bool = False, scalers: bool = False
 ) -> tuple[Any, dict[str, Any]]:
@@ -163,7 +175,7 @@ def load_model(
     if name == "ModeScaler" and not scalers:
         raise BadInput(
             f"{path} holds a ModeScaler, which scales samples and says nothing of them; name a "
-            "model that tenfold fit wrote, or use tenfold.load and transform in Python"
+            "model that tenfold fit wrote, or use tenfold.load_model and transform in Python"
         )
     if scores and answer_of(model) == "projection":
         raise BadInput(

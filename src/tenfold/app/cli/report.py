@@ -6,8 +6,15 @@ from pathlib import Path
 from typing import Annotated
 
 from tenfold.app.cli.command import Outcome
-from tenfold.app.cli.data_options import DataOptions, DataPath, told_of_known
-from tenfold.app.cli.options import ModelPath, load_model, option, output_file, require
+from tenfold.app.cli.data_options import DataOptions, DataPath, warn_if_trained_on
+from tenfold.app.cli.options import (
+    ModelPath,
+    check_order,
+    load_model,
+    option,
+    output_file,
+    require,
+)
 
 
 def report(
@@ -26,12 +33,13 @@ def report(
     from tenfold.app.report import write_report
     from tenfold.decisions.members import answer_of
 
+    check_order("report", model, data)
     output_file(output, ".html", ".htm", inputs=(model, data))
     require("the report", "report", "jinja2", "matplotlib", "PIL")
     estimator, reading = load_model(model)
     needs = answer_of(estimator) != "projection"
     samples = data_options.load_for(estimator, reading, data, labels_needed=needs)
-    write_report(estimator, told_of_known(samples), output)
+    write_report(estimator, warn_if_trained_on(samples), output)
     facts = {"subject": model, "report": output, "bytes": output.stat().st_size}
     return Outcome(facts, [f"wrote {output}: {facts['bytes'] / 1e6:.1f} MB; open it in a browser"])
 
@@ -41,25 +49,26 @@ def demo(
         Path, option("FILE", "The page; tenfold-demo.html.", "-o", "--output")
     ] = Path("tenfold-demo.html"),
 ) -> Outcome:
-    """Learn one subspace per handwritten digit, in seconds.
+    """Learn handwritten digits, in seconds, and write a report.
 
-    The digits come with scikit-learn. It ends by writing a page to open in a browser.
+    The digits come with scikit-learn. The demo ends with the commands to type next.
 
     Example: tenfold demo
     """
     from tenfold.app import demo as shown
 
     output_file(output, ".html", ".htm")
-    rows, bank = shown.compare()
-    page, where = shown.write_page(bank, output)
-    n_learned, n_held_out = map(len, shown.halves())
+    rows, recommended = shown.compare()
+    page, where = shown.write_page(recommended, output)
+    n_learned, n_held_out = map(len, shown.parts())
     facts = {"learned_from": n_learned, "held_out": n_held_out, "methods": rows, "report": page}
+    facts["recommended"] = shown.RECOMMENDED
+    digits = shown.write_digits(output.with_suffix(".npz"))
     lines = [
-        "One subspace per handwritten digit: which of the held-out images show it?",
+        "Which digit does an image show?",
         f"{n_learned} images of 8x8 to learn from, {n_held_out} held out.",
         "",
         shown.table(rows),
-        *["", *shown.REMARK, "", *where, "", *shown.NEXT, ""],
-        *shown.write_digits(output.with_suffix(".npz")),
+        *["", *shown.REMARK, "", *where, "", *digits, "", *shown.NEXT],
     ]
     return Outcome(facts, lines)

@@ -9,8 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tenfold.app.cli.command import Outcome
-from tenfold.app.cli.data_options import DataOptions, DataPath, labelled, told_of_known
-from tenfold.app.cli.options import ModelPath, load_model, option, output_file, require
+from tenfold.app.cli.data_options import DataOptions, DataPath, labelled, warn_if_trained_on
+from tenfold.app.cli.options import (
+    ModelPath,
+    check_order,
+    load_model,
+    option,
+    output_file,
+    require,
+)
 from tenfold.datasets.locations import natural_key
 from tenfold.system.atomic_write import whole_file, write_whole
 from tenfold.system.tables import Table, is_number, number, percent, visible
@@ -34,17 +41,19 @@ def evaluate(
     """Measure a model on labelled samples.
 
     Average precision, area under the ROC curve, equal error rate and the confusion of decisions;
-    of plda, by its probabilities, also how far these are from what happens. Use samples that the
-    model was not fitted on: figures on training samples are too high.
+    of plda, by its probabilities, also how far these are from what happens; of log likelihood
+    ratios also their cost Cllr; of strangers how well they are told from known classes. Use samples
+    that the model was not fitted on: figures on training samples are too high.
 
     Example: tenfold evaluate s7.safetensors faces
     """
-    from tenfold.decisions import metrics
+    from tenfold import metrics
 
+    check_order("evaluate", model, data)
     estimator, reading = load_model(model, scores=True)
     samples = labelled(data_options.load_for(estimator, reading, data), "evaluate")
     figures = metrics.evaluate(estimator, samples.X, samples.y).as_dict()
-    told_of_known(samples)
+    warn_if_trained_on(samples)
     return Outcome({"model": model, "data": data, **figures}, _figures(figures))
 
 
@@ -68,6 +77,17 @@ def _figures(facts: dict[str, Any]) -> list[Table | str]:
         known = [f"{100 * rates[n]:.1f} % {w}" for w, n in said.items() if rates[n] is not None]
         unknown = [f"no samples to count {w}" for w, n in said.items() if rates[n] is None]
         shown.append(f"threshold {rates['threshold']:.4g}: {', '.join([*known, *unknown])}")
+    if "cllr" in facts:
+        calibrated = f"{facts['min_cllr']:.3f} after the best calibration"
+        shown.append(f"Cllr {facts['cllr']:.3f} bits, {calibrated}")
+    if rates.get("detection_identification_rate") is not None:
+        equal = 100 * rates["equal_error_rate"]
+        identified = 100 * rates["detection_identification_rate"]
+        shown.append(
+            f"strangers against known classes: equal error rate {equal:.1f} %; at the requested "
+            f"rate of false accepts among these strangers, {identified:.1f} % of the others are "
+            "accepted and named correctly"
+        )
     if facts.get("accuracy") == 1.0:
         shown.append("confusion: none, every decision is right")
     elif "confusion" in facts:
@@ -108,14 +128,15 @@ def score(
     """Score samples and decide.
 
     Each line names the sample by its file or its row number, counted from 0. A verifier gives one
-    score and whether it accepts. A bank gives a score per class (minus the distance from the class
-    mean, in units of the spread of the class) and the class with the highest. plda gives a
-    probability per class.
+    score (log-likelihood ratio of the class against all others) and whether it reaches the
+    threshold. A bank gives a score per class (margin: how much more likely than the best others)
+    and the class with the highest. plda gives a probability per class.
 
     Example: tenfold score s7.safetensors faces -o scores.csv
     """
     from tenfold.decisions.scores import scores_and_decisions
 
+    check_order("score", model, data)
     if output is not None:
         _check_output(output, TABLES, model, data)
     estimator, reading = load_model(model, scores=True)
@@ -148,14 +169,15 @@ def transform(
 ) -> Outcome:
     """Write the features of samples, for other programs.
 
-    Features are the numbers of the learned subspace; of plda its coordinates, the most telling
-    first; of a bank the distance from the mean of every class. Tables also hold the file or row
+    Features are the numbers of the learned subspace; of plda the score of every class; of a bank
+    the distance from the mean of every class. Tables also hold the file or row
     number of each sample, and its label where there is one.
 
     Example: tenfold transform s7.safetensors faces -o features.csv
     """
     from tenfold.decisions.scores import features_of
 
+    check_order("transform", model, data)
     _check_output(output, TABLES + ARRAYS, model, data)
     estimator, reading = load_model(model)
     samples = data_options.load_for(estimator, reading, data, labels_needed=False)

@@ -12,6 +12,7 @@ from tenfold.app.report.page import Page, as_html, counted
 from tenfold.app.report.sections import sections
 from tenfold.app.report.subject import Subject
 from tenfold.datasets import TensorDataset
+from tenfold.decisions.members import label_of
 from tenfold.system.atomic_write import write_whole
 
 
@@ -103,7 +104,7 @@ def model_page(estimator: Any, data: TensorDataset, title: str | None = None) ->
         summary, headline = _one_class_summary(subject)
     else:
         summary, headline = _subspace_summary(subject)
-    label = None if subject.names_classes else subject.members[0].label
+    label = None if subject.names_classes else label_of(subject.model)
     name = subject.method if label is None else f"{subject.method} for class {label}"
     said = "; ".join(data.notes)
     note = f"{said[0].upper()}{said[1:]}." if said else NOTE
@@ -145,7 +146,7 @@ def _bank_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
     if subject.answer == "probability":
         error = subject.evaluation.reliability.error
         headline.append((f"{100 * error:.1f} %", "expected calibration error"))
-    return summary, [*headline, _reduction(subject)]
+    return summary, [*headline, _reduction(subject)] if subject.members else headline
 
 
 def _one_class_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
@@ -157,7 +158,7 @@ def _one_class_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
             f"{subject.method} learned a subspace for {who}, but the samples given are all "
             f"{'of that class' if own else 'of other classes'}: there is nothing to tell apart."
         )
-        return summary, [_reduction(subject)]
+        return summary, [_reduction(subject)] if subject.members else []
     accepted = own - measured.false_rejects
     where = (
         "At the threshold where both errors are equal here, it"
@@ -174,9 +175,10 @@ def _one_class_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
         (f"{100 * measured.average_precision:.1f} %", "average precision"),
         (f"{100 * measured.roc_auc:.1f} %", "area under the ROC curve"),
         (f"{100 * measured.equal_error_rate:.1f} %", "equal error rate"),
-        _reduction(subject),
     ]
-    return summary, headline
+    if measured.cllr is not None:
+        headline.append((f"{measured.cllr:.3f} bits", "Cllr, the cost of the likelihood ratios"))
+    return summary, [*headline, _reduction(subject)] if subject.members else headline
 
 
 def _subspace_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:

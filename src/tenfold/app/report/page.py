@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tenfold import __version__
 from tenfold.system.extras import needed
+from tenfold.system.tables import visible
+
+STYLE = re.compile(r"<style[^>]*>(.*?)</style>", re.DOTALL)
+SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -108,12 +115,16 @@ def counted(n: int, thing: str, things: str = "") -> str:
     return f"{n:,} {thing if n == 1 else things or thing + 's'}"
 
 
-# Control characters of labels, which HTML does not allow, also inside of figures.
-UNSEEN = {code: f"\\x{code:02x}" for code in (*range(9), 11, 12, *range(14, 32), *range(127, 160))}
+LINE_BREAKS = "\t\n\r"
+POLICY = "THE-POLICY-OF-THIS-PAGE"  # stands in the template until the whole page is known
 
 
 def as_html(page: Page) -> str:
     """The page as one HTML document with its style and script inside.
+
+    Characters that cannot be seen, such as those that turn the direction of writing round, are
+    shown as escapes, also inside of figures. A policy in the head forbids the browser to load
+    anything and to run any script but that of the page.
 
     Parameters
     ----------
@@ -129,8 +140,35 @@ def as_html(page: Page) -> str:
     template = environment.get_template("page.html")
     source = environment.loader.get_source
     style, script = (source(environment, name)[0] for name in ("page.css", "page.js"))
-    html = template.render(page=page, style=style, script=script, version=__version__)
-    return str(html).translate(UNSEEN)
+    html = str(
+        template.render(page=page, style=style, script=script, version=__version__, policy=POLICY)
+    )
+    unseen = {ord(one): visible(one) for one in set(html) if one not in LINE_BREAKS}
+    html = html.translate(unseen)
+    return html.replace(POLICY, _policy(html), 1)
+
+
+def _policy(html: str) -> str:
+    """The content security policy of a page: it loads nothing and runs its own script alone."""
+    styles = " ".join(sorted({_hash(text) for text in STYLE.findall(html)}))
+    (script,) = SCRIPT.findall(html)
+    return "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src {_hash(script)}",
+            f"style-src-elem {styles}",
+            "style-src-attr 'unsafe-inline'",  # of matplotlib's drawings
+            "style-src 'unsafe-inline'",  # for browsers that do not know the two lines above
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
 
 def _environment() -> Any:

@@ -14,8 +14,8 @@ import numpy as np
 
 from tenfold.app.report.page import Figure, Picture, short
 from tenfold.datasets.images import as_png
-from tenfold.decisions.metrics import ClassMetrics
 from tenfold.mathematics.algebra import Array
+from tenfold.metrics.evaluation import ClassMetrics
 from tenfold.plots import display
 from tenfold.plots.decisions import shared_histogram
 from tenfold.plots.display import AMOUNT, SIGNED, palette

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tenfold.app.about_model import views_in_words
 from tenfold.app.report.page import (
     Details,
     Facts,
@@ -22,12 +23,13 @@ from tenfold.app.report.page import (
 )
 from tenfold.app.report.pictures import direction_picture, figure, small_histogram
 from tenfold.app.report.subject import Subject
-from tenfold.decisions.metrics import ClassMetrics
 from tenfold.mathematics.algebra import Array
 from tenfold.methods import KERNEL_METHODS
+from tenfold.metrics.evaluation import ClassMetrics
 from tenfold.plots import (
     ErrorRatesDisplay,
     ObjectiveDisplay,
+    PoolDisplay,
     PrecisionRecallDisplay,
     ProjectionsDisplay,
     RankGridDisplay,
@@ -35,7 +37,7 @@ from tenfold.plots import (
     RocDisplay,
     ScoresDisplay,
 )
-from tenfold.plots.subspaces import leading_directions
+from tenfold.plots.subspaces import class_patterns, leading_directions
 from tenfold.system.tables import Cell, Table, number, percent
 
 WIDE, HALF = (7.4, 3.0), (4.2, 3.7)  # inches of a figure that fills the page, or half of it
@@ -320,7 +322,7 @@ def _directions(subject: Subject) -> list[Any]:
     if subject.is_bank or not _has_directions(subject):
         return []
     if not subject.members:
-        return _coordinates(subject)
+        return _class_patterns(subject) if subject.names_classes else []
     label, projector = subject.members[0]
     whose = "all samples" if label is None else "the class"
     pictures = _mean_picture(subject, getattr(projector, "mean_", None), whose)
@@ -349,24 +351,31 @@ def _directions(subject: Subject) -> list[Any]:
     return [*blocks, drawn]
 
 
-def _coordinates(subject: Subject) -> list[Any]:
-    """The directions of Gaussian classes on all numbers of a sample."""
+def _class_patterns(subject: Subject) -> list[Any]:
+    """What each class looks like to the linear views of `ProbabilisticLDA`."""
     model = subject.model
-    pictures = _mean_picture(subject, model.mean_, "all samples")
-    for k, column in enumerate(model.directions_.T[:N_DIRECTIONS]):
-        direction = column.reshape(model.sample_shape_)
-        pictures.append(direction_picture(direction, f"coordinate {k}", [str(k)]))
+    try:
+        patterns, titles = class_patterns(model, N_DIRECTIONS)
+    except AttributeError:  # no linear view has a weight
+        return []
+    pictures = []
+    for pattern, (label,) in zip(patterns, titles, strict=True):
+        pictures.append(direction_picture(pattern, f"pattern of class {label}", [str(label)]))
     text = (
-        "Each coordinate is the inner product of a sample about the mean with one direction. Along "
-        "them samples of a class vary alike, and the first tell classes apart best. Red counts "
-        "for, blue against; the sign of a whole direction means nothing."
+        "The pattern of a class shows which numbers of a sample vary together with its score: red "
+        "ones are larger where the class is more likely, blue ones smaller. Only the linear views "
+        "have patterns."
     )
-    return [Prose(text), Gallery("The mean, and the first directions", pictures)]
+    return [Prose(text), Gallery("Patterns of the classes", pictures)]
 
 
 def _learning(subject: Subject) -> list[Any]:
     """The objective round by round, and the ranks that a search tried."""
-    blocks: list[Any] = [_objective(subject)]
+    blocks: list[Any] = []
+    if subject.answer == "probability":
+        blocks += _pool(subject)
+    if subject.members:
+        blocks.append(_objective(subject))
     search = subject.estimator
     if hasattr(search, "cv_results_"):
         about = (
@@ -379,12 +388,27 @@ def _learning(subject: Subject) -> list[Any]:
     return blocks
 
 
+def _pool(subject: Subject) -> list[Any]:
+    """The views of `ProbabilisticLDA`, their left-out losses and the calibration of the pool."""
+    model = subject.model
+    text = (
+        "The model looks at a sample in several views. Each training sample was left out once, and "
+        "the log loss of these samples chose the regularization of every view and its weight in a "
+        f"pool: {views_in_words(model)}. The left-out log loss of the pool is "
+        f"{model.loo_log_loss_:.3g} nats."
+    )
+    drawn = figure(
+        lambda ax: PoolDisplay.from_estimator(model, ax=ax),
+        (7.4, 3.0),
+        f"Weights of {counted(len(model.views_), 'view')}, left-out log loss of each view and of "
+        f"the pool ({model.loo_log_loss_:.3g} nats), and calibration of left-out samples.",
+        "Weights of the views, left-out log loss of each alone and of the pool, and how often "
+        "left-out samples were classified correctly, by the probability given.",
+    )
+    return [Prose(text), drawn]
+
+
 def _objective(subject: Subject) -> Figure | Prose:
-    if not subject.members:
-        return Prose(
-            "All classes follow from one eigenproblem on all numbers of a sample, without "
-            "iteration."
-        )
     histories = [one.projector.objective_ for one in subject.members]
     rounds = max(map(len, histories))
     if rounds == 1:

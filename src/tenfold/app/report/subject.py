@@ -21,8 +21,8 @@ from tenfold.decisions.members import (
     names_classes,
     unwrap,
 )
-from tenfold.decisions.metrics import ClassMetrics, Evaluation, evaluate
 from tenfold.mathematics.algebra import Array
+from tenfold.metrics.evaluation import ClassMetrics, Evaluation, evaluate
 
 N_SAMPLES = 2000  # that are mapped back, evenly spread over the data
 
@@ -76,8 +76,9 @@ class Subject:
     @cached_property
     def method(self) -> str:
         """The name of the method."""
-        model = self.model if self.answer == "probability" else self.members[0].projector
-        return type(model).__name__
+        if self.answer == "probability" or not self.members:
+            return type(self.model).__name__
+        return type(self.members[0].projector).__name__
 
     @cached_property
     def evaluation(self) -> Evaluation:
