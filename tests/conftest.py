@@ -56,10 +56,10 @@ def allow() -> Iterator[Callable[[int], None]]:
 def quick_readers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let processes that read files be forks of this one, where the system can fork.
 
-    tests/datasets/test_child.py starts them as users do.
+    tests/datasets/test_sandbox.py starts them as users do.
     """
     if hasattr(os, "fork"):
-        monkeypatch.setattr("tenfold.datasets.child._started", ForkedChild)
+        monkeypatch.setattr("tenfold.datasets.sandbox._started", ForkedChild)
 
 
 @pytest.fixture

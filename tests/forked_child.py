@@ -6,11 +6,11 @@ The start of Python and of a library takes a good part of a second, and tests re
 import os
 import signal
 
-from tenfold.datasets import child
+from tenfold.datasets import sandbox
 
 
 class ForkedChild:
-    """What `tenfold.datasets.child` uses of a `Popen`, for a process that answers one request."""
+    """What `tenfold.datasets.sandbox` uses of a `Popen`, for a process that answers one request."""
 
     def __init__(self):
         asked, self.stdin = _pipe()
@@ -23,7 +23,7 @@ class ForkedChild:
                 self.stdout.close()
                 os.dup2(asked.fileno(), 0)
                 os.dup2(answer.fileno(), 1)
-                child.main()
+                sandbox.main()
                 status = 0
             finally:
                 os._exit(status)

@@ -4,14 +4,15 @@ import importlib
 import inspect
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
 import types
 from pathlib import Path
-from pkgutil import resolve_name
 
 import pytest
+from sklearn.datasets import load_digits
 
 import tenfold
 import tenfold.app.report
@@ -243,13 +244,21 @@ def test_the_tour_names_every_module_exactly_once():
     assert set(named) - modules == set()
 
 
-def test_the_names_of_the_data_flow_exist():
+@pytest.mark.parametrize(
+    ("number", "model"),
+    [(0, tenfold.MCSDA((2, 2), positive=3)), (1, tenfold.ProbabilisticLDA())],
+    ids=["MCSDA", "ProbabilisticLDA"],
+)
+def test_a_fit_calls_what_the_data_flow_names(number, model):
+    crossings = runpy.run_path(str(DOCS.parent / "benchmarks" / "crossings.py"))
     text = (DOCS / "architecture.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```\{dataflow\}\n(.*?)```", text, re.S)
+    block = re.findall(r"```\{dataflow\}\n(.*?)```", text, re.S)[number]
     names = re.findall(r"^->.*\| *(\S+)$", block, flags=re.M)
     assert len(names) >= 5
-    for name in names:
-        resolve_name(f"tenfold.{name}")
+    digits = load_digits()
+    X, y = digits.images[:200], digits.target[:200]
+    seen = crossings["walk"](lambda: model.fit(X, y).decision_function(X))
+    assert {f"tenfold.{name}" for name in names} - seen.functions == set()
 
 
 def included():

@@ -160,6 +160,7 @@ def attempt(saver, folder, disk):
     return True
 
 
+@pytest.mark.long
 def test_a_run_of_the_paper_goes_on_after_a_disk_that_failed(tmp_path, monkeypatch):
     number = errno.EIO
     monkeypatch.setattr(toy_run, "N_CELLS", 2)

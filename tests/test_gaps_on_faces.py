@@ -9,8 +9,8 @@ from tenfold import (
     ClassSpecificClassifier,
     GaussianImputer,
     ProbabilisticLDA,
-    mean_average_precision,
 )
+from tenfold.metrics import mean_average_precision
 
 pytestmark = pytest.mark.realdata
 

@@ -166,7 +166,7 @@ def test_a_loaded_model_gives_the_same_numbers(kind, tmp_path):
     }[kind].fit(X, y)
     with pytest.warns(UserWarning, match="will hold 20 training samples as they came"):
         wrapped.save(tmp_path / "kernel.safetensors")
-    loaded = tenfold.load(tmp_path / "kernel.safetensors")
+    loaded = tenfold.load_model(tmp_path / "kernel.safetensors")
     np.testing.assert_array_equal(loaded.decision_function(new), wrapped.decision_function(new))
     again = pickle.loads(pickle.dumps(wrapped))
     np.testing.assert_array_equal(again.decision_function(new), wrapped.decision_function(new))
@@ -178,7 +178,7 @@ def test_a_file_whose_landmarks_and_basis_differ_in_length_is_refused(tmp_path):
     with pytest.warns(UserWarning, match="will hold 19 training samples"):
         model.save(tmp_path / "kernel.safetensors")
     with pytest.raises(ValueError, match="its basis_ has"):
-        tenfold.load(tmp_path / "kernel.safetensors")
+        tenfold.load_model(tmp_path / "kernel.safetensors")
 
 
 # ── Bad input ───────────────────────────────────────────────────────────────────────────────────
@@ -226,7 +226,7 @@ def test_what_a_kernel_cannot_do_is_said():
             getattr(model, name)
         assert words in str(caught.value.__cause__)
     assert not hasattr(ClassSpecificClassifier(KernelCSDA()), "partial_fit")
-    with pytest.raises(ValueError, match="put it before in a pipeline"):
+    with pytest.raises(ValueError, match="put it before the model"):
         ProbabilisticLDA(KernelCSDA(positive=1)).fit(X, y)
 
 

@@ -277,7 +277,7 @@ def test_the_onnx_graph_gives_what_numpy_gives(scaler, tmp_path):
 def test_a_pipeline_of_scalers_and_a_model_has_an_onnx_form(scaler, tmp_path):
     path, batch = tmp_path / "model.onnx", X.astype(np.float32)
     after = scaler.fit(batch).scaling().shape_after((3, 5))
-    model = ProbabilisticLDA(MPCA((2, 2), sample_shape=after))
+    model = ProbabilisticLDA(views=[MPCA((2, 2))], sample_shape=after)
     pipeline = make_pipeline(ModeScaler((), per_sample=False), scaler, model).fit(batch, Y)
     to_onnx(pipeline, path)
     session = onnxruntime.InferenceSession(path)

@@ -39,8 +39,8 @@ def shuffled(trials):
 MODELS = {
     "projector": tenfold.CMDA((2, 3)),
     "flat projector": tenfold.CSDA(3, positive=1),
-    "gaussian": tenfold.ProbabilisticLDA(),
-    "gaussian in a subspace": tenfold.ProbabilisticLDA(tenfold.MPCA((3, 3))),
+    "gaussian": tenfold.ProbabilisticLDA("linear"),
+    "gaussian in a subspace": tenfold.ProbabilisticLDA(views=[tenfold.MPCA((3, 3))]),
     "bank": tenfold.ClassSpecificClassifier(tenfold.MCSDA((2, 2))),
     "verifier": tenfold.ClassSpecificVerifier(
         tenfold.MCSDA((2, 2)), positive=1, false_accept_rate="equal"
@@ -60,7 +60,7 @@ def test_names_decide_and_not_positions(kind, samples, trials, shuffled, tmp_pat
     np.testing.assert_allclose(np.asarray(getattr(model, answer)(shuffled)), first)
     if kind != "search":
         model.save(tmp_path / "m.safetensors")
-        loaded = tenfold.load(tmp_path / "m.safetensors")
+        loaded = tenfold.load_model(tmp_path / "m.safetensors")
         np.testing.assert_array_equal(np.asarray(getattr(loaded, answer)(shuffled)), first)
     plain = MODELS[kind].fit(X, y)
     np.testing.assert_array_equal(np.asarray(getattr(plain, answer)(X)), first)
@@ -121,7 +121,7 @@ def test_axes_without_a_coordinate_have_no_entries(trials, samples, tmp_path):
     model = tenfold.MPCA(2).fit(given)
     model.save(tmp_path / "m.safetensors")
     expected = tenfold.MPCA(2).fit_transform(samples[0])
-    for one in (model, tenfold.load(tmp_path / "m.safetensors")):
+    for one in (model, tenfold.load_model(tmp_path / "m.safetensors")):
         assert one.mode_labels_[0].tolist() == CHANNELS
         assert one.mode_labels_[1] is None
         for other in (given, trials, given.drop_vars("channel")):

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import safetensors.numpy
+from sklearn.pipeline import make_pipeline
 
 import tenfold
 from tenfold import (
@@ -13,7 +14,6 @@ from tenfold import (
     CSRDA,
     MCSDA,
     MPCA,
-    Blocks,
     ClassSpecificClassifier,
     ClassSpecificVerifier,
     CovariateRemover,
@@ -36,19 +36,18 @@ MODELS = [
     KernelCSDA(ranks=2, kernel="rbf"),
     ClassSpecificClassifier(MCSDA(ranks=2)),
     ClassSpecificVerifier(MCSDA(ranks=2, positive="bob"), false_accept_rate=0.5),
-    ProbabilisticLDA(),
-    ProbabilisticLDA(shrinkage=0.2),
-    ProbabilisticLDA(MPCA(ranks=(4, 3))),
-    OpenSetClassifier(ProbabilisticLDA(shrinkage=0.2), false_accept_rate=0.5),
+    ProbabilisticLDA("linear"),
+    ProbabilisticLDA(["length", MPCA(ranks=(4, 3))]),
+    ProbabilisticLDA(["rbf_narrow"]),
+    OpenSetClassifier(ProbabilisticLDA("linear"), false_accept_rate=0.5),
     RankSearchCV(ClassSpecificClassifier(MCSDA()), [2, 3], cv=2),
     ModeScaler((), per_sample=False),
     ModeScaler(),
     GaussianImputer(),
-    Blocks(MPCA(ranks=2), n_blocks=2),
     CovariateRemover(),
 ]
 STREAMS = [MCSDA(ranks=2), MPCA(ranks=2), ClassSpecificClassifier(MCSDA(ranks=2))]
-STREAMS += [ProbabilisticLDA(), ModeScaler()]
+STREAMS += [ModeScaler()]
 
 
 def fitted(model):
@@ -157,6 +156,16 @@ def test_files_and_pickles_of_a_fitted_model_hold_no_training_samples(model, pat
         with pytest.warns(UserWarning, match="will hold 18 training samples as they came"):
             assert attack(in_file(model, path)) == len(X)
         return
+    if isinstance(model, ProbabilisticLDA) and model.views == ["rbf_narrow"]:
+        words = (
+            "will hold 18 training samples: the landmarks of view 'rbf_narrow'; .*views='linear'"
+        )
+        with pytest.warns(UserWarning, match=words) as said:
+            arrays = list(in_file(model, path))
+        assert len(said) == 1
+        mean = model.pool_["mean"]
+        assert attack([array + mean for array in arrays if array.shape == (18, SIZE)]) == len(X)
+        return
     saved = in_file(model, path) if hasattr(model, "save") else ()
     assert attack([*saved, *in_pickle(model)]) == 0
 
@@ -168,16 +177,43 @@ def test_moments_of_a_stream_are_in_pickles_and_in_files_that_ask_for_them(model
     if isinstance(model, ModeScaler):
         return
     with pytest.raises(ValueError, match=r"without keeping the moments.*moments=True"):
-        tenfold.load(path).partial_fit(X, Y)
+        tenfold.load_model(path).partial_fit(X, Y)
     model.save(path, moments=True)
-    for again in (tenfold.load(path), pickle.loads(pickle.dumps(model))):
+    for again in (tenfold.load_model(path), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(again.moments_.scatters, model.moments_.scatters)
         again.partial_fit(X, Y)
 
 
-@pytest.mark.parametrize("model", [MCSDA(ranks=2), ProbabilisticLDA()], ids=repr)
-def test_moments_that_fit_has_in_memory_cannot_be_asked_for(model, path):
-    model = fitted(model)
+def test_a_stream_of_a_gaussian_model_has_samples_in_pickles_and_never_in_files(path):
+    model = streamed(ProbabilisticLDA("linear"))
+    assert attack(in_pickle(model)) == len(X)
+    assert attack(in_file(model, path)) == 0
+    with pytest.raises(ValueError, match="keeps samples in place of moments"):
+        model.save(path, moments=True)
+    with pytest.raises(ValueError, match="or loaded from a file; so partial_fit cannot add to it"):
+        tenfold.load_model(path).partial_fit(X, Y)
+
+
+def test_samples_inside_of_others_are_named(path):
+    """In a pipeline, in an open set, and in a view."""
+    kernel = ProbabilisticLDA(["rbf_narrow"])
+    with pytest.warns(UserWarning, match="18 training samples: the landmarks of view"):
+        tenfold.save(make_pipeline(ModeScaler(), kernel).fit(X, Y), path)
+    opened = fitted(OpenSetClassifier(kernel, false_accept_rate=0.5))
+    with pytest.warns(UserWarning, match="18 training samples: the landmarks of view"):
+        opened.save(path)
+    one = np.r_[5:18]  # one sample of ann
+    model = make_pipeline(ModeScaler(), ProbabilisticLDA("linear")).fit(X[one], Y[one])
+    with pytest.warns(UserWarning, match="the only sample of class 'ann'"):
+        tenfold.save(model, path)
+    opened = fitted(OpenSetClassifier(ProbabilisticLDA("linear"), false_accept_rate=0.5))
+    opened.model_.enroll(X[:1] + 1, ["dora"])
+    with pytest.warns(UserWarning, match="the only sample of class 'dora'"):
+        opened.save(path)
+
+
+def test_moments_that_fit_has_in_memory_cannot_be_asked_for(path):
+    model = fitted(MCSDA(ranks=2))
     with pytest.raises(ValueError, match="no moments of a stream to save; learn with partial_fit"):
         model.save(path, moments=True)
     assert not path.exists()
@@ -188,7 +224,11 @@ def test_a_stream_without_a_model_is_saved_with_its_moments_or_not_at_all(path):
     with pytest.raises(ValueError, match=r"has no model yet.*moments=True"):
         waiting.save(path)
     waiting.save(path, moments=True)
-    assert tenfold.load(path).partial_fit(X[3:], Y[3:]).classes_.tolist() == ["ann", "bob", "cleo"]
+    assert tenfold.load_model(path).partial_fit(X[3:], Y[3:]).classes_.tolist() == [
+        "ann",
+        "bob",
+        "cleo",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +237,7 @@ def test_a_stream_without_a_model_is_saved_with_its_moments_or_not_at_all(path):
         MCSDA(ranks=2, positive="ann"),
         *(Method(ranks=2, positive="bob") for Method in (CSDA, CSRDA, MCSDA)),
         ClassSpecificClassifier(MCSDA(ranks=2)),
-        ProbabilisticLDA(),
+        ProbabilisticLDA("linear"),
     ],
     ids=repr,
 )
@@ -212,6 +252,6 @@ def test_the_only_sample_of_a_class_is_named(model, path):
 
 
 def test_an_enrolled_class_of_one_sample_is_named(path):
-    model = ProbabilisticLDA().fit(X[6:], Y[6:]).enrol(X[:1], Y[:1])
+    model = ProbabilisticLDA("linear").fit(X[6:], Y[6:]).enroll(X[:1], Y[:1])
     with pytest.warns(UserWarning, match="the only sample of class 'ann'"):
         model.save(path)

@@ -5,14 +5,14 @@ import re
 import subprocess
 import sys
 import tomllib
-from pathlib import Path, PureWindowsPath
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tenfold
 from tenfold.datasets import load
-from tenfold.datasets.any_path import read_labels
+from tenfold.datasets.loading import read_labels
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "tenfold"
@@ -53,9 +53,13 @@ def test_the_classifiers_are_the_pythons_that_are_tested():
     assert {name.partition("-")[0] for name in systems} == {"ubuntu", "macos", "windows"}
 
 
-def test_what_the_workflow_installs_and_runs_is_there():
-    assert "workflow_dispatch" in str(yaml_of(".github", "workflows", "tests.yml"))
-    text = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["tests", "docs", "publish"])
+def test_what_the_workflow_installs_and_runs_is_there(name):
+    assert "workflow_dispatch" in str(yaml_of(".github", "workflows", f"{name}.yml"))
+    text = (ROOT / ".github" / "workflows" / f"{name}.yml").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"run: make ([\w-]+)", text):
+        assert re.search(rf"^{target}:.*##", makefile, re.MULTILINE), target
     assert set(re.findall(r"--group (\w+)", text)) <= set(WHOLE["dependency-groups"])
     for extras in re.findall(r"\.\[([\w,]+)\]", text):
         assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
@@ -87,6 +91,69 @@ def test_the_recipe_builds_for_every_python_at_once():
     """No compiled code, so one package serves all."""
     assert yaml_of("recipe", "recipe.yaml")["build"]["noarch"] == "python"
     assert not [path for path in SOURCE.rglob("*") if path.suffix in (".so", ".pyx", ".c")]
+
+
+def test_every_change_is_tested_and_its_pages_are_built():
+    for name in ("tests", "docs"):
+        workflow = yaml_of(".github", "workflows", f"{name}.yml")
+        assert {"push", "pull_request"} <= set(workflow[True])  # YAML reads the key `on` as true
+
+
+def test_a_release_is_started_by_a_maintainer_and_needs_no_password():
+    workflow = yaml_of(".github", "workflows", "publish.yml")
+    assert set(workflow[True]) == {"workflow_dispatch"}
+    upload = workflow["jobs"]["publish"]
+    assert upload["environment"]
+    assert upload["permissions"] == {"id-token": "write"}
+    assert "secrets." not in str(workflow)
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "twine check --strict dist/*" in makefile.partition("\ndist:")[2].partition("\n\n")[0]
+
+
+def test_the_hooks_before_a_commit_are_the_linters_of_the_project():
+    (repository,) = yaml_of(".pre-commit-config.yaml")["repos"]
+    tools = [hook["entry"].split()[0] for hook in repository["hooks"]]
+    assert {f".venv/bin/{name}" for name in ("ruff", "mypy", "lint-imports")} == set(tools)
+    assert {"ruff", "ruff-format", "mypy"} <= {hook["id"] for hook in repository["hooks"]}
+
+
+@pytest.mark.parametrize("name", ["bug", "feature"])
+def test_an_issue_asks_for_what_a_maintainer_needs(name):
+    form = yaml_of(".github", "ISSUE_TEMPLATE", f"{name}.yml")
+    assert form["name"]
+    assert form["description"]
+    assert form["body"][0]["validations"]["required"] is True
+
+
+def test_the_urls_of_the_project_agree_everywhere():
+    urls = PROJECT["urls"]
+    assert set(urls) == {"Homepage", "Documentation", "Source", "Issues", "Changelog"}
+    assert urls["Issues"] == f"{urls['Source']}/issues"
+    assert f"repository-code: {urls['Source']}" in (ROOT / "CITATION.cff").read_text("utf-8")
+    about = yaml_of("recipe", "recipe.yaml")["about"]
+    assert about["homepage"] == urls["Homepage"]
+    assert about["documentation"] == urls["Documentation"]
+
+
+def test_links_of_the_readme_work_on_a_package_index():
+    """There a relative link leads nowhere."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    targets = re.findall(r"\]\(([^)\s]+)\)", readme) + re.findall(
+        r"(?:src|href)=\"([^\"]+)", readme
+    )
+    assert targets
+    assert [target for target in targets if not target.startswith(("https://", "#"))] == []
+    own = f"{PROJECT['urls']['Source']}/blob/main/"
+    files = [target.removeprefix(own).partition("#")[0] for target in targets if own in target]
+    assert [file for file in files if not (ROOT / file).exists()] == []
+
+
+def test_a_source_distribution_holds_docs_and_examples():
+    sdist = WHOLE["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    assert {"/src", "/tests", "/docs", "/examples", "/SECURITY.md"} <= set(sdist)
+    assert [name for name in sdist if not ROOT.joinpath(name[1:]).exists()] == []
+    for name in ("CODE_OF_CONDUCT.md", "SECURITY.md", "CONTRIBUTING.md"):
+        assert (ROOT / name).is_file()
 
 
 # ── Windows and macOS, as far as one can see from here ──────────────────────────────────────────
@@ -146,14 +213,29 @@ def names_encoding(call):
     return any(isinstance(word, str) and word.startswith("utf-8") for word in words)
 
 
+def is_reserved_on_windows(part):
+    """Whether Windows keeps a name for itself: CON, NUL and the like, with any ending."""
+    numbered = {
+        f"{device}{digit}" for device in ("COM", "LPT") for digit in "123456789\u00b9\u00b2\u00b3"
+    }
+    reserved = {"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"} | numbered
+    return part.split(".")[0].rstrip(" ").upper() in reserved or part.endswith((".", " "))
+
+
+def test_names_that_windows_keeps_for_itself_are_known():
+    kept = ["con", "NUL.txt", "com1.tar.gz", "LPT9", "aux .c", "ends.", "ends "]
+    assert [name for name in kept if not is_reserved_on_windows(name)] == []
+    free = ["console.py", "com10", "null.py", ".ci", "auxiliary"]
+    assert [name for name in free if is_reserved_on_windows(name)] == []
+
+
 def test_no_file_name_is_refused_or_confused_by_another_system():
     names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     if names.returncode:
         pytest.skip("not a git checkout, so nothing is tracked")
     tracked = names.stdout.split()
     assert [name for name in tracked if set(name) & set('<>:"|?*\\')] == []
-    # Windows keeps CON, NUL and the like for itself, with any ending.
-    assert [name for name in tracked if PureWindowsPath(name).is_reserved()] == []
+    assert [name for name in tracked if any(map(is_reserved_on_windows, name.split("/")))] == []
     assert len({name.lower() for name in tracked}) == len(tracked)  # names that differ in case
 
 
@@ -175,3 +257,20 @@ def test_the_version_is_shown_where_the_system_is_not_utf8():
     words = [sys.executable, "-X", "utf8=0", "-c", code, "--help"]
     done = subprocess.run(words, capture_output=True, env={"LC_ALL": "C", "PATH": ""})
     assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.skipif(not (ROOT / ".ci").exists(), reason="a source distribution has no .ci")
+@pytest.mark.skipif(sys.platform == "win32", reason="a script of bash")
+def test_a_python_that_is_named_and_does_not_run_is_passed_over(tmp_path):
+    """As a version manager leaves names of versions that are not switched on."""
+    shim = tmp_path / "python3.14"
+    shim.write_text("#!/bin/sh\nexit 127\n", "utf-8")
+    shim.chmod(0o755)
+    (tmp_path / "python3.12").symlink_to(sys.executable)
+    path = f"{tmp_path}:/usr/bin:/bin"
+    environment = {"PATH": path, "PYENV_ROOT": str(tmp_path), "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [ROOT / ".ci" / "newest_python"], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()).name != "python3.14"

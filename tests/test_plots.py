@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tenfold import (
+    CMDA,
     CSDA,
     MCSDA,
     ClassSpecificClassifier,
@@ -18,6 +20,7 @@ from tenfold import (
 from tenfold.plots import (
     DirectionsDisplay,
     ObjectiveDisplay,
+    PoolDisplay,
     PrecisionRecallDisplay,
     ProjectionsDisplay,
     RankGridDisplay,
@@ -117,14 +120,60 @@ def test_directions_of_a_vector_method_have_the_shape_of_the_samples():
     np.testing.assert_allclose(np.abs(found), np.abs(csda.projections_[0].T))
 
 
-def test_directions_of_gaussian_classes_are_those_of_their_coordinates():
-    model = ProbabilisticLDA().fit(X, LABELS)
-    display = DirectionsDisplay.from_estimator(model, n_directions=3)
-    assert display.columns == [(1,), (2,), (3,)]
-    expected = np.abs(model.directions_.T[:3].reshape(3, 8, 8))
-    np.testing.assert_array_equal(np.abs(display.directions), expected)
-    with pytest.raises(ValueError, match=r"no projections.*ProbabilisticLDA\(MPCA\(\)\)"):
-        ProjectionsDisplay.from_estimator(model)
+@pytest.fixture(scope="module")
+def pooled():
+    return ProbabilisticLDA(views=["numbers", "units", "length"]).fit(X[:300], LABELS[:300])
+
+
+def test_directions_of_gaussian_classes_are_their_patterns(pooled):
+    display = DirectionsDisplay.from_estimator(pooled, n_directions=3)
+    assert display.columns == [(0,), (1,), (2,)]
+    np.testing.assert_array_equal(display.directions, pooled.patterns_[:3])
+    seven = DirectionsDisplay.from_estimator(make_pipeline(pooled), positive=7)
+    np.testing.assert_array_equal(seven.directions, pooled.patterns_[[7]])
+    with pytest.raises(ValueError, match=r"there is no class 'x'"):
+        DirectionsDisplay.from_estimator(pooled, positive="x")
+    with pytest.raises(ValueError, match=r"no projections.*make_pipeline\(CMDA\(\), Prob"):
+        ProjectionsDisplay.from_estimator(pooled)
+    with pytest.raises(ValueError, match=r"no objective to draw.*PoolDisplay"):
+        ObjectiveDisplay.from_estimator(pooled)
+
+
+def test_a_projector_before_gaussian_classes_is_drawn():
+    model = make_pipeline(CMDA((3, 2), tol=1.0), ProbabilisticLDA(views="linear"))
+    model.fit(X[:300], LABELS[:300])
+    shown = ProjectionsDisplay.from_estimator(model).projections
+    for drawn, W in zip(shown, model[0].projections_, strict=True):
+        np.testing.assert_array_equal(drawn, W)
+    assert DirectionsDisplay.from_estimator(model).directions.shape == (6, 8, 8)
+
+
+@pytest.mark.parametrize("around", [lambda model: model, make_pipeline], ids=["alone", "pipeline"])
+def test_a_pool_is_drawn_with_weights_losses_and_calibration(pooled, around):
+    display = PoolDisplay.from_estimator(around(pooled))
+    names = [text.get_text() for text in display.axes_[0].get_yticklabels()]
+    assert names == pooled.views_
+    widths = [bar.get_width() for bar in display.weight_bars_]
+    np.testing.assert_array_equal(widths, pooled.weights_)
+    losses = [bar.get_width() for bar in display.loss_bars_]
+    np.testing.assert_array_equal(losses, pooled.pool_["log_losses"])
+    (line,) = display.axes_[1].lines
+    assert set(line.get_xdata()) == {pooled.loo_log_loss_}
+    known = pooled.pool_["calibration"][2] > 0
+    np.testing.assert_array_equal(
+        display.dots_.get_offsets(), pooled.pool_["calibration"][:2, known].T
+    )
+    figure, (left, right) = pyplot.subplots(1, 2)
+    drawn = PoolDisplay.from_estimator(around(pooled), ax=right)
+    assert drawn.figure_ is figure
+    assert not left.has_data()
+
+
+def test_what_has_no_pool_is_refused(mcsda):
+    with pytest.raises(TypeError, match=r"MCSDA has no pool of views; pass a fitted Probab"):
+        PoolDisplay.from_estimator(mcsda)
+    with pytest.raises(NotFittedError):
+        PoolDisplay.from_estimator(ProbabilisticLDA())
 
 
 @pytest.mark.parametrize("kind", ["projector", "verifier", "search", "pipeline", "bank"])
@@ -179,7 +228,7 @@ def test_a_class_without_samples_has_no_curve(bank):
 @pytest.mark.parametrize("around", ["alone", "pipeline", "search"])
 def test_two_classes_of_a_bank_are_judged_each_by_its_own_model(around):
     two = LABELS < 2
-    bank = ClassSpecificClassifier(MCSDA(ranks=(4, 3), tol=1.0), normalise=False)
+    bank = ClassSpecificClassifier(MCSDA(ranks=(4, 3), tol=1.0), normalize=False)
     model = {
         "alone": bank,
         "pipeline": make_pipeline(bank),

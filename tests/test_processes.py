@@ -66,9 +66,9 @@ def test_processes_find_the_figures_of_one(two_threads, monkeypatch):
     y = np.repeat(np.arange(3), 12)
     X = rng.normal(size=(3, 5, 4))[y] + rng.normal(size=(36, 5, 4))
     rows = [ProbabilisticLDA(), MCSDA((2, 2)), MPCA((2, 2)), RidgeClassifier()]
-    here = compare(rows, X, y, cv=3)
+    here = compare(X, y, rows, cv=3)
     monkeypatch.setattr(comparison, "PATIENCE", -1.0)
-    there = compare(rows, X, y, cv=3)
+    there = compare(X, y, rows, cv=3)
     figures = ("method", "ranks", "average_precision", "deviation", "roc_auc", "accuracy")
     for name in figures:
         assert [getattr(one, name) for one in there.methods] == [

@@ -1,9 +1,12 @@
 """The report says what is so: numbers against scikit-learn, pictures against Pillow."""
 
+import base64
+import hashlib
 import io
 import re
 from base64 import b64decode
 from html.parser import HTMLParser
+from unicodedata import category
 
 import numpy as np
 import pytest
@@ -25,7 +28,7 @@ from tenfold import (
     CovariateRemover,
     ProbabilisticLDA,
     RankSearchCV,
-    load,
+    load_model,
 )
 from tenfold.app.about_model import about_model
 from tenfold.app.report import write_report
@@ -155,6 +158,31 @@ def test_labels_and_names_cannot_smuggle_markup_in(tmp_path):
     assert len(page.all("script")) == 1
     assert page.all("h1")[0]["text"] == evil
     assert any(evil in e["text"] for e in page.all("summary"))
+
+
+def test_characters_that_cannot_be_seen_are_shown_as_escapes(tmp_path):
+    turned, joined, mark = "three\u202eeerht", "o\u200bne", "\u2066rest\ufeff"
+    y = np.where(TRAIN.y == 3, turned, np.where(TRAIN.y == 1, joined, mark))
+    data = TensorDataset(TRAIN.X, y, name="digits\u202e", description="from\u2067 here")
+    model = ClassSpecificClassifier(MCSDA(ranks=(4, 4), tol=1.0)).fit(TRAIN.X, y)
+    text = write_report(model, data, tmp_path / "page.html").read_text("utf-8")
+    unseen = {one for one in text if category(one) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")}
+    assert unseen == {"\n"}
+    for shown in (r"three\u202eeerht", r"o\u200bne", r"\u2066rest\ufeff", r"digits\u202e"):
+        assert shown in text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_runs_its_own_script_and_loads_nothing(pages, kind):
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', pages[kind])
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+    assert rules["img-src"] == "data:"
+    (script,) = re.findall(r"<script>(.*?)</script>", pages[kind], re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert rules["script-src"] == f"'sha256-{digest}'"
+    assert "unsafe-inline" not in rules["style-src-elem"]
+    assert pages[kind].index("Content-Security-Policy") < pages[kind].index("<title>")
 
 
 def test_a_page_is_replaced_whole_or_not_at_all(tmp_path, models):
@@ -307,7 +335,7 @@ def test_a_bank_with_a_second_classifier_is_measured_by_its_decisions(tmp_path, 
 def test_a_saved_model_has_the_same_report(tmp_path, models, pages):
     for kind in ("bank", "verifier", "MPCA"):
         models[kind].save(tmp_path / "model.safetensors")
-        loaded = load(tmp_path / "model.safetensors")
+        loaded = load_model(tmp_path / "model.safetensors")
         page = write_report(loaded, TEST, tmp_path / "page.html")
         assert page.read_text(encoding="utf-8") == pages[kind]
 
@@ -368,7 +396,7 @@ def test_a_sample_is_drawn_as_it_is():
     np.testing.assert_allclose(pixels / 255, TEST.X[0], atol=0.5 / 255)
 
 
-@pytest.mark.filterwarnings("ignore::tenfold.RateWarning")
+@pytest.mark.filterwarnings("ignore::tenfold.FalseAcceptRateWarning")
 def test_a_class_may_be_called_like_a_formula(tmp_path):
     rng = np.random.default_rng(0)
     y = np.repeat(["US$$", r"$\frac", "a$b$c_^", "d", "e"], 12)

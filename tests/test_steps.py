@@ -6,26 +6,19 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.base import clone
-from sklearn.decomposition import PCA
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
 import tenfold
 from reference import problem, with_gaps
 from tenfold import (
     CSDA,
-    HODA,
-    MCSDA,
     MPCA,
-    Blocks,
     ClassSpecificClassifier,
     ClassSpecificVerifier,
     CovariateRemover,
     GaussianImputer,
     ModeScaler,
     ProbabilisticLDA,
-    RankSearchCV,
 )
 from tenfold.mathematics.stores import MappedStore
 
@@ -35,8 +28,6 @@ STEPS = {
     "ModeScaler": ModeScaler(),
     "GaussianImputer": GaussianImputer(),
     "CovariateRemover": CovariateRemover(),
-    "Blocks of MPCA": Blocks(MPCA(ranks=1)),
-    "Blocks of HODA": Blocks(HODA(ranks=1, max_iter=3, tol=10.0)),
 }
 each_step = pytest.mark.parametrize("name", STEPS)
 
@@ -55,7 +46,10 @@ def test_files_and_pickles_change_no_number(name, tmp_path):
     step = clone(STEPS[name]).fit(data, y, **besides)
     expected = step.transform(data, **besides)
     step.save(tmp_path / "step.safetensors")
-    for copy in (tenfold.load(tmp_path / "step.safetensors"), pickle.loads(pickle.dumps(step))):
+    for copy in (
+        tenfold.load_model(tmp_path / "step.safetensors"),
+        pickle.loads(pickle.dumps(step)),
+    ):
         np.testing.assert_array_equal(copy.transform(data, **besides), expected)
         assert copy.get_feature_names_out().tolist() == step.get_feature_names_out().tolist()
 
@@ -102,10 +96,8 @@ def test_weights_are_repeats_and_float32_stays(name):
     [
         [CovariateRemover(last=2), CSDA(ranks=3, positive=1)],
         [CovariateRemover(), ModeScaler(0), MPCA(ranks=(2, 2))],
-        [Blocks(MPCA(ranks=(2, 2)), 3)],
-        [Blocks(CSDA(ranks=2, positive=1)), ProbabilisticLDA()],
     ],
-    ids=["last numbers", "second input", "blocks", "blocks of vectors"],
+    ids=["last numbers", "second input"],
 )
 def test_graphs_give_what_pipelines_give(steps, tmp_path):
     pytest.importorskip("onnx")
@@ -125,12 +117,8 @@ def test_graphs_give_what_pipelines_give(steps, tmp_path):
     session = runtime.InferenceSession(tmp_path / "m.onnx")
     names = [output.name for output in session.get_outputs()]
     found = dict(zip(names, session.run(None, {"X": data} | feed), strict=True))
-    if isinstance(last, ProbabilisticLDA):
-        np.testing.assert_allclose(found["probabilities"], last.predict_proba(changed), atol=1e-5)
-    else:
-        name = "features" if isinstance(last, Blocks) else "projected"
-        expected = last.transform(changed)
-        np.testing.assert_allclose(found[name], expected, atol=1e-4 * np.abs(expected).max())
+    expected = last.transform(changed)
+    np.testing.assert_allclose(found["projected"], expected, atol=1e-4 * np.abs(expected).max())
 
 
 def test_a_graph_cannot_complete_gaps(tmp_path):
@@ -157,52 +145,24 @@ def test_tables_come_out_where_rows_are_flat(name):
     frame = pd.DataFrame(X.reshape(len(X), -1), columns=[f"n{i}" for i in range(20)])
     step = clone(STEPS[name]).set_output(transform="pandas").fit(frame, y)
     assert step.transform(frame).columns.tolist() == step.get_feature_names_out().tolist()
-    if name.startswith("Blocks"):
-        assert clone(step).fit(X, y).transform(X).shape == (len(X), 2)
-    else:
-        with pytest.raises(ValueError, match="set_output asks for pandas"):
-            clone(step).fit(X, y).transform(Unreadable())
+    with pytest.raises(ValueError, match="set_output asks for pandas"):
+        clone(step).fit(X, y).transform(Unreadable())
 
 
 @each_step
 def test_a_damaged_file_is_refused(name, tmp_path):
     step = clone(STEPS[name]).fit(samples_for(name), y, **given(name))
     learned = {k: v for k, v in vars(step).items() if k.endswith("_") and isinstance(v, np.ndarray)}
-    for attribute in learned or ("blocks_",):
+    for attribute in learned:
         broken = clone(step)
         vars(broken).update(vars(step))
         setattr(broken, attribute, getattr(step, attribute)[:-1])
         broken.save(tmp_path / "step.safetensors")
         with pytest.raises(tenfold.system.model_format.ModelFileError):
-            tenfold.load(tmp_path / "step.safetensors")
+            tenfold.load_model(tmp_path / "step.safetensors")
 
 
-# ── Searches: steps learn from the training part of each fold alone ─────────────────────────────
-
-
-def same_as_grid_search(pipeline, grid_name, ranks, data):
-    search = RankSearchCV(pipeline, ranks, cv=3).fit(data, y)
-    grid = GridSearchCV(pipeline, {grid_name: ranks}, cv=3).fit(data, y)
-    for fold in range(3):
-        name = f"split{fold}_test_score"
-        np.testing.assert_allclose(search.cv_results_[name], grid.cv_results_[name], atol=1e-10)
-    return search
-
-
-def same_as_by_hand(pipeline, grid_name, ranks, data, **besides):
-    """With metadata, which GridSearchCV of scikit-learn 1.6 does not pass on to `score`."""
-    folds = list(StratifiedKFold(3).split(data, y))
-    search = RankSearchCV(pipeline, ranks, cv=folds).fit(data, y, **besides)
-    for fold, parts in enumerate(folds):
-        (train, own), (test, other) = (
-            (rows, {name: column[rows] for name, column in besides.items()}) for rows in parts
-        )
-        for found, rank in zip(search.cv_results_[f"split{fold}_test_score"], ranks, strict=True):
-            model = clone(pipeline).set_params(**{grid_name: rank})
-            model.fit(data[train], y[train], **own)
-            score = model.score(data[test], y[test], **other)
-            np.testing.assert_allclose(found, score, atol=1e-10)
-    return search
+# ── Covariates by metadata routing ──────────────────────────────────────────────────────────────
 
 
 @pytest.fixture
@@ -217,88 +177,15 @@ def with_covariates():
     )
 
 
-def test_a_search_with_gaps_is_a_grid_search():
-    holes = with_gaps(X, 0.3)
-    pipeline = make_pipeline(GaussianImputer(), MCSDA(positive=1, max_iter=3, tol=1.0))
-    search = same_as_grid_search(pipeline, "mcsda__ranks", [1, 2], holes)
-    assert search.decision_function(holes).shape == (len(y),)
-    bank = make_pipeline(GaussianImputer(), ClassSpecificClassifier(CSDA()))
-    same_as_grid_search(bank, "classspecificclassifier__projector__ranks", [1, 3], holes)
-
-
-def test_a_search_with_gaussian_classes_in_a_pipeline_is_a_grid_search():
-    classes = make_pipeline(ModeScaler(), ProbabilisticLDA(MPCA(max_iter=3, tol=1.0)))
-    same_as_grid_search(classes, "probabilisticlda__projector__ranks", [1, 3], X)
-
-
-def test_steps_that_candidates_have_in_common_are_fitted_once_per_fold(monkeypatch):
-    fitted = []
-    fit = ModeScaler.fit
-    monkeypatch.setattr(ModeScaler, "fit", lambda *a, **k: (fitted.append(1), fit(*a, **k))[1])
-    RankSearchCV(make_pipeline(ModeScaler(), CSDA(positive=1)), [1, 2, 3], cv=3).fit(X, y)
-    assert len(fitted) == 4  # three folds, and all samples for the best
-
-
-def test_a_search_with_covariates_is_a_grid_search(routing):
-    moved = X + 5 * AGES[:, :1, None]
-    pipeline = make_pipeline(with_covariates(), MCSDA(positive=1, max_iter=3, tol=1.0))
-    search = same_as_by_hand(pipeline, "mcsda__ranks", [1, 2], moved, covariates=AGES)
-    assert search.score(moved, y, covariates=AGES) > 0.5
-    with pytest.raises(ValueError, match="fitted with 2 covariates"):
-        search.decision_function(moved)
-
-
-def test_covariates_in_rows_need_no_routing():
-    rows = np.hstack([X.reshape(len(X), -1), AGES])
-    pipeline = make_pipeline(CovariateRemover(last=2), CSDA(positive=1))
-    same_as_grid_search(pipeline, "csda__ranks", [1, 2], rows)
-
-
-def test_the_ranks_of_a_step_before_the_last_are_searched():
-    pipeline = make_pipeline(Blocks(MPCA()), LinearDiscriminantAnalysis())
-    search = same_as_grid_search(pipeline, "blocks__projector__ranks", [1, 2], X)
-    assert search.predict(X).shape == (len(y),)
-    with pytest.raises(ValueError, match=r"no step of .* has ranks"):
-        RankSearchCV(make_pipeline(PCA()), [1, 2]).fit(X.reshape(len(X), -1), y)
-
-
-def test_metadata_go_where_they_are_asked_for(routing):
-    """Weights to the model, covariates to the remover, groups to the splitter."""
-    weight = np.random.default_rng(2).uniform(0.5, 2.0, len(y))
-    model = MCSDA(positive=1, max_iter=3, tol=1.0)
-    model.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-    pipeline = make_pipeline(
-        with_covariates().set_fit_request(covariates=True, sample_weight=True), model
-    )
-    same_as_by_hand(pipeline, "mcsda__ranks", [1, 2], X, covariates=AGES, sample_weight=weight)
-
-
 def test_banks_and_verifiers_in_pipelines_take_covariates(routing):
     moved = X + 5 * AGES[:, :1, None]
     for model in (
         ClassSpecificClassifier(CSDA(ranks=2)),
         ClassSpecificVerifier(CSDA(ranks=2), positive=1, false_accept_rate=0.4),
-        ProbabilisticLDA(shrinkage=0.1),
+        ProbabilisticLDA(views="linear"),
     ):
         pipeline = make_pipeline(with_covariates(), clone(model)).fit(moved, y, covariates=AGES)
         corrected = with_covariates().fit_transform(moved, y, covariates=AGES)
         expected = clone(model).fit(corrected, y).decision_function(corrected)
         found = pipeline.decision_function(moved, covariates=AGES)
         np.testing.assert_allclose(found, expected, atol=1e-9)
-        search = RankSearchCV(
-            make_pipeline(with_covariates(), clone(model)),
-            None if isinstance(model, ProbabilisticLDA) else [1, 2],
-            shrinkage=[0.1, 0.5],
-            cv=3,
-        )
-        assert (
-            search.fit(moved, y, covariates=AGES).predict(moved, covariates=AGES).shape == y.shape
-        )
-
-
-def test_what_no_step_asks_for_is_refused():
-    pipeline = make_pipeline(CovariateRemover(), MCSDA(positive=1))
-    with pytest.raises(ValueError, match="enable_metadata_routing"):
-        RankSearchCV(pipeline, [1, 2]).fit(X, y, covariates=AGES)
-    with pytest.raises(ValueError, match="covariates came, but MCSDA takes none"):
-        RankSearchCV(MCSDA(positive=1), [1, 2]).fit(X, y, covariates=AGES)

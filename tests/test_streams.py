@@ -1,6 +1,5 @@
-"""Streams that change: forgetting, taking back, recentring."""
+"""Streams that change: forgetting, and taking back."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +12,6 @@ from sklearn.base import clone
 from tenfold import (
     CSDA,
     MCSDA,
-    MPCA,
     ClassMoments,
     ClassSpecificClassifier,
     ProbabilisticLDA,
@@ -70,7 +68,7 @@ def test_taking_back_any_batch_is_never_having_seen_it(seed, weighted, offset, n
         total = total + moments(rows)
     gone = rng.permutation(n_batches)[: rng.integers(1, n_batches)]
     for b in gone:
-        total = total.revert(X[batches[b]], y[batches[b]], weight[batches[b]])
+        total = total - moments(batches[b])
     kept = np.flatnonzero(~np.isin(number, gone))
     assert_same_moments(total, moments(kept))
 
@@ -78,10 +76,11 @@ def test_taking_back_any_batch_is_never_having_seen_it(seed, weighted, offset, n
 def test_all_but_one_sample_can_be_taken_back():
     X, y = data()
     only = np.flatnonzero(y == "b")
-    found = ClassMoments.from_batch(X, y).revert(X[only[1:]], y[only[1:]])
+    taken = ClassMoments.from_batch(X[only[1:]], y[only[1:]])
+    found = ClassMoments.from_batch(X, y) - taken
     assert_allclose(found.means[1], X[only[0]], rtol=1e-12)
     assert_array_equal(found.scatters[1], 0)  # not what rounding leaves
-    alone = ClassMoments.from_batch(X[:2]).revert(X[1:2])
+    alone = ClassMoments.from_batch(X[:2]) - ClassMoments.from_batch(X[1:2])
     assert_array_equal(alone.scatters, 0)
 
 
@@ -93,7 +92,8 @@ def test_a_far_sample_of_few_is_taken_back(far, unit, offset):
     for seed in range(20):
         Z = np.random.default_rng(seed).normal(size=(4, 6)) * [[far], [1], [1], [1]]
         Z = unit * (Z - Z.mean(axis=0) + offset)
-        left, expected = ClassMoments.from_batch(Z).revert(Z[:1]), ClassMoments.from_batch(Z[1:])
+        left = ClassMoments.from_batch(Z) - ClassMoments.from_batch(Z[:1])
+        expected = ClassMoments.from_batch(Z[1:])
         np.testing.assert_allclose(left.means, expected.means, atol=1e-9 * unit)
         np.testing.assert_allclose(left.scatters, expected.scatters, atol=1e-8 * unit**2)
 
@@ -104,7 +104,7 @@ def test_a_class_that_is_taken_back_whole_has_count_zero():
     moments = ClassMoments.from_batch(X[:33], y[:33], weight[:33])
     moments = moments + ClassMoments.from_batch(X[33:], y[33:], weight[33:])
     own = y == "b"
-    found = moments.revert(X[own], y[own], weight[own])
+    found = moments - ClassMoments.from_batch(X[own], y[own], weight[own])
     assert found.counts[1] == 0
     assert not found.means[1].any()
     assert not found.scatters[1].any()
@@ -117,7 +117,7 @@ def test_what_rounding_has_made_unknown_is_refused(offset):
     X, y = data(offset=offset)
     moments = ClassMoments.from_batch(X[:50], y[:50]) + ClassMoments.from_batch(X[50:], y[50:])
     with pytest.raises(ValueError, match=r"cannot be taken back exactly.*subtract the common"):
-        moments.revert(X[:50], y[:50])
+        moments - ClassMoments.from_batch(X[:50], y[:50])
 
 
 def test_samples_that_drown_in_what_is_taken_are_refused():
@@ -125,24 +125,24 @@ def test_samples_that_drown_in_what_is_taken_are_refused():
     wild = 1e9 * X
     moments = ClassMoments.from_batch(X, y) + ClassMoments.from_batch(wild, y)
     with pytest.raises(ValueError, match=r"cannot be taken back exactly.*anew"):
-        moments.revert(wild, y)
+        moments - ClassMoments.from_batch(wild, y)
 
 
 def test_what_was_never_added_is_refused():
     X, y = data()
     moments = ClassMoments.from_batch(X, y)
     with pytest.raises(ValueError, match="60 of them are taken from 30"):
-        moments.revert(np.concatenate([X, X]), np.tile(y, 2))
+        moments - ClassMoments.from_batch(np.concatenate([X, X]), np.tile(y, 2))
     with pytest.raises(ValueError, match="negative eigenvalue"):
-        moments.revert(X[:9] + 30, y[:9])
+        moments - ClassMoments.from_batch(X[:9] + 30, y[:9])
     with pytest.raises(ValueError, match="class z cannot be taken back: there are none"):
-        moments.revert(X[:1], np.array(["z"]))
+        moments - ClassMoments.from_batch(X[:1], np.array(["z"]))
     with pytest.raises(ValueError, match="all of them are taken, but those that are there differ"):
-        moments.revert(1.001 * X, y)
+        moments - ClassMoments.from_batch(1.001 * X, y)
     with pytest.raises(ValueError, match="labels are numbers"):
-        moments.revert(X[:1], np.array([1]))
+        moments - ClassMoments.from_batch(X[:1], np.array([1]))
     with pytest.raises(ValueError, match=r"\(4, 3\) and \(2, 3\) cannot be added or taken"):
-        moments.revert(X[:, :2], y)
+        moments - ClassMoments.from_batch(X[:, :2], y)
 
 
 def test_a_negative_eigenvalue_is_found_where_no_variance_is_negative():
@@ -153,7 +153,7 @@ def test_a_negative_eigenvalue_is_found_where_no_variance_is_negative():
     left = np.diagonal(moments.scatters[0] - ClassMoments.from_batch(across).scatters[0])
     assert (left > 0).all()
     with pytest.raises(ValueError, match="negative eigenvalue"):
-        moments.revert(across)
+        moments - ClassMoments.from_batch(across)
 
 
 # ── Forgetting ──────────────────────────────────────────────────────────────────────────────────
@@ -197,72 +197,10 @@ def test_factors_that_forget_nothing_known_are_refused(factor):
 def test_a_decay_that_forgets_too_much_is_refused_and_changes_nothing():
     X, y = data()
     model = ProbabilisticLDA().partial_fit(X, y, classes=[*CLASSES, "never"])
-    rarest = np.setdiff1d(CLASSES, y[:1])[0]
-    words = rf"of class {rarest} .* a weight of 0\.3, and 1\.4 in all.*nearer to 1"
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=r"decay forgets too much.*nearer to 1"):
         model.partial_fit(X[:1], y[:1], sample_weight=[0.5], decay=0.01)
-    assert model.class_count_.tolist() == [30, 30, 30, 0]
-
-
-# ── Recentring ──────────────────────────────────────────────────────────────────────────────────
-
-
-def test_recentred_moments_are_those_of_samples_that_were_moved():
-    X, y = data(offset=7.0)
-    centre = np.random.default_rng(3).normal(size=(4, 3))
-    moments = ClassMoments.from_batch(X, y)
-    expected = ClassMoments.from_batch(X - X.mean(axis=0), y)
-    assert_same_moments(moments.recentred(), expected, 1e-12)
-    expected = ClassMoments.from_batch(X - X.mean(axis=0) + centre, y)
-    assert_same_moments(moments.recentred(centre), expected, 1e-12)
-
-
-def test_sessions_with_other_shares_of_the_classes_meet_when_balanced():
-    X, y = data()
-    few = np.r_[np.flatnonzero(y == "a")[:4], np.flatnonzero(y != "a")]
-    means = np.array([X[y == c].mean(axis=0) for c in CLASSES])
-    session = ClassMoments.from_batch(X[few] + 100, y[few])
-    own = np.array([X[few][y[few] == c].mean(axis=0) for c in CLASSES])
-    assert_allclose(session.recentred(balanced=True).means, own - own.mean(axis=0), atol=1e-10)
-    assert_allclose(session.recentred().means, own - X[few].mean(axis=0), atol=1e-10)
-    whole = ClassMoments.from_batch(X, y).recentred(balanced=True)
-    assert_allclose(whole.means, means - means.mean(axis=0), atol=1e-10)
-
-
-def test_sessions_that_are_recentred_first_are_told_apart_no_more():
-    """Two days with a shift between them, as in EEG; scored on a third."""
-    X, y = data(n=300)
-    rng = np.random.default_rng(1)
-    days = [slice(0, 100), slice(100, 200), slice(200, 300)]
-    shifts = 20 * rng.normal(size=(3, 4, 3))
-    Z = np.concatenate([X[day] + shift for day, shift in zip(days, shifts, strict=True)])
-    plain, centred = (
-        [ClassMoments.from_batch(Z[day], y[day]) for day in days[:2]] for _ in range(2)
-    )
-    model = ProbabilisticLDA().fit_moments(centred[0].recentred() + centred[1].recentred())
-    raw = ProbabilisticLDA().fit_moments(plain[0] + plain[1])
-    third = Z[days[2]]
-    own = ProbabilisticLDA().fit_moments(
-        ClassMoments.from_batch(X[:100] - X[:100].mean(0), y[:100])
-        + ClassMoments.from_batch(X[100:200] - X[100:200].mean(0), y[100:200])
-    )
-    found = model.recentred(third).predict_log_proba(third)
-    expected = own.predict_log_proba(X[200:] - X[200:].mean(axis=0))
-    assert_allclose(found, expected, atol=1e-6)
-    score = (CLASSES[found.argmax(axis=1)] == y[200:]).mean()
-    assert score > raw.score(third, y[200:]) + 0.1
-
-
-def test_recentring_moments_of_nothing_or_to_nowhere():
-    X, y = data()
-    moments = ClassMoments.from_batch(X, y)
-    empty = moments.revert(X, y)
-    assert_array_equal(empty.recentred(np.ones((4, 3))).means, 0)
-    part = moments.revert(X[y == "a"], y[y == "a"]).recentred(np.ones((4, 3)))
-    assert_array_equal(part.means[0], 0)  # a class without samples has no mean
-    for centre in (np.ones(3), np.full((4, 3), np.nan)):
-        with pytest.raises(ValueError, match="centre has shape"):
-            moments.recentred(centre)
+    assert model.class_count_.tolist() == [30, 30, 30]
+    assert model.classes_.tolist() == [*CLASSES]
 
 
 # ── Estimators ──────────────────────────────────────────────────────────────────────────────────
@@ -271,8 +209,7 @@ TOGETHER = [
     ClassSpecificClassifier(MCSDA(ranks=2)),
     ClassSpecificClassifier(CSDA(shrinkage="auto")),
     ProbabilisticLDA(),
-    ProbabilisticLDA(shrinkage=0.2),
-    ProbabilisticLDA(MPCA(ranks=(3, 2))),
+    ProbabilisticLDA("linear", priors="equal"),
 ]
 MODELS = [M() for M in LINEAR_METHODS] + TOGETHER
 each_model = pytest.mark.parametrize("model", MODELS, ids=repr)
@@ -303,7 +240,7 @@ def test_a_model_of_moments_without_a_batch_never_saw_it(model):
     weight = np.random.default_rng(2).uniform(0.5, 3, len(X))
 
     def moments(rows):
-        return gather_moments(X[rows], y[rows], weight[rows], folds=True)
+        return gather_moments(X[rows], y[rows], weight[rows])
 
     window = moments(slice(0, 40))
     for i in range(40, 100, 20):
@@ -321,34 +258,25 @@ def test_an_estimator_that_forgets_is_one_of_weighted_samples(model):
     for i, j in pairwise(cuts):
         found.partial_fit(X[i:j], y[i:j], classes_for(model), own[i:j], decay=0.6)
     expected = clone(model).partial_fit(X, y, classes_for(model), own * 0.6**ages)
-    assert_same_moments(found.moments_, expected.moments_, 1e-12)
+    if hasattr(found, "moments_"):
+        assert_same_moments(found.moments_, expected.moments_, 1e-12)
     assert_same_model(found, expected, X)
 
 
-def test_moments_with_folds_and_without_are_not_mixed():
-    X, y = data()
-    with pytest.raises(ValueError, match=r"in folds cannot be added.*by_class"):
-        gather_moments(X, y, folds=True) + gather_moments(X, y)
-    whole = gather_moments(X, y, folds=True).by_class() - gather_moments(X[:40], y[:40])
-    assert_same_moments(whole, gather_moments(X[40:], y[40:]))
-
-
-def test_moments_of_other_folds_are_not_mixed():
-    X, y = data()
-    sixteen = gather_moments(X, y, folds=True)
-    five = replace(sixteen, folds=sixteen.folds % 5).present()  # as they were numbered before
-    for one, other in ((sixteen, five), (five, sixteen)):
-        with pytest.raises(ValueError, match=r"dealt to folds in two ways; gather both anew"):
-            one + other
-    assert_same_moments(five.by_class(), sixteen.by_class())
-
-
-def test_a_bank_says_which_class_it_has_forgotten():
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1, 2], 20)
-    X = rng.normal(size=(60, 3, 2)) + y[:, None, None]
-    bank = ClassSpecificClassifier(CSDA(ranks=2)).partial_fit(X, y)
-    for _ in range(2):
-        bank.partial_fit(X[:40], y[:40], decay=1e-60)
-    with pytest.raises(ValueError, match="of class 2 it leaves a weight of 0,"):
-        bank.partial_fit(X[:40], y[:40], decay=1e-60)
+@pytest.mark.parametrize("digits", [None, 1])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_more_samples_than_are_kept_give_one_model_in_any_cut(digits, weighted):
+    """Beyond 2000 samples some are kept by a hash of their content; equal ones are one sample."""
+    X, y = data(n=5000, shape=(3,), seed=1)
+    X = X if digits is None else np.round(X, digits)
+    weight = np.random.default_rng(2).uniform(0, 3, len(X)).round() if weighted else np.ones(len(X))
+    model = ProbabilisticLDA("linear")
+    whole = clone(model).fit(X, y, weight).predict_log_proba(X[:100])
+    turned = np.random.default_rng(3).permutation(len(X))
+    stream = clone(model)
+    for rows in np.split(turned, [30, 2500, 2600, 4900]):
+        stream.partial_fit(X[rows], y[rows], sample_weight=weight[rows])
+    assert_allclose(stream.predict_log_proba(X[:100]), whole, atol=1e-7)
+    again = np.repeat(np.arange(len(X)), weight.astype(int))
+    repeated = clone(model).fit(X[again], y[again]).predict_log_proba(X[:100])
+    assert_allclose(repeated, whole, atol=1e-7)

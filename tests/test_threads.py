@@ -9,7 +9,7 @@ from threading import Barrier, get_ident
 import numpy as np
 import pytest
 
-from tenfold import MCSDA, ClassSpecificClassifier
+from tenfold import MCSDA, ClassSpecificClassifier, ProbabilisticLDA
 from tenfold.system import threads
 
 FAR_FROM_ONE = 3
@@ -96,3 +96,16 @@ def test_fits_scores_and_files_in_eight_threads_are_those_of_one(tmp_path):
     shared = (tmp_path / "shared.safetensors").read_bytes()
     assert shared in [files[-1].tobytes() for files in alone], "one of the eight, whole"
     assert not list(tmp_path.rglob("*.part"))
+
+
+def test_a_gaussian_model_scores_in_four_threads_what_it_scores_in_one():
+    """What is made at the first question is made once, whoever asks first."""
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(40, 4, 3)), np.arange(40) % 3
+    model = ProbabilisticLDA(views=["numbers", "rbf"]).fit(X, y)
+    expected = model.predict_proba(X)
+    model.enroll(X[:2], [7, 7])
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(model.predict_proba, [X] * 8))
+    assert all((one == together[0]).all() for one in together)
+    assert together[0].shape[1] == expected.shape[1] + 1

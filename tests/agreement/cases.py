@@ -201,8 +201,8 @@ def class_specific(rng, name, has, asked, setting, n_classes):
     if "shrinkage" in has:
         share = rng.choice(["0", "0.3", "0.5", "1", "auto"])
         asked["shrinkage"] = setting.shrinkage = "auto" if share == "auto" else float(share)
-    asked["out_class"] = str(rng.choice(["samples", "means"]))
-    setting.means = asked["out_class"] == "means"
+    asked["negatives"] = str(rng.choice(["samples", "means"]))
+    setting.means = asked["negatives"] == "means"
     if name == "CSDA" and rng.random() < 0.25:
         asked["solver"] = setting.solver = "null_space"
         setting.orthonormal, setting.ridge, setting.shrinkage = True, 0.0, 0.0

@@ -36,6 +36,29 @@ def test_a_page_opens_without_a_complaint_and_without_the_network(pages, open_pa
     assert page.locator("img").evaluate_all(broken) == 0
 
 
+def test_scripts_styles_and_images_of_others_do_nothing(pages, chromium, tmp_path):
+    """As if markup of a stranger had got into the page after all."""
+    evil = (
+        "<script>document.title = 'evil'</script>"
+        "<img src=x onerror=\"document.title = 'evil'\">"
+        "<style>body { background: red !important }</style>"
+        "<img src='http://127.0.0.1:9/pixel.png'>"
+    )
+    html = pages["bank"].read_text("utf-8").replace("</main>", f"{evil}</main>")
+    path = tmp_path / "evil.html"
+    path.write_text(html, "utf-8")
+    page = chromium.new_context(color_scheme="light").new_page()
+    refused = []
+    page.on("console", lambda message: refused.append(message.text))
+    page.goto(path.as_uri())
+    assert page.title() != "evil"
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert ground == "rgb(255, 255, 255)"
+    assert page.get_by_role("button", name="Dark", exact=True).count() == 1  # its own script ran
+    assert sum("Content Security Policy" in text for text in refused) >= 4
+    page.context.close()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light")])
 def test_axe_finds_nothing_serious(pages, open_page, kind, width, scheme):

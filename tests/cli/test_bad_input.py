@@ -1,5 +1,6 @@
 """Bad input: one line that says what to do, exit code 2, and nothing left behind."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -86,6 +87,21 @@ CASES = {
         ["plda needs labels"],
     ),
     "unknown method": (nothing, ("fit", "faces", "--method", "lda", *FIT), ["'lda'", "mcsda"]),
+    "an option that went": (
+        nothing,
+        ("fit", "faces", "--set", "shrinkage=0.5", *FIT),
+        ["plda has no parameter 'shrinkage'", "left-out samples choose its regularization"],
+    ),
+    "an unknown view": (
+        nothing,
+        ("fit", "faces", "--views", "numbers,wide", *FIT),
+        ["views holds 'wide'", "'rbf'"],
+    ),
+    "views of what has none": (
+        nothing,
+        ("fit", "faces", "--method", "csda", "--views", "linear", *FIT),
+        ["csda has no --views"],
+    ),
     "ranks that are words": (
         nothing,
         ("fit", "faces", "--ranks", "a,b", *FIT),
@@ -99,10 +115,14 @@ CASES = {
     "an unknown class": (nothing, ("fit", "faces", "--positive", "s9", *FIT), ["'s9'", "s6, s7"]),
     "a rejection of a searched model": (
         nothing,
-        ("fit", "faces", "--reject", "0.1", "--ranks", "auto", *FIT),
+        ("fit", "faces", "--false-accept-rate", "0.1", "--ranks", "auto", *FIT),
         ["--ranks 7,7"],
     ),
-    "an equal rate": (nothing, ("fit", "faces", "--reject", "equal", *FIT), ["--reject equal is"]),
+    "an equal rate": (
+        nothing,
+        ("fit", "faces", "--false-accept-rate", "equal", *FIT),
+        ["--false-accept-rate equal is"],
+    ),
     "a class for a method of all": (
         nothing,
         ("fit", "faces", "--method", "cmda", "--positive", "s7", *FIT),
@@ -269,3 +289,52 @@ def test_control_characters_in_a_progress_bar_are_shown_escaped(capfd, monkeypat
     assert "\\x1b]0;title\\x07" in said
     assert "\x1b[2J" not in said
     assert "\x1b]0" not in said
+
+
+# ── Typing errors ───────────────────────────────────────────────────────────────────────────────
+
+MISTYPED = {
+    "method": (("fit", "faces", "--method", "mscda", *FIT), "did you mean mcsda?"),
+    "parameter": (("fit", "faces", "--set", "prior=equal", *FIT), "did you mean priors?"),
+    "reading": (("inspect", "faces", "--read", "gray=False"), "did you mean grey?"),
+    "class": (("fit", "faces", "--positive", "S7", *FIT), "did you mean s7?"),
+    "option": (("fit", "faces", "--labls", "y", *FIT), "--labels"),
+    "command": (("fitt", "faces"), "Did you mean 'fit'?"),
+}
+
+
+@pytest.mark.parametrize(("words", "said"), MISTYPED.values(), ids=MISTYPED.keys())
+def test_a_word_that_is_nearly_right_is_answered_with_the_right_one(tenfold, faces, words, said):
+    run = tenfold(*words)
+    assert run.code == 2
+    assert said in run.err
+
+
+@pytest.mark.parametrize("command", ["evaluate", "score", "transform", "report"])
+def test_model_and_data_in_the_wrong_order_are_recognised(tenfold, bank, command):
+    output = {"transform": ("-o", "out.csv"), "report": ("-o", "out.html")}.get(command, ())
+    run = tenfold(command, "faces", bank, *output)
+    assert run.code == 2
+    assert run.err == (
+        f"tenfold: {bank} is a model and faces is not; MODEL comes first, then DATA: tenfold "
+        f"{command} {bank} faces\n"
+    )
+
+
+ERRORS = {
+    "input": ("inspect", "nowhere.npz", "--json"),
+    "method": ("fit", "faces", "--json", "--method", "mscda", *FIT),
+    "option": ("fit", "faces", "--json", "--labls", "y", *FIT),
+    "argument": ("score", "--json"),
+    "command": ("fitt", "faces", "--json"),
+}
+
+
+@pytest.mark.parametrize("words", ERRORS.values(), ids=ERRORS.keys())
+def test_errors_under_json_are_json(tenfold, faces, words):
+    run = tenfold(*words)
+    assert run.code == 2
+    found = json.loads(run.out)
+    assert found["exit_code"] == 2
+    assert found["error"]
+    assert found["error"] in run.err

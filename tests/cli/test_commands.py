@@ -10,10 +10,13 @@ import scipy.io
 import zarr
 from sklearn.metrics import average_precision_score, confusion_matrix, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
 
 import tenfold as library
+from tenfold.app.cli.model_options import completed_names, method_names
 from tenfold.decisions.folds import folds_of
 from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
+from tenfold.methods.saving import steps_of
 from tenfold.selection.rank_search import search_ranks
 
 
@@ -31,7 +34,7 @@ def test_a_positive_class_gives_the_verifier_of_the_library(tenfold, faces, pixe
     run = tenfold(
         *("fit", faces, "--positive", "s7", "--ranks", "3,2", "--set", "ridge=('absolute', 0.01)"),
         *("--method", "mcsda"),
-        *("--set", "shrinkage=0.25", "--reject", "equal", "--set", "max_iter=50"),
+        *("--set", "shrinkage=0.25", "--false-accept-rate", "equal", "--set", "max_iter=50"),
         *("-o", "s7.safetensors"),
     )
     assert run.code == 0, run.err
@@ -39,15 +42,19 @@ def test_a_positive_class_gives_the_verifier_of_the_library(tenfold, faces, pixe
     expected = library.ClassSpecificVerifier(
         projector, positive="s7", false_accept_rate="equal"
     ).fit(pixels / 255, labels)
-    found = library.load("s7.safetensors")
+    found = library.load_model("s7.safetensors")
     assert found.threshold_ == expected.threshold_
     assert (found.decision_function(pixels / 255) == expected.decision_function(pixels / 255)).all()
 
 
 def test_without_a_positive_class_there_is_a_bank(tenfold, bank, pixels, labels):
     expected = library.ClassSpecificClassifier(library.MCSDA((3, 3))).fit(pixels / 255, labels)
-    found = library.load(bank)
+    found = library.load_model(bank)
     assert (found.distances(pixels / 255) == expected.distances(pixels / 255)).all()
+
+
+def test_the_shell_is_offered_all_methods():
+    assert completed_names() == method_names()
 
 
 @pytest.mark.parametrize("method", [M.__name__.lower() for M in ALL_METHODS])
@@ -120,7 +127,7 @@ def test_the_form_of_the_data_does_not_matter(tenfold, here, pixels, labels, fac
             "fit", data, *words, "--method", "mcsda", "--ranks", "3,3", "-o", "bank.safetensors"
         )
         assert run.code == 0, run.err
-        scores[data] = library.load("bank.safetensors").distances(X)
+        scores[data] = library.load_model("bank.safetensors").distances(X)
     for data, found in scores.items():
         # What stays on disk is read block by block for moments, which sums in another order.
         tolerance = 1e-9 if data in ("faces.npy", "faces.zarr") else 0
@@ -130,7 +137,7 @@ def test_the_form_of_the_data_does_not_matter(tenfold, here, pixels, labels, fac
 def test_switches_are_read_in_any_case(tenfold, npz):
     words = ("--set", "orthonormal=false", "--positive", "s7", "-o", "m.safetensors")
     assert tenfold("fit", npz, *words).code == 0
-    assert library.load("m.safetensors").projector.orthonormal is False
+    assert library.load_model("m.safetensors").projector.orthonormal is False
 
 
 def test_a_method_that_flattens_takes_ranks_per_mode(tenfold, npz):
@@ -150,7 +157,7 @@ def test_scores_of_a_verifier_are_written_with_its_decisions(tenfold, verifier, 
     assert run.code == 0, run.err
     with open("scores.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    model = library.load(verifier)
+    model = library.load_model(verifier)
     assert [float(row["score"]) for row in rows] == model.projector_.decision_function(
         pixels / 255
     ).tolist()
@@ -194,13 +201,13 @@ def test_samples_without_labels_can_be_scored(tenfold, verifier, faces):
 
 
 def equal_error_rate(scores, is_positive):
-    """By trying every threshold, with shares counted one by one."""
+    """By trying every threshold: without ties, one error is the equal error rate at the best."""
     rates = []
     for threshold in np.unique(scores):
         accepts = (scores[~is_positive] >= threshold).mean()
         rejects = (scores[is_positive] < threshold).mean()
-        rates.append((abs(accepts - rejects), (accepts + rejects) / 2))
-    return min(rates)[1]
+        rates.append(max(accepts, rejects))
+    return min(rates)
 
 
 def test_an_evaluation_of_a_verifier_counts_right(tenfold, here, verifier, pixels, labels):
@@ -208,7 +215,7 @@ def test_an_evaluation_of_a_verifier_counts_right(tenfold, here, verifier, pixel
     noisy = pixels / 255 + rng.normal(0, 0.6, pixels.shape)
     np.savez("noisy.npz", X=noisy, y=labels)
     facts = strict_json(tenfold("evaluate", verifier, "noisy.npz", "--json").out)
-    model = library.load(verifier)
+    model = library.load_model(verifier)
     scores, own, accepted = model.decision_function(noisy), labels == "s7", model.predict(noisy)
     assert facts["average_precision"] == pytest.approx(average_precision_score(own, scores))
     assert facts["roc_auc"] == pytest.approx(roc_auc_score(own, scores))
@@ -219,6 +226,8 @@ def test_an_evaluation_of_a_verifier_counts_right(tenfold, here, verifier, pixel
     ]
     assert facts["false_reject_rate"] == pytest.approx((own & ~accepted).sum() / own.sum())
     assert 0 < facts["equal_error_rate"] < 0.5  # the noise made it worth judging
+    shown = tenfold("evaluate", verifier, "noisy.npz").out
+    assert f"Cllr {facts['cllr']:.3f} bits, {facts['min_cllr']:.3f} after the best" in shown
 
 
 def test_an_evaluation_of_a_bank_is_the_mean_over_classes(tenfold, bank, pixels, labels):
@@ -226,7 +235,7 @@ def test_an_evaluation_of_a_bank_is_the_mean_over_classes(tenfold, bank, pixels,
     noisy = pixels / 255 + rng.normal(0, 0.3, pixels.shape)
     np.savez("noisy.npz", X=noisy, y=labels)
     facts = strict_json(tenfold("evaluate", bank, "noisy.npz", "--json").out)
-    model = library.load(bank)
+    model = library.load_model(bank)
     scores, classes = model.decision_function(noisy), model.classes_.tolist()
     each = [average_precision_score(labels == c, scores[:, k]) for k, c in enumerate(classes)]
     assert facts["average_precision"] == pytest.approx(np.mean(each))
@@ -258,7 +267,7 @@ def test_a_label_the_model_does_not_know_counts_as_wrong(tenfold, here, bank, pi
 
 def test_impostors_only_can_be_evaluated(tenfold, here, verifier, bank, pixels):
     np.savez("others.npz", X=pixels[:8] / 255, y=["s6"] * 4 + ["stranger"] * 4)
-    accepted = library.load(verifier).predict(pixels[:8] / 255)
+    accepted = library.load_model(verifier).predict(pixels[:8] / 255)
     figures = strict_json(tenfold("evaluate", verifier, "others.npz", "--json").out)
     assert figures["false_accept_rate"] == np.mean(accepted)
     assert figures["false_reject_rate"] is figures["average_precision"] is None
@@ -270,9 +279,11 @@ def test_impostors_only_can_be_evaluated(tenfold, here, verifier, bank, pixels):
 
 
 def test_strangers_are_rejected_if_asked_for(tenfold, npz, pixels, labels):
-    run = tenfold("fit", npz, "--method", "csda", "--reject", "0.3", "-o", "m.safetensors")
+    run = tenfold(
+        "fit", npz, "--method", "csda", "--false-accept-rate", "0.3", "-o", "m.safetensors"
+    )
     assert run.code == 0, run.err
-    found = library.load("m.safetensors")
+    found = library.load_model("m.safetensors")
     bank = library.ClassSpecificClassifier(library.CSDA())
     expected = library.OpenSetClassifier(bank, false_accept_rate=0.3).fit(pixels / 255, labels)
     assert found.threshold_ == expected.threshold_
@@ -281,6 +292,10 @@ def test_strangers_are_rejected_if_asked_for(tenfold, npz, pixels, labels):
     figures = strict_json(tenfold("evaluate", "m.safetensors", npz, "--json").out)
     rejected = np.mean(expected.predict(pixels / 255) == "unknown")
     assert figures["strangers"]["false_reject_rate"] == pytest.approx(rejected)
+    assert "strangers against known classes" not in tenfold("evaluate", "m.safetensors", npz).out
+    np.savez("mixed.npz", X=pixels, y=np.where(np.arange(len(labels)) % 4, labels, "new"))
+    mixed = tenfold("evaluate", "m.safetensors", "mixed.npz", "--read", "scale=255").out
+    assert "strangers against known classes: equal error rate" in mixed
 
 
 def test_classes_come_in_natural_order_everywhere(tenfold, here, pixels):
@@ -315,10 +330,10 @@ def test_classes_that_are_true_and_false_are_not_accepted_and_rejected(tenfold, 
 def test_by_default_there_are_gaussian_classes(tenfold, faces):
     run = tenfold("fit", faces, "--rows", "::2", "-o", "model.safetensors")
     assert run.code == 0, run.err
-    assert "8x6 -> 2\n" in run.out
-    model = library.load("model.safetensors")
+    assert "weights " in run.out
+    assert "log loss" in run.out
+    model = library.load_model("model.safetensors")
     assert isinstance(model, library.ProbabilisticLDA)
-    assert model.projector is None
     words = ("model.safetensors", faces, "--rows", "1::2")
     facts = strict_json(tenfold("evaluate", *words, "--json").out)
     assert 0 <= facts["calibration_error"] <= 1
@@ -327,24 +342,40 @@ def test_by_default_there_are_gaussian_classes(tenfold, faces):
     names = ["probability s6", "probability s7", "probability s8"]
     assert list(columns) == ["sample", "label", "decision", *names]
     np.testing.assert_allclose(np.sum([columns[name] for name in names], axis=0), 1)
-    assert tenfold("inspect", "model.safetensors").code == 0
+    facts = strict_json(tenfold("inspect", "model.safetensors", "--json").out)
+    assert facts["views"] == model.views_
+    assert facts["weights"] == pytest.approx(model.weights_.tolist())
+    assert facts["left_out_log_loss"] == pytest.approx(model.loo_log_loss_)
     assert tenfold("report", *words, "-o", "page.html").code == 0
-    assert "Whether its probabilities hold" in Path("page.html").read_text("utf-8")
+    page = Path("page.html").read_text("utf-8")
+    assert "Whether its probabilities hold" in page
+    assert "left-out log loss of each alone and of the pool" in page
+
+
+@pytest.mark.parametrize(
+    ("typed", "views"), [("linear", "linear"), ("numbers,rbf", ["numbers", "rbf"])]
+)
+def test_views_are_named_on_the_command_line(tenfold, faces, typed, views):
+    assert tenfold("fit", faces, "--views", typed, "-o", "m.safetensors").code == 0
+    assert library.load_model("m.safetensors").views == views
+    words = ("--method", "cmda", "--ranks", "2,2", "--views", typed, "-o", "m.safetensors")
+    assert tenfold("fit", faces, *words).code == 0
+    assert library.load_model("m.safetensors")[-1].views == views
 
 
 @pytest.mark.parametrize(
     ("words", "projector"),
     [
         (("--ranks", "3,2"), "MPCA"),
-        (("--method", "cmda", "--ranks", "3,2", "--set", "shrinkage=0.2"), "CMDA"),
+        (("--method", "cmda", "--ranks", "3,2", "--set", "ridge=0.2"), "CMDA"),
         (("--method", "MPCA", "--ranks", "0.9"), "MPCA"),  # a share of the scatter
     ],
 )
 def test_gaussian_classes_in_a_subspace(tenfold, faces, words, projector):
     run = tenfold("fit", faces, *words, "-o", "model.safetensors")
     assert run.code == 0, run.err
-    model = library.load("model.safetensors")
-    assert type(model.projector).__name__ == projector
+    model = library.load_model("model.safetensors")
+    assert [type(step).__name__ for step in steps_of(model)] == [projector, "ProbabilisticLDA"]
 
 
 # ── compare ─────────────────────────────────────────────────────────────────────────────────────
@@ -358,27 +389,29 @@ def test_compare_judges_all_methods_on_the_same_folds(tenfold, here, pixels, lab
     assert run.code == 0, run.err
     facts = strict_json(run.out)
     found = {one["method"]: one for one in facts["methods"]}
-    rivals = {"RidgeClassifier", "LinearSVC", "NearestCentroid", "LinearDiscriminantAnalysis"}
+    baselines = {"RidgeClassifier", "LinearSVC", "KNeighborsClassifier", "SVC"}
+    baselines.add("LinearDiscriminantAnalysis")
     banks = {M.__name__ for M in CLASS_SPECIFIC_METHODS}
     names = {M.__name__ for M in ALL_METHODS} - banks
-    gaussian = {f"ProbabilisticLDA({name})" for name in names}
-    assert set(found) == banks | {"ProbabilisticLDA"} | gaussian | rivals
+    gaussian = {f"{name} + ProbabilisticLDA" for name in names}
+    assert set(found) == banks | {"ProbabilisticLDA"} | gaussian | baselines
     assert facts["advice"].startswith(("Take ", "No clear winner: "))
     precisions = [one["average_precision"] for one in facts["methods"]]
     assert precisions == sorted(precisions, reverse=True)
     assert found["CSDA"]["ranks"] == [2]  # of 2 x 2, as many as three class means span
 
-    each = {"MCSDA": [], "ProbabilisticLDA(CMDA)": []}
+    each = {"MCSDA": [], "CMDA + ProbabilisticLDA": []}
     for train, test in StratifiedKFold(2, shuffle=True, random_state=3).split(X, labels):
         bank = library.ClassSpecificClassifier(library.MCSDA((2, 2))).fit(X[train], labels[train])
         scores = bank.decision_function(X[test])  # classes compete for a sample
         for k, c in enumerate(bank.classes_):
             each["MCSDA"].append(average_precision_score(labels[test] == c, scores[:, k]))
-        shared = library.ProbabilisticLDA(library.CMDA((2, 2))).fit(X[train], labels[train])
+        shared = make_pipeline(library.CMDA((2, 2)), library.ProbabilisticLDA())
+        shared.fit(X[train], labels[train])
         shares = shared.predict_log_proba(X[test])
         for k, c in enumerate(shared.classes_):
             found_here = average_precision_score(labels[test] == c, shares[:, k])
-            each["ProbabilisticLDA(CMDA)"].append(found_here)
+            each["CMDA + ProbabilisticLDA"].append(found_here)
     for name, precisions in each.items():
         assert found[name]["average_precision"] == pytest.approx(np.mean(precisions)), name
         assert np.mean(precisions) < 1  # the noise made it worth judging
@@ -399,10 +432,10 @@ def test_compare_searches_the_ranks_inside_the_training_parts(tenfold, faces, wo
 
 def test_inspect_tells_what_the_file_holds(tenfold, verifier):
     facts = strict_json(tenfold("inspect", verifier, "--json").out)
-    model = library.load(verifier)
+    model = library.load_model(verifier)
     assert facts["classes"] == ["s6", "s7", "s8"]
     assert facts["threshold"] == model.threshold_
-    assert facts["promised_rate"] == model.promised_rate_ == 1 / 3  # two other persons
+    assert facts["guaranteed_rate"] == model.guaranteed_rate_ == 1 / 3  # two other persons
     assert facts["positive"] == "s7"
     assert facts["parameters"]["projector__ranks"] == [3, 3]
     assert facts["summary"]["sample_shape"] == [8, 6]
@@ -425,7 +458,7 @@ def test_an_exported_model_decides_as_the_model_does(tenfold, verifier, pixels):
     X = (pixels / 255).astype(np.float32)
     session = onnxruntime.InferenceSession("s7.onnx")
     scores, accepted = session.run(["scores", "accepted"], {"X": X})
-    model = library.load(verifier)
+    model = library.load_model(verifier)
     np.testing.assert_allclose(scores, model.projector_.decision_function(X), rtol=1e-5)
     assert (accepted == model.predict(X)).all()
 
@@ -480,7 +513,7 @@ def test_the_last_columns_of_a_table_are_covariates_if_asked_for(tenfold, here, 
         "m.safetensors",
     )
     assert run.code == 0
-    model = library.load("m.safetensors")
+    model = library.load_model("m.safetensors")
     assert model[0].slopes_.shape == (1, pixels[0].size)
     assert tenfold("transform", "m.safetensors", "rows.npz", "-o", "features.npy").code == 0
     moments = tenfold("fit", "m.safetensors", "--from-moments", "--impute", "-o", "n.safetensors")

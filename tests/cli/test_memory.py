@@ -219,7 +219,7 @@ def test_transform_writes_the_features_of_the_library(tenfold, npz, ending):
     output = f"features.{ending}"
     run = tenfold("transform", "m.safetensors", npz, "--rows", "4:", "-o", output)
     assert run.code == 0, run.err
-    expected = library.load("m.safetensors").transform(np.load(npz)["X"][4:])
+    expected = library.load_model("m.safetensors").transform(np.load(npz)["X"][4:])
     if ending == "npy":
         return np.testing.assert_array_equal(np.load(output), expected)
     if ending == "npz":
@@ -244,9 +244,8 @@ def test_features_of_every_kind_of_model(matrices):
     np.testing.assert_allclose(features, bank.distances(X))
     gaussian = library.ProbabilisticLDA().fit(X, y)
     names, features = features_of(gaussian, X)
-    assert names == ["coordinate 0", "coordinate 1"]
-    # within a class the coordinates have the variance 1 but for shrinkage, and no mean overall
-    np.testing.assert_allclose(features.mean(axis=0), 0, atol=1e-9)
+    assert names == ["score 0", "score 1", "score 2"]
+    np.testing.assert_allclose(features, gaussian.decision_function(X))
     projector = library.MCSDA((2, 2))
     verifier = library.ClassSpecificVerifier(projector, positive=1, false_accept_rate="equal")
     verifier.fit(X, y)

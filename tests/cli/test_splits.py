@@ -4,9 +4,11 @@ import json
 import shlex
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pandas
 import pytest
+import zarr
 from PIL import Image
 from sklearn.datasets import load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -42,6 +44,55 @@ def test_train_and_test_are_the_first_and_last_samples_of_every_class(tenfold, n
     assert sorted(parts["train"] + parts["test"]) == list(range(24))
 
 
+@pytest.fixture(params=["zarr", "zarr filled", "zarr sharded", "hdf5", "npy"])
+def stored(request, here, pixels, labels, monkeypatch):
+    """The same samples in a store that stays on disk, in the order a b c a b c, and its options."""
+    monkeypatch.setattr("tenfold.datasets.hdf5.STAYS_ON_DISK", 0)
+    monkeypatch.setattr("tenfold.datasets.numpy_files.STAYS_ON_DISK", 0)
+    order = np.arange(24).reshape(3, 8).T.ravel()
+    X, y = pixels[order] / 255, labels[order].astype("U2")
+    Path("labels.txt").write_text("\n".join(y), "utf-8")
+    if request.param.startswith("zarr"):
+        group = zarr.create_group("faces.zarr")
+        shards = {"shards": (10, 8, 6)} if request.param.endswith("sharded") else {}
+        group.create_array("X", shape=X.shape, dtype=X.dtype, chunks=(5, 8, 6), **shards)[:] = X
+        more = ["--read", "missing_chunks=fill"] if request.param.endswith("filled") else []
+        return ["faces.zarr", "--labels", "labels.txt", *more]
+    if request.param == "hdf5":
+        with h5py.File("faces.h5", "w") as file:
+            file.create_dataset("X", data=X, chunks=(5, 8, 6))
+        return ["faces.h5", "--labels", "labels.txt"]
+    np.save("faces.npy", X)
+    return ["faces.npy", "--labels", "labels.txt"]
+
+
+@pytest.mark.parametrize("rows", ["train", "1::2"])
+def test_rows_of_stores_that_stay_on_disk(tenfold, stored, rows):
+    whole = load(stored[0], labels="labels.txt")
+    assert type(whole.X) is not np.ndarray
+    np.savez("memory.npz", X=np.asarray(whole.X), y=whole.y)
+    for name, words in {"there": stored, "here": ["memory.npz"]}.items():
+        output = f"{name}.safetensors"
+        run = tenfold("fit", *words, "--rows", rows, "--method", "csda", "-o", output)
+        assert run.code == 0, run.err
+        run = tenfold("evaluate", output, *words, "--rows", "test")
+        assert run.code == 0, run.err
+    there, here = (library.load_model(f"{name}.safetensors") for name in ("there", "here"))
+    np.testing.assert_array_equal(there.predict(whole.X[:]), here.predict(whole.X[:]))
+
+
+def test_chosen_rows_of_a_store_are_read_when_they_are_used(here, pixels, labels):
+    zarr.save_group("faces.zarr", X=pixels / 255)
+    data = load("faces.zarr", labels=labels)
+    chosen = data.select(data.is_held_out)
+    assert not isinstance(chosen.X, np.ndarray)
+    assert chosen.X.shape == (6, 8, 6)
+    np.testing.assert_array_equal(np.asarray(chosen.X), pixels[data.is_held_out] / 255)
+    again = chosen.select(np.array([4, 0]))
+    assert again.row_numbers.tolist() == [22, 6]
+    np.testing.assert_array_equal(again.X[:], pixels[[22, 6]] / 255)
+
+
 def test_groups_are_on_one_side_of_every_split(tenfold, days):
     words = ("days.csv", "--groups", "day", "--json")
     samples = {}
@@ -52,7 +103,9 @@ def test_groups_are_on_one_side_of_every_split(tenfold, days):
     sides = [set(days["day"][samples[part]]) for part in ("train", "test")]
     assert not sides[0] & sides[1]
     assert len(sides[0] | sides[1]) == 4
-    assert library.load("m.safetensors").steps[0][1].sample_shape_ == (3,)  # the day is no number
+    assert library.load_model("m.safetensors").steps[0][1].sample_shape_ == (
+        3,
+    )  # the day is no number
 
 
 def test_groups_come_from_a_file_and_from_folders(here, pixels, labels):
@@ -77,12 +130,12 @@ def test_groups_come_from_a_file_and_from_folders(here, pixels, labels):
 def test_models_choose_on_whole_groups(tenfold, days):
     X, y, day = days[list("pqr")].to_numpy(), days["label"].to_numpy(), days["day"].to_numpy()
     assert tenfold("fit", "days.csv", "--groups", "day", "-o", "m.safetensors").code == 0
-    found = library.load("m.safetensors")
+    found = library.load_model("m.safetensors")
     scaled = StandardScaler().fit_transform(X)
     expected = library.ProbabilisticLDA().fit(scaled, y, groups=day)
     other = library.ProbabilisticLDA().fit(scaled, y)
-    assert found[-1].shrinkage_ == pytest.approx(expected.shrinkage_)
-    assert other.shrinkage_ != pytest.approx(expected.shrinkage_)
+    assert found[-1].loo_log_loss_ == pytest.approx(expected.loo_log_loss_)
+    assert other.loo_log_loss_ != pytest.approx(expected.loo_log_loss_)
     np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(scaled), atol=1e-8)
     words = ("--groups", "day", "--positive", "a", "-o", "v.safetensors")
     assert tenfold("fit", "days.csv", *words).code == 0
@@ -104,13 +157,13 @@ def test_columns_of_a_table_are_scaled_and_the_scaler_is_saved(tenfold, here):
     data = load("wine.csv")
     train, test = ~data.is_held_out, data.is_held_out
     scaler = StandardScaler().fit(data.X[train])
-    model = library.load("m.safetensors")
+    model = library.load_model("m.safetensors")
     np.testing.assert_allclose(model[0].transform(data.X), scaler.transform(data.X), atol=1e-10)
     lda = LinearDiscriminantAnalysis().fit(data.X[train], data.y[train])
     assert json.loads(run.out)["accuracy"] >= lda.score(data.X[test], data.y[test])
     words = ("--scale-modes", "none", "-o", "raw.safetensors")
     assert tenfold("fit", "wine.csv", *words).code == 0
-    assert isinstance(library.load("raw.safetensors"), library.ProbabilisticLDA)
+    assert isinstance(library.load_model("raw.safetensors"), library.ProbabilisticLDA)
 
 
 def test_near_copies_are_told(tenfold, here):
@@ -171,8 +224,10 @@ def test_a_verifier_that_rejects_nearly_all_says_what_helps(tenfold, here):
     np.savez("few.npz", X=X, y=y)
     run = tenfold("fit", "few.npz", "--positive", "a", "-o", "m.safetensors")
     assert run.code == 0
-    assert "--reject equal" in run.out
-    run = tenfold("fit", "few.npz", "--positive", "a", "--reject", "equal", "-o", "m.safetensors")
+    assert "--false-accept-rate equal" in run.out
+    run = tenfold(
+        "fit", "few.npz", "--positive", "a", "--false-accept-rate", "equal", "-o", "m.safetensors"
+    )
     assert run.code == 0
     assert "hint: at this rate" not in run.out
 

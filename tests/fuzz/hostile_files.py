@@ -48,7 +48,7 @@ import hostile_formats
 from watching import Diary, Lines, Watch
 
 from forked_child import ForkedChild
-from tenfold.datasets import child
+from tenfold.datasets import sandbox
 
 SECONDS, MEMORY, BATCH, POOL = 5, 2**30, 200, 400
 BROKEN = ("crash", "hang", "memory", "unclear", "unnamed", "silent", "foreign", "code")
@@ -93,7 +93,7 @@ def run_batch(form, folder, seeds, known, lines, kept, pipe):
     diary = Diary(folder / f"diary-{os.getpid()}")
     watch = Watch(folder, [folder / name for name in hostile_formats.BAIT], diary)
     reached, pool = Lines(set(lines), diary), form.pool(folder)
-    child._started, child.SECONDS = ForkedChild, SECONDS
+    sandbox._started, sandbox.SECONDS = ForkedChild, SECONDS
     form.warm_up(folder)
     with os.fdopen(pipe, "w") as out:
         for seed in seeds:

@@ -18,8 +18,7 @@ import scipy.io
 import zarr
 from PIL import Image
 
-from tenfold import ClassMoments, load_moments
-from tenfold import load as load_model
+from tenfold import ClassMoments, load_model, load_moments
 from tenfold.datasets import load
 from tenfold.gathering.checkpoint import FILE, Checkpoint
 from tenfold.mathematics.stores import BlockError, NotFiniteError, StoredSamples, is_stored

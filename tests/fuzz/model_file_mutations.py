@@ -3,13 +3,18 @@
 import json
 import re
 import tempfile
+import warnings
 from contextlib import suppress
 
 import mutations as ways
 import numpy as np
 from mutations import flip_bits, lengthen, truncate
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from tenfold import (
+    CSDA,
     MCSDA,
     MPCA,
     ClassMoments,
@@ -18,6 +23,7 @@ from tenfold import (
     ModeScaler,
     ProbabilisticLDA,
     gather_moments,
+    save,
     save_moments,
 )
 from tenfold.system.model_format import ModelFileError, _checksum, read
@@ -166,6 +172,8 @@ def fingerprint(model):
         return model.dtype.str, model.shape, model.tobytes() if model.dtype != object else [*model]
     if isinstance(model, list | tuple):
         return type(model).__name__, [fingerprint(part) for part in model]
+    if isinstance(model, dict):
+        return "dict", {key: fingerprint(value) for key, value in model.items()}
     if isinstance(model, ClassMoments) or hasattr(model, "get_params"):
         return type(model).__name__, {k: fingerprint(v) for k, v in sorted(vars(model).items())}
     return type(model).__name__, repr(model)
@@ -175,18 +183,22 @@ def write_models(folder):
     """One file of each kind, small, with words as labels."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 5, 4)), np.array(["ann", "bob", "cleo", "dora"] * 10)
+    scaled = make_pipeline(StandardScaler(), PCA(3), CSDA(ranks=2, positive="bob"))
     models = [
+        scaled.fit(X.reshape(40, -1), y),
         MPCA(ranks=2).partial_fit(X),
         MCSDA(ranks=(3, 2), positive="cleo").fit(X, y),
         ClassSpecificVerifier(MCSDA(ranks=2), positive="bob", false_accept_rate="equal").fit(X, y),
         ClassSpecificClassifier(MCSDA(ranks=2)).fit(X, y),
-        ProbabilisticLDA().partial_fit(X, y),
-        ProbabilisticLDA(MPCA(ranks=2), shrinkage=0.2, priors=[0.1, 0.2, 0.3, 0.4]).fit(X, y),
+        ProbabilisticLDA().fit(X, y),
+        ProbabilisticLDA([MPCA(ranks=2), "rbf"], priors=[0.1, 0.2, 0.3, 0.4]).fit(X, y),
         ModeScaler(keep="both").fit(X),
     ]
     paths = [folder / f"{i}.safetensors" for i in range(len(models))]
     for model, path in zip(models, paths, strict=True):
-        model.save(path, moments=model._is_stream)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*training samples")
+            save(model, path, moments=getattr(model, "_is_stream", False))
     return paths, X
 
 
@@ -201,7 +213,7 @@ def write_moments(folder):
         (ClassMoments.from_batch(3 * X.reshape(40, 20), y / 2), {"reading": reading}),
         (ClassMoments.from_batch(X[y < 2], y[y < 2] == 1, classes=np.array([False, True])), {}),
         (ClassMoments.from_batch(X), {"mode_names": ("a", "b")}),
-        (gather_moments(X, y, folds=True), {}),
+        (gather_moments(X, y), {}),
     ]
     paths = [folder / f"{i}.safetensors" for i in range(len(saved))]
     for (moments, more), path in zip(saved, paths, strict=True):
@@ -222,5 +234,6 @@ def use(model, X):
         if hasattr(model, name)
     ]
     for name in names:
-        with suppress(ValueError):
-            getattr(model, name)(X)
+        for samples in (X, X.reshape(len(X), -1)):  # pipelines of scikit-learn take rows
+            with suppress(ValueError):
+                getattr(model, name)(samples)

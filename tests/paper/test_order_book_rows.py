@@ -72,10 +72,10 @@ def test_a_bank_of_subspaces_is_the_class_specific_classifier(windows):
             tuple(rank), orthonormal=False, ridge=1e-3, shrinkage=0.0, init="ones", max_iter=30,
             tol=0.0, decision="distance",
         )  # fmt: skip
-        for normalise in (False, "own"):
-            theirs = ClassSpecificClassifier(projector, normalise=normalise)
+        for normalize in (False, "own"):
+            theirs = ClassSpecificClassifier(projector, normalize=normalize)
             expected = theirs.fit(X, y).distances(X)
-            ours = found[position] / (bank.spreads[:, position] if normalise else 1)
+            ours = found[position] / (bank.spreads[:, position] if normalize else 1)
             np.testing.assert_allclose(ours, expected, rtol=2e-4)  # float32 against float64
 
 

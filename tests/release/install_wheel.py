@@ -12,6 +12,7 @@ import argparse
 import os
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from pathlib import Path
@@ -43,9 +44,15 @@ def run(*words: object, **variables: str) -> str:
 
 
 def built(folder: Path) -> Path:
-    """The wheel, made from the source distribution, with both checked by twine."""
+    """The wheel, made from the source distribution, with both of them checked."""
     run(sys.executable, "-m", "build", "--outdir", folder, ROOT)
     run(sys.executable, "-m", "twine", "check", "--strict", *sorted(folder.iterdir()))
+    (sdist,) = folder.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    for wanted in ("docs/index.md", "docs/conf.py", "examples/plot_1_faces.py", "SECURITY.md"):
+        if wanted not in names:
+            raise SystemExit(f"{sdist.name} has no {wanted}; see [tool.hatch.build.targets.sdist]")
     (wheel,) = folder.glob("*.whl")
     return wheel
 
