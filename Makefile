@@ -11,6 +11,7 @@ RUNS ?= runs$(if $(findstring --quick,$(ARGS)),-quick)
 VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
+NEWEST := .venv-newest
 BENCH := .venv-bench
 PEERS := .venv-peers
 MUTANTS := .venv-mutants
@@ -20,14 +21,14 @@ MUTANTS := .venv-mutants
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 # What rounding may decide: run under other kernels of BLAS, too.
 NUMERICAL := tests/agreement $(addprefix tests/test_,$(addsuffix .py,algebra alternating classifier csrda \
-	degenerate departures evaluation goldens held_out hoda kernelcsda methods mode_scaler \
-	likelihood_ratio moments noise_prior probabilistic scatter shared_core solvers streams thresholds verifier))
+	degenerate departures evaluation goldens hoda kernelcsda leave_one_out likelihood_ratio methods \
+	mode_scaler moments probabilistic scatter shared_core solvers streams thresholds verifier))
 ORDINARY := -m "not realdata and not long and not slow and not browser and not big and not cluster"
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help setup setup-docs setup-neural demo test test-kernels test-long test-realdata test-slow test-cluster test-browser test-oldest test-torch test-dist \
+.PHONY: help setup setup-docs setup-neural demo test test-kernels test-long test-realdata test-slow test-cluster test-browser test-oldest test-newest test-torch test-dist \
 	lint types format docs test-docs tables fuzz mutants soak kills bench recordings answers big dist constraints clean
 
 help: ## list the targets
@@ -173,6 +174,20 @@ test-oldest: $(OLDEST)/stamp ## the tests with the oldest supported numpy, scipy
 	@cat $(OLDEST)/constraints.txt
 	$(subst $(BIN),$(OLDEST)/bin,$(PYTEST)) $(ORDINARY) $(ARGS)
 
+# The newest of everything that pyproject.toml allows, on the newest Python that runs here.
+$(NEWEST)/stamp: pyproject.toml
+	@python=$$(.ci/newest_python) && echo "Making $(NEWEST) with $$python" && rm -rf $(NEWEST) \
+		&& "$$python" -m venv $(NEWEST)
+	@$(NEWEST)/bin/python -m pip install -qq --disable-pip-version-check -U "pip>=25.1"
+	@$(NEWEST)/bin/python -m pip install -qq --disable-pip-version-check -U -e ".[all]" --group test
+	@touch $@
+
+test-newest: $(NEWEST)/stamp ## the tests with the newest versions allowed, on the newest Python at hand
+	@$(NEWEST)/bin/python --version
+	@$(NEWEST)/bin/python -m pip list --format freeze --disable-pip-version-check | \
+		grep -E '^(numpy|scipy|scikit-learn|pandas)=='
+	$(subst $(BIN),$(NEWEST)/bin,$(PYTEST)) $(ORDINARY) $(ARGS)
+
 # ── Pages, figures, releases ────────────────────────────────────────────────────────────────────
 docs: $(VENV)/stamps/docs ## the site, in docs/_build/html; warnings are errors
 	@rm -rf docs/generated  # pages of names that may be gone
@@ -221,9 +236,10 @@ answers: $(VENV)/stamps/test ## how good the answers are, beside scikit-learn; r
 big: $(VENV)/stamps/test ## more data than memory, at full size
 	$(BIN)/python benchmarks/big.py $(ARGS)
 
-dist: $(VENV)/stamps/dist ## wheel and sdist, in dist/
+dist: $(VENV)/stamps/dist ## wheel and sdist, in dist/, checked by twine
 	rm -rf dist
 	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
 
 test-dist: $(VENV)/stamps/dist ## the wheel: built, checked by twine, installed by pip, uv and pipx
 	$(BIN)/python tests/release/install_wheel.py --constraints constraints.txt
@@ -241,5 +257,5 @@ constraints: | $(BIN)/python ## resolve everything anew and rewrite constraints.
 	mv constraints.new constraints.txt
 
 clean: ## remove what the other targets made, environments included
-	rm -rf $(VENV) $(OLDEST) $(BENCH) $(PEERS) $(MUTANTS) mutants dist build docs/_build docs/auto_examples docs/generated \
+	rm -rf $(VENV) $(OLDEST) $(NEWEST) $(BENCH) $(PEERS) $(MUTANTS) mutants dist build docs/_build docs/auto_examples docs/generated \
 		.pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -84,7 +84,7 @@ def order_book() -> Given:
 
 def bank_and_samples(n: int) -> Given:
     X, y = data.planted(max(n, 400), (40, 30), (7, 7), n_classes=40)
-    bank = ClassSpecificClassifier(MCSDA((7, 7), **PAPER), normalise=False).fit(X[:400], y[:400])
+    bank = ClassSpecificClassifier(MCSDA((7, 7), **PAPER), normalize=False).fit(X[:400], y[:400])
     return {"X": X[:n], "bank": bank, "note": "planted"}
 
 

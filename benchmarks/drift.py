@@ -144,7 +144,7 @@ def bank() -> Any:
 
 
 def gaussian() -> Any:
-    return ProbabilisticLDA(shrinkage=0.1)
+    return ProbabilisticLDA()
 
 
 def contestants() -> Iterator[tuple[str, list[Callable[[Stream], Array]]]]:

@@ -47,7 +47,7 @@ PEERS: dict[str, Callable[[], Any]] = {
 
 
 def shares() -> dict[str, float]:
-    """The share of right answers of each row, in percent, the best first."""
+    """The accuracy of each row in percent, the best first."""
     X, y = load_digits().images, load_digits().target
     found: dict[str, list[float]] = {}
     for draw in range(DRAWS):
@@ -69,7 +69,7 @@ def shares() -> dict[str, float]:
 def table(found: dict[str, float]) -> str:
     """The rows as Markdown."""
     rows = [f"| {name} | {share:.1f} % |\n" for name, share in found.items()]
-    return "| ten images of each digit, at defaults | right answers |\n|---|--:|\n" + "".join(rows)
+    return "| ten images of each digit, at defaults | accuracy |\n|---|--:|\n" + "".join(rows)
 
 
 def main() -> None:

@@ -32,8 +32,8 @@ from tenfold import (
     ClassSpecificClassifier,
     GaussianImputer,
     ProbabilisticLDA,
-    mean_average_precision,
 )
+from tenfold.metrics import mean_average_precision
 
 Array = npt.NDArray[Any]
 KINDS = (0.1, 0.3, 0.5, "rectangle")

@@ -27,11 +27,11 @@ from tenfold import (
     CSDA,
     MCSDA,
     ClassSpecificVerifier,
+    FalseAcceptRateWarning,
     OpenSetClassifier,
     ProbabilisticLDA,
-    RateWarning,
 )
-from tenfold.decisions.metrics import equal_errors
+from tenfold.metrics import equal_error_rate
 
 Array = npt.NDArray[Any]
 ASKED = 0.01
@@ -53,8 +53,8 @@ class Trial(NamedTuple):
     equal_error_rate: float
     false_accepts: float
     false_rejects: float
-    told_rejects: float
-    promised: float
+    estimated_rejects: float
+    guaranteed: float
     warned: float
 
 
@@ -85,12 +85,12 @@ def tried(model: Any, X: Array, y: Array, n: int, seed: int, n_persons: int) -> 
         is_own = np.repeat([True, False], [len(own), len(others)])
         trials.append(
             Trial(
-                equal_errors(np.concatenate([own, others]), is_own)[0],
+                equal_error_rate(is_own, np.concatenate([own, others])),
                 float(np.mean(others >= 0)),
                 float(np.mean(own < 0)),
                 verifier.error_rates_.get("false_rejects", np.nan),
-                verifier.promised_rate_,
-                any(issubclass(one.category, RateWarning) for one in caught),
+                verifier.guaranteed_rate_,
+                any(issubclass(one.category, FalseAcceptRateWarning) for one in caught),
             )
         )
     return trials
@@ -109,7 +109,7 @@ def open_set(name: str, X: Array, y: Array) -> None:
         for seed in range(OPEN_HALVES):
             _, train, rest, strangers = enrolled(y, OPEN_IMAGES, seed, 0)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", RateWarning)
+                warnings.simplefilter("ignore", FalseAcceptRateWarning)
                 model = OpenSetClassifier(false_accept_rate=rate).fit(X[train], y[train])
             closed = ProbabilisticLDA().fit(X[train], y[train])
             named = model.predict(X[strangers]) != model.unknown_
@@ -154,8 +154,8 @@ def main() -> None:
                 mean, error = found.mean(axis=0), found.std(axis=0, ddof=1) / len(found) ** 0.5
                 print(
                     f"| {name.upper()} | {n} | {method} | {mean[0]:.1f} | "
-                    f"{mean[1]:.1f} ± {error[1]:.1f} | {mean[2]:.0f} (told {mean[3]:.0f}) | "
-                    f"{mean[5]:.0f}, promises {mean[4]:.1f} |"
+                    f"{mean[1]:.1f} ± {error[1]:.1f} | {mean[2]:.0f} (estimated {mean[3]:.0f}) | "
+                    f"{mean[5]:.0f}, guaranteed {mean[4]:.1f} |"
                     f" <!-- {time.perf_counter() - start:.0f} s -->",
                     flush=True,
                 )

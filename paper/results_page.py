@@ -186,7 +186,8 @@ def _summary_of_published(records: list[Record]) -> Summary | None:
     folds = counted(len(own["folds"]), "fold")
     summary = (
         f"{own['row']} with {own['features']} features has a mean F1 of {own['f1']:.1f} % over "
-        f"{folds} at horizon {first}; the best published figure is {theirs[best]:.1f} % ({best})."
+        f"{folds} at horizon {first}; the best published figure "
+        f"on the nine anchored folds is {theirs[best]:.1f} % ({best})."
     )
     headline = [
         (f"{own['f1']:.1f} %", f"F1 of {own['row']}, {own['features']} features"),

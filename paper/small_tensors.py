@@ -75,7 +75,7 @@ def pines_cell(row: str) -> dict[str, Any]:
     rates = []
     for train in (kind == 0, kind == 1):
         if "patches" in row:
-            model, Z = ProbabilisticLDA(MPCA(ranks=(1, 1, 60))), X
+            model, Z = ProbabilisticLDA([MPCA(ranks=(1, 1, 60))]), X
         else:
             model, Z = model_of(row), centre
         rates.append(100 * float(model.fit(Z[train], y[train]).score(Z[~train], y[~train])))

@@ -126,7 +126,7 @@ class Dataflow(SphinxDirective):
                 loop = [part.strip() for part in line[5:].split(",", 2)]
             else:
                 boxes.append(tuple(part.strip() for part in line.split("|")))
-        svg = drawing(boxes, arrows, loop)
+        svg = drawing(boxes, arrows, loop, f"tip{self.env.new_serialno('dataflow')}")
         return [nodes.raw("", f'<div class="dataflow">{svg}</div>', format="html")]
 
 
@@ -135,15 +135,18 @@ def resolve(name):
     return resolve_name(f"tenfold.{name}")
 
 
-def drawing(boxes, arrows, loop):
-    """The SVG: boxes of one size, an arrow with two words of text between each and the next."""
+def drawing(boxes, arrows, loop, tip):
+    """The SVG: boxes of one size, an arrow with text between each and the next.
+
+    `tip` is the id of the head of the arrows, one of its own in each drawing of a page.
+    """
     width, left, box, step = 760, 10, 540, 92
     titles = [title for title, _ in boxes]
     height = step * (len(boxes) - 1) + 56
     parts = [
         f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="Data flow of tenfold: '
         f'{html.escape(", then ".join(titles))}">',
-        '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" '
+        f'<defs><marker id="{tip}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" '
         'markerHeight="7" orient="auto-start-reverse"><path d="M0 0L10 5L0 10z" class="tip"/>'
         "</marker></defs>",
     ]
@@ -155,7 +158,7 @@ def drawing(boxes, arrows, loop):
         parts.append(f'<text x="{left + 130}" y="{y + 27}">{text}</text>')
     for number, (text, name) in enumerate(arrows):
         y = step * number + 47
-        parts.append(f'<path d="M60 {y}V{y + 44}" class="arrow" marker-end="url(#tip)"/>')
+        parts.append(f'<path d="M60 {y}V{y + 44}" class="arrow" marker-end="url(#{tip})"/>')
         parts.append(f'<text x="78" y="{y + 20}">{html.escape(text)}</text>')
         parts.append(f'<text x="78" y="{y + 36}" class="code">{html.escape(name)}</text>')
     if loop:
@@ -164,7 +167,7 @@ def drawing(boxes, arrows, loop):
         edge = left + box
         parts.append(
             f'<path d="M{edge} {low}H{edge + 34}V{high}H{edge + 3}" class="arrow" '
-            'marker-end="url(#tip)"/>'
+            f'marker-end="url(#{tip})"/>'
         )
         for number, row in enumerate(text.split(";")):
             y = (low + high) / 2 + 18 * number - 8
