@@ -130,7 +130,7 @@ $(MUTANTS)/stamp: $(WANTED)
 		-e ".[all]" --group test --group mutants
 	@touch $@
 
-mutants: $(MUTANTS)/stamp ## small errors put into the code: which does no test see? ARGS="'tenfold.mathematics.solvers.*'"
+mutants: $(MUTANTS)/stamp ## small errors put into the code: which does no test see? ARGS="'tenfold.linalg.solvers.*'"
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(MUTANTS)/bin/mutmut run --max-children 2 $(ARGS)
 	$(MUTANTS)/bin/mutmut results
 

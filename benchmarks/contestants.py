@@ -23,9 +23,9 @@ from tenfold import (
     ClassSpecificVerifier,
     ProbabilisticLDA,
 )
-from tenfold.mathematics.cost import statistics_of
 from tenfold.selection.rank_search import asked_together, solved_together
-from tenfold.system.threads import over_threads
+from tenfold.statistics.cost import statistics_of
+from tenfold.threads import over_threads
 
 Array = npt.NDArray[Any]
 Given = dict[str, Any]  # samples X, labels y, what else the job needs, and a note for the page

@@ -26,7 +26,7 @@ import numpy as np
 import sklearn
 
 from tenfold import MCSDA
-from tenfold.system.dask_array import ClusterError
+from tenfold.validation.dask_array import ClusterError
 
 # A local cluster gives up a worker that is away 15 seconds after it was lost once.
 PATIENT = {"logging": {"distributed": "critical"}, "distributed.deploy.lost-worker-timeout": "1 h"}

@@ -24,7 +24,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from tenfold import MCSDA, MPCA, ClassMoments, gather_moments
-from tenfold.mathematics.stores import StoredSamples
+from tenfold.statistics.stores import StoredSamples
 
 RATES = Path(__file__).parent / "rates"
 SHAPES = [(40, 30), (144, 10), (32, 32), (64, 64)]

@@ -65,7 +65,7 @@ def fitted(X, y):
     return hoda, peak / 2**20
 
 
-from tenfold.mathematics.stores import StoredSamples
+from tenfold.statistics.stores import StoredSamples
 
 half = StoredSamples.of(data.X)[: n // 2]  # a part of a store, still on disk
 _, half_peak = fitted(half, data.y[: n // 2])
@@ -81,7 +81,7 @@ ax.legend()
 # We made the data, so we know the subspaces that are to be found. The distance of two subspaces
 # is 0 when they are the same, and at most the square root of twice the rank.
 
-from tenfold.mathematics.alternation import subspace_distance
+from tenfold.optimization.alternation import subspace_distance
 
 for k, (found, true) in enumerate(zip(hoda.projections_, truth.subspaces, strict=True)):
     print(f"mode {k}: distance {subspace_distance(found, true):.3f}")

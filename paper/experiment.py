@@ -26,8 +26,8 @@ from paper.finished_cells import FinishedCells, RunError, only_run_in
 from paper.results_page import results_page
 from paper.tables import Table, as_csv, as_markdown
 from tenfold.app.report.page import as_html
-from tenfold.system.atomic_write import write_whole
-from tenfold.system.progress import progress as progress_bar
+from tenfold.progress import progress as progress_bar
+from tenfold.serialization.atomic_write import write_whole
 
 Record = dict[str, Any]
 Results = dict[str, dict[str, Any]]  # of every cell, by its name

@@ -11,11 +11,11 @@ from math import prod
 import numpy as np
 
 from paper.subspaces import solved, squared_lengths
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.cost import with_tables
-from tenfold.mathematics.criteria import automatic_shrinkage
-from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.sample_statistics import SampleStatistics, SpanStatistics
+from tenfold.linalg.algebra import Array
+from tenfold.optimization.criteria import automatic_shrinkage
+from tenfold.statistics.cost import with_tables
+from tenfold.statistics.moments import ClassStatistics
+from tenfold.statistics.sample_statistics import SampleStatistics, SpanStatistics
 
 LARGEST_TABLE = 4000  # pixels; tables of larger images take more memory than several runs have
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 
-from tenfold.mathematics.moments import ClassMoments
+from tenfold.statistics.moments import ClassMoments
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.linalg import eigh, qr
 
-from tenfold.mathematics.algebra import mode_product, unfold
+from tenfold.linalg.algebra import mode_product, unfold
 
 
 def literal_csda(X: np.ndarray, positive: np.ndarray, ridge: float, rank: int) -> np.ndarray:

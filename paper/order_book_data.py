@@ -17,7 +17,7 @@ import numpy as np
 from paper.fi2010 import load_fi2010_days
 from paper.fi2010_days import FI2010Days, mean_and_scale, windowed
 from tenfold.datasets import SegmentedWindows, TensorDataset
-from tenfold.mathematics.moments import ClassMoments
+from tenfold.statistics.moments import ClassMoments
 
 LABELS = np.array([1, 2, 3])
 WINDOW, HORIZON = 10, 10

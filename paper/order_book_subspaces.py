@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from paper.subspaces import solved, squared_lengths
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.criteria import squares_in
-from tenfold.mathematics.moments import ClassMoments, Scatter
+from tenfold.linalg.algebra import Array
+from tenfold.optimization.criteria import projected_trace
+from tenfold.statistics.moments import ClassMoments, Scatter
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ def subspace_bank(
     stack = np.tile(np.minimum(ranks, moments.shape), (n_classes, 1))
     found = _solved(method, moments, stack, positives, ridge, max_iter)
     inside = Scatter.stacked([moments.in_class(p) for p in positives.tolist()])
-    spreads = np.sqrt(squares_in(inside, found) / moments.counts[positives])
+    spreads = np.sqrt(projected_trace(inside, found) / moments.counts[positives])
     grid = (n_classes, n_candidates)
     return SubspaceBank(
         [W.reshape(*grid, *W.shape[1:]) for W in found], moments.means, spreads.reshape(grid)

@@ -15,7 +15,7 @@ from paper.linear_rows import LinearClassifier, ridge_classifiers
 from paper.order_book_data import LABELS, Part
 from paper.order_book_settings import BookSettings, metrics_of
 from tenfold.datasets import SegmentedWindows
-from tenfold.mathematics.moments import ClassMoments
+from tenfold.statistics.moments import ClassMoments
 
 SAMPLE = 60_000  # blocks that k-means looks at
 LAYER_ROWS, CODE_ROWS = 8192, 16384  # rows whose distances are in memory at a time

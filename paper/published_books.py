@@ -40,7 +40,7 @@ from tenfold import (
     gather_moments,
 )
 from tenfold.datasets import TensorDataset
-from tenfold.mathematics.accumulate import row_blocks
+from tenfold.statistics.accumulate import row_blocks
 
 EVENTS = 10  # in a block
 NARROW = 40  # prices and volumes of ten levels; the rest is derived from them

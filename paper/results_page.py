@@ -9,11 +9,11 @@ import numpy as np
 
 from paper.gait_picture import summary_of_gait
 from paper.tables import Table, paper_table
+from tenfold import tables as page_tables
 from tenfold.app.report.page import Facts, Figure, Page, Prose, Section, counted, short
 from tenfold.app.report.pictures import figure
 from tenfold.plots.display import COLOURS, OTHERS, OWN, tidy
-from tenfold.system import tables as page_tables
-from tenfold.system.tables import Cell
+from tenfold.tables import Cell
 
 _QUICK = "This was the quick version of the experiment, with fewer splits and ranks. "
 _NOTE = "Figures of the paper are those that it prints; all others were computed by this run."

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.alternation import Recipe, solve
-from tenfold.mathematics.criteria import Problem, class_specific
-from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.solvers import ratio_trace
-from tenfold.system.threads import threads_for
+from tenfold.linalg.algebra import Array
+from tenfold.linalg.solvers import ratio_trace
+from tenfold.optimization.alternation import Recipe, solve
+from tenfold.optimization.criteria import Problem, class_specific
+from tenfold.statistics.moments import ClassStatistics
+from tenfold.threads import threads_for
 
 
 def solved(
@@ -69,7 +69,7 @@ def this_class_or_not(statistics: ClassStatistics, positive: int, **settings: An
     statistics serves every positive class.
     """
     n, N = float(statistics.counts[positive]), statistics.count
-    between = statistics.displacement(positive) * (n / (N - n))  # S_b, eq. 10
+    between = statistics.mean_offset_scatter(positive) * (n / (N - n))  # S_b, eq. 10
     within = statistics.total() - between  # S_w, eq. 11
     return Problem.of(statistics, between, within, **settings)
 

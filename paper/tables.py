@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tenfold.system.tables import aligned
+from tenfold.tables import aligned
 
 Value = str | float | int | None
 

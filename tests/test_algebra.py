@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tenfold.mathematics.algebra import mode_product, unfold
+from tenfold.linalg.algebra import mode_product, unfold
 
 SHAPES = [(5,), (4, 3), (3, 4, 2), (2, 3, 2, 3)]
 each_shape = pytest.mark.parametrize("shape", SHAPES, ids=str)

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 import reference
 from reference import problem, projector
-from tenfold.mathematics import alternation
-from tenfold.mathematics.alternation import Recipe, subspace_distance
-from tenfold.mathematics.criteria import Problem, class_specific
-from tenfold.mathematics.moments import ClassMoments
-from tenfold.mathematics.sample_statistics import PassStatistics, SampleStatistics
-from tenfold.mathematics.solvers import SOLVERS, trace_ratio
-from tenfold.mathematics.stores import StoredSamples
+from tenfold.linalg.solvers import SOLVERS, trace_ratio
+from tenfold.optimization import alternation
+from tenfold.optimization.alternation import Recipe, subspace_distance
+from tenfold.optimization.criteria import Problem, class_specific
+from tenfold.statistics.moments import ClassMoments
+from tenfold.statistics.sample_statistics import PassStatistics, SampleStatistics
+from tenfold.statistics.stores import StoredSamples
 
 seeds = st.integers(0, 2**32 - 1)
 

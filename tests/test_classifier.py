@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 import reference
 from reference import distance, problem
 from tenfold import CSDA, MCSDA, MPCA, ClassSpecificClassifier
-from tenfold.decisions.folds import folds_of
+from tenfold.classifiers.folds import folds_of
 from tenfold.metrics import mean_average_precision
 from ways import learned, without_tables
 

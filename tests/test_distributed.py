@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-import tenfold.system.dask_array
+import tenfold.validation.dask_array
 from tenfold import (
     CMDA,
     MCSDA,
@@ -26,8 +26,8 @@ from tenfold import (
     RankSearchCV,
     gather_moments,
 )
-from tenfold.mathematics.stores import BlockError
 from tenfold.methods import LINEAR_METHODS
+from tenfold.statistics.stores import BlockError
 from ways import assert_same_model, learned, quiet
 
 N, SHAPE = 240, (6, 5)
@@ -37,8 +37,8 @@ EXACT = 1e-8  # what the issue asks for
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """No chunk is joined to its neighbour unless it is tiny."""
-    monkeypatch.setattr(tenfold.system.dask_array, "BLOCK_BYTES", 4 * 8 * 30)
-    monkeypatch.setattr(tenfold.system.dask_array, "SAMPLES_PER_TABLE", 0)
+    monkeypatch.setattr(tenfold.validation.dask_array, "BLOCK_BYTES", 4 * 8 * 30)
+    monkeypatch.setattr(tenfold.validation.dask_array, "SAMPLES_PER_TABLE", 0)
 
 
 @pytest.fixture(scope="module")

@@ -31,8 +31,8 @@ from tenfold import (
     ProbabilisticLDA,
     compare,
 )
-from tenfold.decisions.members import members_of
-from tenfold.decisions.scores import ClassScores, class_scores
+from tenfold.classifiers.members import members_of
+from tenfold.classifiers.scores import ClassScores, class_scores
 from tenfold.metrics import equal_error_rate, equal_error_threshold, evaluate, reliability
 from tenfold.metrics.evaluation import class_metrics
 from tenfold.selection.comparison import Comparison, MethodFigures

@@ -109,7 +109,7 @@ def folder(tmp_path):
     ids=lambda value: getattr(value, "__name__", value),
 )
 def test_a_disk_that_fails_at_any_step_costs_no_file(saver, number, folder, monkeypatch):
-    monkeypatch.setattr("tenfold.mathematics.stores.BLOCK_BYTES", 20 * X[0].nbytes)
+    monkeypatch.setattr("tenfold.statistics.stores.BLOCK_BYTES", 20 * X[0].nbytes)
     if "report" in saver.__name__:  # drawing takes long and writes nothing
         page = model_page(MODEL, TensorDataset(X, Y), None)
         monkeypatch.setattr("tenfold.app.report.model_page.model_page", lambda *arguments: page)
@@ -233,7 +233,7 @@ def test_whatever_writes_a_file_writes_it_whole():
         and "os.devnull" not in line
         and "os.dup(" not in line  # a standard stream, not a file
     ]
-    assert writers == ['system/atomic_write.py: with open(part, "wb") as file:']
+    assert writers == ['serialization/atomic_write.py: with open(part, "wb") as file:']
     texts = [path.read_text() for path in source.rglob("*.py")]
     assert not any(".write_text(" in line and ">>>" not in line and "..." not in line
                    for text in texts for line in text.splitlines())  # fmt: skip

@@ -16,16 +16,16 @@ from tenfold import (
     GaussianImputer,
     ProbabilisticLDA,
 )
-from tenfold.mathematics.completion import (
+from tenfold.methods import ALL_METHODS
+from tenfold.metrics import mean_average_precision
+from tenfold.statistics.completion import (
     Gaussian,
     completed,
     kronecker_product,
     learned_completion,
     round_of,
 )
-from tenfold.mathematics.stores import StoredSamples
-from tenfold.methods import ALL_METHODS
-from tenfold.metrics import mean_average_precision
+from tenfold.statistics.stores import StoredSamples
 
 
 def planted(n=400, seed=0):

@@ -16,8 +16,8 @@ from tenfold import (
     ClassSpecificVerifier,
     OpenSetClassifier,
     RankSearchCV,
+    threads,
 )
-from tenfold.system import threads
 
 SHAPE = (4, 3)
 FAR_FROM_ONE = 3

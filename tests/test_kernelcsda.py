@@ -21,7 +21,7 @@ from tenfold import (
 )
 from tenfold.app.report import write_report
 from tenfold.datasets import TensorDataset
-from tenfold.mathematics.bases import KernelBasis
+from tenfold.linalg.bases import KernelBasis
 from tenfold.methods import kernelcsda
 from tenfold.methods.kernelcsda import KERNEL_TABLES
 from tenfold.plots import DirectionsDisplay

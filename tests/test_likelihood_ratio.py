@@ -17,7 +17,7 @@ from tenfold import (
     RankSearchCV,
     load_model,
 )
-from tenfold.decisions.thresholds import Impostors, threshold_at
+from tenfold.classifiers.thresholds import Impostors, threshold_at
 from ways import learned
 
 DIGITS = load_digits()

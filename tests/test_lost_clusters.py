@@ -10,7 +10,7 @@ import dask.array as da
 import numpy as np
 import pytest
 
-import tenfold.system.dask_array
+import tenfold.validation.dask_array
 from tenfold import MCSDA
 
 pytestmark = pytest.mark.cluster
@@ -77,8 +77,8 @@ def test_workers_without_the_memory_for_their_tables_are_given_up(monkeypatch):
     """Three tables of 134 MB, asked for by name, on a worker of 250 MB: it is killed each time."""
     from distributed import Client, LocalCluster
 
-    monkeypatch.setattr(tenfold.system.dask_array, "WATCHED_SECONDS", 0.2)
-    monkeypatch.setattr(tenfold.system.dask_array, "PAUSED_SECONDS", 20)
+    monkeypatch.setattr(tenfold.validation.dask_array, "WATCHED_SECONDS", 0.2)
+    monkeypatch.setattr(tenfold.validation.dask_array, "PAUSED_SECONDS", 20)
     wide = da.ones((240, 64, 64), chunks=(80, 64, 64))
     settings = {"n_workers": 1, "threads_per_worker": 1, "memory_limit": "250MB"}
     with (

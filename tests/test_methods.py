@@ -32,9 +32,9 @@ from tenfold import (
     ClassSpecificClassifier,
     RankSearchCV,
 )
-from tenfold.mathematics.criteria import automatic_shrinkage
-from tenfold.mathematics.sample_statistics import SampleStatistics
 from tenfold.methods import CLASS_SPECIFIC_METHODS, LINEAR_METHODS
+from tenfold.optimization.criteria import automatic_shrinkage
+from tenfold.statistics.sample_statistics import SampleStatistics
 from ways import learned
 
 RIDGE = 0.1

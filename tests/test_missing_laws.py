@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from tenfold import MCSDA, MPCA, ClassSpecificClassifier, compare, gather_moments
-from tenfold.mathematics.accumulate import float32_suffices
-from tenfold.mathematics.criteria import two_gaussians
+from tenfold.optimization.criteria import likelihood_ratio_terms
 from tenfold.selection.comparison import Comparison, MethodFigures
+from tenfold.statistics.accumulate import float32_suffices
 
 # ── Anchors of the likelihood ratio ───────────────────────────────────────────────────────────────
 
@@ -26,7 +26,7 @@ def test_anchors_are_the_ratio_of_typical_others_and_of_equal_distances(classes)
     noise, positive = 0.3, 1
     whole = counts @ means / counts.sum()
     steps = np.sqrt(counts)[:, None] * (means - whole)
-    _, _, (typical, even) = two_gaussians(steps, None, counts, positive, noise)
+    _, _, (typical, even) = likelihood_ratio_terms(steps, None, counts, positive, noise)
 
     others = np.arange(classes) != positive
     m_o = counts[others] @ means[others] / counts[others].sum()

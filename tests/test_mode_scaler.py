@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tenfold import MPCA, ModeScaler, ProbabilisticLDA
 from tenfold.files.onnx_export import to_onnx
-from tenfold.mathematics.stores import MappedStore
+from tenfold.statistics.stores import MappedStore
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 3, 5)) * rng.lognormal(size=(40, 3, 1)) + np.array([[0], [5], [-100]])

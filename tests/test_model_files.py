@@ -46,8 +46,8 @@ from tenfold import (
 )
 from tenfold.methods import LINEAR_METHODS
 from tenfold.methods.base import Savable
-from tenfold.system.model_format import HEADER_LIMIT, ModelFileError, _checksum, read
-from tenfold.system.plain_values import mapping_of, unpacked_labels
+from tenfold.serialization.model_format import HEADER_LIMIT, ModelFileError, _checksum, read
+from tenfold.serialization.values import mapping_of, unpacked_labels
 
 DIGITS = load_digits()
 X, Y = DIGITS.images[:600], DIGITS.target[:600]

@@ -20,9 +20,9 @@ from tenfold import (
     save_moments,
 )
 from tenfold.files.moment_files import read_moments
-from tenfold.mathematics.alternation import subspace_distance
 from tenfold.methods import LINEAR_METHODS
-from tenfold.system.model_format import ModelFileError, read, write
+from tenfold.optimization.alternation import subspace_distance
+from tenfold.serialization.model_format import ModelFileError, read, write
 
 
 def data(n=120, shape=(4, 3), seed=0):

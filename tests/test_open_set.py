@@ -19,8 +19,8 @@ from tenfold import (
     ProbabilisticLDA,
 )
 from tenfold.app.report import write_report
+from tenfold.classifiers.scores import scores_and_decisions
 from tenfold.datasets import TensorDataset
-from tenfold.decisions.scores import scores_and_decisions
 from tenfold.metrics import evaluate
 
 GAUSSIAN = ProbabilisticLDA(views=["numbers"])

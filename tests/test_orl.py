@@ -11,10 +11,10 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import average_precision_score
 
 from tenfold import CMDA, CSDA, DGTDA, GTDA, HODA, MCSDA, ClassSpecificClassifier
-from tenfold.mathematics.alternation import solve
-from tenfold.mathematics.cost import with_tables
-from tenfold.mathematics.criteria import Problem
-from tenfold.mathematics.sample_statistics import SampleStatistics
+from tenfold.optimization.alternation import solve
+from tenfold.optimization.criteria import Problem
+from tenfold.statistics.cost import with_tables
+from tenfold.statistics.sample_statistics import SampleStatistics
 
 pytestmark = pytest.mark.realdata
 

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import RidgeClassifier
 
-from tenfold import MCSDA, MPCA, ProbabilisticLDA, compare
+from tenfold import MCSDA, MPCA, ProbabilisticLDA, compare, processes, threads
+from tenfold.processes import over_processes
 from tenfold.selection import comparison
-from tenfold.system import processes, threads
-from tenfold.system.processes import over_processes
 
 
 def place_and_threads(number):

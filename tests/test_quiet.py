@@ -13,7 +13,7 @@ from sklearn.linear_model import RidgeClassifier
 
 import tenfold
 from tenfold import MCSDA, ClassSpecificClassifier, OpenSetClassifier, compare
-from tenfold.system.quiet import quietly, warn
+from tenfold.quiet import quietly, warn
 
 
 def samples(seed=0, n_classes=4):

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from reference import problem
 from tenfold import CSDA, ClassSpecificClassifier, gather_moments, load_model
-from tenfold.mathematics.ridge_choice import prediction_errors
+from tenfold.optimization.ridge_choice import prediction_errors
 
 DIGITS = load_digits()
 

@@ -7,10 +7,10 @@ import pytest
 
 import reference
 from reference import problem, relative_error
-from tenfold.mathematics.criteria import Problem, between_within, class_specific
-from tenfold.mathematics.moments import ClassMoments, Term, along_mode
-from tenfold.mathematics.sample_statistics import PassStatistics, SampleStatistics, SpanStatistics
-from tenfold.mathematics.stores import StoredSamples
+from tenfold.optimization.criteria import Problem, between_within, class_specific
+from tenfold.statistics.moments import ClassMoments, Term, along_mode
+from tenfold.statistics.sample_statistics import PassStatistics, SampleStatistics, SpanStatistics
+from tenfold.statistics.stores import StoredSamples
 
 SHAPES = [(6,), (5, 4), (3, 4, 2), (2, 3, 2, 3)]
 each_shape = pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -141,7 +141,7 @@ def test_a_stack_gives_each_model_what_it_gets_alone(shape, source):
     asked = problem_of(source(X, y), positives)
     some = np.array([4, 0, 2])
     for k in range(len(shape)):
-        A, B = asked.cut(some).along_mode(k, [W[some] for W in factors])
+        A, B = asked.select_models(some).along_mode(k, [W[some] for W in factors])
         for row, m in enumerate(some):
             p = positives[m]
             assert relative_error(A[row], reference.out_scatter(X, y, p, alone[m], k)) <= 1e-10

@@ -35,8 +35,8 @@ from tenfold import (
     ProbabilisticLDA,
     RankSearchCV,
 )
-from tenfold.mathematics import cost as folds_module
 from tenfold.selection.rank_search import NearestMean, rank_ladder
+from tenfold.statistics import cost as folds_module
 from ways import without_tables
 
 DIGITS, TARGET = load_digits().images[:700] / 16, load_digits().target[:700]

@@ -8,8 +8,8 @@ from scipy.linalg import eigh
 from sklearn.base import clone
 
 from tenfold import CSDA, CSRDA, ClassSpecificClassifier
-from tenfold.mathematics import alternation
-from tenfold.mathematics.shared_core import ClassColumns, leading_of_columns
+from tenfold.optimization import alternation
+from tenfold.optimization.shared_core import ClassColumns, leading_of_columns
 
 # The laws here are of the paper's rule.
 CSDA = partial(CSDA, decision="distance")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import reference
 from reference import projector
-from tenfold.mathematics.solvers import (
+from tenfold.linalg.solvers import (
     SOLVERS,
     leading_eigenvectors,
     orthonormalised,

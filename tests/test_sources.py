@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-import tenfold.mathematics.stores
+import tenfold.statistics.stores
 from tenfold import (
     CMDA,
     CSDA,
@@ -32,9 +32,9 @@ from tenfold import (
     write_blocks,
 )
 from tenfold.gathering.checkpoint import COMPARED, FILE
-from tenfold.mathematics.stores import BlockError, StoredSamples, check_block
 from tenfold.methods import LINEAR_METHODS
-from tenfold.system.model_format import read, write
+from tenfold.serialization.model_format import read, write
+from tenfold.statistics.stores import BlockError, StoredSamples, check_block
 from ways import assert_same_model, learned, quiet
 
 N, SHAPE, BLOCK = 240, (6, 5), 16
@@ -44,7 +44,7 @@ EXACT = 1e-8  # what the issue asks for; rounding of sums in another order stays
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Blocks of 16 samples, so that small data have many."""
-    monkeypatch.setattr(tenfold.mathematics.stores, "BLOCK_BYTES", BLOCK * 8 * 30)
+    monkeypatch.setattr(tenfold.statistics.stores, "BLOCK_BYTES", BLOCK * 8 * 30)
 
 
 @pytest.fixture(scope="module")
@@ -439,10 +439,10 @@ def test_a_process_that_is_killed_leaves_what_it_saved(data, tmp_path):
     script = """
         import os, signal, sys
         import numpy as np
-        import tenfold.mathematics.stores
+        import tenfold.statistics.stores
         from tenfold import gather_moments
 
-        tenfold.mathematics.stores.BLOCK_BYTES = 16 * 8 * 30
+        tenfold.statistics.stores.BLOCK_BYTES = 16 * 8 * 30
         folder = sys.argv[1]
 
         class Deadly:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tenfold import MPCA
-from tenfold.system import atomic_write
-from tenfold.system.atomic_write import whole_file, write_whole
+from tenfold.serialization import atomic_write
+from tenfold.serialization.atomic_write import whole_file, write_whole
 
 MODEL = MPCA(ranks=2).fit(np.random.default_rng(0).normal(size=(9, 4, 3)))
 

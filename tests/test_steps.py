@@ -20,7 +20,7 @@ from tenfold import (
     ModeScaler,
     ProbabilisticLDA,
 )
-from tenfold.mathematics.stores import MappedStore
+from tenfold.statistics.stores import MappedStore
 
 X, y = problem((5, 4), classes=4, per_class=9, seed=0)
 AGES = np.random.default_rng(0).normal(size=(len(X), 2))
@@ -158,7 +158,7 @@ def test_a_damaged_file_is_refused(name, tmp_path):
         vars(broken).update(vars(step))
         setattr(broken, attribute, getattr(step, attribute)[:-1])
         broken.save(tmp_path / "step.safetensors")
-        with pytest.raises(tenfold.system.model_format.ModelFileError):
+        with pytest.raises(tenfold.serialization.model_format.ModelFileError):
             tenfold.load_model(tmp_path / "step.safetensors")
 
 

@@ -17,8 +17,8 @@ from tenfold import (
     ProbabilisticLDA,
     gather_moments,
 )
-from tenfold.mathematics.alternation import subspace_distance
 from tenfold.methods import LINEAR_METHODS
+from tenfold.optimization.alternation import subspace_distance
 
 CLASSES = np.array(["a", "b", "c"])
 

@@ -9,8 +9,7 @@ from threading import Barrier, get_ident
 import numpy as np
 import pytest
 
-from tenfold import MCSDA, ClassSpecificClassifier, ProbabilisticLDA
-from tenfold.system import threads
+from tenfold import MCSDA, ClassSpecificClassifier, ProbabilisticLDA, threads
 
 FAR_FROM_ONE = 3
 

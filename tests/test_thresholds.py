@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from tenfold.decisions.thresholds import (
+from tenfold.classifiers.thresholds import (
     Impostors,
     effective_number,
     equal_threshold,
 )
-from tenfold.decisions.thresholds import threshold_at as far_at
+from tenfold.classifiers.thresholds import threshold_at as far_at
 
 RNG = np.random.default_rng(7)
 NINE = RNG.lognormal(size=9)

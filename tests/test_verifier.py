@@ -34,8 +34,8 @@ from tenfold import (
     FalseAcceptRateWarning,
     RankSearchCV,
 )
-from tenfold.decisions.thresholds import Impostors
-from tenfold.decisions.thresholds import threshold_at as far_at
+from tenfold.classifiers.thresholds import Impostors
+from tenfold.classifiers.thresholds import threshold_at as far_at
 
 # The laws here are of the paper's rule.
 CSDA = partial(CSDA, decision="distance")

@@ -4,23 +4,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tenfold.decisions.classifier import ClassSpecificClassifier as ClassSpecificClassifier
-    from tenfold.decisions.open_set import OpenSetClassifier as OpenSetClassifier
-    from tenfold.decisions.probabilistic import ProbabilisticLDA as ProbabilisticLDA
-    from tenfold.decisions.thresholds import FalseAcceptRateWarning as FalseAcceptRateWarning
-    from tenfold.decisions.verifier import ClassSpecificVerifier as ClassSpecificVerifier
+    from tenfold.classifiers.classifier import ClassSpecificClassifier as ClassSpecificClassifier
+    from tenfold.classifiers.open_set import OpenSetClassifier as OpenSetClassifier
+    from tenfold.classifiers.probabilistic import ProbabilisticLDA as ProbabilisticLDA
+    from tenfold.classifiers.thresholds import FalseAcceptRateWarning as FalseAcceptRateWarning
+    from tenfold.classifiers.verifier import ClassSpecificVerifier as ClassSpecificVerifier
     from tenfold.files.loading import load_model as load_model
     from tenfold.files.moment_files import load_moments as load_moments
     from tenfold.files.moment_files import save_moments as save_moments
     from tenfold.gathering.gather import gather_batches as gather_batches
     from tenfold.gathering.gather import gather_moments as gather_moments
     from tenfold.gathering.gather import write_blocks as write_blocks
-    from tenfold.mathematics.moments import ClassMoments as ClassMoments
     from tenfold.methods import *  # noqa: F403 - the methods are listed there, and only there
     from tenfold.methods.saving import save as save
     from tenfold.preprocessing import *  # noqa: F403 - as are the steps
     from tenfold.selection.comparison import compare as compare
     from tenfold.selection.rank_search import RankSearchCV as RankSearchCV
+    from tenfold.statistics.moments import ClassMoments as ClassMoments
 
 __version__ = "0.1.0"
 
@@ -28,13 +28,13 @@ __version__ = "0.1.0"
 # `tenfold --help` and shell completion need neither. Methods are public by being in ALL_METHODS,
 # steps by being in ALL_STEPS.
 _HOMES = {
-    "ClassMoments": "tenfold.mathematics.moments",
-    "ClassSpecificClassifier": "tenfold.decisions.classifier",
-    "ClassSpecificVerifier": "tenfold.decisions.verifier",
-    "OpenSetClassifier": "tenfold.decisions.open_set",
-    "ProbabilisticLDA": "tenfold.decisions.probabilistic",
+    "ClassMoments": "tenfold.statistics.moments",
+    "ClassSpecificClassifier": "tenfold.classifiers.classifier",
+    "ClassSpecificVerifier": "tenfold.classifiers.verifier",
+    "OpenSetClassifier": "tenfold.classifiers.open_set",
+    "ProbabilisticLDA": "tenfold.classifiers.probabilistic",
     "RankSearchCV": "tenfold.selection.rank_search",
-    "FalseAcceptRateWarning": "tenfold.decisions.thresholds",
+    "FalseAcceptRateWarning": "tenfold.classifiers.thresholds",
     "compare": "tenfold.selection.comparison",
     "gather_batches": "tenfold.gathering.gather",
     "gather_moments": "tenfold.gathering.gather",

@@ -12,7 +12,7 @@ from PIL import Image
 
 from tenfold import MPCA, ModeScaler
 from tenfold.datasets import load
-from tenfold.system.progress import progress
+from tenfold.progress import progress
 
 FIT = ("-o", "model.safetensors")
 
@@ -259,7 +259,7 @@ def test_work_that_cannot_be_done_is_no_bad_input(tenfold, npz, monkeypatch, err
     def fail(*arguments):
         raise error
 
-    monkeypatch.setattr("tenfold.decisions.classifier.ClassSpecificClassifier.fit", fail)
+    monkeypatch.setattr("tenfold.classifiers.classifier.ClassSpecificClassifier.fit", fail)
     run = tenfold("fit", npz, "--method", "mcsda", *FIT)
     assert run.code == code
     assert len(run.err.splitlines()) == 1

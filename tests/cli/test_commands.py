@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 import tenfold as library
 from tenfold.app.cli.model_options import completed_names, method_names
-from tenfold.decisions.folds import folds_of
+from tenfold.classifiers.folds import folds_of
 from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
 from tenfold.methods.saving import steps_of
 from tenfold.selection.rank_search import search_ranks

@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from tenfold.system.model_format import _checksum, read
+from tenfold.serialization.model_format import _checksum, read
 
 
 def rewrite(path, edit):

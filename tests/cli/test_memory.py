@@ -14,7 +14,7 @@ import scipy.io
 
 import tenfold as library
 from tenfold.datasets import load
-from tenfold.system.model_format import read
+from tenfold.serialization.model_format import read
 
 SHAPE = (6, 4)
 
@@ -235,7 +235,7 @@ def test_transform_writes_the_features_of_the_library(tenfold, npz, ending):
 
 
 def test_features_of_every_kind_of_model(matrices):
-    from tenfold.decisions.scores import features_of
+    from tenfold.classifiers.scores import features_of
 
     X, y = matrices
     bank = library.ClassSpecificClassifier(library.MCSDA((2, 2))).fit(X, y)
@@ -269,7 +269,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_learning(tenfold, 
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("tempfile.TemporaryFile", fail)
-    monkeypatch.setattr("tenfold.decisions.probabilistic.ProbabilisticLDA.fit", fail)
+    monkeypatch.setattr("tenfold.classifiers.probabilistic.ProbabilisticLDA.fit", fail)
     run = tenfold("fit", npz, "-o", "m.safetensors")
     assert run.code == 2
     assert "nothing can be written to the folder" in run.err

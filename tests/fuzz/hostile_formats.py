@@ -21,7 +21,7 @@ from PIL import Image
 from tenfold import ClassMoments, load_model, load_moments
 from tenfold.datasets import load
 from tenfold.gathering.checkpoint import FILE, Checkpoint
-from tenfold.mathematics.stores import BlockError, NotFiniteError, StoredSamples, is_stored
+from tenfold.statistics.stores import BlockError, NotFiniteError, StoredSamples, is_stored
 
 Image.init()  # here, and not again in every child
 rng = np.random.default_rng(0)

@@ -26,7 +26,7 @@ from tenfold import (
     save,
     save_moments,
 )
-from tenfold.system.model_format import ModelFileError, _checksum, read
+from tenfold.serialization.model_format import ModelFileError, _checksum, read
 
 
 def flip_bits_of_the_header(data, other, dice):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from tenfold.decisions.members import innermost, known_classes, projectors_before, rejecting
-from tenfold.system.tables import times
+from tenfold.classifiers.members import innermost, known_classes, projectors_before, rejecting
+from tenfold.tables import times
 
 MOST_RANKS = 5  # that are listed
 

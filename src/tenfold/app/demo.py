@@ -20,13 +20,13 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 from tenfold.app.report import write_report
+from tenfold.classifiers.classifier import ClassSpecificClassifier
+from tenfold.classifiers.probabilistic import ProbabilisticLDA
 from tenfold.datasets import TensorDataset, load_digits_tensor
-from tenfold.decisions.classifier import ClassSpecificClassifier
-from tenfold.decisions.probabilistic import ProbabilisticLDA
 from tenfold.methods import CSDA, MCSDA
 from tenfold.metrics import mean_average_precision
-from tenfold.system.atomic_write import whole_file
-from tenfold.system.tables import Table, number, times
+from tenfold.serialization.atomic_write import whole_file
+from tenfold.tables import Table, number, times
 
 RECOMMENDED = "ProbabilisticLDA"
 SIDE = 5  # the rank of both modes of MCSDA

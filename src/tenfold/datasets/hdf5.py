@@ -17,7 +17,7 @@ import numpy as np
 from tenfold.datasets.locations import reading
 from tenfold.datasets.named_arrays import Arrays
 from tenfold.datasets.numpy_files import STAYS_ON_DISK
-from tenfold.system.extras import needed
+from tenfold.extras import require_extra
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 MOST_NAMES = 100_000
@@ -141,6 +141,6 @@ def matlab_values(source: Path, item: Any, depth: int = 0) -> Any:
 
 
 def _h5py() -> Any:
-    with needed("HDF5, and .mat files of version 7.3, need h5py", "data"):
+    with require_extra("HDF5, and .mat files of version 7.3, need h5py", "data"):
         import h5py
     return h5py

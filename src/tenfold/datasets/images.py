@@ -28,7 +28,7 @@ from tenfold.datasets.locations import (
 )
 from tenfold.datasets.named_arrays import Arrays, check_numbers, in_memory
 from tenfold.datasets.numpy_files import read_npy
-from tenfold.system.extras import needed
+from tenfold.extras import require_extra
 
 FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "PPM", "GIF", "WEBP")  # nothing else is opened
 MOST_PIXELS = 2**26  # of one image: 8192 x 8192
@@ -371,7 +371,7 @@ def as_png(pixels: np.ndarray, colours: np.ndarray | None = None) -> bytes:
 
 
 def _pillow() -> Any:
-    with needed("reading images needs Pillow", "data"):
+    with require_extra("reading images needs Pillow", "data"):
         import PIL.Image
         import PIL.ImageOps
     return PIL

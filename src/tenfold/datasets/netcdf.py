@@ -16,7 +16,7 @@ import numpy as np
 from tenfold.datasets.hdf5 import datasets, is_hdf5, opened, values_of
 from tenfold.datasets.locations import reading
 from tenfold.datasets.named_arrays import Arrays, in_memory
-from tenfold.system.extras import needed
+from tenfold.extras import require_extra
 
 
 def open_netcdf(source: Path, *, dims: Sequence[str] | None = None) -> Arrays:
@@ -68,6 +68,6 @@ def _variable(source: Path, item: Any) -> Any:
 
 
 def _xarray() -> Any:
-    with needed("netCDF files need xarray", "data"):
+    with require_extra("netCDF files need xarray", "data"):
         import xarray
     return xarray

@@ -6,7 +6,7 @@ import numpy as np
 
 from tenfold.datasets.images import resize_images
 from tenfold.datasets.tensor_dataset import TensorDataset
-from tenfold.system.extras import needed
+from tenfold.extras import require_extra
 
 
 def load_digits_tensor() -> TensorDataset:
@@ -54,7 +54,7 @@ def load_faces_subset(shape: tuple[int, int] | None = None) -> TensorDataset:
     >>> load_faces_subset()
     TensorDataset 'faces': 200 samples of 25x25 (float64), 2 classes
     """
-    with needed("the face subset needs scikit-image", "data"):
+    with require_extra("the face subset needs scikit-image", "data"):
         from skimage.data import lfw_subset
     images = np.asarray(lfw_subset(), dtype=np.float64)
     return TensorDataset(

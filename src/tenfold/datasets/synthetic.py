@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tenfold.datasets.tensor_dataset import TensorDataset
-from tenfold.mathematics.algebra import reconstruct
+from tenfold.linalg.algebra import reconstruct
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -22,8 +22,8 @@ import numpy as np
 from tenfold.datasets.labels import LABEL_NAMES, as_labels
 from tenfold.datasets.locations import naming, reading, short, shortened
 from tenfold.datasets.named_arrays import Arrays, in_memory
-from tenfold.system.extras import needed
-from tenfold.system.tables import is_number
+from tenfold.extras import require_extra
+from tenfold.tables import is_number
 
 GAPS = ("", "?", "na", "n/a", "nan", "null", "none")  # in small letters
 ROW_NUMBER_NAMES = ("", "Unnamed: 0", "__index_level_0__")  # of a column that R or pandas wrote
@@ -577,6 +577,6 @@ def _lists(table: Table, column: int) -> np.ndarray:
 
 
 def _pandas() -> Any:
-    with needed("sheets of Excel and Parquet need pandas", "data"):
+    with require_extra("sheets of Excel and Parquet need pandas", "data"):
         import pandas
     return pandas

@@ -182,7 +182,7 @@ class TensorDataset:
 
 def _chosen_samples(X: Any, rows: np.ndarray | slice) -> Any:
     """Some of the samples: a view, a copy, or a store that reads them when they are asked for."""
-    from tenfold.mathematics.stores import MappedStore, StoredSamples, is_stored
+    from tenfold.statistics.stores import MappedStore, StoredSamples, is_stored
 
     if hasattr(X, "select"):  # SegmentedWindows need not become an array
         return X.select(rows)

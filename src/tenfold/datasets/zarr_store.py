@@ -11,7 +11,7 @@ import numpy as np
 from tenfold.datasets.locations import reading, regular
 from tenfold.datasets.named_arrays import Arrays
 from tenfold.datasets.sandbox import machine_memory
-from tenfold.system.extras import needed
+from tenfold.extras import require_extra
 
 MissingChunks = Literal["error", "fill"]
 METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
@@ -91,6 +91,6 @@ def _whole(source: Path, array: Any, missing_chunks: str) -> Any:
 
 
 def _zarr() -> Any:
-    with needed("Zarr stores need zarr", "data"):
+    with require_extra("Zarr stores need zarr", "data"):
         import zarr
     return zarr

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.decisions.members import filters_or_patterns, member_for, mode_names_of
-from tenfold.system.extras import needed
+from tenfold.classifiers.members import filters_or_patterns, member_for, mode_names_of
+from tenfold.extras import require_extra
 
 
 def labelled_projections(
@@ -43,7 +43,7 @@ def labelled_projections(
     >>> channel.dims, channel.channel.values.tolist()
     (('channel', 'component'), ['C3', 'Cz', 'C4'])
     """
-    with needed("labelled arrays need xarray", "xarray"):
+    with require_extra("labelled arrays need xarray", "xarray"):
         import xarray
     projector = member_for(estimator, positive).projector
     matrices = filters_or_patterns(projector, patterns)

@@ -16,18 +16,18 @@ from typing import Any, get_args, get_origin, get_type_hints
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from tenfold.decisions.classifier import ClassSpecificClassifier
-from tenfold.decisions.open_set import OpenSetClassifier
-from tenfold.decisions.probabilistic import ProbabilisticLDA
-from tenfold.decisions.verifier import ClassSpecificVerifier
-from tenfold.mathematics.algebra import Array
+from tenfold.classifiers.classifier import ClassSpecificClassifier
+from tenfold.classifiers.open_set import OpenSetClassifier
+from tenfold.classifiers.probabilistic import ProbabilisticLDA
+from tenfold.classifiers.verifier import ClassSpecificVerifier
+from tenfold.linalg.algebra import Array
 from tenfold.methods import ALL_METHODS
 from tenfold.methods.base import Learner, Shape, TensorProjector
 from tenfold.methods.sklearn_steps import MARK, sklearn_transformer
 from tenfold.preprocessing import ALL_STEPS
 from tenfold.preprocessing.step import Step
-from tenfold.system.model_format import FORMAT, errors_named, read
-from tenfold.system.plain_values import Axes, Unpacker, check_agree, check_reading, expect
+from tenfold.serialization.model_format import FORMAT, errors_named, read
+from tenfold.serialization.values import Axes, Unpacker, check_agree, check_reading, expect
 
 DECISIONS = (ClassSpecificClassifier, ClassSpecificVerifier, OpenSetClassifier, ProbabilisticLDA)
 KNOWN = {M.__name__: M for M in (*ALL_METHODS, *DECISIONS, *ALL_STEPS)}

@@ -15,10 +15,10 @@ import numpy as np
 
 from tenfold.datasets.load_like_training import LARGEST_RATIO
 from tenfold.datasets.loading import SAMPLE_OPTIONS
-from tenfold.mathematics.accumulate import check_same_kind
-from tenfold.mathematics.moments import ClassMoments
-from tenfold.system import model_format
-from tenfold.system.plain_values import Packer, Unpacker, check_reading, packed_reading
+from tenfold.serialization import model_format
+from tenfold.serialization.values import Packer, Unpacker, check_reading, packed_reading
+from tenfold.statistics.accumulate import check_same_kind
+from tenfold.statistics.moments import ClassMoments
 from tenfold.validation.parameters import Number, check_option, plain
 
 Path = str | os.PathLike[str]

@@ -17,22 +17,22 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from sklearn.utils.validation import check_is_fitted
 
-from tenfold.decisions.classifier import ClassSpecificClassifier
-from tenfold.decisions.members import known_classes
-from tenfold.decisions.probabilistic import ProbabilisticLDA
-from tenfold.decisions.verifier import ClassSpecificVerifier
+from tenfold.classifiers.classifier import ClassSpecificClassifier
+from tenfold.classifiers.members import known_classes
+from tenfold.classifiers.probabilistic import ProbabilisticLDA
+from tenfold.classifiers.verifier import ClassSpecificVerifier
+from tenfold.extras import require_extra
 from tenfold.gaussian.formula import StrangerTerm
 from tenfold.gaussian.maps import FeatureMap, LengthMap, LinearMap, RBFMap, TransformerMap
 from tenfold.gaussian.model import EVIDENCE, RatioPart
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.mode_scaling import Scaling
+from tenfold.linalg.algebra import Array
 from tenfold.methods.base import ClassSpecificProjector, TensorProjector
 from tenfold.methods.kernelcsda import KernelCSDA
 from tenfold.methods.saving import sample_shape_of, steps_of
 from tenfold.preprocessing import CovariateRemover, ModeScaler
 from tenfold.preprocessing.step import Step
-from tenfold.system.atomic_write import write_whole
-from tenfold.system.extras import needed
+from tenfold.serialization.atomic_write import write_whole
+from tenfold.statistics.mode_scaling import Scaling
 
 OPSET, IR_VERSION = 18, 8  # of 2022: new enough for all we need, old enough for most runtimes
 
@@ -201,7 +201,7 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str]) -> None:
     >>> bool((label == bank.predict(X)).all())
     True
     """
-    with needed("ONNX export needs onnx", "onnx"):
+    with require_extra("ONNX export needs onnx", "onnx"):
         import onnx
         import onnx.checker
         import onnx.helper

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.mathematics.moments import ClassMoments
-from tenfold.mathematics.stores import Source
-from tenfold.system import model_format
-from tenfold.system.plain_values import Packer, Unpacker, expect
+from tenfold.serialization import model_format
+from tenfold.serialization.values import Packer, Unpacker, expect
+from tenfold.statistics.moments import ClassMoments
+from tenfold.statistics.stores import Source
 
 FILE = "moments.safetensors"
 COMPARED = 5  # samples that tell data apart: the first, the last, some between

@@ -17,11 +17,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from tenfold.gathering.checkpoint import Checkpoint, subject
-from tenfold.mathematics.accumulate import check_same_kind
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.moments import Batch, ClassMoments
-from tenfold.mathematics.stores import BlockError, Source, StoredSamples, part_of
-from tenfold.system.progress import progress
+from tenfold.linalg.algebra import Array
+from tenfold.progress import progress
+from tenfold.statistics.accumulate import check_same_kind
+from tenfold.statistics.moments import Batch, ClassMoments
+from tenfold.statistics.stores import BlockError, Source, StoredSamples, part_of
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 from tenfold.validation.samples import as_source, is_dask

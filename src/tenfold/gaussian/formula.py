@@ -43,7 +43,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse import csc_array
 
-from tenfold.mathematics.algebra import Array
+from tenfold.linalg.algebra import Array
 
 RANGE = 1e-13  # of the largest eigenvalue: smaller ones are rounding
 EMPTY = 1e-9  # of a weight: a class with less is gone

@@ -16,9 +16,9 @@ from math import prod
 import numpy as np
 
 from tenfold.gaussian.formula import ClassSizes, NoiseScatter, class_means
-from tenfold.mathematics.accumulate import row_blocks
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.hashing import content_hashes
+from tenfold.linalg.algebra import Array
+from tenfold.linalg.hashing import content_hashes
+from tenfold.statistics.accumulate import row_blocks
 
 SKETCH = 2000  # distinct samples
 LARGEST_TABLE = 2500  # numbers in a sample up to which moments are kept

@@ -21,7 +21,7 @@ from functools import reduce
 
 import numpy as np
 
-from tenfold.mathematics.algebra import Array, mode_product, project
+from tenfold.linalg.algebra import Array, mode_product, project
 
 NOISE_ROUNDS = 10
 NOISE_CLOSE = 3e-2  # change of every factor in a round, at which the flip-flop stops

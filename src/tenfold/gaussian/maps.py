@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from tenfold.mathematics.algebra import Array, mode_product, project
+from tenfold.linalg.algebra import Array, mode_product, project
 
 MOST_LANDMARKS = 10_000  # of a kernel view, with those of classes that came later
 JITTER = 1e-8  # of the mean diagonal of a kernel matrix

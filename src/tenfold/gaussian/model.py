@@ -54,7 +54,7 @@ from tenfold.gaussian.views import (
     transformer_candidates,
     typical_count,
 )
-from tenfold.mathematics.algebra import Array
+from tenfold.linalg.algebra import Array
 
 BINS = 10  # of the calibration of left-out samples
 PARTS = 5  # of the classes, each left out once where there are no samples

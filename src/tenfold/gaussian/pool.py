@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from tenfold.mathematics.algebra import Array
+from tenfold.linalg.algebra import Array
 
 PSEUDO_ANSWERS = 1.0
 HOLD_SUM = 3.0  # nats, times the square of the log of the sum of all weights

@@ -26,7 +26,7 @@ from tenfold.gaussian.maps import (
     unit_scale,
 )
 from tenfold.gaussian.pool import TIE, Answers, best_temperature, rough_loss
-from tenfold.mathematics.algebra import Array, project
+from tenfold.linalg.algebra import Array, project
 
 RHOS = 10.0 ** np.arange(-5, 1.51, 0.5)  # of the mean eigenvalue of the noise
 SPREADS = 10.0 ** np.arange(-4, 1.51, 0.5)  # of the mean eigenvalue of the class means

@@ -22,33 +22,33 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import average_precision_score
 
-from tenfold.mathematics.accumulate import check_same_kind, row_blocks
-from tenfold.mathematics.algebra import Array, project, to_numpy
-from tenfold.mathematics.alternation import Recipe, Solution, padded, solve
-from tenfold.mathematics.cost import moments_of, statistics_of, tables_fit
-from tenfold.mathematics.criteria import (
+from tenfold.linalg.algebra import Array, project, to_numpy
+from tenfold.linalg.constants import KEPT_MOMENTS
+from tenfold.linalg.solvers import SOLVERS, Solver
+from tenfold.methods.saving import save
+from tenfold.optimization.alternation import Recipe, Solution, padded, solve
+from tenfold.optimization.criteria import (
     Problem,
     automatic_shrinkage,
     between_within,
     class_scatters_in,
     class_specific,
     class_spreads,
-    lowered,
+    likelihood_ratio_terms,
     patterns_of,
+    projected_trace,
     ranks_of_shares,
-    squares_in,
     tight_gaussian,
-    two_gaussians,
+    to_span,
 )
-from tenfold.mathematics.moments import ClassMoments, ClassStatistics, check_decay
-from tenfold.mathematics.solvers import SOLVERS, Solver
-from tenfold.mathematics.stores import OfBlock, over_blocks
-from tenfold.mathematics.subspace import log_ratios, minus_distances, projected, reconstructed
-from tenfold.mathematics.tuning import KEPT_MOMENTS
-from tenfold.methods.saving import save
-from tenfold.system.plain_values import Axes, check_agree
-from tenfold.system.quiet import warn
-from tenfold.system.threads import one_thread_for_small, threads_for
+from tenfold.quiet import warn
+from tenfold.serialization.values import Axes, check_agree
+from tenfold.statistics.accumulate import check_same_kind, row_blocks
+from tenfold.statistics.cost import moments_of, statistics_of, tables_fit
+from tenfold.statistics.moments import ClassMoments, ClassStatistics, check_decay
+from tenfold.statistics.stores import OfBlock, over_blocks
+from tenfold.statistics.subspace import log_ratios, minus_distances, projected, reconstructed
+from tenfold.threads import one_thread_for_small, threads_for
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 from tenfold.validation.parameter_types import (
@@ -125,7 +125,7 @@ class ClassModel(Model):
 
     Where likelihood ratios decide, there are two Gaussians in its subspace: the class and
     everything else. Of a projected sample z, from the mean of the other samples, the log likelihood
-    ratio is ``offset + c_0 . z - |C^T z|^2 / 2``; see `tenfold.mathematics.criteria.two_gaussians`.
+    ratio is ``offset + c_0 . z - |C^T z|^2 / 2``; see `likelihood_ratio_terms`.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ class Learner(Savable, BaseEstimator):
         """The batch as this method sees it: tensors, or vectors for one that flattens."""
         return X
 
-    def _prepared(
+    def _map_samples(
         self, described: Described, X: Any, weight: Array | None
     ) -> tuple[Described, Any]:
         """What is known of the samples, and the batch as seen: a kernel learns its map here."""
@@ -287,7 +287,7 @@ class Learner(Savable, BaseEstimator):
         """
         described, X, y, weight = self._first_batch(X, y, sample_weight)
         classes = check.present_labels(y, weight)
-        described, X = self._prepared(described, X, weight)
+        described, X = self._map_samples(described, X, weight)
         ranks = self._model_ranks(X.shape[1:], classes)
         rounds, memory = self._recipe().expected_rounds(X.ndim - 1), parameters.memory_budget()
         with one_thread_for_small(len(X) if X.ndim == 2 else prod(X.shape)):  # few vectors
@@ -417,7 +417,7 @@ class Learner(Savable, BaseEstimator):
     def _added(self, so_far: ClassMoments, factor: float, batch: ClassMoments) -> ClassMoments:
         """The moments so far, of which some is forgotten, and those of a batch."""
         if factor == 1:
-            return so_far.plus(batch, spend=True)
+            return so_far.plus(batch, inplace=True)
         moments = so_far.decay(factor) + batch
         if not self._is_learnable(moments) and self._is_learnable(so_far + batch):
             left, came = moments, (so_far + batch).counts > 0
@@ -484,7 +484,7 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
     _alternates = True  # whether a mode waits for the solutions of the others
     _has_patterns = True  # whether what is projected is the sample itself
     _value: ClassVar[type] = Model  # what `_model` gives
-    _answer = "projection"  # what it says of a sample
+    _output_kind = "projection"  # what it says of a sample
     _in_words = "a method such as MPCA() or CMDA()"  # for who expects one of this kind
     _allowed: ClassVar[parameters.Allowed] = {
         "solver": tuple(SOLVERS),
@@ -739,7 +739,7 @@ class ClassSpecificProjector(TensorProjector):
     anchors_: Array = field(init=False)
 
     _value: ClassVar[type] = ClassModel
-    _answer = "score"
+    _output_kind = "score"
     _in_words = "a class-specific method such as MCSDA() or CSDA()"
     _allowed: ClassVar = {
         "shrinkage": ("auto", parameters.Number(0, 1)),
@@ -1021,7 +1021,7 @@ def noises_in(
     free = float(np.maximum(statistics.counts - 1, 0.0).sum()) or statistics.count
     if within is None:
         within = _in_subspaces(
-            models, statistics, lambda _, seen: squares_in(statistics.within(), seen)
+            models, statistics, lambda _, seen: projected_trace(statistics.within(), seen)
         )
     return within / free / [prod(model.ranks) for model in models]
 
@@ -1036,17 +1036,17 @@ def _in_subspaces(
     found = []
     for rows in row_blocks(len(models), 4 * 8 * one):
         modes = zip(*(model.projections for model in models[rows]), strict=True)
-        found.append(ask(rows, lowered(statistics, [side_by_side(W) for W in modes])))
+        found.append(ask(rows, to_span(statistics, [side_by_side(W) for W in modes])))
     return np.concatenate(found, axis=-1)
 
 
 def _with_ratio(model: ClassModel, statistics: ClassStatistics, noise: float) -> ClassModel:
     """A model with the two Gaussians of its class and of everything else."""
     shape = tuple(len(W) for W in model.projections)
-    steps, turn = statistics.full_steps
+    steps, turn = statistics.scaled_class_means
     Z = project(steps.reshape(-1, *shape), model.projections).reshape(len(steps), -1)
     p, counts = model.positive_index, statistics.counts
-    contrasts, offset, anchors = two_gaussians(Z, turn, counts, p, noise)
+    contrasts, offset, anchors = likelihood_ratio_terms(Z, turn, counts, p, noise)
     return replace(model, contrasts=contrasts, offset=offset, anchors=anchors)
 
 

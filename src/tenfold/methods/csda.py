@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.alternation import Solution
-from tenfold.mathematics.moments import ClassStatistics, along_mode
-from tenfold.mathematics.ridge_choice import USUAL, RidgeChoice, chosen_ridge
-from tenfold.mathematics.solvers import SOLVERS, Solver, null_space
+from tenfold.linalg.algebra import Array
+from tenfold.linalg.solvers import SOLVERS, Solver, null_space
 from tenfold.methods.base import ClassModel, ClassSpecificProjector, Shape
+from tenfold.optimization.alternation import Solution
+from tenfold.optimization.ridge_choice import USUAL, RidgeChoice, chosen_ridge
+from tenfold.statistics.moments import ClassStatistics, along_mode
 from tenfold.validation.parameter_types import Decision, Negatives, Ridge
 from tenfold.validation.parameters import plain
 

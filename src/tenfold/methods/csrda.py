@@ -8,13 +8,13 @@ from math import sqrt
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.alternation import Recipe, Solution, solve
-from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.solvers import orthonormalised, with_fixed_signs
+from tenfold.linalg.algebra import Array
+from tenfold.linalg.solvers import orthonormalised, with_fixed_signs
 from tenfold.methods.base import ClassModel, ClassSpecificProjector, Shape
-from tenfold.system.quiet import warn
-from tenfold.system.threads import threads_for
+from tenfold.optimization.alternation import Recipe, Solution, solve
+from tenfold.quiet import warn
+from tenfold.statistics.moments import ClassStatistics
+from tenfold.threads import threads_for
 from tenfold.validation.parameter_types import SolverName
 
 NO_STEP = 1e-12  # of the squares of the samples: what rounding makes of means that coincide

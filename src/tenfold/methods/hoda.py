@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tenfold.mathematics.criteria import Problem, between_within
-from tenfold.mathematics.moments import ClassStatistics
 from tenfold.methods.base import MultiClassProjector
+from tenfold.optimization.criteria import Problem, between_within
+from tenfold.statistics.moments import ClassStatistics
 from tenfold.validation.parameter_types import InitName, Ridge
 
 

@@ -12,12 +12,8 @@ from sklearn.metrics.pairwise import KERNEL_PARAMS, pairwise_kernels
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
-from tenfold.mathematics.accumulate import row_blocks
-from tenfold.mathematics.algebra import Array, to_numpy
-from tenfold.mathematics.alternation import Solution
-from tenfold.mathematics.bases import KernelBasis
-from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.stores import OfBlock, Source, over_blocks
+from tenfold.linalg.algebra import Array, to_numpy
+from tenfold.linalg.bases import KernelBasis
 from tenfold.methods.base import (
     ClassModel,
     ClassSpecificProjector,
@@ -26,7 +22,11 @@ from tenfold.methods.base import (
     Shape,
     TensorProjector,
 )
-from tenfold.system.plain_values import Axes
+from tenfold.optimization.alternation import Solution
+from tenfold.serialization.values import Axes
+from tenfold.statistics.accumulate import row_blocks
+from tenfold.statistics.moments import ClassStatistics
+from tenfold.statistics.stores import OfBlock, Source, over_blocks
 from tenfold.validation import parameters
 from tenfold.validation.parameter_types import Kernel, Numeric, RandomState, SolverName, Whole
 from tenfold.validation.parameters import Number
@@ -173,7 +173,7 @@ class KernelCSDA(ClassSpecificProjector):
 
     # -- the change of basis ---------------------------------------------------------------------
 
-    def _prepared(
+    def _map_samples(
         self, described: Described, X: Any, weight: Array | None
     ) -> tuple[Described, Array]:
         """The basis, and the coordinates of the samples in it."""

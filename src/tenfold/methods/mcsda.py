@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tenfold.mathematics.moments import ClassStatistics
 from tenfold.methods.base import ClassSpecificProjector, has_two_classes
+from tenfold.statistics.moments import ClassStatistics
 from tenfold.validation.parameter_types import Decision, InitName, Negatives, SolverName
 
 

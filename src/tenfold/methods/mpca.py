@@ -7,13 +7,13 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.alternation import Solution
-from tenfold.mathematics.criteria import Problem, total
-from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.solvers import Solver, leading_eigenvectors
+from tenfold.linalg.algebra import Array
+from tenfold.linalg.solvers import Solver, leading_eigenvectors
 from tenfold.methods.base import Model, Shape, TensorProjector
-from tenfold.system.plain_values import Axes
+from tenfold.optimization.alternation import Solution
+from tenfold.optimization.criteria import Problem, total
+from tenfold.serialization.values import Axes
+from tenfold.statistics.moments import ClassStatistics
 from tenfold.validation.parameter_types import InitName
 from tenfold.validation.parameters import Number
 

@@ -6,7 +6,7 @@ pipeline of such                {"pipeline": [[name, {"method", ...}], ...]}
 Estimators are those of tenfold, and the transformers that `tenfold.methods.sklearn_steps` lists.
 
 A model is {"method", "parameters", "learned"}, or a pipeline as above. How their values
-stand in the file is said in `tenfold.system.plain_values`.
+stand in the file is said in `tenfold.serialization.values`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from tenfold.methods.sklearn_steps import TRANSFORMERS, sklearn_learned, sklearn_name
-from tenfold.system import model_format
-from tenfold.system.plain_values import Packer, packed_reading
+from tenfold.serialization import model_format
+from tenfold.serialization.values import Packer, packed_reading
 
 
 def save(

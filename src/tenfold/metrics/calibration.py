@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tenfold.mathematics.algebra import Array
+from tenfold.linalg.algebra import Array
 
 N_BINS = 10
 

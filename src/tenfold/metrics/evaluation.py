@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
-from tenfold.decisions.members import (
+from tenfold.classifiers.members import (
     Answer,
     answer_of,
     known_classes,
@@ -17,15 +17,15 @@ from tenfold.decisions.members import (
     rejecting,
     unwrap,
 )
-from tenfold.decisions.open_set import are_right, class_scores_of
-from tenfold.decisions.scores import (
+from tenfold.classifiers.open_set import are_right, class_scores_of
+from tenfold.classifiers.scores import (
     ClassScores,
     class_scores,
     decisions_of,
     in_blocks,
     labels_like,
 )
-from tenfold.mathematics.algebra import Array
+from tenfold.linalg.algebra import Array
 from tenfold.metrics.calibration import Reliability, reliability
 from tenfold.metrics.ranking import average_precisions, roc_areas
 from tenfold.metrics.verification import (

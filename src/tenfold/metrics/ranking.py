@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from tenfold.decisions.members import innermost, names_classes
-from tenfold.decisions.probabilistic import ProbabilisticLDA
-from tenfold.decisions.scores import all_scores, of_both_classes
-from tenfold.mathematics.accumulate import check_same_kind
-from tenfold.mathematics.algebra import Array
+from tenfold.classifiers.members import innermost, names_classes
+from tenfold.classifiers.probabilistic import ProbabilisticLDA
+from tenfold.classifiers.scores import all_scores, of_both_classes
+from tenfold.linalg.algebra import Array
 from tenfold.methods.base import Learner
+from tenfold.statistics.accumulate import check_same_kind
 from tenfold.validation import samples as check
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import xlogy
 from sklearn.isotonic import isotonic_regression
 
-from tenfold.mathematics.algebra import Array
+from tenfold.linalg.algebra import Array
 from tenfold.validation.parameters import plain
 
 

@@ -18,8 +18,8 @@ from sklearn.metrics import (
     roc_curve,
 )
 
-from tenfold.decisions.scores import ClassScores, class_scores, in_blocks, labels_like
-from tenfold.mathematics.algebra import Array
+from tenfold.classifiers.scores import ClassScores, class_scores, in_blocks, labels_like
+from tenfold.linalg.algebra import Array
 from tenfold.metrics.calibration import N_BINS, Reliability, reliability
 from tenfold.plots.display import COLOURS, MUTED, OTHERS, OWN, Display, tidy
 

@@ -12,8 +12,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from tenfold.mathematics.algebra import Array
-from tenfold.system.extras import needed
+from tenfold.extras import require_extra
+from tenfold.linalg.algebra import Array
 
 # Okabe and Ito's colours, which people with any kind of colour vision tell apart. Yellow and black
 # are left out, because one of them vanishes on white or on a dark page.
@@ -25,7 +25,7 @@ AMOUNT = "viridis"  # for numbers of one sign
 
 
 def _matplotlib() -> Any:
-    with needed("plots need matplotlib", "plot"):
+    with require_extra("plots need matplotlib", "plot"):
         import matplotlib
         import matplotlib.figure
         import matplotlib.pyplot

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.decisions.members import innermost
-from tenfold.decisions.probabilistic import ProbabilisticLDA
-from tenfold.mathematics.algebra import Array
+from tenfold.classifiers.members import innermost
+from tenfold.classifiers.probabilistic import ProbabilisticLDA
+from tenfold.linalg.algebra import Array
 from tenfold.plots.display import MUTED, OTHERS, OWN, Display, axes_grid, tidy
 from tenfold.validation.samples import check_fitted
 

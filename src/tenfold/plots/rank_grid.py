@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.mathematics.algebra import Array
+from tenfold.linalg.algebra import Array
 from tenfold.plots.display import AMOUNT, OTHERS, OWN, Display, tidy
-from tenfold.system.tables import times
+from tenfold.tables import times
 
 
 class RankGridDisplay(Display):

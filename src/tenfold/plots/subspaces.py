@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.decisions.members import (
+from tenfold.classifiers.members import (
     Member,
     answer_of,
     filters_or_patterns,
@@ -23,7 +23,7 @@ from tenfold.decisions.members import (
     mode_names_of,
     unwrap,
 )
-from tenfold.mathematics.algebra import Array
+from tenfold.linalg.algebra import Array
 from tenfold.methods import KERNEL_METHODS
 from tenfold.plots.display import SIGNED, Display, axes_grid, show_tensor
 from tenfold.validation.parameters import plain

@@ -8,8 +8,11 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.covariates import (
+from tenfold.linalg.algebra import Array
+from tenfold.methods.base import Shape
+from tenfold.preprocessing.step import Step
+from tenfold.serialization.values import Axes
+from tenfold.statistics.covariates import (
     Slopes,
     WithinScatters,
     aliased,
@@ -19,11 +22,8 @@ from tenfold.mathematics.covariates import (
     slopes_of,
     without_covariates,
 )
-from tenfold.mathematics.moments import ClassMoments
-from tenfold.mathematics.stores import ArraySamples, over_blocks
-from tenfold.methods.base import Shape
-from tenfold.preprocessing.step import Step
-from tenfold.system.plain_values import Axes
+from tenfold.statistics.moments import ClassMoments
+from tenfold.statistics.stores import ArraySamples, over_blocks
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 from tenfold.validation.parameters import Number

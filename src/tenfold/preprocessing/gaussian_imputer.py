@@ -8,11 +8,11 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.completion import completed, learned_completion
-from tenfold.mathematics.stores import Source
+from tenfold.linalg.algebra import Array
 from tenfold.preprocessing.step import Step
-from tenfold.system.plain_values import Axes
+from tenfold.serialization.values import Axes
+from tenfold.statistics.completion import completed, learned_completion
+from tenfold.statistics.stores import Source
 from tenfold.validation import samples as check
 from tenfold.validation.parameter_types import SampleShape
 from tenfold.validation.parameters import check_memory

@@ -8,12 +8,12 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
-from tenfold.mathematics.algebra import Array, reshaped
-from tenfold.mathematics.mode_scaling import FibreMoments, Scaling
-from tenfold.mathematics.stores import Source, over_blocks
+from tenfold.linalg.algebra import Array, reshaped
 from tenfold.methods.base import Shape
 from tenfold.preprocessing.step import Step
-from tenfold.system.plain_values import Axes
+from tenfold.serialization.values import Axes
+from tenfold.statistics.mode_scaling import FibreMoments, Scaling
+from tenfold.statistics.stores import Source, over_blocks
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 from tenfold.validation.parameter_types import Keep, Modes, Numeric, OutputName, SampleShape

@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in
 
-from tenfold.mathematics.algebra import Array, like
-from tenfold.mathematics.stores import ArraySamples, MappedStore, Source, StoredSamples, over_blocks
+from tenfold.linalg.algebra import Array, asarray_like
 from tenfold.methods.base import Savable
+from tenfold.statistics.stores import ArraySamples, MappedStore, Source, StoredSamples, over_blocks
 from tenfold.validation import samples as check
 
 
@@ -56,7 +56,7 @@ class Step(TransformerMixin, Savable, BaseEstimator):
             return MappedStore(X, work, column)
         beside = () if column is None else (column,)
         if isinstance(X, ArraySamples):
-            return like(work(X.in_memory(), *beside), X.array)
+            return asarray_like(work(X.in_memory(), *beside), X.array)
         return X.rows(work, column) if isinstance(X, Source) else work(X, *beside)
 
     def _changed_samples(self, X: Any, work: Callable[..., Array]) -> Any:

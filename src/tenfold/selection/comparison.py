@@ -23,22 +23,22 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from tenfold.decisions.classifier import ClassSpecificClassifier
-from tenfold.decisions.folds import folds_of
-from tenfold.decisions.members import answer_of
-from tenfold.decisions.probabilistic import ProbabilisticLDA
-from tenfold.decisions.scores import of_both_classes, scored_labels, scores_of
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.cost import Split
+from tenfold.classifiers.classifier import ClassSpecificClassifier
+from tenfold.classifiers.folds import folds_of
+from tenfold.classifiers.members import answer_of
+from tenfold.classifiers.probabilistic import ProbabilisticLDA
+from tenfold.classifiers.scores import of_both_classes, scored_labels, scores_of
+from tenfold.linalg.algebra import Array
 from tenfold.methods.base import TensorProjector
 from tenfold.methods.csda import CSDA
 from tenfold.methods.saving import steps_of
 from tenfold.metrics.ranking import average_precisions, roc_areas
+from tenfold.processes import PATIENCE, keep_freed_memory, over_processes
+from tenfold.progress import progress
+from tenfold.quiet import quietly
 from tenfold.selection.rank_search import NearestMean, search_ranks
-from tenfold.system.processes import PATIENCE, keep_freed_memory, over_processes
-from tenfold.system.progress import progress
-from tenfold.system.quiet import quietly
-from tenfold.system.tables import Cell, Table, number, percent, times
+from tenfold.statistics.cost import Split
+from tenfold.tables import Cell, Table, number, percent, times
 from tenfold.validation.parameter_types import Folds, Label
 from tenfold.validation.samples import check_groups, in_numpy
 

@@ -28,20 +28,20 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from tenfold.decisions.folds import positions
-from tenfold.decisions.members import answer_of
-from tenfold.decisions.verifier import ClassSpecificVerifier
-from tenfold.mathematics.algebra import Array
-from tenfold.mathematics.alternation import solve
-from tenfold.mathematics.cost import Parts, Split, part_statistics
-from tenfold.mathematics.criteria import Problem
-from tenfold.mathematics.moments import ClassStatistics
-from tenfold.mathematics.sample_statistics import codes_of
-from tenfold.mathematics.stores import ArraySamples, Source
-from tenfold.mathematics.tuning import STACK_NUMBERS
+from tenfold.classifiers.folds import positions
+from tenfold.classifiers.members import answer_of
+from tenfold.classifiers.verifier import ClassSpecificVerifier
+from tenfold.linalg.algebra import Array
+from tenfold.linalg.constants import STACK_NUMBERS
 from tenfold.methods.base import Described, Learner
-from tenfold.system.progress import progress
-from tenfold.system.threads import threads_for
+from tenfold.optimization.alternation import solve
+from tenfold.optimization.criteria import Problem
+from tenfold.progress import progress
+from tenfold.statistics.cost import Parts, Split, part_statistics
+from tenfold.statistics.moments import ClassStatistics
+from tenfold.statistics.sample_statistics import codes_of
+from tenfold.statistics.stores import ArraySamples, Source
+from tenfold.threads import threads_for
 from tenfold.validation import samples as check
 from tenfold.validation.parameter_types import Folds
 from tenfold.validation.parameters import memory_budget
@@ -631,7 +631,7 @@ def shared_statistics(
     X, weight = samples.checked, samples.weight
     y = samples.labels if first._needs_labels else None
     classes = check.present_labels(y, weight)
-    input_info, seen = first._prepared(input_info, X, weight)
+    input_info, seen = first._map_samples(input_info, X, weight)
     ranks, rounds = asked_together(learners, seen.shape[1:], classes)
     rows = [train for train, _ in splits]
     rows.append(np.arange(len(seen)))

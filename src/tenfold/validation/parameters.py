@@ -14,8 +14,8 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 from sklearn import get_config
 
-from tenfold.mathematics.algebra import Array
-from tenfold.system.quiet import warn
+from tenfold.linalg.algebra import Array
+from tenfold.quiet import warn
 
 LARGE_TABLES = 2**28  # bytes of moments from which their size is said before
 

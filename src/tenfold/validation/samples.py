@@ -40,11 +40,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from tenfold.mathematics.accumulate import check_same_kind
-from tenfold.mathematics.algebra import Array, namespace_of, to_numpy
-from tenfold.mathematics.moments import ClassMoments
-from tenfold.mathematics.stores import ArraySamples, Range, Source, StoredSamples, is_stored
-from tenfold.system.quiet import warn
+from tenfold.linalg.algebra import Array, namespace_of, to_numpy
+from tenfold.quiet import warn
+from tenfold.statistics.accumulate import check_same_kind
+from tenfold.statistics.moments import ClassMoments
+from tenfold.statistics.stores import ArraySamples, Range, Source, StoredSamples, is_stored
 from tenfold.validation.parameters import plain
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
@@ -662,7 +662,7 @@ def as_source(X: Any) -> Source | None:
     True
     """
     if is_dask(X):
-        from tenfold.system.dask_array import DaskSamples
+        from tenfold.validation.dask_array import DaskSamples
 
         source: Source = DaskSamples.of(X)
     elif isinstance(X, Source) or not is_stored(X):

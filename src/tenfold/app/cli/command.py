@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tenfold.system.tables import Table, visible
+from tenfold.tables import Table, visible
 
 # What may go wrong without a fault in tenfold; anything else shows its traceback.
 EXPECTED = (ValueError, OSError, ImportError, MemoryError, RuntimeError, KeyboardInterrupt)

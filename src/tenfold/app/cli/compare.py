@@ -27,7 +27,7 @@ from tenfold.app.cli.model_options import (
     parameter_names,
 )
 from tenfold.app.cli.options import FoldCount, as_typed, label_named, option
-from tenfold.system.tables import visible
+from tenfold.tables import visible
 
 if TYPE_CHECKING:
     from tenfold.datasets import TensorDataset

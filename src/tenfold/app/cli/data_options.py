@@ -17,7 +17,7 @@ import typer
 
 from tenfold.app.cli.command import BadInput
 from tenfold.app.cli.options import assignments, option, whole_numbers
-from tenfold.system.tables import visible
+from tenfold.tables import visible
 
 if TYPE_CHECKING:
     from tenfold.datasets import TensorDataset

@@ -37,7 +37,7 @@ from tenfold.app.cli.options import (
     option,
     output_file,
 )
-from tenfold.system.tables import Table, percent, times
+from tenfold.tables import Table, percent, times
 
 if TYPE_CHECKING:
     from tenfold.datasets import TensorDataset
@@ -232,8 +232,8 @@ def _fitted(
     """The estimator fitted, and what a search of its ranks found; groups are held out whole."""
     from sklearn.utils.validation import has_fit_parameter
 
-    from tenfold.decisions.folds import folds_of
-    from tenfold.decisions.members import innermost, names_classes
+    from tenfold.classifiers.folds import folds_of
+    from tenfold.classifiers.members import innermost, names_classes
     from tenfold.selection.rank_search import search_ranks
 
     X, y, groups = samples.X, samples.y, samples.groups

@@ -17,7 +17,7 @@ from tenfold.app.cli.options import (
     option,
     output_file,
 )
-from tenfold.system.tables import Table, times
+from tenfold.tables import Table, times
 
 MOST_ROWS = 40  # arrays, columns or folders that are listed
 
@@ -77,7 +77,7 @@ def _of_file(path: Path) -> Outcome:
     """What the file of a model or of moments holds."""
     from tenfold.datasets.load_like_training import in_words
     from tenfold.datasets.loading import SAMPLE_OPTIONS
-    from tenfold.system.model_format import read
+    from tenfold.serialization.model_format import read
 
     if not path.exists():
         raise BadInput(f"{path} does not exist; expected a file that tenfold fit or moments wrote")

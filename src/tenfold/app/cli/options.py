@@ -165,7 +165,7 @@ def load_model(
     scalers : bool, default=False
         Also a ModeScaler, which says nothing of samples.
     """
-    from tenfold.decisions.members import answer_of
+    from tenfold.classifiers.members import answer_of
     from tenfold.files.loading import load_with_reading
 
     if not path.exists():

@@ -31,7 +31,7 @@ def report(
     Example: tenfold report s7.safetensors faces -o report.html
     """
     from tenfold.app.report import write_report
-    from tenfold.decisions.members import answer_of
+    from tenfold.classifiers.members import answer_of
 
     check_order("report", model, data)
     output_file(output, ".html", ".htm", inputs=(model, data))

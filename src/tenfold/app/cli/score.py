@@ -19,12 +19,12 @@ from tenfold.app.cli.options import (
     require,
 )
 from tenfold.datasets.locations import natural_key
-from tenfold.system.atomic_write import whole_file, write_whole
-from tenfold.system.tables import Table, is_number, number, percent, visible
+from tenfold.serialization.atomic_write import whole_file, write_whole
+from tenfold.tables import Table, is_number, number, percent, visible
 
 if TYPE_CHECKING:
     from tenfold.datasets import TensorDataset
-    from tenfold.mathematics.algebra import Array
+    from tenfold.linalg.algebra import Array
 
 TABLES, ARRAYS = (".csv", ".parquet"), (".npy", ".npz")
 FORMULA_SIGNS = tuple("=+-@＝＋－＠")  # also as East Asian keyboards write them
@@ -134,7 +134,7 @@ def score(
 
     Example: tenfold score s7.safetensors faces -o scores.csv
     """
-    from tenfold.decisions.scores import scores_and_decisions
+    from tenfold.classifiers.scores import scores_and_decisions
 
     check_order("score", model, data)
     if output is not None:
@@ -175,7 +175,7 @@ def transform(
 
     Example: tenfold transform s7.safetensors faces -o features.csv
     """
-    from tenfold.decisions.scores import features_of
+    from tenfold.classifiers.scores import features_of
 
     check_order("transform", model, data)
     _check_output(output, TABLES + ARRAYS, model, data)

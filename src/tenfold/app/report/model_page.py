@@ -11,9 +11,9 @@ import numpy as np
 from tenfold.app.report.page import Page, as_html, counted
 from tenfold.app.report.sections import sections
 from tenfold.app.report.subject import Subject
+from tenfold.classifiers.members import label_of
 from tenfold.datasets import TensorDataset
-from tenfold.decisions.members import label_of
-from tenfold.system.atomic_write import write_whole
+from tenfold.serialization.atomic_write import write_whole
 
 
 def write_report(

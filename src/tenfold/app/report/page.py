@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tenfold import __version__
-from tenfold.system.extras import needed
-from tenfold.system.tables import visible
+from tenfold.extras import require_extra
+from tenfold.tables import visible
 
 STYLE = re.compile(r"<style[^>]*>(.*?)</style>", re.DOTALL)
 SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
@@ -172,7 +172,7 @@ def _hash(text: str) -> str:
 
 
 def _environment() -> Any:
-    with needed("the report needs jinja2", "report"):
+    with require_extra("the report needs jinja2", "report"):
         import jinja2
     return jinja2.Environment(
         loader=jinja2.PackageLoader("tenfold.app.report", "."),

@@ -14,7 +14,7 @@ import numpy as np
 
 from tenfold.app.report.page import Figure, Picture, short
 from tenfold.datasets.images import as_png
-from tenfold.mathematics.algebra import Array
+from tenfold.linalg.algebra import Array
 from tenfold.metrics.evaluation import ClassMetrics
 from tenfold.plots import display
 from tenfold.plots.decisions import shared_histogram

@@ -23,7 +23,7 @@ from tenfold.app.report.page import (
 )
 from tenfold.app.report.pictures import direction_picture, figure, small_histogram
 from tenfold.app.report.subject import Subject
-from tenfold.mathematics.algebra import Array
+from tenfold.linalg.algebra import Array
 from tenfold.methods import KERNEL_METHODS
 from tenfold.metrics.evaluation import ClassMetrics
 from tenfold.plots import (
@@ -38,7 +38,7 @@ from tenfold.plots import (
     ScoresDisplay,
 )
 from tenfold.plots.subspaces import class_patterns, leading_directions
-from tenfold.system.tables import Cell, Table, number, percent
+from tenfold.tables import Cell, Table, number, percent
 
 WIDE, HALF = (7.4, 3.0), (4.2, 3.7)  # inches of a figure that fills the page, or half of it
 N_HARDEST, N_HARDEST_OF_ONE, N_HARDEST_IN_DETAIL = 24, 12, 6

@@ -11,9 +11,7 @@ import numpy as np
 
 from tenfold.app.about_model import about_model
 from tenfold.app.report.pictures import SamplePictures
-from tenfold.datasets import TensorDataset
-from tenfold.datasets.locations import natural_key
-from tenfold.decisions.members import (
+from tenfold.classifiers.members import (
     Answer,
     Member,
     answer_of,
@@ -21,7 +19,9 @@ from tenfold.decisions.members import (
     names_classes,
     unwrap,
 )
-from tenfold.mathematics.algebra import Array
+from tenfold.datasets import TensorDataset
+from tenfold.datasets.locations import natural_key
+from tenfold.linalg.algebra import Array
 from tenfold.metrics.evaluation import ClassMetrics, Evaluation, evaluate
 
 N_SAMPLES = 2000  # that are mapped back, evenly spread over the data

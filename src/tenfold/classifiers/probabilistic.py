@@ -1,0 +1,925 @@
+"""Gaussian classes with Gaussian means, in several views of a sample that are pooled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
+from math import ceil, prod
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import get_tags
+
+from tenfold.classifiers.classifier import AccuracyScore
+from tenfold.gaussian.gathered import Gathered
+from tenfold.gaussian.model import (
+    BINS,
+    LearnedPool,
+    LearnedView,
+    LeftOut,
+    Scorer,
+    learn,
+    learn_from_moments,
+    pattern_of,
+)
+from tenfold.gaussian.pool import floor_of, mixed, softmax
+from tenfold.gaussian.views import LINEAR, MOST_BUNCHES, NAMES, typical_count
+from tenfold.linalg.algebra import Array, asarray_like, to_numpy
+from tenfold.linalg.constants import KEPT_MOMENTS
+from tenfold.methods.base import Labels, Savable, TensorProjector
+from tenfold.progress import progress
+from tenfold.quiet import warn
+from tenfold.serialization.values import Axes, check_agree
+from tenfold.statistics.accumulate import check_same_kind, check_squares
+from tenfold.statistics.moments import ClassMoments, check_decay
+from tenfold.statistics.stores import Source, over_blocks
+from tenfold.threads import one_thread_for_small
+from tenfold.validation import parameters
+from tenfold.validation import samples as check
+from tenfold.validation.parameter_types import SampleShape
+from tenfold.validation.samples import check_groups
+
+RBF = ("rbf_wide", "rbf_narrow")
+NEAR_COPY = 0.03  # of the median squared distance in a class: neighbors that are nearer are copies
+CERTAIN = 0.02  # nats: a left-out loss that is suspiciously small
+
+
+@dataclass(eq=False, repr=False)
+class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
+    """Classification from few samples, with probabilities and a score for strangers.
+
+    Samples of a class are normal about its mean, with a covariance that all classes share; class
+    means are normal themselves. The same formula is applied to several *views* of a sample: its
+    numbers as they are, in units of their spread, brought to unit length, in the space of a
+    Gaussian kernel, and with a covariance that has one factor per mode. The log loss of left-out
+    samples, which is computed in closed form, chooses the regularization of each view and their
+    weights in a pool. There is nothing to tune.
+
+    Parameters
+    ----------
+    views : "auto", "linear", transformer or list, default="auto"
+        The views to try. "auto" tries all that come with tenfold, "linear" those that are linear
+        in the numbers of a sample. A list has names ("numbers", "units", "length", "rbf",
+        "kronecker", "auto", "linear") and transformers that need no labels, such as
+        ``["auto", MiniRocket()]`` or ``[MPCA(ranks=0.95)]``; ``...`` stands for "auto".
+    priors : array-like of shape (C,), mapping of labels to numbers, "equal" or None, default=None
+        The probabilities of the classes before a sample is seen. None takes their shares of the
+        training samples, as scikit-learn does; "equal" suits test data with other shares.
+    sample_shape : tuple of ints or None, default=None
+        The shape that flat rows are folded to.
+    verbose : bool, default=False
+        Whether to show progress; it is shown on a terminal in any case.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (C,)
+        The labels, sorted.
+    class_count_ : ndarray of shape (C,)
+        The sum of the sample weights of each class.
+    priors_ : ndarray of shape (C,)
+        The probabilities of the classes before a sample is seen.
+    views_ : list of V strings
+        The views that were tried.
+    weights_ : ndarray of shape (V,)
+        Their weights in the pool; 0 for a view that is not used.
+    loo_log_loss_ : float
+        The mean log loss of the pool on left-out samples. It was minimized, so it is optimistic.
+    pool_ : dict
+        What was learned of each view with a weight, the left-out loss of every view alone, and
+        the calibration of left-out samples; `PoolDisplay` draws it.
+    sample_shape_ : tuple of K ints
+        The shape of a sample.
+
+    See Also
+    --------
+    OpenSetClassifier : Names a class or answers that a sample is of none.
+    tenfold.plots.PoolDisplay : Weights, left-out losses and calibration of the views.
+
+    Notes
+    -----
+    Leaving a sample out changes the covariance by a matrix of rank one, so all left-out scores
+    follow from three small tables; see `tenfold.gaussian.formula`. The result does not depend on
+    the order of the samples, on how a stream is batched, or on units and offset. Equal samples are
+    merged and left out together, so a weight of 2 is the same as having a sample twice.
+
+    Up to 2000 distinct samples everything is exact. With more, linear views use the moments of all
+    samples (up to 2500 numbers in a sample), left-out samples and other views come from 2000
+    samples that a hash of their content selects.
+
+    `decision_function` is what `predict` decides by: scores plus the logarithms of the priors.
+    Use `log_likelihood_ratio` where samples may be of a class that is not known.
+
+    References
+    ----------
+    S. Ioffe, "Probabilistic linear discriminant analysis", ECCV 2006.
+
+    S. Prince, J. Elder, "Probabilistic linear discriminant analysis for inferences about
+    identity", ICCV 2007.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from tenfold import ProbabilisticLDA
+    >>> X, y = load_digits().images, load_digits().target
+    >>> model = ProbabilisticLDA().fit(X[:400], y[:400])
+    >>> model.predict_proba(X[900:]).shape
+    (897, 10)
+    >>> bool(model.score(X[900:], y[900:]) > 0.9)
+    True
+
+    A class that comes later, from three samples:
+
+    >>> known = y[:400] < 9
+    >>> model = ProbabilisticLDA(views="linear").fit(X[:400][known], y[:400][known])
+    >>> model.enroll(X[:400][~known][:3], y[:400][~known][:3]).classes_.tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    """
+
+    _needs_labels: ClassVar[bool] = True
+    _streams: ClassVar[bool] = True
+    _output_kind: ClassVar[str] = "probability"
+    _gathered: ClassVar[Gathered | None] = None  # what `partial_fit` goes on with
+    _scorer: ClassVar[Scorer | None] = None
+    _goes_with_fit: ClassVar = ("_is_stream", "_gathered", "_scorer")
+    _allowed: ClassVar = {"verbose": (True, False)}
+
+    views: Any = "auto"
+    _: KW_ONLY
+    priors: Mapping[Any, float] | Sequence[float] | Array | Literal["equal"] | None = None
+    sample_shape: SampleShape = None
+    verbose: bool = False
+
+    classes_: Labels = field(init=False)
+    class_count_: Annotated[Array, Axes("C", least=0)] = field(init=False)
+    priors_: Annotated[Array, Axes("C", least=0)] = field(init=False)
+    views_: list[str] = field(init=False)
+    weights_: Annotated[Array, Axes("V", least=0)] = field(init=False)
+    loo_log_loss_: float = field(init=False)
+    pool_: dict[str, Any] = field(init=False)
+
+    # -- parameters -------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        """Validate parameters."""
+        parameters.check_declared(self)
+        self._asked_views()
+
+    def _asked_views(self) -> tuple[list[str], dict[str, Any]]:
+        """The names of our views to try, and transformers by their names."""
+        is_one = isinstance(self.views, str) or hasattr(self.views, "transform")
+        listed = [self.views] if is_one else self.views
+        known = {"auto": NAMES, "linear": LINEAR, "rbf": RBF} | {name: (name,) for name in NAMES}
+        if not isinstance(listed, list | tuple) or not listed:
+            raise ValueError(
+                f"views is {self.views!r:.200}; expected 'auto', 'linear' or a list of names and "
+                "transformers, such as ['auto', MPCA(ranks=0.95)]"
+            )
+        names: list[str] = []
+        transformers: dict[str, Any] = {}
+        for view in listed:
+            if view is Ellipsis:
+                view = "auto"
+            if isinstance(view, str):
+                if view not in known:
+                    choices = ", ".join(repr(name) for name in ("auto", "linear", "rbf", *NAMES))
+                    raise ValueError(f"views holds {view!r}; expected one of {choices}")
+                names += [name for name in known[view] if name not in names]
+            else:
+                transformers[_free_name(view, transformers)] = _checked_transformer(view)
+        return names, transformers
+
+    # -- fitting ----------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Learn from one batch.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples. A store is read once, block by block.
+        y : array-like of shape (n,)
+            Class labels.
+        sample_weight : array-like of shape (n,), default=None
+            Non-negative weights. A weight of 2 is the same as having the sample twice.
+        groups : array-like of shape (n,), default=None
+            Group labels of the samples, such as subjects, days or brands. Whole groups are left
+            out, so that the choice is made for samples of a new group. With more than ten groups,
+            several are left out together.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._fit_left_out(X, y, sample_weight, groups, None)
+        return self
+
+    def _fit_left_out(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        groups: Any,
+        n_groups: int | None,
+        positive: Any = None,
+    ) -> LeftOut | None:
+        """Learn from one batch; ratios of left-out samples where classes are left out in groups.
+
+        The positive class, if there is one, is a group of its own.
+        """
+        self._check_parameters()
+        described, X, labels, weight = check.check_first_batch(self, X, y, sample_weight)
+        assert labels is not None
+        classes = check.present_labels(labels, weight)
+        gathered = _gather(X, labels, weight, classes)
+        bunches = None
+        if groups is not None:
+            names, numbers = check_groups("groups", groups, len(labels))
+            gathered, bunches = _gather_groups(X, labels, weight, classes, numbers, gathered)
+            if len(names) < 2:
+                raise ValueError(
+                    f"groups has one group only ({parameters.plain(names[0])!r}), so none can be "
+                    "left out; pass two or more groups, or no groups"
+                )
+        class_groups = None
+        if n_groups is not None:
+            class_groups = groups_of_classes(len(classes), n_groups)
+            if positive is not None:
+                alone = np.where(classes == positive, len(classes), class_groups)
+                class_groups = np.unique(alone, return_inverse=True)[1]
+        learned, left_out = self._learned_and_left_out(gathered, bunches, class_groups)
+        if groups is None and _is_small(gathered):
+            learned["_gathered"] = gathered
+        self._set_fitted(described, **learned)
+        return left_out
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        decay: float = 1.0,
+    ) -> Self:
+        """Add a batch: however a stream is batched, the result equals one `fit`.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples of this batch. It may bring new classes at any time.
+        y : array-like of shape (n,)
+            Class labels.
+        classes : array-like of shape (C,), default=None
+            Labels that will come. It is not needed; it is checked in the first call.
+        sample_weight : array-like of shape (n,), default=None
+            Non-negative weights.
+        decay : float above 0 and up to 1, default=1.0
+            What the weights of all earlier samples are multiplied by: 1 forgets nothing.
+
+        Returns
+        -------
+        self
+            The updated estimator. Until there are two classes, and two samples of one of them, it
+            gathers samples, and using it raises `NotFittedError`. It keeps up to 2000 samples in
+            memory and in a pickle, never in a model file; so does `fit` where all samples take
+            less than 64 kB.
+        """
+        self._check_parameters()
+        factor = check_decay("decay", decay)
+        first = not hasattr(self, "sample_shape_")
+        if first:
+            described, X, labels, weight = check.check_first_batch(
+                self, X, y, sample_weight, ["", " "] if classes is None else classes
+            )
+        else:
+            if self._gathered is None:
+                raise ValueError(
+                    "this ProbabilisticLDA was fitted with groups, from moments or on samples of "
+                    "more than 64 kB, which fit does not keep, or loaded from a file; so "
+                    "partial_fit cannot add to it; start with partial_fit, or use enroll"
+                )
+            X, labels, weight = check.check_batch(self, X, y, sample_weight)
+            described, X = check.described_with(self, X)
+            assert labels is not None
+            check_same_kind(labels, self._gathered.classes)
+        assert labels is not None
+        if classes is not None:
+            check.check_known_labels(labels, np.unique(classes))
+        assert labels is not None
+        gathered = _gather(X, labels, weight, check.present_labels(labels, weight))
+        if not first:
+            assert self._gathered is not None
+            gathered = self._gathered.decayed(factor) + gathered
+        kept: dict[str, Any] = {"_gathered": gathered, "_is_stream": True}
+        if _tell_apart(gathered.counts):
+            return self._set_fitted(described, **kept, **self._learned(gathered, None))
+        if hasattr(self, "pool_"):
+            raise ValueError(
+                "decay forgets too much: what it leaves is less than what a model can be learned "
+                "from (weights are counts of samples); pass a decay nearer to 1, or larger batches"
+            )
+        return self._set_fitted(described, **kept, classes_=gathered.classes)
+
+    def fit_moments(self, moments: ClassMoments) -> Self:
+        """Learn from moments that are gathered already; no samples are read.
+
+        Without samples none can be left out: the only view is "numbers", and its regularization is
+        chosen by leaving classes out of the covariance.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Of all samples, as `gather_moments`, `gather_batches` or ``+`` give them.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_parameters()
+        described, moments = check.check_moments(self, moments)
+        _check_scatter(moments.counts, float(moments.traces.sum()), moments.means)
+        priors = parameters.check_priors(self.priors, moments.classes, moments.counts)
+        means = moments.means.reshape(len(moments.classes), -1)
+        pool = learn_from_moments(moments.counts, means, moments.scatters)
+        mean = moments.counts @ means / moments.counts.sum()
+        learned = self._as_learned(moments.classes, moments.counts, priors, pool, mean)
+        return self._set_fitted(described, **learned)
+
+    def enroll(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add classes that come later, or samples of known classes, without learning anew.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            Samples; one per class is enough.
+        y : array-like of shape (n,)
+            Their labels: new ones, or known ones, to whose means the samples are added.
+        sample_weight : array-like of shape (n,), default=None
+            Non-negative weights.
+
+        Returns
+        -------
+        self
+            With more classes; views, weights and covariances stay as they are. A new class gets
+            the mean prior of those before; then all are scaled to sum to 1.
+        """
+        check.check_fitted(self, "pool_")
+        X, labels, weight = check.check_batch(self, X, y, sample_weight)
+        assert labels is not None
+        check_same_kind(labels, self.classes_)
+        rows = _flat(_in_memory(X))
+        w = np.ones(len(rows)) if weight is None else weight
+        rows, labels, w = rows[w > 0], labels[w > 0], w[w > 0]
+        classes = np.union1d(self.classes_, labels)
+        at = np.searchsorted(classes, self.classes_)
+        codes = np.searchsorted(classes, labels)
+        counts = np.zeros(len(classes))
+        counts[at] = self.class_count_
+        priors = np.full(len(classes), self.priors_.mean())
+        priors[at] = self.priors_
+        views = [view.enrolled(rows, codes, w, counts, at) for view in self._learned_views()]
+        counts = counts + np.bincount(codes, w, minlength=len(classes))
+        new = {
+            **vars(self),
+            "classes_": classes,
+            "class_count_": counts,
+            "priors_": priors / priors.sum(),
+            "pool_": {**self.pool_, "views": [view.packed() for view in views]},
+        }
+        new.pop("_scorer", None)
+        if self._gathered is not None:
+            new["_gathered"] = self._gathered + Gathered.of_batch(
+                rows.reshape(-1, *self.sample_shape_), labels, w, np.unique(labels)
+            )
+        self.__dict__ = new
+        return self
+
+    def adapt(self, X: Any) -> Self:
+        """Move mean and noise towards unlabelled samples of another session, site or language.
+
+        Another camera, day or microphone moves all samples alike and makes some directions
+        noisier. Samples of many classes show by how much, without labels. Their mean takes the
+        place of the mean of the training samples in every view; in linear views the noise grows
+        where they vary more than samples of any class should. Views, weights and class means
+        about the mean stay as they are.
+
+        Do not use it with samples of few classes: what these have in common would be taken away.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            Samples of that session, two or more; no labels are needed.
+
+        Returns
+        -------
+        self
+            The adapted model. `fit` and `partial_fit` forget the session.
+
+        References
+        ----------
+        The excess of the variance over what the model expects is added to the noise, as speaker
+        recognition toolkits adapt their two-covariance models without labels.
+        """
+        check.check_fitted(self, "pool_")
+        rows = _flat(_in_memory(check.check_samples(self, X)))
+        if len(rows) < 2:
+            raise ValueError(
+                f"adapt got {len(rows)} sample; expected two or more, best of many classes, so "
+                "that they show the mean and the noise of the session"
+            )
+        counts = self.class_count_
+        views = [view.adapted(rows, counts) for view in self._learned_views()]
+        pool = {**self.pool_, "views": [view.packed() for view in views], "mean": rows.mean(axis=0)}
+        new = {**vars(self), "pool_": pool}
+        new.pop("_scorer", None)
+        self.__dict__ = new
+        return self
+
+    # -- what is learned --------------------------------------------------------------------------
+
+    def _learned(self, gathered: Gathered, bunches: Array | None) -> dict[str, Any]:
+        """What is learned from what was gathered, by name."""
+        return self._learned_and_left_out(gathered, bunches, None)[0]
+
+    def _learned_and_left_out(
+        self, gathered: Gathered, bunches: Array | None, class_groups: Array | None
+    ) -> tuple[dict[str, Any], LeftOut | None]:
+        """What is learned, by name, and the ratios of left-out samples if groups are given."""
+        counts = gathered.counts
+        with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused
+            noise, means = gathered.noise().trace, gathered.means
+        _check_scatter(counts, noise, means)
+        priors = parameters.check_priors(self.priors, gathered.classes, counts)
+        with np.errstate(divide="ignore"):
+            log_priors = np.log(priors)
+        names, transformers = self._asked_views()
+        samples = gathered.sketch.X.reshape(-1, *gathered.shape)
+        fitted = {name: _fitted(name, view, samples) for name, view in transformers.items()}
+        shown = True if self.verbose else None
+        total = len(names) + len(fitted) + 1
+        with (
+            one_thread_for_small(len(gathered.sketch.codes)),
+            progress("ProbabilisticLDA", total, shown) as advance,
+        ):
+            pool = learn(
+                gathered,
+                log_priors,
+                names,
+                fitted,
+                bunches,
+                lambda name: advance(1, name),
+                class_groups,
+            )
+        _warn_of_near_copies(gathered, pool.log_loss, bunches)
+        learned = self._as_learned(gathered.classes, counts, priors, pool, gathered.mean)
+        return learned, pool.left_out
+
+    def _as_learned(
+        self, classes: Array, counts: Array, priors: Array, pool: LearnedPool, mean: Array
+    ) -> dict[str, Any]:
+        """The learned attributes."""
+        return {
+            "classes_": classes,
+            "class_count_": counts,
+            "priors_": priors,
+            "views_": pool.names,
+            "weights_": pool.weights,
+            "loo_log_loss_": pool.log_loss,
+            "_scorer": Scorer.of(pool.views, counts, mean, typical_count(counts)),
+            "pool_": {
+                "views": [view.packed() for view in pool.views],
+                "log_losses": pool.log_losses,
+                "calibration": pool.calibration,
+                "ratio": (pool.ratio_scale, pool.ratio_offset),
+                "mean": mean,
+                "floor": floor_of(float(counts.sum())),
+                "typical_count": typical_count(counts),
+            },
+        }
+
+    def _learned_views(self) -> list[LearnedView]:
+        return [LearnedView.unpacked(packed) for packed in self.pool_["views"]]
+
+    def _ready_scorer(self) -> Scorer:
+        """What scores samples; made once."""
+        check.check_fitted(self, "pool_")
+        if self._scorer is None:
+            mean, n = self.pool_["mean"], self.pool_["typical_count"]
+            scorer = Scorer.of(self._learned_views(), self.class_count_, mean, n)
+            self.__dict__["_scorer"] = scorer
+        assert self._scorer is not None
+        return self._scorer
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state for a pickle, without what can be made again."""
+        state = super().__getstate__()
+        state.pop("_scorer", None)
+        if not self._is_stream:
+            state.pop("_gathered", None)  # samples are in the pickle of a stream only
+        return state
+
+    def _check_learned(self) -> None:
+        """Refuse what a file says of the pool where it does not fit together."""
+        n_classes, size = len(self.classes_), prod(self.sample_shape_)
+        _check_pool(self.pool_, self.views_, self.weights_, size)
+        if np.shape(self.class_count_) != (n_classes,) or not (self.class_count_ > 0).any():
+            raise ValueError("its class_count_ counts no samples of its classes")
+        total = float(np.sum(self.priors_))
+        if not np.isclose(total, 1.0):
+            raise ValueError(f"its priors_ sum to {total:.6g}, not to 1")
+        try:
+            with np.errstate(all="ignore"):
+                views = self._learned_views()
+                for view in views:
+                    view.check_fits(n_classes, size)
+                mean, n = self.pool_["mean"], self.pool_["typical_count"]
+                scorer = Scorer.of(views, self.class_count_, mean, n)
+                zeros = np.zeros((1, size))
+                numbers = [scorer.constants, scorer.scores(zeros), scorer.ratios(zeros)]
+        except (TypeError, KeyError, AttributeError, np.linalg.LinAlgError) as error:
+            raise ValueError(f"its pool_ does not fit together: {error}") from error
+        if not all(np.isfinite(part).all() for part in numbers):
+            raise ValueError("its pool_ gives scores that are not finite")
+        used = [name for name, weight in zip(self.views_, self.weights_, strict=True) if weight > 0]
+        check_agree("pool_", [view.name for view in views], used)
+
+    @property
+    def members_(self) -> list[TensorProjector]:
+        """The fitted projectors of the model: none."""
+        check.check_fitted(self, "pool_")
+        return []
+
+    @property
+    def patterns_(self) -> Array:
+        """What each class looks like to the linear views, (C, I_1, ..., I_K).
+
+        It is the covariance of the samples times the weights of the class (Haufe and others,
+        "On the interpretation of weight vectors of linear models", NeuroImage 2014): where it is
+        large, the numbers of a sample vary together with the score of the class.
+        """
+        check.check_fitted(self, "pool_")
+        views = [view for view in self._learned_views() if view.is_linear]
+        if not views:
+            raise AttributeError(
+                "patterns_ are of linear views, and none has a weight in this pool; fit with "
+                "views='linear'"
+            )
+        found = sum(pattern_of(view, self.class_count_) for view in views)
+        return np.asarray(found).reshape(-1, *self.sample_shape_)
+
+    # -- using ------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> Array:
+        """Score of every class plus the logarithm of its prior.
+
+        The class of the largest one is what `predict` says.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n, C), or (n,) for two classes
+            For two classes that of the second minus that of the first.
+        """
+        return self._over(X, partial(_decision, log_priors=self.log_priors()))
+
+    def log_likelihood_ratio(self, X: Any) -> Array:
+        """Logarithm of the density under "this class" over that under "someone else".
+
+        It does not depend on priors or on which other classes are known, so it is what to
+        threshold when a sample may be of a stranger.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n, C)
+            Above 0 where the class explains the sample better than an unseen class does.
+            Offset and scale are calibrated on left-out samples.
+        """
+        scorer = self._ready_scorer()
+        return self._blocks(X, partial(_ratios, scorer=scorer, ratio=self.pool_["ratio"]))
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class of every sample.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Labels.
+        """
+        return self._over(X, partial(_best, log_priors=self.log_priors(), classes=self.classes_))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n, C)
+            At most 0.
+        """
+        work = partial(_log_probabilities, log_priors=self.log_priors(), floor=self._floor())
+        return self._over(X, work)
+
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of every class, if the sample belongs to one of them.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n, C)
+            Rows that sum to 1. With N training samples no class gets less than 1 / (N + 2) / C.
+        """
+        work = partial(_probabilities, log_priors=self.log_priors(), floor=self._floor())
+        return self._over(X, work)
+
+    def set_scores(self, X: Any, sets: Any) -> tuple[Array, Array]:
+        """Scores of sets of samples, where all samples of a set are of one unknown class.
+
+        A set may be all images of one video, or all steps of one walk. Its score is the mean of
+        the scores of its samples, and not their sum: what samples of one recording have in common
+        would count many times.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+        sets : array-like of shape (n,)
+            For each sample the name or number of its set.
+
+        Returns
+        -------
+        names : ndarray of shape (S,)
+            The sets, sorted.
+        scores : ndarray of shape (S, C)
+            For every set and class the log likelihood ratio of a typical sample, without the
+            prior of the class. The class with the largest one is
+            ``classes_[scores.argmax(axis=1)]``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from tenfold import ProbabilisticLDA
+        >>> X, y = load_digits().images, load_digits().target
+        >>> model = ProbabilisticLDA(views="linear").fit(X[:400], y[:400])
+        >>> names, scores = model.set_scores(X[900:], y[900:])
+        >>> model.classes_[scores.argmax(axis=1)]
+        array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+        """
+        found = self.log_likelihood_ratio(X)
+        scores = to_numpy(found)
+        names, numbers = check_groups("sets", sets, len(scores))
+        sums = np.zeros((len(names), scores.shape[1]))
+        np.add.at(sums, numbers, scores)
+        return names, asarray_like(sums / np.bincount(numbers)[:, None], found)
+
+    def log_priors(self) -> Array:
+        """Logarithms of the prior probabilities of the classes."""
+        check.check_fitted(self, "pool_")
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.priors_))
+
+    def _floor(self) -> float:
+        return float(self.pool_["floor"])
+
+    def _over(self, X: Any, finish: Any) -> Array:
+        return self._blocks(X, partial(_scored, scorer=self._ready_scorer(), finish=finish))
+
+    def _blocks(self, X: Any, work: Any) -> Array:
+        check.check_fitted(self, "pool_")
+        return over_blocks(check.check_samples(self, X), work)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.target_tags.required = True
+        return tags
+
+
+def groups_of_classes(n_classes: int, n_groups: int) -> Array:
+    """The group (C,) of each class; without any of them there are two classes at least."""
+    n_groups = max(n_groups, ceil(n_classes / max(n_classes - 2, 1)))
+    dealt: Array = np.random.default_rng(0).permutation(n_classes) % min(n_groups, n_classes)
+    return dealt
+
+
+# ── Samples ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _in_memory(X: Any) -> Array:
+    return np.asarray(X.in_memory() if isinstance(X, Source) else to_numpy(X))
+
+
+def _flat(X: Array) -> Array:
+    """Samples as rows of float64."""
+    rows = np.asarray(to_numpy(X), dtype=np.float64)
+    return rows.reshape(len(rows), prod(rows.shape[1:]))
+
+
+def _gather(X: Any, labels: Array, weight: Array | None, classes: Array) -> Gathered:
+    """What is kept of a batch."""
+    if not isinstance(X, Source):
+        return Gathered.of_batch(to_numpy(X), labels, weight, classes)
+    return X.total(partial(_gather_block, classes=classes), labels, weight)
+
+
+def _gather_block(X: Array, labels: Array, weight: Array | None, classes: Array) -> Gathered:
+    return Gathered.of_batch(to_numpy(X), labels, weight, classes)
+
+
+def _gather_groups(
+    X: Any,
+    labels: Array,
+    weight: Array | None,
+    classes: Array,
+    numbers: Array,
+    gathered: Gathered,
+) -> tuple[Gathered, Array]:
+    """What is kept of a batch, and the bunch of groups of each sample of the sketch.
+
+    Equal samples of different groups are kept apart. Groups are dealt to bunches in the order of
+    their names.
+    """
+    n_groups = int(numbers.max()) + 1
+    pairs = np.stack([numbers, np.searchsorted(classes, labels)])
+    cells, codes = np.unique(pairs, axis=1, return_inverse=True)
+    by_cell = _gather(X, codes, weight, np.arange(cells.shape[1]))
+    sketch = by_cell.sketch.placed(cells[1])
+    bunches = cells[0][by_cell.sketch.codes] % min(n_groups, MOST_BUNCHES)
+    bunches = np.unique(bunches, return_inverse=True)[1]
+    moments = gathered.moments
+    return Gathered(classes, gathered.shape, sketch, moments), bunches
+
+
+# ── Checks ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _check_pool(pool: Any, names: list[str], weights: Array, size: int) -> None:
+    """Refuse a pool from a file that lacks something, or whose values are of other kinds."""
+    needed = {"views", "log_losses", "calibration", "ratio", "mean", "floor", "typical_count"}
+    if not isinstance(pool, dict) or pool.keys() != needed:
+        raise ValueError(f"its pool_ has not the values {', '.join(sorted(needed))}")
+    if not names or not all(isinstance(name, str) for name in names):
+        raise ValueError("its views_ are not names of views")
+    check_agree("weights_", np.shape(weights), (len(names),))
+    arrays = {"log_losses": (len(names),), "calibration": (3, BINS), "mean": (size,)}
+    for name, shape in arrays.items():
+        value = pool[name]
+        if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+            raise ValueError(f"the {name} of its pool_ is {value!r:.80}, not numbers")
+        check_agree(f"pool_ {name}", value.shape, shape)
+        if not np.isfinite(value).all():
+            raise ValueError(f"the {name} of its pool_ is not finite")
+    ratio, floor = pool["ratio"], pool["floor"]
+    is_pair = isinstance(ratio, tuple) and len(ratio) == 2
+    if not is_pair or not all(type(number) is float for number in (*ratio, floor)):
+        raise ValueError("the ratio or the floor of its pool_ are not numbers")
+    if not (ratio[0] > 0 and 0 <= floor < 1):
+        raise ValueError(f"its pool_ has the ratio {ratio} and the floor {floor}, which cannot be")
+    n = pool["typical_count"]
+    if type(n) is not float or not 0 < n < np.inf:
+        raise ValueError(f"its pool_ has the typical_count {n!r:.40}, which cannot be")
+    if not isinstance(pool["views"], list) or not pool["views"]:
+        raise ValueError("its pool_ has no views")
+
+
+def _free_name(view: Any, taken: Mapping[str, Any]) -> str:
+    """What a transformer is called: its class, and a number where that is taken."""
+    name = type(view).__name__
+    n_taken = sum(other.partition(" ")[0] == name for other in taken)
+    return f"{name} {n_taken + 1}" if n_taken else name
+
+
+def _checked_transformer(view: Any) -> Any:
+    """A transformer that needs no labels, or an error in words."""
+    name = type(view).__name__
+    if not (hasattr(view, "fit") and hasattr(view, "transform")):
+        raise ValueError(
+            f"views holds {view!r:.100}; expected a name, or a transformer with fit and transform"
+        )
+    needs = getattr(view, "_needs_labels", False)
+    if not needs and isinstance(view, BaseEstimator):
+        needs = get_tags(view).target_tags.required
+    if needs:
+        raise _needs_labels_error(name)
+    return view
+
+
+def _needs_labels_error(name: str) -> ValueError:
+    return ValueError(
+        f"view {name} needs labels, and a view is learned without them, so that left-out samples "
+        f"can judge it; put it before the model: make_pipeline({name}(...), ProbabilisticLDA())"
+    )
+
+
+def _fitted(name: str, view: Any, samples: Array) -> Any:
+    """A transformer that is fitted to samples, without labels."""
+    try:
+        return clone(view).fit(samples)
+    except TypeError as error:
+        if "'y'" in str(error):
+            raise _needs_labels_error(name) from error
+        raise
+
+
+def _is_small(gathered: Gathered) -> bool:
+    """Whether what was gathered is so small that a fitted model keeps it."""
+    return gathered.sketch.is_complete and gathered.sketch.X.nbytes <= KEPT_MOMENTS
+
+
+def _tell_apart(counts: Array) -> bool:
+    """Whether there are samples of two classes, and two of one of them."""
+    return bool((counts > 0).sum() > 1 and (counts > 1).any())
+
+
+def _check_scatter(counts: Array, noise: float, means: Array) -> None:
+    """Refuse samples that show nothing."""
+    if not (counts > 1).any():
+        raise ValueError(
+            f"{counts.sum():g} sample(s) of {len(counts)} classes do not show how far samples of "
+            "one class lie apart; pass two or more of some class (weights are counts)"
+        )
+    traces = np.zeros(len(counts))
+    traces[np.argmax(counts > 0)] = noise
+    check_squares(counts, means, traces)
+    if not noise > 0 and not (means != means[:1]).any():
+        raise ValueError("all samples are equal, so no class can be told from another; pass others")
+
+
+def _warn_of_near_copies(gathered: Gathered, log_loss: float, bunches: Array | None) -> None:
+    """Say so where left-out samples are told by near copies of themselves."""
+    if bunches is not None or log_loss > CERTAIN:
+        return
+    rows = slice(None, None, max(1, len(gathered.sketch.X) // 500))
+    X, codes = gathered.sketch.X[rows], gathered.sketch.codes[rows]
+    if len(X) < 10:
+        return
+    X = X - X.mean(axis=0)
+    squares = (X**2).sum(axis=1)
+    D2 = squares[:, None] + squares - 2 * X @ X.T
+    np.fill_diagonal(D2, np.inf)
+    nearest = float(np.median(D2.min(axis=1)))
+    pairs = D2[(codes[:, None] == codes) & np.isfinite(D2)]  # of one class
+    typical = float(np.median(pairs)) if len(pairs) else 0.0
+    if typical > 0 and 0 < nearest < NEAR_COPY * typical:
+        warn(
+            f"left-out samples are recognized almost surely (log loss {log_loss:.3g}), and most "
+            "samples have a near copy, as the frames of a video or overlapping windows do; pass "
+            "groups=, so that copies are left out together, or the probabilities will be too sure",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+# ── What is made of scores ───────────────────────────────────────────────────────────────────────
+
+
+def _scored(X: Array, scorer: Scorer, finish: Any) -> Array:
+    return np.asarray(finish(scorer.scores(_flat(X))))
+
+
+def _ratios(X: Array, scorer: Scorer, ratio: tuple[float, float]) -> Array:
+    scale, offset = ratio
+    return np.asarray(scale * scorer.ratios(_flat(X)) + offset)
+
+
+def _decision(scores: Array, log_priors: Array) -> Array:
+    S = scores + log_priors
+    return np.asarray(S[:, 1] - S[:, 0] if S.shape[1] == 2 else S)
+
+
+def _best(scores: Array, log_priors: Array, classes: Array) -> Array:
+    return np.asarray(classes[(scores + log_priors).argmax(axis=1)])
+
+
+def _probabilities(scores: Array, log_priors: Array, floor: float) -> Array:
+    return mixed(softmax(scores + log_priors), floor, log_priors)
+
+
+def _log_probabilities(scores: Array, log_priors: Array, floor: float) -> Array:
+    with np.errstate(divide="ignore"):  # of classes with a prior of 0
+        return np.asarray(np.log(_probabilities(scores, log_priors, floor)))

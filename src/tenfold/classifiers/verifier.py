@@ -1,0 +1,973 @@
+"""A verifier: accept a sample as one of a class, or reject it.
+
+The threshold rests on the many samples of other classes, not on the few of the positive one. So
+every positive sample stays in the training part when impostors are held out: the models of the
+folds are as good as that of all samples. Positives are held out in folds of their own, to estimate
+the share of false rejects.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
+from itertools import islice
+from math import exp, prod, sqrt
+from numbers import Integral
+from types import FrameType
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.metrics import average_precision_score
+from sklearn.utils.metaestimators import available_if
+
+from tenfold.classifiers.folds import folds_of
+from tenfold.classifiers.probabilistic import ProbabilisticLDA
+from tenfold.classifiers.thresholds import (
+    ENOUGH_CLASSES,
+    FalseAcceptRateWarning,
+    Impostors,
+    equal_threshold,
+    kish,
+    threshold_at,
+    warn_of_rate,
+)
+from tenfold.gaussian.model import LeftOut
+from tenfold.linalg.algebra import Array, to_numpy
+from tenfold.linalg.constants import CACHE_NUMBERS
+from tenfold.methods.base import ClassSpecificProjector, Described, Labels, Savable, spreads_of
+from tenfold.methods.csda import CSDA
+from tenfold.optimization.alternation import Solution, solve
+from tenfold.optimization.criteria import Problem
+from tenfold.quiet import warn
+from tenfold.serialization.values import check_agree
+from tenfold.statistics.accumulate import as_slice, row_blocks
+from tenfold.statistics.cost import Parts, Split, part_statistics, renumbered, with_tables
+from tenfold.statistics.moments import ClassMoments, ClassStatistics
+from tenfold.statistics.sample_statistics import HeldOutStatistics, SampleStatistics, codes_of
+from tenfold.statistics.stores import ArraySamples, OfBlock, Source, over_blocks
+from tenfold.statistics.subspace import ratio_at, signed_distance
+from tenfold.threads import threads_for
+from tenfold.validation import parameters
+from tenfold.validation import samples as check
+from tenfold.validation.parameter_types import Folds, Label, Numeric
+from tenfold.validation.samples import in_numpy
+
+FEWEST_CLASSES = 4  # other classes; fewer say nothing about new ones, so samples are held out
+MOST_FOLDS = 50  # when models that lack a fold are unlike the model of all samples
+NOTHING = float(np.finfo(np.float32).tiny)  # above minus every distance
+ABOVE_ALL = float(np.finfo(np.float32).max)  # above every likelihood ratio
+CLASS_GROUPS = 10  # in which classes are left out of a ProbabilisticLDA
+N_DRAWS = 500  # of the bootstrap
+ALIKE = 1.05  # the ratio of their spreads that is let pass
+
+
+def _decides_by_distance(verifier: ClassSpecificVerifier) -> bool:
+    if verifier.projector is not None and verifier.projector.decision == "distance":
+        return True
+    raise ValueError("similarity is one over a distance; use decision='distance' of the projector")
+
+
+@dataclass(frozen=True, eq=False)
+class VerifierModel:
+    """What a verifier learns; `ClassSpecificVerifier` says what the fields are."""
+
+    projector: Any
+    positive_label: Any
+    threshold: float
+    error_rates: dict[str, float]
+    false_accept_interval: tuple[float, float]
+    guaranteed_rate: float
+    classes: Labels
+
+
+class HeldOut(NamedTuple):
+    """A model, scores of samples that it has not seen, and the threshold that these give."""
+
+    described: Any
+    projector: Any
+    classes: Array  # (C,), all labels
+    positive: Any
+    impostors: Impostors
+    own: Impostors
+    limit: float  # the largest signed distance that is accepted
+    threshold: float  # the score there
+
+
+@dataclass(eq=False, repr=False)
+class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
+    """Accept or reject samples as members of one class.
+
+    The threshold is set on impostors that the scoring model has not met, for a wanted share of
+    false accepts, or for equal error rates. To scikit-learn it is a binary classifier.
+
+    Parameters
+    ----------
+    projector : MCSDA, CSDA or another class-specific method, or None, default=None
+        The method, with its parameters. None takes the likelihood ratio of a `ProbabilisticLDA`
+        of all labels: of the positive class against someone else, or, with two labels, against the
+        other one. Its held-out scores come in closed form, from one fit.
+    positive : label or None, default=None
+        The class to verify; None means the `positive` of the projector, and if that is None too,
+        the last of two classes. With more classes it must be said.
+    false_accept_rate : float or "equal", default=0.01
+        The share of new samples of others to accept: of others who were never seen, or of the same
+        ones where there are fewer than 4 other classes, or fewer than 10 that cannot guarantee so
+        low a rate. Or "equal" for the threshold at which the shares of false accepts and false
+        rejects are the same.
+    cv : int, splitter or iterable of splits, default=5
+        Folds for the held-out scores: so many of other classes, or of their samples where the rate
+        is for these, or of `groups`; more, up to 50, where models without a fold are unlike the
+        model of all. Of a splitter the test parts are held out, in turn. Positives stay in these
+        models; they are held out in folds of their own, for the share of false rejects. A single
+        positive is never held out. Samples are dealt by their content, so their order plays no
+        part.
+
+    Attributes
+    ----------
+    projector_ : projector or ProbabilisticLDA
+        The model, fitted on all samples; its `classes_` are all the labels.
+    positive_label_ : label
+        The class that is verified.
+    threshold_ : float
+        Samples whose score, that of `projector_`, is at least this are accepted.
+    error_rates_ : dict
+        Held-out shares of "false_accepts" and, where positives were held out, "false_rejects".
+    false_accept_interval_ : tuple of two floats
+        Where 95 % of the held-out shares of false accepts lie if other classes are drawn anew from
+        those seen: a bootstrap over classes, or over samples where classes are not held out.
+        Impostors cluster by person, so few classes give a wide interval.
+    guaranteed_rate_ : float
+        The least false-accept rate that these samples can guarantee whatever the distribution of
+        scores is: 1 / (K + 1) for K other classes, 1 / (n + 1) for n samples of a single one.
+    classes_ : ndarray of shape (2,)
+        What `predict` gives, the accepted one last: the labels when there are two and the last of
+        them is the positive one, else False and True.
+
+    Warns
+    -----
+    FalseAcceptRateWarning
+        When the asked rate is below `guaranteed_rate_`, and is therefore extrapolated from the
+        nearer half of the held-out samples; and when the models of the folds are unlike the final
+        one.
+
+    Notes
+    -----
+    Scores of a fold are measured in units of what other samples have by the model that scored,
+    which follows from its scatters: distances divided by their root mean square distance from the
+    positive mean, log likelihood ratios by their expected one. The threshold is found on that
+    scale. The i-th closest of n independent impostors stands at
+    i / (n + 1). Samples of one class are not independent: they count for as many as they differ.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from tenfold import MCSDA, ClassSpecificVerifier
+    >>> X, y = load_digits().images, load_digits().target
+    >>> model = MCSDA(ranks=(5, 5))
+    >>> verifier = ClassSpecificVerifier(model, positive=6, false_accept_rate=0.1)
+    >>> accepted = verifier.fit(X[:900], y[:900]).predict(X[900:])
+    >>> bool(accepted[y[900:] == 6].mean() > 0.95), bool(accepted[y[900:] != 6].mean() < 0.1)
+    (True, True)
+    >>> verifier.guaranteed_rate_
+    0.1
+    """
+
+    _output_kind = "acceptance"
+    _value: ClassVar = VerifierModel
+    _allowed: ClassVar = {
+        "projector": (ClassSpecificProjector, None),
+        "false_accept_rate": (parameters.Number(0, 1), "equal"),
+    }
+
+    projector: ClassSpecificProjector | None = None
+    _: KW_ONLY
+    positive: Label = None
+    false_accept_rate: Numeric | Literal["equal"] = 0.01
+    cv: Folds = 5
+    # What was learned: the fields of `VerifierModel`.
+    projector_: Any = field(init=False)
+    positive_label_: Any = field(init=False)
+    threshold_: float = field(init=False)
+    error_rates_: dict[str, float] = field(init=False)
+    false_accept_interval_: tuple[float, float] = field(init=False)
+    guaranteed_rate_: float = field(init=False)
+    classes_: Labels = field(init=False)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Learn the subspace of the positive class and the threshold.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples. A store is read once for all statistics, and once for the scores of
+            samples that were held out; before, samples that are dealt to folds one by one. These
+            are read once more where they have to be dealt finer, and for each method that is tried.
+        y : array-like of shape (n,)
+            Class labels, at least two.
+        sample_weight : array-like of shape (n,), default=None
+            Non-negative weights.
+        groups : array-like of shape (n,), default=None
+            Numbers or names of groups that are held out together, such as recordings. None holds
+            out whole classes, or single samples where classes say too little.
+
+        Returns
+        -------
+        self
+            The fitted verifier.
+        """
+        self._check_parameters()
+        if self.projector is None:
+            return self._decide(self._fit_ratio(X, y, sample_weight, groups))
+        return self._decide(self._fit_projector(X, y, sample_weight, groups))
+
+    def _fit_projector(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> HeldOut:
+        """Learn a subspace and the scores of samples that folds hold out."""
+        model = self.model()
+        described, X, labels, weight = model._first_batch(X, y, sample_weight)
+        X = X.in_memory() if isinstance(X, ArraySamples) else X  # equal ones are found by bytes
+        classes = check.present_labels(labels, weight)
+        positive = self.positive_among(classes)
+        used = np.ones(len(labels), bool) if weight is None else weight > 0
+        codes = codes_of(X, labels, classes)
+        number = int(np.searchsorted(classes, positive))
+        if isinstance(self.cv, Integral):
+            n_folds, units = self._folds(labels, groups)
+            plan = fold_plan(n_folds, X, codes, number, used, self.false_accept_rate, units)
+        else:
+            plan = given_folds(folds_of(self.cv, labels, groups), codes, number, used)
+        self._check_held_out(n_folds_of(plan.own))
+        model.set_params(positive=positive)  # in a fold without it, None means another class
+        found = score_held_out(model, described, X, labels, weight, classes, plan)
+        projector = found.whole.projector.set_params(positive=self.model().positive)
+        limit = self._limit(found.impostors, found.own)
+        threshold = found.whole.score_at(limit)
+        self._warn_unless_alike(found.ratio)
+        return HeldOut(
+            described, projector, classes, positive, found.impostors, found.own, limit, threshold
+        )
+
+    def _fit_ratio(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> HeldOut:
+        """Learn the likelihood ratio of a `ProbabilisticLDA`, and those of left-out samples."""
+        model = ProbabilisticLDA(priors="equal")
+        _, _, labels, weight = check.check_first_batch(model, X, y, sample_weight)
+        assert labels is not None
+        classes = check.present_labels(labels, weight)
+        positive = self.positive_among(classes)
+        n_groups, units = self._groups_left_out(labels, groups)
+        left_out = model._fit_left_out(X, labels, weight, units, n_groups, positive)
+        if left_out is None:
+            raise ValueError(
+                "no sample can be left out to choose the threshold; pass two or more samples of "
+                "two classes"
+            )
+        number = int(np.searchsorted(classes, positive))
+        n_others = len(classes) - 1
+        rate = self.false_accept_rate
+        by_class = units is None and n_others > 1 and tells_of_strangers(n_others, rate)
+        impostors, own = _held_out_ratios(left_out, number, by_class)
+        self._check_held_out(len(own.signed_distance))
+        limit = self._limit(impostors, own)
+        threshold = float(np.clip(-limit, -ABOVE_ALL, ABOVE_ALL))
+        described = check.description_of(model)
+        return HeldOut(described, model, classes, positive, impostors, own, limit, threshold)
+
+    def _groups_left_out(self, labels: Array, groups: Any) -> tuple[int, Array | None]:
+        """How many groups of classes to leave out, and the group (n,) of each sample, if said."""
+        if isinstance(self.cv, Integral):
+            n_folds, units = self._folds(labels, groups)
+            return max(n_folds, CLASS_GROUPS), units
+        units = np.full(len(labels), -1)
+        for number, (_, test) in enumerate(folds_of(self.cv, labels, groups)):
+            units[test] = number
+        return CLASS_GROUPS, units
+
+    def _check_held_out(self, n_own: int) -> None:
+        """Refuse equal error rates without positives that were held out."""
+        if self.false_accept_rate == "equal" and not n_own:
+            raise ValueError(
+                "no sample of the positive class was held out, so there is nothing to choose the "
+                "threshold on; pass more samples, or a number as false_accept_rate"
+            )
+
+    def _decide(self, held_out: HeldOut) -> Self:
+        """Set all that was learned, and warn of rates that cannot be guaranteed."""
+        described, projector, classes, positive, impostors, own, limit, threshold = held_out
+        n_classes = len(classes) - 1
+        guaranteed = 1 / (1 + (n_classes if n_classes > 1 else kish(impostors.weight)))
+        self._warn(n_classes, guaranteed, impostors.groups is not None)
+        rates = {"false_accepts": _share(impostors.signed_distance <= limit, impostors)}
+        if len(own.signed_distance):
+            rates["false_rejects"] = _share(own.signed_distance > limit, own)
+        as_labelled = len(classes) == 2 and bool(positive == classes[1])
+        model = VerifierModel(
+            projector,
+            parameters.plain(positive),
+            threshold,
+            rates,
+            bootstrap_interval(impostors, limit),
+            guaranteed,
+            classes if as_labelled else np.array([False, True]),
+        )
+        return self._set_fitted(check.of_samples(described), model)
+
+    def _check_learned(self) -> None:
+        """Refuse a projector of other samples, and other answers than two."""
+        if not isinstance(self.projector_, ClassSpecificProjector | ProbabilisticLDA):
+            raise ValueError(f"its projector_ is {self.projector_!r:.80}, which verifies no class")
+        if self.positive_label_ not in self.projector_.classes_.tolist():
+            raise ValueError("its positive_label_ is none of its classes")
+        own = getattr(self.projector_, "sample_shape_", None)
+        check_agree("projector_", own, self.sample_shape_)
+        check_agree("classes_", len(self.classes_), 2)
+
+    def _check_parameters(self) -> None:
+        """Validate parameters."""
+        parameters.check_declared(self)
+        asked = self.positive, getattr(self.projector, "positive", None)
+        for positive in asked:
+            parameters.check_one_label(positive)
+        if None not in asked and asked[0] != asked[1]:
+            raise ValueError(
+                f"positive is {parameters.plain(asked[0])!r}, but that of the projector is "
+                f"{parameters.plain(asked[1])!r}; expected one class to verify; set only one of "
+                "them"
+            )
+
+    def model(self) -> Any:
+        """The projector for the class to verify, not fitted."""
+        if self.projector is None:
+            raise ValueError(
+                "projector is None, and a verifier then uses ProbabilisticLDA, which has no ranks; "
+                "name the method to search, as ClassSpecificVerifier(CSDA())"
+            )
+        model = clone(self.projector)
+        if self.positive is not None:
+            model.set_params(positive=self.positive)
+        return model
+
+    def positive_among(self, classes: Array) -> Any:
+        """The label of the class to verify, or an error that says how to name it."""
+        model = CSDA(positive=self.positive) if self.projector is None else self.model()
+        if model.positive is None and len(classes) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass; "
+                "pass positive, the class to verify, and y == positive is the target"
+            )
+        label = classes[model._positive_in(classes)]
+        if len(classes) > 2 and _is_calibrated():
+            raise ValueError(
+                f"CalibratedClassifierCV gave {len(classes)} labels to a verifier, whose answers "
+                "are False and True: it would take these for the labels 0 and 1; pass it "
+                f"y == {parameters.plain(label)!r}, and a verifier without positive"
+            )
+        if len(classes) == 2 and label != classes[1] and classes.dtype.kind in "biuf":
+            raise ValueError(
+                f"y has the labels {classes.tolist()}, and positive is the first of them, but "
+                "scikit-learn takes the second of two numbers as the positive one and would turn "
+                f"every curve round; pass y == {parameters.plain(label)!r} without positive, or "
+                "labels that are words"
+            )
+        return label
+
+    def _folds(self, labels: Array, groups: Any) -> tuple[int, Array | None]:
+        """How many folds, and the number (n,) of what is held out together, if that was said."""
+        n_folds = parameters.check_option("cv", self.cv, [parameters.Number(2, whole=True)])
+        named = None if groups is None else check.check_groups("groups", groups, len(labels))
+        return n_folds, None if named is None else named[1]
+
+    def _limit(self, impostors: Impostors, own: Impostors) -> float:
+        """How far samples may be to be accepted."""
+        if self.false_accept_rate == "equal":
+            return equal_threshold(impostors, own.signed_distance, own.weight)
+        return threshold_at(impostors, float(self.false_accept_rate))
+
+    def _warn(self, n_classes: int, guaranteed: float, by_class: bool) -> None:
+        """Say so where the asked rate is more than the samples can guarantee."""
+        rate = self.false_accept_rate
+        if rate == "equal":
+            return
+        what = f"{n_classes} other classes" if n_classes > 1 else "the other samples"
+        of_strangers = n_classes == 1 or by_class
+        said = "extrapolates from their scores", "is meant for new samples of these classes"
+        how = said[0] if of_strangers else said[1]
+        warn_of_rate(float(rate), guaranteed, what, how, stacklevel=5)
+
+    def _warn_unless_alike(self, ratio: float) -> None:
+        """Say so where models of folds are unlike the model of all samples."""
+        if self.false_accept_rate != "equal" and ratio > ALIKE**2:
+            warn(
+                "models without some of the other samples are unlike the model of all: their "
+                f"scores differ by a factor of {ratio:.2f}, so held-out scores say little "
+                "about the false-accept rate; lower ranks or more shrinkage help",
+                FalseAcceptRateWarning,
+                stacklevel=4,
+            )
+
+    @property
+    def members_(self) -> list[ClassSpecificProjector]:
+        """The fitted projectors of the model: one."""
+        check.check_fitted(self, "projector_")
+        if isinstance(self.projector_, ProbabilisticLDA):
+            return []
+        return [self.projector_]
+
+    def _scoring(self) -> OfBlock:
+        """What scores samples in memory, (n,)."""
+        check.check_fitted(self, "projector_")
+        inside = self.projector_
+        if not isinstance(inside, ProbabilisticLDA):
+            scoring: OfBlock = inside._scoring()
+            return scoring
+        number = inside.classes_.tolist().index(self.positive_label_)
+        return partial(ratio_scores, model=inside, positive=number)
+
+    def decision_function(self, X: Any) -> Array:
+        """By how much the score of each sample exceeds the threshold.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The score, a log likelihood ratio or minus a distance, minus `threshold_`. Samples are
+            accepted where it is not negative.
+        """
+        return self._scores(X) - self.threshold_
+
+    def _scores(self, X: Any) -> Array:
+        """Scores (n,) of samples."""
+        check.check_fitted(self, "projector_")
+        if isinstance(self.projector_, ProbabilisticLDA):
+            return over_blocks(check.check_samples(self, X), self._scoring())
+        found: Array = self.projector_.decision_function(X)
+        return found
+
+    @available_if(_decides_by_distance)
+    def similarity(self, X: Any) -> Array:
+        """The paper's similarity, one over the distance; infinite at the mean itself.
+
+        For ``decision="distance"``.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Positive numbers.
+        """
+        check.check_fitted(self, "projector_")
+        with np.errstate(divide="ignore"):
+            return np.asarray(1 / np.abs(to_numpy(self.projector_.decision_function(X))))
+
+    def predict(self, X: Any) -> Array:
+        """Whether each sample is accepted.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The last of `classes_` where the sample is accepted, else the first: booleans, or the
+            two labels.
+        """
+        check.check_fitted(self, "projector_")
+        decide = partial(
+            apply_threshold,
+            scoring=self._scoring(),
+            threshold=self.threshold_,
+            classes=self.classes_,
+        )
+        return over_blocks(check.check_samples(self, X), decide)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Average precision at finding the positive class.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+        y : array-like of shape (n,)
+            Their labels as in `fit`, or whether they are of the positive class.
+        sample_weight : array-like of shape (n,), default=None
+            Sample weights.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
+        scores = to_numpy(self._scores(X))
+        labels = np.asarray(in_numpy(y, "y"))
+        if labels.dtype == bool and self.projector_.classes_.dtype != bool:
+            is_own = labels
+        else:
+            is_own = labels == self.positive_label_
+        weight = in_numpy(sample_weight, "sample_weight")
+        return float(average_precision_score(is_own, scores, sample_weight=weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.three_d_array = True
+        return tags
+
+
+def apply_threshold(X: Array, scoring: OfBlock, threshold: float, classes: Array) -> Array:
+    """For samples in memory the last of two classes where the score reaches the threshold."""
+    return np.asarray(classes[(to_numpy(scoring(X)) >= threshold).astype(np.intp)])
+
+
+def _is_calibrated() -> bool:
+    """Whether scikit-learn's calibration calls; nothing that it passes tells."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__") != "sklearn.calibration":
+        frame = frame.f_back
+    return frame is not None
+
+
+def ratio_scores(X: Array, model: ProbabilisticLDA, positive: int) -> Array:
+    """How much more likely samples are of the positive class than of someone else, (n,).
+
+    With two classes, than of the other one.
+    """
+    if len(model.classes_) == 2:
+        odds = to_numpy(model.decision_function(X))
+        return odds if positive == 1 else -odds
+    return np.asarray(to_numpy(model.log_likelihood_ratio(X))[:, positive])
+
+
+def _held_out_ratios(
+    left_out: LeftOut, positive: int, by_class: bool
+) -> tuple[Impostors, Impostors]:
+    """Minus the scores of left-out samples of other classes, and of the positive class."""
+    assert left_out.seen_ratios is not None
+    assert left_out.scores is not None
+    codes, weights = left_out.codes, left_out.weights
+    if left_out.ratios.shape[1] == 2:
+        seen = left_out.scores[:, positive] - left_out.scores[:, 1 - positive]
+    else:
+        seen = left_out.seen_ratios[:, positive]
+    of_others = left_out.ratios[:, positive] if by_class else seen
+    others = np.flatnonzero((codes != positive) & ~np.isnan(of_others))
+    own = np.flatnonzero((codes == positive) & ~np.isnan(seen))
+    if not len(others):
+        raise ValueError(
+            "no sample of other classes can be left out to choose the threshold; pass more"
+        )
+    groups = codes[others] if by_class else None
+    impostors = Impostors(-of_others[others], weights[others], groups)
+    return impostors, Impostors(-seen[own], weights[own], None)
+
+
+def bootstrap_interval(impostors: Impostors, limit: float) -> tuple[float, float]:
+    """Where 95 % of the shares of accepted impostors lie if their classes are drawn anew."""
+    accepted = impostors.signed_distance <= limit
+    groups = impostors.groups
+    _, code = renumbered(np.arange(len(accepted)) if groups is None else groups)
+    totals = np.bincount(code, impostors.weight)
+    sums = np.bincount(code, impostors.weight * accepted)
+    rng = np.random.default_rng(0)
+    shares = np.empty(N_DRAWS)
+    for draw in range(N_DRAWS):
+        chosen = rng.integers(len(totals), size=len(totals))
+        shares[draw] = sums[chosen].sum() / totals[chosen].sum()
+    low, high = np.quantile(shares, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def _share(which: Array, of: Impostors) -> float:
+    return float(of.weight[which].sum() / of.weight.sum())
+
+
+# ── Models of folds ─────────────────────────────────────────────────────────────────────────────
+
+
+class Measured(NamedTuple):
+    """A class-specific projector, and how far everything else is from its mean in its subspace."""
+
+    projector: ClassSpecificProjector
+    spread: float
+    solution: Solution
+
+    def measure(self) -> OfBlock:
+        """What says how far samples in memory are from the class."""
+        anchors = self.projector.anchors_ if self.projector._has_ratio else None
+        scoring = self.projector._scoring()
+        return partial(signed_distance_in, scoring=scoring, unit=self.spread, anchors=anchors)
+
+    def score_at(self, far: float) -> float:
+        """The score of a sample that is so far from the class, always a number."""
+        if far == -np.inf:
+            return ABOVE_ALL if self.projector._has_ratio else NOTHING
+        if self.projector._has_ratio:
+            return ratio_at(far, self.projector.anchors_)
+        return -float(np.exp(far)) * self.spread
+
+
+class FoldModels(NamedTuple):
+    """The model of all samples, those without some positives, and those without some impostors."""
+
+    whole: Measured
+    own: list[Measured]
+    impostors: list[Measured]
+    folds: Array  # (n,), the fold that holds each impostor out; -1 where none does
+
+    @property
+    def ratio(self) -> float:
+        """How much the spreads of the folds differ from that of all samples, 1 or more."""
+        spreads = np.array([fold.spread for fold in self.impostors])
+        return exp(np.abs(np.log(spreads / self.whole.spread)).mean())
+
+
+def fold_models(
+    model: ClassSpecificProjector,
+    described: Described,
+    X: Any,
+    y: Array,
+    weight: Array | None,
+    classes: Array,
+    plan: FoldPlan,
+) -> Iterator[FoldModels]:
+    """The models of every way to hold impostors out, in turn; none warns.
+
+    Parts of samples in memory are what all samples say less a few columns, and one stack.
+    """
+    whole: ClassStatistics | None = None
+    of_all: list[Measured] = []
+    own: list[Measured] | None = None
+    for ways in plan.readings():
+        parts = Parts.of_folds(ways, plan.codes)
+        if not isinstance(whole, SampleStatistics):
+            described, seen = model._map_samples(described, X, weight)
+            ranks = model._model_ranks(seen.shape[1:], classes)
+            rounds, memory = (
+                model._recipe().expected_rounds(seen.ndim - 1),
+                parameters.memory_budget(),
+            )
+            found = part_statistics(seen, y, weight, classes, parts, ranks, rounds, memory)
+            first, whole = whole is None, next(found)
+            if first:
+                of_all = fit_fold_models(model, described, [whole])
+        shared = whole if isinstance(whole, SampleStatistics) and model._is_one_solution else None
+        if shared is not None:
+            kept = [times[parts.atoms] > 0 for times in parts.times[1:]]
+            shared = with_tables(shared, np.repeat(ranks, len(kept), axis=1), rounds, memory)
+            found = (HeldOutStatistics.of_part(shared, rows) for rows in kept)
+        for folds in ways:
+            some = islice(found, n_folds_of(folds))
+            models: list[Measured] = []
+            if shared is not None:
+                models = fit_fold_models(model, described, list(some))
+            else:
+                for part in some:
+                    models += fit_fold_models(model, described, [part])
+            if own is None:  # the first way holds out positives
+                own = models
+            else:
+                yield FoldModels(of_all[0], own, models, folds)
+
+
+def fit_fold_models(
+    model: ClassSpecificProjector, described: Described, parts: Sequence[ClassStatistics]
+) -> list[Measured]:
+    """The models of statistics that share their terms, solved as one stack."""
+    for statistics in parts:
+        check.check_classes(statistics.classes, model)
+    if not parts:
+        return []
+    problem = Problem.stacked([model._problem(statistics) for statistics in parts])
+    small = isinstance(parts[0], ClassMoments) or len(problem) > 1
+    with threads_for(problem.shape, small, len(problem)) as threads:
+        solution = solve(problem, model._recipe(), threads)
+    result = []
+    for number, statistics in enumerate(parts):
+        m = np.array([number])
+        found = model._model(statistics, solution, m, described["sample_shape_"])
+        fold = clone(model)._set_fitted(described, found)
+        if fold._has_ratio:
+            typical, even = fold.anchors_
+            spread = sqrt(max(even - typical, np.finfo(float).tiny))
+        else:
+            _, (spread,) = spreads_of(model, [found], statistics, solution, m)
+        result.append(Measured(fold, float(spread), solution))
+    return result
+
+
+def signed_distance_in(X: Array, scoring: OfBlock, unit: float, anchors: Array | None) -> Array:
+    """How far samples (n,) are from a class, in a unit that folds share.
+
+    The logarithm of the distance in units of the spread of everything else, minus infinity at the
+    mean; of a likelihood ratio its `signed_distance`.
+    """
+    scores = to_numpy(scoring(X)).astype(float)
+    if anchors is not None:
+        return signed_distance(scores, anchors)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(-scores / unit))
+
+
+class Verification(NamedTuple):
+    """What the folds of a verifier say of samples that they have not seen; equal ones are one."""
+
+    whole: Measured  # fitted on all samples
+    impostors: Impostors  # of other classes
+    own: Impostors  # of the class itself
+    ratio: float  # how much the spreads of the folds differ from that of all samples, 1 or more
+
+
+class FoldPlan(NamedTuple):
+    """Folds that hold out positives, and folds for the rest: each way to deal is tried in turn.
+
+    A fold is given by its number for each sample, -1 where none holds it out.
+    """
+
+    codes: Array  # (n,), the class of each sample
+    positive: int  # the class to verify
+    own: Array  # (n,)
+    impostors: list[Array]  # (n,) each
+    by_class: bool  # whether impostors are held out with their whole class
+    units: Array | None  # (n,), the same for equal samples, where they were looked for
+
+    def readings(self) -> list[list[Array]]:
+        """The ways to deal that are read together: of whole classes all, else the finer alone."""
+        first, *finer = self.impostors
+        if self.by_class:
+            return [[self.own, first, *finer]]
+        return [[self.own, first], *([way] for way in finer)]
+
+
+def score_held_out(
+    model: ClassSpecificProjector,
+    described: Described,
+    X: Any,
+    labels: Array,
+    weight: Array | None,
+    classes: Array,
+    plan: FoldPlan,
+) -> Verification:
+    """Distances of held-out samples, and the model of all samples, from two readings of them.
+
+    The next folds of impostors are tried when the spreads of the last ones were unlike that of all
+    samples, as happens where a few classes more or less change the subspace. Where single samples
+    are held out, that takes one more reading.
+
+    Parameters
+    ----------
+    model : ClassSpecificProjector
+        Not fitted, with the label of the positive class.
+    described : mapping
+        What is known of the samples, from `Learner._first_batch`.
+    X, labels, weight : arrays
+        The batch that came with it.
+    classes : ndarray of shape (C,)
+        All labels, sorted.
+    plan : FoldPlan
+        The folds.
+
+    Returns
+    -------
+    Verification
+        What they say.
+    """
+    for models in fold_models(model, described, X, labels, weight, classes, plan):
+        if models.ratio <= ALIKE:
+            break
+    whole, ratio = models.whole, models.ratio
+    model._warn_unless_converged(whole.solution)
+    held = np.where(models.folds >= 0, models.folds + n_folds_of(plan.own), plan.own)
+    seen = held_out(X, held, [fold.measure() for fold in (*models.own, *models.impostors)])
+    rows = np.flatnonzero(~np.isnan(seen[:, 0]))  # no fold holds out what has no weight
+    content = (seen[:, 1] if plan.units is None else plan.units)[rows]
+    counts = np.ones(len(rows)) if weight is None else weight[rows]
+    first, counts = merged_equals(content, plan.codes[rows], counts)
+    far, codes = seen[rows[first], 0], plan.codes[rows[first]]
+    is_own = codes == plan.positive
+    groups = codes[~is_own] if plan.by_class else None
+    impostors = Impostors(far[~is_own], counts[~is_own], groups)
+    return Verification(whole, impostors, Impostors(far[is_own], counts[is_own], None), ratio)
+
+
+def held_out(X: Any, folds: Array, works: Sequence[OfBlock]) -> Array:
+    """What each fold says of the samples that it has not seen, from one reading of them.
+
+    Parameters
+    ----------
+    X : ndarray or Source of shape (n, I_1, ..., I_K)
+        The samples.
+    folds : ndarray of shape (n,)
+        The number of the fold that holds each sample out; -1 where none does.
+    works : sequence of F callables
+        What the model of each fold gives for a block of samples, (m,); m may be 0.
+
+    Returns
+    -------
+    ndarray of shape (n, 2)
+        That, and the `content_of` the sample; NaN for samples that no fold holds out.
+    """
+    work = partial(_by_folds, works=works)
+    if not isinstance(X, Source):
+        return work(X, folds)
+    own = np.flatnonzero(folds >= 0)
+    some = X if len(own) == len(X) else X[own]
+    found = to_numpy(some.rows(work, folds[own]))
+    result = np.full((len(X), 2), np.nan)
+    result[own] = found
+    return result
+
+
+def _by_folds(X: Array, folds: Array, works: Sequence[OfBlock]) -> Array:
+    """For each sample what the fold of this number gives, NaN without one; and its content."""
+    X, result = to_numpy(X), np.full((2, len(X)), np.nan).T  # columns are asked for, not rows
+    for block in row_blocks(len(X), X[:1].nbytes, 4 * len(works) * CACHE_NUMBERS):
+        part, far = X[block], result[block, 0]
+        result[block, 1] = content_of(part)
+        for number, work in enumerate(works):
+            rows = np.flatnonzero(folds[block] == number)
+            far[rows] = work(part.take(rows, axis=0))  # takes half the time of X[rows]
+    return result
+
+
+# ── Folds ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def tells_of_strangers(n_classes: int, rate: Any) -> bool:
+    """Whether so many other classes can say how many samples of new ones are accepted."""
+    if rate == "equal" or rate == 0 or rate * (n_classes + 1) >= 1:
+        return n_classes >= FEWEST_CLASSES
+    return n_classes >= ENOUGH_CLASSES
+
+
+def fold_plan(
+    n_folds: int, X: Any, codes: Array, positive: int, used: Array, rate: Any, groups: Array | None
+) -> FoldPlan:
+    """The folds of a verifier.
+
+    Parameters
+    ----------
+    n_folds : int
+        How many folds of other classes to hold out, or of their samples or groups when classes
+        say too little about strangers.
+    X, codes : arrays of shapes (n, I_1, ..., I_K) and (n,)
+        The samples and the numbers of their classes. Samples that are dealt one by one are read:
+        the positives, and all where no classes are held out.
+    positive : int
+        The number of the class to verify.
+    used : ndarray of bool of shape (n,)
+        Which samples may be held out.
+    rate : float or "equal"
+        The share of false accepts to find.
+    groups : ndarray of shape (n,) or None
+        Numbers of what is held out together, instead of whole classes.
+
+    Returns
+    -------
+    FoldPlan
+        At least one fold of impostors.
+    """
+    is_own = codes == positive
+    own, others = np.flatnonzero(is_own & used), np.flatnonzero(~is_own & used)
+    n_classes = len(renumbered(codes[others])[0])
+    by_class = groups is None and tells_of_strangers(n_classes, rate)
+    units = groups
+    if units is None:
+        dealt = own if by_class else np.flatnonzero(used)
+        units = codes.copy()
+        units[dealt] = units_of(X[as_slice(dealt)])
+    found, code = renumbered(units[others])
+    n_units = len(found)
+    if n_units < 2:
+        what = "sample" if groups is None else "group"
+        raise ValueError(
+            f"there is {n_units} {what} of other classes only, so none can be held out to choose "
+            "the threshold; pass more"
+        )
+    sizes = sorted({min(n_folds, n_units), min(max(n_folds, MOST_FOLDS), n_units)})
+    impostors = [_dealt(others, code, len(codes), size) for size in sizes]
+    of_own = _dealt(own, renumbered(units[own])[1], len(codes), n_folds)
+    known = None if by_class or groups is not None else units
+    return FoldPlan(codes, positive, of_own, impostors, by_class, known)
+
+
+def given_folds(splits: list[Split], codes: Array, positive: int, used: Array) -> FoldPlan:
+    """The folds of a verifier, where the test parts of splits are held out in turn."""
+    tested = np.full(len(codes), -1)
+    for number, (_, test) in enumerate(splits):
+        tested[test] = number
+    is_own, used = codes == positive, used & (tested >= 0)
+    own, others = np.full((2, len(codes)), -1)
+    for folds, rows in ((own, is_own & used), (others, ~is_own & used)):
+        folds[rows] = renumbered(tested[rows])[1]
+    if not n_folds_of(others):
+        raise ValueError(
+            "cv tests no sample of other classes, so none can be held out to choose the threshold; "
+            "pass other splits, or a number of folds"
+        )
+    return FoldPlan(codes, positive, own, [others], False, None)
+
+
+def _dealt(rows: Array, units: Array, n: int, n_folds: int) -> Array:
+    """The fold (n,) of each sample; rows of the same unit, numbered from 0, share one.
+
+    There are none where rows are a single unit. Units are dealt as they sort: the order of the
+    samples plays no part.
+    """
+    folds = np.full(n, -1)
+    n_units = int(units.max(initial=-1)) + 1
+    if n_units > 1:
+        dealt = np.random.default_rng(0).permutation(n_units) % min(n_folds, n_units)
+        folds[rows] = dealt[units]
+    return folds
+
+
+def n_folds_of(folds: Array) -> int:
+    """How many folds there are."""
+    return int(folds.max(initial=-1)) + 1
+
+
+# ── Equal samples ───────────────────────────────────────────────────────────────────────────────
+
+
+def content_of(X: Array) -> Array:
+    """A number (n,) of the content of each sample: the same for equal samples, and for no others.
+
+    It is a sum with fixed random weights: it grows with the units of the data, and its last bits
+    are theirs.
+    """
+    X = to_numpy(X)
+    weights = np.random.default_rng(0).standard_normal(prod(X.shape[1:]))
+    rows = X.reshape(len(X), len(weights))
+    return np.asarray(np.vecdot(rows, weights))  # one by one: a product rounds each in its own way
+
+
+def units_of(X: Any) -> Array:
+    """The same number for equal samples, which depends neither on their order nor on last bits."""
+    return np.unique(to_numpy(over_blocks(X, content_of)), return_inverse=True)[1]
+
+
+def merged_equals(content: Array, codes: Array, weight: Array) -> tuple[Array, Array]:
+    """The first of the samples of a class with equal content, and the sum of their weights.
+
+    Equal ones fall into the same of many boxes; the few that are not alone in theirs are sorted.
+    """
+    marks = np.random.default_rng(0).integers(2**63, size=int(codes.max()) + 1, dtype=np.uint64)
+    keys = (content + 0).view(np.uint64) + marks[codes]  # these random numbers tell classes apart
+    keys *= np.uint64(0x9E3779B97F4A7C15)  # the first bits of the product depend on all of them
+    boxes = (keys >> np.uint64(63 - len(keys).bit_length())).view(np.int64)
+    alone, weight = np.bincount(boxes)[boxes] == 1, weight.copy()
+    some = np.flatnonzero(~alone)
+    some = some[np.argsort(keys[some], kind="stable")]
+    starts = np.flatnonzero(np.diff(keys[some], prepend=~keys[some[:1]]))
+    alone[some[starts]], weight[some[starts]] = True, np.add.reduceat(weight[some], starts)
+    return np.flatnonzero(alone), weight[alone]

@@ -1,0 +1,1 @@
+"""Modes of arrays, solvers, changes of basis: arrays in, arrays out."""

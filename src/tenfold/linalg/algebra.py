@@ -1,0 +1,471 @@
+"""Unfolding, mode products, projection and reconstruction of batches of tensors.
+
+The convention of the whole library is said here once: **axis 0 counts samples, mode k is axis
+k + 1**, with modes numbered from 0. A batch of N samples of order K has shape (N, I_1, ..., I_K);
+a projection along mode k is a matrix W_k of shape (I_k, r_k).
+
+Arrays of NumPy and of other libraries take one path. What grows with the number of samples (sums,
+projections, distances, reconstructions) is written with functions that NumPy, PyTorch and the array
+API standard have in common, and runs where the samples are: on a GPU, if they are there. What is
+learned is in NumPy; `like` puts it beside the samples, and puts results there.
+
+A mode scatter ``sum_j [Z_j x_{q != k} W_q^T]_(k) [...]_(k)^T`` depends on the other modes only
+through the symmetric ``P_q = W_q W_q^T``, and is symmetric itself. So of the scatter of vectorised
+samples, seen as I_1 x ... x I_K x I_1 x ... x I_K, only the part that is symmetric in every pair of
+modes matters: a *packed table* of L_k = I_k (I_k + 1) / 2 numbers per mode, 1 / 2^K of the scatter.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import blas
+
+from tenfold.linalg.constants import BLOCK_BYTES, DEVICE_BYTES
+
+Array = npt.NDArray[Any]
+
+
+def namespace_of(X: Any) -> Any:
+    """The module with the functions of an array: NumPy, PyTorch, or one of the standard."""
+    if isinstance(X, np.ndarray):
+        return np
+    if hasattr(X, "__array_namespace__"):
+        return X.__array_namespace__()
+    return sys.modules[type(X).__module__.partition(".")[0]]  # PyTorch has the same names
+
+
+def is_elsewhere(X: Any) -> bool:
+    """Whether an array is of another library and has a device of it."""
+    return not isinstance(X, np.ndarray) and hasattr(X, "device")
+
+
+def has_float64(X: Any) -> bool:
+    """Whether the device of an array has float64 numbers; Apple's GPUs do not."""
+    return isinstance(X, np.ndarray) or not str(X.device).startswith("mps")
+
+
+def float_type(X: Any) -> Any:
+    """The type of results: float32 for float32 samples, else float64 where there is such."""
+    if isinstance(X, np.ndarray):
+        return np.float32 if X.dtype == np.float32 else np.float64
+    xp = namespace_of(X)
+    return xp.float32 if X.dtype == xp.float32 or not has_float64(X) else xp.float64
+
+
+def wide_type(X: Any) -> Any:
+    """The widest type of real numbers that the device of an array has."""
+    xp = namespace_of(X)
+    return xp.float64 if has_float64(X) else xp.float32
+
+
+def asarray_like(array: Any, X: Any, dtype: Any = None) -> Any:
+    """A NumPy array in the library of X and on its device: the border between the two.
+
+    Parameters
+    ----------
+    array : ndarray
+        Something learned, or a result. What is in another library already stays as it is.
+    X : array
+        Of any library; one without devices, such as a Dask array, gives NumPy arrays.
+    dtype : type of numbers in that library, or None
+        What to convert to.
+
+    Returns
+    -------
+    array
+        Text stays in NumPy, which alone has it.
+    """
+    if isinstance(X, np.ndarray):
+        return array if dtype is None else of_type(array, dtype)
+    is_numbers = isinstance(array, np.ndarray) and array.dtype.kind in "fiub"
+    if not is_numbers or not is_elsewhere(X):
+        return array
+    if array.dtype == np.float64 and not has_float64(X):
+        array = array.astype(np.float32)
+    copied = np.array(array, order="C")  # PyTorch would share memory, and warn if it is read-only
+    return namespace_of(X).asarray(copied, dtype=dtype, device=X.device)
+
+
+def to_numpy(array: Any) -> npt.NDArray[Any]:
+    """An array of any library as a NumPy array, in main memory."""
+    if isinstance(array, np.ndarray):
+        return array
+    if hasattr(array, "detach"):  # PyTorch
+        return np.asarray(array.detach().cpu().numpy())
+    if hasattr(array, "get") and hasattr(array, "device"):  # CuPy
+        return np.asarray(array.get())
+    if hasattr(array, "__array_namespace__") and hasattr(array, "device"):
+        xp = array.__array_namespace__()
+        host = xp.__array_namespace_info__().default_device()
+        if host is not None and array.device != host:
+            array = xp.asarray(array, device=host)
+    return np.asarray(array)
+
+
+def of_type(X: Any, dtype: Any) -> Any:
+    """An array in some type of number; asked first, since `astype` is slow for one sample."""
+    if X.dtype == dtype:
+        return X
+    return X.astype(dtype) if isinstance(X, np.ndarray) else namespace_of(X).asarray(X, dtype=dtype)
+
+
+def reshaped(X: Any, shape: Sequence[int]) -> Any:
+    """An array in another shape; the standard has no method for it."""
+    if isinstance(X, np.ndarray):
+        return X.reshape(shape)
+    return namespace_of(X).reshape(X, tuple(shape))
+
+
+def permuted(X: Any, axes: Sequence[int]) -> Any:
+    """An array with its axes in another order, in one piece of memory."""
+    if isinstance(X, np.ndarray):
+        return np.ascontiguousarray(X.transpose(axes))
+    xp = namespace_of(X)
+    return (xp.permute_dims if hasattr(xp, "permute_dims") else xp.permute)(X, tuple(axes))
+
+
+def take(X: Any, rows: slice | npt.NDArray[Any]) -> Any:
+    """The samples at these positions, of an array of another library."""
+    if isinstance(rows, slice):
+        return X[rows, ...]
+    xp, where = namespace_of(X), asarray_like(rows.astype(np.int64), X)
+    return (
+        xp.index_select(X, 0, where) if hasattr(xp, "index_select") else xp.take(X, where, axis=0)
+    )
+
+
+def empty_like(X: Any, shape: Sequence[int], dtype: Any) -> Any:
+    """Memory for results beside X."""
+    return namespace_of(X).empty(tuple(shape), dtype=dtype, device=X.device)
+
+
+def block_bytes(X: Any) -> int:
+    """How large temporaries of one block of samples may be where these are."""
+    return DEVICE_BYTES if is_elsewhere(X) else BLOCK_BYTES
+
+
+def square_lengths(rows: Any, dtype: Any = None, axis: int = -1) -> Any:
+    """The squared length of each row, added up in some type of numbers or that of the rows."""
+    if isinstance(rows, np.ndarray):
+        rows = rows if axis == -1 else np.moveaxis(rows, axis, -1)
+        return np.vecdot(rows, rows, dtype=dtype)
+    rows = rows if dtype is None else of_type(rows, dtype)
+    return namespace_of(rows).sum(rows * rows, axis=axis)
+
+
+def unfold(X: Array, mode: int) -> Array:
+    """Mode-k unfolding of every sample of a batch (Definition 1).
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, I_1, ..., I_K)
+        A batch of tensors.
+    mode : int
+        The mode, from 0 to K - 1.
+
+    Returns
+    -------
+    ndarray of shape (n, I_k, I / I_k)
+        The mode-k fibres of each sample as columns, the other modes in C order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.linalg.algebra import unfold
+    >>> unfold(np.arange(6).reshape(1, 2, 3), mode=1)[0]
+    array([[0, 3],
+           [1, 4],
+           [2, 5]])
+    """
+    _check_mode(X, mode)
+    return np.moveaxis(X, mode + 1, 1).reshape(X.shape[0], X.shape[mode + 1], -1)
+
+
+def mode_product(X: Array, matrix: Array, mode: int) -> Array:
+    """Mode-k product of every sample with one matrix (Definition 2).
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, I_1, ..., I_K)
+        A batch of tensors.
+    matrix : ndarray of shape (J, I_k)
+        The matrix that multiplies every mode-k fibre.
+    mode : int
+        The mode, from 0 to K - 1.
+
+    Returns
+    -------
+    ndarray of shape (n, I_1, ..., J, ..., I_K)
+        The batch with mode k changed from I_k to J entries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.linalg.algebra import mode_product
+    >>> mode_product(np.ones((5, 4, 3)), np.ones((2, 4)), mode=0).shape
+    (5, 2, 3)
+    """
+    _check_mode(X, mode)
+    if matrix.ndim != 2 or matrix.shape[1] != X.shape[mode + 1]:
+        raise ValueError(
+            f"a matrix of shape {matrix.shape} cannot multiply mode {mode}, which has "
+            f"{X.shape[mode + 1]} entries; pass one of shape (J, {X.shape[mode + 1]})"
+        )
+    before, after = X.shape[: mode + 1], X.shape[mode + 2 :]
+    if prod(after) == 1:  # the last mode: one product for the whole batch
+        product = reshaped(X, (-1, X.shape[mode + 1])) @ matrix.T
+    else:
+        product = matrix @ reshaped(X, (*before, X.shape[mode + 1], prod(after)))
+    found: Array = reshaped(product, (*before, matrix.shape[0], *after))
+    return found
+
+
+def project(X: Array, projections: Sequence[Array]) -> Array:
+    """Project a batch onto one subspace per mode (eq. 6).
+
+    That is ``X x_1 W_1^T ... x_K W_K^T``, the strongest reduction first.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, I_1, ..., I_K)
+        A batch of tensors.
+    projections : sequence of K ndarrays of shape (I_k, r_k)
+        One matrix per mode.
+
+    Returns
+    -------
+    ndarray of shape (n, r_1, ..., r_K)
+        The projected batch.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.linalg.algebra import project
+    >>> project(np.ones((5, 4, 3)), [np.ones((4, 2)), np.ones((3, 1))])[0]
+    array([[12.],
+           [12.]])
+    """
+    for mode in shrinking_order(projections):
+        X = mode_product(X, projections[mode].T, mode)
+    return X
+
+
+def reconstruct(Y: Array, projections: Sequence[Array]) -> Array:
+    """Map projected tensors back to the sample space, the least-squares inverse of `project`.
+
+    For orthonormal columns this is ``Y x_1 W_1 ... x_K W_K``; for others the pseudo-inverse
+    takes the place of ``W_k^T``.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, r_1, ..., r_K)
+        A batch of projected tensors.
+    projections : sequence of K ndarrays of shape (I_k, r_k)
+        The matrices that `project` used.
+
+    Returns
+    -------
+    ndarray of shape (n, I_1, ..., I_K)
+        The samples of the spanned subspace with these projections.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.linalg.algebra import project, reconstruct
+    >>> X = np.arange(12.0).reshape(1, 4, 3)
+    >>> bool(np.allclose(reconstruct(project(X, [np.eye(4), 2 * np.eye(3)]),
+    ...                              [np.eye(4), 2 * np.eye(3)]), X))
+    True
+    """
+    for mode, W in enumerate(projections):
+        Y = mode_product(Y, asarray_like(np.linalg.pinv(W).T, Y, Y.dtype), mode)
+    return Y
+
+
+def _check_mode(X: Array, mode: int) -> None:
+    if not 0 <= mode < X.ndim - 1:
+        raise ValueError(
+            f"mode {mode} does not exist: the samples have {X.ndim - 1} mode(s), "
+            f"numbered from 0 to {X.ndim - 2}; pass one of these"
+        )
+
+
+def shrinking_order(projections: Sequence[Array]) -> list[int]:
+    """The order of modes in which projecting costs least: the strongest reduction first."""
+    left = [W.shape[-1] / W.shape[-2] for W in projections]
+    return sorted(range(len(left)), key=left.__getitem__)
+
+
+def add_gram(matrix: Array, rows: Array, factor: float = 1.0) -> None:
+    """Add ``factor rows.T @ rows`` to the upper triangle of a C-ordered float64 matrix, in place.
+
+    float32 rows are multiplied in float32 and added in float64.
+    """
+    if is_elsewhere(rows):
+        matrix += factor * to_numpy(rows.mT @ rows)
+    elif rows.dtype == np.float32:
+        matrix += blas.ssyrk(factor, rows.T, lower=1).T
+    else:
+        blas.dsyrk(factor, rows.T, beta=1.0, c=matrix.T, lower=1, overwrite_c=1)
+
+
+# ── Mode scatters of samples ─────────────────────────────────────────────────────────────────────
+
+
+def mode_first(Z: Array, mode: int) -> Array:
+    """Tensors (M, n, I_1, ..., I_K) with mode k first, (M, I_k, n, the other modes...)."""
+    return np.ascontiguousarray(np.moveaxis(Z, mode + 2, 1))
+
+
+def mode_scatters(Y: Array, mode: int, factors: Sequence[Array]) -> Array:
+    """``sum_j Y_j Y_j^T`` of M models, with Y_j = [Z_j x_{q != k} W_q^T]_(k).
+
+    Parameters
+    ----------
+    Y : ndarray of shape (M, I_k, n, ...) or (1, I_k, n, ...)
+        The tensors of each model, or those that all share, as `mode_first` gives them.
+    mode : int
+        The mode k.
+    factors : sequence of K ndarrays of shape (M, I_q, r_q)
+        Projections of the models; those of mode k are not used.
+
+    Returns
+    -------
+    ndarray of shape (M, I_k, I_k)
+        The scatters; (1, I_k, I_k) when nothing sets the models apart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.linalg.algebra import mode_scatters, mode_first
+    >>> Y = mode_first(np.ones((1, 5, 2, 3)), mode=0)
+    >>> mode_scatters(Y, 0, [np.ones((4, 2, 1)), np.ones((4, 3, 1))])[0]
+    array([[45., 45.],
+           [45., 45.]])
+    """
+    others = [W for q, W in enumerate(factors) if q != mode]
+    for q in sorted(range(len(others)), key=lambda q: others[q].shape[2] / others[q].shape[1]):
+        if not is_identity(others[q]):  # the first round sees modes that are not yet projected
+            Y = _stacked_mode_product(Y, others[q], axis=q + 3)
+    Y = Y.reshape(len(Y), Y.shape[1], -1)
+    return np.asarray(Y @ Y.swapaxes(1, 2))
+
+
+def is_identity(W: Array) -> bool:
+    """Whether a stack (M, I_q, r_q) leaves its mode as it is."""
+    return W.shape[1] == W.shape[2] and bool((np.eye(W.shape[1]) == W).all())
+
+
+def _stacked_mode_product(Y: Array, W: Array, axis: int) -> Array:
+    """Multiply `axis` of Y (M or 1, ...) by each model's W^T, W of shape (M, I_q, r_q)."""
+    inner = prod(Y.shape[axis + 1 :])
+    flat = Y.reshape(len(Y), -1, Y.shape[axis], inner)
+    if inner == 1:
+        product = flat.reshape(len(Y), -1, Y.shape[axis]) @ W
+    else:
+        product = W.swapaxes(1, 2)[:, None] @ flat
+    return product.reshape(len(W), *Y.shape[1:axis], W.shape[2], *Y.shape[axis + 1 :])
+
+
+# ── Packed tables ─────────────────────────────────────────────────────────────────────────────────
+
+
+@lru_cache(maxsize=64)
+def _pairs(size: int) -> tuple[Array, Array, Array]:
+    """Flat positions of the upper triangle, their contraction weights, and the way back."""
+    rows, columns = np.triu_indices(size)
+    position = np.empty((size, size), dtype=np.intp)
+    position[rows, columns] = position[columns, rows] = np.arange(len(rows))
+    return rows * size + columns, np.where(rows == columns, 1.0, 2.0), position.ravel()
+
+
+def pack_table(matrix: Array, shape: tuple[int, ...]) -> Array:
+    """The part of an (I, I) scatter that mode scatters depend on, of shape (L_1, ..., L_K).
+
+    Entry ((i, i'), (j, j'), ...) is the mean over exchanging the two indices of each mode. The
+    first mode needs none, since the scatter is symmetric. Only its upper triangle is read.
+    """
+    first, rest = shape[0], shape[1:]
+    rows, columns = np.triu_indices(first)
+    blocks = matrix.reshape(first, prod(rest), first, prod(rest))
+    table = blocks[rows, :, columns, :]  # (L_1, I / I_1, I / I_1)
+    on_diagonal = np.flatnonzero(rows == columns)
+    corner = table[on_diagonal]
+    table[on_diagonal] = np.triu(corner) + np.triu(corner, 1).mT
+    return np.ascontiguousarray(_packed_pairs(table, rest))
+
+
+def _packed_pairs(table: Array, rest: Sequence[int]) -> Array:
+    """Products (L, I / I_1, I / I_1) of pairs along the first mode, packed along the others."""
+    table = table.reshape(-1, *rest, *rest)
+    for k in range(len(rest) - 1, -1, -1):  # axes: L, modes up to k, the same again, packed modes
+        last = np.moveaxis(table, (k + 1, 2 * k + 2), (-2, -1))
+        mean = (last + last.mT).reshape(*last.shape[:-2], -1)
+        packed = np.take(mean, _pairs(rest[k])[0], axis=-1)
+        packed /= 2
+        table = np.moveaxis(packed, -1, 2 * k + 1)
+    return table
+
+
+def packed_gram(blocks: Iterable[Array], shape: tuple[int, ...]) -> Array:
+    """The packed table (L_1, ..., L_K) of ``sum_j z_j z_j^T``, from blocks (n, I_1, ..., I_K).
+
+    Of tensors the products of every slice along the first mode with those behind it are packed at
+    once: no I x I matrix is ever made.
+    """
+    first, rest = shape[0], shape[1:]
+    width, table = prod(rest), np.zeros([size * (size + 1) // 2 for size in shape])
+    matrix = np.zeros((0, 0) if rest else (first, first))
+    for Z in blocks:
+        flat, end = Z.reshape(len(Z), -1), 0
+        if not rest:
+            add_gram(matrix, flat)
+            continue
+        for row in range(first):
+            own, behind = flat[:, row * width :][:, :width], flat[:, row * width :]
+            pairs = (own.T @ behind).reshape(width, first - row, width).swapaxes(0, 1)
+            start, end = end, end + len(pairs)
+            table[start:end] += _packed_pairs(pairs, rest)
+    return table if rest else pack_table(matrix, shape)
+
+
+def pack_projectors(W: Array) -> Array:
+    """``P = W W^T`` of a stack (M, I_q, r_q), packed for contraction: (M, L_q)."""
+    flat, weights, _ = _pairs(W.shape[1])
+    P = (W @ W.swapaxes(1, 2)).reshape(len(W), -1)
+    return np.take(P, flat, axis=1) * weights
+
+
+def contracted(table: Array, packed: dict[int, Array], first: int) -> Array:
+    """A table (L_1, ..., L_K) contracted with every packed projector but that of mode k: (M, L_k).
+
+    Contracting the mode `first`, for which one product serves all models, takes all the time.
+    """
+    before, after = table.shape[:first], table.shape[first + 1 :]
+    if not before:
+        left = packed[first] @ table.reshape(len(table), -1)
+    elif not after:
+        left = packed[first] @ table.reshape(-1, table.shape[first]).T
+    else:
+        left = packed[first] @ table.reshape(prod(before), table.shape[first], -1)
+        left = left.swapaxes(0, 1)
+    left = left.reshape(-1, *before, *after)
+    axes = [q for q in range(table.ndim) if q != first]
+    for q, P in packed.items():
+        if q != first:
+            columns = P.reshape(len(P), *[1] * (left.ndim - 3), -1, 1)
+            left = (np.moveaxis(left, axes.index(q) + 1, -1) @ columns)[..., 0]
+            axes.remove(q)
+    return left
+
+
+def unpack(packed: Array, size: int) -> Array:
+    """Symmetric matrices (M, I_k, I_k) from their packed form (M, L_k)."""
+    return np.take(packed, _pairs(size)[2], axis=1).reshape(len(packed), size, size)

@@ -1,1 +1,0 @@
-"""Scatters, moments, solvers and the alternation: NumPy and SciPy only."""

@@ -1,0 +1,336 @@
+"""Algorithm 1: solve one mode at a time, until the subspaces converge, for a stack of models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from math import ceil
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tenfold.linalg.algebra import Array
+from tenfold.linalg.constants import CACHE_BYTES, EXPECTED_ROUNDS
+from tenfold.linalg.solvers import (
+    Solver,
+    null_space,
+    orthonormalised,
+    ratio_trace,
+    ratio_trace_of_columns,
+    with_fixed_signs,
+)
+from tenfold.optimization.criteria import Pair, Problem, trace
+from tenfold.optimization.shared_core import few_columns, solve_by_means, solve_shared
+
+P = TypeVar("P")
+T = TypeVar("T")
+
+PATIENCE = 3  # the ratio trace may go round in circles once it is near the top
+NOTHING = 1e-10  # of the scatter: what may be left of it by rounding
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a problem is solved.
+
+    Parameters
+    ----------
+    solver : callable
+        One of `tenfold.linalg.solvers`.
+    orthonormal : bool
+        Whether columns are orthonormalised after each solution.
+    init : {"ones", "identity"}
+        The projections that the first solutions see: columns of ones, as the paper has it, or
+        no projection at all.
+    direct : bool
+        Solve every mode once, as the start shows it, without waiting for the others.
+    max_iter : int
+        Rounds at most.
+    tol : float
+        A model has converged when its objective changed by at most this share of it in one
+        round, or has reached no new height in `PATIENCE` rounds. With 0 all rounds are made.
+    """
+
+    solver: Solver = ratio_trace
+    orthonormal: bool = True
+    init: str = "ones"
+    direct: bool = False
+    max_iter: int = 100
+    tol: float = 1e-3
+
+    def expected_rounds(self, n_modes: int) -> int:
+        """How many rounds a solution will take, about."""
+        if self.direct or n_modes == 1:
+            return 1
+        return max(1, min(self.max_iter, EXPECTED_ROUNDS) if self.tol > 0 else self.max_iter)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What `solve` found.
+
+    Parameters
+    ----------
+    projections : list of K ndarrays of shape (M, I_k, max r_k)
+        One projection per mode and model, for samples as they came, whatever basis they were
+        given in; columns beyond a model's rank are zero.
+    objective : ndarray of shape (M, rounds)
+        The objective after each round; a model that has converged keeps its last value.
+    n_iter : ndarray of shape (M,)
+        Rounds made for each model.
+    converged : ndarray of shape (M,)
+        Whether its subspaces converged.
+    kept_by_column : ndarray of shape (M, max r_K)
+        What each column of the last projection sees of the scatter to keep.
+    suppressed : ndarray of shape (M,)
+        What the projections see of the scatter to suppress, without its ridge.
+    within : ndarray of shape (M,) or None
+        What they see of the within scatter, where it came with the solution.
+    """
+
+    projections: list[Array]
+    objective: Array
+    n_iter: Array
+    converged: Array
+    kept_by_column: Array
+    suppressed: Array
+    within: Array | None = None
+
+    @property
+    def kept(self) -> Array:
+        """What the projections of each model see of the scatter to keep, (M,)."""
+        return np.asarray(self.kept_by_column.sum(axis=1))
+
+    def columns(self, model: int) -> list[Array]:
+        """The projections (I_k, r_k) of one model, without the padding."""
+        filled = [int(W[model].any(axis=0).sum()) for W in self.projections]
+        return [
+            W[model] if rank == W.shape[2] else W[model, :, :rank].copy(order="K")
+            for W, rank in zip(self.projections, filled, strict=True)
+        ]
+
+    @classmethod
+    def stacked(cls, parts: list[Solution], order: Array) -> Solution:
+        """One stack of the models of several; `order` holds the number of each in that stack."""
+        widths = np.max([[W.shape[2] for W in part.projections] for part in parts], axis=0)
+        rounds = max(part.objective.shape[1] for part in parts)
+
+        def joined(arrays: Iterable[Array]) -> Array:
+            found, start = np.empty(0), 0
+            for rows in arrays:
+                if start == 0:
+                    found = np.empty((len(order), *rows.shape[1:]), rows.dtype)
+                found[order[start : start + len(rows)]] = rows
+                start += len(rows)
+            return found
+
+        return cls(
+            [
+                joined(padded(p.projections[k], width) for p in parts)
+                for k, width in enumerate(widths)
+            ],
+            joined([_lengthened(part.objective, rounds, "edge") for part in parts]),
+            joined([part.n_iter for part in parts]),
+            joined([part.converged for part in parts]),
+            joined([_lengthened(part.kept_by_column, int(widths[-1])) for part in parts]),
+            joined([part.suppressed for part in parts]),
+        )
+
+
+def _lengthened(rows: Array, length: int, fill: Any = "constant") -> Array:
+    """Rows (M, n) with zeros, or their last number, added to the end."""
+    return np.pad(rows, ((0, 0), (0, length - rows.shape[1])), fill)
+
+
+def shared_out(work: Callable[[P], T], parts: Sequence[P], threads: int) -> list[T]:
+    """``work(part)`` for every part, in order, by so many threads."""
+    if threads == 1 or len(parts) == 1:
+        return [work(part) for part in parts]
+    with ThreadPoolExecutor(min(threads, len(parts))) as pool:
+        return list(pool.map(work, parts))
+
+
+def solve(problem: Problem, recipe: Recipe, threads: int = 1) -> Solution:
+    """Maximise a criterion over one projection per mode, one mode at a time.
+
+    Models do not depend on each other, so a stack is cut into stacks whose matrices stay in the
+    cache, and each of these is solved from the first round to the last. Models of vectors that
+    differ by few columns are solved by `shared_core` instead.
+
+    Parameters
+    ----------
+    problem : Problem
+        What M models maximise and minimise, and their ranks.
+    recipe : Recipe
+        Solver, start and stopping rule.
+    threads : int
+        How many work on models at the same time; `threads` knows how many there are.
+
+    Returns
+    -------
+    Solution
+        Projections and the history of the objective.
+    """
+    null = recipe.solver is null_space
+    vectors = len(problem.shape) == 1 and (null or recipe.solver is ratio_trace)
+    share = partial(shared_out, threads=threads)
+    shared = None
+    if vectors and not null:
+        shared = solve_by_means(problem, recipe.orthonormal, share)
+    if vectors and shared is None:
+        shared = solve_shared(problem, recipe.orthonormal, share, null)
+    if shared is None:
+        return _solve_stack(problem, recipe, threads)
+    models, W, kept, suppressed, objective, within = shared
+    once, yes = np.ones(len(models), dtype=int), np.ones(len(models), dtype=bool)
+    solution = Solution([W], objective[:, None], once, yes, kept, suppressed, within)
+    others = np.setdiff1d(np.arange(len(problem)), models)
+    if not len(others):
+        return solution
+    rest = _solve_stack(problem.select_models(others), recipe, threads)
+    return Solution.stacked([solution, rest], np.concatenate([models, others]))
+
+
+def _solve_stack(problem: Problem, recipe: Recipe, threads: int) -> Solution:
+    """`solve` for models that share nothing that could be solved once."""
+    in_cache = CACHE_BYTES // (8 * max(problem.shape) ** 2)
+    step = min(max(ceil(len(problem) / 4), in_cache // 4, 1), max(in_cache, 16))  # for threads
+    # Reading a large table takes longer than a model: as many as take no more memory than it does.
+    model_bytes = 10 * 8 * max(problem.shape) ** 2  # to solve one: ten matrices of the largest mode
+    step = max(step, min(ceil(len(problem) / 2), problem.largest_table() // model_bytes))
+    if problem.is_answered_by_passes():
+        step = len(problem)  # a pass answers all models
+    order = np.lexsort((*-problem.ranks.T,))  # one width, and the longest work first
+    for scatter in problem.scatters:
+        for _, term, groups in scatter.terms:
+            if len(groups) > 1 and term.faster_by_group:
+                order = np.argsort(groups, kind="stable")
+    parts = [order[start : start + step] for start in range(0, len(order), step)]
+    found = shared_out(lambda part: _alternate(problem.select_models(part), recipe), parts, threads)
+    alone = len(found) == 1 and bool((order[1:] > order[:-1]).all())
+    return found[0] if alone else Solution.stacked(found, order)
+
+
+def _alternate(problem: Problem, recipe: Recipe) -> Solution:
+    """`solve` for models that fit into the cache together."""
+    n_models, n_modes = problem.ranks.shape
+    start, answer = _start(problem, recipe.init)
+    factors = list(start)
+    once = recipe.direct or n_modes == 1
+    max_iter = 1 if once else recipe.max_iter
+    active, moving = np.arange(n_models), problem
+    objective, n_iter = np.zeros((n_models, max_iter)), np.zeros(n_models, dtype=int)
+    kept, suppressed = np.zeros((n_models, int(problem.ranks[:, -1].max()))), np.zeros(n_models)
+    converged = np.full(n_models, once)
+    for t in range(max_iter):
+        for k, width in enumerate(problem.ranks.max(axis=0)):
+            seen = start if recipe.direct else [W[active] for W in factors]
+            A, B, ridge = answer if t == k == 0 else moving.pair(k, seen)
+            vectors = n_modes == 1 and recipe.solver is ratio_trace
+            columns = few_columns(problem) if vectors else None
+            if columns is None:
+                found = recipe.solver(A, moving.with_ridge(B, ridge), moving.ranks[:, k])
+            else:
+                regular = moving.with_ridge(B, ridge)
+                found = ratio_trace_of_columns(columns, regular, moving.ranks[:, k])
+            W = padded(found, int(width))
+            W = orthonormalised(W) if recipe.orthonormal else W
+            if t == 0:
+                factors[k] = W
+            else:
+                factors[k][active] = W
+        kept[active], suppressed[active], reached = moving.objective(W, A, B, ridge)
+        objective[active, t:] = reached[:, None]
+        n_iter[active] = t + 1
+        if recipe.tol > 0 and not once:
+            converged[active] = _has_converged(objective[active, : t + 1], recipe.tol)
+        if converged[active].all():
+            break
+        if converged[active].any():
+            active = active[~converged[active]]
+            moving = problem.select_models(active)
+    if recipe.direct:
+        last = problem.pair(n_modes - 1, factors)
+        kept, suppressed, objective[:, 0] = problem.objective(factors[-1], *last)
+    if problem.basis is not None:
+        factors = [problem.basis.from_span(factors[0])]
+    signed = [with_fixed_signs(W) for W in factors]
+    rounds = objective[:, : n_iter.max()]
+    return Solution(signed, rounds, n_iter, converged, kept, suppressed)
+
+
+def _has_converged(objective: Array, tol: float) -> Array:
+    """Whether each model's objective (M, rounds) changes little, or rises no more."""
+    rounds = objective.shape[1]
+    if rounds == 1:
+        return np.zeros(len(objective), dtype=bool)
+    change = np.abs(objective[:, -1] - objective[:, -2])
+    little = change <= tol * np.abs(objective[:, -1])
+    stale = rounds - 1 - objective.argmax(axis=1) >= PATIENCE
+    return np.asarray(little | stale)
+
+
+def padded(W: Array, width: int) -> Array:
+    """Columns of zeros added to a stack (M, I_k, r) until it has `width` of them."""
+    return W if W.shape[2] == width else np.pad(W, ((0, 0), (0, 0), (0, width - W.shape[2])))
+
+
+def subspace_distance(first: Array, second: Array) -> Array:
+    """Frobenius distance of the projectors onto two subspaces.
+
+    It is 0 when the subspaces are the same, whatever their bases, and the square root of twice
+    the rank when they are orthogonal.
+
+    Parameters
+    ----------
+    first, second : ndarray of shape (..., n, r)
+        Orthonormal columns; columns of zeros do not count.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        ``||Q_1 Q_1^T - Q_2 Q_2^T||_F``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tenfold.optimization.alternation import subspace_distance
+    >>> Q = np.eye(3)[:, :2]
+    >>> float(subspace_distance(Q, Q[:, ::-1]))
+    0.0
+    """
+    overlap = first.swapaxes(-1, -2) @ second
+    only_first, only_second = first - second @ overlap.swapaxes(-1, -2), second - first @ overlap
+    squared = (only_first**2).sum(axis=(-1, -2)) + (only_second**2).sum(axis=(-1, -2))
+    return np.asarray(np.sqrt(squared))
+
+
+def _start(problem: Problem, init: str) -> tuple[list[Array], Pair]:
+    """What the first solutions see of each mode, (M, I_k, width), and the first answer.
+
+    Samples that sum to zero along a mode, such as windows without their mean, are nothing but
+    rounding seen through columns of ones. They are seen as they are, then. So is the difference of
+    two class means: through columns of ones it has rank one, and so has every mode after it.
+    """
+    if init == "ones" and not problem.whole_start:
+        ones = _ones(problem)
+        A, B, ridge = problem.pair(0, ones)
+        seen = float(trace(A)[0] + trace(B)[0])
+        if len(ones) == 1 or seen > NOTHING * problem.size_of_first():
+            return ones, (A, B, ridge)
+    elif init not in ("ones", "identity"):
+        raise ValueError(f"init is {init!r}; expected 'ones' or 'identity'")
+    whole = [np.broadcast_to(np.eye(size), (len(problem), size, size)) for size in problem.shape]
+    return whole, problem.pair(0, whole)
+
+
+def _ones(problem: Problem) -> list[Array]:
+    """Columns of ones, as many as a model has ranks."""
+    columns = []
+    for size, ranks in zip(problem.shape, problem.ranks.T, strict=True):
+        own = np.arange(ranks.max()) < ranks[:, None]
+        shape = (len(ranks), size, own.shape[1])
+        columns.append(np.broadcast_to(own[:, None, :].astype(float), shape))
+    return columns

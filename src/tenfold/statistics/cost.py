@@ -1,0 +1,297 @@
+"""Moments, samples or passes over a store: which statistics to make of samples, and of their folds.
+
+All give the same model. They differ in what they cost, and a stated cost model chooses.
+
+The training parts of all folds take one reading of the data. Folds share samples. Samples of one
+class that are in the training parts of the same folds form an *atom*; the moments of the atoms are
+taken in one pass, and the moments of a training part are the sum of its atoms. K-fold splits have K
+atoms per class, time-ordered splits one more than folds, those that hold out whole classes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tenfold.linalg.algebra import Array
+from tenfold.linalg.constants import ADDING, KEPT_BYTES, MEMORY_BUDGET, PACK, READ, THIN, TURN
+from tenfold.statistics.moments import ClassMoments, ClassStatistics
+from tenfold.statistics.sample_statistics import (
+    PassStatistics,
+    SampleStatistics,
+    SpanStatistics,
+)
+from tenfold.statistics.stores import ArraySamples, Source
+
+
+def tables_fit(shape: tuple[int, ...], tables: int, memory: float) -> bool:
+    """Whether so many tables, and two to work with, fit into the memory."""
+    return 8 * prod(shape) ** 2 * (tables + 2) <= memory
+
+
+def table_flops(shape: tuple[int, ...], models: int, rounds: int, tables: int = 1) -> float:
+    """Flops to pack tables, and to ask them for every mode, in every round, for every model.
+
+    A table is larger than the cache: reading it takes as long as answering `READ` models.
+    """
+    packed = prod(size * (size + 1) / 2 for size in shape)
+    asking = 2.0 * len(shape) * rounds * (models + READ * tables) * packed
+    return asking + float(PACK) * prod(shape) ** 2 * tables
+
+
+def sample_flops(
+    n: float, shape: tuple[int, ...], ranks: Array, rounds: int, groups: int = 1
+) -> float:
+    """Flops to ask groups of n samples the same; every model asks one group.
+
+    Products are a little slower than square ones. Samples are centred and turned for every
+    group, once if they can be kept and else in every round.
+    """
+    size, models, flops = prod(shape), ranks[..., 0].size, 0.0
+    largest = ranks.max(axis=(0, 1))
+    for mode, size_k in enumerate(shape):
+        others = [q for q in range(len(shape)) if q != mode]
+        width = float(size)
+        for q in sorted(others, key=lambda q: largest[q] / shape[q]):
+            flops += 2 * width * max(largest[q], THIN)
+            width *= largest[q] / shape[q]
+        flops += 2 * width * size_k
+    turns = 1 if 8 * n * size * groups <= KEPT_BYTES else rounds
+    turning = TURN * len(shape) * size * min(groups, models) * turns
+    return float(n * (1.3 * flops * models * rounds + turning))
+
+
+def moments_pay(
+    n: int, shape: tuple[int, ...], n_classes: int, ranks: Array, rounds: int, memory: float
+) -> bool:
+    """Whether a table per class is affordable and cheaper than going through the samples.
+
+    Either way a table of the shared total may be made.
+    """
+    if not tables_fit(shape, n_classes, memory):
+        return False
+    models, own = ranks[..., 0].size, min(len(ranks), n_classes)
+    summing, asking = n * prod(shape) ** 2, table_flops(shape, models, rounds)
+    moments = summing + asking + table_flops(shape, models, rounds, own)
+    total = min(summing + asking, sample_flops(n, shape, ranks, rounds))
+    return moments <= total + sample_flops(n / n_classes, shape, ranks, rounds, own)
+
+
+def statistics_of(
+    X: Array | Source,
+    y: Any,
+    sample_weight: Any,
+    classes: Array,
+    ranks: Array,
+    rounds: int,
+    memory: float = MEMORY_BUDGET,
+) -> ClassStatistics:
+    """Class statistics of a batch by moments or by samples, whichever costs less.
+
+    The model counts flops. Moments cost N I^2 once and then two table look-ups per mode, round
+    and model; they need 8 C I^2 bytes. Samples cost N I r per mode, round and model, where a
+    table of the shared total may take their place. Samples that are not in memory are read once
+    for moments when these fit into memory, and otherwise once per mode and round.
+
+    Parameters
+    ----------
+    X : ndarray or Source of shape (n, I_1, ..., I_K)
+        The samples.
+    y : ndarray of shape (n,) or None
+        The labels.
+    sample_weight : ndarray of shape (n,) or None
+        Sample weights.
+    classes : ndarray of shape (C,)
+        All labels, sorted.
+    ranks : ndarray of shape (P, M, K)
+        Of the models that will ask: M for each of P classes, or for all classes together.
+    rounds : int
+        Rounds of the alternation.
+    memory : int
+        Bytes that tables may take.
+
+    Returns
+    -------
+    ClassStatistics
+        The statistics.
+    """
+    if isinstance(X, Source) and not isinstance(X, ArraySamples):
+        return _statistics_of_source(X, y, sample_weight, classes, memory)
+    as_span, shape = X.ndim == 2 and len(X) < X.shape[1], X.shape[1:]
+    if not as_span and moments_pay(len(X), shape, len(classes), ranks, rounds, memory):
+        return moments_of(X, y, sample_weight, classes)
+    samples = X.in_memory() if isinstance(X, Source) else X
+    if as_span:
+        return SpanStatistics.from_vectors(samples, y, sample_weight, classes)
+    statistics = SampleStatistics.from_batch(samples, y, sample_weight, classes=classes)
+    return with_tables(statistics, ranks, rounds, memory)
+
+
+def with_tables(
+    statistics: SampleStatistics, ranks: Array, rounds: int, memory: float = MEMORY_BUDGET
+) -> SampleStatistics:
+    """The same, answering from tables made of the samples where many models ask many times.
+
+    Of the classes all get a table or none, so that they can be stacked.
+    """
+    if statistics.basis is not None:
+        return statistics  # asked once
+    w, shape, models = statistics.weights, statistics.shape, ranks[..., 0].size
+    n = len(statistics.X) if w is None else int(np.count_nonzero(w > 0))
+
+    def pays(n: float, groups: int) -> bool:
+        """Whether groups of n samples each are better made tables before they are asked."""
+        making = n * groups * prod(shape) ** 2
+        as_tables = making + table_flops(shape, models, rounds, groups)
+        as_samples = sample_flops(n, shape, ranks, rounds, groups)
+        return tables_fit(shape, groups, memory) and as_tables < as_samples
+
+    of_classes = pays(n / len(statistics.classes), len(ranks))
+    return replace(statistics, total_is_table=pays(n, 1), classes_are_tables=of_classes)
+
+
+def moments_of(X: Array | Source, y: Any, sample_weight: Any, classes: Array) -> ClassMoments:
+    """Class moments of samples in memory or out of it."""
+    if isinstance(X, Source):
+        return X.moments(y, sample_weight, classes)
+    return ClassMoments.from_batch(X, y, sample_weight, classes=classes)
+
+
+def _statistics_of_source(
+    X: Source, y: Any, weight: Any, classes: Array, memory: float
+) -> ClassStatistics:
+    size, widest = prod(X.shape[1:]), max(X.shape[1:])
+    fit = tables_fit(X.shape[1:], len(classes), memory)
+    if fit and 8 * len(classes) * size**2 <= X.table_bytes():
+        return X.moments(y, weight, classes)
+    if X.ndim == 2 and len(X) < size and 3 * 8 * len(X) * size <= memory:
+        return SpanStatistics.from_vectors(X.in_memory(), y, weight, classes)
+    if not tables_fit((widest,), 4, memory):
+        raise ValueError(
+            f"scatters of {widest} x {widest} numbers do not fit into "
+            f"{memory / 2**30:.3g} GiB; treat the samples as tensors, or make them smaller "
+            "first with MPCA(ranks=0.999)"
+        )
+    return PassStatistics.from_source(X, y, weight, classes)
+
+
+Split = tuple[Array, Array]  # positions of the training and of the test samples
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Training parts of n samples, by the atoms that they are made of.
+
+    Parameters
+    ----------
+    atoms : ndarray of shape (n,)
+        The number of the atom of each sample.
+    of_class : ndarray of shape (A,)
+        The number of the class of each atom.
+    times : ndarray of shape (F, A)
+        How often each part holds the samples of each atom: once, or not at all; more often if a
+        splitter draws them again.
+    """
+
+    atoms: Array
+    of_class: Array
+    times: Array
+
+    @classmethod
+    def of_rows(cls, parts: Sequence[Array], codes: Array) -> Parts:
+        """Of the positions in every part, and the number (n,) of the class of each sample."""
+        times = [np.bincount(rows, minlength=len(codes)) for rows in parts]
+        atoms, example = _alike([codes, *times])
+        return cls(atoms, codes[example], np.array([count[example] for count in times]))
+
+    @classmethod
+    def of_folds(cls, folds: Sequence[Array], codes: Array) -> Parts:
+        """All samples, then all but each fold; `folds` has numbers (n,), -1 where none holds out.
+
+        Several ways to deal the same samples give their parts in order.
+        """
+        atoms, example = _alike([codes, *(fold + 1 for fold in folds)])
+        out = [fold[example] == f for fold in folds for f in range(int(fold.max(initial=-1)) + 1)]
+        times = np.array([np.zeros(len(example), dtype=bool), *out])
+        return cls(atoms, codes[example], 1 - times.astype(np.intp))
+
+    def rows(self, part: int) -> Array:
+        """Positions of the samples of a part, in order."""
+        return np.repeat(np.arange(len(self.atoms)), self.times[part][self.atoms])
+
+
+def renumbered(codes: Array) -> tuple[Array, Array]:
+    """The numbers that occur, sorted, and the position of each among them."""
+    there = np.bincount(codes) > 0
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[codes]
+
+
+def _alike(columns: Sequence[Array]) -> tuple[Array, Array]:
+    """A number (n,) that samples share if all columns of numbers (n,) are equal; one of each."""
+    alike = np.zeros_like(columns[0])
+    for column in columns:
+        alike = renumbered(alike * (int(column.max(initial=0)) + 1) + column)[1]
+    example = np.zeros(int(alike.max(initial=-1)) + 1, dtype=np.intp)
+    example[alike] = np.arange(len(alike))
+    return alike, example
+
+
+def part_statistics(
+    X: Any,
+    y: Array | None,
+    weight: Array | None,
+    classes: Array,
+    parts: Parts,
+    ranks: Array,
+    rounds: int,
+    memory: float = MEMORY_BUDGET,
+) -> Iterator[ClassStatistics]:
+    """Statistics of every part, from one reading if moments of atoms fit into memory and cost less.
+
+    Sharing reads each sample once, where parts read it once each; but adding up tables of atoms
+    takes `ADDING` times as long per table as reading takes per sample.
+    Classes without a training sample in a split are left out of its statistics, as if the
+    estimator had been fitted on the training part alone.
+
+    Parameters
+    ----------
+    X : ndarray or Source of shape (n, I_1, ..., I_K)
+        The samples.
+    y, weight : ndarrays of shape (n,), or None
+        Labels and weights.
+    classes : ndarray of shape (C,)
+        All labels, sorted.
+    parts : Parts
+        Which samples belong to which part.
+    ranks, rounds, memory
+        What will be asked of each of the statistics, as `statistics_of` has it.
+
+    Yields
+    ------
+    ClassStatistics
+        One per part.
+    """
+    (n_parts, n_atoms), n, shape = parts.times.shape, len(X), X.shape[1:]
+    table_bytes = 8 * n_atoms * prod(shape) ** 2
+    if isinstance(X, Source):  # reading is dearer than any sum
+        shares = table_bytes <= X.table_bytes()
+    else:
+        shares = n + ADDING * n_parts * n_atoms <= n * n_parts
+        shares = shares and moments_pay(n, shape, len(classes), ranks, rounds, memory)
+    once = parts.times.max() <= 1  # no sample counts twice
+    if once and shares and table_bytes <= memory:
+        moments = moments_of(X, parts.atoms, weight, np.arange(n_atoms))
+        for times in parts.times:
+            codes = np.where(times > 0, parts.of_class, -1)
+            yield replace(moments.summed_by(codes, len(classes)), classes=classes).present()
+        return
+    for part in range(n_parts):
+        rows = parts.rows(part)
+        labels, own = (None if column is None else column[rows] for column in (y, weight))
+        counted = labels if labels is None or own is None else labels[own > 0]
+        present = classes if counted is None else np.unique(counted)
+        yield statistics_of(X[rows], labels, own, present, ranks, rounds, memory)

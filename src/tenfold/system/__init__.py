@@ -1,1 +1,0 @@
-"""What the machine does: threads, progress, Dask, text tables, and the format of files."""
