@@ -119,10 +119,6 @@ def test_figures_by_kind_of_data_are_those_of_the_runs():
     assert re.findall(r"\d+\.\d+", text) == expected
 
 
-def test_readme_is_short():
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 110
-
-
 def test_trials_of_a_subject_share_patterns_and_not_noise():
     first, second = make_trials(2000), make_trials(2000, random_state=1)
     other = make_trials(2000, subject=1)

@@ -44,7 +44,7 @@ def about_model(estimator: Any) -> tuple[dict[str, Any], dict[str, str]]:
     facts = {
         "estimator": " ".join(repr(estimator).split()),
         "parameters": {n: value for n, value in parameters if not hasattr(value, "get_params")},
-        "answer": getattr(last, "_answer", None),
+        "answer": getattr(last, "_output_kind", None),
         "positive": getattr(last, "positive", None),
         "method": type((*members, last)[0]).__name__,
         "sample_shape": shape,

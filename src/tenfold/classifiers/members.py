@@ -42,7 +42,7 @@ def answer_of(model: Any) -> Answer:
     ('score', 'projection')
     """
     model = innermost(model)
-    if not hasattr(model, "_answer"):
+    if not hasattr(model, "_output_kind"):
         raise TypeError(
             f"{type(model).__name__} has no projections; pass a fitted projector, "
             "ClassSpecificClassifier, ClassSpecificVerifier, ProbabilisticLDA, or a search or "

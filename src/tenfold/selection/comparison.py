@@ -401,7 +401,7 @@ def _figures_of_fold(
     keep_freed_memory()
     start = time.perf_counter()
     model, before, X = _after_steps(method, X, y, train, search, group)
-    tenfold_own = hasattr(model, "_answer")
+    tenfold_own = hasattr(model, "_output_kind")
     alone = tenfold_own and answer_of(model) == "score"
     if alone and positive is None:
         model = ClassSpecificClassifier(model)
@@ -469,7 +469,7 @@ def _after_steps(
             quietly(partial(step.fit, X[train], y[train]), without=ConvergenceWarning)
         X = np.asarray(step.transform(X))
         fitted.append(step)
-    if not hasattr(model, "_answer"):
+    if not hasattr(model, "_output_kind"):
         X = X.reshape(len(X), -1)
     return model, fitted, X
 
@@ -500,7 +500,7 @@ def _in_span(X: Array, train: Array) -> Array:
 
 def _scores(model: Any, X: Array, y: Array, train: Array, test: Array) -> tuple[Array, Array]:
     """The classes, and the score of every test sample for each."""
-    if not hasattr(model, "_answer"):
+    if not hasattr(model, "_output_kind"):
         # What has probabilities is ranked by them: its scores compare classes, not samples.
         if hasattr(model, "predict_proba"):
             with np.errstate(divide="ignore"):
