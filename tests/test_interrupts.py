@@ -3,6 +3,7 @@
 import signal
 import sys
 from copy import copy
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -177,6 +178,10 @@ def test_an_interrupt_at_any_line_gives_blas_its_threads_back(controller):
         assert threads._allowed(controller) == FAR_FROM_ONE, f"{name}, line {place} that ran"
         assert not threads._holds
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        other = Thread(target=work, daemon=True)
+        other.start()
+        other.join(timeout=60)
+        assert not other.is_alive(), f"{name}, line {place}: a lock was left behind"
     assert n_interrupts > 60
     CSDA(2).fit(X, y == 1)
     assert threads._allowed(controller) == FAR_FROM_ONE

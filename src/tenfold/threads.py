@@ -89,9 +89,11 @@ class _Guard:
 
     def __call__(self, number: int, frame: Any) -> Any:
         """Handle an interrupt: let go of all that is held, then do what is done otherwise."""
+        global _lock
         with _lock:
             _let_go()
             self.remove()
+        _lock = RLock()  # the interrupted thread may never give the old one back
         return self.before(number, frame)
 
     def remove(self) -> None:
