@@ -289,6 +289,10 @@ def test_strangers_are_rejected_if_asked_for(tenfold, npz, pixels, labels):
     assert found.threshold_ == expected.threshold_
     columns = strict_json(tenfold("score", "m.safetensors", npz, "--json").out)["columns"]
     assert columns["decision"] == expected.predict(pixels / 255).tolist()
+    assert columns["score"] == expected.score_samples(pixels / 255).tolist()
+    assert set(columns["threshold"]) == {expected.threshold_}
+    is_low = np.array(columns["score"]) < columns["threshold"]
+    np.testing.assert_array_equal(np.array(columns["decision"]) == "unknown", is_low)
     figures = strict_json(tenfold("evaluate", "m.safetensors", npz, "--json").out)
     rejected = np.mean(expected.predict(pixels / 255) == "unknown")
     assert figures["strangers"]["false_reject_rate"] == pytest.approx(rejected)

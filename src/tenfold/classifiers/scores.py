@@ -68,17 +68,24 @@ def scores_and_decisions(estimator: Any, X: Any) -> dict[str, Array]:
     Returns
     -------
     dict of str to ndarray of shape (n,)
-        ``score``, minus the distance from the mean of the class, and ``accepted`` of a verifier
-        where it reaches the threshold; of a bank ``decision`` and one score per class; of
-        `ProbabilisticLDA` ``decision`` and the probability of each class.
+        ``score`` of a model of one class; of a verifier also its ``threshold``, and ``accepted``
+        where the score reaches it. Of a bank ``decision`` and one score per class; of
+        `ProbabilisticLDA` ``decision`` and the probability of each class. What may reject a sample
+        has ``score`` and ``threshold`` as well: below it the decision is the unknown label.
     """
-    scores, model = all_scores(estimator, X), innermost(estimator)
+    scores = all_scores(estimator, X)
+    model = innermost(estimator)
     if not names_classes(model):
         columns = {"score": scores[:, 0]}
         if answer_of(model) == "acceptance":
+            columns["threshold"] = np.full(len(scores), model.threshold_)
             columns["accepted"] = columns["score"] >= model.threshold_
         return columns
     columns = {"decision": decisions_of(estimator, X, scores)}
+    open_set = rejecting(estimator)
+    if open_set is not None:
+        columns["score"] = in_blocks(estimator.score_samples, X)
+        columns["threshold"] = np.full(len(scores), open_set.threshold_)
     is_sure = answer_of(model) == "probability"
     names = [f"{'probability' if is_sure else 'score'} {c}" for c in model.classes_.tolist()]
     return columns | dict(zip(names, (np.exp(scores) if is_sure else scores).T, strict=True))

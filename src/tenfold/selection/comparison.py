@@ -47,6 +47,7 @@ MOST_BYTES_TWICE = 2**28  # of samples that several processes may work on at the
 INNER_FOLDS = 3  # of the rank search inside the training samples of a fold
 MOST_NAMED = 4  # methods in a sentence
 FASTER = 3.0  # times: what makes speed decide between methods that are not clearly different
+SLOW = 1.0  # seconds to fit one fold, below which speed does not decide
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ class Comparison:
             f"than {_listed(names)}: {why}."
         )
         for other in others:  # the best of those that are much faster
-            if first.seconds >= FASTER * other.seconds > 0:
+            if first.seconds >= max(SLOW, FASTER * other.seconds):
                 faster = f"{first.seconds / other.seconds:.0f} times faster"
                 return f"{said} Take {other.method}, which is fitted {faster}."
         return said

@@ -128,9 +128,10 @@ def score(
     """Score samples and decide.
 
     Each line names the sample by its file or its row number, counted from 0. A verifier gives one
-    score (log-likelihood ratio of the class against all others) and whether it reaches the
-    threshold. A bank gives a score per class (margin: how much more likely than the best others)
-    and the class with the highest. plda gives a probability per class.
+    score (log-likelihood ratio of the class against all others), its threshold, and whether the
+    score reaches it. A bank gives a score per class (margin: how much more likely than the best
+    others) and the class with the highest. plda gives a probability per class. A model fitted with
+    --false-accept-rate also gives a score and a threshold; below it the decision is "unknown".
 
     Example: tenfold score s7.safetensors faces -o scores.csv
     """
@@ -143,7 +144,7 @@ def score(
     samples = data_options.load_for(estimator, reading, data, labels_needed=False)
     columns = _names_and_labels(samples)
     found = scores_and_decisions(estimator, samples.X)
-    first = [name for name in ("decision", "score", "accepted") if name in found]
+    first = [name for name in ("decision", "score", "threshold", "accepted") if name in found]
     per_class = sorted(found.keys() - set(first), key=natural_key)
     columns |= {name: found[name] for name in [*first, *per_class]}
     facts: dict[str, Any] = {"model": model, "data": data, "samples": len(samples)}
