@@ -7,6 +7,7 @@ import pandas
 import pytest
 
 from tenfold.datasets import load
+from tenfold.datasets.contents import contents
 
 X = np.random.default_rng(0).standard_normal((12, 4))
 WORDS = list("aabbccaabbcc")
@@ -156,30 +157,40 @@ def test_a_y_beside_an_x_is_a_coordinate_where_labels_are_named(write):
 
 
 @pytest.mark.parametrize(
-    ("text", "encoding"),
+    ("text", "encoding", "options"),
     [
-        ("label;a;b\nÄ;0,5;1000\nß;-1,25;2\n", "utf-8-sig"),
-        ("label;a;b\nÄ;0,5;1.000\nß;-1,25;2\n", "latin-1"),
-        ('label,a,b\nÄ,0.5,"1,000.0"\nß,-1.25,2\n', "utf-8"),
-        ("label\ta\tb\r\nÄ\t0.5\t1e3\r\n\r\nß\t-1.25\t2\r\n", "utf-16"),
-        ("label|a|b\nÄ| .5 |1000\nß|-1.25| 2\n", "utf-8"),
+        ("label;a;b\nÄ;0,5;1000\nß;-1,25;2\n", "utf-8-sig", {"decimal": ","}),
+        ("label;a;b\nÄ;0,5;1.000\nß;-1,25;2\n", "latin-1", {"decimal": ","}),
+        ('label,a,b\nÄ,0.5,"1,000.0"\nß,-1.25,2\n', "utf-8", {"decimal": "."}),
+        ("label\ta\tb\r\nÄ\t0.5\t1e3\r\n\r\nß\t-1.25\t2\r\n", "utf-16", {}),
+        ("label|a|b\nÄ| .5 |1000\nß|-1.25| 2\n", "utf-8", {}),
+        ("\n\nlabel,a,b\nÄ,.5,1000\nß,-1.25,2\n", "utf-8", {}),
     ],
 )
-def test_marks_commas_thousands_and_encodings_are_understood(write, text, encoding):
-    data = load(write(text, encoding=encoding))
+def test_marks_commas_thousands_and_encodings_are_understood(write, text, encoding, options):
+    path = write(text, encoding=encoding)
+    data = load(path, **options)
     assert data.X.tolist() == [[0.5, 1000], [-1.25, 2]]
     assert data.y.tolist() == ["Ä", "ß"]
     assert any("Latin-1" in note for note in data.notes) is (encoding == "latin-1")
+    assert contents(path).options == options  # what is not in the file is proposed
 
 
-def test_a_comma_that_may_be_either_is_asked_about(write):
+def test_a_comma_in_a_number_is_asked_about(write):
     path = write("label;a\nx;1,234\ny;5,678\n")
-    with pytest.raises(
-        ValueError, match=r"'1,234' may have a decimal comma or stand for thousands"
-    ):
+    said = r"row 2: '1,234' may have a decimal comma or stand for thousands; pass decimal=','"
+    with pytest.raises(ValueError, match=said):
         load(path)
     assert load(path, decimal=",").X.tolist() == [[1.234], [5.678]]
     assert load(path, decimal=".").X.tolist() == [[1234], [5678]]
+    assert contents(path).options == {}
+    assert "decimal comma or stand for thousands" in contents(path).problem
+
+
+def test_cells_that_are_missing_at_the_end_of_a_row_are_gaps(write):
+    data = load(write("label,a,b\nx,1,2\ny,1\n"))
+    np.testing.assert_array_equal(data.X, [[1, 2], [1, np.nan]])
+    assert data.notes == ("1 of 4 numbers are gaps (blank, NA or ?)",)
 
 
 def test_blank_na_and_question_marks_are_gaps(write):
@@ -209,12 +220,11 @@ def test_a_delimiter_may_be_told(write):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("label,a,b\nx,1,2\ny,1\n", r"data\.csv: row 3: 2 cells; expected 3"),
-        ("label,a,b\nx,1,2\ny,1,2,3\n", r"data\.csv: row 3: 4 cells; expected 3"),
+        ("label,a,b\nx,1,2\ny,1,2,3\n", r"data\.csv is not.*Expected 3 fields in line 3, saw 4"),
         ("label,a,b\nx,1,2\n\ny,1,oops\n", r"data\.csv: row 4: 'oops' is not a number.*'b'"),
         ("label,a,day\nx,1,2020-01-01\n", r"'2020-01-01' is not a number; .*leave_out='day'"),
         ("label,a\n,1\nx,2\n", r"1 of 2 labels are empty"),
-        ('a,label\n1,x\n2,"y\n3,x\n', r"data\.csv is not a whole table: a quote is not closed"),
+        ('a,label\n1,x\n2,"y\n3,x\n', r"data\.csv is not.* EOF inside string"),
         ("", r"data\.csv: it is empty"),
         ("label,a,\nx,1,2\n", r"data\.csv: column 2 has no name"),
         ("label,a\n", r"data\.csv: it has a row of names and no samples"),

@@ -1,8 +1,9 @@
-"""Tables with a sample per row.
+"""Tables with a sample per row, read by pandas: the only module here that imports it.
 
 Text such as CSV, and sheets of Excel, are read as text, so that labels such as 007 stay what they
 are; columns of numbers are made of it afterwards. Parquet and ARFF say themselves what is a number.
-The only module here that imports pandas, for sheets and Parquet.
+What a file does not say is asked from the user: whether its first row holds names (`header`), and
+whether a comma is decimal or separates thousands (`decimal`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +27,12 @@ from tenfold.tables import is_number
 
 GAPS = ("", "?", "na", "n/a", "nan", "null", "none")  # in small letters
 ROW_NUMBER_NAMES = ("", "Unnamed: 0", "__index_level_0__")  # of a column that R or pandas wrote
-MARKS = ("\t", ";", ",", "|")
-SPACED = re.compile(r'"([^"]*)"(?!\S)|(\S+)')  # a cell between spaces, which may be quoted
+MARKS = ["\t", ";", ",", "|", " "]  # between cells, the likeliest first
 MOST_CATEGORIES = 20  # different texts in a column that is encoded
 # Words in names of columns that likely hold labels; those of `LABEL_NAMES` are taken unasked.
 LIKELY_LABELS = ("diagnosis", "species", "outcome", "response", "category", "disease", "result")
 LIKELY_LABELS += ("label", "labels", "target", "class", "survived", "status", "quality", "grade")
 MANY = 4  # so many numbers 0, 1, 2, ... in the first row are names that pandas gave
-COMMA = re.compile(r"[+-]?(?:\d+,\d*|,\d+)(?:[eE][+-]?\d+)?")  # 0,5
-COMMA_GROUPS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?")  # 1,234.5
-POINT_GROUPS = re.compile(r"[+-]?\d{1,3}(?:\.\d{3})+(?:,\d*)?")  # 1.234,5
 
 Label = str | int | None  # name or position of the column of labels; None finds it
 
@@ -85,8 +81,9 @@ def open_table(
     are those of `categories`, a name and its values each, where the column is among these.
     """
     labels = _asked(labels)
-    by_name = isinstance(labels, str) or (labelled and labels is None) or bool(columns)
-    table = _table(source, delimiter, header, by_name, labels)
+    if header is None and (isinstance(labels, str) or columns):
+        header = True
+    table = _table(source, delimiter, header)
     column = _label_position(table, labels) if labelled or labels is not None else None
     group = None if groups is None else _positions(table, [groups])[0]
     if columns is not None:
@@ -125,7 +122,7 @@ def _told(table: Table, names: list[str], encoded: Mapping[str, list[str]]) -> d
 
 def read_column(source: Path, name: str | None) -> np.ndarray:
     """The labels in a table of them: the column of this name, the only one, or one named so."""
-    table = _table(source, label=name)
+    table = _table(source, header=None if name is None else True)
     return _labels(table, _label_position(table, name))
 
 
@@ -139,36 +136,65 @@ def look_at_table(
     of whole numbers with the fewest. Columns of text with many values, and columns that number the
     rows, are likely no features.
     """
-    told = {name: options[name] for name in ("delimiter", "header") if name in options}
-    table = _table(source, **told, label=_asked(options.get("labels")))
-    rows, texts, few, counting = [], [], [], []
+    header = options.get("header")
+    if header is None and isinstance(_asked(options.get("labels")), str):
+        header = True
+    table = _table(source, options.get("delimiter"), header)
+    known: dict[str, Any] = {}  # what is likely and was not told
+    decimal = options.get("decimal")
+    if decimal is None:
+        decimal = _likely_decimal(table)
+        known = {} if decimal is None else {"decimal": decimal}
+    rows = []
+    no_features = []  # text with many values, and what numbers the rows
+    few = []  # (whether it holds numbers, how many differ, position) of columns with few values
     for i, name in enumerate(table.names):
         cells = [_text(cell) for cell in table.cells[:, i]]
         gaps = sum(cell is None for cell in cells)
         distinct = list(dict.fromkeys(cell for cell in cells if cell is not None))
-        again = 1 < len(distinct) <= max(2, len(cells) // 2) and not gaps
+        comes_again = 1 < len(distinct) <= max(2, len(cells) // 2) and not gaps
         try:
-            numbers = _column(table, i, options.get("decimal") or _decimal(cells))
+            numbers = _column(table, i, decimal)
         except ValueError:
-            holds = f"text: {shortened(distinct[:4])}" + ", ..." * (len(distinct) > 4)
-            texts += [] if _categories(cells) else [i]
-            few += [(0, len(distinct), i)] if again else []
+            more = ", ..." if len(distinct) > 4 else ""
+            holds = f"text: {shortened(distinct[:4])}{more}"
+            if not _categories(cells):
+                no_features.append(i)
+            if comes_again:
+                few.append((0, len(distinct), i))
         else:
-            counting += [i] if _numbers_rows(name, numbers) else []
-            some = not np.isnan(numbers).all()
-            span = f"{np.nanmin(numbers):g} to {np.nanmax(numbers):g}" if some else "none"
-            holds = f"numbers: {span}"
-            few += [(1, len(distinct), i)] if again and not (numbers % 1).any() else []
+            holds = "numbers: none"
+            if distinct:
+                holds = f"numbers: {np.nanmin(numbers):g} to {np.nanmax(numbers):g}"
+            if _numbers_rows(name, numbers):
+                no_features.append(i)
+            if comes_again and not (numbers % 1).any():
+                few.append((1, len(distinct), i))
         rows.append([name, holds, str(len(distinct)), str(gaps)])
     label = _likely_label(table, few)
-    others = sorted({*texts, *counting} - {label})
-    out = {"leave_out": tuple(table.names[i] for i in others)} if others and table.named else {}
     labels: dict[str, Any] = {}
     if label is not None:
         labels = {"labels": table.names[label] if table.named else label}
+    others = [table.names[i] for i in no_features if i != label]
+    out = {"leave_out": tuple(others)} if others and table.named else {}
     none = {"labelled": False}
-    ways = [out, labels, {**labels, **out}, {**out, **none}, none]
-    return ["column", "holds", "different", "gaps"], rows, ways
+    ways = [known, out, labels, {**labels, **out}, {**out, **none}, none]
+    return ["column", "holds", "different", "gaps"], rows, [{**known, **way} for way in ways]
+
+
+def _likely_decimal(table: Table) -> str | None:
+    """The mark of decimals that commas in numbers speak for; None without, or if they may be both.
+
+    1,5 has a decimal comma, 1,000.5 has not, and 1,500 may be either.
+    """
+    for cell in table.cells.ravel().tolist():
+        if isinstance(cell, str) and _has_comma(cell):
+            after = cell.strip().rpartition(",")[2]
+            if "." in after:
+                return "."
+            if len(after) != 3:
+                return ","
+    return None
 
 
 def _likely_label(table: Table, few: list[tuple[int, int, int]]) -> int | None:
@@ -194,13 +220,7 @@ def _likely_label(table: Table, few: list[tuple[int, int, int]]) -> int | None:
 # ── Files ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _table(
-    source: Path,
-    delimiter: str | None = None,
-    header: bool | None = None,
-    by_name: bool = True,
-    label: Label = None,
-) -> Table:
+def _table(source: Path, delimiter: str | None = None, header: bool | None = None) -> Table:
     """The cells of a file, below the names of its columns."""
     suffix = source.suffix.lower()
     if suffix in (".parquet", ".arff"):
@@ -213,23 +233,64 @@ def _table(
     if suffix == ".xlsx":
         with reading(source, "sheet of Excel"):
             sheet = _pandas().read_excel(source, header=None, dtype=str, keep_default_na=False)
-            lines = dict(enumerate(sheet.to_numpy().tolist(), 1))
+        cells = sheet.to_numpy(dtype=object)
     else:
-        lines, notes = _lines(source, delimiter)
-    rows = [row for row, cells in lines.items() if any(cells)]
-    if not rows:
+        cells, notes = _text_cells(source, delimiter)
+    filled = np.flatnonzero((cells != "").any(axis=1))  # rows that are not blank
+    if not len(filled):
         raise ValueError("it is empty; expected one flat sample per row")
-    width = len(lines[rows[0]])
-    for row in rows:
-        if len(lines[row]) != width:
-            raise ValueError(f"row {row}: {len(lines[row])} cells; expected {width}")
-    cells = np.array([lines[row] for row in rows], dtype=object)
+    cells = cells[filled]
+    rows = (filled + 1).tolist()
     if header is None:
-        header = _has_names(cells, by_name, label)
-    names = [str(name).strip() for name in cells[0]] if header else list(map(str, range(width)))
-    if header and len(cells) == 1:
+        header = _has_names(cells)
+    if not header:
+        return Table(list(map(str, range(cells.shape[1]))), False, cells, rows, notes)
+    if len(cells) == 1:
         raise ValueError("it has a row of names and no samples below it")
-    return Table(names, header, cells[int(header) :], rows[int(header) :], notes)
+    names = [str(name).strip() for name in cells[0]]
+    return Table(names, True, cells[1:], rows[1:], notes)
+
+
+def _text_cells(source: Path, delimiter: str | None) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The cells of all rows of a text, blank ones included; and what is to be said."""
+    if delimiter == r"\t":  # as it is typed in a shell
+        delimiter = "\t"
+    if delimiter is not None and (len(str(delimiter)) != 1 or delimiter in '"\r\n'):
+        raise ValueError(
+            f"delimiter is {delimiter!r}; expected one character that separates cells, such as ';'"
+        )
+    text, notes = decoded_text(source)
+    pandas = _pandas()
+    body = text.lstrip("\r\n")
+    if not body:
+        return np.empty((0, 0), dtype=object), notes
+    separator = delimiter or _separator(source, body)
+    with reading(source, "table"):
+        found = pandas.read_csv(
+            io.StringIO(body),
+            sep=r"\s+" if separator == " " else separator,
+            header=None,
+            dtype=str,
+            keep_default_na=False,
+            skip_blank_lines=False,
+        )
+    before = len(text[: len(text) - len(body)].splitlines())
+    blank = np.full((before, found.shape[1]), "", dtype=object)
+    return np.vstack([blank, found.to_numpy(dtype=object)]), notes
+
+
+def _separator(source: Path, text: str) -> str:
+    """What separates cells, from the first rows."""
+    if source.suffix.lower() == ".tsv":
+        return "\t"
+    is_csv = ".csv" in [suffix.lower() for suffix in source.suffixes]
+    rows = [line for line in text[: 2**16].splitlines()[:50] if line.strip()][:20]
+    sniffer = csv.Sniffer()
+    sniffer.preferred = MARKS
+    try:
+        return sniffer.sniff("\n".join(rows), "".join(MARKS[:-1] if is_csv else MARKS)).delimiter
+    except csv.Error:
+        return ","
 
 
 def _parquet(source: Path) -> tuple[list[str], np.ndarray]:
@@ -252,22 +313,6 @@ def _decoded(cell: Any) -> Any:
     return cell.decode("utf-8") if isinstance(cell, bytes) else cell
 
 
-def _lines(source: Path, delimiter: str | None) -> tuple[dict[int, list[str]], tuple[str, ...]]:
-    """The cells of every row of a text, by the number of its line; and what is to be said."""
-    text, notes = decoded_text(source)
-    if delimiter == r"\t":  # as it is typed in a shell
-        delimiter = "\t"
-    if delimiter is not None and not re.fullmatch('[^"\r\n]', str(delimiter)):
-        raise ValueError(
-            f"delimiter is {delimiter!r}; expected one character that separates cells, such as ';'"
-        )
-    with reading(source, "table"):
-        separator = delimiter or _separator(source, text)
-        if separator == " ":
-            return {row: _spaced(line) for row, line in enumerate(text.splitlines(), 1)}, notes
-        return _separated(text, separator), notes
-
-
 def decoded_text(source: Path) -> tuple[str, tuple[str, ...]]:
     """The text of a file, and what is to be said of its characters."""
     with reading(source, "compressed text"):
@@ -286,58 +331,22 @@ def decoded_text(source: Path) -> tuple[str, tuple[str, ...]]:
     return text, notes
 
 
-def _spaced(line: str) -> list[str]:
-    return [quoted or plain for quoted, plain in SPACED.findall(line)]
-
-
-def _separated(text: str, separator: str) -> dict[int, list[str]]:
-    """The cells of every row by the number of its line; a cell may have any length."""
-    limit = csv.field_size_limit(max(len(text), 1))
-    try:
-        ended = chain(io.StringIO(text, newline=""), [""])  # a quote left open takes that line, too
-        table = csv.reader(ended, delimiter=separator)
-        lines = {number: cells for cells in table if (number := table.line_num)}
-    finally:
-        csv.field_size_limit(limit)
-    if lines.popitem()[1]:
-        raise ValueError("a quote is not closed")
-    return lines
-
-
-def _separator(source: Path, text: str) -> str:
-    """What separates cells: the first mark that cuts all of the first rows alike."""
-    lines = [line for line in text[: 2**16].splitlines()[:50] if line.strip()][:20]
-    marks = {".tsv": "\t"}.get(source.suffix.lower()) or MARKS
-    for mark in marks:
-        widths = {len(row) for row in csv.reader(lines, delimiter=mark)}
-        if len(widths) == 1 and widths != {1}:
-            return mark
-    spaced = {len(_spaced(line)) for line in lines}
-    if ".csv" not in source.suffixes and len(spaced) == 1 and spaced != {1}:
-        return " "
-    return marks[0] if len(marks) == 1 else ","
-
-
-def _has_names(cells: np.ndarray, by_name: bool, label: Label) -> bool:
+def _has_names(cells: np.ndarray) -> bool:
     """Whether the first row holds names; a ValueError when it may as well be a sample."""
     first = [str(cell).strip() for cell in cells[0]]
+    words = [i for i, cell in enumerate(first) if not is_number(cell)]
     numbers = [cell for cell in first if is_number(cell)]
-    if not numbers or first[0] in ROW_NUMBER_NAMES or isinstance(label, str):
+    if not numbers or first[0] in ROW_NUMBER_NAMES:
         return True
-    named = [i for i, cell in enumerate(first) if cell.lower() in LABEL_NAMES]
-    column = next((i for i in ([label] if label is not None else named)), None)
-    if column is not None and not -len(first) <= column < len(first):
-        column = None
-    word = "" if column is None else first[column]
-    if word and not is_number(word) and any(str(c).strip() == word for c in cells[1:, column]):
-        return False  # 5.1,3.5,y is a sample if y comes again
-    if numbers == [str(i) for i in range(len(numbers))]:
-        if by_name or len(numbers) >= MANY:
-            return True
-    elif not by_name or column is None:
+    if len(numbers) >= MANY and numbers == [str(i) for i in range(len(numbers))]:
+        return True  # names that pandas gave
+    if not words:
         return False
-    elif word.lower() != "y":  # 400,410,label are names
-        return True
+    for i in words:
+        if (cells[1:, i] == cells[0, i]).any():
+            return False  # a name does not come again in its column
+    if any(first[i].lower() in LABEL_NAMES and first[i].lower() != "y" for i in words):
+        return True  # label, 400, 410, ...
     raise ValueError(
         f"the first row, {shortened(first, 6)}, may be names or a sample; pass header=True or "
         "header=False"
@@ -464,7 +473,7 @@ def _categories(cells: list[str | None]) -> list[str]:
     """The values of a column of text with few of them, sorted; none for any other column."""
     values = sorted({cell for cell in cells if cell is not None})
     few = 1 < len(values) <= min(MOST_CATEGORIES, len(cells) // 2)
-    if not few or any(is_number(_pointed(value, mark)) for value in values for mark in ".,"):
+    if not few or any(is_number(value) or _has_comma(value) for value in values):
         return []
     return values
 
@@ -487,17 +496,17 @@ def _plain_numbers(
             X[:, j] = table.cells[:, i]
         except (TypeError, ValueError):
             texts.append(j)  # gaps, commas, or no numbers
-    cells = (_text(cell) for j in texts for cell in table.cells[:, chosen[j]])
-    comma = decimal or _decimal(cells)
-    if comma == ",":  # then 1.234 is a thousand and more, also in columns without a comma
+    if decimal == ",":  # then 1.234 is a thousand and more, also in columns without a comma
         texts = list(range(len(chosen)))
     for j in texts:
-        X[:, j] = _column(table, chosen[j], comma)
+        X[:, j] = _column(table, chosen[j], decimal)
     notes = []
-    if n_gaps := int(np.isnan(X).sum()):
+    n_gaps = int(np.isnan(X).sum())
+    if n_gaps:
         notes.append(f"{n_gaps} of {X.size} numbers are gaps (blank, NA or ?)")
+    names = [table.names[i] for i in chosen]
     counting = [
-        name for j, i in enumerate(chosen) if _numbers_rows(name := table.names[i], X[:, j])
+        name for name, column in zip(names, X.T, strict=True) if _numbers_rows(name, column)
     ]
     if counting:
         notes.append(
@@ -517,23 +526,7 @@ def _numbers_rows(name: str, numbers: np.ndarray) -> bool:
     return bool({"id", "index", "idx"} & set(words)) and len(np.unique(numbers)) == len(numbers)
 
 
-def _decimal(cells: Any) -> str:
-    """Whether numbers are written 0,5 or 0.5, from all cells with a comma."""
-    commas = [cell for cell in cells if cell is not None and "," in cell]
-    grouped = [cell for cell in commas if COMMA_GROUPS.fullmatch(cell)]
-    if not commas or any(re.search(r"\.|,.*,", cell) for cell in grouped):
-        return "."
-    if not all(COMMA.fullmatch(cell) or POINT_GROUPS.fullmatch(cell) for cell in commas):
-        return "."  # text, which will be named
-    if len(grouped) == len(commas):
-        raise ValueError(
-            f"{commas[0]!r} may have a decimal comma or stand for thousands; pass decimal=',' or "
-            "decimal='.'"
-        )
-    return ","
-
-
-def _column(table: Table, column: int, decimal: str) -> np.ndarray:
+def _column(table: Table, column: int, decimal: str | None) -> np.ndarray:
     """A column of text as numbers; the first cell that is none is named with its row."""
     numbers = np.full(len(table.cells), np.nan)
     for i, cell in enumerate(map(_text, table.cells[:, column])):
@@ -542,6 +535,11 @@ def _column(table: Table, column: int, decimal: str) -> np.ndarray:
         try:
             numbers[i] = float(_pointed(cell, decimal))
         except ValueError:
+            if decimal is None and _has_comma(cell):
+                raise ValueError(
+                    f"row {table.rows[i]}: {short(cell)!r} may have a decimal comma or stand for "
+                    "thousands; pass decimal=',' or decimal='.'"
+                ) from None
             name = table.names[column]
             raise ValueError(
                 f"row {table.rows[i]}: {short(cell)!r} is not a number; if the column "
@@ -557,17 +555,21 @@ def _text(cell: Any) -> str | None:
     return None if text.lower() in GAPS else text
 
 
-def _pointed(cell: str, decimal: str) -> str:
+def _pointed(cell: str, decimal: str | None) -> str:
     """A number as Python writes it: with a point, and without marks of thousands."""
-    if decimal == ".":
-        return cell.replace(",", "") if COMMA_GROUPS.fullmatch(cell) else cell
-    if POINT_GROUPS.fullmatch(cell):
-        cell = cell.replace(".", "")
-    return f"{cell}?" if "." in cell else cell.replace(",", ".")
+    if decimal == ",":
+        return cell.replace(".", "").replace(",", ".")
+    return cell.replace(",", "") if decimal == "." else cell
+
+
+def _has_comma(cell: str) -> bool:
+    """Whether a cell is a number but for its commas."""
+    return "," in cell and (is_number(_pointed(cell, ",")) or is_number(_pointed(cell, ".")))
 
 
 def _lists(table: Table, column: int) -> np.ndarray:
-    rows, name = table.cells[:, column].tolist(), table.names[column]
+    rows = table.cells[:, column].tolist()
+    name = table.names[column]
     if len({len(row) for row in rows}) != 1:
         raise ValueError(f"the lists of column {name!r} differ in length")
     try:
@@ -577,6 +579,6 @@ def _lists(table: Table, column: int) -> np.ndarray:
 
 
 def _pandas() -> Any:
-    with require_extra("sheets of Excel and Parquet need pandas", "data"):
+    with require_extra("tables need pandas", "data"):
         import pandas
     return pandas
