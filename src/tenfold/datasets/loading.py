@@ -179,10 +179,12 @@ def load(
         categories : sequence of (name, value, ...)
             Values of columns of text, each of which becomes a column of zeros and ones; found by
             default where there are at most 20 of them.
-        delimiter, decimal : str
-            What separates the cells of a text, and "," for numbers such as 0,5; found by default.
+        delimiter : str
+            What separates the cells of a text; found by default.
+        decimal : {",", "."}
+            Which mark is decimal where numbers hold commas; the other one separates thousands.
         header : bool
-            Whether the first row holds names.
+            Whether the first row holds names; found by default, unless it may be a sample, too.
         dims : sequence of str
             The modes of a netCDF variable, in the order wanted.
         resize : (height, width)
