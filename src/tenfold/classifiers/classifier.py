@@ -52,8 +52,9 @@ from tenfold.statistics.stores import OfBlock, compose, over_blocks
 from tenfold.statistics.subspace import of_contrasts, signed_distance
 from tenfold.threads import over_threads
 from tenfold.validation import samples as check
+from tenfold.validation.containers import in_numpy
+from tenfold.validation.labels import present_labels
 from tenfold.validation.parameter_types import Folds, Normalize
-from tenfold.validation.samples import in_numpy
 
 
 def _learns_from_parts(bank: ClassSpecificClassifier) -> bool:
@@ -359,7 +360,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         """
         used = np.arange(len(labels)) if weight is None else np.flatnonzero(weight)
         rows = used if isinstance(cv, Integral) else np.arange(len(labels))
-        classes = check.present_labels(labels, weight)
+        classes = present_labels(labels, weight)
         distances = np.full((len(labels), len(classes)), np.nan)
         for number, (a, b) in enumerate(folds_of(cv, labels[rows])):
             train, test = rows[a][np.isin(rows[a], used)], rows[b]

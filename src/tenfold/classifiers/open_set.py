@@ -29,6 +29,8 @@ from tenfold.quiet import quietly, warn
 from tenfold.serialization.values import check_agree
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
+from tenfold.validation.containers import as_source, rows_of
+from tenfold.validation.labels import check_labels
 from tenfold.validation.parameter_types import Label, Numeric, Whole
 
 EXACT = 2**53  # up to here a float64 holds every whole number
@@ -175,11 +177,11 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         """
         model = self._model()
         self._check_parameters(model)
-        labels = check.check_labels(self, X, y)
+        labels = check_labels(self, X, y)
         weight = check.check_weights(labels, sample_weight)
         unknown = self._unknown_label(labels)
         if isinstance(model, Learner):  # a memory map may be larger than memory
-            X = check.as_source(X) or X
+            X = as_source(X) or X
         whole, left_out = self._fitted_and_left_out(model, X, labels, weight)
         classes = whole.classes_
         rate, n_classes = float(self.false_accept_rate), len(classes)
@@ -221,7 +223,7 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         counts = np.ones(len(used)) if weight is None else weight[used]
         codes = np.searchsorted(classes, labels[used])
         if len(classes) == 2:
-            scores = class_scores_of(whole, check.rows_of(X, used))
+            scores = class_scores_of(whole, rows_of(X, used))
             scores[np.arange(len(used)), codes] = np.nan  # the model has met the sample
             return LeftOut(codes, counts, scores, 1.0)
         groups = groups_of_classes(len(classes), int(self.n_groups))
@@ -229,7 +231,7 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         for group in range(groups.max() + 1):
             held = np.flatnonzero(groups[codes] == group)
             part = _fitted_without(classes[groups == group], model, X, labels, weight)
-            found = class_scores_of(part, check.rows_of(X, used[held]))
+            found = class_scores_of(part, rows_of(X, used[held]))
             scores[np.ix_(held, groups != group)] = found
         n_left = len(classes) - float(np.bincount(groups).mean())
         return LeftOut(codes, counts, scores, n_left)
@@ -400,7 +402,7 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
             Between 0 and 1.
         """
         answers = self.predict(X)
-        labels = check.check_labels(self, answers, y)
+        labels = check_labels(self, answers, y)
         weight = check.check_weights(answers, sample_weight)
         return float(np.average(are_right(self, answers, labels), weights=weight))
 
@@ -475,7 +477,7 @@ def _fitted_without(classes: Array, model: Any, X: Any, labels: Array, weight: A
         rows = np.flatnonzero(~np.isin(labels, classes))
         some = None if weight is None else weight[rows]
         # The model of all classes warned already.
-        return quietly(_fitted, model, check.rows_of(X, rows), labels[rows], some)
+        return quietly(_fitted, model, rows_of(X, rows), labels[rows], some)
     except ValueError as error:
         raise ValueError(
             f"classes {classes[:5].tolist()} cannot be left out to choose the threshold, since the "

@@ -38,8 +38,8 @@ from tenfold.statistics.stores import Source, over_blocks
 from tenfold.threads import one_thread_for_small
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
+from tenfold.validation.labels import check_groups, check_known_labels, present_labels
 from tenfold.validation.parameter_types import SampleShape
-from tenfold.validation.samples import check_groups
 
 RBF = ("rbf_wide", "rbf_narrow")
 NEAR_COPY = 0.03  # of the median squared distance in a class: neighbors that are nearer are copies
@@ -232,7 +232,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         self._check_parameters()
         described, X, labels, weight = check.check_first_batch(self, X, y, sample_weight)
         assert labels is not None
-        classes = check.present_labels(labels, weight)
+        classes = present_labels(labels, weight)
         gathered = _gather(X, labels, weight, classes)
         bunches = None
         if groups is not None:
@@ -307,9 +307,9 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
             check_same_kind(labels, self._gathered.classes)
         assert labels is not None
         if classes is not None:
-            check.check_known_labels(labels, np.unique(classes))
+            check_known_labels(labels, np.unique(classes))
         assert labels is not None
-        gathered = _gather(X, labels, weight, check.present_labels(labels, weight))
+        gathered = _gather(X, labels, weight, present_labels(labels, weight))
         if not first:
             assert self._gathered is not None
             gathered = self._gathered.decayed(factor) + gathered

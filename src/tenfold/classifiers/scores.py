@@ -18,7 +18,7 @@ from tenfold.classifiers.members import (
 )
 from tenfold.linalg.algebra import Array
 from tenfold.statistics.accumulate import row_blocks
-from tenfold.validation.samples import is_data_array
+from tenfold.validation.containers import is_data_array
 
 
 class ClassScores(NamedTuple):

@@ -52,8 +52,9 @@ from tenfold.statistics.subspace import ratio_at, signed_distance
 from tenfold.threads import threads_for
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
+from tenfold.validation.containers import in_numpy
+from tenfold.validation.labels import check_classes, check_groups, present_labels
 from tenfold.validation.parameter_types import Folds, Label, Numeric
-from tenfold.validation.samples import in_numpy
 
 FEWEST_CLASSES = 4  # other classes; fewer say nothing about new ones, so samples are held out
 MOST_FOLDS = 50  # when models that lack a fold are unlike the model of all samples
@@ -228,7 +229,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         model = self.model()
         described, X, labels, weight = model._first_batch(X, y, sample_weight)
         X = X.in_memory() if isinstance(X, ArraySamples) else X  # equal ones are found by bytes
-        classes = check.present_labels(labels, weight)
+        classes = present_labels(labels, weight)
         positive = self.positive_among(classes)
         used = np.ones(len(labels), bool) if weight is None else weight > 0
         codes = codes_of(X, labels, classes)
@@ -254,7 +255,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         model = ProbabilisticLDA(priors="equal")
         _, _, labels, weight = check.check_first_batch(model, X, y, sample_weight)
         assert labels is not None
-        classes = check.present_labels(labels, weight)
+        classes = present_labels(labels, weight)
         positive = self.positive_among(classes)
         n_groups, units = self._groups_left_out(labels, groups)
         left_out = model._fit_left_out(X, labels, weight, units, n_groups, positive)
@@ -375,7 +376,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
     def _folds(self, labels: Array, groups: Any) -> tuple[int, Array | None]:
         """How many folds, and the number (n,) of what is held out together, if that was said."""
         n_folds = parameters.check_option("cv", self.cv, [parameters.Number(2, whole=True)])
-        named = None if groups is None else check.check_groups("groups", groups, len(labels))
+        named = None if groups is None else check_groups("groups", groups, len(labels))
         return n_folds, None if named is None else named[1]
 
     def _limit(self, impostors: Impostors, own: Impostors) -> float:
@@ -684,7 +685,7 @@ def fit_fold_models(
 ) -> list[Measured]:
     """The models of statistics that share their terms, solved as one stack."""
     for statistics in parts:
-        check.check_classes(statistics.classes, model)
+        check_classes(statistics.classes, model)
     if not parts:
         return []
     problem = Problem.stacked([model._problem(statistics) for statistics in parts])

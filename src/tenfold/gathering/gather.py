@@ -24,7 +24,8 @@ from tenfold.statistics.moments import Batch, ClassMoments
 from tenfold.statistics.stores import BlockError, Source, StoredSamples, part_of
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
-from tenfold.validation.samples import as_source, is_dask
+from tenfold.validation.containers import as_source, is_dask
+from tenfold.validation.labels import present_labels
 
 SAVED_BYTES = 2**30  # what is read at least between two writings of a checkpoint
 
@@ -77,7 +78,7 @@ def gather_moments(
     >>> model = ProbabilisticLDA().fit_moments(one + other)
     """
     X, y, weight = Carrier().checked(X, y, sample_weight, first=True)
-    classes = check.present_labels(y, weight)
+    classes = present_labels(y, weight)
     if save_every is not None:
         parameters.check_option("save_every", save_every, [parameters.Number(1, whole=True)])
     parameters.announce_tables(len(X), prod(X.shape[1:]), len(classes), stacklevel=3)
@@ -281,7 +282,7 @@ def _checked(batches: Iterable[Any]) -> Iterator[Batch | ClassMoments]:
             _check_alike(y, example)
         except ValueError as error:
             raise ValueError(f"batch {number}: {error}") from error
-        labels = check.present_labels(y, None)
+        labels = present_labels(y, None)
         yield X.moments(y, weight, labels) if isinstance(X, Source) else (X, y, weight)
 
 

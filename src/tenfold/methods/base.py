@@ -51,6 +51,15 @@ from tenfold.statistics.subspace import log_ratios, minus_distances, projected, 
 from tenfold.threads import one_thread_for_small, threads_for
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
+from tenfold.validation.containers import in_numpy
+from tenfold.validation.labels import (
+    announced_labels,
+    check_known_labels,
+    check_labels,
+    check_same_classes,
+    present_labels,
+)
+from tenfold.validation.named_axes import labelled_like
 from tenfold.validation.parameter_types import (
     ClassRanks,
     InitName,
@@ -63,7 +72,7 @@ from tenfold.validation.parameter_types import (
     VectorSolverName,
 )
 from tenfold.validation.parameters import Number
-from tenfold.validation.samples import in_numpy, labelled_like
+from tenfold.validation.ranges import with_range
 
 SPREAD = 1e-9  # of the largest: a smaller square may be nothing but rounding
 Labels = Annotated[Array, "labels"]
@@ -199,7 +208,7 @@ class Savable:
         new = {name: value for name, value in vars(self).items() if name not in old}
         shown = {} if model is None else {f"{name}_": v for name, v in vars(model).items()}
         kept = {} if moments is None else {"moments_": moments}
-        new.update(check.with_range(described), **shown, **more, **kept)
+        new.update(with_range(described), **shown, **more, **kept)
         self.__dict__ = new
         return self
 
@@ -286,7 +295,7 @@ class Learner(Savable, BaseEstimator):
             The fitted estimator.
         """
         described, X, y, weight = self._first_batch(X, y, sample_weight)
-        classes = check.present_labels(y, weight)
+        classes = present_labels(y, weight)
         described, X = self._map_samples(described, X, weight)
         ranks = self._model_ranks(X.shape[1:], classes)
         rounds, memory = self._recipe().expected_rounds(X.ndim - 1), parameters.memory_budget()
@@ -336,14 +345,14 @@ class Learner(Savable, BaseEstimator):
         first = not hasattr(self, "sample_shape_")
         if first:
             described, X, y, weight = self._first_batch(X, y, sample_weight, classes)
-            known = check.announced_labels(y, weight, classes)
+            known = announced_labels(y, weight, classes)
         else:
             self._check_parameters()
-            check.check_same_classes(classes if self._needs_labels else None, self.classes_)
+            check_same_classes(classes if self._needs_labels else None, self.classes_)
             X, y, weight = check.check_batch(self, X, y, sample_weight)
             described, X = check.described_with(self, X)
             known = self.classes_
-        check.check_known_labels(y, known)
+        check_known_labels(y, known)
         factor = check_decay("decay", decay)
         return self._go_on(X, y, weight, factor, known, described)
 
@@ -911,7 +920,7 @@ class ClassSpecificProjector(TensorProjector):
             Between 0 and 1.
         """
         scores = to_numpy(self.decision_function(X))
-        labels, positive = check.check_labels(self, scores, y), self.positive_label_
+        labels, positive = check_labels(self, scores, y), self.positive_label_
         check_same_kind(labels, self.classes_)
         is_positive = labels == positive
         if not is_positive.any():

@@ -18,6 +18,7 @@ from tenfold.linalg.algebra import Array
 from tenfold.methods.base import Learner
 from tenfold.statistics.accumulate import check_same_kind
 from tenfold.validation import samples as check
+from tenfold.validation.labels import check_labels, present_labels
 
 
 def mean_average_precision(
@@ -70,10 +71,10 @@ def mean_average_precision(
         else:  # such as nearest neighbors
             scores = np.asarray(model.predict_proba(X, **params))
         scores = of_both_classes(np.maximum(scores, np.finfo(float).min))  # log 0 has a place, too
-    y = check.check_labels(model, scores, y)
+    y = check_labels(model, scores, y)
     check_same_kind(y, model.classes_)
     weight = check.check_weights(scores, sample_weight)
-    present = np.flatnonzero(np.isin(model.classes_, check.present_labels(y, weight)))
+    present = np.flatnonzero(np.isin(model.classes_, present_labels(y, weight)))
     if not len(present):
         raise ValueError(
             f"none of the labels {np.unique(y)[:5].tolist()} is a class of the model, so it has "

@@ -26,8 +26,8 @@ from tenfold.statistics.moments import ClassMoments
 from tenfold.statistics.stores import ArraySamples, over_blocks
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
+from tenfold.validation.labels import check_covariates, check_labels
 from tenfold.validation.parameters import Number
-from tenfold.validation.samples import check_covariates
 
 
 class CovariateRemover(Step):
@@ -131,7 +131,7 @@ class CovariateRemover(Step):
         """
         parameters.check_declared(self)
         described, X, _, weight = check.check_first_batch(self, X, None, sample_weight)
-        labels = np.zeros(len(X), dtype=np.intp) if y is None else check.check_labels(self, X, y)
+        labels = np.zeros(len(X), dtype=np.intp) if y is None else check_labels(self, X, y)
         codes = np.unique(labels, return_inverse=True)[1].ravel()
         X, Z = self._parted(X, covariates)
         if Z is None:

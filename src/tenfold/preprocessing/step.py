@@ -13,6 +13,7 @@ from tenfold.linalg.algebra import Array, asarray_like
 from tenfold.methods.base import Savable
 from tenfold.statistics.stores import ArraySamples, MappedStore, Source, StoredSamples, over_blocks
 from tenfold.validation import samples as check
+from tenfold.validation.containers import as_source
 
 
 class Step(TransformerMixin, Savable, BaseEstimator):
@@ -65,7 +66,7 @@ class Step(TransformerMixin, Savable, BaseEstimator):
         What `set_output` asks for is for who uses the step.
         """
         found = MappedStore(X, work) if isinstance(X, StoredSamples) else over_blocks(X, work)
-        source = check.as_source(found)
+        source = as_source(found)
         return found if source is None else source
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:

@@ -39,8 +39,9 @@ from tenfold.quiet import quietly
 from tenfold.selection.rank_search import NearestMean, search_ranks
 from tenfold.statistics.cost import Split
 from tenfold.tables import Cell, Table, number, percent, times
+from tenfold.validation.containers import in_numpy
+from tenfold.validation.labels import check_groups
 from tenfold.validation.parameter_types import Folds, Label
-from tenfold.validation.samples import check_groups, in_numpy
 
 MOST_NUMBERS_OF_LDA = 2048  # it makes a table of all pairs of numbers, and solves with it
 MOST_BYTES_TWICE = 2**28  # of samples that several processes may work on at the same time

@@ -42,10 +42,10 @@ from tenfold.statistics.moments import ClassStatistics
 from tenfold.statistics.sample_statistics import codes_of
 from tenfold.statistics.stores import ArraySamples, Source
 from tenfold.threads import threads_for
-from tenfold.validation import samples as check
+from tenfold.validation.containers import in_numpy, rows_of
+from tenfold.validation.labels import check_classes, present_labels
 from tenfold.validation.parameter_types import Folds
 from tenfold.validation.parameters import memory_budget
-from tenfold.validation.samples import in_numpy
 
 N_CANDIDATES = 10  # of a ladder
 Ranks = tuple[int, ...]
@@ -195,7 +195,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         for variant in variants:
             variant._check_parameters()
         if isinstance(self.estimator, ClassSpecificVerifier):
-            classes = check.present_labels(samples.labels, samples.weight)
+            classes = present_labels(samples.labels, samples.weight)
             self.estimator.positive_among(classes)  # or an error that says how to name it
         splits = self._splits(samples, groups)
         learners = variants
@@ -492,7 +492,7 @@ class Samples:
 
     def _rows(self, rows: Array) -> Any:
         is_frame = hasattr(self.given, "iloc")  # estimators look at the names of its columns
-        return check.rows_of(self.given if is_frame else self.checked, rows)
+        return rows_of(self.given if is_frame else self.checked, rows)
 
 
 def _parts(columns: dict[str, Any], rows: Array) -> dict[str, Any]:
@@ -602,7 +602,7 @@ def solved_together(
 ) -> list[Learner]:
     """Every candidate fitted on the same statistics, in stacks of bounded size."""
     if learners[0]._needs_labels:
-        check.check_classes(statistics.classes, learners[0])
+        check_classes(statistics.classes, learners[0])
     fresh, recipe = replace(statistics), learners[0]._recipe()
     problems = [learner._problem(fresh) for learner in learners]
     per_stack = max(1, STACK_NUMBERS // (len(problems[0]) * max(statistics.shape) ** 2))
@@ -630,7 +630,7 @@ def shared_statistics(
     first = learners[0]
     X, weight = samples.checked, samples.weight
     y = samples.labels if first._needs_labels else None
-    classes = check.present_labels(y, weight)
+    classes = present_labels(y, weight)
     input_info, seen = first._map_samples(input_info, X, weight)
     ranks, rounds = asked_together(learners, seen.shape[1:], classes)
     rows = [train for train, _ in splits]

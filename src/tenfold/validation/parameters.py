@@ -247,11 +247,6 @@ def announce_tables(n: int, size: int, n_tables: int, stacklevel: int) -> None:
         )
 
 
-def tables_fit(size: int, n_tables: int) -> bool:
-    """Whether moments of samples of so many numbers fit into the memory budget."""
-    return 8 * n_tables * size**2 <= memory_budget()
-
-
 def check_tables_fit(size: int, n_tables: int) -> None:
     """Moments of samples of so many numbers fit into the memory budget."""
     check_memory(

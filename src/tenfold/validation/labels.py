@@ -1,0 +1,167 @@
+"""Labels of samples, and what else comes along with each: groups and covariates.
+
+Labels are one per sample, all of one kind, none of them missing. Groups are samples that are held
+out together, or those of one class. Covariates are numbers such as the age of who was measured.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from numbers import Number
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from tenfold.linalg.algebra import Array
+from tenfold.statistics.accumulate import check_same_kind
+from tenfold.validation.containers import in_numpy, refuse_masked, unmasked
+from tenfold.validation.parameters import plain
+
+
+def check_labels(estimator: Any, X: Array, y: Any) -> Array:
+    """One class label per sample."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None; "
+            "pass one class label per sample"
+        )
+    if np.isscalar(X) or getattr(X, "ndim", 1) == 0:
+        raise ValueError(
+            f"Expected 2D array, got scalar instead: X is {X!r:.80}; pass samples with at least 2 "
+            "axes, samples first"
+        )
+    y = refuse_masked(y, name="y")
+    given, y = y, column_or_1d(in_numpy(y, "y"), warn=True)
+    check_consistent_length(X, y)
+    if isinstance(given, list | tuple) and y.dtype.kind == "U":
+        check_kinds(np.array(given, dtype=object))  # NumPy makes text of None, NaN and numbers
+    _check_label_values(y)
+    return y
+
+
+def _check_label_values(y: Array) -> None:
+    if y.dtype.kind in "fM" and not np.isfinite(y).all():
+        raise ValueError("Input y contains NaN or infinity; every sample needs a class label")
+    if y.dtype == object:
+        check_kinds(y)
+        if _kind(y[0]) == "numbers":
+            raise ValueError(
+                "Unknown label type: y holds numbers as objects; expected an array of numbers or "
+                "of text; convert it, as with y.astype(int)"
+            )
+    check_classification_targets(y)
+
+
+def check_kinds(y: Array, name: str = "y") -> None:
+    """Labels or names that are objects are all text or all numbers, and none is missing."""
+    kinds = {_kind(label) for label in y.ravel()}
+    if "missing" in kinds:
+        raise ValueError(
+            f"Input {name} contains NaN or None; every sample needs a class label; drop the "
+            "samples without one, or give them a label of their own"
+        )
+    if len(kinds) > 1:
+        raise ValueError(
+            f"{name} mixes {' and '.join(sorted(kinds))}; expected labels of one kind; convert "
+            f"them, as with {name}.astype(str)"
+        )
+
+
+def _kind(label: Any) -> str:
+    if isinstance(label, str):
+        return "text"
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):  # those of pandas
+        return "missing"
+    if isinstance(label, Number | np.bool_):
+        return "numbers" if label == label else "missing"
+    return f"objects of type {type(label).__name__}"
+
+
+def check_groups(name: str, groups: Any, n_samples: int) -> tuple[Array, Array]:
+    """The groups, sorted, and for each sample the number of its group."""
+    groups = np.asarray(in_numpy(groups, name))
+    if groups.shape != (n_samples,):
+        raise ValueError(
+            f"{name} has shape {groups.shape}, but there are {n_samples} samples; pass one name or "
+            "number per sample"
+        )
+    if groups.dtype.kind == "O":
+        check_kinds(groups, name)
+    if groups.dtype.kind == "f" and not np.isfinite(groups).all():
+        raise ValueError(f"{name} contains NaN or infinity; every sample needs a name or number")
+    names, numbers = np.unique(groups, return_inverse=True)
+    return names, numbers
+
+
+def check_covariates(covariates: Any, n: int) -> Array:
+    """Covariates as finite numbers (n, q), or an error that says what came."""
+    if np.ma.is_masked(covariates):
+        covariates = unmasked(covariates)  # refused below, with its row
+    Z = np.asarray(in_numpy(covariates, "covariates"))
+    with suppress(TypeError, ValueError):  # numbers of several kinds in one table
+        Z = Z.astype(float) if Z.dtype == object else Z
+    if Z.dtype.kind not in "biuf":
+        raise ValueError(
+            f"covariates hold {Z.dtype}; expected numbers; give every site or session but one "
+            "a column of zeros and ones, as sklearn's OneHotEncoder(drop='first') does"
+        )
+    Z = np.asarray(Z[:, None] if Z.ndim == 1 else Z, dtype=float)
+    if Z.ndim != 2 or len(Z) != n or not Z.shape[1]:
+        raise ValueError(
+            f"covariates have shape {np.shape(covariates)}, but there are {n} samples; expected "
+            f"({n},) or ({n}, q), one row per sample"
+        )
+    rows = np.flatnonzero(~np.isfinite(Z).all(axis=1))
+    if len(rows):
+        raise ValueError(
+            f"covariates of {len(rows)} samples are NaN or infinite, the first in row {rows[0]}; "
+            "fill them, as with the mean of the others, or leave those samples out"
+        )
+    return Z
+
+
+# ── Classes ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def check_classes(classes: Array, estimator: Any) -> None:
+    """At least two classes, or an error that says which one there is."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} tells classes apart, but the data hold 1 class "
+            f"({plain(classes[0])!r}) only; pass samples of at least two classes"
+        )
+
+
+def present_labels(y: Array | None, weight: Array | None) -> Array:
+    """The sorted labels of the samples that have weight."""
+    if y is None:
+        return np.zeros(1, dtype=np.intp)
+    return np.unique(y if weight is None else y[weight > 0])
+
+
+def announced_labels(y: Array | None, weight: Array | None, classes: Any) -> Array:
+    """All labels that will come: those announced, or those there; without labels a single class."""
+    return present_labels(y, weight) if y is None or classes is None else np.unique(classes)
+
+
+def check_known_labels(y: Array | None, classes: Array) -> None:
+    """Labels of a batch are among those announced."""
+    labels = classes if y is None else np.unique(y)
+    check_same_kind(labels, classes)
+    unknown = np.setdiff1d(labels, classes)
+    if len(unknown):
+        raise ValueError(
+            f"labels {unknown[:5].tolist()} were not there in the first call of partial_fit; "
+            "announce all of them there with classes=..."
+        )
+
+
+def check_same_classes(classes: Any, known: Array) -> None:
+    """Classes that a later `partial_fit` names must be those of the first."""
+    if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
+        raise ValueError(
+            f"classes are {np.unique(np.asarray(classes)).tolist()}, but partial_fit began with "
+            f"{known.tolist()}; name the same ones or none, or start with a fresh estimator"
+        )
