@@ -227,7 +227,8 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
     ) -> LeftOut | None:
         """Learn from one batch; ratios of left-out samples where classes are left out in groups.
 
-        The positive class, if there is one, is a group of its own.
+        The positive class, if there is one, is a group of its own, and strangers are scored for it
+        alone.
         """
         self._check_parameters()
         described, X, labels, weight = check.check_first_batch(self, X, y, sample_weight)
@@ -243,13 +244,14 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
                     f"groups has one group only ({parameters.plain(names[0])!r}), so none can be "
                     "left out; pass two or more groups, or no groups"
                 )
-        class_groups = None
+        class_groups = columns = None
         if n_groups is not None:
             class_groups = groups_of_classes(len(classes), n_groups)
             if positive is not None:
                 alone = np.where(classes == positive, len(classes), class_groups)
                 class_groups = np.unique(alone, return_inverse=True)[1]
-        learned, left_out = self._learned_and_left_out(gathered, bunches, class_groups)
+                columns = np.flatnonzero(classes == positive)
+        learned, left_out = self._learned_and_left_out(gathered, bunches, class_groups, columns)
         if groups is None and _is_small(gathered):
             learned["_gathered"] = gathered
         self._set_fitted(described, **learned)
@@ -443,10 +445,14 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
 
     def _learned(self, gathered: Gathered, bunches: Array | None) -> dict[str, Any]:
         """What is learned from what was gathered, by name."""
-        return self._learned_and_left_out(gathered, bunches, None)[0]
+        return self._learned_and_left_out(gathered, bunches)[0]
 
     def _learned_and_left_out(
-        self, gathered: Gathered, bunches: Array | None, class_groups: Array | None
+        self,
+        gathered: Gathered,
+        bunches: Array | None,
+        class_groups: Array | None = None,
+        stranger_columns: Array | None = None,
     ) -> tuple[dict[str, Any], LeftOut | None]:
         """What is learned, by name, and the ratios of left-out samples if groups are given."""
         counts = gathered.counts
@@ -473,6 +479,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
                 bunches,
                 lambda name: advance(1, name),
                 class_groups,
+                stranger_columns,
             )
         _warn_of_near_copies(gathered, pool.log_loss, bunches)
         learned = self._as_learned(gathered.classes, counts, priors, pool, gathered.mean)

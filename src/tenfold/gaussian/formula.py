@@ -122,11 +122,11 @@ class NoiseScatter:
             return cls(rows, None)
         return cls(None, rows.T @ rows)
 
-    @property
+    @cached_property
     def trace(self) -> float:
         """The sum of all squared deviations."""
         if self.rows is not None:
-            return float((self.rows**2).sum())
+            return float(np.vdot(self.rows, self.rows))
         assert self.matrix is not None
         return float(np.trace(self.matrix))
 

@@ -308,14 +308,14 @@ class LeftOut(NamedTuple):
     """Calibrated log likelihood ratios of samples that have no part in the classes.
 
     The ratio of a sample for its own class is without the sample. Its ratios for other classes are
-    as a stranger has them: without all classes of its group. NaN stands for other classes of the
-    same group, and for the own class of a sample that cannot be left out.
+    as a stranger has them: without its whole class. NaN stands for classes that were not asked for,
+    and for the own class of a sample that cannot be left out.
     """
 
     codes: Array  # (n,), the class of each sample
     weights: Array  # (n,), how many samples each stands for
     ratios: Array  # (n, C)
-    n_left: float  # classes without a group, on average
+    n_left: float  # how many classes the models had that scored strangers
     seen_ratios: Array | None = None  # (n, C), all without the sample alone; NaN where it must stay
     scores: Array | None = None  # (n, C), likewise, of the pool
 
@@ -367,6 +367,7 @@ def learn(
     bunches: Array | None = None,
     tell: Callable[[str], None] = lambda _: None,
     class_groups: Array | None = None,
+    stranger_columns: Array | None = None,
 ) -> LearnedPool:
     """The pool of views that left-out samples choose.
 
@@ -385,9 +386,14 @@ def learn(
     tell : callable
         Is told which view comes next.
     class_groups : ndarray of shape (C,) or None
-        Classes to leave out together, to learn the ratios of strangers; None learns none.
+        Classes without which a pool of few classes is weighted, to learn the ratios of strangers;
+        None learns none.
+    stranger_columns : ndarray of shape (c,) or None
+        The classes for which strangers are scored; None stands for all.
     """
-    data = Data(gathered, bunches, log_priors)
+    if class_groups is not None and stranger_columns is None:
+        stranger_columns = np.arange(len(class_groups))
+    data = Data(gathered, bunches, log_priors, stranger_columns)
     if not len(data.rows):
         return _without_left_out(data)
     if data.is_linear_only:
@@ -415,7 +421,7 @@ def learn(
     for name in kernels:
         tell(name)
         candidate = rbf_candidate(data, name, scale)
-        setting, near = choose_setting(data, candidate.judge, near)
+        setting, near = choose_setting(data, candidate, near)
         chosen.append(Chosen.of(candidate, setting))
     for name, transformer in transformers.items():
         tell(name)
@@ -433,7 +439,7 @@ def _add_plain(
         candidate = length_candidate(data)
     else:
         candidate = linear_candidate(data, in_units=name == "units")
-    setting, near = choose_setting(data, candidate.judge, near)
+    setting, near = choose_setting(data, candidate, near)
     chosen.append(Chosen.of(candidate, setting))
     return near
 
@@ -443,7 +449,7 @@ def _better_units(data: Data, name: str, transformer: Any) -> Chosen:
     found: list[Chosen] = []
     near: tuple[int, int] | None = None
     for candidate in transformer_candidates(data, name, transformer):
-        setting, near = choose_setting(data, candidate.judge, near)
+        setting, near = choose_setting(data, candidate, near)
         found.append(Chosen.of(candidate, setting))
     return min(found, key=lambda one: one.setting.loss)
 
@@ -540,51 +546,43 @@ def _left_out(data: Data, pooling: Pooling, class_groups: Array) -> LeftOut:
 
     Of two classes none can be left out: a left-out sample is then a stranger to the other class.
     """
-    rows, codes = data.rows, data.gathered.sketch.codes
+    rows, codes, columns = data.rows, data.gathered.sketch.codes, data.stranger_columns
+    assert columns is not None
     n_classes = len(class_groups)
     ratios = np.full((len(codes), n_classes), np.nan)
     if n_classes == 2:
         ratios[rows] = pooling.ratios
-        n_left = 1.0
     else:
         for group in range(int(class_groups.max()) + 1):
             is_out = class_groups == group
             held = np.flatnonzero(is_out[codes])
-            ratios[np.ix_(held, ~is_out)] = _ratios_of_strangers(data, pooling, is_out)
+            ratios[np.ix_(held, columns)] = _ratios_of_strangers(data, pooling, is_out)[held]
         ratios[rows, codes[rows]] = pooling.ratios[np.arange(len(rows)), codes[rows]]
-        n_left = n_classes - float(np.bincount(class_groups).mean())
     everyone = data.answers(np.arange(len(codes)))
     seen_ratios, scores = np.full((2, *ratios.shape), np.nan)
     seen_ratios[rows] = pooling.ratios
     scores[rows] = pooling.scores
-    return LeftOut(codes, everyone.weights, ratios, n_left, seen_ratios, scores)
+    return LeftOut(codes, everyone.weights, ratios, n_classes - 1.0, seen_ratios, scores)
 
 
 def _ratios_of_strangers(data: Data, pooling: Pooling, is_out: Array) -> Array:
-    """Calibrated ratios of samples of some classes for all others, by a pool without these classes.
+    """Calibrated ratios (n, c) of samples without their classes, by a pool without some classes.
 
-    Class means and noise are those of the other classes; of fewer than `MANY_CLASSES` classes so
-    are temperatures, weights and calibration. The maps of the views, rho and b stay as they are.
+    Class means and noise are those of all other classes. With fewer than `MANY_CLASSES` classes,
+    temperatures, weights and calibration know nothing of those that are out. The maps of the
+    views, rho and b stay as they are.
     """
-    sizes = data.gathered.sketch_sizes
-    sample_is_out = is_out[sizes.codes]
-    at = np.flatnonzero(~sample_is_out[data.rows])
+    at = np.flatnonzero(~is_out[data.gathered.sketch.codes[data.rows]])
     if len(at) and len(is_out) < MANY_CLASSES:
         pooling = _pooling_of_others(data, pooling.chosen, at, np.flatnonzero(~is_out))
-    out, rest = np.flatnonzero(sample_is_out), np.flatnonzero(~sample_is_out)
-    counts = np.where(is_out, 0.0, sizes.counts)
-    part = ClassSizes(sizes.codes[rest], sizes.weights[rest], counts)
-    n = typical_count(data.gathered.counts)
-    ratios = np.zeros((len(out), len(counts)))
+    ratios: Array | float = 0.0
     for one, weight in zip(pooling.chosen, pooling.weights, strict=True):
         if weight > 0:
-            features = one.view.map.features(data.gathered.sketch.X)
-            frame = Frame.of_samples(features[rest], part, one.view.spread)
-            rho, b = _setting_for(frame, one.view)
-            scores = frame.scores(features[out], rho, b)
-            term = frame.stranger(n, rho, b, features[out])
-            ratios += weight * bounded((scores - term[:, None]) / one.setting.temperature)
-    return (pooling.scale * ratios + pooling.offset)[:, ~is_out]
+            strangers = one.setting.strangers
+            assert strangers is not None
+            found = strangers.scores - strangers.term[:, None]
+            ratios = ratios + weight * bounded(found / one.setting.temperature)
+    return np.asarray(pooling.scale * ratios + pooling.offset)
 
 
 def _pooling_of_others(data: Data, chosen: list[Chosen], at: Array, columns: Array) -> Pooling:
@@ -609,17 +607,6 @@ def _pooling_of_others(data: Data, chosen: list[Chosen], at: Array, columns: Arr
         )
         others.append(one._replace(setting=setting))
     return Pooling.of(others, answers)
-
-
-def _setting_for(part: Frame, view: LearnedView) -> tuple[float, float]:
-    """The rho and b that mean for a part of the samples what those of a view mean for all."""
-    n_directions = min(view.means.shape[1], max(view.freedom, 1.0))
-    unit, of_part = float(view.values.sum()) / n_directions, part.noise_unit
-    rho = view.rho * (of_part / unit if unit > 0 and of_part > 0 else 1.0)
-    if view.spread is not None:
-        return rho, view.b * rho / view.rho
-    freedom = part.sizes.freedom / view.freedom if view.freedom > 0 else 1.0
-    return rho, view.b * (freedom or 1.0)
 
 
 # ── Without samples ──────────────────────────────────────────────────────────────────────────────

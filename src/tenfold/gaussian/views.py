@@ -26,6 +26,7 @@ from tenfold.gaussian.maps import (
     unit_scale,
 )
 from tenfold.gaussian.pool import TIE, Answers, best_temperature, rough_loss
+from tenfold.gaussian.strangers import Strangers, without_classes
 from tenfold.linalg.algebra import Array, project
 
 RHOS = 10.0 ** np.arange(-5, 1.51, 0.5)  # of the mean eigenvalue of the noise
@@ -195,6 +196,7 @@ class Setting:
     loss: float
     scores: Array  # (n, C), of left-out samples, over the temperature
     stranger: Array  # (n,), their quadratic term against a stranger, over the temperature
+    strangers: Strangers | None = None  # all samples without their classes, where asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,11 +211,14 @@ class Data:
         The bunch of groups of each sample of the sketch; None leaves out single samples.
     log_priors : ndarray of shape (C,)
         Logarithms of the probabilities of the classes.
+    stranger_columns : ndarray of shape (c,) or None
+        The classes for which samples are scored without their own class; None scores none.
     """
 
     gathered: Gathered
     bunches: Array | None
     log_priors: Array
+    stranger_columns: Array | None = None
 
     @cached_property
     def is_linear_only(self) -> bool:
@@ -262,6 +267,11 @@ class Data:
         )
         return Data(fewer, bunches, self.log_priors)
 
+    @property
+    def thirds_are_of_classes(self) -> bool:
+        """Whether a third has all samples of its classes."""
+        return self.bunches is None and len(self.log_priors) >= MANY_CLASSES
+
     def thirds(self) -> Array:
         """A part (n,) of the samples of the sketch, by class or group, else by their order.
 
@@ -270,7 +280,7 @@ class Data:
         if self.bunches is not None:
             return self.bunches % THIRDS
         sketch, n_classes = self.gathered.sketch, len(self.log_priors)
-        if n_classes >= MANY_CLASSES:
+        if self.thirds_are_of_classes:
             return sketch.codes % THIRDS
         contrast = np.asarray(np.random.Philox(11).random_raw(sketch.X.shape[1]), dtype=float)
         contrast = contrast - contrast.mean()
@@ -467,7 +477,7 @@ def structured_choice(data: Data, plain: Setting | None) -> tuple[Candidate, Set
     everyone = np.arange(len(thirds))
     feature_map, frame = structured_frame(data.gathered, everyone, share)
     candidate = Candidate("kronecker", STRUCTURE_PRICE, feature_map, frame, whole)
-    return candidate, _settled(data, whole, rho, ratio * rho)
+    return candidate, _settled(data, candidate, rho, ratio * rho)
 
 
 def _without_third(data: Data, thirds: Array, third: int, share: float) -> Judge:
@@ -544,12 +554,12 @@ def kernels_may_help(data: Data, plain_name: str, scale: Array | None) -> bool:
         if plain_name == "length"
         else linear_candidate(few, plain_name == "units")
     )
-    setting, _ = choose_setting(few, plain.judge, None)
+    setting, _ = choose_setting(few, plain, None)
     answers = few.answers(few.rows)
     near = None
     for name in WIDTHS:
         candidate = rbf_candidate(few, name, scale)
-        found, near = choose_setting(few, candidate.judge, near)
+        found, near = choose_setting(few, candidate, near)
         if improves(setting, found.scores, answers, KERNEL_PRICE):
             return True
     return False
@@ -559,9 +569,10 @@ def kernels_may_help(data: Data, plain_name: str, scale: Array | None) -> bool:
 
 
 def choose_setting(
-    data: Data, judge: Judge, near: tuple[int, int] | None
+    data: Data, candidate: Candidate, near: tuple[int, int] | None
 ) -> tuple[Setting, tuple[int, int]]:
     """The best rho and b, from coarse to fine; or downhill from what suited a similar view."""
+    judge = candidate.judge
     rows = data.rows
     answers = data.answers(rows)
     some = None if len(rows) == len(judge.sizes.codes) else rows
@@ -587,7 +598,7 @@ def choose_setting(
                 break
             best = new
     rho, b = float(RHOS[best[0]] * noise), float(SPREADS[best[1]] * spread)
-    return _settled(data, judge, rho, b), best
+    return _settled(data, candidate, rho, b), best
 
 
 def _first_least(
@@ -608,14 +619,43 @@ def _neighbours(place: tuple[int, int], step: int) -> Iterator[tuple[int, int]]:
             yield i + down, j + right
 
 
-def _settled(data: Data, judge: Judge, rho: float, b: float) -> Setting:
+def _settled(data: Data, candidate: Candidate, rho: float, b: float) -> Setting:
     """A setting with its temperature."""
-    rows = data.rows
+    rows, judge = data.rows, candidate.judge
     scores = judge.left_out_scores(rho, b, rows)
     temperature, loss = best_temperature(scores, data.answers(rows))
     n = typical_count(data.gathered.counts)
     stranger = judge.left_out_stranger(n, rho, b)[rows]
-    return Setting(rho, b, temperature, loss, scores / temperature, stranger / temperature)
+    strangers = None if data.stranger_columns is None else _strangers(data, candidate, rho, b)
+    found = scores / temperature
+    return Setting(rho, b, temperature, loss, found, stranger / temperature, strangers)
+
+
+def _strangers(data: Data, candidate: Candidate, rho: float, b: float) -> Strangers:
+    """Scores of all samples without their classes, at a setting of the judge of a view.
+
+    Parts of a structured view know nothing of the classes that they judge. A frame whose noise is
+    that of more samples than it has cannot give them back: there, the sketch stands for all.
+    """
+    judge, columns = candidate.judge, data.stranger_columns
+    sketch, n = data.gathered.sketch, typical_count(data.gathered.counts)
+    assert columns is not None
+    everyone = np.arange(len(sketch.codes))
+    parts: list[tuple[Judge, Array]] = [(candidate.frame, everyone)]
+    if not sketch.is_complete:
+        spread = candidate.frame.resolvents.spread
+        features = candidate.map.features(sketch.X)
+        parts = [(Frame.of_samples(features, data.gathered.sketch_sizes, spread), everyone)]
+    elif isinstance(judge, PartsJudge) and data.thirds_are_of_classes:
+        parts = judge.parts
+    found = Strangers.unknown(len(sketch.codes), columns)
+    for frame, rows in parts:
+        assert isinstance(frame, Frame)
+        unit = frame.noise_unit / judge.noise_unit if judge.noise_unit > 0 else 1.0
+        freedom = frame.sizes.freedom / max(judge.sizes.freedom, 1.0)
+        factor = unit if frame.resolvents.spread is not None else freedom
+        found.put(rows, without_classes(frame, n, rho * unit, b * factor, columns))
+    return found
 
 
 def typical_count(counts: Array) -> float:
