@@ -4,6 +4,8 @@ Left-out scores are those of refitting without the sample, with centre, units, w
 b held fixed. The pool and its temperatures are checked here too.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -14,6 +16,7 @@ from scipy.stats import multivariate_normal
 from tenfold import ProbabilisticLDA
 from tenfold.gaussian.gathered import SKETCH, Gathered
 from tenfold.gaussian.pool import Answers, best_temperature, pool_weights
+from tenfold.gaussian.strangers import without_classes
 from tenfold.gaussian.views import (
     Data,
     length_candidate,
@@ -211,6 +214,49 @@ def test_left_out_ratios_against_a_stranger_are_those_of_refitting(name, counts,
         x = frame.samples[i]
         expected.append(0.5 * x @ (n / (n + 1) * R_0 + R_more / (n + 1) - R_1) @ x)
     assert_close(found, np.array(expected))
+
+
+@each_weight
+@each_view
+@pytest.mark.parametrize("with_spread", [False, True], ids=["no structure", "structure"])
+@pytest.mark.parametrize(
+    ("counts", "shape"),
+    [([3, 5, 4, 6], (3, 2)), ([3, 5, 4, 2], (5, 4)), ([1, 5, 1, 4], (5, 4))],
+    ids=["more samples", "more numbers", "classes of one"],
+)
+def test_strangers_have_the_scores_of_refitting_without_their_class(
+    counts, shape, with_spread, name, weighted
+):
+    """rho is in units of the noise of the others, and b per degree of freedom."""
+    frame = candidate_of(prepared(counts, shape, weighted=weighted), name).frame
+    sizes, q, n = frame.sizes, frame.means.shape[1], 3.0
+    spread = None
+    if with_spread:  # counts up to 8 in quarters are exact
+        spread = np.linspace(0.3, 2, q)
+        frame = replace(frame, resolvents=replace(frame.resolvents, spread=spread), _tables={})
+    B = np.eye(q) if spread is None else np.diag(spread)
+    rho, b = 0.3 * frame.noise_unit, 0.7 * (frame.noise_unit if with_spread else frame.spread_unit)
+    columns = np.array([3, 0, 2])
+    found = without_classes(frame, n, rho, b, columns)
+    for c in range(len(counts)):
+        others, own = sizes.codes != c, np.flatnonzero(sizes.codes == c)
+        codes, weights = sizes.codes[others], sizes.weights[others]
+        fitted = brute_fit(frame.samples[others], codes, weights, len(counts))
+        scatter, freedom = fitted[2:]
+        unit = np.trace(scatter) / min(q, max(freedom, 1))
+        rho_left = rho * unit / frame.noise_unit
+        b_left = b * rho_left / rho if with_spread else b * freedom / sizes.freedom
+        R_0, R_1, R_more = (
+            freedom * np.linalg.inv(scatter + rho_left * np.eye(q) + k * b_left * B)
+            for k in (0, 1, n + 1)
+        )
+        quadratic = 0.5 * (n / (n + 1) * R_0 + R_more / (n + 1) - R_1)
+        expected = [brute_scores(frame.samples[i], fitted, rho_left, b_left, spread) for i in own]
+        asked = columns != c
+        assert_close(found.scores[own][:, asked], np.array(expected)[:, columns[asked]])
+        assert np.isnan(found.scores[own][:, ~asked]).all()
+        terms = [frame.samples[i] @ quadratic @ frame.samples[i] for i in own]
+        assert_close(found.term[own], np.array(terms))
 
 
 @each_size

@@ -52,7 +52,6 @@ from tenfold.gaussian.views import (
     rbf_candidate,
     structured_choice,
     transformer_candidates,
-    typical_count,
 )
 from tenfold.linalg.algebra import Array
 

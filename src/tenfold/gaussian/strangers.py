@@ -27,7 +27,7 @@ class Strangers(NamedTuple):
     """What a view says of samples that are strangers to all classes but their own."""
 
     columns: Array  # (c,), the classes that they are scored for
-    scores: Array  # (n, c), not divided by a temperature; NaN for their own class
+    scores: Array  # (n, c), not divided by a temperature; NaN for their own class, or without noise
     term: Array  # (n,), the quadratic term of the ratio against a stranger
 
     def put(self, rows: Array, other: Strangers) -> None:
@@ -58,12 +58,15 @@ def without_classes(frame: Frame, n: float, rho: float, b: float, columns: Array
     sizes, resolvents = frame.sizes, frame.resolvents
     counts = resolvents.counted(sizes.counts[columns])
     if len(np.unique(counts)) > FEW_COUNTS:
-        counts = np.where(counts > EMPTY, STEP ** np.round(np.log(counts + EMPTY) / np.log(STEP)), 0)
+        steps = np.round(np.log(np.maximum(counts, EMPTY)) / np.log(STEP))
+        counts = np.where(counts > EMPTY, STEP**steps, 0.0)
     n = float(resolvents.counted(np.array([n]))[0])
     found = Strangers.unknown(len(sizes.codes), columns)
     for code in np.unique(sizes.codes):
         own = np.flatnonzero(sizes.codes == code)
-        found.put(own, _Without(frame, int(code), own, rho, b).scored(n, counts, columns))
+        others = _Without(frame, int(code), own, rho, b)
+        if others.freedom > EMPTY:  # without noise nothing is known of anyone
+            found.put(own, others.scored(n, counts, columns))
     return found
 
 
