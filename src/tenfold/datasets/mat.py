@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,10 @@ def _scipy_values(source: Path) -> dict[str, Any]:
     """The variables that SciPy reads, by name."""
     from scipy.io import loadmat
 
-    values = loadmat(source, struct_as_record=True, appendmat=False)
+    options: dict[str, Any] = {"struct_as_record": True, "appendmat": False}
+    if "spmatrix" in signature(loadmat).parameters:  # from SciPy 1.18 on it asks to be told
+        options["spmatrix"] = False
+    values = loadmat(source, **options)
     named = {}
     for name, value in values.items():
         if name.startswith("__"):
