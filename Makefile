@@ -29,7 +29,7 @@ ORDINARY := -m "not realdata and not long and not slow and not browser and not b
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help setup setup-docs setup-neural demo test test-kernels test-long test-realdata test-slow test-cluster test-browser test-oldest test-newest test-torch test-dist \
-	lint types format docs test-docs tables fuzz mutants soak kills bench recordings answers big dist constraints clean
+	lint types format docs test-docs tables fuzz mutants soak kills bench recordings answers kinds big dist constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -232,6 +232,10 @@ bench: $(BENCH)/stamp ## tenfold beside its peers, 45 minutes; ARGS=--quick take
 
 answers: $(VENV)/stamps/test ## how good the answers are, beside scikit-learn; rewrites its tables, 20 minutes
 	$(BIN)/python benchmarks/answers.py $${TENFOLD_DATA:-../shared/data} --write $(ARGS)
+
+kinds: $(PEERS)/stamp ## the table by kind of data in README, beside scikit-learn, pyRiemann and aeon, 10 minutes
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PEERS)/bin/python benchmarks/kinds.py \
+		$${TENFOLD_DATA:-../shared/data} --write $(ARGS)
 
 big: $(VENV)/stamps/test ## more data than memory, at full size
 	$(BIN)/python benchmarks/big.py $(ARGS)

@@ -63,14 +63,7 @@ ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "_static" / "answers.json"  # all figures of the last run of each row
 PAGES = {
     "docs/answers.md": ("<!-- table: made by benchmarks/answers.py -->\n", "<!-- end of table -->"),
-    "README.md": ("<!-- answers -->\n", "<!-- /answers -->"),
 }
-SHORT = ("orl2", "orl5", "pie5", "coil5", "gaitA")  # what README shows
-CODE = {
-    "bank of CSDA": "`ClassSpecificClassifier(CSDA())`",
-    "ProbabilisticLDA": "`ProbabilisticLDA()`",
-}
-
 Results = dict[str, dict[str, dict[str, Any]]]  # set, row, figure
 
 PEERS: dict[str, Callable[[], Any]] = {
@@ -207,23 +200,9 @@ def table(results: Results) -> str:
     return "\n".join(lines + [f"- {line}" for line in extra])
 
 
-def short_table(results: Results) -> str:
-    """Accuracy alone, of the rows and sets that README shows."""
-    rows = [row for row in next(iter(results.values())) if row in {**PEERS, **CODE}]
-    heads = [CODE.get(row, row) for row in rows]
-    lines = ["| | " + " | ".join(heads) + " |", "|---|" + "--:|" * len(rows)]
-    for name in SHORT:
-        figures = [results[name][row]["accuracy"] for row in rows]
-        best = max(f"{value:.1f}" for value in figures if value == max(figures))
-        shown = (f"{value:.1f}" for value in figures)
-        cells = [f"**{text}**" if text == best else text for text in shown]
-        lines.append(f"| {title(name)} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
-
-
 def pages(results: Results) -> dict[str, str]:
     """What stands between the marks of each page."""
-    return {"docs/answers.md": f"\n{table(results)}\n\n", "README.md": short_table(results)}
+    return {"docs/answers.md": f"\n{table(results)}\n\n"}
 
 
 def put_into_pages(results: Results) -> None:

@@ -1,4 +1,4 @@
-"""The first table of README and site: ten images of each digit, everything at defaults.
+"""The first table of README: ten images of each digit, everything at defaults.
 
     python benchmarks/first_step.py            # print the table
     python benchmarks/first_step.py --write    # and put it into the pages
@@ -28,7 +28,7 @@ from sklearn.svm import SVC
 from tenfold import ClassSpecificClassifier, KernelCSDA, ProbabilisticLDA
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/index.md")
+PAGES = ("README.md",)
 MARKS = "<!-- first -->\n", "<!-- /first -->"
 EACH, DRAWS = 10, 5
 

@@ -10,6 +10,9 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 matplotlib.use("Agg")
 
+sys.path.insert(0, str(HERE))
+
+import make_pictures
 import method_lists
 
 import tenfold
@@ -31,6 +34,7 @@ extensions = [
     "sphinx_design",
     "sphinx_copybutton",
     "house",
+    "pictures",
 ]
 exclude_patterns = ["_build", "_ext", "README.md", "auto_examples/*.ipynb", "generated/methods.md"]
 templates_path = ["_templates"]
@@ -57,6 +61,9 @@ autodoc_typehints = "none"  # the docstrings say types and shapes
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+
+# ── Pictures of the landing page ────────────────────────────────────────────────────────────────
+make_pictures.draw_landing()
 
 # ── Examples that run ───────────────────────────────────────────────────────────────────────────
 warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
@@ -93,7 +100,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {page: [] for page in ("index", "install", "which_method")}
+html_sidebars = {page: [] for page in ("index", "install", "which_method", "results")}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
@@ -103,7 +110,7 @@ MADE = ("results", "benchmarks")
 
 
 def leave_out_missing(app, docname, source):
-    if docname == "about":
+    if docname == "evidence":
         for page in MADE:
             if not (HERE / f"{page}.md").exists():
                 source[0] = source[0].replace(f"\n{page}\n", "\n")
@@ -111,4 +118,4 @@ def leave_out_missing(app, docname, source):
 
 def setup(app):
     app.connect("source-read", leave_out_missing)
-    app.connect("env-get-outdated", lambda *_: ["about"])
+    app.connect("env-get-outdated", lambda *_: ["evidence"])

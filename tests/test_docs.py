@@ -5,8 +5,6 @@ import inspect
 import os
 import re
 import runpy
-import shlex
-import subprocess
 import sys
 import types
 from pathlib import Path
@@ -25,6 +23,9 @@ ROOT = Path(__file__).parents[1]
 DOCS, SOURCE = ROOT / "docs", ROOT / "src" / "tenfold"
 if not DOCS.is_dir():
     pytest.skip("the pages are not part of an sdist", allow_module_level=True)
+sys.path.insert(0, str(DOCS / "_ext"))
+
+import page_code  # noqa: E402
 
 BUILT = ("_build", "auto_examples", "generated")
 PAGES = sorted(
@@ -37,14 +38,6 @@ EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 
 def name_of(path):
     return str(path.relative_to(ROOT))
-
-
-def blocks(path):
-    """(language, text) of every fenced block, in order."""
-    fences = re.findall(
-        r"^```(python|console)\n(.*?)^```$", path.read_text(encoding="utf-8"), re.M | re.S
-    )
-    return [(language, text) for language, text in fences]
 
 
 def test_the_tests_that_hold_the_promises_exist():
@@ -65,7 +58,11 @@ def test_pages_do_not_name_test_functions(path):
 
 
 def with_code(pages):
-    there = [page for page in pages if any(language == "python" for language, _ in blocks(page))]
+    there = [
+        page
+        for page in pages
+        if any(language != "console" for language, _ in page_code.blocks(page))
+    ]
     return [
         pytest.param(page, marks=pytest.mark.long if page.stem in LONG else ()) for page in there
     ]
@@ -79,22 +76,18 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch)
     # Blocks that define functions for other processes need a module that can be found again.
     module = types.ModuleType("__page__")
     monkeypatch.setitem(sys.modules, "__page__", module)
-    for language, text in blocks(page):
-        if language == "python":
-            exec(compile(text, f"<{name_of(page)}>", "exec", dont_inherit=True), vars(module))
-        else:
-            run_commands(text)
+    for language, text in page_code.blocks(page):
+        page_code.run(language, text, page, vars(module))
     close_figures()
 
 
-def run_commands(text):
-    """Run the lines that call tenfold; those that install things are left alone."""
-    for line in re.findall(r"^\$ (tenfold .*)$", text, flags=re.M):
-        command = [sys.executable, "-c", "from tenfold.app.cli import main; main()"]
-        done = subprocess.run(
-            [*command, *shlex.split(line, comments=True)[1:]], capture_output=True, text=True
-        )
-        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+def test_every_page_of_the_guide_has_a_picture_made_by_its_own_code():
+    without = [
+        page.name
+        for page in (DOCS / "user_guide").glob("*.md")
+        if page.stem != "index" and "{picture}" not in dict(page_code.blocks(page))
+    ]
+    assert without == []
 
 
 def close_figures():
@@ -115,7 +108,7 @@ def test_the_commands_of_the_readme_run(tmp_path, monkeypatch):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     commands = re.findall(r"^ {4}(tenfold (?!compare).*)$", text, flags=re.M)
     assert len(commands) >= 4
-    run_commands("\n".join(f"$ {command}" for command in commands))
+    page_code.run_commands("\n".join(f"$ {command}" for command in commands))
 
 
 # ── The API reference ───────────────────────────────────────────────────────────────────────────

@@ -14,13 +14,6 @@ ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "benchmarks" / "first_step.py"
 
 
-PLDA, KERNEL = "ProbabilisticLDA()", "`ClassSpecificClassifier(KernelCSDA())`"
-LDA = "LDA, shrinkage, flattened"
-PATCHES = "ProbabilisticLDA, patches of 5 x 5 in MPCA at 1 x 1 x 60"
-OTHERS = ("nearest mean", "ridge", "linear SVM", "RBF SVM", "LDA, shrinkage")
-SCALED = "ModeScaler, ProbabilisticLDA with equal priors"
-
-
 def shown(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     part = text.partition("<!-- first -->")[2].partition("<!-- /first -->")[0]
@@ -73,50 +66,20 @@ def test_results_on_the_page_are_those_of_the_runs():
     module = loaded(ROOT / "docs" / "make_results.py")
     figures = json.loads(module.FIGURES.read_text(encoding="utf-8"))
     assert figures.keys() == module.SECTIONS.keys()
-    assert module.PAGE.read_text(encoding="utf-8") == module.page(figures)
+    for path, text in module.pages(figures).items():
+        assert path.read_text(encoding="utf-8") == text, path.name
 
 
 @pytest.mark.skipif(not SCRIPT.exists(), reason="a source distribution has no pages")
-def test_figures_by_kind_of_data_are_those_of_the_runs():
-    """Every figure with decimals in the table stands in a file that a command leaves."""
-    page = (ROOT / "docs" / "which_method.md").read_text(encoding="utf-8")
-    rows = page.partition("<!-- kinds")[2].partition("<!-- /kinds -->")[0].splitlines()[3:]
-    figures = json.loads((ROOT / "docs" / "_static" / "results.json").read_text(encoding="utf-8"))
-    answers = json.loads((ROOT / "docs" / "_static" / "answers.json").read_text(encoding="utf-8"))
-
-    def cell(run, table, name, column):
-        """What a run has in a column of the row of a table."""
-        (found,) = (t for t in figures[run]["tables"] if t["title"].startswith(table))
-        (row,) = (r for r in found["rows"] if r[: len(name)] == name)
-        value = row[found["columns"].index(column)]
-        return value.split(" ")[0] if isinstance(value, str) else f"{value:.2f}"
-
-    pie = {name: f"{one['accuracy']:.1f}" for name, one in answers["pie5"].items()}
-    best = max((v for name, v in pie.items() if name in OTHERS), key=float)
-    first = shown("docs/index.md")
-    area, thirty = ("recordings", "Area under"), ("series", "Percent right, mean of 30")
-    pines, books = ("small", "Sets that come"), ("fi2010_published", "F1 on FI-2010")
-    asked = [
-        (None, pie["ProbabilisticLDA"], best),
-        (None, *(f"{first[name]:.1f}" for name in (KERNEL, "RBF SVM"))),
-        ("mean", (*area, [PLDA]), (*area, ["XdawnCovariances, tangent space"])),
-        ("FingerMovements", (*thirty, [PLDA]), (*thirty, ["MiniRocket"])),
-        ("Epilepsy", (*thirty, [f"covariances, tangent space, {PLDA}"]), (*thirty, [PLDA])),
-        ("Epilepsy", (*thirty, ["MiniRocket"])),
-        ("percent right", *((*pines, ["Indian Pines", row]) for row in (PATCHES, PLDA, LDA))),
-        ("horizon 10", (*books, [SCALED, 40]), (*books, ["C(TABL), published"])),
-    ]
-    expected = [
-        f if column is None else cell(*f, column) for column, *found in asked for f in found
-    ]
-    # published figures on another split are in a note below the table of the run
-    published = ["77.63", "88.66"]
-    notes = json.dumps(figures["fi2010_published"])
-    assert all(figure in notes for figure in published)
-    expected += published
-    # the rates of strangers are printed by benchmarks/verification.py --open-set
-    text = "\n".join(row.split(" | ")[-1] for row in rows if "strangers" not in row)
-    assert re.findall(r"\d+\.\d+", text) == expected
+def test_figures_by_kind_of_data_are_those_of_the_run(monkeypatch):
+    """README's reasons, and the table of README, landing page and the page on methods."""
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    module = loaded(SCRIPT.with_name("kinds.py"))
+    figures = json.loads(module.FIGURES.read_text(encoding="utf-8"))
+    assert figures.keys() == module.KINDS.keys()
+    for page, (begin, end), expected in module.pages(figures):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert text.partition(begin)[2].partition(end)[0] == expected, page
 
 
 def test_trials_of_a_subject_share_patterns_and_not_noise():
