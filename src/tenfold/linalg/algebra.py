@@ -30,6 +30,7 @@ from scipy.linalg import blas
 from tenfold.linalg.constants import BLOCK_BYTES, DEVICE_BYTES
 
 Array = npt.NDArray[Any]
+WHOLE_TABLE = 512  # numbers in a sample up to which its scatter is made before it is packed
 
 
 def namespace_of(X: Any) -> Any:
@@ -417,23 +418,41 @@ def _packed_pairs(table: Array, rest: Sequence[int]) -> Array:
 def packed_gram(blocks: Iterable[Array], shape: tuple[int, ...]) -> Array:
     """The packed table (L_1, ..., L_K) of ``sum_j z_j z_j^T``, from blocks (n, I_1, ..., I_K).
 
-    Of tensors the products of every slice along the first mode with those behind it are packed at
-    once: no I x I matrix is ever made.
+    Of large tensors the scatter is never made. Seen along its smallest mode, with slices a and b of
+    all samples, the table needs the symmetric part of ``a^T b`` alone, which is
+    ``((a + b)^T (a + b) - a^T a - b^T b) / 2``: products of a matrix with itself, at half the
+    price of others. Slices are brought to one length first, so that this costs no digits.
     """
-    first, rest = shape[0], shape[1:]
-    width, table = prod(rest), np.zeros([size * (size + 1) // 2 for size in shape])
-    matrix = np.zeros((0, 0) if rest else (first, first))
+    size = prod(shape)
+    if len(shape) == 1 or size <= WHOLE_TABLE:
+        matrix = np.zeros((size, size))
+        for Z in blocks:
+            add_gram(matrix, Z.reshape(len(Z), -1))
+        return pack_table(matrix, shape)
+    mode = int(np.argmin(shape))
+    others = shape[:mode] + shape[mode + 1 :]
+    first, second = np.triu_indices(shape[mode])
+    table = np.zeros((len(first), *(n * (n + 1) // 2 for n in others)))
     for Z in blocks:
-        flat, end = Z.reshape(len(Z), -1), 0
-        if not rest:
-            add_gram(matrix, flat)
-            continue
-        for row in range(first):
-            own, behind = flat[:, row * width :][:, :width], flat[:, row * width :]
-            pairs = (own.T @ behind).reshape(width, first - row, width).swapaxes(0, 1)
-            start, end = end, end + len(pairs)
-            table[start:end] += _packed_pairs(pairs, rest)
-    return table if rest else pack_table(matrix, shape)
+        slices = np.ascontiguousarray(np.moveaxis(Z, mode + 1, 0)).reshape(shape[mode], len(Z), -1)
+        flat = slices.reshape(len(slices), -1)
+        lengths = np.sqrt(np.vecdot(flat, flat))
+        lengths = np.where(lengths > 0, lengths, 1.0)
+        slices /= lengths[:, None, None]
+        own = [_packed_square(rows, others) for rows in slices]
+        for entry, a, b in zip(table, first, second, strict=True):
+            product = own[a]
+            if a != b:
+                product = (_packed_square(slices[a] + slices[b], others) - own[a] - own[b]) / 2
+            entry += lengths[a] * lengths[b] * product
+    return np.ascontiguousarray(np.moveaxis(table, 0, mode))
+
+
+def _packed_square(rows: Array, shape: tuple[int, ...]) -> Array:
+    """The packed table of ``rows^T rows``."""
+    matrix = np.zeros((rows.shape[1], rows.shape[1]))
+    add_gram(matrix, rows)
+    return pack_table(matrix, shape)
 
 
 def pack_projectors(W: Array) -> Array:
@@ -443,21 +462,22 @@ def pack_projectors(W: Array) -> Array:
     return np.take(P, flat, axis=1) * weights
 
 
-def contracted(table: Array, packed: dict[int, Array], first: int) -> Array:
-    """A table (L_1, ..., L_K) contracted with every packed projector but that of mode k: (M, L_k).
-
-    Contracting the mode `first`, for which one product serves all models, takes all the time.
-    """
-    before, after = table.shape[:first], table.shape[first + 1 :]
+def first_contracted(table: Array, projectors: Array, mode: int) -> Array:
+    """A table (L_1, ..., L_K) contracted along one mode with projectors (M, L_k): (M, others)."""
+    before, after = table.shape[:mode], table.shape[mode + 1 :]
     if not before:
-        left = packed[first] @ table.reshape(len(table), -1)
+        left = projectors @ table.reshape(len(table), -1)
     elif not after:
-        left = packed[first] @ table.reshape(-1, table.shape[first]).T
+        left = projectors @ table.reshape(-1, table.shape[mode]).T
     else:
-        left = packed[first] @ table.reshape(prod(before), table.shape[first], -1)
+        left = projectors @ table.reshape(prod(before), table.shape[mode], -1)
         left = left.swapaxes(0, 1)
-    left = left.reshape(-1, *before, *after)
-    axes = [q for q in range(table.ndim) if q != first]
+    return left.reshape(-1, *before, *after)
+
+
+def contracted(left: Array, packed: dict[int, Array], first: int) -> Array:
+    """What `first_contracted` left, contracted with all other packed projectors: (M, L_k)."""
+    axes = [q for q in range(left.ndim) if q != first]
     for q, P in packed.items():
         if q != first:
             columns = P.reshape(len(P), *[1] * (left.ndim - 3), -1, 1)

@@ -199,7 +199,7 @@ def _solve_stack(problem: Problem, recipe: Recipe, threads: int) -> Solution:
     step = min(max(ceil(len(problem) / 4), in_cache // 4, 1), max(in_cache, 16))  # for threads
     # Reading a large table takes longer than a model: as many as take no more memory than it does.
     model_bytes = 10 * 8 * max(problem.shape) ** 2  # to solve one: ten matrices of the largest mode
-    step = max(step, min(ceil(len(problem) / 2), problem.largest_table() // model_bytes))
+    step = max(step, min(ceil(len(problem) / threads), problem.largest_table() // model_bytes))
     if problem.is_answered_by_passes():
         step = len(problem)  # a pass answers all models
     order = np.lexsort((*-problem.ranks.T,))  # one width, and the longest work first

@@ -251,9 +251,11 @@ def class_specific(
     share = float(statistics.counts[positive] / statistics.count)
     inside = statistics.in_class(positive)  # S_I, eq. 18
     apart = statistics.mean_offset_scatter(positive)
-    about = statistics.total() + apart  # all samples about M_p
-    outside = about - inside  # S_O, eq. 17
-    if negatives in ("means", "both"):
+    if negatives == "samples":
+        total = statistics.total()
+        outside = total + apart - inside  # S_O, eq. 17
+    else:  # means stand for the other samples: the total is not asked for by itself
+        total = statistics.within() + statistics.between()
         outside = statistics.between() + apart
     if negatives == "both":
         outside = outside + (statistics.within() - inside) * OTHER_SAMPLES
@@ -263,9 +265,10 @@ def class_specific(
         outside = outside + apart * (((1 + shift) ** 2 - 1) / (1 - share))
         inside = inside + apart * (shift**2 * share / (1 - share) ** 2)
     if shrinkage == 0:
+        about = total + apart  # all samples about M_p
         return Problem.of(statistics, outside, inside, unit=about, balance=share, **settings)
     balance = share * about_class_means(statistics)
-    unit = statistics.total() + apart * 0.0  # the same terms as above: both can be stacked
+    unit = total + apart * 0.0  # the same terms as above: both can be stacked
     amount, absolute = settings.pop("ridge", (0.0, False))
     usual = float(statistics.counts @ each / statistics.count)
     settings["ridge"] = (amount * shrinkage / usual, absolute)

@@ -151,7 +151,12 @@ def with_tables(
         return tables_fit(shape, groups, memory) and as_tables < as_samples
 
     of_classes = pays(n / len(statistics.classes), len(ranks))
-    return replace(statistics, total_is_table=pays(n, 1), classes_are_tables=of_classes)
+    return replace(
+        statistics,
+        total_is_table=pays(n, 1),
+        classes_are_tables=of_classes,
+        means_are_table=pays(len(statistics.classes), 1),
+    )
 
 
 def moments_of(X: Array | Source, y: Any, sample_weight: Any, classes: Array) -> ClassMoments:

@@ -35,6 +35,7 @@ from scipy.linalg import LinAlgError, blas, cholesky
 from tenfold.linalg.algebra import (
     Array,
     contracted,
+    first_contracted,
     mode_first,
     mode_scatters,
     pack_projectors,
@@ -238,6 +239,7 @@ class Term:
     tables: tuple[Array, ...] = ()
     _turned: dict[int, Array] = field(default_factory=dict, init=False)  # by mode
     _joined: dict[tuple[Term, ...], Term] = field(default_factory=dict, init=False)
+    _halfway: dict[tuple[int, ...], tuple[Array, Array]] = field(default_factory=dict, init=False)
 
     @classmethod
     def from_matrices(cls, matrices: Array, shape: tuple[int, ...]) -> Term:
@@ -376,8 +378,23 @@ class Term:
             for block in row_blocks(len(models), 8 * kept):
                 chosen = models[block]
                 chunk = {q: p[chosen] for q, p in packed.items()}
-                result[chosen] = contracted(self.tables[group], chunk, largest)
+                left = self._first_contraction(group, int(chosen[0]), chunk[largest], largest)
+                result[chosen] = contracted(left, chunk, largest)
         return unpack(result, size)
+
+    def _first_contraction(self, group: int, start: int, projectors: Array, mode: int) -> Array:
+        """A table contracted along one mode, (M, the other modes...), which takes all the time.
+
+        Of three modes or more the next one that is asked for needs the same product, if `mode` was
+        not solved meanwhile. So the last product for the models from `start` on is kept.
+        """
+        if len(self.shape) == 2 or self.n_groups > 1:
+            return first_contracted(self.tables[group], projectors, mode)
+        last = self._halfway.get((start, mode))
+        if last is None or not np.array_equal(last[0], projectors):
+            last = projectors, first_contracted(self.tables[group], projectors, mode)
+            self._halfway[start, mode] = last
+        return last[1]
 
 
 def models_of_groups(groups: Array, n_groups: int) -> Iterator[tuple[int, Array]]:

@@ -45,8 +45,9 @@ class SampleStatistics(ClassStatistics):
         The position of each sample's label in `classes`.
     weights : ndarray of shape (n,) or None
         Sample weights.
-    total_is_table, classes_are_tables : bool, default=False
-        Whether the scatter of all samples, and those of the classes, are made tables first; see
+    total_is_table, classes_are_tables, means_are_table : bool, default=False
+        Whether the scatters of all samples, of the classes and of the class means are made tables
+        first; see
         `tenfold.statistics.cost.with_tables`.
     """
 
@@ -55,6 +56,7 @@ class SampleStatistics(ClassStatistics):
     weights: Array | None = None
     total_is_table: bool = False
     classes_are_tables: bool = False
+    means_are_table: bool = False
 
     @classmethod
     def from_batch(
@@ -116,10 +118,14 @@ class SampleStatistics(ClassStatistics):
 
     def _total(self) -> Term:
         if self.total_is_table:  # class means are fewer than samples
-            within, between = self.within().terms[0][1], self._means_about_mean().tabulated()
+            within, between = self.within().terms[0][1], super()._means_about_mean().tabulated()
             return replace(between, tables=(within.tables[0] + between.tables[0],))
         everybody = np.zeros_like(self.codes)
         return Term(self.X, self.mean[None], everybody, [self._used()], self.weights)
+
+    def _means_about_mean(self) -> Term:
+        term = super()._means_about_mean()
+        return term.tabulated() if self.means_are_table else term
 
     def _in_class(self, p: int) -> Term:
         term = Term(self.X, self.means, self.codes, [self._used(p)], self.weights)
@@ -158,7 +164,7 @@ class SpanStatistics(SampleStatistics):
         # rounding.
         means = _class_means(coordinates, plain.codes, weight, len(plain.classes))[1]
         # The total is asked once, and its table is no larger than the samples.
-        rest = (coordinates, plain.codes, weight, True, False, span, plain.means)
+        rest = (coordinates, plain.codes, weight, True, False, False, span, plain.means)
         return cls(plain.classes, plain.counts, means, *rest)
 
     @property
