@@ -25,7 +25,7 @@ KEPT = 2**25 - 2**16  # bytes: the largest block that glibc learns from
 
 def over_processes(
     work: Callable[..., T],
-    tasks: Sequence[tuple[Any, ...]],
+    tasks: Sequence[tuple[object, ...]],
     patience: float = PATIENCE,
     n_jobs: int | None = None,
 ) -> Iterator[tuple[int, T]]:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextvars import ContextVar, copy_context
-from typing import Any, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 
 _unwanted: ContextVar[tuple[type[Warning], ...]] = ContextVar("unwanted", default=())
 
 
-def quietly(work: Callable[..., T], *given: Any, without: type[Warning] = Warning) -> T:
+def quietly(work: Callable[..., T], *given: object, without: type[Warning] = Warning) -> T:
     """``work(*given)`` without the warnings of tenfold of this category.
 
     Warnings of other libraries are theirs to give.

@@ -104,7 +104,7 @@ def table(rows: list[dict[str, Any]]) -> Table:
     return Table("", columns, cells)
 
 
-def write_page(model: Any, path: Path) -> tuple[Path | None, list[str]]:
+def write_page(model: object, path: Path) -> tuple[Path | None, list[str]]:
     """Write the report on a model of all digits, and say where it is.
 
     Returns

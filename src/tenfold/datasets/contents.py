@@ -128,7 +128,7 @@ def _summary(data: TensorDataset) -> dict[str, Any]:
 
 
 def _look_at_arrays(
-    source: Path, options: Mapping[str, Any]
+    source: Path, options: Mapping[str, object]
 ) -> tuple[list[str], list[list[str]], list[dict[str, Any]]]:
     """Names of columns, a row per array, and ways to read them."""
     reader = loading.reader_of(source)

@@ -106,7 +106,7 @@ def _pictures(source: Path, found: dict[str, Any], notes: tuple[str, ...] = ()) 
 
 
 def look_at_folder(
-    source: Path, options: Mapping[str, Any]
+    source: Path, options: Mapping[str, object]
 ) -> tuple[list[str], list[list[str]], list[dict[str, Any]]]:
     """For `contents`: names of columns, a row per folder, and ways to read it."""
     sizes: dict[str, tuple[int, int]] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ EXACT = 2**53  # up to here a float64 holds every whole number
 _USUAL_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
-def as_labels(values: Any) -> np.ndarray:
+def as_labels(values: object) -> np.ndarray:
     """Labels as a vector: whole numbers as int, text stripped, cells and one-hot rows opened.
 
     Texts become numbers only if every one of them is the usual way to write its number. So ids such

@@ -29,7 +29,7 @@ MOST_ROWS = 1000  # from which the usual size of the numbers is taken
 
 def load_like_training(
     path: str | os.PathLike[str],
-    before: Mapping[str, Any],
+    before: Mapping[str, object],
     shape: tuple[int, ...] = (),
     *,
     labels_needed: bool = True,
@@ -137,7 +137,7 @@ def _check_size(
     )
 
 
-def _listed(value: Any) -> Any:
+def _listed(value: object) -> Any:
     return list(value) if isinstance(value, tuple | list) else value
 
 
@@ -148,7 +148,7 @@ def usual_size(data: TensorDataset) -> float:
     return float(np.sqrt(np.mean(some[~gaps] ** 2 if gaps.any() and not gaps.all() else some**2)))
 
 
-def in_words(options: Mapping[str, Any]) -> str:
+def in_words(options: Mapping[str, object]) -> str:
     """Options as a person would type them in Python; a long one is cut.
 
     Examples

@@ -124,11 +124,11 @@ UNDERSTOOD = f"a folder of images (or .npy files) by class, or a file of {', '.j
 def load(
     path: str | os.PathLike[str],
     *,
-    labels: Any = None,
-    groups: Any = None,
-    scale: Any = None,
+    labels: object = None,
+    groups: object = None,
+    scale: object = None,
     trusted: bool = False,
-    **options: Any,
+    **options: object,
 ) -> TensorDataset:
     r"""Read a data set, by what the path is.
 
@@ -281,7 +281,7 @@ def read_here(
 
 
 def first_that_works(
-    ways: Iterable[dict[str, Any]], read: Callable[[dict[str, Any]], TensorDataset]
+    ways: Iterable[dict[str, object]], read: Callable[[dict[str, Any]], TensorDataset]
 ) -> tuple[TensorDataset | None, dict[str, Any], ValueError | None]:
     """What `read` gives for the first of some options, these, and why those before do not do."""
     complaint = None
@@ -293,7 +293,7 @@ def first_that_works(
     return None, {}, complaint
 
 
-def is_outside(labels: Any) -> bool:
+def is_outside(labels: object) -> bool:
     """Whether labels are an array or a file, and no name or position in the data."""
     if isinstance(labels, str):
         place = inner_path(labels)[0].expanduser()
@@ -301,7 +301,7 @@ def is_outside(labels: Any) -> bool:
     return labels is not None and not isinstance(labels, int)
 
 
-def read_labels(labels: Any, trusted: bool = False) -> np.ndarray:
+def read_labels(labels: object, trusted: bool = False) -> np.ndarray:
     """Labels from an array, or from a file; a foreign one is read in a child.
 
     Parameters
@@ -343,7 +343,7 @@ def _lines_of_labels(source: Path) -> np.ndarray:
     return as_labels(labels[1:] if first in LABEL_NAMES and first not in below else labels)
 
 
-def _read_there(reader: Reader, source: Path, given: Mapping[str, Any]) -> TensorDataset:
+def _read_there(reader: Reader, source: Path, given: Mapping[str, object]) -> TensorDataset:
     """What the reader gives in a process of its own; what stays on disk is opened here."""
     answer = in_sandbox("data", source, {"options": given})
     info = {name[1:]: answer.pop(name) for name in list(answer) if name.startswith("@")}
@@ -409,7 +409,7 @@ def _near(name: str, known: list[str]) -> str:
     return f"; did you mean {found[0]}?" if found else ""
 
 
-def _how_it_was_read(reader: Reader, used: Mapping[str, Any]) -> dict[str, Any]:
+def _how_it_was_read(reader: Reader, used: Mapping[str, object]) -> dict[str, Any]:
     """The options, as plain values, that a later reading needs to give the same kind of samples."""
     options = {name: value for name, value in used.items() if value is not None}
     if "sample_shape" in options:
@@ -422,14 +422,14 @@ def _how_it_was_read(reader: Reader, used: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _plain(options[name]) for name in kept} | {"loader": reader.name}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """A value that a model file can hold."""
     if isinstance(value, tuple | list):
         return tuple(_plain(part) for part in value)
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _groups(source: Path, data: TensorDataset, groups: Any) -> np.ndarray:
+def _groups(source: Path, data: TensorDataset, groups: object) -> np.ndarray:
     """The group of every sample: from an array, another file, the data, or the folders."""
     if not isinstance(groups, str | os.PathLike):
         return as_labels(groups)

@@ -47,7 +47,7 @@ def _scipy_values(source: Path) -> dict[str, Any]:
     return named
 
 
-def _object_class(value: Any) -> str | None:
+def _object_class(value: object) -> str | None:
     """The MATLAB class of an object; None for numbers, text, cells and structures."""
     from scipy.io.matlab import MatlabFunction, MatlabOpaque
 

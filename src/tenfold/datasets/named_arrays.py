@@ -271,7 +271,7 @@ def _facts(arrays: Arrays, samples: str, labels: str | None, axis: int) -> list[
     ]
 
 
-def _fact(values: Any) -> np.ndarray | None:
+def _fact(values: object) -> np.ndarray | None:
     """A vector beside the samples; None where it is not one after all."""
     try:
         return as_labels(values)

@@ -34,7 +34,7 @@ ERRORS = {
 INSTEAD = "if you trust it, pass trusted=True, which reads it in this process without limits"
 
 
-def in_sandbox(task: str, source: Path, options: Mapping[str, Any]) -> dict[str, Any]:
+def in_sandbox(task: str, source: Path, options: Mapping[str, object]) -> dict[str, Any]:
     """What a task of `tenfold.datasets.contents.TASKS` answers, done in a process of its own.
 
     Parameters
@@ -82,7 +82,7 @@ def _started() -> Popen[bytes]:
     return Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment)
 
 
-def _asked(child: Popen[bytes], request: Mapping[str, Any]) -> dict[str, Any] | None:
+def _asked(child: Popen[bytes], request: Mapping[str, object]) -> dict[str, Any] | None:
     """The answer of a child; None where it ended before it was whole."""
     assert child.stdin is not None
     assert child.stdout is not None
@@ -121,7 +121,7 @@ def _received(stream: IO[bytes]) -> dict[str, Any] | None:
     return answer
 
 
-def _send(stream: IO[bytes], answer: Mapping[str, Any]) -> None:
+def _send(stream: IO[bytes], answer: Mapping[str, object]) -> None:
     """A line of plain values and names, and the arrays as NumPy writes them to .npy files."""
     arrays = {name: value for name, value in answer.items() if isinstance(value, np.ndarray)}
     plain = {name: value for name, value in answer.items() if name not in arrays}
@@ -139,7 +139,7 @@ class _Pipe:
         self.read, self.write = stream.read, stream.write
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
 
 

@@ -309,7 +309,7 @@ def _arff(source: Path) -> tuple[list[str], np.ndarray]:
     return list(found.dtype.names), cells
 
 
-def _decoded(cell: Any) -> Any:
+def _decoded(cell: object) -> Any:
     return cell.decode("utf-8") if isinstance(cell, bytes) else cell
 
 
@@ -549,7 +549,7 @@ def _column(table: Table, column: int, decimal: str | None) -> np.ndarray:
     return numbers
 
 
-def _text(cell: Any) -> str | None:
+def _text(cell: object) -> str | None:
     """A cell as text without blanks around it; None for a gap."""
     text = str(cell).strip()
     return None if text.lower() in GAPS else text

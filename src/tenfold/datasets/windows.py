@@ -118,7 +118,7 @@ class SegmentedWindows:
     def __len__(self) -> int:
         return len(self._first_rows)
 
-    def __getitem__(self, key: Any) -> np.ndarray:
+    def __getitem__(self, key: object) -> np.ndarray:
         samples, *inside = key if isinstance(key, tuple) else (key,)
         if samples is Ellipsis:
             samples, inside = slice(None), [Ellipsis, *inside]

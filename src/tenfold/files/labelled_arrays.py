@@ -11,7 +11,7 @@ from tenfold.extras import require_extra
 
 
 def labelled_projections(
-    estimator: Any, positive: Any = None, *, patterns: bool = False
+    estimator: object, positive: object = None, *, patterns: bool = False
 ) -> list[Any]:
     """The projections of a model, or their patterns, as DataArrays of xarray, one per mode.
 

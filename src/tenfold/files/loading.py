@@ -112,7 +112,7 @@ class ModelUnpacker(Unpacker):
         self.format = header["format"]
         self.newer = int(self.format.partition(".")[2]) > FORMAT[1]
 
-    def model(self, packed: Any) -> Any:
+    def model(self, packed: object) -> Any:
         """A fitted estimator, or a pipeline of such."""
         if not isinstance(packed, dict) or packed.keys() != {"pipeline"}:
             return self.estimator(packed)
@@ -122,7 +122,7 @@ class ModelUnpacker(Unpacker):
                 raise ValueError(f"step {name!r:.80} of its pipeline is not fitted")
         return found
 
-    def _pipeline(self, inside: Any) -> Pipeline:
+    def _pipeline(self, inside: object) -> Pipeline:
         steps = []
         for step in expect(list, inside):
             name, packed = step if isinstance(step, list) and len(step) == 2 else (None, None)
@@ -132,7 +132,7 @@ class ModelUnpacker(Unpacker):
             raise ValueError("its pipeline has no steps, or two of one name")
         return Pipeline(steps)
 
-    def estimator(self, packed: Any) -> Any:
+    def estimator(self, packed: object) -> Any:
         """A fitted estimator, or an unfitted one that is a parameter of another."""
         if not isinstance(packed, dict) or not isinstance(packed.get("method"), str):
             raise ValueError("its header does not say of which method the model is")
@@ -173,7 +173,7 @@ class ModelUnpacker(Unpacker):
             )
         return self.table({name: v for name, v in table.items() if name not in strange})
 
-    def _estimator(self, inside: Any) -> Any:
+    def _estimator(self, inside: object) -> Any:
         return self.estimator(inside)
 
 
@@ -192,7 +192,7 @@ def learned_kinds(method: type) -> dict[str, Any]:
 LEARNED = {name: learned_kinds(method) for name, method in KNOWN.items()}
 
 
-def check_kind(name: str, value: Any, kind: Any) -> None:
+def check_kind(name: str, value: object, kind: object) -> None:
     """Refuse a learned attribute that is not of the declared kind."""
     told = kind.__metadata__ if hasattr(kind, "__metadata__") else ()
     kind = get_args(kind)[0] if told else kind

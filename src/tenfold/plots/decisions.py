@@ -48,7 +48,9 @@ class _CurvesDisplay(Display):
         raise NotImplementedError
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None, **line: Any) -> Self:
+    def from_estimator(
+        cls, estimator: object, X: object, y: object, *, ax: object = None, **line: object
+    ) -> Self:
         """Score samples and draw one curve per class.
 
         Parameters
@@ -82,7 +84,7 @@ class _CurvesDisplay(Display):
             )
         return cls([cls._curve(found) for found in both])
 
-    def _draw(self, **line: Any) -> None:
+    def _draw(self, **line: object) -> None:
         each = [
             (one.x, one.y, f"{one.label} ({self.summary_name} {100 * one.summary:.1f})")
             for one in self.curves
@@ -172,7 +174,7 @@ class RocDisplay(_CurvesDisplay):
         false, true, _ = roc_curve(truth, scores)
         return Curve(found.label, false, true, float(roc_auc_score(truth, scores)))
 
-    def _draw(self, **line: Any) -> None:
+    def _draw(self, **line: object) -> None:
         super()._draw(**line)
         self.ax_.plot([0, 1], [0, 1], color=MUTED, linestyle=":", linewidth=1)  # chance
 
@@ -193,14 +195,14 @@ class _OneClassDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: object,
+        X: object,
+        y: object,
         *,
-        positive: Any = None,
+        positive: object = None,
         threshold: float | None = None,
-        ax: Any = None,
-        **options: Any,
+        ax: object = None,
+        **options: object,
     ) -> Self:
         """Score samples and draw.
 
@@ -239,7 +241,7 @@ class _OneClassDisplay(Display):
         at = own if threshold is None else threshold
         return cls(scores, is_positive, at, str(label)).plot(ax=ax, **options)
 
-    def _finish(self, **axes: Any) -> None:
+    def _finish(self, **axes: object) -> None:
         """The threshold, names of the axes and a legend."""
         if self.threshold is not None:
             self.ax_.axvline(self.threshold, color=MUTED, linestyle="--", label="threshold")
@@ -287,7 +289,7 @@ class ErrorRatesDisplay(_OneClassDisplay):
 
     size = (7.2, 3.0)
 
-    def _draw(self, **line: Any) -> None:
+    def _draw(self, **line: object) -> None:
         own = np.sort(self.scores[self.is_positive])
         others = np.sort(self.scores[~self.is_positive])
         if not len(own) or not len(others):
@@ -420,7 +422,14 @@ class ReliabilityDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, n_bins: int = N_BINS, ax: Any = None, **line: Any
+        cls,
+        estimator: Any,
+        X: object,
+        y: Any,
+        *,
+        n_bins: int = N_BINS,
+        ax: object = None,
+        **line: object,
     ) -> Self:
         """Ask for the probabilities of samples and draw how often they hold.
 
@@ -455,7 +464,7 @@ class ReliabilityDisplay(Display):
         found = reliability(probabilities.max(axis=1), right, n_bins)
         return cls(found).plot(ax=ax, **line)
 
-    def _draw(self, **line: Any) -> None:
+    def _draw(self, **line: object) -> None:
         found = self.reliability
         self.ax_.plot([0, 1], [0, 1], color=MUTED, linestyle=":", linewidth=1)
         looks = {"color": OWN, "linewidth": 1.4} | line

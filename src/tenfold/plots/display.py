@@ -32,7 +32,7 @@ def _matplotlib() -> Any:
     return matplotlib
 
 
-def single_axes(ax: Any, size: tuple[float, float]) -> Any:
+def single_axes(ax: object, size: tuple[float, float]) -> Any:
     """The axes given, or those of a new figure of `size` inches."""
     if ax is not None:
         return ax
@@ -101,7 +101,7 @@ class Display:
     ax_: Any
     figure_: Any
 
-    def plot(self, *, ax: Any = None, **options: Any) -> Self:
+    def plot(self, *, ax: object = None, **options: object) -> Self:
         """Draw.
 
         Parameters
@@ -121,13 +121,13 @@ class Display:
         self._draw(**options)
         return self
 
-    def _size(self, **options: Any) -> tuple[float, float]:
+    def _size(self, **options: object) -> tuple[float, float]:
         return self.size
 
-    def _draw(self, **options: Any) -> None:
+    def _draw(self, **options: object) -> None:
         raise NotImplementedError(f"{type(self).__name__} must say what it draws")
 
-    def _draw_lines(self, curves: Sequence[tuple[Array, Array, str]], **looks: Any) -> None:
+    def _draw_lines(self, curves: Sequence[tuple[Array, Array, str]], **looks: object) -> None:
         """One line for each (x, y, name); names and colours of their own where they are few."""
         few, names = len(curves) <= len(COLOURS), [name for *_, name in curves]
         self.lines_: list[Any] = []

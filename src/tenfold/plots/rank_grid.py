@@ -47,7 +47,7 @@ class RankGridDisplay(Display):
 
     size = (5.0, 3.8)
 
-    def __init__(self, ranks: Any, scores: Any, spreads: Any = None):
+    def __init__(self, ranks: object, scores: object, spreads: object = None):
         self.ranks = np.asarray(ranks)
         if self.ranks.ndim == 1:
             self.ranks = self.ranks[:, None]
@@ -55,7 +55,7 @@ class RankGridDisplay(Display):
         self.spreads = None if spreads is None else np.asarray(spreads, dtype=float)
 
     @classmethod
-    def from_estimator(cls, search: Any, *, ax: Any = None) -> RankGridDisplay:
+    def from_estimator(cls, search: Any, *, ax: object = None) -> RankGridDisplay:
         """Draw what a fitted search found.
 
         Parameters

@@ -80,14 +80,14 @@ class DirectionsDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: object,
         *,
         patterns: bool = False,
-        positive: Any = None,
+        positive: object = None,
         mode_names: Sequence[str] = (),
         n_directions: int = 12,
         n_columns: int = 6,
-        ax: Any = None,
+        ax: object = None,
     ) -> DirectionsDisplay:
         """Draw the first directions of a fitted model, or their patterns.
 
@@ -244,13 +244,13 @@ class ProjectionsDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: object,
         *,
         patterns: bool = False,
-        positive: Any = None,
+        positive: object = None,
         mode_names: Sequence[str] = (),
-        ax: Any = None,
-        **image: Any,
+        ax: object = None,
+        **image: object,
     ) -> ProjectionsDisplay:
         """Draw the projections of a fitted model, or their patterns.
 
@@ -281,10 +281,10 @@ class ProjectionsDisplay(Display):
         labels = labels if names else []
         return cls(projections, names, labels).plot(ax=ax, **image)
 
-    def _size(self, **image: Any) -> tuple[float, float]:
+    def _size(self, **image: object) -> tuple[float, float]:
         return 3.2 * len(self.projections), 3.4
 
-    def _draw(self, **image: Any) -> None:
+    def _draw(self, **image: object) -> None:
         self.axes_ = axes_grid(self.ax_, 1, len(self.projections))[0]
         labels = list(self.mode_labels) or [None] * len(self.projections)
         for mode, (P, axes) in enumerate(zip(self.projections, self.axes_, strict=True)):
@@ -357,7 +357,9 @@ class ObjectiveDisplay(Display):
     quantity: str = "objective"
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None, **line: Any) -> ObjectiveDisplay:
+    def from_estimator(
+        cls, estimator: object, *, ax: object = None, **line: object
+    ) -> ObjectiveDisplay:
         """Draw the history of a fitted model; of a bank, one line per class.
 
         Parameters
@@ -384,7 +386,7 @@ class ObjectiveDisplay(Display):
         histories = [one.projector.objective_ for one in members]
         return cls(histories, names, _quantity(members[0])).plot(ax=ax, **line)
 
-    def _draw(self, **line: Any) -> None:
+    def _draw(self, **line: object) -> None:
         rounds = [np.arange(1, len(history) + 1) for history in self.histories]
         each = list(zip(rounds, self.histories, self.names, strict=True))
         self._draw_lines(each, **({"marker": "o", "markersize": 3.5} | line))

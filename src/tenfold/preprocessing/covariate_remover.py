@@ -141,7 +141,7 @@ class CovariateRemover(Step):
         return self._learn(described, found, X.shape[1:])
 
     def fit_transform(
-        self, X: Any, y: Any = None, covariates: Any = None, sample_weight: Any = None
+        self, X: object, y: object = None, covariates: object = None, sample_weight: object = None
     ) -> Any:
         """`fit`, then `transform` of the same samples with the same covariates.
 
@@ -268,7 +268,7 @@ class CovariateRemover(Step):
             )
         return moments_without_covariates(moments, Slopes(self.covariate_means_, self.slopes_))
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: object = None) -> Array:
         """Names of the numbers that come out: those that came in, without the covariates.
 
         Parameters

@@ -101,7 +101,7 @@ class GaussianImputer(Step):
         mean, precision = learned_completion(X, weight)
         return self._set_fitted({**described, "mean_": mean, "precision_": precision})
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: object) -> Any:
         """Samples with their gaps completed.
 
         Parameters

@@ -138,7 +138,7 @@ class ModeScaler(Step):
 
     # -- fitting ---------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Learn the means and spreads of the training samples, in one pass.
 
         Parameters
@@ -159,7 +159,7 @@ class ModeScaler(Step):
         described, X, _, weight = check.check_first_batch(self, X, None, sample_weight)
         return self._learn(described, self._moments(X, weight))
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Add a batch to what was learned: any cut of the data gives the scaler of one `fit`.
 
         Parameters
@@ -240,7 +240,7 @@ class ModeScaler(Step):
             self.keep,
         )
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: object) -> Any:
         """Centre and scale samples.
 
         Parameters
@@ -256,7 +256,7 @@ class ModeScaler(Step):
         work = partial(self.scaling(), flat=self.output == "flat")
         return self._changed(check.check_samples(self, X), work)
 
-    def inverse_transform(self, X: Any) -> Array:
+    def inverse_transform(self, X: object) -> Array:
         """The samples that `transform` scaled.
 
         Parameters
@@ -281,7 +281,7 @@ class ModeScaler(Step):
         own = (prod(self.sample_shape_),) if folded else self.sample_shape_
         return over_blocks(Y, partial(_unscaled, scaling=scaling, scaled_shape=shape, shape=own))
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: object = None) -> Array:
         """Names of the scaled numbers, in the order of flat rows.
 
         Parameters

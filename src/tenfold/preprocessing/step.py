@@ -60,7 +60,7 @@ class Step(TransformerMixin, Savable, BaseEstimator):
             return asarray_like(work(X.in_memory(), *beside), X.array)
         return X.rows(work, column) if isinstance(X, Source) else work(X, *beside)
 
-    def _changed_samples(self, X: Any, work: Callable[..., Array]) -> Any:
+    def _changed_samples(self, X: object, work: Callable[..., Array]) -> Any:
         """As `_changed`, for who learns from the samples that come out: a `Source`, or an array.
 
         What `set_output` asks for is for who uses the step.
@@ -69,7 +69,7 @@ class Step(TransformerMixin, Savable, BaseEstimator):
         source = as_source(found)
         return found if source is None else source
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: object = None) -> Array:
         """Names of the numbers that come out, in the order of flat rows: those that came in.
 
         Parameters

@@ -189,14 +189,14 @@ class Comparison:
 
 
 def compare(
-    X: Any,
-    y: Any,
+    X: object,
+    y: object,
     models: Sequence[Any] | None = None,
     *,
     positive: Label = None,
     search: bool = False,
     cv: Folds = 5,
-    groups: Any = None,
+    groups: object = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     verbose: bool | None = None,
@@ -326,7 +326,7 @@ def baselines(n_numbers: int) -> list[Any]:
     return found
 
 
-def name_of(model: Any) -> str:
+def name_of(model: object) -> str:
     """What a model is called in the table: a pipeline by its projectors and its last step.
 
     Examples
@@ -346,7 +346,7 @@ def name_of(model: Any) -> str:
     return " + ".join([*projectors, name])
 
 
-def _free_names(models: Sequence[Any]) -> list[str]:
+def _free_names(models: Sequence[object]) -> list[str]:
     """What each model is called; a number tells models of the same name apart."""
     names: list[str] = []
     for model in models:
@@ -391,13 +391,13 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _figures_of_fold(
-    method: Any,
+    method: object,
     X: Array,
     y: Array,
     group: Array | None,
     train: Array,
     test: Array,
-    positive: Any,
+    positive: object,
     search: bool,
 ) -> MethodFigures:
     keep_freed_memory()
@@ -452,7 +452,7 @@ def _fitted(model: Any, X: Array, y: Array, groups: Array | None, search: bool) 
 
 
 def _after_steps(
-    method: Any, X: Array, y: Array, train: Array, search: bool, group: Array | None
+    method: object, X: Array, y: Array, train: Array, search: bool, group: Array | None
 ) -> tuple[Any, list[Any], Array]:
     """The last step of what may be a pipeline, those before it, and the samples as these give them.
 
@@ -476,12 +476,12 @@ def _after_steps(
     return model, fitted, X
 
 
-def _has_ranks(model: Any) -> bool:
+def _has_ranks(model: object) -> bool:
     """Whether a model has ranks that can be searched."""
     return getattr(model, "projector", None) is not None or hasattr(model, "ranks")
 
 
-def _wants_vectors(step: Any) -> bool:
+def _wants_vectors(step: object) -> bool:
     """Whether a step is of scikit-learn and takes vectors alone."""
     if not type(step).__module__.startswith("sklearn."):
         return False

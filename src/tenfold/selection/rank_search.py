@@ -63,7 +63,7 @@ def _best_has(name: str) -> Any:
 def _of_best(name: str) -> Any:
     """A method of the best estimator, where that has it."""
 
-    def method(self: RankSearchCV, X: Any, **params: Any) -> Any:
+    def method(self: RankSearchCV, X: object, **params: object) -> Any:
         check_is_fitted(self, "best_estimator_")
         return getattr(self.best_estimator_, name)(X, **params)
 
@@ -167,7 +167,9 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     refit: Any = True
     verbose: bool | None = None
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self, X: object, y: object = None, sample_weight: object = None, groups: object = None
+    ) -> Self:
         """Score every candidate on every fold, and fit the best on all samples.
 
         Parameters
@@ -227,7 +229,12 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _checked(
-        self, learner: Learner, scorer: Any, X: Any, labels: Array | None, sample_weight: Any
+        self,
+        learner: Learner,
+        scorer: object,
+        X: object,
+        labels: Array | None,
+        sample_weight: object,
     ) -> tuple[Described, Samples]:
         """What is known of the samples, and the samples, checked."""
         given = X
@@ -272,7 +279,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
             asked[f"{prefix}ranks"] = rank_ladder(sizes, shape[0])
         return [dict(zip(asked, choice, strict=True)) for choice in product(*asked.values())]
 
-    def _splits(self, samples: Samples, groups: Any) -> list[Split]:
+    def _splits(self, samples: Samples, groups: object) -> list[Split]:
         cv = check_cv(self.cv, samples.labels, classifier=is_classifier(self.estimator))
         n = len(samples.checked)
         return positions(cv.split(np.arange(n), samples.labels, groups), n)
@@ -316,11 +323,11 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     transform = _of_best("transform")
 
     @_best_has("transform")
-    def fit_transform(self, X: Any, y: Any = None, **fit_parameters: Any) -> Any:
+    def fit_transform(self, X: object, y: object = None, **fit_parameters: object) -> Any:
         """Search, then `transform` the same samples."""
         return self.fit(X, y, **fit_parameters).transform(X)
 
-    def score(self, X: Any, y: Any = None, **params: Any) -> float:
+    def score(self, X: object, y: object = None, **params: object) -> float:
         """The score of the best estimator, as it was searched for."""
         check_is_fitted(self, "best_estimator_")
         return float(self._scorer()(self.best_estimator_, X, in_numpy(y, "y"), **params))
@@ -354,7 +361,7 @@ class NearestMean(ClassifierMixin, BaseEstimator):
 class NearestMeanScorer:
     """Accuracy of the nearest class mean, which is learned from projected training samples."""
 
-    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+    def __call__(self, estimator: object, X: object, y: object) -> float:
         """Refuse to score without training samples."""
         raise ValueError(
             f"scoring is {NEAREST_MEAN!r}, which needs training samples; it serves to search, and "
@@ -528,7 +535,7 @@ def dimensions(candidate: Candidate) -> float:
     return sum(float(np.prod(r)) for r in own if r is not None)
 
 
-def listed(name: str, values: Any) -> list[Any]:
+def listed(name: str, values: object) -> list[Any]:
     """The candidates for a parameter, unless what came looks like a single one.
 
     Parameters
@@ -562,7 +569,7 @@ def _is_one(name: str, values: tuple[Any, ...]) -> bool:
     return values[:1] == ("absolute",)
 
 
-def step_with_ranks(estimator: Any, steps: list[tuple[str, Any]]) -> int:
+def step_with_ranks(estimator: object, steps: list[tuple[str, Any]]) -> int:
     """The place of the step whose ranks are searched: the last that has some."""
     for place in reversed(range(len(steps))):
         step = steps[place][1]
@@ -574,7 +581,7 @@ def step_with_ranks(estimator: Any, steps: list[tuple[str, Any]]) -> int:
     )
 
 
-def learner_of(estimator: Any) -> Learner:
+def learner_of(estimator: object) -> Learner:
     """What is solved: the estimator itself, or the projector of what decides by one."""
     if isinstance(estimator, ClassSpecificVerifier):
         estimator._check_parameters()
@@ -666,7 +673,7 @@ class FoldModels:
     statistics: ClassStatistics | None
     input_info: Described
 
-    def tried(self, scorer: Any, samples: Samples) -> tuple[Array, Array, Array]:
+    def tried(self, scorer: object, samples: Samples) -> tuple[Array, Array, Array]:
         """Scores, and times to fit and to score, of all candidates, (R,) each.
 
         Scores are finite; what has none is an error that names the fold, and a class that it lacks.
@@ -720,7 +727,7 @@ def _refitted(
     return found
 
 
-def solved_in_stacks(estimator: Any) -> bool:
+def solved_in_stacks(estimator: object) -> bool:
     """Whether candidates can be solved together, without inner folds of their own."""
     own_folds = getattr(estimator, "classifier", None) is not None
     return isinstance(estimator, Learner) and not own_folds

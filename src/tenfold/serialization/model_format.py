@@ -66,7 +66,7 @@ def errors_named(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def write(
-    path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Array]
+    path: str | os.PathLike[str], header: Mapping[str, object], arrays: Mapping[str, Array]
 ) -> None:
     """Write a model file in one step: whoever looks sees the old file or the whole new one.
 
@@ -208,7 +208,7 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _tenfold_header(metadata: Any) -> dict[str, Any]:
+def _tenfold_header(metadata: object) -> dict[str, Any]:
     text = metadata.get("tenfold") if isinstance(metadata, dict) else None
     if not isinstance(text, str):
         raise ValueError("it is a safetensors file of another program, without a tenfold header")
@@ -229,7 +229,7 @@ def _tenfold_header(metadata: Any) -> dict[str, Any]:
     return header
 
 
-def _check_described(header: Mapping[str, Any]) -> None:
+def _check_described(header: Mapping[str, object]) -> None:
     """Refuse a header without the versions and the summary that every file has."""
     versions, summary = header.get("versions"), header.get("summary")
     if not isinstance(versions, dict) or not all(isinstance(v, str) for v in versions.values()):
@@ -285,7 +285,7 @@ def _place(name: str, entry: Any) -> tuple[int, int, str, str, tuple[int, ...]]:
 # ── Both ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _checksum(header: Mapping[str, Any], rows: Mapping[str, Array]) -> str:
+def _checksum(header: Mapping[str, object], rows: Mapping[str, Array]) -> str:
     """SHA-256 over the header without its checksum, and the arrays in the order of names."""
     signed = {name: value for name, value in header.items() if name != "checksum"}
     text = json.dumps(signed, sort_keys=True, separators=(",", ":"))

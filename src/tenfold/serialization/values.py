@@ -62,7 +62,7 @@ class Axes:
             raise ValueError(f"its {name} are not all above {self.above:g}")
 
 
-def check_agree(name: str, came: Any, expected: Any) -> None:
+def check_agree(name: str, came: object, expected: object) -> None:
     """Refuse what a file says of a learned attribute, if it does not fit the rest."""
     if came != expected:
         raise ValueError(f"its {name} has {came}, but the rest of the model needs {expected}")
@@ -87,7 +87,7 @@ class Packer:
         self._places: dict[int, int] = {}  # of arrays in `labels`: members of a bank share them
         self._names: dict[int, str] = {}  # of arrays in `arrays`, for the same reason
 
-    def table(self, owner: str, values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    def table(self, owner: str, values: Mapping[str, object], prefix: str = "") -> dict[str, Any]:
         """Values by name; what cannot be in a file is named with its owner."""
         packed = {}
         for name, value in values.items():
@@ -102,7 +102,7 @@ class Packer:
                 ) from error
         return packed
 
-    def value(self, value: Any, name: str) -> Any:
+    def value(self, value: object, name: str) -> Any:
         """A JSON value; arrays go to `arrays` under `name`."""
         value = value.item() if isinstance(value, np.generic) else value
         if value is None or type(value) in (bool, int, str):
@@ -123,7 +123,7 @@ class Packer:
             return {"moments": {k: self.value(v, f"{name}.{k}") for k, v in parts.items()}}
         return self.other(value, name)
 
-    def other(self, value: Any, name: str) -> Any:
+    def other(self, value: object, name: str) -> Any:
         """What is no plain value."""
         raise TypeError("it is no finite number, no word, and no array or list of these")
 
@@ -143,7 +143,7 @@ class Packer:
         return {"labels": self._places[id(array)]}
 
 
-def packed_reading(reading: Mapping[str, Any]) -> dict[str, Any]:
+def packed_reading(reading: Mapping[str, object]) -> dict[str, Any]:
     """How samples were read as JSON values: words, numbers, None, and lists of these."""
     for name, value in reading.items():
         if not _is_told(value):
@@ -153,7 +153,7 @@ def packed_reading(reading: Mapping[str, Any]) -> dict[str, Any]:
     return Packer().table("reading", reading)
 
 
-def _is_told(value: Any) -> bool:
+def _is_told(value: object) -> bool:
     if isinstance(value, list | tuple):
         return all(map(_is_told, value))
     return isinstance(value, str | int | float | np.generic | None)
@@ -234,18 +234,18 @@ class Unpacker:
 
     containers = frozenset({"list", "pairs", "array", "columns", "labels", "moments"})
 
-    def __init__(self, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    def __init__(self, header: Mapping[str, object], arrays: Mapping[str, Array]) -> None:
         labels = header.get("labels")
         if not isinstance(labels, list):
             raise ValueError("its header lists no labels")
         self.labels = [unpacked_labels(packed) for packed in labels]
         self.arrays = arrays
 
-    def table(self, packed: Any) -> dict[str, Any]:
+    def table(self, packed: object) -> dict[str, Any]:
         """Values by name."""
         return {name: self.value(value) for name, value in expect(dict, packed).items()}
 
-    def value(self, packed: Any) -> Any:
+    def value(self, packed: object) -> Any:
         """What a JSON value stands for."""
         if packed is None or isinstance(packed, bool | int | str):
             return packed
@@ -258,10 +258,10 @@ class Unpacker:
         ((kind, inside),) = packed.items()
         return getattr(self, f"_{kind}")(inside)
 
-    def _list(self, inside: Any) -> list[Any]:
+    def _list(self, inside: object) -> list[Any]:
         return list(self.value(expect(list, inside)))
 
-    def _pairs(self, inside: Any) -> dict[Any, Any]:
+    def _pairs(self, inside: object) -> dict[Any, Any]:
         return mapping_of(self.value(expect(list, inside)))
 
     def _array(self, inside: Any) -> Array:
@@ -269,15 +269,15 @@ class Unpacker:
             raise ValueError(f"its header speaks of an array {inside!r:.80} that is not there")
         return self.arrays[inside]
 
-    def _columns(self, inside: Any) -> Array:
+    def _columns(self, inside: object) -> Array:
         return np.asfortranarray(self._array(inside))
 
-    def _labels(self, inside: Any) -> Array:
+    def _labels(self, inside: object) -> Array:
         if not 0 <= expect(int, inside) < len(self.labels):
             raise ValueError(f"its header speaks of labels {inside!r:.20} that are not there")
         return self.labels[inside]
 
-    def _moments(self, inside: Any) -> ClassMoments:
+    def _moments(self, inside: object) -> ClassMoments:
         parts = self.table(inside)
         if parts.pop("folds", None) is not None:
             raise ValueError(
@@ -293,7 +293,7 @@ class Unpacker:
         return moments
 
 
-def unpacked_labels(packed: Any) -> Array:
+def unpacked_labels(packed: object) -> Array:
     """Labels from the form they have in a file.
 
     Parameters
@@ -338,7 +338,7 @@ def mapping_of(pairs: list[Any]) -> dict[Any, Any]:
     return dict(pairs)
 
 
-def expect(kind: type, value: Any) -> Any:
+def expect(kind: type, value: object) -> Any:
     """The value, if it is of this kind."""
     if type(value) is not kind:
         raise ValueError(f"its header holds {value!r:.80} where a {kind.__name__} should be")

@@ -21,14 +21,14 @@ from tenfold.statistics.stores import ArraySamples, Source, StoredSamples, is_st
 HOSTS = ("cpu", "CPU")  # in the names of devices that NumPy can read
 
 
-def unmasked(X: Any) -> Any:
+def unmasked(X: object) -> Any:
     """X without a mask: with NaN where it was masked."""
     if not isinstance(X, np.ma.MaskedArray):
         return X
     return X.astype(X.dtype if X.dtype.kind == "f" else float).filled(np.nan)
 
 
-def refuse_masked(X: Any, name: str = "X") -> Any:
+def refuse_masked(X: object, name: str = "X") -> Any:
     """X without its mask, or an error when it hides numbers."""
     if not isinstance(X, np.ma.MaskedArray):
         return X
@@ -89,12 +89,12 @@ def as_source(X: Any) -> Source | None:
     return source
 
 
-def is_data_array(X: Any) -> bool:
+def is_data_array(X: object) -> bool:
     """Whether X is a DataArray of xarray, or of its kind."""
     return all(hasattr(X, name) for name in ("dims", "coords", "transpose", "sel"))
 
 
-def as_rows(X: Any) -> Any:
+def as_rows(X: object) -> Any:
     """Samples in a form that gives some of them, in their own kind of container where it can."""
     if isinstance(X, np.ndarray) or hasattr(X, "iloc") or is_data_array(X):
         return X
@@ -108,7 +108,7 @@ def rows_of(X: Any, rows: Array) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
-def is_dask(X: Any) -> bool:
+def is_dask(X: object) -> bool:
     """Whether X is a Dask array, without importing Dask."""
     kind = type(X)
     if kind.__module__.startswith("dask.array"):
@@ -123,7 +123,7 @@ def is_dask(X: Any) -> bool:
 # ── Arrays of other libraries ─────────────────────────────────────────────────────────────────────
 
 
-def is_other(X: Any) -> bool:
+def is_other(X: object) -> bool:
     """Whether X is an array of another library: neither NumPy's nor one that wraps arrays."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(X, torch.Tensor):
@@ -173,7 +173,7 @@ def check_readable(X: Any, name: str = "X") -> Any:
     return X
 
 
-def in_numpy(X: Any, name: str = "X") -> Any:
+def in_numpy(X: object, name: str = "X") -> Any:
     """Arrays of other libraries, and of Dask, as NumPy arrays; all else as it is.
 
     Parameters

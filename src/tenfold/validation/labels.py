@@ -69,7 +69,7 @@ def check_kinds(y: Array, name: str = "y") -> None:
         )
 
 
-def _kind(label: Any) -> str:
+def _kind(label: object) -> str:
     if isinstance(label, str):
         return "text"
     if label is None or type(label).__name__ in ("NAType", "NaTType"):  # those of pandas
@@ -79,7 +79,7 @@ def _kind(label: Any) -> str:
     return f"objects of type {type(label).__name__}"
 
 
-def check_groups(name: str, groups: Any, n_samples: int) -> tuple[Array, Array]:
+def check_groups(name: str, groups: object, n_samples: int) -> tuple[Array, Array]:
     """The groups, sorted, and for each sample the number of its group."""
     groups = np.asarray(in_numpy(groups, name))
     if groups.shape != (n_samples,):
@@ -125,7 +125,7 @@ def check_covariates(covariates: Any, n: int) -> Array:
 # ── Classes ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def check_classes(classes: Array, estimator: Any) -> None:
+def check_classes(classes: Array, estimator: object) -> None:
     """At least two classes, or an error that says which one there is."""
     if len(classes) < 2:
         raise ValueError(
@@ -158,7 +158,7 @@ def check_known_labels(y: Array | None, classes: Array) -> None:
         )
 
 
-def check_same_classes(classes: Any, known: Array) -> None:
+def check_same_classes(classes: object, known: Array) -> None:
     """Classes that a later `partial_fit` names must be those of the first."""
     if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
         raise ValueError(

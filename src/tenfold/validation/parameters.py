@@ -22,12 +22,12 @@ LARGE_TABLES = 2**28  # bytes of moments from which their size is said before
 Allowed = Mapping[str, Sequence[Any]]  # what the parameters of a class may be, by name
 
 
-def plain(label: Any) -> Any:
+def plain(label: object) -> Any:
     """A label as people write it: 0, not np.int64(0)."""
     return label.item() if isinstance(label, np.generic) else label
 
 
-def check_one_label(positive: Any) -> None:
+def check_one_label(positive: object) -> None:
     """One label, or None."""
     if isinstance(positive, Iterable) and not isinstance(positive, str):
         raise ValueError(
@@ -36,7 +36,7 @@ def check_one_label(positive: Any) -> None:
         )
 
 
-def check_positive(positive: Any, classes: Array) -> int:
+def check_positive(positive: object, classes: Array) -> int:
     """Position of the positive class; None means the last one."""
     check_one_label(positive)
     if positive is None:
@@ -51,7 +51,7 @@ def check_positive(positive: Any, classes: Array) -> int:
     return int(found[0])
 
 
-def check_ranks(ranks: Any, shape: Sequence[int], default: Sequence[int]) -> tuple[int, ...]:
+def check_ranks(ranks: object, shape: Sequence[int], default: Sequence[int]) -> tuple[int, ...]:
     """One rank per mode, from a tuple, one int for all, or None for the default."""
     if ranks is None:
         return tuple(default)
@@ -74,13 +74,13 @@ def check_ranks(ranks: Any, shape: Sequence[int], default: Sequence[int]) -> tup
     return tuple(int(rank) for rank in asked)
 
 
-def _plain_ranks(ranks: Any) -> Any:
+def _plain_ranks(ranks: object) -> Any:
     """Sequences and arrays as a tuple, NumPy numbers as Python's; all else as it is."""
     ranks = ranks.tolist() if hasattr(ranks, "tolist") else ranks
     return tuple(ranks) if isinstance(ranks, Sequence) and not isinstance(ranks, str) else ranks
 
 
-def ranks_and_shares(ranks: Any, n_modes: int) -> tuple[Any, dict[int, float]]:
+def ranks_and_shares(ranks: object, n_modes: int) -> tuple[Any, dict[int, float]]:
     """Ranks, and the modes whose rank follows from a share of the scatter, as {mode: share}.
 
     A share is a float above 0 and up to 1; in the ranks that come back such a mode has rank 1.
@@ -98,7 +98,7 @@ def ranks_and_shares(ranks: Any, n_modes: int) -> tuple[Any, dict[int, float]]:
     return tuple(1 if mode in shares else rank for mode, rank in enumerate(ranks)), shares
 
 
-def check_ridge(ridge: Any) -> tuple[float, bool]:
+def check_ridge(ridge: object) -> tuple[float, bool]:
     """The ridge as (value, whether it is absolute)."""
     value, absolute = ridge, False
     if isinstance(ridge, tuple | list) and len(ridge) == 2 and ridge[0] == "absolute":
@@ -126,7 +126,7 @@ def check_modes(name: str, asked: Any, shape: Sequence[int]) -> tuple[int, ...]:
         ) from error
 
 
-def ranks_of_class(ranks: Mapping[Any, Any], label: Any) -> Any:
+def ranks_of_class(ranks: Mapping[object, object], label: object) -> Any:
     """The ranks that a mapping of labels to ranks has for one class."""
     if label not in ranks:
         raise ValueError(
@@ -156,7 +156,7 @@ class Number(NamedTuple):
         return f"{what} from {self.least} to {self.most}"
 
 
-def check_declared(estimator: Any) -> None:
+def check_declared(estimator: object) -> None:
     """Every parameter that a class declares in `_allowed` is one of the values allowed for it."""
     declared: dict[str, Sequence[Any]] = {}
     for kind in reversed(type(estimator).__mro__):
@@ -165,7 +165,7 @@ def check_declared(estimator: Any) -> None:
         check_option(name, getattr(estimator, name), options)
 
 
-def check_option(name: str, value: Any, options: Sequence[Any]) -> Any:
+def check_option(name: str, value: object, options: Sequence[object]) -> Any:
     """A value out of a list of words, None, True and False, numbers and types."""
     if not any(_is_option(plain(value), option) for option in options):
         words = [
@@ -178,7 +178,7 @@ def check_option(name: str, value: Any, options: Sequence[Any]) -> Any:
     return value
 
 
-def _is_option(value: Any, option: Any) -> bool:
+def _is_option(value: object, option: object) -> bool:
     if isinstance(option, Number):
         return option.holds(value)
     if isinstance(option, type):
@@ -186,7 +186,7 @@ def _is_option(value: Any, option: Any) -> bool:
     return isinstance(value, type(option)) and bool(value == option)
 
 
-def check_priors(priors: Any, classes: Array, counts: Array) -> Array:
+def check_priors(priors: object, classes: Array, counts: Array) -> Array:
     """A probability for each of the classes, in their order; None means their shares of samples."""
     if priors is None:
         return np.asarray(counts / counts.sum())

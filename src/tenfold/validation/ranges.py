@@ -16,7 +16,7 @@ from tenfold.statistics.stores import ArraySamples, Range, Source, StoredSamples
 FAR = 10.0  # times the largest magnitude of all training samples
 
 
-def knows_range(estimator: Any) -> bool:
+def knows_range(estimator: object) -> bool:
     """Whether an estimator keeps the range of its training samples."""
     return bool(getattr(estimator, "_knows_range", False))
 
@@ -45,7 +45,7 @@ def range_of(X: Any, known: Array | None = None) -> tuple[Array | Range, Any]:
     return np.array([low, high]), X
 
 
-def with_range(described: Mapping[str, Any]) -> dict[str, Any]:
+def with_range(described: Mapping[str, object]) -> dict[str, Any]:
     """What is known of samples, all of which are read by now."""
     found = dict(described)
     seen = found.get("range_")
@@ -54,7 +54,7 @@ def with_range(described: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def limit_of(estimator: Any) -> float | None:
+def limit_of(estimator: object) -> float | None:
     """The magnitude from which on numbers are far outside; None where no range is known."""
     known = vars(estimator).get("range_")
     if known is None or not knows_range(estimator):

@@ -35,7 +35,7 @@ FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 def check_first_batch(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, classes: Any = None
+    estimator: Any, X: object, y: Any, sample_weight: object, classes: Any = None
 ) -> tuple[dict[str, Any], Any, Array | None, Array | None]:
     """What is to be known of samples before anything is learned from them, and the batch.
 
@@ -126,12 +126,12 @@ def check_samples(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     return check_range(estimator, X)
 
 
-def takes_gaps(estimator: Any) -> bool:
+def takes_gaps(estimator: object) -> bool:
     """Whether the samples of an estimator may hold NaN: those of `GaussianImputer` alone."""
     return bool(getattr(estimator, "takes_gaps", False))
 
 
-def _is_ready(estimator: Any, X: Any, fitted_shape: tuple[int, ...] | None) -> bool:
+def _is_ready(estimator: object, X: object, fitted_shape: tuple[int, ...] | None) -> bool:
     """A finite float array of the fitted shape: nothing to check that takes longer than scoring."""
     return (
         fitted_shape is not None
@@ -144,7 +144,7 @@ def _is_ready(estimator: Any, X: Any, fitted_shape: tuple[int, ...] | None) -> b
     )
 
 
-def _is_within(estimator: Any, X: Array) -> bool:
+def _is_within(estimator: object, X: Array) -> bool:
     """Whether all numbers are finite and most not far outside of the range of training samples.
 
     One product decides: where it is not finite or too large, the slower checks do.
@@ -191,7 +191,7 @@ def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
     return X
 
 
-def _advice(X: Any, fitted_shape: tuple[int, ...] | None) -> list[str]:
+def _advice(X: object, fitted_shape: tuple[int, ...] | None) -> list[str]:
     """What to do about samples that scikit-learn refuses."""
     if not isinstance(X, np.ndarray):
         X = np.asarray(X)
@@ -242,7 +242,7 @@ def _shape_complaint(came: tuple[int, ...], expected: tuple[int, ...], reset: bo
     return f"samples have shape {came}, but this model was fitted on {expected}; {advice}"
 
 
-def check_weights(X: Array, sample_weight: Any) -> Array | None:
+def check_weights(X: Array, sample_weight: object) -> Array | None:
     """Finite, non-negative weights with a positive sum, or None when all are 1."""
     if sample_weight is None:
         return None
@@ -264,7 +264,7 @@ def check_weights(X: Array, sample_weight: Any) -> Array | None:
     return weights
 
 
-def check_projected(X: Any, ranks: tuple[int, ...]) -> Any:
+def check_projected(X: object, ranks: tuple[int, ...]) -> Any:
     """Samples that `transform` of a model with these ranks returned, flat or not."""
     X = follow_array(X)
     Y: Any = as_source(X)
@@ -303,7 +303,7 @@ NAMES = ("feature_names_in_", "mode_names_", "mode_labels_")
 DESCRIPTION = ("sample_shape_", "n_features_in_", "range_", *NAMES)
 
 
-def check_fitted(estimator: Any, attribute: str) -> None:
+def check_fitted(estimator: object, attribute: str) -> None:
     """Refuse an estimator that lacks this learned attribute, as scikit-learn does it.
 
     Scikit-learn makes all tags of an estimator first, which takes as long as scoring a sample.
@@ -312,7 +312,7 @@ def check_fitted(estimator: Any, attribute: str) -> None:
         check_is_fitted(estimator, attribute)
 
 
-def description_of(estimator: Any) -> dict[str, Any]:
+def description_of(estimator: object) -> dict[str, Any]:
     """What an estimator knows of the samples that it was fitted on."""
     found = {name: getattr(estimator, name) for name in DESCRIPTION if hasattr(estimator, name)}
     if "sample_shape_" not in found and "n_features_in_" in found:  # scikit-learn's take rows
@@ -320,7 +320,7 @@ def description_of(estimator: Any) -> dict[str, Any]:
     return found
 
 
-def described_with(estimator: Any, X: Any) -> tuple[dict[str, Any], Any]:
+def described_with(estimator: object, X: object) -> tuple[dict[str, Any], Any]:
     """What a fitted estimator knows of its samples and of a further batch, and that batch."""
     described = description_of(estimator)
     if "range_" in described:
@@ -328,12 +328,12 @@ def described_with(estimator: Any, X: Any) -> tuple[dict[str, Any], Any]:
     return described, X
 
 
-def of_samples(described: Mapping[str, Any]) -> dict[str, Any]:
+def of_samples(described: Mapping[str, object]) -> dict[str, Any]:
     """What is known of the samples, without what a method learned of them before its statistics."""
     return {name: value for name, value in described.items() if name in DESCRIPTION}
 
 
-def check_output(estimator: Any, ndim: int) -> str:
+def check_output(estimator: object, ndim: int) -> str:
     """What `set_output` asks for; it must be able to hold an array with so many axes."""
     container = str(_get_output_config("transform", estimator)["dense"])
     if ndim > 2 and container != "default":
@@ -345,7 +345,7 @@ def check_output(estimator: Any, ndim: int) -> str:
     return container
 
 
-def check_kept_moments(estimator: Any) -> ClassMoments:
+def check_kept_moments(estimator: object) -> ClassMoments:
     """The moments that an estimator kept, for more to be added."""
     if not hasattr(estimator, "moments_"):
         raise ValueError(

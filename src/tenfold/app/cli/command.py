@@ -120,7 +120,7 @@ def print_outcome(outcome: Outcome, *, as_json: bool) -> None:
         raise OSError(error.errno, error.strerror, "standard output") from error
 
 
-def as_json_text(value: Any) -> str:
+def as_json_text(value: object) -> str:
     """Strict JSON in ASCII: what is not a finite number becomes null, a date becomes text.
 
     Examples
@@ -133,7 +133,7 @@ def as_json_text(value: Any) -> str:
     return json.dumps(_plain_value(value), allow_nan=False, default=str)
 
 
-def _plain_value(value: Any) -> Any:
+def _plain_value(value: object) -> Any:
     if isinstance(value, Mapping):
         return {str(_plain_value(key)): _plain_value(inner) for key, inner in value.items()}
     if hasattr(value, "tolist"):  # NumPy's numbers and arrays
@@ -172,7 +172,7 @@ def command(work: Callable[..., Outcome]) -> Callable[..., None]:
     groups = {p.name: p.annotation for p in _parameters(work) if is_dataclass(p.annotation)}
 
     @wraps(work)
-    def run(**values: Any) -> None:
+    def run(**values: object) -> None:
         common = _taken(CommonOptions, values)
         values |= {name: _taken(kind, values) for name, kind in groups.items()}
         try:
@@ -220,7 +220,7 @@ def _taken(group: type, values: dict[str, Any]) -> Any:
     return group(**{field.name: values.pop(field.name) for field in fields(group)})
 
 
-def _at_home(value: Any) -> Any:
+def _at_home(value: object) -> Any:
     """A path with the home directory for ``~``, which shells leave alone in ``--output=~/x``."""
     if isinstance(value, list):
         return [_at_home(one) for one in value]

@@ -146,7 +146,7 @@ def _models(options: ModelOptions, n_modes: int) -> dict[str, Any]:
     return {name: estimator_named(name, own, n_modes) for name, own in given.items()}
 
 
-def _explanation(label: Any) -> list[str]:
+def _explanation(label: object) -> list[str]:
     alone = label is not None
     who, over = (f"class {label}", "folds") if alone else ("each class", "classes and folds")
     return [

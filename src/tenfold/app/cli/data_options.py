@@ -76,7 +76,7 @@ class DataOptions:
         return self._chosen(_shown(data), path)
 
     def load_for(
-        self, model: Any, then: Mapping[str, Any], path: Path, *, labels_needed: bool = True
+        self, model: object, then: Mapping[str, object], path: Path, *, labels_needed: bool = True
     ) -> TensorDataset:
         """Read the data set at `path` as the samples that a model was fitted on.
 
@@ -184,7 +184,7 @@ NAMES = {"key": "--key", "labels": "--labels", "sample_shape": "--sample-shape"}
 NAMES |= {"resize": "--resize"}
 
 
-def as_words(options: Mapping[str, Any]) -> list[str]:
+def as_words(options: Mapping[str, object]) -> list[str]:
     """Options of `load` as they are typed.
 
     Examples
@@ -251,7 +251,7 @@ def class_counts(counts: Mapping[str, int]) -> str:
     return f"{len(counts)} classes: {first}{more}"
 
 
-def typed(*words: Any) -> str:
+def typed(*words: object) -> str:
     """Words as a command that can be pasted into a shell.
 
     Examples

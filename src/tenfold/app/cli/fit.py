@@ -207,7 +207,7 @@ def _rate(text: str) -> Any:
 
 
 def _rejecting(
-    estimator: Any, false_accept_rate: str, data: TensorDataset, options: ModelOptions
+    estimator: object, false_accept_rate: str, data: TensorDataset, options: ModelOptions
 ) -> Any:
     """A classifier that may answer "unknown"."""
     if data.y is None:

@@ -64,7 +64,7 @@ class ModelOptions:
         views = self.views if "views" in known else None
         return replace(self, ranks=ranks, views=views, set=pairs)
 
-    def with_steps(self, model: Any, data: Any) -> Any:
+    def with_steps(self, model: object, data: object) -> Any:
         """The model, or a pipeline of the steps that were asked for and the model."""
         from sklearn.pipeline import make_pipeline
 

@@ -110,7 +110,7 @@ def option(metavar: str | None, text: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, metavar=metavar, help=text, show_default=False, **more)
 
 
-def as_typed(options: Any) -> list[str]:
+def as_typed(options: object) -> list[str]:
     """A group of options as it is typed, without what was not given; fields are called as options.
 
     Examples

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from tenfold.serialization.atomic_write import write_whole
 
 
 def write_report(
-    model: Any, data: Any, path: str | os.PathLike[str], *, title: str | None = None
+    model: object, data: object, path: str | os.PathLike[str], *, title: str | None = None
 ) -> Path:
     """Write one self-contained HTML page about a fitted model.
 
@@ -61,7 +60,7 @@ def write_report(
     return Path(path)
 
 
-def _as_dataset(data: Any) -> TensorDataset:
+def _as_dataset(data: object) -> TensorDataset:
     if isinstance(data, TensorDataset):
         return data
     if not isinstance(data, tuple | list) or len(data) != 2:
@@ -80,7 +79,7 @@ NOTE = (
 )
 
 
-def model_page(estimator: Any, data: TensorDataset, title: str | None = None) -> Page:
+def model_page(estimator: object, data: TensorDataset, title: str | None = None) -> Page:
     """Everything there is to say about a fitted model and its figures on samples.
 
     Parameters

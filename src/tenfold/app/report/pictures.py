@@ -219,7 +219,7 @@ def small_histogram(measured: ClassMetrics) -> str:
     edges, shares = shared_histogram(measured.scores, measured.is_positive, N_BINS)
     tops = FLOOR - (FLOOR - 24) * shares / shares.max()
 
-    def place(scores: Any) -> Array:
+    def place(scores: object) -> Array:
         return np.clip(WIDTH * (scores - edges[0]) / (edges[-1] - edges[0]), 0, WIDTH)
 
     bars = "".join(

@@ -300,7 +300,7 @@ def _has_directions(subject: Subject) -> bool:
     return not any(type(one.projector) in KERNEL_METHODS for one in subject.members)
 
 
-def _direction_pictures(projector: Any, n: int, patterns: bool = False) -> list[Picture]:
+def _direction_pictures(projector: object, n: int, patterns: bool = False) -> list[Picture]:
     """The first directions of a projector, or their patterns."""
     pictures, what = [], "pattern" if patterns else "direction"
     for direction, columns in zip(*leading_directions(projector, n, patterns), strict=True):
