@@ -14,6 +14,7 @@ from scipy.special import softmax
 from scipy.stats import multivariate_normal
 
 from tenfold import ProbabilisticLDA
+from tenfold.gaussian import signals
 from tenfold.gaussian.gathered import SKETCH, Gathered
 from tenfold.gaussian.pool import Answers, best_temperature, pool_weights
 from tenfold.gaussian.strangers import without_classes
@@ -22,11 +23,19 @@ from tenfold.gaussian.views import (
     length_candidate,
     linear_candidate,
     rbf_candidate,
+    signal_candidate,
     structured_choice,
     structured_map,
 )
 
 PLAIN = ("numbers", "units", "length", "rbf_wide", "rbf_narrow")
+SHAPES = {"filters": (2, 16), "gradients": (8, 9)}  # of samples, for views of curves and images
+
+
+@pytest.fixture(autouse=True)
+def few_filters(monkeypatch):
+    """One level for each filter, so that inverses of their features are small."""
+    monkeypatch.setattr(signals, "FILTER_FEATURES", 1)
 
 
 # ── Brute force ─────────────────────────────────────────────────────────────────────────────────
@@ -113,6 +122,8 @@ def candidate_of(data, name):
         return length_candidate(data)
     if name.startswith("rbf"):
         return rbf_candidate(data, name, None)
+    if name in SHAPES:
+        return signal_candidate(data, name)
     return linear_candidate(data, in_units=name == "units")
 
 
@@ -192,6 +203,23 @@ def test_left_out_scores_are_those_of_refitting(name, counts, shape, weighted):
         assert_close(found, expected)
         everyone = candidate.judge.left_out_scores(rho, b)
         assert_close(everyone[rows], found, 1e-12)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("counts", [[6, 9, 4, 5], [1, 5, 1, 4]], ids=str)
+@pytest.mark.parametrize("bunches", [None, 4], ids=["single samples", "groups"])
+@each_weight
+def test_left_out_scores_of_curves_and_images_are_those_of_refitting(
+    name, counts, bunches, weighted
+):
+    data = prepared(counts, SHAPES[name], weighted=weighted, bunches=bunches)
+    candidate = candidate_of(data, name)
+    frame = candidate.frame
+    rho, b = 0.1 * frame.noise_unit, frame.spread_unit
+    found = candidate.judge.left_out_scores(rho, b, data.rows)
+    sizes = data.gathered.sketch_sizes
+    expected = brute_left_out(frame.samples, sizes, rho, b, data.rows, together=data.bunches)
+    assert_close(found, expected)
 
 
 @each_size
@@ -363,6 +391,10 @@ def test_of_many_samples_some_are_left_out_and_all_count():
 def brute_features(name, X, weights, new, packed):
     """Features of training and new samples of a view, written out."""
     shares = weights / weights.sum()
+    if name in SHAPES:
+        written_out = {"filters": brute_filters, "gradients": brute_gradients}[name]
+        X, new = written_out(X, packed["map"]), written_out(new, packed["map"])
+        return X - shares @ X, new - shares @ X
     mean = shares @ X
     X, new = X - mean, new - mean
     if name == "kronecker":
@@ -388,11 +420,72 @@ def brute_features(name, X, weights, new, packed):
     return X, new
 
 
-@pytest.mark.parametrize("name", [*PLAIN, "kronecker"])
+def brute_filters(X, packed):
+    """The share of the time that every filter is above its level, written out."""
+    samples = X.reshape(len(X), *SHAPES["filters"])
+    kernels = [[2 if place in raised else -1 for place in range(9)] for raised in TRIPLES]
+    found = []
+    for sample in samples:
+        row = []
+        for kernel, factors, offset in zip(
+            kernels, packed["channels"], packed["offsets"][:, 0], strict=True
+        ):
+            series = np.pad(factors @ sample, 4, mode="edge")
+            answers = np.correlate(series, kernel, mode="valid") + offset
+            row.append(np.mean([min(max(answer, 0), 1) for answer in answers]))
+        found.append(row)
+    return np.array(found)
+
+
+TRIPLES = [(i, j, k) for i in range(9) for j in range(i + 1, 9) for k in range(j + 1, 9)]
+
+
+def brute_gradients(X, packed):
+    """Rises in eight directions over cells of two sizes, beside cells around, written out."""
+    found = []
+    for image in X.reshape(len(X), *SHAPES["gradients"]):
+        padded = np.pad(image, 1, mode="edge")
+        down, right = padded[2:, 1:-1] - padded[:-2, 1:-1], padded[1:-1, 2:] - padded[1:-1, :-2]
+        angles = np.arange(8) * np.pi / 4
+        rises = [np.maximum(np.sin(a) * down + np.cos(a) * right, 0) for a in angles]
+        fine = np.array([pooled(rise, 4, 4) for rise in rises])
+        coarse = np.array([pooled(cells, 2, 2) for cells in fine])
+        row = []
+        for cells in (fine, coarse):
+            squares = np.pad((cells**2).sum(axis=0), 1, mode="edge")
+            _, height, width = cells.shape
+            around = np.zeros((height, width))
+            for i in range(height):
+                for j in range(width):
+                    around[i, j] = squares[i : i + 3, j : j + 3].mean()
+            beside = cells / np.sqrt(around + packed["level"] ** 2)
+            row.append(np.sqrt(beside + 0.01).ravel())
+        found.append(np.concatenate(row))
+    return np.array(found)
+
+
+def pooled(values, height, width):
+    """Means over cells, with weights that fall to 0 one cell away from the middle."""
+    found = np.zeros((height, width))
+    for i in range(height):
+        for j in range(width):
+            total = 0.0
+            for (k, l), value in np.ndenumerate(values):
+                down = abs((k + 0.5) / len(values) * height - i - 0.5)
+                right = abs((l + 0.5) / values.shape[1] * width - j - 0.5)
+                weight = max(1 - down, 0) * max(1 - right, 0)
+                found[i, j] += weight * value
+                total += weight
+            found[i, j] /= total
+    return found
+
+
+@pytest.mark.parametrize("name", [*PLAIN, "kronecker", *SHAPES])
 @pytest.mark.parametrize("counts", [[3, 5, 4, 4, 2, 3], [1, 5, 2, 3, 4, 4]], ids=str)
 def test_what_a_fitted_model_answers_is_the_formula(name, counts):
-    X, y, weights = drawn(counts, (3, 4), seed=3, weighted=True)
-    new = drawn(counts, (3, 4), seed=4)[0]
+    shape = SHAPES.get(name, (3, 4))
+    X, y, weights = drawn(counts, shape, seed=3, weighted=True)
+    new = drawn(counts, shape, seed=4)[0]
     model = ProbabilisticLDA(views=[name]).fit(X, y, sample_weight=weights)
     (packed,) = model.pool_["views"]
     assert packed["temperature"] >= 1

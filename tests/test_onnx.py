@@ -234,6 +234,7 @@ GAUSSIAN = [
     ProbabilisticLDA(["numbers"]),
     ProbabilisticLDA(["units"]),
     ProbabilisticLDA(["length"]),
+    ProbabilisticLDA(["gradients"]),
     ProbabilisticLDA(["kronecker"]),
     ProbabilisticLDA(["rbf_wide"]),
     ProbabilisticLDA(["rbf_narrow", "length", "numbers"], priors="equal"),

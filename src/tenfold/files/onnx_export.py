@@ -25,6 +25,22 @@ from tenfold.extras import require_extra
 from tenfold.gaussian.formula import StrangerTerm
 from tenfold.gaussian.maps import FeatureMap, LengthMap, LinearMap, RBFMap, TransformerMap
 from tenfold.gaussian.model import EVIDENCE, RatioPart
+from tenfold.gaussian.signals import (
+    COMPASS,
+    KERNELS,
+    ROOT_FROM,
+    FilterMap,
+    GradientMap,
+    around_shares,
+    cell_shares,
+    coarse_shares,
+    filters_of,
+    gap_sizes,
+    image_modes,
+    long_mode,
+    rise_shares,
+    seen_places,
+)
 from tenfold.linalg.algebra import Array
 from tenfold.methods.base import ClassSpecificProjector, TensorProjector
 from tenfold.methods.kernelcsda import KernelCSDA
@@ -524,6 +540,60 @@ def _(rbf: RBFMap, graph: Graph) -> View:
     coordinates = raw @ back.T
     outside = (-coordinates.square_lengths() + 1.0).to("Max", 0.0)
     return View(raw, coordinates - rbf.centre, outside)
+
+
+@view.register
+def _(filters: FilterMap, graph: Graph) -> View:
+    """As `FilterMap.raw`."""
+    modes = list(range(len(filters.shape)))
+    mode = long_mode(filters.shape)
+    length = filters.shape[mode]
+    last = [*(one for one in modes if one != mode), mode]
+    series = graph.samples.to("Transpose", perm=[0, *(one + 1 for one in last)])
+    series = series.to("Reshape", [0, -1, length])
+    shares = []
+    for place, gap in enumerate(gap_sizes(length)):
+        own = slice(len(KERNELS) * place, len(KERNELS) * (place + 1))
+        seen = series.to("Gather", seen_places(length, gap), axis=2)  # (n, channels, 9, t)
+        seen = seen.to("Reshape", [0, filters.channels.shape[1] * 9, -1])
+        answers = graph.node("MatMul", filters_of(filters.channels[own]), seen)
+        for offset in filters.offsets[own].T:
+            above = (answers + offset[:, None]).to("Max", 0.0).to("Min", 1.0)
+            shares.append(above.to("ReduceMean", [2], keepdims=0))
+    raw = graph.node("Concat", *shares, axis=1)
+    return View(raw, raw - filters.mean, None)
+
+
+@view.register
+def _(gradients: GradientMap, graph: Graph) -> View:
+    """As `GradientMap.raw`."""
+    modes = image_modes(gradients.shape)
+    others = [mode for mode in range(len(gradients.shape)) if mode not in modes]
+    height, width = (gradients.shape[mode] for mode in modes)
+    images = graph.samples.to("Transpose", perm=[0, *(mode + 1 for mode in (*others, *modes))])
+    images = images.to("Reshape", [0, -1, height, width])
+    down = graph.node("MatMul", rise_shares(height), images)
+    right = images @ rise_shares(width).T
+    cells = []
+    for sine, cosine in COMPASS:
+        rise = (down * float(sine) + right * float(cosine)).to("Max", 0.0)
+        cell = graph.node("MatMul", cell_shares(height), rise) @ cell_shares(width).T
+        cells.append(cell.to("Unsqueeze", [2]))
+    fine = graph.node("Concat", *cells, axis=2)  # (n, channels, directions, a, b)
+    n_rows, n_columns = len(cell_shares(height)), len(cell_shares(width))
+    coarse = graph.node("MatMul", coarse_shares(n_rows), fine) @ coarse_shares(n_columns).T
+    parts = []
+    sizes = (n_rows, n_columns), (len(coarse_shares(n_rows)), len(coarse_shares(n_columns)))
+    for part, (a, b) in zip((fine, coarse), sizes, strict=True):
+        unit = part.to("ReduceMax", [1, 2, 3, 4], keepdims=1).to("Max", gradients.level)
+        part = part / unit
+        squares = (part * part).to("ReduceSum", [2], keepdims=1)
+        around = graph.node("MatMul", around_shares(a), squares) @ around_shares(b).T
+        level = unit.to("Reciprocal") * gradients.level
+        part = part / (around + level * level).to("Sqrt")
+        parts.append((part + ROOT_FROM).to("Sqrt").flat())
+    raw = graph.node("Concat", *parts, axis=1)
+    return View(raw, raw - gradients.mean, None)
 
 
 @view.register

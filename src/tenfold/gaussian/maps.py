@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -290,37 +290,62 @@ def kernel_root(landmarks: Array, width: float) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class TransformerMap:
-    """The features of a transformer that needs no labels, about their mean, in units of their own.
+class CentredMap:
+    """Features that are not linear in a sample, about their mean.
 
     Parameters
     ----------
+    mean : ndarray of shape (q,)
+        The mean of the features.
+    """
+
+    mean: Array
+
+    def raw(self, X: Array) -> Array:
+        """Features (n, q) as they come."""
+        raise NotImplementedError
+
+    def features(self, X: Array) -> Array:
+        """Features (n, q)."""
+        return self.raw(X) - self.mean
+
+    def residual(self, X: Array) -> Array | float:
+        """None: the features are all there is."""
+        return 0.0
+
+    def moved(self, X: Array) -> Self:
+        """The same with the centre of other samples (n, p)."""
+        return replace(self, mean=self.raw(X).mean(axis=0))
+
+    def folded(self, weights: Array) -> tuple[Array, Array]:
+        """Weights (q, C) of features as they come, and constants (C,)."""
+        return weights, -self.mean @ weights
+
+    def fits(self, size: int) -> bool:
+        """Whether its arrays are for samples of so many numbers."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class TransformerMap(CentredMap):
+    """The features of a transformer that needs no labels, perhaps in units of their own.
+
+    Parameters
+    ----------
+    mean, scale : ndarrays of shape (q,)
+        The mean of the features, and what they are multiplied by.
     name : str
         What the view is called in errors.
     transformer : fitted transformer
         Takes samples of their own shape.
     shape : tuple of K ints
         The shape of a sample.
-    mean, scale : ndarrays of shape (q,)
-        The mean of the features, and what they are multiplied by.
     """
 
+    scale: Array
     name: str
     transformer: Any
     shape: tuple[int, ...]
-    mean: Array
-    scale: Array
-
-    @classmethod
-    def of_samples(
-        cls, name: str, transformer: Any, shape: tuple[int, ...], X: Array, weights: Array
-    ) -> TransformerMap:
-        """Of a fitted transformer and samples (n, p)."""
-        plain = cls(name, transformer, shape, np.zeros(1), np.ones(1))
-        F = plain.raw(X)
-        mean = weights @ F / weights.sum()
-        variances = weights @ (F - mean) ** 2 / weights.sum()
-        return cls(name, transformer, shape, mean, unit_scale(variances))
 
     def raw(self, X: Array) -> Array:
         """What the transformer gives, as rows (n, q)."""
@@ -329,20 +354,11 @@ class TransformerMap:
 
     def features(self, X: Array) -> Array:
         """Features (n, q)."""
-        return (self.raw(X) - self.mean) * self.scale
-
-    def residual(self, X: Array) -> Array | float:
-        """None: the features are all there is."""
-        return 0.0
-
-    def moved(self, X: Array) -> TransformerMap:
-        """The same with the centre of other samples (n, p)."""
-        return replace(self, mean=self.raw(X).mean(axis=0))
+        return super().features(X) * self.scale
 
     def folded(self, weights: Array) -> tuple[Array, Array]:
         """Weights (q, C) of what the transformer gives, and constants (C,)."""
-        weights = weights * self.scale[:, None]
-        return weights, -self.mean @ weights
+        return super().folded(weights * self.scale[:, None])
 
     def fits(self, size: int) -> bool:
         """Whether its arrays are for samples of so many numbers."""

@@ -35,21 +35,24 @@ from tenfold.gaussian.maps import (
     TransformerMap,
 )
 from tenfold.gaussian.pool import Answers, best_temperature, pool_weights
+from tenfold.gaussian.signals import FilterMap, GradientMap
 from tenfold.gaussian.views import (
     LARGEST_STRUCTURE,
     LINEAR,
     LOOK_FROM,
     RHOS,
+    SIGNALS,
     WIDTHS,
     Candidate,
     Data,
+    FirstLook,
     Setting,
     choose_setting,
     has_structure,
-    kernels_may_help,
     length_candidate,
     linear_candidate,
     rbf_candidate,
+    signal_candidate,
     structured_choice,
     transformer_candidates,
 )
@@ -65,6 +68,8 @@ MAPS: dict[str, Any] = {
     "linear": LinearMap,
     "length": LengthMap,
     "rbf": RBFMap,
+    "filters": FilterMap,
+    "gradients": GradientMap,
     "transformer": TransformerMap,
 }
 
@@ -409,19 +414,30 @@ def learn(
         found = structured_choice(data, plain)
         if found is not None:
             chosen.append(Chosen.of(*found))
+    look = None
+    without_price = [one for one in chosen if not one.price]
+    if without_price and len(gathered.sketch.codes) > LOOK_FROM:
+        tell("a first look at other views")
+        best = min(without_price, key=lambda one: one.setting.loss)
+        look = FirstLook.of(data, best.view.name)
     kernels = [name for name in WIDTHS if name in names]
     scale = _better_scale(chosen)
-    without_price = [one for one in chosen if not one.price]
-    if kernels and without_price and len(gathered.sketch.codes) > LOOK_FROM:
-        tell("a first look at kernels")
-        best = min(without_price, key=lambda one: one.setting.loss)
-        kernels = kernels if kernels_may_help(data, best.view.name, scale) else []
+    if look and not look.speaks_for(rbf_candidate(look.data, name, scale) for name in kernels):
+        kernels = []
     near = None
     for name in kernels:
         tell(name)
         candidate = rbf_candidate(data, name, scale)
         setting, near = choose_setting(data, candidate, near)
         chosen.append(Chosen.of(candidate, setting))
+    for name, suits in SIGNALS.items():
+        if name not in names or not suits(gathered.shape):
+            continue
+        tell(name)
+        if look and not look.speaks_for([signal_candidate(look.data, name)]):
+            continue
+        candidate = signal_candidate(data, name)
+        chosen.append(Chosen.of(candidate, choose_setting(data, candidate, None)[0]))
     for name, transformer in transformers.items():
         tell(name)
         chosen.append(_better_units(data, name, transformer))

@@ -7,7 +7,7 @@ Where groups are left out, and for maps that look at labels, these are frames wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -23,9 +23,11 @@ from tenfold.gaussian.maps import (
     LinearMap,
     RBFMap,
     TransformerMap,
+    checked_features,
     unit_scale,
 )
 from tenfold.gaussian.pool import TIE, Answers, best_temperature, rough_loss
+from tenfold.gaussian.signals import FilterMap, GradientMap, has_image, has_series
 from tenfold.gaussian.strangers import Strangers, without_classes
 from tenfold.linalg.algebra import Array, project
 
@@ -35,10 +37,11 @@ RATIOS = 10.0 ** np.arange(-1, 1.01, 0.5)  # b over rho, where both have structu
 WIDTHS = {"rbf_wide": 1.0, "rbf_narrow": 0.3}  # of the median squared distance
 NOISE_SHARES = (1.0, 0.1)  # of identity in the factors of structured noise
 LOOK_SHARES = (0.25, 0.5, 0.75, 1.0)  # of another view beside the best plain one, in a first look
-LOOK_SAMPLES = 400  # that a first look at kernels takes
-LOOK_FROM = 800  # samples: with fewer, kernels are tried at once
+LOOK_SAMPLES = 400  # that a first look at a view takes
+LOOK_FROM = 800  # samples: with fewer, views are tried at once
 STRUCTURE_PRICE = 1.0  # nats
 KERNEL_PRICE = 2.0
+SIGNAL_PRICE = 2.0
 LARGEST_STRUCTURE = 1000  # rows of the eigenproblems of structured noise
 MANY_CLASSES = 6  # from here on, factors are learned without a third of the classes
 THIRDS = 3
@@ -46,7 +49,8 @@ LARGEST_SCORES = 2_000_000  # numbers in a table of left-out scores
 FEWEST_ROWS = 200
 MOST_BUNCHES = 10  # of groups, that are left out together
 LINEAR = ("numbers", "units", "kronecker")
-NAMES = ("numbers", "units", "length", "rbf_wide", "rbf_narrow", "kronecker")
+SIGNALS = {"filters": has_series, "gradients": has_image}  # and which shapes they suit
+NAMES = ("numbers", "units", "length", "rbf_wide", "rbf_narrow", *SIGNALS, "kronecker")
 
 
 # ── Who is left out ──────────────────────────────────────────────────────────────────────────────
@@ -361,18 +365,29 @@ def rbf_candidate(data: Data, name: str, scale: Array | None) -> Candidate:
     return sketch_candidate(data, name, KERNEL_PRICE, feature_map)
 
 
-def transformer_candidates(data: Data, name: str, transformer: Any) -> list[Candidate]:
+def signal_candidate(data: Data, name: str) -> Candidate:
+    """A view of curves or images."""
+    sketch, shape = data.gathered.sketch, data.gathered.shape
+    kind: Any = {"filters": FilterMap, "gradients": GradientMap}[name]
+    plain = kind.of_samples(sketch.X, sketch.weights, shape)
+    raw = plain.raw(sketch.X)
+    feature_map = replace(plain, mean=sketch.weights @ raw / sketch.weights.sum())
+    frame = Frame.of_samples(raw - feature_map.mean, data.gathered.sketch_sizes)
+    return Candidate(name, SIGNAL_PRICE, feature_map, frame, _judge(data, feature_map, frame))
+
+
+def transformer_candidates(data: Data, name: str, transformer: Any) -> Iterator[Candidate]:
     """The features of a fitted transformer as they are, and in units of their spread."""
     sketch, shape = data.gathered.sketch, data.gathered.shape
-    in_units = TransformerMap.of_samples(name, transformer, shape, sketch.X, sketch.weights)
-    plain = TransformerMap(name, transformer, shape, in_units.mean, np.ones_like(in_units.scale))
-    features = plain.features(sketch.X)
-    found = []
-    for feature_map in (plain, in_units):
-        frame = Frame.of_samples(features * feature_map.scale, data.gathered.sketch_sizes)
-        judge = _judge(data, feature_map, frame)
-        found.append(Candidate(name, 0.0, feature_map, frame, judge))
-    return found
+    shares = sketch.weights / sketch.weights.sum()
+    rows = sketch.X.reshape(-1, *shape)
+    raw = checked_features(name, transformer.transform(rows), len(rows))
+    mean = shares @ raw
+    centred = raw - mean
+    for scale in (np.ones(len(mean)), unit_scale(shares @ centred**2)):
+        feature_map = TransformerMap(mean, scale, name, transformer, shape)
+        frame = Frame.of_samples(centred * scale, data.gathered.sketch_sizes)
+        yield Candidate(name, 0.0, feature_map, frame, _judge(data, feature_map, frame))
 
 
 # ── Structure of noise and class means ───────────────────────────────────────────────────────────
@@ -544,25 +559,34 @@ def improves(plain: Setting, scores: Array, answers: Answers, price: float) -> b
     return min(after) < answers.loss(before) - price / answers.count
 
 
-def kernels_may_help(data: Data, plain_name: str, scale: Array | None) -> bool:
-    """Whether a first look at some of the samples speaks for a kernel."""
-    few = data.thinned(LOOK_SAMPLES)
-    if len(few.rows) < LOOK_SAMPLES / 2:  # too many classes for a look
-        return True
-    plain = (
-        length_candidate(few)
-        if plain_name == "length"
-        else linear_candidate(few, plain_name == "units")
-    )
-    setting, _ = choose_setting(few, plain, None)
-    answers = few.answers(few.rows)
-    near = None
-    for name in WIDTHS:
-        candidate = rbf_candidate(few, name, scale)
-        found, near = choose_setting(few, candidate, near)
-        if improves(setting, found.scores, answers, KERNEL_PRICE):
-            return True
-    return False
+@dataclass(frozen=True, eq=False)
+class FirstLook:
+    """Some of many samples, which say what is worth computing for all."""
+
+    data: Data
+    plain: Setting  # of the best plain view
+
+    @classmethod
+    def of(cls, data: Data, plain_name: str) -> FirstLook | None:
+        """At `LOOK_SAMPLES` samples; None where there are too many classes for that."""
+        few = data.thinned(LOOK_SAMPLES)
+        if len(few.rows) < LOOK_SAMPLES / 2:
+            return None
+        if plain_name == "length":
+            plain = length_candidate(few)
+        else:
+            plain = linear_candidate(few, plain_name == "units")
+        return cls(few, choose_setting(few, plain, None)[0])
+
+    def speaks_for(self, candidates: Iterable[Candidate]) -> bool:
+        """Whether some candidate, made of these samples, improves on the plain view."""
+        answers = self.data.answers(self.data.rows)
+        near: tuple[int, int] | None = None
+        for candidate in candidates:
+            found, near = choose_setting(self.data, candidate, near)
+            if improves(self.plain, found.scores, answers, candidate.price):
+                return True
+        return False
 
 
 # ── Choice ───────────────────────────────────────────────────────────────────────────────────────
