@@ -470,9 +470,9 @@ def pooled(values, height, width):
     for i in range(height):
         for j in range(width):
             total = 0.0
-            for (k, l), value in np.ndenumerate(values):
-                down = abs((k + 0.5) / len(values) * height - i - 0.5)
-                right = abs((l + 0.5) / values.shape[1] * width - j - 0.5)
+            for (row, column), value in np.ndenumerate(values):
+                down = abs((row + 0.5) / len(values) * height - i - 0.5)
+                right = abs((column + 0.5) / values.shape[1] * width - j - 0.5)
                 weight = max(1 - down, 0) * max(1 - right, 0)
                 found[i, j] += weight * value
                 total += weight

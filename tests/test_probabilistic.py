@@ -70,7 +70,7 @@ def test_a_sample_twice_is_a_sample_of_weight_two():
 
 
 def test_with_every_sample_twice_nobody_is_told_by_a_copy_of_themselves():
-    X, y, new, answers = digits(80)
+    X, y, new, answers = digits(80, n_test=1500)
     once = ProbabilisticLDA().fit(X, y)
     twice = ProbabilisticLDA().fit(np.r_[X, X], np.r_[y, y])
     assert twice.loo_log_loss_ > 0.7 * once.loo_log_loss_

@@ -53,7 +53,8 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
     Samples of a class are normal about its mean, with a covariance that all classes share; class
     means are normal themselves. The same formula is applied to several *views* of a sample: its
     numbers as they are, in units of their spread, brought to unit length, in the space of a
-    Gaussian kernel, and with a covariance that has one factor per mode. The log loss of left-out
+    Gaussian kernel, with a covariance that has one factor per mode, by the answers of filters
+    along a long mode such as time, and by the gradients of an image. The log loss of left-out
     samples, which is computed in closed form, chooses the regularization of each view and their
     weights in a pool. There is nothing to tune.
 
@@ -62,8 +63,9 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
     views : "auto", "linear", transformer or list, default="auto"
         The views to try. "auto" tries all that come with tenfold, "linear" those that are linear
         in the numbers of a sample. A list has names ("numbers", "units", "length", "rbf",
-        "kronecker", "auto", "linear") and transformers that need no labels, such as
-        ``["auto", MiniRocket()]`` or ``[MPCA(ranks=0.95)]``; ``...`` stands for "auto".
+        "filters", "gradients", "kronecker", "auto", "linear") and transformers that need no
+        labels, such as ``["auto", MiniRocket()]`` or ``[MPCA(ranks=0.95)]``; ``...`` stands for
+        "auto".
     priors : array-like of shape (C,), mapping of labels to numbers, "equal" or None, default=None
         The probabilities of the classes before a sample is seen. None takes their shares of the
         training samples, as scikit-learn does; "equal" suits test data with other shares.

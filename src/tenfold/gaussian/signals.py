@@ -308,7 +308,7 @@ def as_images(X: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _rises(images: Array) -> tuple[Array, Array]:
-    """How much brightness rises downwards and to the right, each as (n, channels, height, width)."""
+    """How much brightness rises downwards, and to the right, each in the shape of the images."""
     height, width = images.shape[2:]
     return rise_shares(height) @ images, images @ rise_shares(width).T
 
