@@ -13,12 +13,12 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.calibration import CalibrationDisplay
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from tenfold import ClassSpecificVerifier, ProbabilisticLDA
 from tenfold.datasets import load_faces_subset, make_trials
-from tenfold.plots import ReliabilityDisplay
 
 HERE = Path(__file__).parent
 README = HERE / "_static" / "readme.png"
@@ -102,8 +102,9 @@ def reliability(figure):
     """How often probabilities are right, on images that the model has not seen."""
     X, X_test, y, y_test = digits()
     model = ProbabilisticLDA().fit(X, y)
-    axes = figure.subplots()
-    ReliabilityDisplay.from_estimator(model, X_test, y_test, ax=axes)
+    right = model.predict(X_test) == y_test
+    sure = model.predict_proba(X_test).max(axis=1)
+    CalibrationDisplay.from_predictions(right, sure, n_bins=10, ax=figure.subplots())
 
 
 DRAWINGS = {

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score
+from sklearn.metrics import (
+    PrecisionRecallDisplay,
+    RocCurveDisplay,
+    average_precision_score,
+    roc_auc_score,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -21,10 +26,8 @@ from tenfold.plots import (
     DirectionsDisplay,
     ObjectiveDisplay,
     PoolDisplay,
-    PrecisionRecallDisplay,
     ProjectionsDisplay,
     RankGridDisplay,
-    RocDisplay,
     ScoresDisplay,
 )
 
@@ -202,27 +205,14 @@ def test_the_threshold_of_a_verifier_is_drawn_where_it_is(verifier):
     assert set(asked.ax_.lines[0].get_xdata()) == {-5.0}
 
 
-def test_curves_are_those_of_scikit_learn(bank):
-    scores = bank.decision_function(X)
-    curves = PrecisionRecallDisplay.from_estimator(bank, X, LABELS)
-    areas = RocDisplay.from_estimator(bank, X, LABELS)
-    assert len(curves.lines_) == len(areas.lines_) == 10
-    for c in range(10):
-        assert curves.curves[c].summary == average_precision_score(c == LABELS, scores[:, c])
-        assert areas.curves[c].summary == roc_auc_score(c == LABELS, scores[:, c])
-        x, y = areas.lines_[c].get_data()
-        assert np.trapezoid(y, x) == pytest.approx(areas.curves[c].summary, abs=1e-12)
-        precision, recall, _ = precision_recall_curve(c == LABELS, scores[:, c])
-        drawn = set(zip(*curves.lines_[c].get_data(), strict=True))
-        assert drawn <= set(zip(recall, precision, strict=True))
-
-
-def test_a_class_without_samples_has_no_curve(bank):
-    some = LABELS < 4
-    curves = RocDisplay.from_estimator(bank, X[some], LABELS[some]).curves
-    assert [curve.label for curve in curves] == [*range(4)]
-    with pytest.raises(ValueError, match="no class has both"):
-        RocDisplay.from_estimator(bank, X[:1], np.array([99]))
+def test_scikit_learn_draws_the_curves(bank, verifier):
+    """Of a verifier from the estimator; of one class of a bank from its scores."""
+    display = RocCurveDisplay.from_estimator(verifier, X, verifier.positive_label_ == LABELS)
+    truth = verifier.positive_label_ == LABELS
+    assert display.roc_auc == pytest.approx(roc_auc_score(truth, verifier.decision_function(X)))
+    scores = bank.decision_function(X)[:, 3]
+    drawn = PrecisionRecallDisplay.from_predictions(LABELS == 3, scores)
+    assert drawn.average_precision == average_precision_score(LABELS == 3, scores)
 
 
 @pytest.mark.parametrize("around", ["alone", "pipeline", "search"])
@@ -294,7 +284,7 @@ def test_displays_are_made_of_lists_and_arrays():
 
 # ── The convention ──────────────────────────────────────────────────────────────────────────────
 
-WITH_DATA = (ScoresDisplay, PrecisionRecallDisplay, RocDisplay)
+WITH_DATA = (ScoresDisplay,)
 WITHOUT_DATA = (ObjectiveDisplay, ProjectionsDisplay, DirectionsDisplay)
 
 
@@ -310,19 +300,3 @@ def test_every_display_draws_where_it_is_told(everyone, kind, display):
     assert not left.has_data()
     assert drawn.plot().figure_ is not figure
     figure.canvas.draw()
-
-
-def test_error_rates_are_counted_at_every_threshold():
-    from tenfold.plots import ErrorRatesDisplay
-
-    rng = np.random.default_rng(0)
-    is_positive = np.arange(50) % 3 == 0
-    scores = rng.normal(size=50).round(1) + is_positive
-    display = ErrorRatesDisplay(scores, is_positive, threshold=0.5).plot()
-    for at, accepts, rejects in zip(
-        display.thresholds_, display.false_accepts_, display.false_rejects_, strict=True
-    ):
-        assert accepts == pytest.approx(np.mean(scores[~is_positive] >= at))
-        assert rejects == pytest.approx(np.mean(scores[is_positive] < at))
-    with pytest.raises(ValueError, match="all samples are of one group"):
-        ErrorRatesDisplay(scores, np.ones(50)).plot()

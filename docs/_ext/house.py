@@ -179,7 +179,7 @@ def drawing(boxes, arrows, loop, tip):
 
 
 def link_public_names(app, doctree):
-    """In pages, make `MCSDA` and `tenfold.plots.RocDisplay` links, as in docstrings."""
+    """In pages, make `MCSDA` and `tenfold.plots.ScoresDisplay` links, as in docstrings."""
     for literal in list(doctree.findall(nodes.literal)):
         text = literal.astext()
         known = text in PUBLIC or text.startswith("tenfold.")

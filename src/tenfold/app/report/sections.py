@@ -8,6 +8,8 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from sklearn.calibration import CalibrationDisplay
+from sklearn.metrics import PrecisionRecallDisplay, RocCurveDisplay
 
 from tenfold.app.about_model import views_in_words
 from tenfold.app.report.page import (
@@ -27,16 +29,13 @@ from tenfold.linalg.algebra import Array
 from tenfold.methods import KERNEL_METHODS
 from tenfold.metrics.evaluation import ClassMetrics
 from tenfold.plots import (
-    ErrorRatesDisplay,
     ObjectiveDisplay,
     PoolDisplay,
-    PrecisionRecallDisplay,
     ProjectionsDisplay,
     RankGridDisplay,
-    ReliabilityDisplay,
-    RocDisplay,
     ScoresDisplay,
 )
+from tenfold.plots.display import COLOURS, OWN, tidy
 from tenfold.plots.subspaces import class_patterns, leading_directions
 from tenfold.tables import Cell, Table, number, percent
 
@@ -57,14 +56,14 @@ def sections(subject: Subject) -> list[Section]:
 
 
 def _scores(subject: Subject) -> list[Any]:
-    """Curves and tables; of one class also the scores, and both errors at every threshold."""
+    """Curves and tables; of one class also the scores."""
     if subject.answer == "projection":
         return []
     curves = _curves([j for j in subject.classes if j.average_precision is not None])
     if subject.names_classes:
         return [*curves, _class_table(subject), *_confusions(subject)]
     (measured,) = subject.classes
-    return [_histogram(measured), *curves, _errors(measured)] if curves else []
+    return [_histogram(measured), *curves] if curves else []
 
 
 def _histogram(measured: ClassMetrics) -> Figure:
@@ -86,36 +85,45 @@ def _histogram_in_words(measured: ClassMetrics) -> tuple[str, str]:
     )
 
 
-def _errors(measured: ClassMetrics) -> Figure:
-    """False accepts and rejects at every threshold."""
-    display = ErrorRatesDisplay(measured.scores, measured.is_positive, measured.threshold)
-    accepts = 100 * measured.false_accepts / measured.n_others
-    rejects = 100 * measured.false_rejects / measured.n_positive
-    return figure(
-        display.plot,
-        WIDE,
-        f"At the threshold {short(measured.threshold)} there are {accepts:.1f} % false accepts and "
-        f"{rejects:.1f} % false rejects; a higher one makes the first fewer and the second more.",
-        "Both errors at every threshold. A higher threshold accepts fewer samples of either kind.",
-    )
-
-
 def _curves(measured: list[ClassMetrics]) -> list[Figure]:
-    """Precision-recall and ROC curves."""
-    kinds: list[tuple[Any, str]] = [
-        (PrecisionRecallDisplay, "Precision against recall"),
-        (RocDisplay, "True against false accepts"),
+    """Precision-recall and ROC curves, as scikit-learn draws them."""
+    if not measured:
+        return []
+    precisions = [one.average_precision for one in measured]
+    areas = [one.roc_auc for one in measured]
+    return [
+        _curve_figure(PrecisionRecallDisplay, measured, precisions, "Precision against recall"),
+        _curve_figure(RocCurveDisplay, measured, areas, "True against false accepts"),
     ]
-    figures = []
-    for kind, words in kinds if measured else []:
-        display = kind.from_scores(measured)
-        areas = [curve.summary for curve in display.curves]
-        spread = " to ".join(
-            f"{100 * one:.1f} %" for one in dict.fromkeys([min(areas), max(areas)])
-        )
-        about = f"{words}, {counted(len(areas), 'curve')}; {kind.summary_name} {spread}."
-        figures.append(figure(display.plot, HALF, about, f"{words}."))
-    return figures
+
+
+def _curve_figure(
+    display: Any, measured: list[ClassMetrics], summaries: list[Any], words: str
+) -> Figure:
+    """One curve per class; of many classes without names."""
+    few = len(measured) <= len(COLOURS)
+
+    def draw(ax: Any) -> None:
+        for i, one in enumerate(measured):
+            display.from_predictions(one.is_positive, one.scores, name=str(one.label), ax=ax)
+            if few:
+                ax.lines[-1].set(color=COLOURS[i], linewidth=1.7)
+            else:
+                ax.lines[-1].set(color=OWN, linewidth=1.0, alpha=0.4)
+        tidy(ax)
+        is_roc = display is RocCurveDisplay
+        ax.set_xlabel("false accept rate" if is_roc else "recall")
+        ax.set_ylabel("true accept rate" if is_roc else "precision")
+        if few:
+            ax.legend(frameon=False, fontsize="small")
+        else:
+            ax.get_legend().remove()
+
+    ends = dict.fromkeys([min(summaries), max(summaries)])
+    spread = " to ".join(f"{100 * one:.1f} %" for one in ends)
+    area = "AUC" if display is RocCurveDisplay else "AP"
+    about = f"{words}, {counted(len(measured), 'curve')}; {area} {spread}."
+    return figure(draw, HALF, about, f"{words}.")
 
 
 def _class_table(subject: Subject) -> Table:
@@ -166,8 +174,15 @@ def _calibration(subject: Subject) -> list[Any]:
         "should be classified correctly. The expected calibration error, the mean gap between the "
         f"two over samples, is {100 * found.error:.1f} %."
     )
+
+    def draw(ax: Any) -> None:
+        CalibrationDisplay(found.accuracy, found.confidence, found.confidence).plot(ax=ax)
+        tidy(ax)
+        ax.set(xlabel="probability it gave", ylabel="share that was right")
+        ax.get_legend().remove()
+
     drawn = figure(
-        ReliabilityDisplay(found).plot,
+        draw,
         HALF,
         f"Share of right answers against the probability given, {len(found.counts)} bins; "
         f"expected calibration error {100 * found.error:.1f} %.",
