@@ -23,7 +23,7 @@ from tenfold import (
     ClassSpecificVerifier,
     ProbabilisticLDA,
 )
-from tenfold.selection.rank_search import asked_together, solved_together
+from tenfold.selection.rank_search import solved_together
 from tenfold.statistics.cost import statistics_of
 from tenfold.threads import over_threads
 
@@ -112,7 +112,9 @@ def tenfold_grid(given: Given, grid: list[tuple[int, ...]], shown: list[int]) ->
     banks = [ClassSpecificClassifier(MCSDA(ranks, **LITERALLY)) for ranks in grid]
     described, X, y, weight = banks[0]._first_batch(X, y, None)
     classes = np.unique(y)
-    ranks, rounds = asked_together(banks, X.shape[1:], classes)
+    shape = X.shape[1:]
+    ranks = np.concatenate([bank._model_ranks(shape, classes) for bank in banks], axis=1)
+    rounds = max(bank._recipe().expected_rounds(len(shape)) for bank in banks)
     statistics = statistics_of(X, y, weight, classes, ranks, rounds)
     solved = solved_together(banks, statistics, described)
     models = [member.projections_ for bank in solved for member in bank.projectors_]

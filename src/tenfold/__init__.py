@@ -53,8 +53,10 @@ def __getattr__(name: str) -> Any:
         return value
     if name == "__all__":
         return [*_listed(), *_HOMES]
-    if not name.startswith("_") and name in (listed := _listed()):
-        return listed[name]
+    if not name.startswith("_"):
+        listed = _listed()
+        if name in listed:
+            return listed[name]
     raise AttributeError(f"module 'tenfold' has no attribute {name!r}")
 
 

@@ -55,7 +55,8 @@ def over_processes(
     >>> dict(over_processes(divmod, [(7, 2), (9, 4)]))
     {0: (3, 1), 1: (2, 1)}
     """
-    start, processes = time.perf_counter(), allowed_threads()
+    start = time.perf_counter()
+    processes = allowed_threads()
     if n_jobs is not None:
         processes = effective_n_jobs(n_jobs)
         patience = min(patience, -1.0) if processes > 1 else np.inf

@@ -35,7 +35,8 @@ def about_model(estimator: Any) -> tuple[dict[str, Any], dict[str, str]]:
     >>> facts["ranks"], lines["samples"]
     ((3, 2), '8x8 -> 3x2')
     """
-    last, rejects = innermost(estimator), rejecting(estimator)
+    last = innermost(estimator)
+    rejects = rejecting(estimator)
     first = estimator.steps[0][1] if hasattr(estimator, "steps") else last
     shape = getattr(first, "sample_shape_", last.sample_shape_)
     members = getattr(last, "members_", []) or projectors_before(estimator)  # a scaler has none

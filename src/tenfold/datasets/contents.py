@@ -98,7 +98,8 @@ def contents_task(source: Path, options: dict[str, Any]) -> dict[str, Any]:
     except ValueError:
         if reader not in (loading.NPY_FOLDER, loading.SERIES):
             raise  # these two are read whole to look at them; below, reading them says why not
-        names, rows = ["file"], [[str(file)] for file in loading.sample_files(source) or [source]]
+        names = ["file"]
+        rows = [[str(file)] for file in loading.sample_files(source) or [source]]
         ways = [{"labelled": False}]
     data, way, problem = loading.first_that_works(
         [{}, *ways][:MOST_WAYS],

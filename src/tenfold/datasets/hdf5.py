@@ -98,10 +98,12 @@ def checked(source: Path, stored: Any) -> Any:
         )
     if stored.is_virtual or not stored.size:
         return stored
-    whole, there = 1, int(stored.id.get_storage_size() > 0)
+    whole = 1
+    there = int(stored.id.get_storage_size() > 0)
     if stored.chunks:
         sizes = zip(stored.shape, stored.chunks, strict=True)
-        whole, there = prod(-(-size // step) for size, step in sizes), stored.id.get_num_chunks()
+        whole = prod(-(-size // step) for size, step in sizes)
+        there = stored.id.get_num_chunks()
     if there < whole:
         raise ValueError(
             f"{source}: {whole - there} of {whole} chunks of dataset {name} are not in the file, "

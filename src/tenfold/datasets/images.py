@@ -213,7 +213,8 @@ def _classes(
         around.append(parents[0][0])
         parents = [parts[1:] for parts in parents]
     notes = (f"all files lie in {'/'.join(around)}, which is no class",) if around else ()
-    first, last = [parts[0] for parts in parents], [parts[-1] for parts in parents]
+    first = [parts[0] for parts in parents]
+    last = [parts[-1] for parts in parents]
     if classes_from is not None or max(map(len, parents)) == 1:
         return np.array(last if classes_from == "last" else first), notes
     levels = {len(parts) for parts in parents}
@@ -451,7 +452,7 @@ def triangle_weights(old: int, new: int) -> np.ndarray:
 def check_image_shape(shape: tuple[int, int]) -> tuple[int, int]:
     """Height and width as two positive ints, or a ValueError."""
     try:
-        height, width = (int(size) for size in shape)
+        height, width = map(int, shape)
     except (TypeError, ValueError):
         height = width = 0
     if height < 1 or width < 1:

@@ -163,10 +163,12 @@ def parsed_name(name: str) -> ArrayName:
     last = re.split(r"[./]", name)[-1].lower() or name.lower()
     whole = name.lower()
     for text in (last, whole):
-        if match := _AFTER.fullmatch(text):
-            base, mark, part = match.groups()
-        elif match := _BEFORE.fullmatch(text):
-            part, mark, base = match.groups()
+        after = _AFTER.fullmatch(text)
+        before = _BEFORE.fullmatch(text)
+        if after is not None:
+            base, mark, part = after.groups()
+        elif before is not None:
+            part, mark, base = before.groups()
         else:
             continue
         if mark or base in LABEL_NAMES + SAMPLE_NAMES:

@@ -85,7 +85,8 @@ def naming(what: Path | str) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        path, text = str(what), str(error)
+        path = str(what)
+        text = str(error)
         # A path that is one word, such as y, may also be the name of an array in the message.
         told = f"{path}{os.sep}" in text or text.startswith((f"{path}: ", f"{path} is "))
         if isinstance(what, Path) and (told or (path in text and not re.fullmatch(r"\w+", path))):

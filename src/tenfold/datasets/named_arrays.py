@@ -113,7 +113,8 @@ def assemble(
         arrays = replace(arrays, shapes=_beside(arrays.shapes, key))
     samples = _choose_samples(arrays.shapes, key or arrays.samples)
     axis = _checked_axis(samples, arrays, sample_axis)
-    chosen, counts = None, set() if y is None else {len(y)}
+    chosen = None
+    counts = set() if y is None else {len(y)}
     if inside:
         chosen = _choose_labels(arrays, samples, axis, asked or arrays.labels)
         counts = _counts(arrays.shapes[chosen])
@@ -313,7 +314,8 @@ def _choose_labels(arrays: Arrays, samples: str, axis: int | None, key: str | No
     shapes, dims = arrays.shapes, arrays.dims
     if key is not None:
         return _existing(shapes, key)
-    shape, part = shapes[samples], parsed_name(samples).part
+    shape = shapes[samples]
+    part = parsed_name(samples).part
     others = {name: of for name, of in shapes.items() if name != samples}
     same = [name for name in others if parsed_name(name).part == part]
     guesses = [name for name in same if is_label_name(name) and len(shapes[name]) <= 2]

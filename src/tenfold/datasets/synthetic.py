@@ -69,7 +69,8 @@ def make_tensor_classes(
     >>> make_tensor_classes(60, random_state=0)
     SyntheticTensors 'synthetic': 60 samples of 12x10 (float64), 3 classes
     """
-    shape, ranks = tuple(sample_shape), tuple(ranks)
+    shape = tuple(sample_shape)
+    ranks = tuple(ranks)
     if len(ranks) != len(shape) or not all(1 <= r <= n for r, n in zip(ranks, shape, strict=True)):
         raise ValueError(
             f"ranks {ranks} do not fit samples of shape {shape}; give one rank per mode, each from "
@@ -132,10 +133,12 @@ def make_trials(
     >>> make_trials(80)
     TensorDataset 'trials': 80 samples of 24x60 (float64), 4 classes
     """
-    of_subject, rng = np.random.default_rng(subject), np.random.default_rng([random_state, subject])
+    of_subject = np.random.default_rng(subject)
+    rng = np.random.default_rng([random_state, subject])
     mixing = of_subject.normal(size=(n_channels, n_channels)) / np.sqrt(n_channels)
     patterns = of_subject.normal(size=(n_classes, n_channels))
-    time, peaks = np.linspace(0, 1, n_times), np.linspace(0.3, 0.7, n_classes)
+    time = np.linspace(0, 1, n_times)
+    peaks = np.linspace(0.3, 0.7, n_classes)
     waves = np.exp(-(((time - peaks[:, None]) / 0.12) ** 2))
     y = np.arange(n_samples) % n_classes
     noise = rng.normal(size=(n_samples, n_channels, n_times))

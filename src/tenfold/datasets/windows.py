@@ -121,7 +121,8 @@ class SegmentedWindows:
     def __getitem__(self, key: object) -> np.ndarray:
         samples, *inside = key if isinstance(key, tuple) else (key,)
         if samples is Ellipsis:
-            samples, inside = slice(None), [Ellipsis, *inside]
+            samples = slice(None)
+            inside = [Ellipsis, *inside]
         view = self._windows[(slice(None), *inside)]
         starts = self._first_rows[samples]
         if starts.ndim == 1 and len(starts) and np.all(np.diff(starts) == 1):

@@ -75,7 +75,8 @@ def _whole(source: Path, array: Any, missing_chunks: str) -> Any:
     if array.size == 0:
         return array
     grid = [-(-n // step) for n, step in zip(array.shape, sizes, strict=True)]
-    place, key_of = source / array.path, array.metadata.encode_chunk_key
+    place = source / array.path
+    key_of = array.metadata.encode_chunk_key
     cells = (tuple(map(int, np.unravel_index(i, grid))) for i in range(prod(grid)))
     absent = next((cell for cell in cells if not (place / key_of(cell)).exists()), None)
     if absent is None:

@@ -214,7 +214,8 @@ def check_learned(model: Any, learned: Mapping[str, Any], kinds: Mapping[str, An
     least = {"sample_shape_", "n_features_in_", "classes_"}
     gathers = "moments_" in learned and learned.keys() <= least | OPTIONAL  # partial_fit waits
     needed = least if gathers else kinds.keys() - OPTIONAL
-    if missing := sorted(needed - learned.keys()):
+    missing = sorted(needed - learned.keys())
+    if missing:
         raise ValueError(f"its {type(model).__name__} lacks {', '.join(missing)}")
     check_agree("n_features_in_", model.n_features_in_, prod(model.sample_shape_))
     inside = getattr(model, "projector", None)
@@ -237,7 +238,8 @@ def check_learned(model: Any, learned: Mapping[str, Any], kinds: Mapping[str, An
 
 
 def _check_mode_names(shape: Shape, learned: Mapping[str, Any]) -> None:
-    names, labels = learned.get("mode_names_", ()), learned.get("mode_labels_", [])
+    names = learned.get("mode_names_", ())
+    labels = learned.get("mode_labels_", [])
     if not names and not labels:
         return
     alike = (len(names), len(labels)) == (len(shape), len(shape))

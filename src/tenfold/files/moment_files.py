@@ -223,7 +223,8 @@ def _check_alike(first: Path, one: StoredMoments, second: Path, other: StoredMom
             "count as a class of their own; gather its moments again with labels, or those of all "
             "files without"
         )
-    a, b = _facts(one), _facts(other)
+    a = _facts(one)
+    b = _facts(other)
     differ = [name for name in a if name in b and a[name] != b[name]]
     if differ:
         name = differ[0]

@@ -80,7 +80,8 @@ class Value:
 
     def times(self, matrices: list[Array]) -> Value:
         """Tensors multiplied by one matrix per mode."""
-        found, turn = self, [0, *range(2, len(matrices) + 1), 1]  # first mode to the end
+        found = self
+        turn = [0, *range(2, len(matrices) + 1), 1]  # first mode to the end
         for W in matrices:
             found = (found.to("Transpose", perm=turn) if len(matrices) > 1 else found) @ W
         return found
@@ -282,26 +283,33 @@ def _(remover: CovariateRemover, graph: Graph) -> None:
     q = len(remover.slopes_)
     if not q:
         return
-    size, flat = remover.slopes_[0].size, graph.samples.flat()
+    size = remover.slopes_[0].size
+    flat = graph.samples.flat()
     if remover.last is None:
-        X, Z, shape = flat, graph.input("covariates", q), remover.sample_shape_
+        X = flat
+        Z = graph.input("covariates", q)
+        shape = remover.sample_shape_
     else:
-        X, Z = (flat.to("Slice", [a], [b], [1]) for a, b in ((0, size), (size, size + q)))
+        X = flat.to("Slice", [0], [size], [1])
+        Z = flat.to("Slice", [size], [size + q], [1])
         shape = (size,)
     added = (Z - remover.covariate_means_) @ remover.slopes_.reshape(q, -1)
-    graph.samples, graph.shape = X - added, (size,)
+    graph.samples = X - added
+    graph.shape = (size,)
     graph.fold(shape)
 
 
 def _scaled_by_itself(graph: Graph, scaling: Scaling) -> Value:
-    X, axes = graph.samples, list(scaling.axes)
+    X = graph.samples
+    axes = list(scaling.axes)
     size = prod(graph.shape[axis - 1] for axis in axes)
     mean = X.to("ReduceMean", axes, keepdims=1)
     deviations = X - mean
     variance = (deviations * deviations).to("ReduceMean", axes, keepdims=1)
     rounding = size * np.finfo(float).eps if size > 1 else np.inf
     varies = variance.to("Sqrt").to("Greater", (mean * rounding).to("Abs"))
-    deviations, variance = (varies.to("Where", one, 0.0) for one in (deviations, variance))
+    deviations = varies.to("Where", deviations, 0.0)
+    variance = varies.to("Where", variance, 0.0)
     typical = scaling.pseudocount * np.square(scaling.spread) / (size + scaling.pseudocount)
     square = variance * (size / (size + scaling.pseudocount)) + typical
     scale = square.to("Greater", 0.0).to("Where", square.to("Sqrt"), 1.0)
@@ -338,9 +346,11 @@ def _(step: Step, graph: Graph) -> None:
 def _(projector: TensorProjector, graph: Graph) -> None:
     check_is_fitted(projector, "projections_")
     graph.fold(projector.sample_shape_)
-    Y, shape = projected(graph, projector, projector._centre()), projector.ranks_
+    Y = projected(graph, projector, projector._centre())
+    shape = projector.ranks_
     if projector.output == "flat":
-        Y, shape = Y.flat(), (prod(shape),)
+        Y = Y.flat()
+        shape = (prod(shape),)
     graph.output("projected", Y, shape)
     if isinstance(projector, ClassSpecificProjector):
         graph.output("scores", _scores(graph, projector))
@@ -384,7 +394,8 @@ def _(model: ProbabilisticLDA, graph: Graph) -> None:
     """Scores of a pool of views, the ratio against a stranger, and what follows from them."""
     check_is_fitted(model, "pool_")
     graph.fold(model.sample_shape_)
-    scorer, shape = model._ready_scorer(), (len(model.classes_),)
+    scorer = model._ready_scorer()
+    shape = (len(model.classes_),)
     found = _views(graph, [part.map for part in scorer.ratio_parts])
     parts = [found[id(part.map)].raw @ part.weights for part in scorer.parts]
     if scorer.weights is not None:
@@ -403,7 +414,8 @@ def _(model: ProbabilisticLDA, graph: Graph) -> None:
     log_priors = model.log_priors()
     scores = scores + log_priors
     graph.output("scores", scores, shape)
-    floor, possible = float(model.pool_["floor"]), np.isfinite(log_priors)
+    floor = float(model.pool_["floor"])
+    possible = np.isfinite(log_priors)
     equal = floor * possible / possible.sum()
     graph.output("probabilities", scores.to("Softmax", axis=1) * (1 - floor) + equal, shape)
     graph.label(model.classes_, scores.to("ArgMax", axis=1, keepdims=0))
@@ -428,7 +440,8 @@ def _coordinates(X: Value, model: KernelCSDA) -> Value:
     points = model.landmarks_
     if model.kernel == "rbf":
         origin = points.mean(axis=0)
-        X, points = X - origin, points - origin
+        X = X - origin
+        points = points - origin
         squares = X.square_lengths() + (points**2).sum(axis=1) - X @ (2 * points.T)
         return (-(squares * model.gamma_)).to("Exp") @ model.basis_
     if model.kernel == "linear":
@@ -569,7 +582,7 @@ def _(gradients: GradientMap, graph: Graph) -> View:
     """As `GradientMap.raw`."""
     modes = image_modes(gradients.shape)
     others = [mode for mode in range(len(gradients.shape)) if mode not in modes]
-    height, width = (gradients.shape[mode] for mode in modes)
+    height, width = [gradients.shape[mode] for mode in modes]
     images = graph.samples.to("Transpose", perm=[0, *(mode + 1 for mode in (*others, *modes))])
     images = images.to("Reshape", [0, -1, height, width])
     down = graph.node("MatMul", rise_shares(height), images)
@@ -580,7 +593,8 @@ def _(gradients: GradientMap, graph: Graph) -> View:
         cell = graph.node("MatMul", cell_shares(height), rise) @ cell_shares(width).T
         cells.append(cell.to("Unsqueeze", [2]))
     fine = graph.node("Concat", *cells, axis=2)  # (n, channels, directions, a, b)
-    n_rows, n_columns = len(cell_shares(height)), len(cell_shares(width))
+    n_rows = len(cell_shares(height))
+    n_columns = len(cell_shares(width))
     coarse = graph.node("MatMul", coarse_shares(n_rows), fine) @ coarse_shares(n_columns).T
     parts = []
     sizes = (n_rows, n_columns), (len(coarse_shares(n_rows)), len(coarse_shares(n_columns)))

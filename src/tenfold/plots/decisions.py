@@ -144,7 +144,8 @@ def shared_histogram(scores: Array, is_positive: Array, n_bins: int) -> tuple[Ar
     """
     groups = [group for group in (scores[is_positive], scores[~is_positive]) if len(group)]
     central = np.percentile(groups[0], [1, 99]), np.percentile(groups[-1], [1, 99])
-    low, high = np.min(central), np.max(central)
+    low = np.min(central)
+    high = np.max(central)
     if np.ptp(scores) > 2 * (high - low) > 0:
         scores = np.clip(scores, low, high)
     edges = np.histogram_bin_edges(scores, n_bins)

@@ -129,7 +129,8 @@ class Display:
 
     def _draw_lines(self, curves: Sequence[tuple[Array, Array, str]], **looks: object) -> None:
         """One line for each (x, y, name); names and colours of their own where they are few."""
-        few, names = len(curves) <= len(COLOURS), [name for *_, name in curves]
+        few = len(curves) <= len(COLOURS)
+        names = [name for *_, name in curves]
         self.lines_: list[Any] = []
         for i, (x, y, name) in enumerate(curves):
             own = {"color": COLOURS[i % len(COLOURS)], "linewidth": 1.7}

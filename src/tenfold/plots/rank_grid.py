@@ -102,7 +102,8 @@ class RankGridDisplay(Display):
     def _plot_line(self) -> None:
         order = np.lexsort(self.ranks.T[::-1])
         ranks, scores = self.ranks[order], self.scores[order]
-        place, best = np.arange(len(ranks)), int(np.argmax(scores))
+        place = np.arange(len(ranks))
+        best = int(np.argmax(scores))
         if self.spreads is not None:
             spread = self.spreads[order]
             self.ax_.fill_between(
@@ -117,7 +118,8 @@ class RankGridDisplay(Display):
 
     def _plot_map(self) -> None:
         first, second = self.ranks[:, :2].T
-        rows, columns = np.unique(first), np.unique(second)
+        rows = np.unique(first)
+        columns = np.unique(second)
         self.grid_ = grid = np.full((len(rows), len(columns)), np.nan)
         places = np.searchsorted(rows, first), np.searchsorted(columns, second)
         np.fmax.at(grid, places, self.scores)

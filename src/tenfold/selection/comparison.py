@@ -142,7 +142,8 @@ class Comparison:
 
     def _clear_sign(self, differences: Array) -> int:
         """The sign of the mean over folds; 0 when it is within its error, or there is one fold."""
-        n, least = len(differences), 1 / self.n_samples  # less than one sample is no difference
+        n = len(differences)
+        least = 1 / self.n_samples  # less than one sample is no difference
         if n < 2:
             return 0
         error = np.sqrt(differences.var(ddof=1) * (1 / n + self.test_per_training))
@@ -255,7 +256,8 @@ def compare(
     """
     if isinstance(X, list | tuple) and X and hasattr(X[0], "fit"):
         raise TypeError("X is a list of models; expected samples: compare(X, y, models)")
-    X, y = np.asarray(in_numpy(X)), np.asarray(in_numpy(y, "y"))
+    X = np.asarray(in_numpy(X))
+    y = np.asarray(in_numpy(y, "y"))
     if models is None:
         models = [ProbabilisticLDA(), CSDA(), *baselines(prod(X.shape[1:]))]
     names = _free_names(models)
@@ -278,7 +280,8 @@ def compare(
         folds = [found[place * n_folds + fold] for fold in range(n_folds)]
         figures.append(_figures(name, folds))
     figures.sort(key=lambda one: -one.average_precision)
-    shape, n_classes = tuple(X.shape[1:]), len(np.unique(y))
+    shape = tuple(X.shape[1:])
+    n_classes = len(np.unique(y))
     ratio = float(np.mean([len(test) / len(train) for train, test in splits]))
     return Comparison(figures, len(X), n_classes, n_folds, shape, positive, ratio)
 

@@ -9,7 +9,7 @@ from inspect import signature
 from itertools import product
 from math import prod
 from numbers import Real
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -67,7 +67,8 @@ def _of_best(name: str) -> Any:
         check_is_fitted(self, "best_estimator_")
         return getattr(self.best_estimator_, name)(X, **params)
 
-    method.__name__, method.__doc__ = name, f"`{name}` of the best estimator."
+    method.__name__ = name
+    method.__doc__ = f"`{name}` of the best estimator."
     method.__qualname__ = f"RankSearchCV.{name}"
     return _best_has(name)(method)
 
@@ -199,7 +200,9 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         if isinstance(self.estimator, ClassSpecificVerifier):
             classes = present_labels(samples.labels, samples.weight)
             self.estimator.positive_among(classes)  # or an error that says how to name it
-        splits = self._splits(samples, groups)
+        cv = check_cv(self.cv, samples.labels, classifier=is_classifier(self.estimator))
+        n = len(samples.checked)
+        splits = positions(cv.split(np.arange(n), samples.labels, groups), n)
         learners = variants
         shared: Iterable[ClassStatistics | None] = [None] * len(splits)
         if self._stacks():
@@ -215,10 +218,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
                 fold = FoldModels(number, *splits[number], learners, statistics, input_info)
                 trials.append(fold.tried(scorer, samples))
                 advance()
-        scores, fit_times, score_times = (
-            np.stack(one, axis=1) for one in zip(*trials, strict=True)
-        )
-        results = search_results(candidates, scores, fit_times, score_times)
+        results = search_results(candidates, trials)
         found = self._chosen(candidates, results)
         found["n_splits_"] = len(splits)
         if self.refit:
@@ -279,16 +279,11 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
             asked[f"{prefix}ranks"] = rank_ladder(sizes, shape[0])
         return [dict(zip(asked, choice, strict=True)) for choice in product(*asked.values())]
 
-    def _splits(self, samples: Samples, groups: object) -> list[Split]:
-        cv = check_cv(self.cv, samples.labels, classifier=is_classifier(self.estimator))
-        n = len(samples.checked)
-        return positions(cv.split(np.arange(n), samples.labels, groups), n)
-
     def _stacks(self) -> bool:
         """Whether a fold's candidates can be solved together, without inner folds of their own."""
         if isinstance(self.estimator, ClassSpecificVerifier):
             return self.scoring is None
-        return solved_in_stacks(self.estimator)
+        return getattr(self.estimator, "classifier", None) is None
 
     # -- what is kept ----------------------------------------------------------------------------
 
@@ -333,7 +328,8 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         return float(self._scorer()(self.best_estimator_, X, in_numpy(y, "y"), **params))
 
     def __sklearn_tags__(self) -> Any:
-        tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags = super().__sklearn_tags__()
+        own = get_tags(self.estimator)
         for name in ("estimator_type", "classifier_tags", "transformer_tags", "target_tags"):
             setattr(tags, name, getattr(own, name))
         tags.input_tags.three_d_array = True
@@ -506,10 +502,19 @@ def _parts(columns: dict[str, Any], rows: Array) -> dict[str, Any]:
     return {name: _safe_indexing(column, rows) for name, column in columns.items()}
 
 
-def search_results(
-    candidates: list[Candidate], scores: Array, fit_times: Array, score_times: Array
-) -> dict[str, Any]:
-    """The `cv_results_` of scikit-learn's searches, for R candidates on F folds, (R, F) each."""
+class Trial(NamedTuple):
+    """All R candidates on one fold."""
+
+    scores: Array  # (R,), finite
+    fit_times: Array  # (R,) seconds
+    score_times: Array  # (R,) seconds
+
+
+def search_results(candidates: list[Candidate], trials: list[Trial]) -> dict[str, Any]:
+    """The `cv_results_` of scikit-learn's searches, for R candidates on F folds."""
+    scores = np.stack([trial.scores for trial in trials], axis=1)  # (R, F), as the times
+    fit_times = np.stack([trial.fit_times for trial in trials], axis=1)
+    score_times = np.stack([trial.score_times for trial in trials], axis=1)
     mean = scores.mean(axis=1)
     results: dict[str, Any] = {
         "mean_fit_time": fit_times.mean(axis=1),
@@ -523,7 +528,8 @@ def search_results(
         column[:] = [params[name] for params in candidates]
         results[f"param_{name}"] = np.ma.MaskedArray(column, mask=False)
     results |= {f"split{f}_test_score": column for f, column in enumerate(scores.T)}
-    results["mean_test_score"], results["std_test_score"] = mean, scores.std(axis=1)
+    results["mean_test_score"] = mean
+    results["std_test_score"] = scores.std(axis=1)
     results["rank_test_score"] = rankdata(-mean, method="min").astype(np.int32)
     return results
 
@@ -596,21 +602,14 @@ def learner_of(estimator: object) -> Learner:
     return estimator
 
 
-def asked_together(
-    learners: list[Learner], shape: tuple[int, ...], classes: Array
-) -> tuple[Array, int]:
-    """Ranks and rounds of all candidates; asking each for its own also checks its ranks."""
-    ranks = np.concatenate([one._model_ranks(shape, classes) for one in learners], axis=1)
-    return ranks, max(one._recipe().expected_rounds(len(shape)) for one in learners)
-
-
 def solved_together(
     learners: list[Learner], statistics: ClassStatistics, described: Described
 ) -> list[Learner]:
     """Every candidate fitted on the same statistics, in stacks of bounded size."""
     if learners[0]._needs_labels:
         check_classes(statistics.classes, learners[0])
-    fresh, recipe = replace(statistics), learners[0]._recipe()
+    fresh = replace(statistics)
+    recipe = learners[0]._recipe()
     problems = [learner._problem(fresh) for learner in learners]
     per_stack = max(1, STACK_NUMBERS // (len(problems[0]) * max(statistics.shape) ** 2))
     fitted = []
@@ -621,7 +620,8 @@ def solved_together(
             solution = solve(stack, recipe, threads)
         starts = np.cumsum([0, *map(len, chunk)])
         for learner, first, last in zip(learners[start:], starts, starts[1:], strict=False):
-            models, shape = np.arange(first, last), described["sample_shape_"]
+            models = np.arange(first, last)
+            shape = described["sample_shape_"]
             own = learner._model(fresh, solution, models, shape)
             fitted.append(clone(learner)._set_fitted(described, own))
     return fitted
@@ -639,7 +639,9 @@ def shared_statistics(
     y = samples.labels if first._needs_labels else None
     classes = present_labels(y, weight)
     input_info, seen = first._map_samples(input_info, X, weight)
-    ranks, rounds = asked_together(learners, seen.shape[1:], classes)
+    shape = seen.shape[1:]
+    ranks = np.concatenate([one._model_ranks(shape, classes) for one in learners], axis=1)
+    rounds = max(one._recipe().expected_rounds(len(shape)) for one in learners)
     rows = [train for train, _ in splits]
     rows.append(np.arange(len(seen)))
     parts = Parts.of_rows(rows, codes_of(seen, y, classes))
@@ -673,10 +675,10 @@ class FoldModels:
     statistics: ClassStatistics | None
     input_info: Described
 
-    def tried(self, scorer: object, samples: Samples) -> tuple[Array, Array, Array]:
-        """Scores, and times to fit and to score, of all candidates, (R,) each.
+    def tried(self, scorer: object, samples: Samples) -> Trial:
+        """Fit and score all candidates.
 
-        Scores are finite; what has none is an error that names the fold, and a class that it lacks.
+        What has no finite score is an error that names the fold, and a class that it lacks.
         """
         try:
             start = time.perf_counter()
@@ -686,7 +688,7 @@ class FoldModels:
         except ValueError as error:
             advice = _advice_on_classes(samples, (self.train, self.test))
             raise ValueError(f"fold {self.number} cannot be scored: {error}{advice}") from error
-        return scores, np.full(len(fitted), fit_time), times
+        return Trial(scores, np.full(len(fitted), fit_time), times)
 
     def _fitted(self, samples: Samples) -> list[Any]:
         if self.statistics is not None:
@@ -725,12 +727,6 @@ def _refitted(
         if hasattr(best, name):
             found[name] = getattr(best, name)
     return found
-
-
-def solved_in_stacks(estimator: object) -> bool:
-    """Whether candidates can be solved together, without inner folds of their own."""
-    own_folds = getattr(estimator, "classifier", None) is not None
-    return isinstance(estimator, Learner) and not own_folds
 
 
 def takes_weight(scorer: Any, estimator: Any) -> bool:

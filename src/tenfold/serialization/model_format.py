@@ -87,7 +87,8 @@ def write(
     table: dict[str, Any] = {"__metadata__": {"tenfold": json.dumps(full, allow_nan=False)}}
     end = 0
     for name, array in rows.items():
-        begin, end = end, end + array.nbytes
+        begin = end
+        end = end + array.nbytes
         kind = f"F{8 * array.itemsize}"
         table[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [begin, end]}
     text = json.dumps(table).encode("ascii")
@@ -231,7 +232,8 @@ def _tenfold_header(metadata: object) -> dict[str, Any]:
 
 def _check_described(header: Mapping[str, object]) -> None:
     """Refuse a header without the versions and the summary that every file has."""
-    versions, summary = header.get("versions"), header.get("summary")
+    versions = header.get("versions")
+    summary = header.get("summary")
     if not isinstance(versions, dict) or not all(isinstance(v, str) for v in versions.values()):
         raise ValueError(
             f"its header has versions {versions!r:.80}; expected the names of libraries with their "

@@ -51,7 +51,8 @@ class Axes:
 
     def check(self, name: str, value: Any, sizes: dict[str, tuple[int, ...]]) -> None:
         """Refuse a value that does not fit what is known of sizes, and add those that it tells."""
-        shape, wanted = np.shape(value), ()
+        shape = np.shape(value)
+        wanted = ()
         for axis in self.names:
             own = shape[len(wanted) :][:1] or (0,)
             wanted += (axis,) if isinstance(axis, int) else sizes.setdefault(axis, own)
@@ -308,7 +309,8 @@ def unpacked_labels(packed: object) -> Array:
     """
     if not isinstance(packed, dict) or not isinstance(packed.get("values"), list):
         raise TypeError("labels are not a list with a dtype")
-    values, kinds = packed["values"], {type(value) for value in packed["values"]}
+    values = packed["values"]
+    kinds = {type(value) for value in packed["values"]}
     if not re.fullmatch(r"[<>|=]?(U\d{1,8}|[iu][1248]|b1|O)", str(packed.get("dtype"))):
         raise TypeError(f"labels of dtype {packed.get('dtype')!r:.50} are not of a plain kind")
     dtype = np.dtype(packed["dtype"])
@@ -356,7 +358,8 @@ def _check_rows(moments: ClassMoments) -> None:
 
 def _check_possible(moments: ClassMoments) -> None:
     """Whether samples could have such moments."""
-    n, size = len(moments.classes), prod(moments.means.shape[1:])
+    n = len(moments.classes)
+    size = prod(moments.means.shape[1:])
     shapes = (moments.counts.shape, moments.means.shape[:1], moments.scatters.shape)
     if shapes != ((n,), (n,), (n, size, size)) or moments.means.ndim < 2 or size == 0 or n == 0:
         raise ValueError(f"its arrays do not fit together: {n} classes, and shapes {shapes}")

@@ -147,7 +147,8 @@ def check_readable(X: Any, name: str = "X") -> Any:
     array
         The same.
     """
-    device, dtype = str(getattr(X, "device", "cpu")), str(X.dtype).rpartition(".")[2]
+    device = str(getattr(X, "device", "cpu"))
+    dtype = str(X.dtype).rpartition(".")[2]
     kind = np.dtype(getattr(np, dtype, object)).kind  # NumPy has no bfloat16
     problems = {
         "is on device 'meta', where tensors have no numbers": (
@@ -213,7 +214,8 @@ def follow_array(X: Any) -> Any:
         return X
     check_readable(X)
     if get_config()["array_api_dispatch"]:
-        xp, is_batch = namespace_of(X), X.ndim >= 2 and 0 not in X.shape
+        xp = namespace_of(X)
+        is_batch = X.ndim >= 2 and 0 not in X.shape
         is_whole = "float" not in str(X.dtype)
         return ArraySamples(X) if is_batch and (is_whole or xp.all(xp.isfinite(X))) else to_numpy(X)
     device = str(getattr(X, "device", "cpu"))

@@ -188,7 +188,8 @@ class DaskSamples(Source):
 
     def _name_unreadable(self, error: Exception) -> None:
         """Raise an error that names the block which cannot be read, if there is one."""
-        blocks, chunks = self.array.to_delayed().ravel(), self.array.chunks[0]
+        blocks = self.array.to_delayed().ravel()
+        chunks = self.array.chunks[0]
         lasts = self.start + np.cumsum(chunks)
         for start in range(0, len(blocks), PROBED_TOGETHER):
             some = range(start, min(start + PROBED_TOGETHER, len(blocks)))
@@ -339,7 +340,9 @@ class _Watch:
     """What has become of the workers since a computation began."""
 
     def __init__(self, known: set[str]):
-        self.known, self.lost, self.since = known, 0, monotonic()
+        self.known = known
+        self.lost = 0
+        self.since = monotonic()
         self.allowed = max(LOST_WORKERS, 10 * len(known))
 
     def reason_to_give_up(self, workers: dict[str, Any]) -> str:

@@ -33,7 +33,8 @@ def check_labels(estimator: Any, X: Array, y: Any) -> Array:
             "axes, samples first"
         )
     y = refuse_masked(y, name="y")
-    given, y = y, column_or_1d(in_numpy(y, "y"), warn=True)
+    given = y
+    y = column_or_1d(in_numpy(y, "y"), warn=True)
     check_consistent_length(X, y)
     if isinstance(given, list | tuple) and y.dtype.kind == "U":
         check_kinds(np.array(given, dtype=object))  # NumPy makes text of None, NaN and numbers

@@ -233,7 +233,8 @@ def check_memory(what: str, needed: float, instead: str) -> None:
 def announce_tables(n: int, size: int, n_tables: int, stacklevel: int) -> None:
     """Say how large moments will be, where the samples are smaller; refuse what does not fit."""
     check_tables_fit(size, n_tables)
-    needed, own = 8 * n_tables * size**2, 8 * n * size
+    needed = 8 * n_tables * size**2
+    own = 8 * n * size
     if needed > LARGE_TABLES and needed > own:
         warn(
             f"moments of {n_tables} class(es) of samples with {size} numbers take "

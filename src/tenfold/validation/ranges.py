@@ -41,7 +41,8 @@ def range_of(X: Any, known: Array | None = None) -> tuple[Array | Range, Any]:
         return seen, replace(X, seen=seen)
     low, high = X.range() if isinstance(X, ArraySamples) else (float(X.min()), float(X.max()))
     if known is not None:
-        low, high = min(low, known[0]), max(high, known[1])
+        low = min(low, known[0])
+        high = max(high, known[1])
     return np.array([low, high]), X
 
 

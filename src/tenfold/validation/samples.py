@@ -255,7 +255,8 @@ def check_weights(X: Array, sample_weight: object) -> Array | None:
             "pass one weight per sample"
         )
     with np.errstate(over="ignore"):
-        least, total = float(weights.min()), float(weights.sum())
+        least = float(weights.min())
+        total = float(weights.sum())
     if not (least >= 0 and 0 < total < np.inf):
         raise ValueError(
             f"sample_weight has the least number {least:g} and the sum {total:g}; expected weights "

@@ -129,7 +129,8 @@ class DataOptions:
             "groups": self.groups,
         }
         for name in ("sample_shape", "resize"):
-            if (text := getattr(self, name)) is not None:
+            text = getattr(self, name)
+            if text is not None:
                 options[name] = whole_numbers(NAMES[name], text)
         read = assignments("--read", self.read or [])
         for name in ("grey", "labelled"):
@@ -295,9 +296,9 @@ def near_copies(data: TensorDataset) -> list[str]:
         return []
 
     def squares(second: Any) -> float:
-        left, right = (np.stack([data.X[int(i)] for i in one[apart]]) for one in (first, second))
-        difference = left.astype(float) - right
-        return float(np.nanmedian(np.nansum(difference.reshape(len(left), -1) ** 2, axis=1)))
+        pairs = zip(first[apart].tolist(), second[apart].tolist(), strict=True)
+        differences = [data.X[i].astype(float) - data.X[j] for i, j in pairs]
+        return float(np.median([np.nansum(one**2) for one in differences]))
 
     if squares(first + 1) > NEAR * squares(others):
         return []
@@ -329,7 +330,8 @@ def _shown(data: TensorDataset) -> TensorDataset:
 
 def _remedy(data: TensorDataset, wanted: tuple[int, ...]) -> str:
     """How samples could get the shape that a model wants."""
-    came, ways = data.sample_shape, []
+    came = data.sample_shape
+    ways = []
     if data.mode_names[:2] == ("row", "column") and (len(wanted) == 2 or wanted[2:] == (3,)):
         if came[:2] != wanted[:2]:
             ways.append(f"pass --resize {wanted[0]},{wanted[1]}")

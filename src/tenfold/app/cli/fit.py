@@ -85,7 +85,8 @@ def fit(
             estimator = _rejecting(estimator, false_accept_rate, samples, model_options)
         estimator, search = _fitted(estimator, samples, model_options.searches, cv)
     else:
-        estimator, search = _fitted_to_moments(estimator, moments), {}
+        estimator = _fitted_to_moments(estimator, moments)
+        search = {}
     seconds = time.perf_counter() - start
     reading = samples.reading if from_moments else remembered(samples)
     tenfold.save(estimator, output, reading=reading)
@@ -192,7 +193,8 @@ def _estimator(
         return model
     if positive is None:
         return tenfold.ClassSpecificClassifier(model)
-    label, rate = label_named(positive, data.classes), _rate(false_accept_rate or "0.01")
+    label = label_named(positive, data.classes)
+    rate = _rate(false_accept_rate or "0.01")
     own = None if chooses else model
     return tenfold.ClassSpecificVerifier(own, positive=label, false_accept_rate=rate, cv=cv)
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from tenfold.datasets import TensorDataset
     from tenfold.linalg.algebra import Array
 
-TABLES, ARRAYS = (".csv", ".parquet"), (".npy", ".npz")
+TABLES = (".csv", ".parquet")
+ARRAYS = (".npy", ".npz")
 FORMULA_SIGNS = tuple("=+-@＝＋－＠")  # also as East Asian keyboards write them
 MOST_COLUMNS = 12  # a wider confusion matrix is shown as a list of its largest errors
 METRICS = ("average_precision", "roc_auc", "equal_error_rate")
@@ -152,9 +153,11 @@ def score(
         return Outcome({**facts, "columns": columns}, as_csv(columns).splitlines())
     write_columns(output, columns)
     if "accepted" in columns:
-        word, decisions = "", ["accepted" if one else "rejected" for one in columns["accepted"]]
+        word = ""
+        decisions = ["accepted" if one else "rejected" for one in columns["accepted"]]
     else:  # a projector only scores
-        word, decisions = "class ", list(map(str, columns.get("decision", [])))
+        word = "class "
+        decisions = list(map(str, columns.get("decision", [])))
     counts = dict(sorted(Counter(decisions).items(), key=lambda one: natural_key(one[0])))
     decided = "".join(f"; {word}{name}: {count} samples" for name, count in counts.items())
     facts |= {"output": output, "decisions": counts}

@@ -181,7 +181,8 @@ def _one_class_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _subspace_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
-    (n_samples, share), reduction = subject.scatter_kept, _reduction(subject)
+    n_samples, share = subject.scatter_kept
+    reduction = _reduction(subject)
     summary = (
         f"{subject.method} keeps {100 * share:.1f} % of the scatter of "
         f"{counted(n_samples, 'sample')} in {reduction[0].replace(' → ', ' to ')} numbers."

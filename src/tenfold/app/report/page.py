@@ -139,7 +139,8 @@ def as_html(page: Page) -> str:
     environment = _environment()
     template = environment.get_template("page.html")
     source = environment.loader.get_source
-    style, script = (source(environment, name)[0] for name in ("page.css", "page.js"))
+    style = source(environment, "page.css")[0]
+    script = source(environment, "page.js")[0]
     html = str(
         template.render(page=page, style=style, script=script, version=__version__, policy=POLICY)
     )

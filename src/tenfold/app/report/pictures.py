@@ -57,12 +57,13 @@ class SamplePictures:
             values only (a silhouette), make an image.
         """
         some = np.asarray(X[:: max(1, X.shape[0] // 200)], dtype=float)
-        low, high = (float(v) for v in np.percentile(some, [0.5, 99.5]))
+        low, high = np.percentile(some, [0.5, 99.5]).tolist()
         named = tuple(mode_names[:2]) == ("row", "column")
         two_values = len(np.unique(some[:50])) <= 2 and len(np.unique(some)) <= 2  # silhouettes
         image = named or (not mode_names and some.min() >= 0) or two_values
         if two_values:
-            low, high = float(some.min()), float(some.max())
+            low = float(some.min())
+            high = float(some.max())
         if len(shape) == 1:
             style = "line"
         elif image and len(shape) == 3 and shape[2] == 3:

@@ -39,7 +39,8 @@ from tenfold.plots.display import COLOURS, OWN, tidy
 from tenfold.plots.subspaces import class_patterns, leading_directions
 from tenfold.tables import Cell, Table, number, percent
 
-WIDE, HALF = (7.4, 3.0), (4.2, 3.7)  # inches of a figure that fills the page, or half of it
+WIDE = (7.4, 3.0)  # inches of a figure that fills the page
+HALF = (4.2, 3.7)  # half of it
 N_HARDEST, N_HARDEST_OF_ONE, N_HARDEST_IN_DETAIL = 24, 12, 6
 N_DIRECTIONS, N_DIRECTIONS_IN_DETAIL = 12, 8
 N_CONFUSIONS = 100
@@ -208,7 +209,8 @@ def _hardest_of_all(subject: Subject) -> list[Any]:
     is_own = np.stack([j.is_positive for j in subject.classes], axis=1)
     own = np.where(is_own, scores, -np.inf).max(axis=1)
     other = np.where(is_own, -np.inf, scores).max(axis=1)  # the best of the other classes
-    decisions, known = subject.evaluation.decisions, np.flatnonzero(subject.evaluation.is_known)
+    decisions = subject.evaluation.decisions
+    known = np.flatnonzero(subject.evaluation.is_known)
     wrong = decisions != subject.y
     order = known[np.lexsort(((own - other)[known], ~wrong[known]))][:N_HARDEST]
     by_odds = subject.answer == "probability"
@@ -296,7 +298,7 @@ def _details(subject: Subject, measured: ClassMetrics, where: str) -> Details:
     blocks: list[Any] = []
     aside = counted(measured.n_positive, "sample")
     if subject.is_bank and _has_directions(subject):
-        (projector,) = (one.projector for one in subject.members if one.label == measured.label)
+        (projector,) = [one.projector for one in subject.members if one.label == measured.label]
         look = _mean_picture(subject, projector.mean_, f"class {measured.label}")
         look += _direction_pictures(projector, N_DIRECTIONS_IN_DETAIL)
         blocks.append(Gallery("Its mean, and the directions it is measured along", look))
@@ -317,7 +319,8 @@ def _has_directions(subject: Subject) -> bool:
 
 def _direction_pictures(projector: object, n: int, patterns: bool = False) -> list[Picture]:
     """The first directions of a projector, or their patterns."""
-    pictures, what = [], "pattern" if patterns else "direction"
+    pictures = []
+    what = "pattern" if patterns else "direction"
     for direction, columns in zip(*leading_directions(projector, n, patterns), strict=True):
         name = ", ".join(map(str, columns))
         noun = "column" if len(columns) == 1 else "columns"
