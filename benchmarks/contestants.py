@@ -116,8 +116,10 @@ def tenfold_grid(given: Given, grid: list[tuple[int, ...]], shown: list[int]) ->
     ranks = np.concatenate([bank._model_ranks(shape, classes) for bank in banks], axis=1)
     rounds = max(bank._recipe().expected_rounds(len(shape)) for bank in banks)
     statistics = statistics_of(X, y, weight, classes, ranks, rounds)
-    solved = solved_together(banks, statistics, described)
-    models = [member.projections_ for bank in solved for member in bank.projectors_]
+    models = []
+    for banks_together in solved_together(banks, statistics, described):
+        for bank in banks_together:
+            models += [member.projections_ for member in bank.projectors_]
     return _named(shown, [models[number] for number in shown])
 
 

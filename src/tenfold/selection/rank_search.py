@@ -603,28 +603,29 @@ def learner_of(estimator: object) -> Learner:
 
 
 def solved_together(
-    learners: list[Learner], statistics: ClassStatistics, described: Described
-) -> list[Learner]:
-    """Every candidate fitted on the same statistics, in stacks of bounded size."""
+    learners: list[Learner], statistics: ClassStatistics, input_info: Described
+) -> Iterator[list[Learner]]:
+    """Every candidate fitted on the same statistics: one list after another, of bounded size."""
     if learners[0]._needs_labels:
         check_classes(statistics.classes, learners[0])
     fresh = replace(statistics)
     recipe = learners[0]._recipe()
-    problems = [learner._problem(fresh) for learner in learners]
-    per_stack = max(1, STACK_NUMBERS // (len(problems[0]) * max(statistics.shape) ** 2))
-    fitted = []
-    for start in range(0, len(learners), per_stack):
-        chunk = problems[start : start + per_stack]
-        stack = Problem.stacked(chunk)
+    per_candidate = len(learners[0]._problem(fresh)) * max(statistics.shape) ** 2
+    n_together = max(1, STACK_NUMBERS // per_candidate)
+    for begin in range(0, len(learners), n_together):
+        chosen = learners[begin : begin + n_together]
+        problems = [learner._problem(fresh) for learner in chosen]
+        stack = Problem.stacked(problems)
         with threads_for(stack.shape, len(stack) > 1, len(stack)) as threads:
             solution = solve(stack, recipe, threads)
-        starts = np.cumsum([0, *map(len, chunk)])
-        for learner, first, last in zip(learners[start:], starts, starts[1:], strict=False):
-            models = np.arange(first, last)
-            shape = described["sample_shape_"]
-            own = learner._model(fresh, solution, models, shape)
-            fitted.append(clone(learner)._set_fitted(described, own))
-    return fitted
+        fitted = []
+        first = 0
+        for learner, problem in zip(chosen, problems, strict=True):
+            models = np.arange(first, first + len(problem))
+            own = learner._model(fresh, solution, models, input_info["sample_shape_"])
+            fitted.append(clone(learner)._set_fitted(input_info, own))
+            first += len(problem)
+        yield fitted
 
 
 def shared_statistics(
@@ -681,36 +682,44 @@ class FoldModels:
         What has no finite score is an error that names the fold, and a class that it lacks.
         """
         try:
-            start = time.perf_counter()
-            fitted = self._fitted(samples)
-            fit_time = (time.perf_counter() - start) / len(fitted)
-            scores, times = self._scored(fitted, scorer, samples)
+            return self._scored(scorer, samples)
         except ValueError as error:
             advice = _advice_on_classes(samples, (self.train, self.test))
             raise ValueError(f"fold {self.number} cannot be scored: {error}{advice}") from error
-        return Trial(scores, np.full(len(fitted), fit_time), times)
 
-    def _fitted(self, samples: Samples) -> list[Any]:
+    def _fitted(self, samples: Samples) -> Iterator[list[Any]]:
+        """The fitted candidates, some at a time."""
         if self.statistics is not None:
-            return solved_together(self.learners, self.statistics, self.input_info)
+            yield from solved_together(self.learners, self.statistics, self.input_info)
+            return
         batch, besides = samples.training(self.train)
-        return [clone(learner).fit(*batch, **besides) for learner in self.learners]
+        for learner in self.learners:
+            yield [clone(learner).fit(*batch, **besides)]
 
-    def _scored(self, fitted: list[Any], scorer: Any, samples: Samples) -> tuple[Array, Array]:
+    def _scored(self, scorer: Any, samples: Samples) -> Trial:
         batch, besides = samples.test(self.test)
-        scores = np.empty(len(fitted))
-        times = np.empty(len(fitted))
-        for c, estimator in enumerate(fitted):
-            start = time.perf_counter()
-            if isinstance(scorer, NearestMeanScorer):
-                training, _ = samples.training(self.train)
-                scores[c] = scorer.of_fold(estimator, *training, *batch)
-            else:
-                scores[c] = scorer(estimator, *batch, **besides)
-            times[c] = time.perf_counter() - start
-            if not np.isfinite(scores[c]):
-                raise ValueError(f"candidate {c} has the score {scores[c]}, which is not a number")
-        return scores, times
+        scores: list[float] = []
+        fit_times: list[float] = []
+        score_times: list[float] = []
+        before = time.perf_counter()
+        for fitted in self._fitted(samples):
+            each = (time.perf_counter() - before) / len(fitted)
+            fit_times += [each] * len(fitted)
+            for estimator in fitted:
+                start = time.perf_counter()
+                if isinstance(scorer, NearestMeanScorer):
+                    training, _ = samples.training(self.train)
+                    score = scorer.of_fold(estimator, *training, *batch)
+                else:
+                    score = scorer(estimator, *batch, **besides)
+                score_times.append(time.perf_counter() - start)
+                if not np.isfinite(score):
+                    raise ValueError(
+                        f"candidate {len(scores)} has the score {score}, which is not a number"
+                    )
+                scores.append(score)
+            before = time.perf_counter()
+        return Trial(np.array(scores), np.array(fit_times), np.array(score_times))
 
 
 def _refitted(
