@@ -2,18 +2,18 @@
 Where does the price go? Windows of an order book
 =================================================
 
-A limit order book changes with every order. A sample is a window of it: features by time. The
-label says whether the mid-price will have gone up, stayed or gone down a little later. Both modes
-mean something, so we keep them apart: one projection for the features, one for time.
+You have a limit order book, which changes with every order, and you want to know whether the
+mid-price will go up, stay or go down a little later. A sample is a window: features by time. Both
+modes mean something, so we keep them apart: one projection for the features, one for time.
 
 The public set for this is FI-2010. It does not come with any library, so the stream on this page
-is made up: a toy with the same shape of problem, and no claim about any market. The last section
-runs on FI-2010 when it is there.
+is simulated. It has the same shape and makes no claim about any market. :doc:`The results
+</results>` have the figures on FI-2010, on both splits that are in use.
 """
 
 # %%
-# A stream with a little to be learned
-# ------------------------------------
+# A stream with a weak signal
+# ---------------------------
 # Ten features follow three hidden pressures, which come and go. The price drifts with one of
 # them. Prices are noisy, so that most of the movement cannot be predicted.
 
@@ -61,10 +61,10 @@ print({str(label): int((y_train == label).sum()) for label in np.unique(y_train)
 # %%
 # One model per class
 # -------------------
-# A bank learns one subspace per class, all from one pass over the windows. On order books the scale
-# that the ratio trace gives its columns is worth keeping, so `orthonormal` is False. Classes are
-# compared by the paper's distances. The ranks are chosen on the training part, with folds that
-# respect time.
+# A *bank* is a set of class-specific models, one subspace per class, all learned from one pass over
+# the windows. On order books the scale that the ratio trace gives its columns is worth keeping, so
+# `orthonormal` is False. Classes are compared by the paper's distances. The ranks are chosen on the
+# training part, with folds that respect time.
 
 from sklearn.model_selection import TimeSeriesSplit
 
@@ -100,19 +100,26 @@ predictions = {
     "MCSDA bank": search.predict(X_test),
 }
 print(f"{'':20} accuracy   macro F1")
+f1 = {}
 for name, predicted in predictions.items():
-    f1 = f1_score(y_test, predicted, average="macro", zero_division=0)
-    print(f"{name:20} {accuracy_score(y_test, predicted):8.3f} {f1:10.3f}")
+    f1[name] = f1_score(y_test, predicted, average="macro", zero_division=0)
+    print(f"{name:20} {accuracy_score(y_test, predicted):8.3f} {f1[name]:10.3f}")
+
+assert search.best_params_["projector__ranks"] == (1, 1)
+assert abs(f1["MCSDA bank"] - f1["LDA, whole window"]) < 0.03
+assert abs(f1["MCSDA bank"] - f1["LDA, last event"]) < 0.03
+assert f1["MCSDA bank"] > 2 * f1["guessing"]
 
 # %%
 # The best ranks are the smallest, one weighting of features and one of events: that is how the
-# stream was made. Twenty numbers per class do what LDA does with a hundred for each of two
-# directions.
+# stream was simulated. All three models are within 0.03 of each other in F1, and more than twice as
+# good as guessing; guessing has the highest accuracy, because it always names the most frequent
+# label. The bank needs 20 numbers per class, LDA on whole windows a hundred for each of two
+# directions. On this stream the last event alone says nearly as much as the window.
 #
 # What was learned about time
 # ---------------------------
-# The column of the second projection weighs the ten events of a window. The features of the made-up
-# stream come and go slowly, so an average over recent events says more than the last one.
+# The column of the second projection weighs the ten events of a window.
 
 from tenfold.plots import ProjectionsDisplay
 
@@ -123,13 +130,15 @@ ProjectionsDisplay.from_estimator(
 # %%
 # More data tomorrow
 # ------------------
-# Moments can be added, so a model goes on learning where it stopped. Learning in two halves gives
-# the model of one fit.
+# Moments can be added, so a model can continue to learn. Learning in two halves gives the same
+# predictions as one fit.
 
 half = len(X_train) // 2
 grown = ClassSpecificClassifier(search.best_estimator_.projector)
 grown.partial_fit(X_train[:half], y_train[:half]).partial_fit(X_train[half:], y_train[half:])
-print((grown.predict(X_test) == search.predict(X_test)).mean())
+same = (grown.predict(X_test) == search.predict(X_test)).mean()
+print(f"equal predictions: {100 * same:.1f} %")
+assert same == 1
 
 # %%
 # The real thing is FI-2010, the order books of the paper. In a checkout of tenfold

@@ -2,18 +2,20 @@
 More data than memory
 =====================
 
-Everything a method learns follows from the moments of the classes: their counts, means and
-scatters. Moments can be added. So data are read once, block by block, wherever they are, and what
-has to fit into memory is a table per class, not the samples.
+You have samples on a disk that do not fit into memory, and you want a model of all of them.
 
-The store on this page is small, to keep the page quick. Nothing changes when it is not.
+Everything a method learns follows from the *moments* of the classes: their counts, means and
+scatters. Moments can be added. So the data are read once, block by block, and only a table per
+class has to fit into memory, not the samples.
+
+The store on this page is small, so that the page is quick to build. With a large one the code is
+the same.
 """
 
 # %%
 # A store on disk
 # ---------------
-# Zarr keeps an array in chunks. We fill one batch by batch, as a program would that has never seen
-# all of its data at once.
+# Zarr stores an array in chunks. We fill it batch by batch.
 
 import tempfile
 import time
@@ -49,8 +51,9 @@ print(data, f"{size:.0f} MiB on disk")
 # %%
 # Fit from the store
 # ------------------
-# An estimator takes the store as it takes an array. It reads one block ahead while it adds up the
-# last one, so memory does not grow with the number of samples.
+# Pass the store to an estimator as you would pass an array. It reads one block ahead while it
+# adds up the last one, so memory does not grow with the number of samples: half of the store and
+# all of it need the same memory at the peak, to a fifth.
 
 from tenfold import HODA
 
@@ -71,6 +74,8 @@ half = StoredSamples.of(data.X)[: n // 2]  # a part of a store, still on disk
 _, half_peak = fitted(half, data.y[: n // 2])
 hoda, peak = fitted(data.X, data.y)
 
+assert abs(peak - half_peak) < 0.2 * peak
+
 figure, ax = plt.subplots(figsize=(6, 2), layout="constrained")
 ax.barh(["half", "all"], [size / 2, size], color="0.85", label="samples on disk")
 ax.barh(["half", "all"], [half_peak, peak], height=0.3, label="memory at the peak")
@@ -78,20 +83,22 @@ ax.set_xlabel("MiB")
 ax.legend()
 
 # %%
-# We made the data, so we know the subspaces that are to be found. The distance of two subspaces
-# is 0 when they are the same, and at most the square root of twice the rank.
+# The data are simulated, so we know the true subspaces. The distance of two subspaces is 0 if they
+# are the same, and at most the square root of twice the rank: 2.4 and 2.0 here. The ones that were
+# found are within 0.1 of the true ones.
 
 from tenfold.optimization.alternation import subspace_distance
 
 for k, (found, true) in enumerate(zip(hoda.projections_, truth.subspaces, strict=True)):
     print(f"mode {k}: distance {subspace_distance(found, true):.3f}")
+    assert subspace_distance(found, true) < 0.1
 
 # %%
 # Moments first, models after
 # ---------------------------
-# When reading takes hours, gather the moments once and keep them. `gather_moments` writes a
-# checkpoint as it goes; a run that was interrupted goes on from there. Afterwards a model with
-# other ranks, or of another method, costs no reading at all.
+# If reading takes hours, gather the moments once and keep them. `gather_moments` writes
+# checkpoints, and a run that was interrupted continues from the last one. Afterwards models with
+# other ranks, or of other methods, need no reading at all.
 
 from tenfold import MCSDA, MPCA, gather_moments
 
@@ -107,7 +114,7 @@ print(f"five models in {time.perf_counter() - start:.2f} s")
 # %%
 # Two machines, or yesterday and today
 # ------------------------------------
-# Moments of parts add up to the moments of the whole, exactly but for rounding.
+# The moments of parts add up to the moments of the whole, up to the rounding of float32 samples.
 
 store = StoredSamples.of(data.X)
 first, second = slice(0, n // 2), slice(n // 2, n)
@@ -115,11 +122,12 @@ sum_of_parts = gather_moments(store[first], data.y[first])
 sum_of_parts += gather_moments(store[second], data.y[second])
 error = np.abs(sum_of_parts.scatters - moments.scatters).max() / np.abs(moments.scatters).max()
 print(f"largest relative difference {error:.1e}")
+assert error < 1e-6
 
 # %%
 # Results larger than memory
 # --------------------------
-# `write_blocks` gives what a method returns to another store, block by block.
+# `write_blocks` writes what a method returns to another store, block by block.
 
 from tenfold import write_blocks
 
@@ -132,7 +140,8 @@ print(out.shape, np.isfinite(out[:5]).all())
 # %%
 # A cluster
 # ---------
-# A Dask array is worked on where its blocks are. `transform` and `decision_function` stay lazy.
+# A Dask array is processed where its blocks are. `transform` and `decision_function` stay lazy. The
+# subspaces are the same, to 1e-6.
 
 import dask.array as da
 
@@ -140,4 +149,5 @@ lazy = da.from_zarr(folder / "big.zarr" / "X")
 on_dask = HODA(ranks=(3, 2), max_iter=100).fit(lazy, data.y)
 for mine, theirs in zip(on_dask.projections_, hoda.projections_, strict=True):
     print(f"{subspace_distance(mine, theirs):.1e}")
+    assert subspace_distance(mine, theirs) < 1e-6
 print(on_dask.transform(lazy))

@@ -1,10 +1,11 @@
 """
-Known persons and strangers: verification with embeddings
-=========================================================
+Who is speaking? Embeddings of a network, and strangers
+=======================================================
 
-A neural network turns a face or a voice into an *embedding*: a vector whose direction says who it
-is. With a few embeddings of each known person, two questions remain. Who is it? And is it one of
-the known persons at all?
+You have a neural network that turns a face or a voice into an *embedding*: a vector whose direction
+says who it is. You have a few embeddings of each person you know. Two questions remain. Who is it?
+And is it one of the known people at all? You want a threshold, and you do not want to train the
+network again.
 
 The embeddings on this page are simulated, so that it needs no network and no download: 128 numbers
 of unit length. Persons differ along all directions. Samples of one person vary most along a few
@@ -15,6 +16,7 @@ directions that all persons share, as pose and light do.
 # Known persons, and strangers whom no model has seen
 # ---------------------------------------------------
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 rng = np.random.default_rng(0)
@@ -70,12 +72,20 @@ ours, theirs = equal_error_rate(own, ratios), equal_error_rate(own, largest)
 print(f"equal error rate: cosine {100 * theirs:.1f} %, ProbabilisticLDA {100 * ours:.1f} %")
 assert ours < theirs
 
+figure, ax = plt.subplots(figsize=(7, 2.6), layout="constrained")
+bins = np.linspace(ratios.min(), ratios.max(), 50)
+ax.hist(ratios[own], bins, alpha=0.7, label="known persons")
+ax.hist(ratios[~own], bins, alpha=0.7, label="strangers")
+ax.set(xlabel="largest log-likelihood ratio", ylabel="embeddings")
+ax.legend()
+
 # %%
 # A threshold for a false-accept rate
 # -----------------------------------
 # `OpenSetClassifier` sets the threshold on persons that it leaves out of the training in turn. It
 # names a known person, or answers that the sample is of none of them. The threshold is set on 60
-# persons and tried on 50 others, so the rate may be somewhat above or below the one asked for.
+# persons and tried on 50 others, so the rate may be somewhat above or below the one requested: here
+# it is between 1 and 15 %.
 
 from tenfold import OpenSetClassifier
 
@@ -84,11 +94,13 @@ named = open_set.predict(X_strangers) != open_set.unknown_
 right = open_set.predict(X_same) == same
 print(f"strangers that get a name: {100 * named.mean():.1f} %")
 print(f"known persons that get their name: {100 * right.mean():.1f} %")
+assert 0.01 <= named.mean() <= 0.15
 
 # %%
 # A person who comes later
 # ------------------------
-# `enroll` adds a person from two embeddings, without learning anew.
+# `enroll` adds a person from two embeddings, without fitting the model again. More than half of
+# the later embeddings of that person are recognized.
 
 newcomer = np.full(2, 115)
 model.enroll(embeddings(newcomer, rng), newcomer)

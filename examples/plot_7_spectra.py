@@ -2,12 +2,12 @@
 Spectra by brand: leave whole groups out
 ========================================
 
-A near-infrared spectrometer measures how much light a sample absorbs at many wavelengths. The
-question is which kind of oil it is. Samples of one brand resemble each other: they come from the
+You have spectra of oils: how much light a sample absorbs at each of many wavelengths. You want to
+know which kind of oil it is. Samples of one brand resemble each other: they come from the
 same bottle, day and device. New samples will be of brands that are not in the training set.
 
-A model that is judged on samples of brands it knows is too sure of itself. `groups` of `fit` says
-which samples belong together, so that whole brands are left out.
+A model that is tested on samples of brands it knows is overconfident. The argument `groups` of
+`fit` says which samples belong together, so that whole brands are left out.
 
 The spectra are simulated, so that this page needs no download.
 """
