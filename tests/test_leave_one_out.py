@@ -255,7 +255,7 @@ def test_left_out_ratios_against_a_stranger_are_those_of_refitting(name, counts,
 def test_strangers_have_the_scores_of_refitting_without_their_class(
     counts, shape, with_spread, name, weighted
 ):
-    """rho is in units of the noise of the others, and b per degree of freedom."""
+    """The centre is that of the others, rho in units of their noise, b per degree of freedom."""
     frame = candidate_of(prepared(counts, shape, weighted=weighted), name).frame
     sizes, q, n = frame.sizes, frame.means.shape[1], 3.0
     spread = None
@@ -269,7 +269,9 @@ def test_strangers_have_the_scores_of_refitting_without_their_class(
     for c in range(len(counts)):
         others, own = sizes.codes != c, np.flatnonzero(sizes.codes == c)
         codes, weights = sizes.codes[others], sizes.weights[others]
-        fitted = brute_fit(frame.samples[others], codes, weights, len(counts))
+        features = frame.samples - np.average(frame.samples[others], axis=0, weights=weights)
+        features = features + np.average(frame.samples, axis=0, weights=sizes.weights)
+        fitted = brute_fit(features[others], codes, weights, len(counts))
         scatter, freedom = fitted[2:]
         unit = np.trace(scatter) / min(q, max(freedom, 1))
         rho_left = rho * unit / frame.noise_unit
@@ -279,11 +281,11 @@ def test_strangers_have_the_scores_of_refitting_without_their_class(
             for k in (0, 1, n + 1)
         )
         quadratic = 0.5 * (n / (n + 1) * R_0 + R_more / (n + 1) - R_1)
-        expected = [brute_scores(frame.samples[i], fitted, rho_left, b_left, spread) for i in own]
+        expected = [brute_scores(features[i], fitted, rho_left, b_left, spread) for i in own]
         asked = columns != c
         assert_close(found.scores[own][:, asked], np.array(expected)[:, columns[asked]])
         assert np.isnan(found.scores[own][:, ~asked]).all()
-        terms = [frame.samples[i] @ quadratic @ frame.samples[i] for i in own]
+        terms = [features[i] @ quadratic @ features[i] for i in own]
         assert_close(found.term[own], np.array(terms))
 
 

@@ -1,10 +1,12 @@
 """Open sets: "none of these", at a rate that strangers keep over all classes."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_digits
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
@@ -386,3 +388,29 @@ def test_every_answer_is_exactly_a_class_or_unknown(kind, unknown, tmp_path):
     loaded = tenfold.load_model(tmp_path / "own.safetensors")
     assert loaded.unknown_ == model.unknown_
     assert loaded.predict(asked).tolist() == answers.tolist()
+
+
+def test_strangers_choose_the_weights_of_views_in_the_ratio():
+    """Views that name classes well need not tell strangers: border pixels of digits do not."""
+    digits = load_digits()
+    found = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        known = rng.permutation(10)[:5]
+        rows = []
+        for label in known:
+            rows += list(rng.permutation(np.flatnonzero(digits.target == label))[:50])
+        test = np.setdiff1d(np.arange(len(digits.target)), rows)
+        is_known = np.isin(digits.target[test], known)
+        samples, labels = digits.images[rows], digits.target[rows]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FalseAcceptRateWarning)
+            model = OpenSetClassifier().fit(samples, labels)
+        plain = ProbabilisticLDA().fit(samples, labels)
+        scores = model.score_samples(digits.images[test])
+        ratios = plain.log_likelihood_ratio(digits.images[test])
+        areas = roc_auc_score(is_known, scores), roc_auc_score(is_known, ratios.max(axis=1))
+        found.append(areas)
+    by_strangers, by_classes = np.mean(found, axis=0)
+    assert by_strangers > by_classes + 0.005
+    assert by_strangers > 0.95

@@ -44,6 +44,7 @@ from tenfold.validation.parameter_types import SampleShape
 RBF = ("rbf_wide", "rbf_narrow")
 NEAR_COPY = 0.03  # of the median squared distance in a class: neighbors that are nearer are copies
 CERTAIN = 0.02  # nats: a left-out loss that is suspiciously small
+MOST_COLUMNS = 20  # classes that strangers are scored for, where one class is asked for
 
 
 @dataclass(eq=False, repr=False)
@@ -230,7 +231,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         """Learn from one batch; ratios of left-out samples where classes are left out in groups.
 
         The positive class, if there is one, is a group of its own, and strangers are scored for it
-        alone.
+        and for some others.
         """
         self._check_parameters()
         described, X, labels, weight = check.check_first_batch(self, X, y, sample_weight)
@@ -252,7 +253,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
             if positive is not None:
                 alone = np.where(classes == positive, len(classes), class_groups)
                 class_groups = np.unique(alone, return_inverse=True)[1]
-                columns = np.flatnonzero(classes == positive)
+                columns = _columns_with(int(np.searchsorted(classes, positive)), len(classes))
         learned, left_out = self._learned_and_left_out(gathered, bunches, class_groups, columns)
         if groups is None and _is_small(gathered):
             learned["_gathered"] = gathered
@@ -554,7 +555,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         if not all(np.isfinite(part).all() for part in numbers):
             raise ValueError("its pool_ gives scores that are not finite")
         used = [name for name, weight in zip(self.views_, self.weights_, strict=True) if weight > 0]
-        check_agree("pool_", [view.name for view in views], used)
+        check_agree("pool_", [view.name for view in views if view.weight > 0], used)
 
     @property
     def members_(self) -> list[TensorProjector]:
@@ -571,7 +572,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         large, the numbers of a sample vary together with the score of the class.
         """
         check.check_fitted(self, "pool_")
-        views = [view for view in self._learned_views() if view.is_linear]
+        views = [view for view in self._learned_views() if view.is_linear and view.weight > 0]
         if not views:
             raise AttributeError(
                 "patterns_ are of linear views, and none has a weight in this pool; fit with "
@@ -734,6 +735,12 @@ def groups_of_classes(n_classes: int, n_groups: int) -> Array:
     n_groups = max(n_groups, ceil(n_classes / max(n_classes - 2, 1)))
     dealt: Array = np.random.default_rng(0).permutation(n_classes) % min(n_groups, n_classes)
     return dealt
+
+
+def _columns_with(positive: int, n_classes: int) -> Array:
+    """The number of a class, and those of some others."""
+    some = np.linspace(0, n_classes - 1, min(n_classes, MOST_COLUMNS)).round().astype(np.intp)
+    return np.union1d(some, [positive])
 
 
 # ── Samples ──────────────────────────────────────────────────────────────────────────────────────

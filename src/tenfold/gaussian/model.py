@@ -34,7 +34,7 @@ from tenfold.gaussian.maps import (
     RBFMap,
     TransformerMap,
 )
-from tenfold.gaussian.pool import Answers, best_temperature, pool_weights
+from tenfold.gaussian.pool import Answers, best_temperature, pool_weights, weights_of_ratio
 from tenfold.gaussian.signals import FilterMap, GradientMap
 from tenfold.gaussian.views import (
     LARGEST_STRUCTURE,
@@ -63,6 +63,7 @@ PARTS = 5  # of the classes, each left out once where there are no samples
 USUAL_RIDGE = 0.3
 EVIDENCE = 3.0  # nats: what a view says against a class grows with the logarithm beyond
 MANY_CLASSES = 20  # of which a few more or less do not change the pool
+MOST_TRIALS = 20_000  # pairs of a stranger and a class that choose the weights of the ratio
 NOISE_SHARE = 0.75  # of what another session varies more: the rest is taken to be between classes
 MAPS: dict[str, Any] = {
     "linear": LinearMap,
@@ -85,8 +86,10 @@ class LearnedView:
     ----------
     name : str
         What it is called.
-    weight, temperature, log_loss : float
-        Its weight in the pool, what its scores are divided by, and its loss alone.
+    weight, ratio_weight : float
+        Its weight among the scores of the pool, and in the ratio against a stranger.
+    temperature, log_loss : float
+        What its scores are divided by, and its loss alone.
     rho, b, freedom : float
         See `tenfold.gaussian.formula`.
     map : FeatureMap
@@ -101,6 +104,7 @@ class LearnedView:
 
     name: str
     weight: float
+    ratio_weight: float
     temperature: float
     log_loss: float
     rho: float
@@ -124,6 +128,7 @@ class LearnedView:
         return cls(
             name=candidate.name,
             weight=1.0,
+            ratio_weight=1.0,
             temperature=setting.temperature,
             log_loss=setting.loss,
             rho=setting.rho * noise,
@@ -233,9 +238,12 @@ class LearnedView:
             raise ValueError(f"view {self.name!r:.40} has a spread that no class means have")
         if not self.map.fits(size):
             raise ValueError(f"the map of view {self.name!r:.40} is not for {size} numbers")
-        positive = (self.weight, self.temperature, self.rho, self.b, self.freedom)
+        positive = (self.temperature, self.rho, self.b, self.freedom)
         if not all(number > 0 for number in positive) or not (self.values >= 0).all():
             raise ValueError(f"view {self.name!r:.40} has numbers that are not above 0")
+        weights = (self.weight, self.ratio_weight)
+        if min(weights) < 0 or max(weights) <= 0:
+            raise ValueError(f"view {self.name!r:.40} has the weights {weights}")
         features = self.map.features(np.zeros((1, size)))
         if features.shape != (1, q) or not np.isfinite(features).all():
             raise ValueError(f"the features of view {self.name!r:.40} do not fit its means")
@@ -500,33 +508,60 @@ class Pooling(NamedTuple):
 
     chosen: list[Chosen]  # all views
     weights: Array  # (V,)
+    ratio_weights: Array  # (V,)
     scores: Array  # (n, C), of left-out samples
     ratios: Array  # (n, C), against a stranger, calibrated
     scale: float  # of the calibration, and its offset
     offset: float
 
     @classmethod
-    def of(cls, chosen: list[Chosen], answers: Answers) -> Pooling:
-        """The pool of views at their settings, by the samples that were left out."""
+    def of(cls, chosen: list[Chosen], answers: Answers, strangers: Array | None = None) -> Pooling:
+        """The pool of views at their settings, by the samples that were left out.
+
+        Parameters
+        ----------
+        chosen : list of V Chosen
+            The views.
+        answers : Answers
+            Of the samples that were left out.
+        strangers : ndarray of shape (m, V) or None
+            What the views say of strangers. These choose the weights of the ratio, which are
+            those of the scores where none are given.
+        """
         tables = np.stack([one.setting.scores for one in chosen])
         prices = np.array([one.price for one in chosen])
         weights = pool_weights(list(tables), prices, answers)
-        ratios = np.zeros(tables[0].shape)
-        for one, weight in zip(chosen, weights, strict=True):
-            ratios += weight * bounded(one.setting.scores - one.setting.stranger[:, None])
-        scale, offset = _calibrated_ratio(ratios, answers)
+        terms = np.stack([one.setting.stranger for one in chosen])
+        seen = bounded(tables - terms[:, :, None])
+        own = seen[:, np.arange(len(answers.codes)), answers.codes].T
+        shares = answers.weights / answers.count
+        ratio_weights = weights
+        if strangers is None:
+            is_other = np.ones(seen[0].shape, dtype=bool)
+            is_other[np.arange(len(own)), answers.codes] = False
+            others = np.tensordot(weights, seen, 1)[is_other]
+            of_others = np.repeat(shares, seen.shape[2] - 1) / max(seen.shape[2] - 1, 1)
+        else:
+            of_others = np.full(len(strangers), 1 / max(len(strangers), 1))
+            ratio_weights = weights_of_ratio(own, shares, strangers, answers.count)
+            others = strangers @ ratio_weights
+        targets = own @ ratio_weights
+        scale, offset = _calibrated_ratio(targets, shares, others, of_others, answers.count)
+        ratios = scale * np.tensordot(ratio_weights, seen, 1) + offset
         scores = np.tensordot(weights, tables, 1)
-        return cls(chosen, weights, scores, scale * ratios + offset, scale, offset)
+        return cls(chosen, weights, ratio_weights, scores, ratios, scale, offset)
 
 
 def _pooled(data: Data, chosen: list[Chosen], class_groups: Array | None) -> LearnedPool:
     """The pool of views at their settings."""
     answers = data.answers(data.rows)
-    pooling = Pooling.of(chosen, answers)
+    nobody = np.zeros(len(data.log_priors), dtype=bool)
+    pooling = Pooling.of(chosen, answers, _ratios_for_views(data, chosen, nobody))
     views = []
-    for one, weight in zip(chosen, pooling.weights, strict=True):
-        if weight > 0:
-            views.append(replace(one.view, weight=float(weight)))
+    for place, one in enumerate(chosen):
+        weight, ratio_weight = float(pooling.weights[place]), float(pooling.ratio_weights[place])
+        if weight > 0 or ratio_weight > 0:
+            views.append(replace(one.view, weight=weight, ratio_weight=ratio_weight))
     left_out = None
     if class_groups is not None:
         left_out = _left_out(data, pooling, class_groups)
@@ -589,19 +624,34 @@ def _ratios_of_strangers(data: Data, pooling: Pooling, is_out: Array) -> Array:
     """
     at = np.flatnonzero(~is_out[data.gathered.sketch.codes[data.rows]])
     if len(at) and len(is_out) < MANY_CLASSES:
-        pooling = _pooling_of_others(data, pooling.chosen, at, np.flatnonzero(~is_out))
+        pooling = _pooling_of_others(data, pooling.chosen, at, is_out)
     ratios: Array | float = 0.0
-    for one, weight in zip(pooling.chosen, pooling.weights, strict=True):
+    for one, weight in zip(pooling.chosen, pooling.ratio_weights, strict=True):
         if weight > 0:
-            strangers = one.setting.strangers
-            assert strangers is not None
-            found = strangers.scores - strangers.term[:, None]
-            ratios = ratios + weight * bounded(found / one.setting.temperature)
+            ratios = ratios + weight * bounded(one.setting.stranger_ratios())
     return np.asarray(pooling.scale * ratios + pooling.offset)
 
 
-def _pooling_of_others(data: Data, chosen: list[Chosen], at: Array, columns: Array) -> Pooling:
-    """The pool that some left-out samples choose, of the classes in these columns."""
+def _ratios_for_views(data: Data, chosen: Sequence[Chosen], is_out: Array) -> Array | None:
+    """What each view says of strangers, (m, V), in pairs with classes that are not out.
+
+    None where strangers were not asked for, or nobody is one.
+    """
+    columns = data.stranger_columns
+    if columns is None or len(is_out) <= 2 or any(one.setting.strangers is None for one in chosen):
+        return None
+    rows = np.flatnonzero(~is_out[data.gathered.sketch.codes])
+    pairs = np.ix_(rows, np.flatnonzero(~is_out[columns]))
+    found = np.stack([one.setting.stranger_ratios()[pairs].ravel() for one in chosen], axis=1)
+    found = found[np.isfinite(found).all(axis=1)]
+    if len(found) > MOST_TRIALS:
+        found = found[np.random.default_rng(0).permutation(len(found))[:MOST_TRIALS]]
+    return bounded(found) if len(found) else None
+
+
+def _pooling_of_others(data: Data, chosen: list[Chosen], at: Array, is_out: Array) -> Pooling:
+    """The pool that some left-out samples choose, of the classes that are not out."""
+    columns = np.flatnonzero(~is_out)
     asked = data.answers(data.rows[at])
     log_priors = data.log_priors[columns]
     if not np.isfinite(log_priors).any():
@@ -621,7 +671,7 @@ def _pooling_of_others(data: Data, chosen: list[Chosen], at: Array, columns: Arr
             stranger=one.setting.stranger[at] * (before / temperature),
         )
         others.append(one._replace(setting=setting))
-    return Pooling.of(others, answers)
+    return Pooling.of(others, answers, _ratios_for_views(data, others, is_out))
 
 
 # ── Without samples ──────────────────────────────────────────────────────────────────────────────
@@ -684,29 +734,36 @@ def pattern_of(view: LearnedView, counts: Array) -> Array:
     return view.map.restored((noise + between).T / counts.sum())
 
 
-def _calibrated_ratio(ratios: Array, answers: Answers) -> tuple[float, float]:
-    """Scale and offset with which left-out ratios (n, C) are log likelihood ratios.
+def _calibrated_ratio(
+    targets: Array, of_targets: Array, others: Array, of_others: Array, count: float
+) -> tuple[float, float]:
+    """Scale and offset with which ratios of left-out samples are log likelihood ratios.
 
-    A left-out sample is one trial for its own class, and one for each other class: a logistic
-    regression in which both sides weigh the same. To the other classes it is nearly a stranger,
-    since its class is no part of what they are scored by, but for the noise.
+    A left-out sample is one trial for its own class, and one for other classes: a logistic
+    regression in which both sides weigh the same. Where classes were not left out, it is nearly a
+    stranger to the others: its class is no part of what they are scored by, but for the noise.
+
+    Parameters
+    ----------
+    targets, of_targets : ndarrays of shape (n,)
+        Ratios of samples for their own classes, and their shares.
+    others, of_others : ndarrays of shape (m,)
+        Ratios for other classes, and their shares.
+    count : float
+        How many samples there are.
     """
-    own = np.zeros(ratios.shape, dtype=bool)
-    own[np.arange(len(ratios)), answers.codes] = True
-    targets, others = ratios[own], ratios[~own]
-    w_targets = answers.weights / answers.count
-    w_others = np.repeat(w_targets, ratios.shape[1] - 1) / max(ratios.shape[1] - 1, 1)
-    spread = float(np.sqrt(np.mean((targets.mean() - others) ** 2))) or 1.0
+    spread = float(np.sqrt(np.mean((targets.mean() - others) ** 2))) if len(others) else 1.0
+    spread = spread or 1.0
 
     def loss(x: Array) -> tuple[float, Array]:
         scale, offset = np.exp(x[0]) / spread, x[1]
         t, o = -(scale * targets + offset), scale * others + offset
-        value = w_targets @ np.logaddexp(0, t) + w_others @ np.logaddexp(0, o)
-        at_t, at_o = -w_targets / (1 + np.exp(-t)), w_others / (1 + np.exp(-o))
+        value = of_targets @ np.logaddexp(0, t) + of_others @ np.logaddexp(0, o)
+        at_t, at_o = -of_targets / (1 + np.exp(-t)), of_others / (1 + np.exp(-o))
         by_offset = at_t.sum() + at_o.sum()
         by_scale = scale * (at_t @ targets + at_o @ others)
-        held = 0.5 * x[0] ** 2 / (answers.count + 2)  # few samples that are told apart by far
-        return value + held, np.array([by_scale + x[0] / (answers.count + 2), by_offset])
+        held = 0.5 * x[0] ** 2 / (count + 2)  # few samples that are told apart by far
+        return value + held, np.array([by_scale + x[0] / (count + 2), by_offset])
 
     middle = 0.5 * (float(targets.mean()) + float(others.mean())) if len(others) else 0.0
     with np.errstate(over="ignore"):
@@ -797,10 +854,12 @@ class Scorer:
             constants += view.share * found.constants + more
             if isinstance(view.map, LinearMap):
                 linear = weights if linear is None else linear + weights
-            else:
+            elif view.weight > 0:
                 parts.append(Part(view.map, weights))
-            term = stranger_term(resolvents, n, view.freedom, view.rho, view.b)
-            ratio_parts.append(RatioPart(view.weight, view.temperature, view.map, found, term))
+            if view.ratio_weight > 0:
+                term = stranger_term(resolvents, n, view.freedom, view.rho, view.b)
+                part = RatioPart(view.ratio_weight, view.temperature, view.map, found, term)
+                ratio_parts.append(part)
         if linear is not None:
             constants = constants + centre @ linear
         return cls(linear, constants, parts, centre, ratio_parts)

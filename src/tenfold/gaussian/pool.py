@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import expit
 
 from tenfold.linalg.algebra import Array
 
@@ -31,6 +32,7 @@ TEMPERATURES = np.exp(np.linspace(0.0, 5.0, 11))
 FEW_TEMPERATURES = (1.0, 2.0, 5.0, 15.0, 60.0)
 HALVINGS = 20
 NEGLIGIBLE = 1e-3  # of the sum of the weights: a view with less is left out
+STRANGERS_TO_OWN = 9.0  # odds at which the ratio is asked to tell both apart
 TIE = 1e-9  # nats: what must be gained to prefer a later choice
 
 
@@ -190,3 +192,48 @@ def pool_weights(tables: list[Array], prices: Array, answers: Answers) -> Array:
             best = one
     weights = np.asarray(best.x)
     return np.where(weights < NEGLIGIBLE * weights.sum(), 0.0, weights)
+
+
+def weights_of_ratio(own: Array, shares: Array, strangers: Array, count: float) -> Array:
+    """The weight (V,) of every view in the ratio against a stranger.
+
+    It minimizes the log loss of telling samples of a class from strangers, nine of which come for
+    one sample of the class: a verifier is asked where false accepts are rare. Weights are held as
+    the scale of a single view is, since few samples that are all told apart ask for infinite ones.
+
+    Parameters
+    ----------
+    own : ndarray of shape (n, V)
+        What each view says of left-out samples for their own classes.
+    shares : ndarray of shape (n,)
+        What each counts; they sum to 1.
+    strangers : ndarray of shape (m, V)
+        What each view says of strangers.
+    count : float
+        How many samples there are.
+    """
+    spreads = np.sqrt(np.mean((own.mean(axis=0) - strangers) ** 2, axis=0))
+    spreads = np.where(spreads > 0, spreads, 1.0)
+    t, o = own / spreads, strangers / spreads
+    share = 1 / (1 + STRANGERS_TO_OWN)
+    log_odds = -np.log(STRANGERS_TO_OWN)
+
+    def objective(x: Array) -> tuple[float, Array]:
+        weights, offset = x[:-1], x[-1] + log_odds
+        at_t, at_o = -(t @ weights + offset), o @ weights + offset
+        value = share * (shares @ np.logaddexp(0, at_t))
+        value += (1 - share) * np.logaddexp(0, at_o).mean()
+        pull_t = -share * shares * expit(at_t)
+        pull_o = (1 - share) * expit(at_o) / len(o)
+        total = weights.sum() + 1e-12
+        held = 0.5 * np.log(total) ** 2 + HOLD_EACH * (weights**2).sum()
+        slopes = t.T @ pull_t + o.T @ pull_o
+        slopes += (np.log(total) / total + 2 * HOLD_EACH * weights) / (count + 2)
+        return value + held / (count + 2), np.append(slopes, pull_t.sum() + pull_o.sum())
+
+    n_views = own.shape[1]
+    first = np.append(np.full(n_views, 1 / n_views), 0.0)
+    bounds = [(0.0, None)] * n_views + [(None, None)]
+    found = minimize(objective, first, jac=True, bounds=bounds, method="L-BFGS-B")
+    weights = found.x[:-1]
+    return np.asarray(np.where(weights < NEGLIGIBLE * weights.sum(), 0.0, weights / spreads))

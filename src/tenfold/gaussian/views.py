@@ -202,6 +202,12 @@ class Setting:
     stranger: Array  # (n,), their quadratic term against a stranger, over the temperature
     strangers: Strangers | None = None  # all samples without their classes, where asked for
 
+    def stranger_ratios(self) -> Array:
+        """The ratios (n, c) of all samples without their classes; NaN where there is none."""
+        assert self.strangers is not None
+        found = self.strangers.scores - self.strangers.term[:, None]
+        return np.asarray(found / self.temperature)
+
 
 @dataclass(frozen=True, eq=False)
 class Data:
