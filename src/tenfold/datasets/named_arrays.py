@@ -113,8 +113,8 @@ def assemble(
         arrays = replace(arrays, shapes=_beside(arrays.shapes, key))
     samples = _choose_samples(arrays.shapes, key or arrays.samples)
     axis = _checked_axis(samples, arrays, sample_axis)
-    chosen = None
-    counts = set() if y is None else {len(y)}
+    chosen = None  # the array of the labels
+    counts = set() if y is None else {len(y)}  # how many samples there may be
     if inside:
         chosen = _choose_labels(arrays, samples, axis, asked or arrays.labels)
         counts = _counts(arrays.shapes[chosen])
@@ -133,7 +133,6 @@ def assemble(
             y = _labels_of(chosen, y, X.shape[0])
     axes = list(arrays.dims.get(samples, ()))
     modes = tuple(axes[:axis] + axes[axis + 1 :])
-    told = {"dims": modes} if modes else {"sample_axis": axis} if axis else {}
     return TensorDataset(
         fold_rows(X, sample_shape, order),
         y,
@@ -141,8 +140,15 @@ def assemble(
         sample_info={name: found[name] for name in facts if np.shape(found[name]) == X.shape[:1]},
         mode_names=modes if sample_shape is None else (),
         notes=(*arrays.notes, *notes),
-        reading=told if arrays.samples is None else arrays.reading,
+        reading=_reading(modes, axis) if arrays.samples is None else arrays.reading,
     )
+
+
+def _reading(modes: tuple[str, ...], axis: int) -> dict[str, Any]:
+    """What a later reading of such a file needs to know."""
+    if modes:
+        return {"dims": modes}
+    return {"sample_axis": axis} if axis else {}
 
 
 def choose_label_file(source: Path, arrays: Arrays, key: str | None) -> np.ndarray:
