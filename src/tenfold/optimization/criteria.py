@@ -15,7 +15,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigvalsh
+from scipy.linalg import eigvalsh, solve_triangular
 
 from tenfold.linalg.algebra import Array, project
 from tenfold.linalg.bases import Span
@@ -439,23 +439,30 @@ def likelihood_ratio_terms(
     >>> likelihood_ratio_terms(np.array([[-2.0], [2.0]]), None, np.array([4.0, 4.0]), 1, 1.0)
     (array([[2.]]), -2.0, array([-2.,  0.]))
     """
-    n, own = float(counts.sum()), float(counts[positive])
+    n = float(counts.sum())
+    own = float(counts[positive])
     h = -np.sqrt(counts * own) / n
     h[positive] += 1.0
     h *= np.sqrt(n / (n - own))
     h = h if turn is None else h @ turn
     along = h @ steps
     left = np.sqrt(max(1 - float(h @ h), 0.0))
-    step, rows = along * np.sqrt(n / own / (n - own)), steps - np.outer(h / (1 + left), along)
-    rows = rows / np.sqrt(n - own)
-    least = LEAST_NOISE * float((rows**2).sum() + step @ step)
-    s = max(noise, least) if max(noise, least) > 0 else 1.0
-    _, singular, axes = np.linalg.svd(rows, full_matrices=False)
-    b = (singular**2)[: max(int((counts > 0).sum()) - 2, 0)] / s  # others add up to zero
-    C = axes[: len(b)].T * np.sqrt(b / (s * (1 + b)))
+    step = along * np.sqrt(n / own / (n - own))
+    rows = (steps - np.outer(h / (1 + left), along)) / np.sqrt(n - own)  # B = rows^T rows
+    if (counts > 0).sum() <= 2:
+        rows = rows[:0]
+    elif len(rows) > rows.shape[1]:
+        rows = np.linalg.qr(rows, mode="r")
+    squares = float((rows**2).sum())
+    least = LEAST_NOISE * (squares + float(step @ step))
+    s = max(noise, least) or 1.0
+    # (s I + B)^-1 = I / s - rows^T (s I + rows rows^T)^-1 rows / s, by the Woodbury formula.
+    L = np.linalg.cholesky(s * np.eye(len(rows)) + rows @ rows.T)
+    C = solve_triangular(L, rows, lower=True, check_finite=False).T / np.sqrt(s)
     contrasts = np.concatenate([step[:, None] / s, C], axis=1)
-    offset = float(np.log1p(b).sum() - step @ step / s) / 2
-    anchors = np.array([offset - b.sum() / 2, np.log1p(b).sum() / 2])
+    volume = 2 * float(np.log(np.diagonal(L) / np.sqrt(s)).sum())  # log det(I + B / s)
+    offset = (volume - float(step @ step) / s) / 2
+    anchors = np.array([offset - squares / s / 2, volume / 2])
     return contrasts, offset, anchors
 
 

@@ -208,68 +208,73 @@ def solve_by_means(
     except LinAlgError:
         return None
     means = np.concatenate(list(first.deviations(0))).T
-    every = np.concatenate([means, *(each.G for each in own)], axis=1)
-    whitened = solve_triangular(L, every, lower=True, check_finite=False)
+    columns = np.concatenate([means, *(each.G for each in own)], axis=1)
+    whitened = solve_triangular(L, columns, lower=True, check_finite=False)
+    gram = whitened.T @ whitened
     solved = solve_triangular(L, whitened, lower=True, trans="T", check_finite=False)
     rows = solved.T if problem.basis is None else problem.basis.lifted_rows(solved)
     width = int(problem.ranks.max())
-    W = np.zeros((len(problem), width, rows.shape[1]))
-    kept, numbers = np.zeros((len(problem), width)), np.zeros((3, len(problem)))
-    ends = means.shape[1] + np.cumsum([0, *(each.G.shape[1] for each in own)])
+    n_means = means.shape[1]
+    ends = n_means + np.cumsum([0, *(each.G.shape[1] for each in own)])
+    W = np.empty((len(problem), width, rows.shape[1]))
+    kept = np.zeros((len(problem), width))
+    numbers = np.zeros((3, len(problem)))
 
     def work(models: Array) -> None:
         for m in models:
-            columns = np.r_[0 : means.shape[1], ends[m] : ends[m + 1]]
-            in_A = np.concatenate([np.ones(means.shape[1]), own[m].in_A])
-            in_B = np.concatenate([np.zeros(means.shape[1]), own[m].in_B / scale[m]])
-            found = _by_woodbury(whitened[:, columns], in_A, in_B, int(problem.ranks[m, 0]))
-            _write(m, found, rows[columns], (ridge[m], scale[m], orthonormal), (W, kept, numbers))
+            chosen = np.r_[0:n_means, ends[m] : ends[m + 1]]
+            small = gram[np.ix_(chosen, chosen)]
+            in_A = np.concatenate([np.ones(n_means), own[m].in_A])
+            in_B = np.concatenate([np.zeros(n_means), own[m].in_B / scale[m]])
+            values, coefficients = _by_woodbury(small, in_A, in_B, int(problem.ranks[m, 0]))
+            values /= scale[m]
+            coefficients /= np.sqrt(scale[m])  # W^T B W is the identity
+            directions = coefficients.T @ rows[chosen]
+            lost = float(len(values))
+            if orthonormal:
+                Q, triangle = np.linalg.qr(directions.T)
+                back = np.linalg.inv(triangle)
+                directions = Q.T
+                coefficients = coefficients @ back
+                values = values @ back**2
+                lost = float((back**2).sum())
+            squares = float(np.vdot(directions, directions))
+            seen = float(np.vdot(coefficients, small @ coefficients))  # of S_w + rho I
+            r = len(values)
+            np.multiply(directions, signs_of_columns(directions.T).T, out=W[m, :r])
+            W[m, :r] += 0.0  # no negative zeros
+            W[m, r:] = 0.0
+            kept[m, :r] = values
+            numbers[0, m] = max(lost - ridge[m] * squares, 0.0)
+            numbers[1, m] = values.sum() / lost
+            numbers[2, m] = max(seen - rho[m] * squares, 0.0)
 
     share(work, np.array_split(np.arange(len(problem)), min(8, len(problem))))
     suppressed, objective, within = numbers
     return np.arange(len(problem)), W.swapaxes(1, 2), kept, suppressed, objective, within
 
 
-def _by_woodbury(H: Array, in_A: Array, in_B: Array, rank: int) -> tuple[Array, Array, Array]:
-    """Values, coefficients (k, r) and directions (n, r) of ``(H a H^T, I + H b H^T)``."""
-    K, Z = H * np.sqrt(in_A), (H * np.sqrt(in_B))[:, in_B > 0]
-    seen = Z.T @ K
-    pulled = np.linalg.solve(np.eye(Z.shape[1]) + Z.T @ Z, seen)
-    values, vectors = np.linalg.eigh(K.T @ K - seen.T @ pulled)
-    values, vectors = values[::-1][:rank], vectors[:, ::-1][:, :rank]
-    tells = values > 10 * len(H) * np.finfo(float).eps * values[0]
+def _by_woodbury(gram: Array, in_A: Array, in_B: Array, rank: int) -> tuple[Array, Array]:
+    """Values and coefficients (k, r) of the directions of ``(H a H^T, I + H b H^T)``.
+
+    The directions are combinations of the columns of H, of which only ``H^T H`` is asked for.
+    """
+    root_A = np.sqrt(in_A)
+    is_own = in_B > 0
+    root_B = np.sqrt(in_B[is_own])
+    seen = root_B[:, None] * gram[is_own] * root_A
+    inner = np.eye(len(root_B)) + root_B[:, None] * gram[np.ix_(is_own, is_own)] * root_B
+    pulled = np.linalg.solve(inner, seen)
+    values, vectors = np.linalg.eigh(root_A[:, None] * gram * root_A - seen.T @ pulled)
+    values = values[::-1][:rank]
+    vectors = vectors[:, ::-1][:, :rank]
+    tells = values > 10 * len(gram) * np.finfo(float).eps * values[0]
     tells[0] = True
-    values, vectors = values[tells], vectors[:, tells]
-    vectors = vectors / np.sqrt(np.maximum(values, np.finfo(float).tiny))
-    coefficients = vectors * np.sqrt(in_A)[:, None]
-    coefficients[in_B > 0] -= (pulled @ vectors) * np.sqrt(in_B[in_B > 0])[:, None]
-    return values, coefficients, H @ coefficients
-
-
-def _write(
-    model: int,
-    found: tuple[Array, Array, Array],
-    rows: Array,
-    settings: tuple[float, float, bool],
-    into: tuple[Array, Array, Array],
-) -> None:
-    """Write one model where it belongs; it is scaled so that ``W^T B W`` is the identity."""
-    ridge, scale, orthonormal = settings
-    W, kept, numbers = into
-    values, U, directions = found[0] / scale, found[2] / np.sqrt(scale), found[1].T @ rows
-    directions = directions / np.sqrt(scale)
-    lost, squares = float(len(values)), float(np.vdot(directions, directions))
-    if orthonormal:
-        Q, triangle = np.linalg.qr(directions.T)
-        back = np.linalg.inv(triangle)
-        directions, values, U = Q.T, values @ back**2, U @ back
-        lost, squares = float((back**2).sum()), float(len(values))
-    own = slice(len(values))
-    W[model, own] = directions * signs_of_columns(directions.T).T + 0.0  # no negative zeros
-    kept[model, own] = values
-    within = float(np.vdot(U, U)) - ridge / scale * squares
-    suppressed = max(lost - ridge * squares, 0.0)
-    numbers[:, model] = suppressed, values.sum() / lost, max(within, 0.0)
+    values = values[tells]
+    vectors = vectors[:, tells] / np.sqrt(np.maximum(values, np.finfo(float).tiny))
+    coefficients = vectors * root_A[:, None]
+    coefficients[is_own] -= (pulled @ vectors) * root_B[:, None]
+    return values, coefficients
 
 
 # ── The pair of one model ───────────────────────────────────────────────────────────────────────
