@@ -169,13 +169,14 @@ class Problem:
 
     def pair(self, mode: int, factors: Factors) -> Pair:
         """A and B along a mode, each (M, I_k, I_k), and the ridge (M,) that B has to get."""
-        units = [] if self.unit is None else [self.unit]
-        answers = evaluate_terms([*self.scatters, *units], mode, factors)
+        unit = None if self.absolute.all() else self.unit
+        asked = self.scatters if unit is None else [*self.scatters, unit]
+        answers = evaluate_terms(asked, mode, factors)
         A = self.maximise.combined(answers)
         if self.minimise is None:
             return A, A, np.zeros(len(A))
         B = self.minimise.combined(answers)
-        sizes = trace(A) + trace(B) if self.unit is None else self.unit.traces(answers)
+        sizes = trace(A) + trace(B) if unit is None else unit.traces(answers)
         return A, B, np.maximum(self.ridges(sizes, mode), np.finfo(float).eps * trace(B))
 
     def size_of_first(self) -> float:
