@@ -27,10 +27,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import blas
 
-from tenfold.linalg.constants import BLOCK_BYTES, DEVICE_BYTES
+from tenfold.linalg.constants import BLOCK_BYTES, DEVICE_BYTES, WHOLE_TABLE
 
 Array = npt.NDArray[Any]
-WHOLE_TABLE = 512  # numbers in a sample up to which its scatter is made before it is packed
 
 
 def namespace_of(X: Any) -> Any:

@@ -29,6 +29,7 @@ PROBE_ROWS = 512  # samples that at most decide whether products of a block may 
 
 # Who does what at once.
 FEW = 4  # matrices of a stack for which one call each is faster than products for all
+WHOLE_TABLE = 2048  # numbers of a sample up to which its scatter is made before it is packed
 SMALL = 256  # rows of a matrix up to which LAPACK gains nothing from threads
 MEDIUM = 512  # rows up to which decompositions, one after another, lose by threads
 FAN_IN = 4  # sums that one task of a cluster adds up

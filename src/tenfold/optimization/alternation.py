@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tenfold.linalg.algebra import Array
-from tenfold.linalg.constants import CACHE_BYTES, EXPECTED_ROUNDS
+from tenfold.linalg.constants import CACHE_BYTES, EXPECTED_ROUNDS, STACK_BYTES
 from tenfold.linalg.solvers import (
     Solver,
     null_space,
@@ -200,6 +200,7 @@ def _solve_stack(problem: Problem, recipe: Recipe, threads: int) -> Solution:
     # Reading a large table takes longer than a model: as many as take no more memory than it does.
     model_bytes = 10 * 8 * max(problem.shape) ** 2  # to solve one: ten matrices of the largest mode
     step = max(step, min(ceil(len(problem) / threads), problem.largest_table() // model_bytes))
+    step = min(step, max(1, STACK_BYTES // model_bytes))
     if problem.is_answered_by_passes():
         step = len(problem)  # a pass answers all models
     order = np.lexsort((*-problem.ranks.T,))  # one width, and the longest work first
