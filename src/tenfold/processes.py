@@ -20,7 +20,6 @@ from tenfold.threads import allowed_threads, one_thread
 T = TypeVar("T")
 
 PATIENCE = 2.0  # seconds of work before processes are started
-KEPT = 2**25 - 2**16  # bytes: the largest block that glibc learns from
 
 
 def over_processes(
@@ -74,16 +73,6 @@ def over_processes(
         pool = Parallel(n_jobs=processes, return_as="generator_unordered")
         results = pool(delayed(_numbered)(k, work, tasks[k]) for k in rest)
     yield from results
-
-
-def keep_freed_memory() -> None:
-    """Have the C library keep some 64 MB that were freed for what comes next.
-
-    glibc gives large blocks back to the system until it has seen one of their size freed. Tables
-    that are made and dropped over and over are cleared by the system every time, then, which
-    takes longer than to fill them.
-    """
-    np.empty(KEPT, dtype=np.uint8)  # never touched: this costs nothing, and does nothing elsewhere
 
 
 def _numbered(number: int, work: Callable[..., T], task: tuple[Any, ...]) -> tuple[int, T]:

@@ -186,8 +186,11 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
                 view = "auto"
             if isinstance(view, str):
                 if view not in known:
-                    choices = ", ".join(repr(name) for name in ("auto", "linear", "rbf", *NAMES))
-                    raise ValueError(f"views holds {view!r}; expected one of {choices}")
+                    choices = ("auto", "linear", "rbf", *NAMES)
+                    words = ", ".join(map(repr, choices))
+                    raise parameters.ParameterError(
+                        f"views holds {view!r}; expected one of {words}", "views", view, choices
+                    )
                 names += [name for name in known[view] if name not in names]
             else:
                 transformers[_free_name(view, transformers)] = _checked_transformer(view)

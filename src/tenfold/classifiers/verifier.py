@@ -8,14 +8,12 @@ the share of false rejects.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from itertools import islice
 from math import exp, prod, sqrt
 from numbers import Integral
-from types import FrameType
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -161,6 +159,10 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
     positive mean, log likelihood ratios by their expected one. The threshold is found on that
     scale. The i-th closest of n independent impostors stands at
     i / (n + 1). Samples of one class are not independent: they count for as many as they differ.
+
+    ``CalibratedClassifierCV`` calibrates for the labels that it is given. Of more than two it would
+    take the answers False and True for the labels 0 and 1: pass it ``y == positive``, and a
+    verifier without `positive`.
 
     Examples
     --------
@@ -358,12 +360,6 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
                 "pass positive, the class to verify, and y == positive is the target"
             )
         label = classes[model._positive_in(classes)]
-        if len(classes) > 2 and _is_calibrated():
-            raise ValueError(
-                f"CalibratedClassifierCV gave {len(classes)} labels to a verifier, whose answers "
-                "are False and True: it would take these for the labels 0 and 1; pass it "
-                f"y == {parameters.plain(label)!r}, and a verifier without positive"
-            )
         if len(classes) == 2 and label != classes[1] and classes.dtype.kind in "biuf":
             raise ValueError(
                 f"y has the labels {classes.tolist()}, and positive is the first of them, but "
@@ -528,14 +524,6 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
 def apply_threshold(X: Array, scoring: OfBlock, threshold: float, classes: Array) -> Array:
     """For samples in memory the last of two classes where the score reaches the threshold."""
     return np.asarray(classes[(to_numpy(scoring(X)) >= threshold).astype(np.intp)])
-
-
-def _is_calibrated() -> bool:
-    """Whether scikit-learn's calibration calls; nothing that it passes tells."""
-    frame: FrameType | None = sys._getframe()
-    while frame is not None and frame.f_globals.get("__name__") != "sklearn.calibration":
-        frame = frame.f_back
-    return frame is not None
 
 
 def ratio_scores(X: Array, model: ProbabilisticLDA, positive: int) -> Array:

@@ -33,7 +33,7 @@ from tenfold.methods.base import TensorProjector
 from tenfold.methods.csda import CSDA
 from tenfold.methods.saving import steps_of
 from tenfold.metrics.ranking import average_precisions, roc_areas
-from tenfold.processes import PATIENCE, keep_freed_memory, over_processes
+from tenfold.processes import PATIENCE, over_processes
 from tenfold.progress import progress
 from tenfold.quiet import quietly
 from tenfold.selection.rank_search import NearestMean, search_ranks
@@ -403,7 +403,6 @@ def _figures_of_fold(
     positive: object,
     search: bool,
 ) -> MethodFigures:
-    keep_freed_memory()
     start = time.perf_counter()
     model, before, X = _after_steps(method, X, y, train, search, group)
     tenfold_own = hasattr(model, "_output_kind")

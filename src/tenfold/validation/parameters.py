@@ -22,6 +22,43 @@ LARGE_TABLES = 2**28  # bytes of moments from which their size is said before
 Allowed = Mapping[str, Sequence[Any]]  # what the parameters of a class may be, by name
 
 
+class ParameterError(ValueError):
+    """A parameter that is not what it may be.
+
+    Parameters
+    ----------
+    message : str
+        What came, what was expected, what to do.
+    parameter : str, default=""
+        Its name.
+    given : object, default=None
+        What came.
+    allowed : sequence, default=()
+        What it may be, where these are few.
+
+    Examples
+    --------
+    >>> from tenfold.validation.parameters import ParameterError, check_option
+    >>> try:
+    ...     check_option("solver", "ratio", ("ratio_trace", "trace_ratio"))
+    ... except ParameterError as error:
+    ...     print(error.parameter, error.given, error.allowed)
+    solver ratio ('ratio_trace', 'trace_ratio')
+    """
+
+    def __init__(
+        self,
+        message: str,
+        parameter: str = "",
+        given: object = None,
+        allowed: Sequence[object] = (),
+    ) -> None:
+        super().__init__(message)
+        self.parameter = parameter
+        self.given = given
+        self.allowed = tuple(allowed)
+
+
 def plain(label: object) -> Any:
     """A label as people write it: 0, not np.int64(0)."""
     return label.item() if isinstance(label, np.generic) else label
@@ -174,7 +211,7 @@ def check_option(name: str, value: object, options: Sequence[object]) -> Any:
         ]
         are_words = len(options) > 1 and isinstance(options[0], str | bool)
         listed = f"one of {', '.join(words)}" if are_words else ", or ".join(words)
-        raise ValueError(f"{name} is {value!r}; expected {listed}")
+        raise ParameterError(f"{name} is {value!r}; expected {listed}", name, value, options)
     return value
 
 

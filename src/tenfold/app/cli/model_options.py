@@ -177,9 +177,15 @@ def estimator_named(
 
 def _gaussian(given: dict[str, Any]) -> Any:
     """`ProbabilisticLDA` with views whose names are known."""
+    from tenfold.validation.parameters import ParameterError
+
     model = tenfold.ProbabilisticLDA(**given)
     try:
         model._check_parameters()
+    except ParameterError as error:
+        names = [name for name in error.allowed if isinstance(name, str)]
+        near = did_you_mean(str(error.given), names)
+        raise BadInput(f"--method {GAUSSIAN}: {error}{near}") from error
     except ValueError as error:
         raise BadInput(f"--method {GAUSSIAN}: {error}") from error
     return model
