@@ -34,9 +34,9 @@ Made by `make bench` on {processor}, {cores} cores, on {date}, at commit {commit
 Everything on this page is written by `benchmarks/page.py` from the measured numbers in
 [results.json](_static/benchmarks/results.json).
 
-Everybody gets the same data, the same {rounds} rounds and the same number of BLAS threads, in a
-process of its own. A time is shown only if the answer is the same: projectors onto the subspaces
-that were found lie no further apart than {tolerance:g} (Frobenius norm), or scores differ by no
+All programs get the same data, the same {rounds} rounds and the same number of BLAS threads, in a
+process of its own. A time is shown only if the results agree: projectors onto the subspaces
+that were found differ by no more than {tolerance:g} (Frobenius norm), or scores differ by no
 more than a part in 10⁹. For the order book, whose levels are nearly collinear, the projectors may
 differ by 1e-3, and do by 1e-5. Times are medians of five runs.
 
@@ -44,8 +44,8 @@ differ by 1e-3, and do by 1e-5. Times are medians of five runs.
 (`benchmarks/literal.py`): every mode of every round projects and sums all samples. *literal, tuned*
 makes every product one BLAS call without a copy and asks for leading eigenvectors only. *pyKale* is
 its MPCA, told the share of the scatter that gives the wanted ranks; *TensorLy* is `partial_tucker`
-and *hottbox* its HOOI, both on centred samples. A *limit* is no contestant: it does only what
-cannot be left out.
+and *hottbox* its HOOI, both on centred samples. A *limit* is a lower bound, not a competitor: it
+does only what cannot be avoided.
 """
 
 LIMITS = """\
@@ -152,7 +152,8 @@ def footnotes(rows: list[Row]) -> Iterator[str]:
             )
     notes = {row["job"]: row["note"] for row in rows if "planted, " in row["note"]}
     for note in notes.values():
-        yield f"Data were {note}.\n"
+        missing = note.rpartition(" ")[2]
+        yield f"Synthetic data were used because {missing} was unavailable.\n"
 
 
 def slower_than_a_peer(rows: list[Row]) -> Iterator[str]:

@@ -104,7 +104,9 @@ def reliability(figure):
     model = ProbabilisticLDA().fit(X, y)
     right = model.predict(X_test) == y_test
     sure = model.predict_proba(X_test).max(axis=1)
-    CalibrationDisplay.from_predictions(right, sure, n_bins=10, ax=figure.subplots())
+    axes = figure.subplots()
+    CalibrationDisplay.from_predictions(right, sure, n_bins=10, name="test digits", ax=axes)
+    axes.set(xlabel="predicted probability", ylabel="observed accuracy")
 
 
 DRAWINGS = {

@@ -149,7 +149,7 @@ What differs from the published rows, which are copied and not computed here:
 | shrinkage | share of a multiple of the identity in the covariance |
 
 `ModeScaler()` takes the ten values of a feature in a window, subtracts their mean and divides by
-their spread. Rows with `ProbabilisticLDA` have nothing to choose. In the other rows each fold takes
+their spread. Rows with `ProbabilisticLDA` need no tuning. In the other rows each fold uses
 what was best on its last training day, which is the test day of the fold before; for fold 1 the
 last fifth of day 1 is held out. The network of one layer is trained here, on the same windows.
 

@@ -29,8 +29,8 @@ NOBODY = 0  # the label of samples of persons that are not in the gallery
 #: What each sample is joined by in training: itself, moved by one step along these modes.
 COPIES: dict[str, tuple[int, ...]] = {
     "no copies": (),
-    "copies a pixel aside": (0, 1),
-    "copies a pixel or an instant aside": (0, 1, 2),
+    "copies shifted by a pixel": (0, 1),
+    "copies shifted by a pixel or an instant": (0, 1, 2),
 }
 
 Samples = tuple[np.ndarray, np.ndarray]
@@ -118,7 +118,7 @@ def probe_cell(data: str, copies: str | None, quick: bool) -> dict[str, Any]:
 
 def gait_experiment(data: str, *, seed: int, quick: bool) -> Experiment:
     """Identification of sequences, as cells to compute and a way to put them together."""
-    choices = ["no copies", "copies a pixel aside"] if quick else list(COPIES)
+    choices = ["no copies", "copies shifted by a pixel"] if quick else list(COPIES)
     gallery = np.ascontiguousarray(gait_set(data, "Gal", quick)[0])
     cells = [Cell("probes, all numbers", probe_cell, (data, None, quick))]
     for copies in choices:

@@ -154,7 +154,7 @@ def series_summary(
             body.append([row, *shown])
         body = [[*line, _mean(line[1:])] for line in body]
         body.sort(key=lambda line: -(line[-1] or 0.0))
-        tables.append(Table(f"Percent right, {what}", ["", *sets, "mean"], body))
+        tables.append(Table(f"Accuracy in percent, {what}", ["", *sets, "mean"], body))
     return records, tables
 
 

@@ -149,6 +149,6 @@ def small_summary(results: Results, there: list[str]) -> tuple[list[Record], lis
     tables = [Table("Percent of errors, one sample left out", ["", *LEFT_OUT], rows)]
     if there:
         own = [[r["set"], r["row"], r["n"], 100 - r["error"]] for r in records if r["set"] in there]
-        columns = ["set", "", "samples", "percent right"]
+        columns = ["set", "", "samples", "accuracy in percent"]
         tables.append(Table("Sets that come with other packages", columns, own))
     return records, tables

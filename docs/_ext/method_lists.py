@@ -17,7 +17,7 @@ def rows():
 def sentence(method):
     """The first sentence of the docstring, after the full name of the method."""
     first = " ".join(method.__doc__.partition("\n\n")[0].split())
-    return first.partition(": ")[2] or first
+    return (first.partition(": ")[2] or first).replace("`", "")
 
 
 def labels(method):

@@ -77,7 +77,7 @@ def test_a_sequence_of_nobody_is_missed_or_left_out():
 def test_places_count_those_who_score_higher(data):
     with np.load(data / "gait" / "Gal.npz") as file:
         X, y = file["X"], file["y"]
-    model = fitted(X, y, "copies a pixel or an instant aside")
+    model = fitted(X, y, "copies shifted by a pixel or an instant")
     assert places(model, X, y) == [0] * 12
     assert places(model, X[:5], np.zeros(5)) == [None]
     _, scores = model.set_scores(X[:5], np.full(5, 2))  # all of person 1

@@ -385,7 +385,7 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         return answers
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of right answers: `unknown_` is right for samples of all other classes.
+        """Accuracy: `unknown_` is right for samples of all other classes.
 
         Parameters
         ----------

@@ -206,8 +206,8 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples. A store is read once for all statistics, and once for the scores of
-            samples that were held out; before, samples that are dealt to folds one by one. These
-            are read once more where they have to be dealt finer, and for each method that is tried.
+            samples that were held out; samples that are assigned to folds one by one are read
+            before that, and once more for finer folds and for each method that is tried.
         y : array-like of shape (n,)
             Class labels, at least two.
         sample_weight : array-like of shape (n,), default=None

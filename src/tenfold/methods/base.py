@@ -318,7 +318,7 @@ class Learner(Savable, BaseEstimator):
         *,
         decay: float = 1.0,
     ) -> Self:
-        """Add a batch to what was learned: any cut of the data gives the model of one `fit`.
+        """Add a batch to what was learned: however you batch the data, the result equals one `fit`.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Pictures of fitted models, in the manner of scikit-learn's displays.
+"""Pictures of fitted models, with the API of scikit-learn's displays.
 
 Every display has ``from_estimator``, which computes what is to be drawn, and ``plot``, which draws
 it. After ``plot`` the axes are in ``ax_`` and the figure is in ``figure_``; displays that need

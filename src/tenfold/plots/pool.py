@@ -35,7 +35,7 @@ class PoolDisplay(Display):
     pool_log_loss : float
         The left-out log loss of the pool.
     calibration : ndarray of shape (3, bins)
-        Mean probability, share of right answers and number of answers, by bin.
+        Mean probability, accuracy and number of answers, by bin.
 
     Attributes
     ----------

@@ -160,7 +160,7 @@ class ModeScaler(Step):
         return self._learn(described, self._moments(X, weight))
 
     def partial_fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
-        """Add a batch to what was learned: any cut of the data gives the scaler of one `fit`.
+        """Add a batch to what was learned: however you batch the data, the result equals one `fit`.
 
         Parameters
         ----------

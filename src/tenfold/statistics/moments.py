@@ -584,7 +584,7 @@ class ClassMoments(ClassStatistics):
 
     Examples
     --------
-    Any cut of a stream, in any order, gives the same moments:
+    However a stream is batched, in any order, the moments are the same:
 
     >>> import numpy as np
     >>> from tenfold import ClassMoments

@@ -46,7 +46,7 @@ def compare(
     *,
     positive: Annotated[str | None, option("CLASS", "Compare on this class alone.")] = None,
     show_all: Annotated[
-        bool, option(None, "Also methods that say the same as another.", "--all")
+        bool, option(None, "Also list methods with identical results.", "--all")
     ] = False,
     model_options: ModelOptions,
     data_options: DataOptions,

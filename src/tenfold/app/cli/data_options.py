@@ -56,7 +56,7 @@ class DataOptions:
         None
     )
     groups: Annotated[
-        str | None, option("NAME|FILE|folder", "What belongs together, as persons.")
+        str | None, option("NAME|FILE|folder", "Group labels (e.g. person IDs) kept in one fold.")
     ] = None
     sample_shape: Annotated[str | None, option("I,J,..", "Fold flat rows to this shape.")] = None
     resize: Annotated[str | None, option("H,W", "Bring images to one size.")] = None

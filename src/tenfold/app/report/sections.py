@@ -185,9 +185,9 @@ def _calibration(subject: Subject) -> list[Any]:
     drawn = figure(
         draw,
         HALF,
-        f"Share of right answers against the probability given, {len(found.counts)} bins; "
+        f"Observed accuracy against predicted probability, {len(found.counts)} bins; "
         f"expected calibration error {100 * found.error:.1f} %.",
-        "How often it was right, by how sure it was. Below the dotted line it is too sure.",
+        "Below the dotted line the model is overconfident.",
     )
     return [Prose(text), drawn]
 
