@@ -60,7 +60,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'tenfold' has no attribute {name!r}")
 
 
-def _listed() -> dict[str, Any]:
+def _listed() -> dict[str, object]:
     methods = import_module("tenfold.methods").ALL_METHODS
     steps = import_module("tenfold.preprocessing").ALL_STEPS
     return {estimator.__name__: estimator for estimator in (*methods, *steps)}

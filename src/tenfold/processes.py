@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs, parallel_config  # a dependency of scikit-learn
@@ -75,5 +75,5 @@ def over_processes(
     yield from results
 
 
-def _numbered(number: int, work: Callable[..., T], task: tuple[Any, ...]) -> tuple[int, T]:
+def _numbered(number: int, work: Callable[..., T], task: tuple[object, ...]) -> tuple[int, T]:
     return number, work(*task)

@@ -11,7 +11,7 @@ from tenfold.tables import times
 MOST_RANKS = 5  # that are listed
 
 
-def about_model(estimator: Any) -> tuple[dict[str, Any], dict[str, str]]:
+def about_model(estimator: Any) -> tuple[dict[str, object], dict[str, str]]:
     """Facts of a fitted model.
 
     Parameters

@@ -130,7 +130,7 @@ def _summary(data: TensorDataset) -> dict[str, Any]:
 
 def _look_at_arrays(
     source: Path, options: Mapping[str, object]
-) -> tuple[list[str], list[list[str]], list[dict[str, Any]]]:
+) -> tuple[list[str], list[list[str]], list[dict[str, object]]]:
     """Names of columns, a row per array, and ways to read them."""
     reader = loading.reader_of(source)
     own = {name: value for name, value in options.items() if name in reader.own}

@@ -95,7 +95,7 @@ def load_like_training(
 
 
 def _folded(
-    path: Any, data: TensorDataset, shape: tuple[int, ...], before: Mapping[str, Any], order: Any
+    path: Any, data: TensorDataset, shape: tuple[int, ...], before: Mapping[str, object], order: Any
 ) -> TensorDataset:
     """Flat rows folded to the shape of a model's samples, in the order of their file format."""
     usual = reader_of(path).order
@@ -137,7 +137,7 @@ def _check_size(
     )
 
 
-def _listed(value: object) -> Any:
+def _listed(value: object) -> object:
     return list(value) if isinstance(value, tuple | list) else value
 
 

@@ -370,7 +370,7 @@ def _data_task(source: Path, options: dict[str, Any]) -> dict[str, Any]:
     return {**answer, "stays": path.strip("/") or source.stem}
 
 
-def _labels_task(source: Path, labels: str) -> dict[str, Any]:
+def _labels_task(source: Path, labels: str) -> dict[str, object]:
     return {"y": read_labels(labels, trusted=True)}
 
 
@@ -409,7 +409,7 @@ def _near(name: str, known: list[str]) -> str:
     return f"; did you mean {found[0]}?" if found else ""
 
 
-def _how_it_was_read(reader: Reader, used: Mapping[str, object]) -> dict[str, Any]:
+def _how_it_was_read(reader: Reader, used: Mapping[str, object]) -> dict[str, object]:
     """The options, as plain values, that a later reading needs to give the same kind of samples."""
     options = {name: value for name, value in used.items() if value is not None}
     if "sample_shape" in options:
@@ -422,7 +422,7 @@ def _how_it_was_read(reader: Reader, used: Mapping[str, object]) -> dict[str, An
     return {name: _plain(options[name]) for name in kept} | {"loader": reader.name}
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     """A value that a model file can hold."""
     if isinstance(value, tuple | list):
         return tuple(_plain(part) for part in value)

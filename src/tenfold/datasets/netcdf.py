@@ -28,7 +28,7 @@ def open_netcdf(source: Path, *, dims: Sequence[str] | None = None) -> Arrays:
     return in_memory(values, dims={name: one.dims for name, one in found.items()})
 
 
-def _turned(source: Path, name: str, variable: Any, modes: tuple[str, ...]) -> Any:
+def _turned(source: Path, name: str, variable: Any, modes: tuple[str, ...]) -> object:
     """A variable with its samples first and these modes behind; one that lacks them as it is."""
     others = [axis for axis in variable.dims if axis not in modes]
     if len(variable.dims) < 2:

@@ -107,7 +107,7 @@ def _why(source: Path, status: int, seconds: float | None) -> str:
     )
 
 
-def _received(stream: IO[bytes]) -> dict[str, Any] | None:
+def _received(stream: IO[bytes]) -> dict[str, object] | None:
     """Plain values and arrays; None where the answer is not whole."""
     try:
         head = json.loads(stream.readline(LONGEST_LINE))
@@ -139,7 +139,7 @@ class _Pipe:
         self.read, self.write = stream.read, stream.write
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
 
 

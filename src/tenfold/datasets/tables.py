@@ -112,7 +112,7 @@ def open_table(
     )
 
 
-def _told(table: Table, names: list[str], encoded: Mapping[str, list[str]]) -> dict[str, Any]:
+def _told(table: Table, names: list[str], encoded: Mapping[str, list[str]]) -> dict[str, object]:
     """What a later reading needs: names of columns, and values of those that are text."""
     told: dict[str, Any] = {"columns": tuple(names)} if table.named else {}
     if encoded:
@@ -309,7 +309,7 @@ def _arff(source: Path) -> tuple[list[str], np.ndarray]:
     return list(found.dtype.names), cells
 
 
-def _decoded(cell: object) -> Any:
+def _decoded(cell: object) -> object:
     return cell.decode("utf-8") if isinstance(cell, bytes) else cell
 
 

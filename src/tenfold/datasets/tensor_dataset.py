@@ -180,7 +180,7 @@ class TensorDataset:
         )
 
 
-def _chosen_samples(X: Any, rows: np.ndarray | slice) -> Any:
+def _chosen_samples(X: Any, rows: np.ndarray | slice) -> object:
     """Some of the samples: a view, a copy, or a store that reads them when they are asked for."""
     from tenfold.statistics.stores import MappedStore, StoredSamples, is_stored
 

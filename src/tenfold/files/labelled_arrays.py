@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tenfold.classifiers.members import filters_or_patterns, member_for, mode_names_of
@@ -12,7 +10,7 @@ from tenfold.extras import require_extra
 
 def labelled_projections(
     estimator: object, positive: object = None, *, patterns: bool = False
-) -> list[Any]:
+) -> list[object]:
     """The projections of a model, or their patterns, as DataArrays of xarray, one per mode.
 
     Parameters

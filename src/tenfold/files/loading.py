@@ -36,7 +36,7 @@ OPTIONAL = {"moments_", "feature_names_in_", "mode_names_", "mode_labels_"}
 OPTIONAL |= {"spreads_", "other_spreads_", "classifier_", "range_"}
 
 
-def load_model(path: str | os.PathLike[str]) -> Any:
+def load_model(path: str | os.PathLike[str]) -> object:
     """The estimator or pipeline that `save` wrote: it predicts the same, bit for bit.
 
     Loading needs no extra, never runs code, and never returns a model with other numbers than
@@ -75,7 +75,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     return load_with_reading(path)[0]
 
 
-def load_with_reading(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
+def load_with_reading(path: str | os.PathLike[str]) -> tuple[object, dict[str, object]]:
     """The estimator of a model file, and how the samples it was fitted on were read.
 
     Parameters
@@ -173,14 +173,14 @@ class ModelUnpacker(Unpacker):
             )
         return self.table({name: v for name, v in table.items() if name not in strange})
 
-    def _estimator(self, inside: object) -> Any:
+    def _estimator(self, inside: object) -> object:
         return self.estimator(inside)
 
 
 # ── Whether what a file says was learned fits together, as the method itself would leave it ─────
 
 
-def learned_kinds(method: type) -> dict[str, Any]:
+def learned_kinds(method: type) -> dict[str, object]:
     """The learned attributes of a class: the fields of its value, and what it declares itself."""
     value = getattr(method, "_value", None)
     hints = get_type_hints(method, include_extras=True)
@@ -209,7 +209,7 @@ def check_kind(name: str, value: object, kind: object) -> None:
         raise ValueError(f"its {name} is {value!r:.80}, which is not what such a model has")
 
 
-def check_learned(model: Any, learned: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:
+def check_learned(model: Any, learned: Mapping[str, object], kinds: Mapping[str, Any]) -> None:
     """Refuse a model that lacks something, or whose learned attributes do not fit together."""
     least = {"sample_shape_", "n_features_in_", "classes_"}
     gathers = "moments_" in learned and learned.keys() <= least | OPTIONAL  # partial_fit waits

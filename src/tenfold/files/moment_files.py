@@ -246,7 +246,7 @@ def _check_alike(first: Path, one: StoredMoments, second: Path, other: StoredMom
         )
 
 
-def _facts(stored: StoredMoments) -> dict[str, Any]:
+def _facts(stored: StoredMoments) -> dict[str, object]:
     """What must be the same for samples of two files, where both know it."""
     facts: dict[str, Any] = {"shape": stored.moments.shape}
     facts |= {"mode_names": stored.mode_names} if stored.mode_names else {}

@@ -142,7 +142,7 @@ class CovariateRemover(Step):
 
     def fit_transform(
         self, X: object, y: object = None, covariates: object = None, sample_weight: object = None
-    ) -> Any:
+    ) -> object:
         """`fit`, then `transform` of the same samples with the same covariates.
 
         Parameters
@@ -191,7 +191,7 @@ class CovariateRemover(Step):
         slopes = found.slopes.reshape(len(found.means), *shape)
         return self._set_fitted({**described, "covariate_means_": found.means, "slopes_": slopes})
 
-    def _parted(self, X: Any, covariates: Any) -> tuple[Any, Array | None]:
+    def _parted(self, X: Any, covariates: Any) -> tuple[object, Array | None]:
         """Samples and their covariates, which are in memory; None for none."""
         if self.last is None:
             return X, None if covariates is None else check_covariates(covariates, len(X))

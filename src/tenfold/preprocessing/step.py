@@ -26,7 +26,7 @@ class Step(TransformerMixin, Savable, BaseEstimator):
     _needs_labels = False
     takes_gaps = False  # whether NaN may come
     _knows_range = False  # the model after it does, and some steps rescale each sample
-    sample_shape: Any = None
+    sample_shape: object = None
     output = "tensor"  # what comes out has the modes of what came in; "flat": it is flat rows
 
     @property
@@ -35,7 +35,7 @@ class Step(TransformerMixin, Savable, BaseEstimator):
         check.check_fitted(self, "sample_shape_")
         return []
 
-    def _changed(self, X: Any, work: Callable[..., Array], column: Array | None = None) -> Any:
+    def _changed(self, X: Any, work: Callable[..., Array], column: Array | None = None) -> object:
         """``work(block, part of column)`` of all blocks of samples.
 
         Parameters
@@ -60,7 +60,7 @@ class Step(TransformerMixin, Savable, BaseEstimator):
             return asarray_like(work(X.in_memory(), *beside), X.array)
         return X.rows(work, column) if isinstance(X, Source) else work(X, *beside)
 
-    def _changed_samples(self, X: object, work: Callable[..., Array]) -> Any:
+    def _changed_samples(self, X: object, work: Callable[..., Array]) -> object:
         """As `_changed`, for who learns from the samples that come out: a `Source`, or an array.
 
         What `set_output` asks for is for who uses the step.
@@ -85,7 +85,7 @@ class Step(TransformerMixin, Savable, BaseEstimator):
         check.check_fitted(self, "sample_shape_")
         return np.asarray(_check_feature_names_in(self, input_features), dtype=object)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> object:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         tags.input_tags.allow_nan = self.takes_gaps

@@ -146,7 +146,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
         return _read(file, os.fstat(file.fileno()).st_size)
 
 
-def _read(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, Array]]:
+def _read(file: BinaryIO, size: int) -> tuple[dict[str, object], dict[str, Array]]:
     table = _json(_header_bytes(file, size), "its table of arrays")
     header = _tenfold_header(table.pop("__metadata__", None))
     rows = _arrays(file, table, size - file.tell())
@@ -195,7 +195,7 @@ def _nesting(text: bytes) -> int:
     return text.count(b"[") + text.count(b"{")
 
 
-def _json(text: bytes | str, what: str) -> dict[str, Any]:
+def _json(text: bytes | str, what: str) -> dict[str, object]:
     try:
         value = json.loads(text, parse_constant=_refuse)
     except ValueError as error:
@@ -209,7 +209,7 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _tenfold_header(metadata: object) -> dict[str, Any]:
+def _tenfold_header(metadata: object) -> dict[str, object]:
     text = metadata.get("tenfold") if isinstance(metadata, dict) else None
     if not isinstance(text, str):
         raise ValueError("it is a safetensors file of another program, without a tenfold header")

@@ -128,7 +128,7 @@ class Packer:
         """What is no plain value."""
         raise TypeError("it is no finite number, no word, and no array or list of these")
 
-    def _array(self, array: Array, name: str) -> dict[str, Any]:
+    def _array(self, array: Array, name: str) -> dict[str, object]:
         if array.dtype.kind == "f":
             name = self._names.setdefault(id(array), name)
             if self.arrays.setdefault(name, array) is not array:
@@ -144,7 +144,7 @@ class Packer:
         return {"labels": self._places[id(array)]}
 
 
-def packed_reading(reading: Mapping[str, object]) -> dict[str, Any]:
+def packed_reading(reading: Mapping[str, object]) -> dict[str, object]:
     """How samples were read as JSON values: words, numbers, None, and lists of these."""
     for name, value in reading.items():
         if not _is_told(value):

@@ -21,14 +21,14 @@ from tenfold.statistics.stores import ArraySamples, Source, StoredSamples, is_st
 HOSTS = ("cpu", "CPU")  # in the names of devices that NumPy can read
 
 
-def unmasked(X: object) -> Any:
+def unmasked(X: object) -> object:
     """X without a mask: with NaN where it was masked."""
     if not isinstance(X, np.ma.MaskedArray):
         return X
     return X.astype(X.dtype if X.dtype.kind == "f" else float).filled(np.nan)
 
 
-def refuse_masked(X: object, name: str = "X") -> Any:
+def refuse_masked(X: object, name: str = "X") -> object:
     """X without its mask, or an error when it hides numbers."""
     if not isinstance(X, np.ma.MaskedArray):
         return X
@@ -94,7 +94,7 @@ def is_data_array(X: object) -> bool:
     return all(hasattr(X, name) for name in ("dims", "coords", "transpose", "sel"))
 
 
-def as_rows(X: object) -> Any:
+def as_rows(X: object) -> object:
     """Samples in a form that gives some of them, in their own kind of container where it can."""
     if isinstance(X, np.ndarray) or hasattr(X, "iloc") or is_data_array(X):
         return X
@@ -102,7 +102,7 @@ def as_rows(X: object) -> Any:
     return np.asarray(in_numpy(X)) if source is None else source
 
 
-def rows_of(X: Any, rows: Array) -> Any:
+def rows_of(X: Any, rows: Array) -> object:
     """Some of the samples, in the kind of container that they came in."""
     X = as_rows(X)
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
@@ -132,7 +132,7 @@ def is_other(X: object) -> bool:
     return namespace and not isinstance(X, np.ndarray | np.generic)
 
 
-def check_readable(X: Any, name: str = "X") -> Any:
+def check_readable(X: Any, name: str = "X") -> object:
     """An array of another library whose numbers can be read, or an error that says what to do.
 
     Parameters
@@ -196,7 +196,7 @@ def in_numpy(X: object, name: str = "X") -> Any:
     return to_numpy(check_readable(X, name)) if is_other(X) else X
 
 
-def follow_array(X: Any) -> Any:
+def follow_array(X: Any) -> object:
     """Samples of another library that results are to follow; all else as it is.
 
     Parameters

@@ -23,7 +23,7 @@ class NamedSamples(NamedTuple):
 
     values: Any  # (n, I_1, ..., I_K)
     mode_names: tuple[str, ...]
-    mode_labels: list[Any]  # one array (I_k,) per mode, or None where entries have no names
+    mode_labels: list[object]  # one array (I_k,) per mode, or None where entries have no names
 
 
 def named_samples(estimator: Any, X: Any, reset: bool) -> NamedSamples | None:

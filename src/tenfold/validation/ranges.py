@@ -46,7 +46,7 @@ def range_of(X: Any, known: Array | None = None) -> tuple[Array | Range, Any]:
     return np.array([low, high]), X
 
 
-def with_range(described: Mapping[str, object]) -> dict[str, Any]:
+def with_range(described: Mapping[str, object]) -> dict[str, object]:
     """What is known of samples, all of which are read by now."""
     found = dict(described)
     seen = found.get("range_")
@@ -93,7 +93,7 @@ class RangeWatch:
             )
 
 
-def check_range(estimator: Any, X: Any) -> Any:
+def check_range(estimator: Any, X: Any) -> object:
     """Samples for a fitted model: an error where squares overflow, a warning where all are far."""
     limit = limit_of(estimator)
     if isinstance(X, StoredSamples):

@@ -28,7 +28,7 @@ class Commands(TyperGroup):
         ctx.meta["tenfold.typed"] = list(args)
         return super().parse_args(ctx, args)
 
-    def invoke(self, ctx: Any) -> Any:
+    def invoke(self, ctx: Any) -> object:
         """Run the command that was typed."""
         try:
             return super().invoke(ctx)

@@ -133,7 +133,7 @@ def as_json_text(value: object) -> str:
     return json.dumps(_plain_value(value), allow_nan=False, default=str)
 
 
-def _plain_value(value: object) -> Any:
+def _plain_value(value: object) -> object:
     if isinstance(value, Mapping):
         return {str(_plain_value(key)): _plain_value(inner) for key, inner in value.items()}
     if hasattr(value, "tolist"):  # NumPy's numbers and arrays
@@ -211,7 +211,7 @@ def _help(work: Callable[..., Outcome]) -> str:
     return f"{' '.join(text.split())}\n\n\b\n{mark}{example}"  # \b: lines stay as they are
 
 
-def _parameters(callable_: Callable[..., Any]) -> list[inspect.Parameter]:
+def _parameters(callable_: Callable[..., object]) -> list[inspect.Parameter]:
     return list(inspect.signature(callable_, eval_str=True).parameters.values())
 
 
@@ -220,7 +220,7 @@ def _taken(group: type, values: dict[str, Any]) -> Any:
     return group(**{field.name: values.pop(field.name) for field in fields(group)})
 
 
-def _at_home(value: object) -> Any:
+def _at_home(value: object) -> object:
     """A path with the home directory for ``~``, which shells leave alone in ``--output=~/x``."""
     if isinstance(value, list):
         return [_at_home(one) for one in value]

@@ -17,7 +17,7 @@ SWITCHES = {"true": True, "yes": True, "false": False, "no": False}
 EXAMPLES = {"--set": "max_iter=100", "--read": "sample_axis=2"}
 
 
-def value_of(text: str) -> Any:
+def value_of(text: str) -> object:
     """A switch, a number, a tuple or the like as Python writes it; else the text, which is a word.
 
     Examples
@@ -66,7 +66,7 @@ def whole_numbers(option: str, text: str, least: int = 1) -> tuple[int, ...]:
     return found
 
 
-def assignments(option: str, pairs: list[str]) -> dict[str, Any]:
+def assignments(option: str, pairs: list[str]) -> dict[str, object]:
     """Parameters from texts like ``max_iter=100``, ``solver=trace_ratio`` and ``grey=no``.
 
     Examples
@@ -84,7 +84,7 @@ def assignments(option: str, pairs: list[str]) -> dict[str, Any]:
     return values
 
 
-def label_named(text: str, classes: Any) -> Any:
+def label_named(text: str, classes: Any) -> object:
     """The label that reads `text`, whatever its type.
 
     Examples
@@ -105,7 +105,7 @@ def label_named(text: str, classes: Any) -> Any:
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", hidden=True)]
 
 
-def option(metavar: str | None, text: str, *names: str, **more: Any) -> Any:
+def option(metavar: str | None, text: str, *names: str, **more: Any) -> object:
     """An option, called as its parameter or by these names; `text` names a default that matters."""
     return typer.Option(*names, metavar=metavar, help=text, show_default=False, **more)
 
@@ -153,7 +153,7 @@ def check_order(command: str, model: Path, data: Path) -> None:
 
 def load_model(
     path: Path, *, scores: bool = False, scalers: bool = False
-) -> tuple[Any, dict[str, Any]]:
+) -> tuple[object, dict[str, object]]:
     """The model of a file, and how the samples that it was fitted on were read.
 
     Parameters

@@ -256,7 +256,7 @@ def as_csv(columns: dict[str, Array]) -> str:
     return text.getvalue()
 
 
-def _harmless(value: object) -> Any:
+def _harmless(value: object) -> object:
     """A value that a spreadsheet shows and does not run."""
     if not isinstance(value, str):
         return value
