@@ -786,6 +786,7 @@ def _gather_groups(
     n_groups = int(numbers.max()) + 1
     pairs = np.stack([numbers, np.searchsorted(classes, labels)])
     cells, codes = np.unique(pairs, axis=1, return_inverse=True)
+    codes = codes.ravel()  # NumPy 2.0 gives a row
     by_cell = _gather(X, codes, weight, np.arange(cells.shape[1]))
     sketch = by_cell.sketch.placed(cells[1])
     bunches = cells[0][by_cell.sketch.codes] % min(n_groups, MOST_BUNCHES)

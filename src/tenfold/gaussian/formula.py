@@ -545,7 +545,8 @@ class _Along(NamedTuple):
 
 def _eigh(matrix: Array) -> tuple[Array, Array]:
     """Eigenvalues and eigenvectors of a symmetric matrix, which is overwritten."""
-    values, axes = eigh(matrix, overwrite_a=True, check_finite=False, driver="evd")
+    driver = "evd" if len(matrix) > 1 else "evr"  # SciPy 1.13 gives the first no memory for 1 x 1
+    values, axes = eigh(matrix, overwrite_a=True, check_finite=False, driver=driver)
     return values, axes
 
 
