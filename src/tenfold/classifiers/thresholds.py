@@ -18,6 +18,7 @@ from tenfold.quiet import warn
 from tenfold.statistics.cost import renumbered
 
 ENOUGH_CLASSES = 10  # from which rates below one over their number plus one are extrapolated
+PRIOR_CLASSES = 30.0  # that the location and scale of a class are drawn towards all by
 TAIL = 0.1  # the share of pairs whose scores the tail is extrapolated from
 STRICTLY = 1e-9  # accepted means closer than the quantile
 EVERYTHING = 14.0  # beyond the farthest: a rate of 1 accepts all of this
@@ -90,6 +91,77 @@ def threshold_at(impostors: Impostors, rate: float) -> float:
     n = effective_number(impostors._replace(signed_distance=v))
     found = quantile_or_tail(v, impostors.shares(), rate, n)
     return (float(u.max()) + EVERYTHING if found == np.inf else found) - STRICTLY
+
+
+class PooledTail(NamedTuple):
+    """Scores of strangers for many classes, in units of the location and scale of each class.
+
+    One class sees few strangers, and none of them at a low rate. All classes together see the
+    square of that. The location and scale of a class are the mean and standard deviation of what
+    it gives to strangers, drawn towards those of all classes: K other classes count against
+    `PRIOR_CLASSES` of the common value. A stranger is measured in units that are found without its
+    class, so the pooled numbers are those of one more stranger.
+    """
+
+    places: Array  # (m,), in these units, the nearest first in sign: small is near
+    shares: Array  # (m,), every pair of classes counts the same
+    groups: Array  # (m,), the class of the stranger
+    columns: Array  # (m,), the class that scored it
+    location: Array  # (c,), of each class that scored
+    scale: Array  # (c,)
+
+    @classmethod
+    def of(cls, scores: Array, codes: Array, weights: Array, columns: Array) -> PooledTail:
+        """Of strangers that were scored without their classes.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n, c)
+            Their scores for some classes; NaN where there is none.
+        codes, weights : ndarrays of shape (n,)
+            Their classes and weights.
+        columns : ndarray of shape (c,)
+            The classes that they are scored for.
+        """
+        _, code = renumbered(codes)
+        is_other = np.isfinite(scores) & (codes[:, None] != columns)
+        counted = np.where(is_other, weights[:, None], 0.0)
+        finite = np.where(is_other, scores, 0.0)
+        totals, means, squares = np.zeros((3, int(code.max()) + 1, len(columns)))
+        np.add.at(totals, code, counted)
+        np.add.at(means, code, counted * finite)
+        np.add.at(squares, code, counted * finite**2)
+        has = totals > 0
+        safe = np.where(has, totals, 1.0)
+        means, squares = means / safe, squares / safe  # every class counts the same
+        all_means, all_squares, n = means.sum(axis=0), squares.sum(axis=0), has.sum(axis=0)
+        location, scale = _units_of(all_means, all_squares, n)
+        others = _units_of(all_means - means, all_squares - squares, n - has)
+        rows, places = np.nonzero(is_other)
+        z = (scores[rows, places] - others[0][code[rows], places]) / others[1][code[rows], places]
+        shares = counted[rows, places] / safe[code[rows], places]
+        return cls(-z, shares / shares.sum(), code[rows], places, location, scale)
+
+    def limit(self, rate: float) -> float:
+        """The place up to which a stranger is accepted at this rate."""
+        pairs = self.groups * len(self.location) + self.columns
+        n = effective_number(Impostors(self.places, self.shares, pairs))
+        found = quantile_or_tail(self.places, self.shares, rate, n)
+        return min(found, float(self.places.max()) + EVERYTHING) - STRICTLY
+
+
+def _units_of(means: Array, squares: Array, n: Array) -> tuple[Array, Array]:
+    """Location and scale (..., c) of classes, from sums over n other classes; drawn together."""
+    n = np.maximum(n, 1)
+    location = means / n
+    variance = np.maximum(squares / n - location**2, 0.0)
+    positive = variance[variance > 0]
+    floor = 1e-12 * float(positive.max()) if len(positive) else 1.0
+    log_scale = 0.5 * np.log(np.maximum(variance, floor))
+    own = n / (n + PRIOR_CLASSES)
+    middle = location.mean(axis=-1, keepdims=True)
+    typical = log_scale.mean(axis=-1, keepdims=True)
+    return middle + own * (location - middle), np.exp(typical + own * (log_scale - typical))
 
 
 def stranger_threshold(

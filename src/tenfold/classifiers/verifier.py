@@ -27,12 +27,14 @@ from tenfold.classifiers.thresholds import (
     ENOUGH_CLASSES,
     FalseAcceptRateWarning,
     Impostors,
+    PooledTail,
     equal_threshold,
     kish,
     threshold_at,
     warn_of_rate,
 )
 from tenfold.gaussian.model import LeftOut
+from tenfold.gaussian.signals import has_image
 from tenfold.linalg.algebra import Array, to_numpy
 from tenfold.linalg.constants import CACHE_NUMBERS
 from tenfold.methods.base import ClassSpecificProjector, Described, Labels, Savable, spreads_of
@@ -58,6 +60,7 @@ FEWEST_CLASSES = 4  # other classes; fewer say nothing about new ones, so sample
 MOST_FOLDS = 50  # when models that lack a fold are unlike the model of all samples
 NOTHING = float(np.finfo(np.float32).tiny)  # above minus every distance
 ABOVE_ALL = float(np.finfo(np.float32).max)  # above every likelihood ratio
+IMAGE_VIEWS = ("numbers", "length", "rbf_narrow", "gradients")
 CLASS_GROUPS = 10  # in which classes are left out of a ProbabilisticLDA
 N_DRAWS = 500  # of the bootstrap
 ALIKE = 1.05  # the ratio of their spreads that is let pass
@@ -93,6 +96,7 @@ class HeldOut(NamedTuple):
     own: Impostors
     limit: float  # the largest signed distance that is accepted
     threshold: float  # the score there
+    false_accept_interval: tuple[float, float]
 
 
 @dataclass(eq=False, repr=False)
@@ -249,14 +253,23 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         threshold = found.whole.score_at(limit)
         self._warn_unless_alike(found.ratio)
         return HeldOut(
-            described, projector, classes, positive, found.impostors, found.own, limit, threshold
+            described,
+            projector,
+            classes,
+            positive,
+            found.impostors,
+            found.own,
+            limit,
+            threshold,
+            bootstrap_interval(found.impostors, limit),
         )
 
     def _fit_ratio(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> HeldOut:
         """Learn the likelihood ratio of a `ProbabilisticLDA`, and those of left-out samples."""
         model = ProbabilisticLDA(priors="equal")
-        _, _, labels, weight = check.check_first_batch(model, X, y, sample_weight)
+        _, batch, labels, weight = check.check_first_batch(model, X, y, sample_weight)
         assert labels is not None
+        model.views = views_for(batch.shape[1:])
         classes = present_labels(labels, weight)
         positive = self.positive_among(classes)
         n_groups, units = self._groups_left_out(labels, groups)
@@ -267,15 +280,28 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
                 "two classes"
             )
         number = int(np.searchsorted(classes, positive))
-        n_others = len(classes) - 1
-        rate = self.false_accept_rate
-        by_class = units is None and n_others > 1 and tells_of_strangers(n_others, rate)
+        n_others, rate = len(classes) - 1, self.false_accept_rate
+        by_class = units is None and n_others >= FEWEST_CLASSES
         impostors, own = _held_out_ratios(left_out, number, by_class)
         self._check_held_out(len(own.signed_distance))
-        limit = self._limit(impostors, own)
+        if by_class and rate != "equal" and 0 < rate * (n_others + 1) < 1:
+            strangers = left_out.of_strangers()
+            columns = np.flatnonzero(np.isfinite(strangers).any(axis=0))
+            scores = strangers[:, columns]
+            tail = PooledTail.of(scores, left_out.codes, left_out.weights, columns)
+            place = tail.limit(float(rate))
+            at = int(np.searchsorted(columns, number))
+            limit = float(place * tail.scale[at] - tail.location[at])
+            pooled = Impostors(tail.places, tail.shares, tail.groups)
+            interval = bootstrap_interval(pooled, place)
+        else:
+            limit = self._limit(impostors, own)
+            interval = bootstrap_interval(impostors, limit)
         threshold = float(np.clip(-limit, -ABOVE_ALL, ABOVE_ALL))
         described = check.description_of(model)
-        return HeldOut(described, model, classes, positive, impostors, own, limit, threshold)
+        return HeldOut(
+            described, model, classes, positive, impostors, own, limit, threshold, interval
+        )
 
     def _groups_left_out(self, labels: Array, groups: Any) -> tuple[int, Array | None]:
         """How many groups of classes to leave out, and the group (n,) of each sample, if said."""
@@ -297,7 +323,9 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
 
     def _decide(self, held_out: HeldOut) -> Self:
         """Set all that was learned, and warn of rates that cannot be guaranteed."""
-        described, projector, classes, positive, impostors, own, limit, threshold = held_out
+        described, projector, classes, positive, impostors, own, limit, threshold, interval = (
+            held_out
+        )
         n_classes = len(classes) - 1
         guaranteed = 1 / (1 + (n_classes if n_classes > 1 else kish(impostors.weight)))
         self._warn(n_classes, guaranteed, impostors.groups is not None)
@@ -310,7 +338,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             parameters.plain(positive),
             threshold,
             rates,
-            bootstrap_interval(impostors, limit),
+            interval,
             guaranteed,
             classes if as_labelled else np.array([False, True]),
         )
@@ -519,6 +547,17 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         tags.classifier_tags.multi_class = False
         tags.input_tags.three_d_array = True
         return tags
+
+
+def views_for(shape: tuple[int, ...]) -> str | list[str]:
+    """The views of a `ProbabilisticLDA` that tell strangers from a class of such samples.
+
+    Structure takes two thirds of the time on images, and lowers their false rejects by nothing
+    beside gradients; it is worth its time from three modes on.
+    """
+    if not has_image(shape):
+        return "auto"
+    return [*IMAGE_VIEWS, "kronecker"] if sum(size > 1 for size in shape) > 2 else [*IMAGE_VIEWS]
 
 
 def apply_threshold(X: Array, scoring: OfBlock, threshold: float, classes: Array) -> Array:
