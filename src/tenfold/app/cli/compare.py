@@ -51,11 +51,11 @@ def compare(
     model_options: ModelOptions,
     data_options: DataOptions,
     cv: FoldCount = 5,
-    seed: Annotated[int, option("N", "Of the shuffle into folds; 0.")] = 0,
+    seed: Annotated[int, option("N", "Seed for shuffling into folds; 0.")] = 0,
 ) -> Outcome:
     """Compare all methods by cross-validation.
 
-    One table says which to take; the last line is the command that fits it. Baselines of
+    One table shows which to choose; the last line is the command that fits it. Baselines of
     scikit-learn are rows of the same table. Parameters are passed to every method that has them.
     --ranks auto searches in every fold.
 

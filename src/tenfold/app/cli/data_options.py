@@ -56,12 +56,12 @@ class DataOptions:
         None
     )
     groups: Annotated[
-        str | None, option("NAME|FILE|folder", "Group labels (e.g. person IDs) kept in one fold.")
+        str | None, option("NAME|FILE|folder", "Groups (e.g. person IDs) kept in one fold.")
     ] = None
     sample_shape: Annotated[str | None, option("I,J,..", "Fold flat rows to this shape.")] = None
-    resize: Annotated[str | None, option("H,W", "Bring images to one size.")] = None
+    resize: Annotated[str | None, option("H,W", "Resize images to one size.")] = None
     rows: Annotated[
-        str | None, option("A:B:C|train|test", "Test: the last quarter of a class.")
+        str | None, option("A:B:C|train|test", "test: the last quarter of each class.")
     ] = None
     read: Annotated[
         list[str] | None, option("NAME=VALUE", "sample_axis=2, order=F or grey=False.")

@@ -52,9 +52,9 @@ def fit(
     *,
     output: Annotated[Path, option("FILE", "The model, .safetensors.", "-o", "--output")],
     method: Annotated[str | None, option("NAME", METHODS, autocompletion=completed_names)] = None,
-    positive: Annotated[str | None, option("CLASS", "The class to tell from the rest.")] = None,
+    positive: Annotated[str | None, option("CLASS", "The class to verify.")] = None,
     false_accept_rate: Annotated[
-        str | None, option("X|equal", "Share of strangers to let through; 0.01.")
+        str | None, option("X|equal", "Share of strangers to accept; 0.01.")
     ] = None,
     from_moments: Annotated[
         bool, option(None, "DATA are files of tenfold moments.", "--from-moments")
@@ -65,7 +65,7 @@ def fit(
 ) -> Outcome:
     """Learn a model and write it to a file.
 
-    plda gives probabilities. mcsda and csda verify one class, --positive, or learn a bank: one
+    plda gives probabilities. mcsda and csda verify one class (--positive), or learn a bank: one
     subspace per class.
 
     Example: tenfold fit faces --ranks 3,3 --positive s7 -o s7.safetensors
@@ -300,8 +300,8 @@ def moments(
 ) -> Outcome:
     """Write class moments, to fit from without samples.
 
-    Sites that may not share samples may share counts, means and scatters; the page "Several
-    sites" of the guide says what these reveal. tenfold fit --from-moments adds them up.
+    Sites that cannot share data can share summary statistics: counts, means and scatters. The page
+    "Several sites" of the guide says what these reveal. tenfold fit --from-moments adds them up.
 
     Example: tenfold moments faces -o site1.safetensors --minimum-count 5
     """

@@ -29,8 +29,8 @@ def inspect(
 ) -> Outcome:
     """Show what data, a model or a file of moments holds.
 
-    Of data: arrays, columns or folders, what is taken for samples and labels and why, the classes,
-    gaps, and the command to go on with.
+    For data, it lists arrays, columns or folders, which of them are used as samples and labels and
+    why, the classes, the gaps, and the command to type next.
 
     Example: tenfold inspect faces
     """

@@ -23,16 +23,12 @@ EACH, NONE = "each", "none"  # for --scale-modes: each number of a sample
 class ModelOptions:
     """Steps that samples go through first, and parameters; the rest stays as the method has it."""
 
-    impute: Annotated[bool, option(None, "Complete gaps (NaN) in samples.", "--impute")] = False
-    covariates: Annotated[int | None, option("Q", "Remove the last Q numbers of rows, as age.")] = (
-        None
-    )
+    impute: Annotated[bool, option(None, "Fill in gaps (NaN) in samples.", "--impute")] = False
+    covariates: Annotated[int | None, option("Q", "Remove effects of the last Q columns.")] = None
     scale_modes: Annotated[
-        str | None, option("K,..|each|none", "Scale; each is the default of tables.")
+        str | None, option("K,..|each|none", "Modes to scale; tables use each.")
     ] = None
-    ranks: Annotated[
-        str | None, option("R,S,..|auto", "Numbers to keep per mode; auto searches.")
-    ] = None
+    ranks: Annotated[str | None, option("R,S,..|auto", "Dimensions to keep; auto searches.")] = None
     views: Annotated[
         str | None, option("NAME,..", "Views of plda: auto, linear, rbf, units, ...")
     ] = None

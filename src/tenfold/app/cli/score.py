@@ -41,10 +41,11 @@ def evaluate(
 ) -> Outcome:
     """Measure a model on labelled samples.
 
-    Average precision, area under the ROC curve, equal error rate and the confusion of decisions;
-    of plda, by its probabilities, also how far these are from what happens; of log likelihood
-    ratios also their cost Cllr; of strangers how well they are told from known classes. Use samples
-    that the model was not fitted on: figures on training samples are too high.
+    It reports average precision, area under the ROC curve, equal error rate and the confusion
+    matrix. plda also reports the calibration error of its probabilities, and models that give
+    log-likelihood ratios their cost, Cllr. A model fitted with --false-accept-rate also reports how
+    well it rejects strangers. Use samples that the model was not fitted on: figures on training
+    samples are too high.
 
     Example: tenfold evaluate s7.safetensors faces
     """
@@ -173,9 +174,9 @@ def transform(
 ) -> Outcome:
     """Write the features of samples, for other programs.
 
-    Features are the numbers of the learned subspace; of plda the score of every class; of a bank
-    the distance from the mean of every class. Tables also hold the file or row
-    number of each sample, and its label where there is one.
+    Features are the coordinates of a sample in the learned subspace. plda writes the score of
+    every class, a bank the distance from every class mean. Tables also hold the file name or row
+    number of each sample, and its label if there is one.
 
     Example: tenfold transform s7.safetensors faces -o features.csv
     """
