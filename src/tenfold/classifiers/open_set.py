@@ -104,9 +104,10 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
     Warns
     -----
     FalseAcceptRateWarning
-        When the asked rate is below `guaranteed_rate_`. The threshold then extrapolates from the
-        upper tenth of all pairs of a left-out sample and a class, by a generalized Pareto tail.
-        With fewer than 10 classes it is just above the highest score at most.
+        When the asked rate is below `guaranteed_rate_`. The rate is then an estimate: a quantile
+        of left-out samples where these are enough, else the mean of two extrapolations, of their
+        largest scores and of all pairs of a left-out sample and a class. With fewer than 10
+        classes it is just above the highest score at most.
 
     Notes
     -----

@@ -170,10 +170,12 @@ def stranger_threshold(
     """The score that a sample of a new class reaches for the best of all classes at this rate.
 
     Where one of C known classes is expected above it, it is the quantile of the largest scores of
-    left-out classes: the i-th of C stands at i / (C + 1). Below that the tail is
-    extrapolated. All pairs of a left-out sample and a class are pooled, since there are C (C - 1)
-    / 2 pairs of classes and only C largest scores. What exceeds the lower end of the upper tenth
-    of them has a generalized Pareto distribution. A stranger is accepted if one of C pairs is.
+    left-out classes: the i-th of C stands at i / (C + 1). Below that it is their quantile still
+    where samples of a class differ enough to count, by `effective_number`. Lower rates are the
+    mean of two extrapolations. One is of the largest scores, which are few. The other is of all
+    pairs of a left-out sample and a class, of which there are C (C - 1) / 2 kinds: what exceeds
+    the lower end of the upper tenth of them has a generalized Pareto distribution, and a stranger
+    is accepted if one of C independent pairs is.
 
     Parameters
     ----------
@@ -196,13 +198,18 @@ def stranger_threshold(
     shares = Impostors(scores[:, 0], weights, codes).shares()
     has_score = np.isfinite(scores)
     largest = np.where(has_score, scores, -np.inf).max(axis=1)
+    of_fewer = 1 - (1 - rate) ** (n_left / n_classes)
     if rate * (n_classes + 1) >= 1:
-        of_fewer = 1 - (1 - rate) ** (n_left / n_classes)
         return -quantile_or_tail(-largest, shares, max(of_fewer, 1 / (n_classes + 1)), n_classes)
+    n = effective_number(Impostors(-largest, weights, codes))
+    of_largest = -quantile_or_tail(-largest, shares, of_fewer, n)
+    if of_fewer * (n + 1) >= 1:
+        return of_largest
     of_pair = 1 - (1 - rate) ** (1 / n_classes)
     pair_shares = (shares / np.maximum(has_score.sum(axis=1), 1))[:, None] * has_score
     n_pairs = n_classes * (n_classes - 1) / 2
-    found = _upper_tail(scores[has_score], pair_shares[has_score], of_pair, n_pairs)
+    of_pairs = _upper_tail(scores[has_score], pair_shares[has_score], of_pair, n_pairs)
+    found = 0.5 * (of_largest + of_pairs)
     if n_classes >= ENOUGH_CLASSES:
         return found
     return min(found, float(np.nextafter(largest.max(), np.inf)))
