@@ -1,7 +1,7 @@
 """Scores of Gaussian classes, and left-out scores in closed form: brute force is the oracle.
 
-Left-out scores are those of refitting without the sample, with centre, units, width, frame, rho and
-b held fixed. The pool and its temperatures are checked here too.
+Left-out scores are those of refitting without the sample, with units, width, frame, rho and b held
+fixed; the centre is that of the other samples. The pool and its temperatures are checked here too.
 """
 
 from dataclasses import replace
@@ -80,10 +80,10 @@ def brute_left_out(features, sizes, rho, b, rows, spread=None, together=None):
     found = []
     for i in rows:
         kept = np.arange(len(features)) != i if together is None else together != together[i]
-        fitted = brute_fit(
-            features[kept], sizes.codes[kept], sizes.weights[kept], len(sizes.counts)
-        )
-        found.append(brute_scores(features[i], fitted, rho, b, spread))
+        codes, weights = sizes.codes[kept], sizes.weights[kept]
+        centre = np.average(features[kept], axis=0, weights=weights)
+        fitted = brute_fit(features[kept] - centre, codes, weights, len(sizes.counts))
+        found.append(brute_scores(features[i] - centre, fitted, rho, b, spread))
     return np.array(found)
 
 
@@ -198,11 +198,48 @@ def test_left_out_scores_are_those_of_refitting(name, counts, shape, weighted):
     rows = data.rows
     for rho, b in ((1e-2, 1.0), (1.0, 0.01)):
         rho, b = rho * frame.noise_unit, b * frame.spread_unit
-        found = candidate.judge.left_out_scores(rho, b, rows)
+        found = frame.refitted_scores(rho, b, rows)
         expected = brute_left_out(frame.samples, frame.sizes, rho, b, rows)
         assert_close(found, expected)
-        everyone = candidate.judge.left_out_scores(rho, b)
+        everyone = frame.refitted_scores(rho, b)
         assert_close(everyone[rows], found, 1e-12)
+
+
+def brute_changes(features, sizes, rho, b, rows):
+    """How much the constant of the class of each sample changes on average when one leaves."""
+    nowhere, everyone = np.zeros(features.shape[1]), np.ones(len(features), dtype=bool)
+    constants = []
+    for i in [None, *rows]:
+        kept = everyone if i is None else np.arange(len(features)) != i
+        fitted = brute_fit(
+            features[kept], sizes.codes[kept], sizes.weights[kept], len(sizes.counts)
+        )
+        constants.append(brute_scores(nowhere, fitted, rho, b))
+    codes, weights = sizes.codes[rows], sizes.weights[rows]
+    own = np.array(constants[1:])[np.arange(len(rows)), codes]
+    changes = [
+        constants[0][code] - np.average(own[codes == code], weights=weights[codes == code])
+        for code in codes
+    ]
+    return np.array(changes)
+
+
+@each_size
+@each_view
+@each_weight
+def test_samples_are_judged_by_classes_of_the_same_size(name, counts, shape, weighted):
+    """In kernel views the own class gets back what it lacks on average without a sample."""
+    data = prepared(counts, shape, weighted=weighted)
+    frame = candidate_of(data, name).frame
+    assert frame.is_level == name.startswith("rbf")
+    rows = data.rows
+    rho, b = 0.1 * frame.noise_unit, frame.spread_unit
+    expected = brute_left_out(frame.samples, frame.sizes, rho, b, rows)
+    codes = frame.sizes.codes[rows]
+    if frame.is_level:
+        changes = brute_changes(frame.samples, frame.sizes, rho, b, rows)
+        expected[np.arange(len(rows)), codes] += changes
+    assert_close(frame.left_out_scores(rho, b, rows), expected)
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -235,11 +272,12 @@ def test_left_out_ratios_against_a_stranger_are_those_of_refitting(name, counts,
         kept = np.arange(len(frame.samples)) != i
         codes, weights = frame.sizes.codes[kept], frame.sizes.weights[kept]
         _, _, scatter, freedom = brute_fit(frame.samples[kept], codes, weights, len(counts))
+        centre = np.average(frame.samples[kept], axis=0, weights=weights)
         R_0, R_1, R_more = (
             freedom * np.linalg.inv(scatter + (rho + k * b) * np.eye(len(scatter)))
             for k in (0, 1, n + 1)
         )
-        x = frame.samples[i]
+        x = frame.samples[i] - centre
         expected.append(0.5 * x @ (n / (n + 1) * R_0 + R_more / (n + 1) - R_1) @ x)
     assert_close(found, np.array(expected))
 
@@ -319,7 +357,6 @@ def test_left_out_scores_with_structure_are_those_of_refitting(counts, shape, bu
     sizes = data.gathered.sketch_sizes
     assert sizes.counts.max() <= 8
     candidate, setting = structured_choice(data, None)
-    found = candidate.judge.left_out_scores(setting.rho, setting.b)
     thirds = data.thirds()
     scored = np.zeros(len(thirds), dtype=bool)
     scored[data.rows] = True
@@ -333,7 +370,8 @@ def test_left_out_scores_with_structure_are_those_of_refitting(counts, shape, bu
         features = feature_map.features(data.gathered.sketch.X)
         rho, b = setting.rho * unit, setting.b * unit
         expected = brute_left_out(features, sizes, rho, b, own, spread, data.bunches)
-        assert_close(found[own], expected)
+        found = judge.left_out_scores(rho, b)
+        assert_close(found[scored[thirds == third]], expected)
 
 
 def mapped_without(data, thirds, third, spread):
@@ -376,14 +414,15 @@ def test_of_many_samples_some_are_left_out_and_all_count():
         frame = candidate.frame
         rho, b = 0.1 * frame.noise_unit, frame.spread_unit
         rows = np.arange(0, len(sketch.codes), 97)
-        found = candidate.judge.left_out_scores(rho, b, rows)
+        found = frame.refitted_scores(rho, b, rows)
         features = candidate.map.features(X)
         expected = []
         for row in rows:
             kept = (sketch.X[row] != X).any(axis=1)
             assert kept.sum() == len(X) - 1
-            fitted = brute_fit(features[kept], y[kept], np.ones(kept.sum()), 3)
-            expected.append(brute_scores(frame.samples[row], fitted, rho, b))
+            centre = features[kept].mean(axis=0)
+            fitted = brute_fit(features[kept] - centre, y[kept], np.ones(kept.sum()), 3)
+            expected.append(brute_scores(frame.samples[row] - centre, fitted, rho, b))
         assert_close(found, np.array(expected))
 
 

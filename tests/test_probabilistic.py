@@ -77,6 +77,23 @@ def test_with_every_sample_twice_nobody_is_told_by_a_copy_of_themselves():
     assert twice.score(new, answers) > once.score(new, answers) - 0.02
 
 
+@pytest.mark.parametrize(("n", "n_classes"), [(10, 2), (40, 8), (150, 8)])
+def test_nothing_is_found_in_noise(n, n_classes):
+    """Neither the centre nor the factors of structured noise may know who is left out.
+
+    Of few samples with many numbers, a centre that knows the sample tells its class: the mean of
+    the class without it lies on the other side. So do factors that know some classes only.
+    """
+    worse = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        y = np.arange(n) % n_classes
+        model = ProbabilisticLDA().fit(rng.normal(size=(n, 4, 60)), y)
+        new = rng.normal(size=(200, 4, 60))
+        worse.append(log_loss(model, new, np.arange(200) % n_classes) - np.log(n_classes))
+    assert np.mean(worse) <= 0.03, worse
+
+
 def test_shuffled_labels_are_told_no_better_than_by_chance():
     losses = []
     for seed in range(5):

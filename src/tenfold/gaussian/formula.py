@@ -1,9 +1,9 @@
 """Scores of Gaussian classes, and the same scores without each sample, in closed form.
 
-Features x are taken about a fixed centre. Class c has n_c samples (the sum of their weights) with
-mean m_c; d_i = x_i - m_c(i) is a deviation, and ``T = sum_i w_i d_i d_i^T`` the scatter of the
-noise. Noise has the covariance ``(T + rho Q) / f`` with f = sum_c max(n_c - 1, 0) degrees of
-freedom; class means have the covariance ``b B / f``. With the resolvents
+Features x are taken about the mean of all samples. Class c has n_c samples (the sum of their
+weights) with mean m_c; d_i = x_i - m_c(i) is a deviation, and ``T = sum_i w_i d_i d_i^T`` the
+scatter of the noise. Noise has the covariance ``(T + rho Q) / f`` with f = sum_c max(n_c - 1, 0)
+degrees of freedom; class means have the covariance ``b B / f``. With the resolvents
 
     R_k = f (T + rho Q + k b B)^-1
 
@@ -24,7 +24,10 @@ Leaving sample i out changes T by a matrix of rank one and moves its own mean:
     T' = T - beta d d^T,  beta = w n / (n - w);     m' = m - w d / (n - w);     n' = n - w.
 
 So ``u^T R' v = u^T R v + beta (u^T R d)(v^T R d) / (1 - beta d^T R d)``, each R without f, and all
-left-out scores follow from the tables x^T R m, m^T R m, x^T R d and d^T R d: no refitting.
+left-out scores follow from the tables x^T R m, m^T R m, x^T R d and d^T R d: no refitting. The
+centre moves, too: about that of the others, x and all means lie ``w / (N - w) x`` further out. A
+centre that knows the sample would tell its class where classes are small and numbers many: m lies
+on the other side of it.
 
 Without structure Q = B = I, and one eigenproblem of T serves all rho and b. With structure, Q = I
 and B is diagonal in the features: then ``T + rho (I + k t B)`` with t = b / rho is diagonal in the
@@ -89,6 +92,12 @@ class ClassSizes:
         """The degrees of freedom without each sample, (n,)."""
         own = self.counts[self.codes]
         return np.asarray(self.freedom - np.maximum(own - 1, 0) + np.maximum(self.left - 1, 0))
+
+    @cached_property
+    def pull(self) -> Array:
+        """How far each sample pulls the centre of all towards itself, (n,): ``w / (N - w)``."""
+        others = self.counts.sum() - self.weights
+        return np.where(others > 0, self.weights / np.where(others > 0, others, 1.0), 0.0)
 
     @cached_property
     def scored(self) -> Array:
@@ -323,6 +332,10 @@ class Frame:
         Of the scatter of the noise of all samples.
     noise_rows : ndarray of shape (n,) or None
         Which rows of that scatter are the deviations of the scored samples, if they are its rows.
+    is_level : bool
+        Whether left-out scores are of classes of the same size. In the space of a kernel all
+        samples lie nearly at right angles, so that the constants of the classes decide; and only
+        the own class of a left-out sample lacks one, which would tell what class it is.
     """
 
     samples: Array
@@ -330,6 +343,7 @@ class Frame:
     sizes: ClassSizes
     resolvents: Resolvents
     noise_rows: Array | None = None
+    is_level: bool = False
     _tables: dict[int, _Along] = field(default_factory=dict)
 
     @classmethod
@@ -383,10 +397,30 @@ class Frame:
     def left_out_scores(self, rho: float, b: float, rows: Array | None = None) -> Array:
         """The scores (n, C) of scored samples, each without the sample itself.
 
-        Samples whose class would be gone have no meaning in the column of their class.
+        Where classes are kept level, the mean change of the constant of a class that lacks one of
+        its samples is taken back: see `is_level`. Samples whose class would be gone have no meaning
+        in the column of their class.
         """
         sizes = self.sizes
         rows = np.arange(len(sizes.codes)) if rows is None else rows
+        scores, constants, own_constants = self._refitted(rho, b, rows)
+        if not self.is_level:
+            return scores
+        at = np.flatnonzero(sizes.scored[rows])
+        codes, weights = sizes.codes[rows[at]], sizes.weights[rows[at]]
+        totals = np.bincount(codes, weights, minlength=len(constants))
+        sums = np.bincount(codes, weights * own_constants[at], minlength=len(constants))
+        change = constants - sums / np.where(totals > 0, totals, 1.0)
+        scores[at, codes] += change[codes]
+        return scores
+
+    def refitted_scores(self, rho: float, b: float, rows: Array | None = None) -> Array:
+        """The scores (n, C) of scored samples that a fit without each sample gives."""
+        return self._refitted(rho, b, np.arange(len(self.sizes.codes)) if rows is None else rows)[0]
+
+    def _refitted(self, rho: float, b: float, rows: Array) -> tuple[Array, Array, Array]:
+        """These, the constants (C,) of classes, and those (n,) of own classes without a sample."""
+        sizes = self.sizes
         groups = list(_alike(self.resolvents.counted(sizes.counts)))
         left = np.where(sizes.scored[rows], self.resolvents.counted(sizes.left[rows]), -1.0)
         own = [(n, places) for n, places in _alike(left) if n > 0]
@@ -395,15 +429,18 @@ class Frame:
         together = len(own) <= FEW_COUNTS
         asked = sorted(of_classes | of_own) if together else sorted(of_classes)
         quadratics = self._quadratics(asked, rho, b, rows)
-        scores = self._scores_of_others(groups, quadratics, rho, b, rows)
+        scores, constants = self._scores_of_others(groups, quadratics, rho, b, rows)
+        own_constants = np.zeros(len(rows))
         for n, places in own:
             if together:
                 some = _of_some(quadratics, [0.0, n, n + 1], places)
             else:
                 some = self._quadratics([0.0, n, n + 1], rho, b, rows[places])
             codes = sizes.codes[rows[places]]
-            scores[places, codes] = self._scores_of_own(n, some, rows[places])
-        return scores * sizes.freedom_left[rows][:, None]
+            found = self._scores_of_own(n, some, rows[places])
+            scores[places, codes], own_constants[places] = found
+        freedom = sizes.freedom_left[rows]
+        return scores * freedom[:, None], constants * sizes.freedom, own_constants * freedom
 
     def _scores_of_others(
         self,
@@ -412,14 +449,15 @@ class Frame:
         rho: float,
         b: float,
         rows: Array,
-    ) -> Array:
-        """Of samples for all classes, as if none of these were the sample's own."""
+    ) -> tuple[Array, Array]:
+        """Of samples for classes as if none were their own, and the constants of the classes."""
         sizes = self.sizes
-        beta = sizes.beta[rows]
+        beta, pull = sizes.beta[rows], sizes.pull[rows][:, None]
         own, which = np.unique(sizes.codes[rows], return_inverse=True)
         scores = np.zeros((len(rows), len(sizes.counts)))
+        constants = np.zeros(len(sizes.counts))
         for k in sorted({k for n, _ in groups for k in (n, n + 1)} | {0.0}):
-            dd, xd, _ = quadratics[k]
+            dd, xd, of_own = quadratics[k]
             update = beta / (1 - beta * dd)
             one, shift = self.along(k, rho, b)
             columns, of_products, of_squares = _roles(k, groups, len(sizes.counts))
@@ -432,11 +470,14 @@ class Frame:
                 xm += outside[which]
                 mm += outside
                 of_means += np.diagonal(one.outside)[columns] / shift
+            constants[columns] -= 0.5 * of_squares * of_means
             dm = xm - mm[which]
-            part = of_products * (xm + (update * xd)[:, None] * dm)
-            part -= 0.5 * of_squares * (of_means + update[:, None] * dm**2)
-            scores[:, columns] += part
-        return scores
+            xm += (update * xd)[:, None] * dm
+            of_means = of_means + update[:, None] * dm**2
+            xx = (of_own + xd + update * xd**2)[:, None]
+            scores[:, columns] += of_products * (1 + pull) * (xm + pull * xx)
+            scores[:, columns] -= 0.5 * of_squares * (of_means + 2 * pull * xm + pull**2 * xx)
+        return scores, constants
 
     def _quadratics(self, ks: Sequence[float], rho: float, b: float, rows: Array) -> Quadratics:
         """d^T R d, x^T R d and x^T R m of the own class, each (n,), for every k."""
@@ -457,23 +498,26 @@ class Frame:
                 found[k] = (dd[:, place], xd[:, place], xm[:, place])
         return found
 
-    def _scores_of_own(self, n: float, quadratics: Quadratics, rows: Array) -> Array:
-        """Of samples for their own classes, of which n are left without each."""
+    def _scores_of_own(self, n: float, quadratics: Quadratics, rows: Array) -> tuple[Array, Array]:
+        """Of samples for their own classes, of which n are left without each, and constants."""
         beta = self.sizes.beta[rows]
         move = self.sizes.weights[rows] / self.sizes.left[rows]
+        pull = self.sizes.pull[rows]
         a = n / (n + 1)
-        total = np.zeros(len(rows))
+        total, constants = np.zeros((2, len(rows)))
         for k, of_products, of_squares in ((0.0, a, a), (n, 0.0, -n), (n + 1, -a, n * a)):
             dd, xd, xm = quadratics[k]
             dm = xd - dd
             mm = xm - dm
             update = beta / (1 - beta * dd)
-            moved_xm = xm - move * xd
+            xx = xm + xd + update * xd**2
             moved_dm = dm - move * dd
-            moved_mm = mm - 2 * move * dm + move**2 * dd
-            total -= 0.5 * of_squares * (moved_mm + update * moved_dm**2)
-            total += of_products * (moved_xm + update * xd * moved_dm)
-        return total
+            moved_xm = xm - move * xd + update * xd * moved_dm
+            moved_mm = mm - 2 * move * dm + move**2 * dd + update * moved_dm**2
+            total += of_products * (1 + pull) * (moved_xm + pull * xx)
+            total -= 0.5 * of_squares * (moved_mm + 2 * pull * moved_xm + pull**2 * xx)
+            constants -= 0.5 * of_squares * moved_mm
+        return total, constants
 
     def left_out_stranger(self, n: float, rho: float, b: float) -> Array:
         """The quadratic term (n,) of the ratio against a stranger, without each sample."""
@@ -486,7 +530,7 @@ class Frame:
         for k, share in shares:
             dd, xd, xm = quadratics[k]
             total += share * (xm + xd + sizes.beta * xd**2 / (1 - sizes.beta * dd))
-        return np.asarray(0.5 * sizes.freedom_left * total)
+        return np.asarray(0.5 * sizes.freedom_left * (1 + sizes.pull) ** 2 * total)
 
 
 def _of_some(quadratics: Quadratics, ks: Sequence[float], places: Array) -> Quadratics:

@@ -43,7 +43,6 @@ STRUCTURE_PRICE = 1.0  # nats
 KERNEL_PRICE = 2.0
 SIGNAL_PRICE = 2.0
 LARGEST_STRUCTURE = 1000  # rows of the eigenproblems of structured noise
-MANY_CLASSES = 6  # from here on, factors are learned without a third of the classes
 THIRDS = 3
 LARGEST_SCORES = 2_000_000  # numbers in a table of left-out scores
 FEWEST_ROWS = 200
@@ -112,8 +111,9 @@ class GroupJudge:
             codes, weights = sizes.codes[kept], sizes.weights[kept]
             counts = np.bincount(codes, weights, minlength=len(sizes.counts))
             part = ClassSizes(codes, weights, counts)
-            frame = Frame.of_samples(features[kept], part, spread)
-            held.append(Held(frame, out, features[out]))
+            centre = weights @ features[kept] / weights.sum()
+            frame = Frame.of_samples(features[kept] - centre, part, spread)
+            held.append(Held(frame, out, features[out] - centre))
         return cls(sizes, rows, held)
 
     @property
@@ -277,28 +277,23 @@ class Data:
         )
         return Data(fewer, bunches, self.log_priors)
 
-    @property
-    def thirds_are_of_classes(self) -> bool:
-        """Whether a third has all samples of its classes."""
-        return self.bunches is None and len(self.log_priors) >= MANY_CLASSES
-
     def thirds(self) -> Array:
-        """A part (n,) of the samples of the sketch, by class or group, else by their order.
+        """A part (n,) of the samples of the sketch, by group, else by their order in each class.
 
-        It does not depend on the order of the samples, on units or on an offset.
+        It does not depend on the order of the samples, on units or on an offset. Parts of whole
+        classes would be told: one that the factors do not know differs from those they know.
         """
         if self.bunches is not None:
             return self.bunches % THIRDS
-        sketch, n_classes = self.gathered.sketch, len(self.log_priors)
-        if self.thirds_are_of_classes:
-            return sketch.codes % THIRDS
+        sketch = self.gathered.sketch
         contrast = np.asarray(np.random.Philox(11).random_raw(sketch.X.shape[1]), dtype=float)
         contrast = contrast - contrast.mean()
         along = (sketch.X - self.gathered.mean) @ (contrast if contrast.any() else contrast + 1)
         parts = np.empty(len(sketch.codes), dtype=np.intp)
-        for code in range(n_classes):
+        for code in range(len(self.log_priors)):
             own = np.flatnonzero(sketch.codes == code)
-            parts[own[np.argsort(along[own], kind="stable")]] = np.arange(len(own)) % THIRDS
+            ordered = own[np.argsort(along[own], kind="stable")]
+            parts[ordered] = (code + np.arange(len(own))) % THIRDS
         return parts
 
 
@@ -353,6 +348,7 @@ def sketch_candidate(data: Data, name: str, price: float, feature_map: FeatureMa
     else:
         features = feature_map.features(data.gathered.sketch.X)
     frame = Frame.of_samples(features, data.gathered.sketch_sizes)
+    frame.is_level = isinstance(feature_map, RBFMap)
     return Candidate(name, price, feature_map, frame, _judge(data, feature_map, frame))
 
 
@@ -456,7 +452,7 @@ def structured_choice(data: Data, plain: Setting | None) -> tuple[Candidate, Set
     """The view with structure at its best setting; None where a first look gains nothing.
 
     The factors look at labels, so samples are judged by frames that are learned without a third
-    of the classes or samples. Shares, ratios and rho are chosen on the first third; the others
+    of the samples. Shares, ratios and rho are chosen on the first third; the others
     are asked at this setting only.
 
     Parameters
@@ -664,28 +660,20 @@ def _settled(data: Data, candidate: Candidate, rho: float, b: float) -> Setting:
 def _strangers(data: Data, candidate: Candidate, rho: float, b: float) -> Strangers:
     """Scores of all samples without their classes, at a setting of the judge of a view.
 
-    Parts of a structured view know nothing of the classes that they judge. A frame whose noise is
-    that of more samples than it has cannot give them back: there, the sketch stands for all.
+    A frame whose noise is that of more samples than it has cannot give them back: there, the sketch
+    stands for all.
     """
-    judge, columns = candidate.judge, data.stranger_columns
+    judge, columns, frame = candidate.judge, data.stranger_columns, candidate.frame
     sketch, n = data.gathered.sketch, typical_count(data.gathered.counts)
     assert columns is not None
-    everyone = np.arange(len(sketch.codes))
-    parts: list[tuple[Judge, Array]] = [(candidate.frame, everyone)]
+    spread = frame.resolvents.spread
     if not sketch.is_complete:
-        spread = candidate.frame.resolvents.spread
         features = candidate.map.features(sketch.X)
-        parts = [(Frame.of_samples(features, data.gathered.sketch_sizes, spread), everyone)]
-    elif isinstance(judge, PartsJudge) and data.thirds_are_of_classes:
-        parts = judge.parts
-    found = Strangers.unknown(len(sketch.codes), columns)
-    for frame, rows in parts:
-        assert isinstance(frame, Frame)
-        unit = frame.noise_unit / judge.noise_unit if judge.noise_unit > 0 else 1.0
-        freedom = frame.sizes.freedom / max(judge.sizes.freedom, 1.0)
-        factor = unit if frame.resolvents.spread is not None else freedom
-        found.put(rows, without_classes(frame, n, rho * unit, b * factor, columns))
-    return found
+        frame = Frame.of_samples(features, data.gathered.sketch_sizes, spread)
+    unit = frame.noise_unit / judge.noise_unit if judge.noise_unit > 0 else 1.0
+    freedom = frame.sizes.freedom / max(judge.sizes.freedom, 1.0)
+    factor = freedom if spread is None else unit
+    return without_classes(frame, n, rho * unit, b * factor, columns)
 
 
 def typical_count(counts: Array) -> float:
