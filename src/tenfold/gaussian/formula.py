@@ -40,7 +40,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
@@ -589,7 +589,8 @@ class _Along(NamedTuple):
 
 def _eigh(matrix: Array) -> tuple[Array, Array]:
     """Eigenvalues and eigenvectors of a symmetric matrix, which is overwritten."""
-    driver = "evd" if len(matrix) > 1 else "evr"  # SciPy 1.13 gives the first no memory for 1 x 1
+    # SciPy 1.13 gives "evd" no memory for 1 x 1.
+    driver: Literal["evd", "evr"] = "evd" if len(matrix) > 1 else "evr"
     values, axes = eigh(matrix, overwrite_a=True, check_finite=False, driver=driver)
     return values, axes
 
