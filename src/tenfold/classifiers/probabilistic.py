@@ -440,8 +440,10 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
                 "that they show the mean and the noise of the session"
             )
         counts = self.class_count_
-        views = [view.adapted(rows, counts) for view in self._learned_views()]
-        pool = {**self.pool_, "views": [view.packed() for view in views], "mean": rows.mean(axis=0)}
+        mean = rows.mean(axis=0)
+        step = mean - self.pool_["mean"]
+        views = [view.adapted(rows, counts, step) for view in self._learned_views()]
+        pool = {**self.pool_, "views": [view.packed() for view in views], "mean": mean}
         new = {**vars(self), "pool_": pool}
         new.pop("_scorer", None)
         self.__dict__ = new

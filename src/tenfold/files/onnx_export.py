@@ -562,7 +562,8 @@ def _(filters: FilterMap, graph: Graph) -> View:
     mode = long_mode(filters.shape)
     length = filters.shape[mode]
     last = [*(one for one in modes if one != mode), mode]
-    series = graph.samples.to("Transpose", perm=[0, *(one + 1 for one in last)])
+    samples = graph.samples - filters.shift.reshape(filters.shape)
+    series = samples.to("Transpose", perm=[0, *(one + 1 for one in last)])
     series = series.to("Reshape", [0, -1, length])
     shares = []
     for place, gap in enumerate(gap_sizes(length)):
@@ -583,7 +584,8 @@ def _(gradients: GradientMap, graph: Graph) -> View:
     modes = image_modes(gradients.shape)
     others = [mode for mode in range(len(gradients.shape)) if mode not in modes]
     height, width = [gradients.shape[mode] for mode in modes]
-    images = graph.samples.to("Transpose", perm=[0, *(mode + 1 for mode in (*others, *modes))])
+    samples = graph.samples - gradients.shift.reshape(gradients.shape)
+    images = samples.to("Transpose", perm=[0, *(mode + 1 for mode in (*others, *modes))])
     images = images.to("Reshape", [0, -1, height, width])
     down = graph.node("MatMul", rise_shares(height), images)
     right = images @ rise_shares(width).T

@@ -38,8 +38,8 @@ class FeatureMap(Protocol):
     def fits(self, size: int) -> bool:
         """Whether its arrays, which may come from a file, are for samples of so many numbers."""
 
-    def moved(self, X: Array) -> FeatureMap:
-        """The same with the centre of other samples (n, p)."""
+    def moved(self, X: Array, step: Array) -> FeatureMap:
+        """The same for samples (n, p) of another session, whose mean lies a step (p,) away."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +92,8 @@ class LinearMap:
         """The samples themselves."""
         return X
 
-    def moved(self, X: Array) -> LinearMap:
-        """The same with the centre of other samples (n, p)."""
+    def moved(self, X: Array, step: Array) -> LinearMap:
+        """The same about the mean of samples (n, p) of another session."""
         return replace(self, mean=X.mean(axis=0))
 
     def folded(self, weights: Array) -> tuple[Array, Array]:
@@ -160,8 +160,8 @@ class LengthMap:
         """None: the features are all of a direction."""
         return 0.0
 
-    def moved(self, X: Array) -> LengthMap:
-        """The same with the centre of other samples (n, p)."""
+    def moved(self, X: Array, step: Array) -> LengthMap:
+        """The same about the mean of samples (n, p) of another session."""
         return replace(self, mean=X.mean(axis=0))
 
     def folded(self, weights: Array) -> tuple[Array, Array]:
@@ -257,8 +257,8 @@ class RBFMap:
         squares = ((self.features(X) + self.centre) ** 2).sum(axis=1)
         return np.asarray(np.maximum(1.0 - squares, 0.0))
 
-    def moved(self, X: Array) -> RBFMap:
-        """The same with the centre of other samples (n, p)."""
+    def moved(self, X: Array, step: Array) -> RBFMap:
+        """The same about the mean of samples (n, p) of another session."""
         return replace(self, mean=X.mean(axis=0))
 
     def folded(self, weights: Array) -> tuple[Array, Array]:
@@ -313,8 +313,8 @@ class CentredMap:
         """None: the features are all there is."""
         return 0.0
 
-    def moved(self, X: Array) -> Self:
-        """The same with the centre of other samples (n, p)."""
+    def moved(self, X: Array, step: Array) -> Self:
+        """The same about the mean feature of samples (n, p) of another session."""
         return replace(self, mean=self.raw(X).mean(axis=0))
 
     def folded(self, weights: Array) -> tuple[Array, Array]:

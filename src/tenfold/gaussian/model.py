@@ -192,7 +192,7 @@ class LearnedView:
         total = np.where(counts + added > 0, counts + added, 1.0)[:, None]
         return replace(view, means=(counts[:, None] * means + sums) / total)
 
-    def adapted(self, X: Array, counts: Array) -> LearnedView:
+    def adapted(self, X: Array, counts: Array, step: Array) -> LearnedView:
         """The same for another session, of which samples (n, p) of many classes are at hand.
 
         The centre becomes that of the session. In a linear view noise grows where the session
@@ -204,8 +204,10 @@ class LearnedView:
             Samples of the session.
         counts : ndarray of shape (C,)
             The weights of the classes.
+        step : ndarray of shape (p,)
+            The mean of the session minus that of the samples before.
         """
-        moved = self.map.moved(X)
+        moved = self.map.moved(X, step)
         if not isinstance(moved, LinearMap):
             return replace(self, map=moved)
         own = self.axes.T * np.sqrt(self.values)[:, None]

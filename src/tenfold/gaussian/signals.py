@@ -20,9 +20,10 @@ N. Dalal, B. Triggs, "Histograms of oriented gradients for human detection", CVP
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import ceil, prod
+from typing import Self
 
 import numpy as np
 from scipy.special import ndtri
@@ -51,12 +52,9 @@ MOST_GRADIENT_FEATURES = 16_384
 IN_CACHE = 2**20  # bytes
 
 
-# ── Filters along a long mode ────────────────────────────────────────────────────────────────────
-
-
 @dataclass(frozen=True, eq=False)
-class FilterMap(CentredMap):
-    """How often the answers of filters along the longest mode are above levels.
+class SignalMap(CentredMap):
+    """Features of a curve or an image.
 
     Parameters
     ----------
@@ -64,6 +62,29 @@ class FilterMap(CentredMap):
         The mean of the features.
     shape : tuple of K ints
         The shape of a sample.
+    shift : ndarray of shape (p,)
+        What another session adds to every sample; 0 for that of the training samples.
+    """
+
+    shape: tuple[int, ...]
+    shift: Array
+
+    def moved(self, X: Array, step: Array) -> Self:
+        """The same for a session whose samples lie a step (p,) away."""
+        return replace(self, shift=self.shift + step)
+
+
+# ── Filters along a long mode ────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, eq=False)
+class FilterMap(SignalMap):
+    """How often the answers of filters along the longest mode are above levels.
+
+    Parameters
+    ----------
+    mean, shape, shift
+        See `SignalMap`.
     channels : ndarray of shape (g * 84, c)
         For each of g sizes of gaps and each filter the factors of what lies beside time, such as
         sensors, divided by the width of the ramp.
@@ -71,7 +92,6 @@ class FilterMap(CentredMap):
         Minus the levels, in widths of the ramp.
     """
 
-    shape: tuple[int, ...]
     channels: Array
     offsets: Array
 
@@ -104,11 +124,12 @@ class FilterMap(CentredMap):
         answers_vary = width > 1e-12 * width.max(initial=0.0)
         width = np.where(answers_vary, width, 1.0)[:, None]
         offsets = 0.5 - (centres[:, None] + spreads[:, None] * normal) / width
-        return cls(np.zeros(offsets.size), shape, channels / width, offsets)
+        no_shift = np.zeros(X.shape[1])
+        return cls(np.zeros(offsets.size), shape, no_shift, channels / width, offsets)
 
     def raw(self, X: Array) -> Array:
         """The share of the time (n, q) that each filter is above each level."""
-        series = as_series(X, self.shape)
+        series = as_series(X - self.shift, self.shape)
         gaps = gap_sizes(series.shape[2])
         found = np.empty((len(X), len(gaps), self.offsets.shape[1], len(KERNELS)))
         for rows in _blocks(len(X), series.shape[2]):
@@ -123,7 +144,9 @@ class FilterMap(CentredMap):
 
     def fits(self, size: int) -> bool:
         """Whether its arrays are for samples of so many numbers."""
-        if prod(self.shape) != size or not has_series(self.shape):
+        if prod(self.shape) != size or self.shift.shape != (size,):
+            return False
+        if not has_series(self.shape):
             return False
         length = self.shape[long_mode(self.shape)]
         n_filters = len(gap_sizes(length)) * len(KERNELS)
@@ -213,20 +236,17 @@ def _blocks(n: int, length: int) -> Iterator[slice]:
 
 
 @dataclass(frozen=True, eq=False)
-class GradientMap(CentredMap):
+class GradientMap(SignalMap):
     """How much brightness rises in eight directions, over cells of two sizes.
 
     Parameters
     ----------
-    mean : ndarray of shape (q,)
-        The mean of the features.
-    shape : tuple of K ints
-        The shape of a sample.
+    mean, shape, shift
+        See `SignalMap`.
     level : float
         A gradient that is small for these samples.
     """
 
-    shape: tuple[int, ...]
     level: float
 
     @classmethod
@@ -239,11 +259,12 @@ class GradientMap(CentredMap):
             for rise in _rises(images[rows] / largest):
                 energy[rows] += (rise**2).mean(axis=(1, 2, 3))
         level = FLAT * float(np.sqrt(weights @ energy / weights.sum())) * largest
-        return cls(np.zeros(n_gradient_features(shape)), shape, level or 1.0)
+        no_shift = np.zeros(X.shape[1])
+        return cls(np.zeros(n_gradient_features(shape)), shape, no_shift, level or 1.0)
 
     def raw(self, X: Array) -> Array:
         """Square roots (n, q) of the rise in each direction and cell, beside cells around."""
-        images = as_images(X, self.shape)
+        images = as_images(X - self.shift, self.shape)
         height, width = images.shape[2:]
         of_rows, of_columns = cell_shares(height), cell_shares(width)
         found = np.empty((len(X), len(self.mean)))
@@ -270,7 +291,9 @@ class GradientMap(CentredMap):
 
     def fits(self, size: int) -> bool:
         """Whether its arrays are for samples of so many numbers."""
-        if prod(self.shape) != size or not has_image(self.shape) or not self.level > 0:
+        if prod(self.shape) != size or self.shift.shape != (size,):
+            return False
+        if not has_image(self.shape) or not self.level > 0:
             return False
         return self.mean.shape == (n_gradient_features(self.shape),)
 
