@@ -305,11 +305,9 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         """Warn of models that still moved in the last round."""
         self._method._warn_unless_converged(solution)
 
-    def _learn(self, statistics: ClassStatistics, shape: Shape) -> Any:
-        """What is learned; ranks that cannot be had are reported."""
-        model = super()._learn(statistics, shape)
+    def _warn_of_ranks(self, model: Bank, statistics: ClassStatistics) -> None:
+        """Warn of fewer directions than were asked for."""
         warn_of_ranks(self.of_classes(statistics.classes), model.members, statistics)
-        return model
 
     def _is_learnable(self, moments: ClassMoments) -> bool:
         """Whether the moments hold samples of all classes."""

@@ -352,26 +352,24 @@ def mode_scatters(Y: Array, mode: int, factors: Sequence[Array]) -> Array:
     """
     others = [W for q, W in enumerate(factors) if q != mode]
     for q in sorted(range(len(others)), key=lambda q: others[q].shape[2] / others[q].shape[1]):
-        if not is_identity(others[q]):  # the first round sees modes that are not yet projected
-            Y = _stacked_mode_product(Y, others[q], axis=q + 3)
+        W = others[q]
+        if is_identity(W):  # the first round sees modes that are not yet projected
+            continue
+        axis = q + 3
+        before = Y.shape[1:axis]
+        after = Y.shape[axis + 1 :]
+        if prod(after) == 1:
+            product = Y.reshape(len(Y), -1, Y.shape[axis]) @ W
+        else:
+            product = W.mT[:, None] @ Y.reshape(len(Y), -1, Y.shape[axis], prod(after))
+        Y = product.reshape(len(W), *before, W.shape[2], *after)
     Y = Y.reshape(len(Y), Y.shape[1], -1)
-    return np.asarray(Y @ Y.swapaxes(1, 2))
+    return np.asarray(Y @ Y.mT)
 
 
 def is_identity(W: Array) -> bool:
     """Whether a stack (M, I_q, r_q) leaves its mode as it is."""
     return W.shape[1] == W.shape[2] and bool((np.eye(W.shape[1]) == W).all())
-
-
-def _stacked_mode_product(Y: Array, W: Array, axis: int) -> Array:
-    """Multiply `axis` of Y (M or 1, ...) by each model's W^T, W of shape (M, I_q, r_q)."""
-    inner = prod(Y.shape[axis + 1 :])
-    flat = Y.reshape(len(Y), -1, Y.shape[axis], inner)
-    if inner == 1:
-        product = flat.reshape(len(Y), -1, Y.shape[axis]) @ W
-    else:
-        product = W.swapaxes(1, 2)[:, None] @ flat
-    return product.reshape(len(W), *Y.shape[1:axis], W.shape[2], *Y.shape[axis + 1 :])
 
 
 # ── Packed tables ─────────────────────────────────────────────────────────────────────────────────
@@ -392,18 +390,14 @@ def pack_table(matrix: Array, shape: tuple[int, ...]) -> Array:
     Entry ((i, i'), (j, j'), ...) is the mean over exchanging the two indices of each mode. The
     first mode needs none, since the scatter is symmetric. Only its upper triangle is read.
     """
-    first, rest = shape[0], shape[1:]
+    first = shape[0]
+    rest = shape[1:]
     rows, columns = np.triu_indices(first)
     blocks = matrix.reshape(first, prod(rest), first, prod(rest))
     table = blocks[rows, :, columns, :]  # (L_1, I / I_1, I / I_1)
     on_diagonal = np.flatnonzero(rows == columns)
     corner = table[on_diagonal]
     table[on_diagonal] = np.triu(corner) + np.triu(corner, 1).mT
-    return np.ascontiguousarray(_packed_pairs(table, rest))
-
-
-def _packed_pairs(table: Array, rest: Sequence[int]) -> Array:
-    """Products (L, I / I_1, I / I_1) of pairs along the first mode, packed along the others."""
     table = table.reshape(-1, *rest, *rest)
     for k in range(len(rest) - 1, -1, -1):  # axes: L, modes up to k, the same again, packed modes
         last = np.moveaxis(table, (k + 1, 2 * k + 2), (-2, -1))
@@ -411,7 +405,7 @@ def _packed_pairs(table: Array, rest: Sequence[int]) -> Array:
         packed = np.take(mean, _pairs(rest[k])[0], axis=-1)
         packed /= 2
         table = np.moveaxis(packed, -1, 2 * k + 1)
-    return table
+    return np.ascontiguousarray(table)
 
 
 def packed_gram(blocks: Iterable[Array], shape: tuple[int, ...]) -> Array:

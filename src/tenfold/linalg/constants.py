@@ -6,6 +6,7 @@ DEVICE_BYTES = 256 * 2**20  # the same on another device, where a call takes lon
 KEPT_BYTES = 64 * 2**20  # centred samples that are kept between rounds
 STACK_BYTES = 2**27  # projected samples of a stack of models
 CACHE_BYTES = 2**19  # of one matrix per model, of models that are solved together
+TILE = 256  # rows of a square of a matrix that is copied across its diagonal at once
 CACHE_NUMBERS = 2**19  # between two products of a block of samples and models
 STACK_NUMBERS = 2**26  # largest stack of mode scatters solved together
 THREAD_BYTES = 8 * 2**20  # of the samples that a thread takes at a time

@@ -388,18 +388,15 @@ class Learner(Savable, BaseEstimator):
     def _learn(self, statistics: ClassStatistics, shape: Shape) -> Any:
         """What is learned of samples of this shape; the estimator itself stays as it is."""
         self._warn_of_guesses(statistics.classes)
-        model, solution = self._solve(statistics, shape)
-        self._warn_unless_converged(solution)
-        return model
-
-    def _solve(self, statistics: ClassStatistics, shape: Shape) -> tuple[Any, Solution]:
-        """What is learned, without a word, and the solution it was made of."""
         fresh = replace(statistics)  # a copy: the terms of its scatters go when this is done
         problem = self._problem(fresh)
         small = isinstance(statistics, ClassMoments) or len(problem) > 1
         with threads_for(problem.shape, small, len(problem)) as threads:
             solution = solve(problem, self._recipe(), threads)
-        return self._model(fresh, solution, np.arange(len(problem)), shape), solution
+        model = self._model(fresh, solution, np.arange(len(problem)), shape)
+        self._warn_unless_converged(solution)
+        self._warn_of_ranks(model, statistics)
+        return model
 
     def _go_on(
         self,
@@ -465,6 +462,9 @@ class Learner(Savable, BaseEstimator):
     def _warn_of_guesses(self, classes: Array) -> None:
         """Warn of parameters that were left open and that only the user can know."""
 
+    def _warn_of_ranks(self, model: Any, statistics: ClassStatistics) -> None:
+        """Warn of fewer directions than were asked for."""
+
     def _warn_unless_converged(self, solution: Solution) -> None:
         """Warn of models that still moved in the last round."""
         raise NotImplementedError
@@ -522,10 +522,6 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
     def _default_ranks(self, shape: Shape, classes: Array) -> Shape:
         """The square root of each size, rounded up; modes of up to three entries stay whole."""
         return tuple(max(ceil(sqrt(size)), min(size, 3)) for size in shape)
-
-    def _asked_ranks(self, classes: Array) -> Any:
-        """The parameter `ranks`, for the data at hand."""
-        return self.ranks
 
     def _solver_function(self) -> Solver:
         """What solves a pair of scatters."""
@@ -622,7 +618,11 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
 
     def _ranks_and_shares(self, shape: Shape, classes: Array) -> tuple[Shape, dict[int, float]]:
         """A rank per mode, and the modes whose rank follows from a share: the whole, until then."""
-        ranks, shares = parameters.ranks_and_shares(self._asked_ranks(classes), len(shape))
+        asked: object = self.ranks
+        if isinstance(asked, Mapping):  # of a class-specific method, ranks of each class
+            label = classes[parameters.check_positive(getattr(self, "positive", None), classes)]
+            asked = parameters.ranks_of_class(asked, label)
+        ranks, shares = parameters.ranks_and_shares(asked, len(shape))
         ranks = parameters.check_ranks(ranks, shape, self._default_ranks(shape, classes))
         return tuple(size if k in shares else ranks[k] for k, size in enumerate(shape)), shares
 
@@ -798,9 +798,27 @@ class ClassSpecificProjector(TensorProjector):
             return list(models)
         if has_two_classes(statistics):
             return [_with_own_covariance(model, statistics) for model in models]
-        within = None if solution.within is None else solution.within[numbers]
-        each = zip(models, noises_in(models, statistics, within), strict=True)
-        return [_with_ratio(model, statistics, float(noise)) for model, noise in each]
+        if solution.within is not None:
+            within = solution.within[numbers]
+        else:
+            within = _in_subspaces(
+                models, statistics, lambda _, seen: projected_trace(statistics.within(), seen)
+            )
+        free = float(np.maximum(statistics.counts - 1, 0.0).sum()) or statistics.count
+        steps, turn = statistics.scaled_class_means
+        decided = []
+        for model, squares in zip(models, within, strict=True):
+            shape = tuple(len(W) for W in model.projections)
+            Z = project(steps.reshape(-1, *shape), model.projections).reshape(len(steps), -1)
+            contrasts, offset, anchors = likelihood_ratio_terms(
+                Z,
+                turn,
+                statistics.counts,
+                model.positive_index,
+                float(squares) / free / prod(model.ranks),  # variance about class means
+            )
+            decided.append(replace(model, contrasts=contrasts, offset=offset, anchors=anchors))
+        return decided
 
     def _subspace(
         self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
@@ -814,11 +832,9 @@ class ClassSpecificProjector(TensorProjector):
         }
         return ClassModel.of(statistics, solution, int(models[0]), **own)
 
-    def _learn(self, statistics: ClassStatistics, shape: Shape) -> Any:
-        """What is learned; ranks that cannot be had are reported."""
-        model = super()._learn(statistics, shape)
+    def _warn_of_ranks(self, model: ClassModel, statistics: ClassStatistics) -> None:
+        """Warn of fewer directions than were asked for."""
         warn_of_ranks([self], [model], statistics)
-        return model
 
     def _warn_of_guesses(self, classes: Array) -> None:
         """Say which class is the positive one, where nobody named one of several."""
@@ -831,12 +847,6 @@ class ClassSpecificProjector(TensorProjector):
                 UserWarning,
                 stacklevel=4,
             )
-
-    def _asked_ranks(self, classes: Array) -> Any:
-        """The ranks of the positive class when `ranks` maps labels to ranks."""
-        if not isinstance(self.ranks, Mapping):
-            return self.ranks
-        return parameters.ranks_of_class(self.ranks, classes[self._positive_in(classes)])
 
     def _is_learnable(self, moments: ClassMoments) -> bool:
         """Whether the moments hold samples of all the classes that it needs."""
@@ -1020,21 +1030,6 @@ def spreads_of(
     return own, others
 
 
-def noises_in(
-    models: Sequence[ClassModel], statistics: ClassStatistics, within: Array | None = None
-) -> Array:
-    """The mean variance (M,) of samples about the means of their classes, in each subspace.
-
-    What each subspace sees of the within scatter, (M,), may be known.
-    """
-    free = float(np.maximum(statistics.counts - 1, 0.0).sum()) or statistics.count
-    if within is None:
-        within = _in_subspaces(
-            models, statistics, lambda _, seen: projected_trace(statistics.within(), seen)
-        )
-    return within / free / [prod(model.ranks) for model in models]
-
-
 def _in_subspaces(
     models: Sequence[ClassModel],
     statistics: ClassStatistics,
@@ -1047,16 +1042,6 @@ def _in_subspaces(
         modes = zip(*(model.projections for model in models[rows]), strict=True)
         found.append(ask(rows, to_span(statistics, [side_by_side(W) for W in modes])))
     return np.concatenate(found, axis=-1)
-
-
-def _with_ratio(model: ClassModel, statistics: ClassStatistics, noise: float) -> ClassModel:
-    """A model with the two Gaussians of its class and of everything else."""
-    shape = tuple(len(W) for W in model.projections)
-    steps, turn = statistics.scaled_class_means
-    Z = project(steps.reshape(-1, *shape), model.projections).reshape(len(steps), -1)
-    p, counts = model.positive_index, statistics.counts
-    contrasts, offset, anchors = likelihood_ratio_terms(Z, turn, counts, p, noise)
-    return replace(model, contrasts=contrasts, offset=offset, anchors=anchors)
 
 
 def _with_own_covariance(model: ClassModel, statistics: ClassStatistics) -> ClassModel:

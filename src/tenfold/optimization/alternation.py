@@ -21,8 +21,9 @@ from tenfold.linalg.solvers import (
     ratio_trace_of_columns,
     with_fixed_signs,
 )
-from tenfold.optimization.criteria import Pair, Problem, trace
+from tenfold.optimization.criteria import Pair, Problem
 from tenfold.optimization.shared_core import few_columns, solve_by_means, solve_shared
+from tenfold.statistics.moments import is_shared
 
 P = TypeVar("P")
 T = TypeVar("T")
@@ -195,18 +196,22 @@ def solve(problem: Problem, recipe: Recipe, threads: int = 1) -> Solution:
 
 def _solve_stack(problem: Problem, recipe: Recipe, threads: int) -> Solution:
     """`solve` for models that share nothing that could be solved once."""
+    tables = [
+        table for scatter in problem.scatters for part in scatter.terms for table in part[1].tables
+    ]
+    table_bytes = max((table.nbytes for table in tables), default=0)
     in_cache = CACHE_BYTES // (8 * max(problem.shape) ** 2)
     step = min(max(ceil(len(problem) / 4), in_cache // 4, 1), max(in_cache, 16))  # for threads
     # Reading a large table takes longer than a model: as many as take no more memory than it does.
     model_bytes = 10 * 8 * max(problem.shape) ** 2  # to solve one: ten matrices of the largest mode
-    step = max(step, min(ceil(len(problem) / threads), problem.largest_table() // model_bytes))
+    step = max(step, min(ceil(len(problem) / threads), table_bytes // model_bytes))
     step = min(step, max(1, STACK_BYTES // model_bytes))
-    if problem.is_answered_by_passes():
-        step = len(problem)  # a pass answers all models
     order = np.lexsort((*-problem.ranks.T,))  # one width, and the longest work first
     for scatter in problem.scatters:
         for _, term, groups in scatter.terms:
-            if len(groups) > 1 and term.faster_by_group:
+            if is_shared(term):
+                step = len(problem)  # a pass over the samples answers all models
+            elif len(groups) > 1 and term.faster_by_group:
                 order = np.argsort(groups, kind="stable")
     parts = [order[start : start + step] for start in range(0, len(order), step)]
     found = shared_out(lambda part: _alternate(problem.select_models(part), recipe), parts, threads)
@@ -315,23 +320,17 @@ def _start(problem: Problem, init: str) -> tuple[list[Array], Pair]:
     rounding seen through columns of ones. They are seen as they are, then. So is the difference of
     two class means: through columns of ones it has rank one, and so has every mode after it.
     """
-    if init == "ones" and not problem.whole_start:
-        ones = _ones(problem)
-        A, B, ridge = problem.pair(0, ones)
-        seen = float(trace(A)[0] + trace(B)[0])
-        if len(ones) == 1 or seen > NOTHING * problem.size_of_first():
-            return ones, (A, B, ridge)
-    elif init not in ("ones", "identity"):
+    if init not in ("ones", "identity"):
         raise ValueError(f"init is {init!r}; expected 'ones' or 'identity'")
-    whole = [np.broadcast_to(np.eye(size), (len(problem), size, size)) for size in problem.shape]
+    n_models = len(problem)
+    if init == "ones" and not problem.whole_start:
+        ones = []
+        for size, ranks in zip(problem.shape, problem.ranks.T, strict=True):
+            columns = (np.arange(ranks.max()) < ranks[:, None]).astype(float)
+            ones.append(np.broadcast_to(columns[:, None, :], (n_models, size, columns.shape[1])))
+        first = problem.pair(0, ones)
+        seen = float(np.trace(first[0][0]) + np.trace(first[1][0]))
+        if len(ones) == 1 or seen > NOTHING * problem.size_of_first():
+            return ones, first
+    whole = [np.broadcast_to(np.eye(size), (n_models, size, size)) for size in problem.shape]
     return whole, problem.pair(0, whole)
-
-
-def _ones(problem: Problem) -> list[Array]:
-    """Columns of ones, as many as a model has ranks."""
-    columns = []
-    for size, ranks in zip(problem.shape, problem.ranks.T, strict=True):
-        own = np.arange(ranks.max()) < ranks[:, None]
-        shape = (len(ranks), size, own.shape[1])
-        columns.append(np.broadcast_to(own[:, None, :].astype(float), shape))
-    return columns

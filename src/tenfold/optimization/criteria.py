@@ -143,20 +143,6 @@ class Problem:
         """The one or two scatters."""
         return [self.maximise] if self.minimise is None else [self.maximise, self.minimise]
 
-    @property
-    def terms(self) -> list[Term]:
-        """All terms of the scatters."""
-        return [term for scatter in self.scatters for _, term, _ in scatter.terms]
-
-    def largest_table(self) -> int:
-        """Bytes of the largest table that models ask."""
-        tables = [term.tables for term in self.terms]
-        return max((table.nbytes for group in tables for table in group), default=0)
-
-    def is_answered_by_passes(self) -> bool:
-        """Whether each question costs a pass over samples that are not in memory."""
-        return any(is_shared(term) for term in self.terms)
-
     def along_mode(self, mode: int, factors: Factors) -> tuple[Array, Array]:
         """The pair (A, B) along a mode, each (M, I_k, I_k); B has its ridge, and is never zero."""
         A, B, ridge = self.pair(mode, factors)
@@ -184,13 +170,13 @@ class Problem:
 
         Where each question costs a pass: of the scatter of all samples, which is about as large.
         """
-        shared: list[Any] = [term for term in self.terms if is_shared(term)]
-        if shared:
-            between, within = between_and_within(shared[0].X)
-            return between + within
+        for scatter in self.scatters:
+            for _, term, _ in scatter.terms:
+                if is_shared(term):
+                    return float(term.X.between_squares + term.X.traces.sum())
         whole = [np.eye(size)[None] for size in self.shape]
         A, B, _ = self.select_models(np.array([0])).pair(0, whole)
-        return float(trace(A)[0] + trace(B)[0])
+        return float(np.trace(A[0]) + np.trace(B[0]))
 
     def objective(self, W: Array, A: Array, B: Array, ridge: Array) -> tuple[Array, Array, Array]:
         """What columns of W keep of A, (M, r), W leaves of B and the objective of each model, (M,).
@@ -283,13 +269,9 @@ def about_class_means(statistics: ClassStatistics) -> float:
     over the samples, ``total + between``. One number for all classes: models that share the
     within scatter have the same ridge, too, and can be solved together.
     """
-    between, within = between_and_within(statistics)
+    between = statistics.between_squares
+    within = float(statistics.traces.sum())
     return 1 + between / (between + within) if between + within > 0 else 1.0
-
-
-def between_and_within(statistics: ClassStatistics) -> tuple[float, float]:
-    """The sums of squares of the class means about their mean, and of samples about these."""
-    return statistics.between_squares, float(statistics.traces.sum())
 
 
 def between_within(statistics: ClassStatistics, **settings: Any) -> Problem:

@@ -186,6 +186,67 @@ def solve_by_means(
     directions are ``B^-1 K v`` with the eigenvectors v of the small matrix ``K^T B^-1 K``.
     Parameters and result are those of `solve_shared`.
     """
+    parts = _whitened_by_means(problem)
+    if parts is None:
+        return None
+    L, ridge, scale, means, own = parts
+    rho = ridge / scale
+    columns = np.concatenate([means, *(each.G for each in own)], axis=1)
+    whitened = solve_triangular(L, columns, lower=True, check_finite=False)
+    gram = whitened.T @ whitened
+    solved = solve_triangular(L, whitened, lower=True, trans="T", check_finite=False)
+    rows = solved.T if problem.basis is None else problem.basis.lifted_rows(solved)
+    n_means = means.shape[1]
+    ends = n_means + np.cumsum([0, *(each.G.shape[1] for each in own)])
+    width = int(problem.ranks.max())
+    W = np.empty((len(problem), width, rows.shape[1]))
+    kept = np.zeros((len(problem), width))
+    numbers = np.zeros((3, len(problem)))
+
+    def work(models: Array) -> None:
+        for m in models:
+            chosen = np.r_[0:n_means, ends[m] : ends[m + 1]]
+            small = gram[np.ix_(chosen, chosen)]
+            in_A = np.concatenate([np.ones(n_means), own[m].in_A])
+            in_B = np.concatenate([np.zeros(n_means), own[m].in_B / scale[m]])
+            values, coefficients = _by_woodbury(small, in_A, in_B, int(problem.ranks[m, 0]))
+            values /= scale[m]
+            coefficients /= np.sqrt(scale[m])  # W^T B W is the identity
+            directions = coefficients.T @ rows[chosen]
+            lost = float(len(values))
+            if orthonormal:
+                directions, back = _orthonormal_rows(directions)
+                coefficients = coefficients @ back
+                values = values @ back**2
+                lost = float((back**2).sum())
+            squares = float(np.vdot(directions, directions))
+            seen = float(np.vdot(coefficients, small @ coefficients))  # of S_w + rho I
+            r = len(values)
+            W[m, :r] = directions * signs_of_columns(directions.T).T + 0.0  # no negative zeros
+            W[m, r:] = 0.0
+            kept[m, :r] = values
+            numbers[0, m] = max(lost - ridge[m] * squares, 0.0)
+            numbers[1, m] = values.sum() / lost
+            numbers[2, m] = max(seen - rho[m] * squares, 0.0)
+
+    share(work, np.array_split(np.arange(len(problem)), min(8, len(problem))))
+    suppressed, objective, within = numbers
+    return np.arange(len(problem)), W.swapaxes(1, 2), kept, suppressed, objective, within
+
+
+def _orthonormal_rows(rows: Array) -> tuple[Array, Array]:
+    """Rows (r, I) made orthonormal, and the triangle (r, r) that their coefficients take."""
+    Q, triangle = np.linalg.qr(rows.T)
+    return Q.T, np.linalg.inv(triangle)
+
+
+def _whitened_by_means(
+    problem: Problem,
+) -> tuple[Array, Array, Array, Array, list[ClassColumns]] | None:
+    """The Cholesky factor of B_0, ridge and scale of each model, class means, and own columns.
+
+    None where the models do not share B_0, or where class means are not few.
+    """
     if len(problem) < FEWEST or problem.unit is None or problem.column_units is not None:
         return None
     first = problem.maximise.terms[0][1]
@@ -207,51 +268,7 @@ def solve_by_means(
         L = np.linalg.cholesky(S_w + rho[0] * np.eye(len(S_w)))
     except LinAlgError:
         return None
-    means = np.concatenate(list(first.deviations(0))).T
-    columns = np.concatenate([means, *(each.G for each in own)], axis=1)
-    whitened = solve_triangular(L, columns, lower=True, check_finite=False)
-    gram = whitened.T @ whitened
-    solved = solve_triangular(L, whitened, lower=True, trans="T", check_finite=False)
-    rows = solved.T if problem.basis is None else problem.basis.lifted_rows(solved)
-    width = int(problem.ranks.max())
-    n_means = means.shape[1]
-    ends = n_means + np.cumsum([0, *(each.G.shape[1] for each in own)])
-    W = np.empty((len(problem), width, rows.shape[1]))
-    kept = np.zeros((len(problem), width))
-    numbers = np.zeros((3, len(problem)))
-
-    def work(models: Array) -> None:
-        for m in models:
-            chosen = np.r_[0:n_means, ends[m] : ends[m + 1]]
-            small = gram[np.ix_(chosen, chosen)]
-            in_A = np.concatenate([np.ones(n_means), own[m].in_A])
-            in_B = np.concatenate([np.zeros(n_means), own[m].in_B / scale[m]])
-            values, coefficients = _by_woodbury(small, in_A, in_B, int(problem.ranks[m, 0]))
-            values /= scale[m]
-            coefficients /= np.sqrt(scale[m])  # W^T B W is the identity
-            directions = coefficients.T @ rows[chosen]
-            lost = float(len(values))
-            if orthonormal:
-                Q, triangle = np.linalg.qr(directions.T)
-                back = np.linalg.inv(triangle)
-                directions = Q.T
-                coefficients = coefficients @ back
-                values = values @ back**2
-                lost = float((back**2).sum())
-            squares = float(np.vdot(directions, directions))
-            seen = float(np.vdot(coefficients, small @ coefficients))  # of S_w + rho I
-            r = len(values)
-            np.multiply(directions, signs_of_columns(directions.T).T, out=W[m, :r])
-            W[m, :r] += 0.0  # no negative zeros
-            W[m, r:] = 0.0
-            kept[m, :r] = values
-            numbers[0, m] = max(lost - ridge[m] * squares, 0.0)
-            numbers[1, m] = values.sum() / lost
-            numbers[2, m] = max(seen - rho[m] * squares, 0.0)
-
-    share(work, np.array_split(np.arange(len(problem)), min(8, len(problem))))
-    suppressed, objective, within = numbers
-    return np.arange(len(problem)), W.swapaxes(1, 2), kept, suppressed, objective, within
+    return L, ridge, scale, np.concatenate(list(first.deviations(0))).T, own
 
 
 def _by_woodbury(gram: Array, in_A: Array, in_B: Array, rank: int) -> tuple[Array, Array]:

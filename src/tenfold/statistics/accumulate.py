@@ -22,7 +22,7 @@ from tenfold.linalg.algebra import (
     to_numpy,
     wide_type,
 )
-from tenfold.linalg.constants import BLOCK_BYTES, PROBE_ROWS, SHIFT_ROWS
+from tenfold.linalg.constants import BLOCK_BYTES, PROBE_ROWS, SHIFT_ROWS, TILE
 
 WEAKEST = 1e-3  # the weakest direction of a mode, relative to the mean one, that float32 can hold
 FARTHEST = 25.0  # squared length of a row, relative to the typical one, that float32 can hold
@@ -171,7 +171,11 @@ class ClassSums:
             )
         for c, gram in enumerate(self.grams):
             add_gram(gram, self.sums[c : c + 1], -1 / n[c])
-            symmetrise(gram)
+            for start in range(0, len(gram), TILE):  # the lower triangle, tile by tile
+                own = slice(start, start + TILE)
+                gram[start + TILE :, own] = gram[own, start + TILE :].T
+                corner = gram[own, own]
+                corner[...] = np.triu(corner) + np.triu(corner, 1).T
         return self.counts, means, self.grams
 
 
@@ -360,13 +364,3 @@ def check_squares(counts: Array, means: Array, traces: Array) -> None:
             f"float64 (down to about 1e-140 together); the mean is {level:.0e} at most; multiply "
             "samples or weights by a large number first"
         )
-
-
-def symmetrise(matrix: Array, tile: int = 256) -> Array:
-    """Copy the upper triangle of a matrix to the lower one, in place and tile by tile."""
-    for start in range(0, len(matrix), tile):
-        own = slice(start, start + tile)
-        matrix[start + tile :, own] = matrix[own, start + tile :].T
-        corner = matrix[own, own]
-        corner[...] = np.triu(corner) + np.triu(corner, 1).T
-    return matrix

@@ -302,10 +302,8 @@ class Term:
 
     def along(self, mode: int, factors: Factors, groups: Array) -> Array:
         """Mode-k scatters of M models, of shape (M, I_k, I_k); `groups` says whom each asks."""
-        answer = self._along_tables if self.tables else self._along_samples
-        return answer(mode, factors, groups)
-
-    def _along_samples(self, mode: int, factors: Factors, groups: Array) -> Array:
+        if self.tables:
+            return self._along_tables(mode, factors, groups)
         kept = self._kept(mode)
         few_models_each = len(groups) < 8 or len(groups) < 8 * len(np.unique(groups))
         if kept is not None and len(kept) > 1 and few_models_each:
@@ -332,18 +330,11 @@ class Term:
         if not self._can_be_kept:
             return None
         if mode not in self._turned:
-            self._turned[mode] = mode_first(self._side_by_side, mode)
+            padded = np.zeros((len(self.members), max(map(len, self.members)), *self.shape))
+            for group, rows in zip(padded, self.members, strict=True):
+                group[: len(rows)] = self._about_centres(rows)
+            self._turned[mode] = mode_first(padded, mode)
         return self._turned[mode]
-
-    @cached_property
-    def _side_by_side(self) -> Array:
-        if len(self.members) == 1:
-            return self._about_centres(self.members[0])[None]
-        largest = max(map(len, self.members))
-        padded = np.zeros((len(self.members), largest, *self.centres.shape[1:]))
-        for group, rows in zip(padded, self.members, strict=True):
-            group[: len(rows)] = self._about_centres(rows)
-        return padded
 
     @cached_property
     def _can_be_kept(self) -> bool:
@@ -517,7 +508,12 @@ class ClassStatistics(ABC):
 
     def mean_offset_scatter(self, p: int) -> Scatter:
         """``N (M_p - M)(M_p - M)^T``: by how much the total about M_p exceeds that about M."""
-        return self._kept(("displacement", p), lambda: self._mean_about_mean(p))
+        nowhere = np.zeros(len(self.counts), dtype=np.intp)
+        weights = np.full_like(self.counts, self.count)
+        rows = [np.array([p])]
+        return self._kept(
+            ("offset", p), lambda: Term(self.means, self.mean[None], nowhere, rows, weights)
+        )
 
     @property
     @abstractmethod
@@ -544,27 +540,19 @@ class ClassStatistics(ABC):
     @abstractmethod
     def _in_class(self, p: int) -> Term: ...
 
-    @cached_property
-    def _terms(self) -> dict[Any, Term]:
-        check_squares(self.counts, self.means, self.traces)
-        return {}
-
     def _kept(self, name: Any, make: Callable[[], Term]) -> Scatter:
-        if name not in self._terms:
-            self._terms[name] = make()
-        return Scatter.of(self._terms[name])
+        """The scatter of a term that is made when it is first asked for."""
+        terms: dict[Any, Term] = vars(self).setdefault("_terms", {})
+        if not terms:
+            check_squares(self.counts, self.means, self.traces)
+        if name not in terms:
+            terms[name] = make()
+        return Scatter.of(terms[name])
 
     def _means_about_mean(self) -> Term:
         everybody = np.zeros(len(self.counts), dtype=np.intp)
         seen = np.flatnonzero(self.counts)
         return Term(self.means, self.mean[None], everybody, [seen], self.counts)
-
-    def _mean_about_mean(self, p: int) -> Term:
-        everybody, weights = (
-            np.zeros(len(self.counts), dtype=np.intp),
-            np.full_like(self.counts, self.count),
-        )
-        return Term(self.means, self.mean[None], everybody, [np.array([p])], weights)
 
 
 @dataclass(frozen=True, eq=False)
