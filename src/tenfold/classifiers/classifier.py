@@ -18,7 +18,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
 from tenfold.classifiers.folds import folds_of
-from tenfold.linalg.algebra import (
+from tenfold.linalg.algebra import shrinking_order
+from tenfold.linalg.arrays import (
     Array,
     asarray_like,
     empty_like,
@@ -27,7 +28,6 @@ from tenfold.linalg.algebra import (
     of_type,
     permuted,
     reshaped,
-    shrinking_order,
     square_lengths,
     to_numpy,
     wide_type,
@@ -650,21 +650,16 @@ def _stacked(projections: Sequence[Array]) -> Array:
     if (
         isinstance(whole, np.ndarray)
         and whole.shape == shape
-        and all(_is_same_memory(own, W.T) for own, W in zip(whole, projections, strict=True))
+        and all(
+            W.T.strides == own.strides and np.may_share_memory(own, W)
+            for own, W in zip(whole, projections, strict=True)
+        )
     ):
         return np.asarray(whole)
     stack = np.zeros(shape)
     for padded, W in zip(stack, projections, strict=True):
         padded[: W.shape[1]] = W.T
     return stack
-
-
-def _is_same_memory(A: Array, B: Array) -> bool:
-    """Whether two arrays are the same numbers in memory, in the same order."""
-    return bool(
-        A.ctypes.data == B.ctypes.data
-        and (A.shape, A.strides, A.dtype) == (B.shape, B.strides, B.dtype)
-    )
 
 
 def distances_to_classes(X: Array, subspaces: Subspaces, spreads: Array | None) -> Array:

@@ -22,7 +22,7 @@ from tenfold.classifiers.thresholds import (
 )
 from tenfold.gaussian.model import LeftOut
 from tenfold.gaussian.pool import softmax
-from tenfold.linalg.algebra import Array, to_numpy
+from tenfold.linalg.arrays import Array, to_numpy
 from tenfold.methods.base import Labels, Learner, Savable, TensorProjector
 from tenfold.methods.saving import sample_shape_of, steps_of
 from tenfold.quiet import quietly, warn

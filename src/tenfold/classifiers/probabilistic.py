@@ -26,7 +26,7 @@ from tenfold.gaussian.model import (
 )
 from tenfold.gaussian.pool import floor_of, mixed, softmax
 from tenfold.gaussian.views import LINEAR, MOST_BUNCHES, NAMES, typical_count
-from tenfold.linalg.algebra import Array, asarray_like, to_numpy
+from tenfold.linalg.arrays import Array, asarray_like, to_numpy
 from tenfold.linalg.constants import KEPT_MOMENTS
 from tenfold.methods.base import Labels, Savable, TensorProjector
 from tenfold.progress import progress

@@ -40,7 +40,7 @@ from tenfold.classifiers.thresholds import (
 )
 from tenfold.gaussian.model import LeftOut
 from tenfold.gaussian.signals import has_image
-from tenfold.linalg.algebra import Array, to_numpy
+from tenfold.linalg.arrays import Array, to_numpy
 from tenfold.methods.base import ClassSpecificProjector, Labels, Savable
 from tenfold.methods.csda import CSDA
 from tenfold.quiet import warn

@@ -22,7 +22,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import average_precision_score
 
-from tenfold.linalg.algebra import Array, project, to_numpy
+from tenfold.linalg.algebra import project
+from tenfold.linalg.arrays import Array, to_numpy
 from tenfold.linalg.constants import KEPT_MOMENTS
 from tenfold.linalg.solvers import SOLVERS, Solver
 from tenfold.methods.saving import save

@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import KERNEL_PARAMS, pairwise_kernels
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
-from tenfold.linalg.algebra import Array, to_numpy
+from tenfold.linalg.arrays import Array, to_numpy
 from tenfold.linalg.bases import KernelBasis
 from tenfold.methods.base import (
     ClassModel,

@@ -220,42 +220,48 @@ def _solve_stack(problem: Problem, recipe: Recipe, threads: int) -> Solution:
 
 
 def _alternate(problem: Problem, recipe: Recipe) -> Solution:
-    """`solve` for models that fit into the cache together."""
+    """Algorithm 1 of the paper, for a stack of models that fit into the cache together."""
     n_models, n_modes = problem.ranks.shape
-    start, answer = _start(problem, recipe.init)
-    factors = list(start)
+    widths = problem.ranks.max(axis=0)
     once = recipe.direct or n_modes == 1
     max_iter = 1 if once else recipe.max_iter
-    active, moving = np.arange(n_models), problem
-    objective, n_iter = np.zeros((n_models, max_iter)), np.zeros(n_models, dtype=int)
-    kept, suppressed = np.zeros((n_models, int(problem.ranks[:, -1].max()))), np.zeros(n_models)
+    objective = np.zeros((n_models, max_iter))
+    n_iter = np.zeros(n_models, dtype=int)
+    kept = np.zeros((n_models, int(widths[-1])))
+    suppressed = np.zeros(n_models)
     converged = np.full(n_models, once)
+    columns = few_columns(problem) if n_modes == 1 and recipe.solver is ratio_trace else None
+    start, first_pair = _start(problem, recipe.init)
+    factors = list(start)
+    active = np.arange(n_models)  # models that have not converged
+    moving = problem
     for t in range(max_iter):
-        for k, width in enumerate(problem.ranks.max(axis=0)):
+        for k in range(n_modes):
+            # Scatters along mode k, seen through the other projections (eqs 17 and 18).
             seen = start if recipe.direct else [W[active] for W in factors]
-            A, B, ridge = answer if t == k == 0 else moving.pair(k, seen)
-            vectors = n_modes == 1 and recipe.solver is ratio_trace
-            columns = few_columns(problem) if vectors else None
+            S_O, S_I, ridge = first_pair if t == k == 0 else moving.pair(k, seen)
+            # The r_k directions that keep most of S_O for what they keep of S_I (eq. 19).
+            regular = moving.with_ridge(S_I, ridge)
             if columns is None:
-                found = recipe.solver(A, moving.with_ridge(B, ridge), moving.ranks[:, k])
+                W = recipe.solver(S_O, regular, moving.ranks[:, k])
             else:
-                regular = moving.with_ridge(B, ridge)
-                found = ratio_trace_of_columns(columns, regular, moving.ranks[:, k])
-            W = padded(found, int(width))
+                W = ratio_trace_of_columns(columns, regular, moving.ranks[:, k])
+            W = padded(W, int(widths[k]))
             W = orthonormalised(W) if recipe.orthonormal else W
             if t == 0:
                 factors[k] = W
             else:
                 factors[k][active] = W
-        kept[active], suppressed[active], reached = moving.objective(W, A, B, ridge)
+        # The objective (eq. 14) after this round; a model stops when it rises no more.
+        kept[active], suppressed[active], reached = moving.objective(W, S_O, S_I, ridge)
         objective[active, t:] = reached[:, None]
         n_iter[active] = t + 1
         if recipe.tol > 0 and not once:
             converged[active] = _has_converged(objective[active, : t + 1], recipe.tol)
-        if converged[active].all():
+        if converged.all():
             break
         if converged[active].any():
-            active = active[~converged[active]]
+            active = np.flatnonzero(~converged)
             moving = problem.select_models(active)
     if recipe.direct:
         last = problem.pair(n_modes - 1, factors)
@@ -263,8 +269,7 @@ def _alternate(problem: Problem, recipe: Recipe) -> Solution:
     if problem.basis is not None:
         factors = [problem.basis.from_span(factors[0])]
     signed = [with_fixed_signs(W) for W in factors]
-    rounds = objective[:, : n_iter.max()]
-    return Solution(signed, rounds, n_iter, converged, kept, suppressed)
+    return Solution(signed, objective[:, : n_iter.max()], n_iter, converged, kept, suppressed)
 
 
 def _has_converged(objective: Array, tol: float) -> Array:

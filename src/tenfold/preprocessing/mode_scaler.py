@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
-from tenfold.linalg.algebra import Array, reshaped
+from tenfold.linalg.arrays import Array, reshaped
 from tenfold.methods.base import Shape
 from tenfold.preprocessing.step import Step
 from tenfold.serialization.values import Axes

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in
 
-from tenfold.linalg.algebra import Array, asarray_like
+from tenfold.linalg.arrays import Array, asarray_like
 from tenfold.methods.base import Savable
 from tenfold.statistics.stores import ArraySamples, MappedStore, Source, StoredSamples, over_blocks
 from tenfold.validation import samples as check

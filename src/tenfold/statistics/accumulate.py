@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import blas
 
-from tenfold.linalg.algebra import (
+from tenfold.linalg.algebra import add_gram
+from tenfold.linalg.arrays import (
     Array,
-    add_gram,
     asarray_like,
     block_bytes,
     is_elsewhere,

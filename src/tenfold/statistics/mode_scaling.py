@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from tenfold.linalg.algebra import Array, to_numpy
+from tenfold.linalg.arrays import Array, to_numpy
 from tenfold.statistics.accumulate import check_not_too_large, row_blocks
 
 EPSILON = float(np.finfo(float).eps)

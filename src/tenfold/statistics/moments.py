@@ -33,7 +33,6 @@ import numpy as np
 from scipy.linalg import LinAlgError, blas, cholesky
 
 from tenfold.linalg.algebra import (
-    Array,
     contracted,
     first_contracted,
     mode_first,
@@ -41,9 +40,9 @@ from tenfold.linalg.algebra import (
     pack_projectors,
     pack_table,
     packed_gram,
-    square_lengths,
     unpack,
 )
+from tenfold.linalg.arrays import Array, square_lengths
 from tenfold.linalg.bases import Span
 from tenfold.linalg.constants import KEPT_BYTES, STACK_BYTES
 from tenfold.statistics.accumulate import (

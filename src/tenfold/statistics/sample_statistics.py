@@ -20,7 +20,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from tenfold.linalg.algebra import Array, is_identity, square_lengths
+from tenfold.linalg.algebra import is_identity
+from tenfold.linalg.arrays import Array, square_lengths
 from tenfold.linalg.bases import Span
 from tenfold.statistics.accumulate import gather, merged_means, row_blocks
 from tenfold.statistics.moments import ClassStatistics, Factors, Scatter, Term

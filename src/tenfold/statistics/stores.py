@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.sparse import issparse
 
-from tenfold.linalg.algebra import (
+from tenfold.linalg.arrays import (
     Array,
     asarray_like,
     float_type,

@@ -13,7 +13,8 @@ from math import prod
 import numpy as np
 from scipy.linalg import qr
 
-from tenfold.linalg.algebra import (
+from tenfold.linalg.algebra import project, reconstruct
+from tenfold.linalg.arrays import (
     Array,
     asarray_like,
     block_bytes,
@@ -21,8 +22,6 @@ from tenfold.linalg.algebra import (
     float_type,
     namespace_of,
     of_type,
-    project,
-    reconstruct,
     reshaped,
     square_lengths,
     wide_type,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn import get_config
 
-from tenfold.linalg.algebra import Array, namespace_of, to_numpy
+from tenfold.linalg.arrays import Array, namespace_of, to_numpy
 from tenfold.statistics.stores import ArraySamples, Source, StoredSamples, is_stored
 
 HOSTS = ("cpu", "CPU")  # in the names of devices that NumPy can read
