@@ -16,7 +16,8 @@ import numpy as np
 from sklearn.base import clone
 
 from tenfold.classifiers.thresholds import ENOUGH_CLASSES, Impostors
-from tenfold.linalg.algebra import Array, to_numpy
+from tenfold.linalg.algebra import Array
+from tenfold.linalg.arrays import to_numpy
 from tenfold.linalg.constants import CACHE_NUMBERS
 from tenfold.methods.base import ClassSpecificProjector, Described, spreads_of
 from tenfold.optimization.alternation import Solution, solve
