@@ -28,8 +28,10 @@ from tenfold.datasets.locations import (
 )
 from tenfold.datasets.named_arrays import Arrays, check_numbers, in_memory
 from tenfold.datasets.numpy_files import read_npy
+from tenfold.datasets.spelling import Word, spelled
 from tenfold.extras import require_extra
 
+SIZE = (Word("H"), Word("W"))
 FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "PPM", "GIF", "WEBP")  # nothing else is opened
 MOST_PIXELS = 2**26  # of one image: 8192 x 8192
 MOST_BYTES = 2**30  # of one file in an archive
@@ -71,7 +73,8 @@ def open_folder(
                 sizes = ["x".join(map(str, shape)) for shape in (stack.shape[1:], pixels.shape)]
                 raise ValueError(
                     f"samples differ in size: {source / names[0]} is {sizes[0]} and "
-                    f"{source / name} is {sizes[1]}; pass resize=(H, W) to bring all to one size"
+                    f"{source / name} is {sizes[1]}; pass {spelled('resize', SIZE)} to bring "
+                    "all to one size"
                 )
             stack[position] = pixels
     return _pictures(source, {**found, "images": stack}, notes)
@@ -203,7 +206,7 @@ def _classes(
         raise ValueError(
             f"{source}: {len(loose)} of {len(names)} files lie in no class folder: "
             f"{shortened(loose)}; put the files of each class into a subfolder named after the "
-            "class, or pass labelled=False to score them"
+            f"class, or pass {spelled('labelled', False)} to score them"
         )
     parents = [name.split("/")[:-1] for name in names]
     around: list[str] = []  # folders that hold all of it; an archive has its own one
@@ -225,8 +228,8 @@ def _classes(
         return np.array(last), (*notes, f"{note}{shortened(above)}, were taken together")
     raise ValueError(
         f"{source} has folders in folders: {shortened(sorted(set(first), key=natural_key))} and "
-        f"inside {shortened(deepest)}; pass classes_from='first' or classes_from='last' to say "
-        "which are the classes"
+        f"inside {shortened(deepest)}; pass {spelled('classes_from', 'first')} or "
+        f"{spelled('classes_from', 'last')} to say which are the classes"
     )
 
 
@@ -330,8 +333,8 @@ def _pixels(image: Any, grey: bool, background: float | None) -> np.ndarray:
         layered = image.convert("RGBA")
         if background is None and layered.getextrema()[3] != (255, 255):
             raise ValueError(
-                "it has transparent pixels; pass background=1 for white behind them or 0 for "
-                "black, or save it without transparency"
+                f"it has transparent pixels; pass {spelled('background', 1)} for white behind them "
+                "or 0 for black, or save it without transparency"
             )
         level = round(255 * (background or 0))
         behind = _pillow().Image.new("RGBA", layered.size, (level, level, level, 255))

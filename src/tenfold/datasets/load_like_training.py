@@ -18,6 +18,7 @@ from tenfold.datasets.loading import (
     reader_of,
 )
 from tenfold.datasets.named_arrays import fold_rows
+from tenfold.datasets.spelling import Word, spelled
 from tenfold.datasets.tensor_dataset import TensorDataset
 
 FIXED = ("sample_shape", "resize", "grey", "background", "columns")  # no other value can be right
@@ -103,13 +104,15 @@ def _folded(
     if order is None and then != usual and before.get("loader") != data.reading["loader"]:
         how = "column by column" if then == "F" else "row by row"
         raise ValueError(
-            f"the model was fitted on flat rows folded {how} (order={then!r}), and {path} is of "
-            "another format, whose rows are usually stored the other way; pass order='F' if its "
-            "rows hold a sample column by column, order='C' if row by row"
+            f"the model was fitted on flat rows folded {how} ({spelled('order', then)}), and "
+            f"{path} is of another format, whose rows are usually stored the other way; pass "
+            f"{spelled('order', 'F')} if its rows hold a sample column by column, "
+            f"{spelled('order', 'C')} if row by row"
         )
     order = order or then
     how = "column by column" if order == "F" else "row by row"
-    note = f"flat rows were folded to {' x '.join(map(str, shape))}, {how} (order={order!r})"
+    sizes = " x ".join(map(str, shape))
+    note = f"flat rows were folded to {sizes}, {how} ({spelled('order', order)})"
     return replace(
         data,
         X=fold_rows(data.X, shape, order),
@@ -131,9 +134,10 @@ def _check_size(
         return
     raise ValueError(
         f"the numbers of {path} are about {size:.3g}, and those that the model was fitted on about "
-        f"{usual:.3g} (root mean squares), a ratio of {size / usual:.3g}; pass scale=X to divide "
-        "them by X, such as scale=255 for pixels up to 255 where the model had pixels up to 1, or "
-        "scale=1 to take them as they are"
+        f"{usual:.3g} (root mean squares), a ratio of {size / usual:.3g}; pass "
+        f"{spelled('scale', Word('X'))} to divide them by X, such as {spelled('scale', 255)} for "
+        f"pixels up to 255 where the model had pixels up to 1, or {spelled('scale', 1)} to take "
+        "them as they are"
     )
 
 
@@ -149,7 +153,7 @@ def usual_size(data: TensorDataset) -> float:
 
 
 def in_words(options: Mapping[str, object]) -> str:
-    """Options as a person would type them in Python; a long one is cut.
+    """Options as a person would type them; a long one is cut.
 
     Examples
     --------
@@ -157,4 +161,4 @@ def in_words(options: Mapping[str, object]) -> str:
     >>> in_words({"sample_shape": (32, 32), "order": "F"})
     "sample_shape=(32, 32), order='F'"
     """
-    return ", ".join(f"{name}={value!r:.60}" for name, value in options.items())
+    return ", ".join(f"{spelled(name, value):.80}" for name, value in options.items())

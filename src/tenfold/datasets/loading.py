@@ -28,6 +28,7 @@ from tenfold.datasets.named_arrays import Arrays, assemble, choose_label_file
 from tenfold.datasets.netcdf import open_netcdf
 from tenfold.datasets.numpy_files import check_unpacked_size, open_npy, open_npz
 from tenfold.datasets.sandbox import in_sandbox
+from tenfold.datasets.spelling import spelled
 from tenfold.datasets.tables import decoded_text, look_at_table, open_table, read_column
 from tenfold.datasets.tensor_dataset import TensorDataset
 from tenfold.datasets.time_series import open_fif, open_ts
@@ -446,7 +447,9 @@ def _groups(source: Path, data: TensorDataset, groups: object) -> np.ndarray:
         ]
         if all(folders):
             return np.array(folders)
-        raise ValueError(f"{source} has no folders besides the classes; groups='folder' needs some")
+        raise ValueError(
+            f"{source} has no folders besides the classes; {spelled('groups', 'folder')} needs some"
+        )
     known = ", ".join(one for one in data.sample_info if one != "file") or "none"
     raise ValueError(
         f"groups is {name!r}, which is no file, and no column or array of {source} with a value "

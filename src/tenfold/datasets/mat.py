@@ -12,6 +12,7 @@ import numpy as np
 from tenfold.datasets.hdf5 import is_hdf5, matlab_values, opened
 from tenfold.datasets.locations import reading
 from tenfold.datasets.named_arrays import Arrays, in_memory
+from tenfold.datasets.spelling import FILE, spelled
 
 
 def open_mat(source: Path) -> Arrays:
@@ -115,7 +116,7 @@ def _from_cells(cells: list[np.ndarray]) -> np.ndarray:
     if not all(cell.dtype.kind in "biuf" for cell in cells):
         raise ValueError(
             "has cells that are neither numbers nor text; write the labels to a text file, one per "
-            "line, and pass labels=FILE"
+            f"line, and pass {spelled('labels', FILE)}"
         )
     shapes = sorted({cell.shape for cell in cells})
     if len(shapes) > 1:

@@ -13,6 +13,7 @@ import numpy as np
 
 from tenfold.datasets.labels import as_labels, is_label_name, one_hot_notes, parsed_name
 from tenfold.datasets.locations import naming, short
+from tenfold.datasets.spelling import FILE, NAME, Word, spelled
 from tenfold.datasets.tensor_dataset import TensorDataset
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -164,7 +165,7 @@ def choose_label_file(source: Path, arrays: Arrays, key: str | None) -> np.ndarr
         if not only:
             raise ValueError(
                 f"cannot tell which array holds the labels: {listing(shapes)}; pass "
-                f"labels='{source}::NAME'"
+                f"{spelled('labels', f'{source}::NAME')}"
             )
         ((name,), *_) = only
     return as_labels(arrays.read([name])[name])
@@ -201,7 +202,8 @@ def fold_rows(X: Any, sample_shape: Sequence[int] | None, order: Order) -> Any:
         )
     if len(X.shape) != 2 or int(np.prod(shape)) != X.shape[1]:
         raise ValueError(
-            f"samples have shape {tuple(X.shape[1:])}, which sample_shape={shape} cannot fold; "
+            f"samples have shape {tuple(X.shape[1:])}, which "
+            f"{spelled('sample_shape', shape)} cannot fold; "
             f"expected flat rows of {int(np.prod(shape))} numbers"
         )
     rows = X if isinstance(X, np.ndarray) else np.asarray(X)
@@ -215,7 +217,8 @@ def check_numbers(array: Any, name: str) -> Any:
     """`array` again, or a ValueError when it does not hold real numbers."""
     if array.dtype.kind not in "biuf":
         raise ValueError(
-            f"array {name!r} holds {array.dtype}, not real numbers; choose another with key=NAME"
+            f"array {name!r} holds {array.dtype}, not real numbers; choose another with "
+            f"{spelled('key', NAME)}"
         )
     if 0 in array.shape:
         raise ValueError(
@@ -311,8 +314,9 @@ def _choose_samples(shapes: Shapes, key: str | None) -> str:
             "or an image, per sample"
         )
     raise ValueError(
-        f"it holds several arrays that could be the samples: {listing(tensors)}; pass key=NAME; "
-        "where names end in train or test, the labels of the same set go with it"
+        f"it holds several arrays that could be the samples: {listing(tensors)}; pass "
+        f"{spelled('key', NAME)}; where names end in train or test, the labels of the same "
+        "set go with it"
     )
 
 
@@ -334,15 +338,15 @@ def _choose_labels(arrays: Arrays, samples: str, axis: int | None, key: str | No
             guesses = [name for name, size in vectors.items() if 1 < size in shape]
     if not others:
         raise ValueError(
-            "it holds samples only; pass labels=FILE, a file with one label per sample, or "
-            "labelled=False"
+            f"it holds samples only; pass {spelled('labels', FILE)}, a file with one label per "
+            f"sample, or {spelled('labelled', False)}"
         )
     if len(guesses) != 1:
         found = {name: of for name, of in others.items() if _length(of) > 1}
         raise ValueError(
             f"cannot tell which array holds the labels: beside the samples {samples} "
-            f"{tuple(shape)} it holds {listing(found)}; pass labels=NAME, labels=FILE, or "
-            "labelled=False if there are none"
+            f"{tuple(shape)} it holds {listing(found)}; pass {spelled('labels', NAME)}, "
+            f"{spelled('labels', FILE)}, or {spelled('labelled', False)} if there are none"
         )
     return guesses[0]
 
@@ -366,7 +370,8 @@ def _choose_axis(
     whose = f"{labels} has" if labels else "there are"
     raise ValueError(
         f"{name} {tuple(shape)} has {shape[axis]} samples along axis {axis}, but {whose} {count} "
-        "labels; give one label per sample, or pass sample_axis=N, the axis that counts samples"
+        f"labels; give one label per sample, or pass {spelled('sample_axis', Word('N'))}, the axis "
+        "that counts samples"
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from tenfold.datasets.locations import reading
 from tenfold.datasets.named_arrays import Arrays, in_memory
-from tenfold.datasets.sandbox import INSTEAD, MEMORY_SHARE, machine_memory
+from tenfold.datasets.sandbox import MEMORY_SHARE, instead, machine_memory
 
 STAYS_ON_DISK = 2**30  # bytes of samples; fewer are read at once, more are read block by block
 ALWAYS_ALLOWED = 2**28  # bytes that any file may unpack to
@@ -57,13 +57,13 @@ def check_unpacked_size(source: Path) -> None:
         raise ValueError(
             f"{source} needs more memory than there is, or declares more than it holds: its "
             f"arrays take {unpacked / 1e9:.1f} GB; save the samples as .npy or Zarr, which stay "
-            f"on disk; {INSTEAD}"
+            f"on disk; {instead()}"
         )
     if unpacked > max(ALWAYS_ALLOWED, MOST_EXPANSION * stored):
         raise ValueError(
             f"{source} has {stored / 1e6:.1f} MB and unpacks to {unpacked / 1e6:.0f} MB, "
             f"{unpacked // stored} times as much; expected at most {MOST_EXPANSION} times: the "
-            f"file may be made to fill the memory; {INSTEAD}"
+            f"file may be made to fill the memory; {instead()}"
         )
 
 

@@ -23,6 +23,7 @@ from typing import IO, Any
 import numpy as np
 
 from tenfold.datasets.locations import LONGEST, stored_bytes
+from tenfold.datasets.spelling import is_for_shell, spelled, spelled_for_shell
 
 SECONDS = 60.0  # for any file, and one more for each so many bytes
 BYTES_PER_SECOND = 2**22
@@ -31,7 +32,6 @@ LONGEST_LINE = 2**26  # of the JSON in an answer
 ERRORS = {
     error.__name__: error for error in (ValueError, FileNotFoundError, NotADirectoryError, OSError)
 } | {"ImportError": ImportError, "ModuleNotFoundError": ImportError}
-INSTEAD = "if you trust it, pass trusted=True, which reads it in this process without limits"
 
 
 def in_sandbox(task: str, source: Path, options: Mapping[str, object]) -> dict[str, Any]:
@@ -53,6 +53,7 @@ def in_sandbox(task: str, source: Path, options: Mapping[str, object]) -> dict[s
     """
     seconds = SECONDS + stored_bytes(source) / BYTES_PER_SECOND
     request = {"task": task, "source": str(source), "options": dict(options), "seconds": seconds}
+    request["for_shell"] = is_for_shell()
     late = Event()
     with _started() as child:
         timer = Timer(seconds, lambda: (late.set(), child.kill()))
@@ -70,6 +71,12 @@ def in_sandbox(task: str, source: Path, options: Mapping[str, object]) -> dict[s
         kind, message = answer["error"]
         raise ERRORS.get(kind, ValueError)(message)
     return answer
+
+
+def instead() -> str:
+    """What to do about a file that goes beyond the limits."""
+    trust = spelled("trusted", True)
+    return f"if you trust it, pass {trust}, which reads it in this process without limits"
 
 
 def _started() -> Popen[bytes]:
@@ -103,7 +110,7 @@ def _why(source: Path, status: int, seconds: float | None) -> str:
         what = f"ended with status {status} and no answer"
     return (
         f"{source}: the process that read it {what}; the file is damaged, or made to do harm: "
-        f"write it again; {INSTEAD}"
+        f"write it again; {instead()}"
     )
 
 
@@ -179,7 +186,8 @@ def main() -> None:
         from tenfold.datasets.contents import TASKS  # which starts children itself
 
         try:
-            answer = TASKS[request["task"]](Path(request["source"]), **request["options"])
+            with spelled_for_shell(request["for_shell"]):
+                answer = TASKS[request["task"]](Path(request["source"]), **request["options"])
         except (ValueError, OSError, ImportError) as error:
             answer = {"error": (type(error).__name__, str(error))}
         except Exception as error:  # noqa: BLE001 - of whatever a library raises, this is the end

@@ -22,6 +22,7 @@ import numpy as np
 from tenfold.datasets.labels import LABEL_NAMES, as_labels
 from tenfold.datasets.locations import naming, reading, short, shortened
 from tenfold.datasets.named_arrays import Arrays, in_memory
+from tenfold.datasets.spelling import FILE, NAME, Word, spelled
 from tenfold.extras import require_extra
 from tenfold.tables import is_number
 
@@ -348,8 +349,8 @@ def _has_names(cells: np.ndarray) -> bool:
     if any(first[i].lower() in LABEL_NAMES and first[i].lower() != "y" for i in words):
         return True  # label, 400, 410, ...
     raise ValueError(
-        f"the first row, {shortened(first, 6)}, may be names or a sample; pass header=True or "
-        "header=False"
+        f"the first row, {shortened(first, 6)}, may be names or a sample; pass "
+        f"{spelled('header', True)} or {spelled('header', False)}"
     )
 
 
@@ -381,7 +382,8 @@ def _label_position(table: Table, label: Label) -> int:
             said = "cannot tell which column holds the labels"
         raise ValueError(
             f"{said}: it has {there if table.named else f'{width} columns without names'}; pass "
-            "labels=NAME or a position (-1 is the last), labels=FILE, or labelled=False"
+            f"{spelled('labels', NAME)} or a position (-1 is the last), {spelled('labels', FILE)}, "
+            f"or {spelled('labelled', False)}"
         )
     return found[0]
 
@@ -411,7 +413,8 @@ def _features(table: Table, without: set[int | None], asked: bool) -> list[int]:
         if name.lower() in LABEL_NAMES and not coordinate:
             raise ValueError(
                 f"it has a column {short(name)!r} among the numbers, which is a name of labels; "
-                f"pass leave_out={name!r}, or columns=NAME,... if it is a feature"
+                f"pass {spelled('leave_out', name)}, or {spelled('columns', Word('NAME,...'))} if "
+                "it is a feature"
             )
     return features
 
@@ -454,7 +457,8 @@ def _numbers(
             if name not in known:
                 notes.append(
                     f"column {short(name)!r} is text; it became {len(values)} columns of zeros and "
-                    f"ones ({shortened(values)}); pass leave_out={name!r} if it is no feature"
+                    f"ones ({shortened(values)}); pass {spelled('leave_out', name)} if it is no "
+                    "feature"
                 )
             strange = sorted({cell for cell in cells if cell is not None} - set(values))
             if strange:
@@ -511,7 +515,7 @@ def _plain_numbers(
     if counting:
         notes.append(
             f"column {shortened(counting)} numbers the rows, or names them; pass "
-            f"leave_out={','.join(counting)!r} if it is no feature"
+            f"{spelled('leave_out', ','.join(counting))} if it is no feature"
         )
     return X, tuple(notes)
 
@@ -538,13 +542,13 @@ def _column(table: Table, column: int, decimal: str | None) -> np.ndarray:
             if decimal is None and _has_comma(cell):
                 raise ValueError(
                     f"row {table.rows[i]}: {short(cell)!r} may have a decimal comma or stand for "
-                    "thousands; pass decimal=',' or decimal='.'"
+                    f"thousands; pass {spelled('decimal', ',')} or {spelled('decimal', '.')}"
                 ) from None
             name = table.names[column]
             raise ValueError(
                 f"row {table.rows[i]}: {short(cell)!r} is not a number; if the column "
-                f"{short(name)!r} is no feature, pass leave_out={name!r}, or labels={name!r} for "
-                "labels"
+                f"{short(name)!r} is no feature, pass {spelled('leave_out', name)}, or "
+                f"{spelled('labels', name)} for labels"
             ) from None
     return numbers
 

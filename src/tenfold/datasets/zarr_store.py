@@ -11,6 +11,7 @@ import numpy as np
 from tenfold.datasets.locations import reading, regular
 from tenfold.datasets.named_arrays import Arrays
 from tenfold.datasets.sandbox import machine_memory
+from tenfold.datasets.spelling import spelled
 from tenfold.extras import require_extra
 
 MissingChunks = Literal["error", "fill"]
@@ -87,7 +88,7 @@ def _whole(source: Path, array: Any, missing_chunks: str) -> Any:
         f"{source}: array {array.path or source.name} has {there} of {prod(grid)} chunks; the "
         f"first that is not in the store is {key_of(absent)} (rows {row} to "
         f"{min(row + sizes[0], array.shape[0]) - 1}); restore it, or if absent chunks are meant to "
-        'be the fill value, pass missing_chunks="fill"'
+        f"be the fill value, pass {spelled('missing_chunks', 'fill')}"
     )
 
 

@@ -18,6 +18,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tenfold.datasets.spelling import spelled_for_shell
 from tenfold.tables import Table, visible
 
 # What may go wrong without a fault in tenfold; anything else shows its traceback.
@@ -176,7 +177,7 @@ def command(work: Callable[..., Outcome]) -> Callable[..., None]:
         common = _taken(CommonOptions, values)
         values |= {name: _taken(kind, values) for name, kind in groups.items()}
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), spelled_for_shell():
                 warnings.simplefilter("ignore")  # libraries about one another
                 warnings.simplefilter("default", UserWarning)
                 warnings.showwarning = _show_once()

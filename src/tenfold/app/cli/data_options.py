@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import shlex
 import sys
@@ -17,6 +16,7 @@ import typer
 
 from tenfold.app.cli.command import BadInput
 from tenfold.app.cli.options import assignments, option, whole_numbers
+from tenfold.datasets.spelling import OWN_OPTIONS
 from tenfold.tables import visible
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class DataOptions:
         for name in ("sample_shape", "resize"):
             text = getattr(self, name)
             if text is not None:
-                options[name] = whole_numbers(NAMES[name], text)
+                options[name] = whole_numbers(OWN_OPTIONS[name], text)
         read = assignments("--read", self.read or [])
         for name in ("grey", "labelled"):
             if not isinstance(read.get(name, True), bool):
@@ -180,52 +180,6 @@ class DataOptions:
         return slice(*parts)
 
 
-# Options of `load` that have an option of their own; --read takes the others.
-NAMES = {"key": "--key", "labels": "--labels", "sample_shape": "--sample-shape"}
-NAMES |= {"resize": "--resize"}
-
-
-def as_words(options: Mapping[str, object]) -> list[str]:
-    """Options of `load` as they are typed.
-
-    Examples
-    --------
-    >>> from tenfold.app.cli.data_options import as_words
-    >>> as_words({"labels": "species", "leave_out": ("id", "day")})
-    ['--labels', 'species', '--read', 'leave_out=id,day']
-    """
-    words = []
-    for name, value in options.items():
-        text = ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
-        words += [NAMES[name], text] if name in NAMES else ["--read", f"{name}={text}"]
-    return words
-
-
-def with_options(message: str) -> str:
-    """A message of the library with options of the command line for parameters of `load`.
-
-    Examples
-    --------
-    >>> from tenfold.app.cli.data_options import with_options
-    >>> with_options("pass labels=NAME, leave_out='my id', or labelled=False")
-    "pass --labels NAME, --read 'leave_out=my id', or --read labelled=False"
-    """
-    from tenfold.datasets.loading import READERS
-
-    known = {name for reader in READERS.values() for name in reader.options}
-    pattern = rf"\b({'|'.join(sorted(known | {'scale', 'trusted'}, key=len, reverse=True))})="
-    value = r"('[^']*'|\"[^\"]*\"|\([^()]*\)|[\w.]+)"
-
-    def replaced(match: re.Match[str]) -> str:
-        name, text = match.groups()
-        try:
-            return typed(*as_words({name: ast.literal_eval(text)}))
-        except (ValueError, SyntaxError):
-            return typed(*as_words({name: text.strip("()").replace(" ", "")}))
-
-    return re.sub(pattern + value, replaced, message)
-
-
 @contextmanager
 def _pointing_to_inspect(path: Path) -> Iterator[None]:
     """Let an error about data end with the command that shows what there is."""
@@ -233,7 +187,7 @@ def _pointing_to_inspect(path: Path) -> Iterator[None]:
         yield
     except ValueError as error:
         command = typed("tenfold", "inspect", path)
-        raise BadInput(f"{with_options(str(error))}; {command} shows what it holds") from error
+        raise BadInput(f"{error}; {command} shows what it holds") from error
 
 
 def class_counts(counts: Mapping[str, int]) -> str:
@@ -324,7 +278,7 @@ def warn_if_trained_on(data: TensorDataset) -> TensorDataset:
 def _shown(data: TensorDataset) -> TensorDataset:
     """`data` again; what its loader chose without being asked goes to standard error."""
     for note in data.notes:
-        sys.stderr.write(f"tenfold: note: {visible(with_options(note))}\n")
+        sys.stderr.write(f"tenfold: note: {visible(note)}\n")
     return data
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from tenfold.app.cli.command import BadInput, Outcome
-from tenfold.app.cli.data_options import DataOptions, as_words, class_counts, typed, with_options
+from tenfold.app.cli.data_options import DataOptions, class_counts, typed
 from tenfold.app.cli.options import (
     ModelPath,
     as_typed,
@@ -17,6 +17,7 @@ from tenfold.app.cli.options import (
     option,
     output_file,
 )
+from tenfold.datasets.spelling import as_words
 from tenfold.tables import Table, times
 
 MOST_ROWS = 40  # arrays, columns or folders that are listed
@@ -47,20 +48,20 @@ def _of_data(path: Path, options: DataOptions) -> Outcome:
     try:
         found = contents(path, **given)
     except ValueError as error:
-        raise BadInput(with_options(str(error))) from error
+        raise BadInput(str(error)) from error
     shown: list[Table | str] = [f"{path}: {found.kind}, read by {found.library}"]
     shown.append(Table("", found.names, found.rows[:MOST_ROWS]))
     if len(found.rows) > MOST_ROWS:
         shown.append(f"and {len(found.rows) - MOST_ROWS} more")
     if found.problem:
-        shown.append(with_options(found.problem))
+        shown.append(found.problem)
     command, data = None, found.samples
     if data is not None:
         if found.options:
             shown.append(f"With {typed(*as_words(found.options))} it can be read:")
         gaps = f", {data['gaps']} gaps (NaN)" if data["gaps"] else ""
         shown.append(f"{data['count']} samples of {times(data['shape'])} ({data['type']}){gaps}")
-        shown += [data["description"], *map(with_options, data["notes"])]
+        shown += [data["description"], *data["notes"]]
         shown.append("no labels" if data["classes"] is None else class_counts(data["classes"]))
         words = [path, *as_typed(options), *as_words(found.options), *["--impute"] * bool(gaps)]
         if len(data["classes"] or []) > 1:
