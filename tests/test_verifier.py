@@ -530,3 +530,33 @@ def test_displays_and_calibration_work_with_two_labels_and_are_refused_with_more
     assert roc_auc_score(y == 1, calibrated.predict_proba(X)[:, 1]) > 0.7
     fixed = FixedThresholdClassifier(verifier(positive=None)).fit(X, y == 1)
     np.testing.assert_array_equal(fixed.predict(X), two.predict(X))
+
+
+# ── Low rates, few classes ──────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.filterwarnings("ignore::tenfold.FalseAcceptRateWarning")  # nine others guarantee 10 %
+@pytest.mark.parametrize("rate", [0.01, 0.05])
+def test_nine_others_estimate_a_low_rate_for_strangers(rate):
+    """All classes together say what strangers do, though none of them sees a hundred."""
+    accepted, own_accepted, possible = [], [], []
+    for seed in range(9):
+        rng = np.random.default_rng(seed)
+        labels = np.repeat(np.arange(70), 8)
+        samples = rng.normal(size=(70, 12))[labels] + rng.normal(0, 0.7, (len(labels), 12))
+        known, first = labels < 10, np.arange(len(labels)) % 8 < 5
+        train, own = known & first, (labels == 3) & ~first
+        model = ClassSpecificVerifier(positive=3, false_accept_rate=rate)
+        model.fit(samples[train], labels[train])
+        strangers = model.decision_function(samples[~known])
+        scores = model.decision_function(samples[own])
+        accepted.append(np.mean(strangers >= 0))
+        own_accepted.append(np.mean(scores >= 0))
+        possible.append(np.mean(scores >= np.quantile(strangers, 1 - rate)))
+        low, high = model.false_accept_interval_
+        assert 0 <= low <= high <= 1
+        assert high > 0  # the pooled pairs see strangers that are accepted
+    error = np.std(accepted, ddof=1) / 3
+    assert rate / 1.5 - 2 * error <= np.mean(accepted) <= 1.5 * rate + 2 * error
+    assert error < 0.5 * rate
+    assert np.mean(own_accepted) >= 0.5 * np.mean(possible)
