@@ -101,7 +101,7 @@ def test_the_layout_of_the_samples_does_not_matter(layout):
 @pytest.mark.parametrize("kind", [np.uint8, np.float32, np.float64])
 @pytest.mark.parametrize("ordered", [True, False], ids=["sorted", "shuffled"])
 def test_samples_are_never_copied_or_cast_whole(kind, ordered, monkeypatch):
-    monkeypatch.setattr("tenfold.linalg.algebra.BLOCK_BYTES", 2**20)
+    monkeypatch.setattr("tenfold.linalg.arrays.BLOCK_BYTES", 2**20)
     rng = np.random.default_rng(0)
     X = rng.integers(0, 255, (200_000, 8, 8), dtype=np.uint8).astype(kind, copy=False)
     y = np.arange(len(X)) % 4

@@ -87,7 +87,8 @@ class AccuracyScore:
         float
             Between 0 and 1.
         """
-        labels, weight = in_numpy(y, "y"), in_numpy(sample_weight, "sample_weight")
+        labels = in_numpy(y, "y")
+        weight = in_numpy(sample_weight, "sample_weight")
         predicted = to_numpy(self.predict(X))
         return float(accuracy_score(labels, predicted, sample_weight=weight))
 
@@ -564,11 +565,13 @@ class Subspaces:
 
         With contrasts, the log likelihood ratios without their offsets.
         """
-        n, n_all = X.shape[0], len(self.centres)
+        n = X.shape[0]
+        n_all = len(self.centres)
         X = reshaped(X, (n, *self.origin.shape))
         dtype = float_type(X) if self._squares_fit_float32 else wide_type(X)
         stacks = [asarray_like(W, X, dtype) for W in self.projections]
-        centres, origin = asarray_like(self.centres, X, dtype), asarray_like(self.origin, X)
+        centres = asarray_like(self.centres, X, dtype)
+        origin = asarray_like(self.origin, X)
         contrasts = None if self.contrasts is None else asarray_like(self.contrasts, X, dtype)
         axes = (*(k + 1 for k in self.order), 0)  # samples last
         on_host = isinstance(X, np.ndarray)
@@ -633,7 +636,8 @@ def project_by_all(block: Array, stacks: list[Array]) -> Array:
 def _project_each(Y: Array, stacks: Sequence[Array], skip: int = 0) -> Array:
     """Each model's own tensors (M, I_1, ..., I_K, n), all modes but the first `skip` projected."""
     for axis, W in enumerate(stacks, start=skip + 1):
-        before, after = prod(Y.shape[1:axis]), prod(Y.shape[axis + 1 :])
+        before = prod(Y.shape[1:axis])
+        after = prod(Y.shape[axis + 1 :])
         if after == 1:  # the last mode of one sample: one product per model
             product = reshaped(Y, (W.shape[0], before, W.shape[2])) @ W.mT
         else:

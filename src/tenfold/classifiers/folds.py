@@ -44,9 +44,11 @@ def folds_of(cv: Any, y: Array, groups: Array | None = None, random_state: int =
             f"folds need at least 2 samples of every class, but {few}; add samples, or leave the "
             "class out"
         )
-    n_folds, dealt = min(asked, int(counts.min())), StratifiedKFold
+    n_folds = min(asked, int(counts.min()))
+    dealt = StratifiedKFold
     if groups is not None:
-        n_folds, dealt = min(n_folds, len(np.unique(groups))), StratifiedGroupKFold
+        n_folds = min(n_folds, len(np.unique(groups)))
+        dealt = StratifiedGroupKFold
         if n_folds < 2:
             raise ValueError(
                 "all samples are of one group, so none can be held out; pass two or more groups"

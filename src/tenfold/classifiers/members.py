@@ -67,7 +67,8 @@ class Inside(NamedTuple):
 
 def opened(estimator: Any) -> Inside:
     """What is inside an estimator, fitted or not."""
-    steps, rejecting = [], None
+    steps = []
+    rejecting = None
     while True:
         if hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_

@@ -49,7 +49,9 @@ def class_scores(estimator: Any, X: Any, y: Any) -> list[ClassScores]:
         One per class of a bank, else one. Those of `ProbabilisticLDA` are the logarithms of
         probabilities, as the classes that it knows compete for a sample here.
     """
-    scores, model, y = all_scores(estimator, X), innermost(estimator), np.asarray(y)
+    scores = all_scores(estimator, X)
+    model = innermost(estimator)
+    y = np.asarray(y)
     threshold = model.threshold_ if answer_of(model) == "acceptance" else None
     both = zip(scored_labels(model), scores.T, strict=True)
     return [ClassScores(label, column, y == label, threshold) for label, column in both]

@@ -59,7 +59,8 @@ class Checkpoint:
         try:
             header, arrays = model_format.read(path)
             found = Unpacker(header, arrays).table(header.get("checkpoint"))
-            done, saved = expect(int, found["done"]), expect(dict, found["subject"])
+            done = expect(int, found["done"])
+            saved = expect(dict, found["subject"])
             moments = expect(ClassMoments, found["moments"])
         except (ValueError, TypeError, LookupError, RecursionError) as error:
             raise ValueError(

@@ -200,7 +200,8 @@ def _gathered(
         added = 0
         part = ClassMoments.from_blocks(until_a_save(), classes=classes, total=total)
         if added:
-            done, total = done + added, part
+            done = done + added
+            total = part
             saved.save(done, total)
     if problem is not None:
         raise problem
@@ -214,7 +215,8 @@ def _pieces_of_source(
     """Blocks behind those that are done; of a Dask array, moments of what is saved at once."""
     with progress("gathering moments", len(source)) as advance:
         advance(done)
-        rest, own = source[done:], [part_of(column, slice(done, None)) for column in (y, weight)]
+        rest = source[done:]
+        own = [part_of(column, slice(done, None)) for column in (y, weight)]
         if isinstance(rest, StoredSamples):
             for block in rest.blocks(*own) if len(rest) else ():
                 yield len(block[0]), block
@@ -271,7 +273,8 @@ def _numbered(batches: Iterable[Any]) -> Iterator[tuple[int, Any]]:
 
 def _checked(batches: Iterable[Any]) -> Iterator[Batch | ClassMoments]:
     """The batches of a stream, each as samples, labels and weights, or as moments of a store."""
-    carrier, example = Carrier(), None
+    carrier = Carrier()
+    example = None
     for number, batch in _numbered(batches):
         try:
             X, y, weight = carrier.checked(*_members(batch), first=number == 0)

@@ -123,7 +123,8 @@ def take(X: Any, rows: slice | npt.NDArray[Any]) -> Any:
     """The samples at these positions, of an array of another library."""
     if isinstance(rows, slice):
         return X[rows, ...]
-    xp, where = namespace_of(X), asarray_like(rows.astype(np.int64), X)
+    xp = namespace_of(X)
+    where = asarray_like(rows.astype(np.int64), X)
     return (
         xp.index_select(X, 0, where) if hasattr(xp, "index_select") else xp.take(X, where, axis=0)
     )

@@ -148,7 +148,8 @@ class KernelBasis:
                 "the kernel of all samples is 0, so there is nothing to learn from; pass another"
             )
         factor, pivots, rank, _ = dpstrf(K, tol=tol * largest, lower=1)
-        L, order = np.tril(factor)[:, :rank], pivots - 1
+        L = np.tril(factor)[:, :rank]
+        order = pivots - 1
         left = K[np.ix_(order[rank:], order[rank:])] - L[rank:] @ L[rank:].T
         worst = float(np.abs(left).max(initial=0.0))
         if rank == 0 or worst > NEGATIVE * largest:

@@ -299,7 +299,8 @@ class Learner(Savable, BaseEstimator):
         classes = present_labels(y, weight)
         described, X = self._map_samples(described, X, weight)
         ranks = self._model_ranks(X.shape[1:], classes)
-        rounds, memory = self._recipe().expected_rounds(X.ndim - 1), parameters.memory_budget()
+        rounds = self._recipe().expected_rounds(X.ndim - 1)
+        memory = parameters.memory_budget()
         with one_thread_for_small(len(X) if X.ndim == 2 else prod(X.shape)):  # few vectors
             statistics = statistics_of(X, y, weight, classes, ranks, rounds, memory)
         model = self._learn(statistics, described["sample_shape_"])
@@ -411,7 +412,8 @@ class Learner(Savable, BaseEstimator):
         """Learn from what came before, times a factor, and a checked batch."""
         so_far = self._moments_so_far() if hasattr(self, "sample_shape_") else None
         if so_far is None:
-            size, tables = prod(X.shape[1:]), self._n_tables(known)
+            size = prod(X.shape[1:])
+            tables = self._n_tables(known)
             parameters.announce_tables(len(X), size, tables, stacklevel=3)
         added = self._moments_of_batch(X, y, weight, known)
         moments = added if so_far is None else self._added(so_far, factor, added)
@@ -427,7 +429,8 @@ class Learner(Savable, BaseEstimator):
             return so_far.plus(batch, inplace=True)
         moments = so_far.decay(factor) + batch
         if not self._is_learnable(moments) and self._is_learnable(so_far + batch):
-            left, came = moments, (so_far + batch).counts > 0
+            left = moments
+            came = (so_far + batch).counts > 0
             rarest = np.where(came, left.counts, np.inf).argmin()
             raise ValueError(
                 f"decay forgets too much: of class {left.classes[rarest]!s} it leaves a weight "
@@ -542,7 +545,8 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
 
     def _check_learned(self) -> None:
         """Refuse projections and patterns that do not fit the samples and the ranks."""
-        seen, wanted = self._seen_shape(), tuple(zip(self._seen_shape(), self.ranks_, strict=False))
+        seen = self._seen_shape()
+        wanted = tuple(zip(self._seen_shape(), self.ranks_, strict=False))
         for name, own in (("projections_", self.projections_), ("patterns_", self.patterns_)):
             if not all(getattr(W, "dtype", "O") in ("f8", "f4") for W in own):
                 raise ValueError(f"its {name} are not arrays of floats")
@@ -601,7 +605,8 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
 
     def _warn_unless_converged(self, solution: Solution) -> None:
         """Warn of models that still moved in the last round."""
-        n, late = len(solution.converged), int((~solution.converged).sum())
+        n = len(solution.converged)
+        late = int((~solution.converged).sum())
         if late and self.tol > 0:
             name = type(self).__name__
             who = name if n == 1 else f"{late} of {n} {name} models"
@@ -674,7 +679,8 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
         Y = check.check_projected(X, self.ranks_)
         folded = self.sample_shape is not None and self.output == "flat"
         shape = (prod(self.sample_shape_),) if folded else self.sample_shape_
-        own, centre = self.projections_, self._centre()
+        own = self.projections_
+        centre = self._centre()
         return over_blocks(Y, partial(reconstructed, projections=own, centre=centre, shape=shape))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
@@ -693,7 +699,8 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
             "cmda_mode0_0_mode1_3" where they were not, and "cmda0" for vectors.
         """
         check.check_fitted(self, "projections_")
-        word, ranks = type(self).__name__.lower(), self.ranks_
+        word = type(self).__name__.lower()
+        ranks = self.ranks_
         if len(ranks) == 1:
             return np.array([f"{word}{j}" for j in range(*ranks)], dtype=object)
         modes = getattr(self, "mode_names_", None) or [f"mode{k}_" for k in range(len(ranks))]
@@ -761,7 +768,8 @@ class ClassSpecificProjector(TensorProjector):
 
     def _problem(self, statistics: ClassStatistics, shift: float = 0.0) -> Problem:
         """Everything else far from the positive mean, or a point behind it, the class tight."""
-        p, shrinkages = self._positive_in(statistics.classes), self._shrinkage_in(statistics)
+        p = self._positive_in(statistics.classes)
+        shrinkages = self._shrinkage_in(statistics)
         settings = self._settings(statistics)
         settings["negatives"] = self._scatter(statistics)
         by_means = settings["negatives"] != "samples"
@@ -931,7 +939,8 @@ class ClassSpecificProjector(TensorProjector):
             Between 0 and 1.
         """
         scores = to_numpy(self.decision_function(X))
-        labels, positive = check_labels(self, scores, y), self.positive_label_
+        labels = check_labels(self, scores, y)
+        positive = self.positive_label_
         check_same_kind(labels, self.classes_)
         is_positive = labels == positive
         if not is_positive.any():
@@ -1047,10 +1056,12 @@ def _in_subspaces(
 
 def _with_own_covariance(model: ClassModel, statistics: ClassStatistics) -> ClassModel:
     """A model with the two Gaussians of two classes, each with a covariance of its own."""
-    p, shape = model.positive_index, tuple(len(W) for W in model.projections)
+    p = model.positive_index
+    shape = tuple(len(W) for W in model.projections)
     step = (model.mean - model.other_mean).reshape(1, *shape)
     scatters = class_scatters_in(statistics, model.projections)
-    own, others = scatters[p], scatters.sum(axis=0) - scatters[p]
+    own = scatters[p]
+    others = scatters.sum(axis=0) - scatters[p]
     n_own = float(statistics.counts[p])
     contrasts, offset, anchors = tight_gaussian(
         project(step, model.projections).ravel(), own, others, n_own, statistics.count - n_own

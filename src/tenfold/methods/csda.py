@@ -229,7 +229,8 @@ class CSDA(ClassSpecificProjector):
         if self.solver != "null_space":
             return own
         p = self._positive_in(statistics.classes)
-        kept, left = float(solution.kept[models[0]]), float(solution.suppressed[models[0]])
+        kept = float(solution.kept[models[0]])
+        left = float(solution.suppressed[models[0]])
         if left > LEFT * float(statistics.traces[p]):
             warnings.warn(
                 f"no null space: the {statistics.counts[p]:g} samples of class "

@@ -176,31 +176,40 @@ class CSRDA(ClassSpecificProjector):
         (W,), kept = found.columns(number), found.kept_by_column[number]
         step = W.T @ (statistics.full_means[positive] - statistics.other_mean(positive))
         if self.solver == "ratio_trace":
-            A, B, D = np.diag(kept[: len(step)]), np.eye(len(step)), np.outer(step, step)
+            A = np.diag(kept[: len(step)])
+            B = np.eye(len(step))
+            D = np.outer(step, step)
         else:
             lost = kept.sum() / found.objective[number, -1] if kept.any() else 1.0
             A, B, D = (np.full((1, 1), trace) for trace in (kept.sum(), lost, step @ step))
-        A, B = A - n_o * (1 + shift) ** 2 * D, B - n_p * shift**2 * D
+        A = A - n_o * (1 + shift) ** 2 * D
+        B = B - n_p * shift**2 * D
         if self.solver == "ratio_trace":
             inverse = np.linalg.inv(B)
-            b, d = 1.0, max(float(np.trace(inverse @ D)), 0.0)
+            b = 1.0
+            d = max(float(np.trace(inverse @ D)), 0.0)
             a = float(np.trace(inverse @ A @ inverse @ D)) / d if d > 0 else 0.0
         else:
             a, b, d = (max(float(S[0, 0]), 0.0) for S in (A, B, D))
         d = d if d > NO_STEP * (a / n_o + b / n_p) else 0.0  # means that coincide give no direction
         best = _positive_root(n_o * n_p * d, n_o * n_p * d + n_p * a - n_o * b, n_o * b)
-        A, B = A + n_o * (1 + best) ** 2 * D, B + n_p * best**2 * D
+        A = A + n_o * (1 + best) ** 2 * D
+        B = B + n_p * best**2 * D
         return best, float(np.trace(np.linalg.solve(B, A)) / len(B))
 
     def _subspace(
         self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
     ) -> CSRDAModel:
         """A reference and a projection in turn; the first projection is that of the solution."""
-        p, number = self._positive_in(statistics.classes), int(models[0])
-        shift, reached, converged = 0.0, [], False
+        p = self._positive_in(statistics.classes)
+        number = int(models[0])
+        shift = 0.0
+        reached = []
+        converged = False
         for t in range(self.max_iter):
             if t:
-                problem, number = self._problem(statistics, shift), 0
+                problem = self._problem(statistics, shift)
+                number = 0
                 with threads_for(problem.shape, of_stacks=False) as threads:
                     solution = solve(problem, self._recipe(), threads)
             shift, objective = self.best_reference(statistics, p, shift, solution, number)

@@ -250,7 +250,8 @@ def kernel_of(X: Array, Y: Array, metric: Any, settings: dict[str, Any]) -> Arra
     """A kernel of scikit-learn for all pairs."""
     if metric in SHIFTED:
         origin = Y.mean(axis=0)
-        X, Y = X - origin, Y - origin
+        X = X - origin
+        Y = Y - origin
     return np.asarray(pairwise_kernels(X, Y, metric=metric, filter_params=True, **settings))
 
 

@@ -123,7 +123,8 @@ class MPCA(TensorProjector):
     ) -> MPCAModel:
         """What was learned of samples of this shape: the solution with this number in a stack."""
         own = super()._model(statistics, solution, models, shape)
-        everything, captured = float(statistics.traces[0]), float(own.objective[-1])
+        everything = float(statistics.traces[0])
+        captured = float(own.objective[-1])
         share = captured / everything if everything > 0 else 1.0
         return MPCAModel(**vars(own), mean=statistics.full_means[0], captured=share)
 

@@ -129,7 +129,8 @@ class ModelPacker(Packer):
     def estimator(self, estimator: Any, prefix: str) -> dict[str, Any]:
         """Method, parameters and learned attributes of an estimator."""
         _check_known(estimator)
-        name, method = type(estimator).__name__, sklearn_name(estimator)
+        name = type(estimator).__name__
+        method = sklearn_name(estimator)
         if not prefix:
             check_is_fitted(estimator, "sample_shape_" if method is None else "n_features_in_")
         parameters = estimator.get_params(deep=False)
@@ -277,7 +278,8 @@ def summary(steps: list[Any]) -> dict[str, Any]:
     projector = getattr(estimator, "projector", None if hasattr(estimator, "pool_") else estimator)
     objectives = [float(member.objective_[-1]) for member in learned]
     one = learned[0] if learned else estimator  # `classes_` of a verifier are its answers
-    classes, counts = getattr(one, "classes_", None), getattr(one, "class_count_", None)
+    classes = getattr(one, "classes_", None)
+    counts = getattr(one, "class_count_", None)
     return {
         "method": type(estimator).__name__,
         "steps": [type(step).__name__ for step in before],

@@ -119,7 +119,8 @@ class Solution:
         rounds = max(part.objective.shape[1] for part in parts)
 
         def joined(arrays: Iterable[Array]) -> Array:
-            found, start = np.empty(0), 0
+            found = np.empty(0)
+            start = 0
             for rows in arrays:
                 if start == 0:
                     found = np.empty((len(order), *rows.shape[1:]), rows.dtype)
@@ -185,7 +186,8 @@ def solve(problem: Problem, recipe: Recipe, threads: int = 1) -> Solution:
     if shared is None:
         return _solve_stack(problem, recipe, threads)
     models, W, kept, suppressed, objective, within = shared
-    once, yes = np.ones(len(models), dtype=int), np.ones(len(models), dtype=bool)
+    once = np.ones(len(models), dtype=int)
+    yes = np.ones(len(models), dtype=bool)
     solution = Solution([W], objective[:, None], once, yes, kept, suppressed, within)
     others = np.setdiff1d(np.arange(len(problem)), models)
     if not len(others):
@@ -313,7 +315,8 @@ def subspace_distance(first: Array, second: Array) -> Array:
     0.0
     """
     overlap = first.swapaxes(-1, -2) @ second
-    only_first, only_second = first - second @ overlap.swapaxes(-1, -2), second - first @ overlap
+    only_first = first - second @ overlap.swapaxes(-1, -2)
+    only_second = second - first @ overlap
     squared = (only_first**2).sum(axis=(-1, -2)) + (only_second**2).sum(axis=(-1, -2))
     return np.asarray(np.sqrt(squared))
 

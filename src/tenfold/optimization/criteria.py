@@ -369,7 +369,8 @@ def class_spreads(
     others = (total + step - own) / (n - n_own)
     step = step * n / (n - n_own) ** 2  # |W^T (M_p - M_o)|^2
     others += ((1 + shift) ** 2 - 1) * step
-    own, within = own / n_own + shift**2 * step, within / n
+    own = own / n_own + shift**2 * step
+    within = within / n
     mixed = (1 - shrinkage) * own + shrinkage * within
     mixed = np.where(mixed <= 1e-12 * within, np.where(within > 0, within, 1.0), mixed)
     return np.sqrt(mixed), np.sqrt(np.where(others > 0, others, 1.0))
@@ -490,7 +491,8 @@ def tight_gaussian(
     >>> float(contrasts[0, 0]), offset
     (2.0, -2.0)
     """
-    n, size = n_own + n_others, len(step)
+    n = n_own + n_others
+    size = len(step)
     free = n - 2 if n > 2 else n
     pooled = shrunk_covariance((own + others) / free, free)
     least = LEAST_NOISE * float(step @ step)

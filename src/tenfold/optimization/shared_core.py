@@ -108,8 +108,11 @@ def solve_shared(
     cores = shared_cores(problem, null)
     if not cores:
         return None
-    n_models, size, width = len(problem), cores[0].rows.shape[1], int(problem.ranks.max())
-    W, kept = np.zeros((n_models, width, size)), np.zeros((n_models, width))
+    n_models = len(problem)
+    size = cores[0].rows.shape[1]
+    width = int(problem.ranks.max())
+    W = np.zeros((n_models, width, size))
+    kept = np.zeros((n_models, width))
     numbers = np.zeros((4, n_models))  # suppressed, objective, of S_w, and whether it is exact
     for core in cores:
         turn = orthonormal and not null  # in a null space they are orthonormal as found
@@ -133,18 +136,27 @@ def _solve_some(
         if found is None:
             continue
         tells = found[0] > 10 * len(G) * np.finfo(float).eps * found[0][0]
-        values, U = found[0][tells] / scale, found[1][:, tells] / np.sqrt(scale)
-        rows, seen = U.T @ core.rows, G.T @ U
-        lost, squares = float(len(values)), float(np.vdot(rows, rows))  # W^T B W is I
+        values = found[0][tells] / scale
+        U = found[1][:, tells] / np.sqrt(scale)
+        rows = U.T @ core.rows
+        seen = G.T @ U
+        # W^T B W is I
+        lost = float(len(values))
+        squares = float(np.vdot(rows, rows))
         if orthonormal:
             Q, triangle = np.linalg.qr(rows.T)
-            rows, back = Q.T, np.linalg.inv(triangle)
-            values, seen, U = values @ back**2, seen @ back, U @ back
-            lost, squares = float((back**2).sum()), float(len(values))
+            rows = Q.T
+            back = np.linalg.inv(triangle)
+            values = values @ back**2
+            seen = seen @ back
+            U = U @ back
+            lost = float((back**2).sum())
+            squares = float(len(values))
         suppressed = lost - core.ridge[number] * squares
         if not core.has_within:
             suppressed = scale * (np.where(np.isinf(b), 0.0, b)[:, None] * seen**2).sum()
-        model, own = core.models[number], slice(len(values))
+        model = core.models[number]
+        own = slice(len(values))
         np.multiply(rows, signs_of_columns(rows.T).T, out=W[model, own])
         W[model, own] += 0.0  # no negative zeros
         kept[model, own] = values
@@ -157,7 +169,8 @@ def few_columns(problem: Problem) -> Array | None:
 
     Where class means stand for their samples, they are no more than the classes.
     """
-    n_models, size = len(problem), problem.shape[0]
+    n_models = len(problem)
+    size = problem.shape[0]
     terms = problem.maximise.terms
     if any(term.tables or is_shared(term) or np.min(c) < 0 for c, term, _ in terms):
         return None
@@ -354,7 +367,8 @@ def leading_of_columns(tau: Array, own: ClassColumns, rank: int) -> tuple[Array,
         H[head:, head:] += V.T @ (rest * V)
         values, vectors = np.linalg.eigh(H)  # takes less time than the leading ones alone
         mu, w = values[::-1][:rank], vectors[:, ::-1][:, :rank]
-        in_tail, pull = V @ w[head:], L[head:] @ (S @ (seen.T @ w))
+        in_tail = V @ w[head:]
+        pull = L[head:] @ (S @ (seen.T @ w))
         if np.abs((rest - mu) * in_tail + pull).max() <= EXACT * mu[-1]:
             break
         if not (mu[-1] > 0 and np.abs(mu - rest).min() > 0):
@@ -383,7 +397,8 @@ def _inverse_root(own: ClassColumns) -> tuple[Array, Array]:
 
 def _low_rank(tau: Array, own: ClassColumns, P: Array, D: Array) -> tuple[Array, Array]:
     """L and S with ``B^(-1/2) A B^(-1/2) = diag(tau) + L S L^T``."""
-    scaled, q = tau[:, None] * P, len(D)
+    scaled = tau[:, None] * P
+    q = len(D)
     L = np.concatenate([P, scaled, own.G + (P * D) @ (P.T @ own.G)], axis=1)
     S = np.zeros((L.shape[1], L.shape[1]))
     S[:q, :q] = D[:, None] * (P.T @ scaled) * D
@@ -417,7 +432,8 @@ def shared_cores(problem: Problem, null: bool = False) -> list[SharedCore]:
     if (2 * (problem.ranks[:, 0] + 6 * widths + 5) > len(T)).all():  # dense solutions cost no more
         return []
     if null:
-        own, one = [_not_seen(each, float(np.trace(T))) for each in own], np.ones(len(problem))
+        own = [_not_seen(each, float(np.trace(T))) for each in own]
+        one = np.ones(len(problem))
         core = None if S_w is not None else _core(T, None, np.inf, problem.basis)
         if core is None:
             return []
@@ -429,7 +445,8 @@ def shared_cores(problem: Problem, null: bool = False) -> list[SharedCore]:
     )
     cores = []
     for number, example in enumerate(first):
-        models, rho = every[group == number], float(relative[example])
+        models = every[group == number]
+        rho = float(relative[example])
         core = _core(T, S_w, rho, problem.basis) if len(models) >= FEWEST else None
         if core is not None:
             shrunk = bool(np.isfinite(rho))
@@ -442,7 +459,8 @@ def _common_and_own(
     problem: Problem,
 ) -> tuple[Array, Array | None, Array, list[ClassColumns]] | None:
     """T, S_w, the factor of S_w in each B, and the columns of each model; or None."""
-    n_models, common = len(problem), []
+    n_models = len(problem)
+    common = []
     own: dict[int, tuple[Term, Array, Array]] = {}
     assert problem.minimise is not None
     for side, scatter in enumerate((problem.maximise, problem.minimise)):
@@ -529,7 +547,8 @@ def _core(
             values, F = eigh(T, S_w + rho * np.eye(len(T)), check_finite=False)
     except LinAlgError:
         return None
-    values, F = values[::-1], np.ascontiguousarray(F[:, ::-1])
+    values = values[::-1]
+    F = np.ascontiguousarray(F[:, ::-1])
     return values, F, np.ascontiguousarray(F.T) if basis is None else basis.lifted_rows(F)
 
 

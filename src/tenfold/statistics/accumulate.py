@@ -219,12 +219,14 @@ def merged_means(counts: Array, means: Array, codes: Array, n: int) -> tuple[Arr
     at = codes[own]
     total = np.bincount(at, weights=counts[own], minlength=n)
     flat = means.reshape(len(means), prod(means.shape[1:]))
-    common, steps = np.zeros((n, flat.shape[1])), np.zeros_like(flat)
+    common = np.zeros((n, flat.shape[1]))
+    steps = np.zeros_like(flat)
     groups, firsts = np.unique(at, return_index=True)
     common[groups] = flat[own[firsts]]  # all about the first: no digits are lost to an offset
     steps[own] = flat[own] - common[at]
     if len(own) > len(groups):
-        offsets, order = np.zeros_like(common), np.argsort(at, kind="stable")
+        offsets = np.zeros_like(common)
+        order = np.argsort(at, kind="stable")
         shares = (counts[own] / total[at])[:, None] * steps[own]
         offsets[groups] = np.add.reduceat(shares[order], np.searchsorted(at[order], groups))
         common += offsets

@@ -150,7 +150,9 @@ def round_of(Z: Array, known: Array, weight: Array, now: Gaussian) -> Gaussian:
     """
     precision = inverse(now.covariance)
     deviations = np.where(known, Z - now.mean, 0.0)
-    whole, unsure = deviations.copy(), np.zeros_like(precision)  # and the covariances of gaps
+    # and the covariances of gaps
+    whole = deviations.copy()
+    unsure = np.zeros_like(precision)
     for rows, gaps, factor in _by_gaps(known, precision):
         whole[np.ix_(rows, gaps)] = _expected(deviations[rows], gaps, factor, precision)
         own = _both_halves(dpotri(factor, lower=1)[0])
@@ -274,7 +276,8 @@ def _chosen_share(
     """The share under which hidden numbers of samples that were held out are predicted best."""
     Z, known, weight = _distinct(Z, known, weight)
     parts = _dealt(Z, PARTS)
-    losses, n_held = np.zeros(len(SHARES)), 0
+    losses = np.zeros(len(SHARES))
+    n_held = 0
     for part in range(PARTS):
         held = parts == part
         if 0 < held.sum() < len(Z) and n_held < MOST_HELD:

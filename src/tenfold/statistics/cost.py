@@ -51,7 +51,9 @@ def sample_flops(
     Products are a little slower than square ones. Samples are centred and turned for every
     group, once if they can be kept and else in every round.
     """
-    size, models, flops = prod(shape), ranks[..., 0].size, 0.0
+    size = prod(shape)
+    models = ranks[..., 0].size
+    flops = 0.0
     largest = ranks.max(axis=(0, 1))
     for mode, size_k in enumerate(shape):
         others = [q for q in range(len(shape)) if q != mode]
@@ -74,8 +76,10 @@ def moments_pay(
     """
     if not tables_fit(shape, n_classes, memory):
         return False
-    models, own = ranks[..., 0].size, min(len(ranks), n_classes)
-    summing, asking = n * prod(shape) ** 2, table_flops(shape, models, rounds)
+    models = ranks[..., 0].size
+    own = min(len(ranks), n_classes)
+    summing = n * prod(shape) ** 2
+    asking = table_flops(shape, models, rounds)
     moments = summing + asking + table_flops(shape, models, rounds, own)
     total = min(summing + asking, sample_flops(n, shape, ranks, rounds))
     return moments <= total + sample_flops(n / n_classes, shape, ranks, rounds, own)
@@ -121,7 +125,8 @@ def statistics_of(
     """
     if isinstance(X, Source) and not isinstance(X, ArraySamples):
         return _statistics_of_source(X, y, sample_weight, classes, memory)
-    as_span, shape = X.ndim == 2 and len(X) < X.shape[1], X.shape[1:]
+    as_span = X.ndim == 2 and len(X) < X.shape[1]
+    shape = X.shape[1:]
     if not as_span and moments_pay(len(X), shape, len(classes), ranks, rounds, memory):
         return moments_of(X, y, sample_weight, classes)
     samples = X.in_memory() if isinstance(X, Source) else X
@@ -169,7 +174,8 @@ def moments_of(X: Array | Source, y: Any, sample_weight: Any, classes: Array) ->
 def _statistics_of_source(
     X: Source, y: Any, weight: Any, classes: Array, memory: float
 ) -> ClassStatistics:
-    size, widest = prod(X.shape[1:]), max(X.shape[1:])
+    size = prod(X.shape[1:])
+    widest = max(X.shape[1:])
     fit = tables_fit(X.shape[1:], len(classes), memory)
     if fit and 8 * len(classes) * size**2 <= X.table_bytes():
         return X.moments(y, weight, classes)

@@ -135,7 +135,8 @@ def without_covariates(X: Array, Z: Array, found: Slopes) -> Array:
 
 def moments_without_covariates(moments: ClassMoments, found: Slopes) -> ClassMoments:
     """Moments of samples without covariates, (C, I), from those of rows (x, z)."""
-    B, q = found.slopes, len(found.means)
+    B = found.slopes
+    q = len(found.means)
     means = moments.means.reshape(len(moments.counts), -1)
     moved = (means[:, -q:] - found.means) @ B
     own = means[:, :-q] - (moments.counts > 0)[:, None] * moved

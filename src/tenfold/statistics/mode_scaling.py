@@ -84,7 +84,8 @@ class FibreMoments:
         if self.weight == 0 or other.weight == 0:
             return other if self.weight == 0 else self
         weight = self.weight + other.weight
-        share, step = other.weight / weight, other.mean - self.mean
+        share = other.weight / weight
+        step = other.mean - self.mean
         with np.errstate(over="ignore", under="ignore"):
             apart = self.weight * share * np.square(step)
         return FibreMoments(
@@ -172,7 +173,8 @@ class Scaling:
         mean, deviations, variance = fibres(X, self.axes)
         size = prod(X.shape[axis] for axis in self.axes)
         # The mean square of the numbers of the fibre and of so many more with the typical spread.
-        own, typical = size * variance, self.pseudocount * np.square(self.spread)
+        own = size * variance
+        typical = self.pseudocount * np.square(self.spread)
         scale = _or_one(np.sqrt((own + typical) / (size + self.pseudocount)))
         parts = [deviations / scale]
         if self.keep in ("mean", "both"):

@@ -745,7 +745,8 @@ class ClassMoments(ClassStatistics):
         counts = self.counts * factor
         counts[counts < FORGOTTEN * counts.max(initial=0.0)] = 0.0
         gone = counts == 0
-        means, scatters = self.means, self.scatters * factor
+        means = self.means
+        scatters = self.scatters * factor
         if gone.any():
             column = gone.reshape(-1, *[1] * (means.ndim - 1))
             means, scatters[gone] = np.where(column, 0.0, means), 0.0
@@ -810,7 +811,8 @@ def _summed(
 
     With `spend` in the memory of the first, if its rows stay where they are.
     """
-    n, all_codes = len(classes), np.concatenate(codes)
+    n = len(classes)
+    all_codes = np.concatenate(codes)
     all_counts = np.concatenate([part.counts for part in parts])
     all_means = np.concatenate([part.means for part in parts])
     counts, means, steps = merged_means(all_counts, all_means, all_codes, n)
@@ -852,15 +854,20 @@ def rest_of_cell(
     whole: ClassMoments, c: int, taken: ClassMoments, b: int
 ) -> tuple[float, Array, Array, float]:
     """Count, mean and scatter of row c without row b, and what they may be off by rounding."""
-    label, n, n_taken = whole.classes[c], float(whole.counts[c]), float(taken.counts[b])
-    count, size, sizes = n - n_taken, whole.traces[c], whole.traces[c] + taken.traces[b]
+    label = whole.classes[c]
+    n = float(whole.counts[c])
+    n_taken = float(taken.counts[b])
+    count = n - n_taken
+    size = whole.traces[c]
+    sizes = whole.traces[c] + taken.traces[b]
     if count < -EMPTY * n:
         raise _never_added(label, f"{n_taken:g} of them are taken from {n:g}")
     step = (taken.means[b] - whole.means[c]).ravel()
     scatter = whole.scatters[c] - taken.scatters[b]
     rounded = EPS * float(np.linalg.norm(whole.means[c]))  # of a mean far from zero
     if count <= EMPTY * n:
-        off, far = np.abs(scatter).max(initial=0.0), float(np.linalg.norm(step))
+        off = np.abs(scatter).max(initial=0.0)
+        far = float(np.linalg.norm(step))
         lengths = ROUNDING * np.sqrt(sizes / n) + 16 * rounded
         if off > ROUNDING * sizes + 8 * rounded * np.sqrt(n * sizes) or far > lengths:
             raise _never_added(label, "all of them are taken, but those that are there differ")

@@ -91,7 +91,8 @@ class SampleStatistics(ClassStatistics):
         }
         unit = sqrt(float(self.traces.sum())) or 1.0
         flat = {c: deviations / unit for c, deviations in flat.items()}
-        Z, size = np.concatenate(list(flat.values())), prod(self.shape)
+        Z = np.concatenate(list(flat.values()))
+        size = prod(self.shape)
         own, cross = np.zeros((2, len(members)))
         within = Z.T @ Z if len(Z) > size else None
         for c, deviations in flat.items():
@@ -119,7 +120,8 @@ class SampleStatistics(ClassStatistics):
 
     def _total(self) -> Term:
         if self.total_is_table:  # class means are fewer than samples
-            within, between = self.within().terms[0][1], super()._means_about_mean().tabulated()
+            within = self.within().terms[0][1]
+            between = super()._means_about_mean().tabulated()
             return replace(between, tables=(within.tables[0] + between.tables[0],))
         everybody = np.zeros_like(self.codes)
         return Term(self.X, self.mean[None], everybody, [self._used()], self.weights)
@@ -207,7 +209,8 @@ class HeldOutStatistics(SampleStatistics):
     def of_part(cls, whole: SampleStatistics, kept: Array) -> Self:
         """The statistics of a part, given by whether it keeps each sample, (n,)."""
         w = np.ones(len(kept)) if whole.weights is None else whole.weights
-        labels, parts = whole.classes[whole.codes], []
+        labels = whole.classes[whole.codes]
+        parts = []
         for chosen in (kept, ~kept):
             weights = np.where(chosen, w, 0.0)
             present = np.unique(labels[weights > 0])
@@ -246,8 +249,10 @@ class HeldOutStatistics(SampleStatistics):
 
     def _points(self, name: str, points: list[Array], weights: list[Array]) -> Scatter:
         """The scatter about 0 of some points with weights."""
-        columns, w = np.concatenate(points), np.concatenate(weights)
-        zero, nowhere = np.zeros((1, *self.shape)), np.zeros(len(columns), dtype=np.intp)
+        columns = np.concatenate(points)
+        w = np.concatenate(weights)
+        zero = np.zeros((1, *self.shape))
+        nowhere = np.zeros(len(columns), dtype=np.intp)
         return self._kept(name, lambda: Term(columns, zero, nowhere, [np.arange(len(w))], w))
 
     def _in_class(self, p: int) -> Term:
@@ -265,7 +270,8 @@ def _class_means(
     counts = np.bincount(codes, weights=w, minlength=n_classes)
     means = np.zeros((n_classes, *X.shape[1:]))
     for c in np.flatnonzero(counts):
-        rows, total = np.flatnonzero((codes == c) & (w > 0)), 0.0
+        rows = np.flatnonzero((codes == c) & (w > 0))
+        total = 0.0
         first = gather(X, rows[:1], np.float64)
         for block in row_blocks(len(rows), 2 * 8 * prod(X.shape[1:])):
             total = total + w[rows[block]] @ (gather(X, rows[block], np.float64) - first)
@@ -300,7 +306,8 @@ class ClassSketch:
         return cls(own.counts, own.means, own.traces)
 
     def __add__(self, other: ClassSketch) -> ClassSketch:
-        both, n = (self, other), len(self.counts)
+        both = (self, other)
+        n = len(self.counts)
         codes = np.tile(np.arange(n), 2)
         all_counts = np.concatenate([one.counts for one in both])
         all_means = np.concatenate([one.means for one in both])

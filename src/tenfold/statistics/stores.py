@@ -128,8 +128,10 @@ class Range:
         elif 0 in block.shape:
             return
         else:
-            low, high = float(block.min()), float(block.max())
-        self.low, self.high = min(self.low, low), max(self.high, high)
+            low = float(block.min())
+            high = float(block.max())
+        self.low = min(self.low, low)
+        self.high = max(self.high, high)
 
     def bounds(self) -> Array:
         """The least and the largest number, (2,)."""
@@ -260,7 +262,8 @@ class StoredSamples(Source):
             first = end
 
     def _block(self, rows: range | Array) -> Array:
-        first, last = int(rows[0]), int(rows[-1]) + 1
+        first = int(rows[0])
+        last = int(rows[-1]) + 1
         try:
             block = np.asarray(self.store[first:last])
         except Exception as error:
@@ -439,7 +442,8 @@ def absent_chunk(store: Any, block: Array, first: int) -> str | None:
     cells = [range(-(-size // step)) for size, step in zip(block.shape, sizes, strict=True)]
     cells[0] = range(first // sizes[0], -(-last // sizes[0]))
     for cell in product(*cells):
-        low, high = max(first, cell[0] * sizes[0]), min(last, (cell[0] + 1) * sizes[0])
+        low = max(first, cell[0] * sizes[0])
+        high = min(last, (cell[0] + 1) * sizes[0])
         inner = (slice(i * n, (i + 1) * n) for i, n in zip(cell[1:], sizes[1:], strict=True))
         part = block[(slice(low - first, high - first), *inner)]
         if _is_filled(part, store.fill_value) and not _is_there(store, key_of(cell)):
@@ -529,7 +533,8 @@ class MappedStore:
     def __getitem__(self, key: Any) -> Array:
         rows, *inside = key if isinstance(key, tuple) else (key,)
         if rows is Ellipsis:
-            rows, inside = slice(None), [Ellipsis, *inside]
+            rows = slice(None)
+            inside = [Ellipsis, *inside]
         places = np.arange(len(self))[rows]
         wanted = self.samples[rows if isinstance(rows, slice) else np.atleast_1d(places)]
         if len(wanted):

@@ -52,7 +52,8 @@ def projected(
     ndarray of shape (n, r_1, ..., r_K) or (n, r_1 * ... * r_K)
         The projected samples.
     """
-    n, sizes = X.shape[0], [len(W) for W in projections]
+    n = X.shape[0]
+    sizes = [len(W) for W in projections]
     X = reshaped(X, (n, *sizes))
     dtype = float_type(X)
     W = [asarray_like(P, X, dtype) for P in projections]
@@ -76,7 +77,8 @@ def reconstructed(
     Y: Array, projections: Sequence[Array], centre: Array | None, shape: tuple[int, ...]
 ) -> Array:
     """The samples (n, *shape) of the subspace that have the projections Y, in Y's precision."""
-    n, dtype = Y.shape[0], float_type(Y)
+    n = Y.shape[0]
+    dtype = float_type(Y)
     tensors = of_type(reshaped(Y, (n, *(W.shape[1] for W in projections))), dtype)
     samples = reconstruct(tensors, projections)
     if centre is not None:
