@@ -208,7 +208,7 @@ $(PEERS)/stamp: $(WANTED) paper/peers.txt
 	@echo "Making $(PEERS)"
 	@$(PYTHON) -m venv $(PEERS)
 	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check \
-		-e ".[cli,report]" -r paper/peers.txt
+		-e ".[cli,report,data]" -r paper/peers.txt
 	@touch $@
 
 recordings: $(PEERS)/stamp ## evoked potentials and series beside pyRiemann and MiniRocket, an hour; ARGS=--quick
