@@ -37,8 +37,8 @@ figures (D. T. Tran, M. Gabbouj, A. Iosifidis, *Multilinear Class-Specific Discr
 Pattern Recognition Letters, 2017). Each cell has our figure and, in parentheses, the printed one.
 Each title links to the details: all rows, settings chosen on training data alone, the command and
 the commit. To compute a table yourself, put the data into a folder DIR (`DIR/orl/s1/1.pgm` ...,
-`DIR/pie/pie_5pose_32x32.npz` or the `.mat` files, `DIR/fi2010/`) and run `python -m paper orl --data
-DIR --out runs/orl` in a checkout; `--quick` takes minutes instead of hours.
+`DIR/pie/pie_5pose_32x32.npz` or the `.mat` files, `DIR/fi2010/`) and run
+`python -m paper orl --data DIR --out runs/orl` in a checkout; `--quick` takes minutes.
 """
 
 VERDICTS = {
