@@ -25,7 +25,6 @@ from tenfold.classifiers.held_out import (
     FEWEST_CLASSES,
     fold_plan,
     given_folds,
-    n_folds_of,
     score_held_out,
 )
 from tenfold.classifiers.probabilistic import ProbabilisticLDA
@@ -245,13 +244,13 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             plan = fold_plan(n_folds, X, codes, number, used, self.false_accept_rate, units)
         else:
             plan = given_folds(folds_of(self.cv, labels, groups), codes, number, used)
-        self._check_held_out(n_folds_of(plan.own))
         model.set_params(positive=positive)  # in a fold without it, None means another class
         found = score_held_out(model, described, X, labels, weight, classes, plan)
         projector = found.whole.projector.set_params(positive=self.model().positive)
         limit = self._limit(found.impostors, found.own)
         threshold = found.whole.score_at(limit)
-        self._warn_unless_alike(found.ratio)
+        if self.false_accept_rate != "equal":
+            _warn_unless_alike(found.ratio)
         return HeldOut(
             described,
             projector,
@@ -283,7 +282,6 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         n_others, rate = len(classes) - 1, self.false_accept_rate
         by_class = units is None and n_others >= FEWEST_CLASSES
         impostors, own = _held_out_ratios(left_out, number, by_class)
-        self._check_held_out(len(own.signed_distance))
         if by_class and rate != "equal" and 0 < rate * (n_others + 1) < 1:
             strangers = left_out.of_strangers()
             columns = np.flatnonzero(np.isfinite(strangers).any(axis=0))
@@ -312,14 +310,6 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         for number, (_, test) in enumerate(folds_of(self.cv, labels, groups)):
             units[test] = number
         return CLASS_GROUPS, units
-
-    def _check_held_out(self, n_own: int) -> None:
-        """Refuse equal error rates without positives that were held out."""
-        if self.false_accept_rate == "equal" and not n_own:
-            raise ValueError(
-                "no sample of the positive class was held out, so there is nothing to choose the "
-                "threshold on; pass more samples, or a number as false_accept_rate"
-            )
 
     def _decide(self, held_out: HeldOut) -> Self:
         """Set all that was learned, and warn of rates that cannot be guaranteed."""
@@ -406,6 +396,11 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
     def _limit(self, impostors: Impostors, own: Impostors) -> float:
         """How far samples may be to be accepted."""
         if self.false_accept_rate == "equal":
+            if not len(own.signed_distance):
+                raise ValueError(
+                    "no sample of the positive class was held out, so there is nothing to choose "
+                    "the threshold on; pass more samples, or a number as false_accept_rate"
+                )
             return equal_threshold(impostors, own.signed_distance, own.weight)
         return threshold_at(impostors, float(self.false_accept_rate))
 
@@ -422,17 +417,6 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         elif of_strangers:
             how = "extrapolates from their scores"
         warn_of_rate(float(rate), guaranteed, what, how, stacklevel=5)
-
-    def _warn_unless_alike(self, ratio: float) -> None:
-        """Say so where models of folds are unlike the model of all samples."""
-        if self.false_accept_rate != "equal" and ratio > ALIKE**2:
-            warn(
-                "models without some of the other samples are unlike the model of all: their "
-                f"scores differ by a factor of {ratio:.2f}, so held-out scores say little "
-                "about the false-accept rate; lower ranks or more shrinkage help",
-                FalseAcceptRateWarning,
-                stacklevel=4,
-            )
 
     @property
     def members_(self) -> list[ClassSpecificProjector]:
@@ -550,6 +534,18 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         tags.classifier_tags.multi_class = False
         tags.input_tags.three_d_array = True
         return tags
+
+
+def _warn_unless_alike(ratio: float) -> None:
+    """Say so where models of folds are unlike the model of all samples."""
+    if ratio > ALIKE**2:
+        warn(
+            "models without some of the other samples are unlike the model of all: their "
+            f"scores differ by a factor of {ratio:.2f}, so held-out scores say little "
+            "about the false-accept rate; lower ranks or more shrinkage help",
+            FalseAcceptRateWarning,
+            stacklevel=4,
+        )
 
 
 def views_for(shape: tuple[int, ...]) -> str | list[str]:

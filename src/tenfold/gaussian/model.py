@@ -430,6 +430,23 @@ def learn(
         tell("a first look at other views")
         best = min(without_price, key=lambda one: one.setting.loss)
         look = FirstLook.of(data, best.view.name)
+    _add_curved(data, names, look, chosen, tell)
+    for name, transformer in transformers.items():
+        tell(name)
+        chosen.append(_better_units(data, name, transformer))
+    if not chosen:  # "kronecker" alone, of samples without modes
+        _add_plain(data, "numbers", None, chosen)
+    return _pooled(data, chosen, class_groups)
+
+
+def _add_curved(
+    data: Data,
+    names: Sequence[str],
+    look: FirstLook | None,
+    chosen: list[Chosen],
+    tell: Callable[[str], None],
+) -> None:
+    """Add kernels and features of signals, where a first look does not speak against them."""
     kernels = [name for name in WIDTHS if name in names]
     scale = _better_scale(chosen)
     if look and not look.speaks_for(rbf_candidate(look.data, name, scale) for name in kernels):
@@ -441,19 +458,13 @@ def learn(
         setting, near = choose_setting(data, candidate, near)
         chosen.append(Chosen.of(candidate, setting))
     for name, suits in SIGNALS.items():
-        if name not in names or not suits(gathered.shape):
+        if name not in names or not suits(data.gathered.shape):
             continue
         tell(name)
         if look and not look.speaks_for([signal_candidate(look.data, name)]):
             continue
         candidate = signal_candidate(data, name)
         chosen.append(Chosen.of(candidate, choose_setting(data, candidate, None)[0]))
-    for name, transformer in transformers.items():
-        tell(name)
-        chosen.append(_better_units(data, name, transformer))
-    if not chosen:  # "kronecker" alone, of samples without modes
-        _add_plain(data, "numbers", None, chosen)
-    return _pooled(data, chosen, class_groups)
 
 
 def _add_plain(
