@@ -52,7 +52,7 @@ def test_digits_are_read_from_fifty_of_each():
         train = np.concatenate([rows[y[rows] == digit][:50] for digit in range(10)])
         test = np.setdiff1d(rows, train)
         found.append(ProbabilisticLDA().fit(X[train], y[train]).score(X[test], y[test]))
-    assert np.mean(found) >= 0.98, found  # 98.2 to 98.5 % over splits
+    assert np.mean(found) >= 0.985, found
 
 
 def spectra(seed):
