@@ -36,7 +36,7 @@ from tenfold.linalg.constants import CACHE_NUMBERS, DEVICE_BYTES, THREAD_BYTES
 from tenfold.methods.base import (
     ClassModel,
     ClassSpecificProjector,
-    Described,
+    InputInfo,
     Learner,
     Shape,
     spreads_of,
@@ -219,10 +219,10 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         return bool(self._method._streams)
 
     def _map_samples(
-        self, described: Described, X: Any, weight: Array | None
-    ) -> tuple[Described, Any]:
+        self, input_info: InputInfo, X: Any, weight: Array | None
+    ) -> tuple[InputInfo, Any]:
         """As the projector does it, once for all classes."""
-        return self._method._map_samples(described, X, weight)
+        return self._method._map_samples(input_info, X, weight)
 
     def of_classes(self, classes: Array) -> list[ClassSpecificProjector]:
         """The projector of each class, not fitted."""
@@ -282,7 +282,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
 
     def _set_fitted(
         self,
-        described: Described,
+        input_info: InputInfo,
         model: Any = None,
         moments: ClassMoments | None = None,
         **more: Any,
@@ -292,12 +292,12 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
             one = model.members[0]
             more |= {"classes_": one.classes, "class_count_": one.class_count}
             more |= model.spreads
-            of_member = {name: value for name, value in described.items() if name != "range_"}
+            of_member = {name: value for name, value in input_info.items() if name != "range_"}
             more["projectors_"] = [
                 member._set_fitted(of_member, own)
                 for member, own in zip(self.of_classes(one.classes), model.members, strict=True)
             ]
-        super()._set_fitted(check.of_samples(described), None, moments, **more)
+        super()._set_fitted(check.of_samples(input_info), None, moments, **more)
         if model is not None:
             self._subspaces()
         return self

@@ -19,7 +19,7 @@ from tenfold.classifiers.thresholds import ENOUGH_CLASSES, Impostors
 from tenfold.linalg.algebra import Array
 from tenfold.linalg.arrays import to_numpy
 from tenfold.linalg.constants import CACHE_NUMBERS
-from tenfold.methods.base import ClassSpecificProjector, Described, spreads_of
+from tenfold.methods.base import ClassSpecificProjector, InputInfo, spreads_of
 from tenfold.optimization.alternation import Solution, solve
 from tenfold.optimization.criteria import Problem
 from tenfold.statistics.accumulate import as_slice, row_blocks
@@ -81,7 +81,7 @@ class FoldModels(NamedTuple):
 
 def fold_models(
     model: ClassSpecificProjector,
-    described: Described,
+    input_info: InputInfo,
     X: Any,
     y: Array,
     weight: Array | None,
@@ -98,7 +98,7 @@ def fold_models(
     for ways in plan.readings():
         parts = Parts.of_folds(ways, plan.codes)
         if not isinstance(whole, SampleStatistics):
-            described, seen = model._map_samples(described, X, weight)
+            input_info, seen = model._map_samples(input_info, X, weight)
             ranks = model._model_ranks(seen.shape[1:], classes)
             rounds, memory = (
                 model._recipe().expected_rounds(seen.ndim - 1),
@@ -107,7 +107,7 @@ def fold_models(
             found = part_statistics(seen, y, weight, classes, parts, ranks, rounds, memory)
             first, whole = whole is None, next(found)
             if first:
-                of_all = fit_fold_models(model, described, [whole])
+                of_all = fit_fold_models(model, input_info, [whole])
         shared = whole if isinstance(whole, SampleStatistics) and model._is_one_solution else None
         if shared is not None:
             kept = [times[parts.atoms] > 0 for times in parts.times[1:]]
@@ -117,10 +117,10 @@ def fold_models(
             some = islice(found, n_folds_of(folds))
             models: list[Measured] = []
             if shared is not None:
-                models = fit_fold_models(model, described, list(some))
+                models = fit_fold_models(model, input_info, list(some))
             else:
                 for part in some:
-                    models += fit_fold_models(model, described, [part])
+                    models += fit_fold_models(model, input_info, [part])
             if own is None:  # the first way holds out positives
                 own = models
             else:
@@ -128,7 +128,7 @@ def fold_models(
 
 
 def fit_fold_models(
-    model: ClassSpecificProjector, described: Described, parts: Sequence[ClassStatistics]
+    model: ClassSpecificProjector, input_info: InputInfo, parts: Sequence[ClassStatistics]
 ) -> list[Measured]:
     """The models of statistics that share their terms, solved as one stack."""
     for statistics in parts:
@@ -142,8 +142,8 @@ def fit_fold_models(
     result = []
     for number, statistics in enumerate(parts):
         m = np.array([number])
-        found = model._model(statistics, solution, m, described["sample_shape_"])
-        fold = clone(model)._set_fitted(described, found)
+        found = model._model(statistics, solution, m, input_info["sample_shape_"])
+        fold = clone(model)._set_fitted(input_info, found)
         if fold._has_ratio:
             typical, even = fold.anchors_
             spread = sqrt(max(even - typical, np.finfo(float).tiny))
@@ -198,7 +198,7 @@ class FoldPlan(NamedTuple):
 
 def score_held_out(
     model: ClassSpecificProjector,
-    described: Described,
+    input_info: InputInfo,
     X: Any,
     labels: Array,
     weight: Array | None,
@@ -215,7 +215,7 @@ def score_held_out(
     ----------
     model : ClassSpecificProjector
         Not fitted, with the label of the positive class.
-    described : mapping
+    input_info : mapping
         What is known of the samples, from `Learner._first_batch`.
     X, labels, weight : arrays
         The batch that came with it.
@@ -229,7 +229,7 @@ def score_held_out(
     Verification
         What they say.
     """
-    for models in fold_models(model, described, X, labels, weight, classes, plan):
+    for models in fold_models(model, input_info, X, labels, weight, classes, plan):
         if models.ratio <= ALIKE:
             break
     whole, ratio = models.whole, models.ratio

@@ -164,7 +164,7 @@ class ClassModel(Model):
     anchors: Annotated[Array, Axes(2)] = field(default_factory=lambda: np.zeros(2))
 
 
-Described = Mapping[str, Any]  # sample_shape_, n_features_in_ and, of a table, feature_names_in_
+InputInfo = Mapping[str, Any]  # sample_shape_, n_features_in_ and, of a table, feature_names_in_
 
 
 class Savable:
@@ -196,7 +196,7 @@ class Savable:
 
     def _set_fitted(
         self,
-        described: Described,
+        input_info: InputInfo,
         model: Any = None,
         moments: ClassMoments | None = None,
         **more: Any,
@@ -209,7 +209,7 @@ class Savable:
         new = {name: value for name, value in vars(self).items() if name not in old}
         shown = {} if model is None else {f"{name}_": v for name, v in vars(model).items()}
         kept = {} if moments is None else {"moments_": moments}
-        new.update(with_range(described), **shown, **more, **kept)
+        new.update(with_range(input_info), **shown, **more, **kept)
         self.__dict__ = new
         return self
 
@@ -266,10 +266,10 @@ class Learner(Savable, BaseEstimator):
         return X
 
     def _map_samples(
-        self, described: Described, X: Any, weight: Array | None
-    ) -> tuple[Described, Any]:
+        self, input_info: InputInfo, X: Any, weight: Array | None
+    ) -> tuple[InputInfo, Any]:
         """What is known of the samples, and the batch as seen: a kernel learns its map here."""
-        return described, self._flatten_if_needed(X)
+        return input_info, self._flatten_if_needed(X)
 
     def _is_learnable(self, moments: ClassMoments) -> bool:
         """Whether the moments hold samples of all the classes that it needs."""
@@ -295,21 +295,21 @@ class Learner(Savable, BaseEstimator):
         self
             The fitted estimator.
         """
-        described, X, y, weight = self._first_batch(X, y, sample_weight)
+        input_info, X, y, weight = self._first_batch(X, y, sample_weight)
         classes = present_labels(y, weight)
-        described, X = self._map_samples(described, X, weight)
+        input_info, X = self._map_samples(input_info, X, weight)
         ranks = self._model_ranks(X.shape[1:], classes)
         rounds = self._recipe().expected_rounds(X.ndim - 1)
         memory = parameters.memory_budget()
         with one_thread_for_small(len(X) if X.ndim == 2 else prod(X.shape)):  # few vectors
             statistics = statistics_of(X, y, weight, classes, ranks, rounds, memory)
-        model = self._learn(statistics, described["sample_shape_"])
+        model = self._learn(statistics, input_info["sample_shape_"])
         small = 8 * len(classes) * prod(X.shape[1:]) ** 2 <= KEPT_MOMENTS
         if not (self._streams and small and tables_fit(X.shape[1:], len(classes), memory)):
-            return self._set_fitted(described, model)
+            return self._set_fitted(input_info, model)
         if not isinstance(statistics, ClassMoments):
             statistics = moments_of(X, y, weight, classes)
-        return self._set_fitted(described, model, statistics)
+        return self._set_fitted(input_info, model, statistics)
 
     def partial_fit(
         self,
@@ -346,17 +346,17 @@ class Learner(Savable, BaseEstimator):
         """
         first = not hasattr(self, "sample_shape_")
         if first:
-            described, X, y, weight = self._first_batch(X, y, sample_weight, classes)
+            input_info, X, y, weight = self._first_batch(X, y, sample_weight, classes)
             known = announced_labels(y, weight, classes)
         else:
             self._check_parameters()
             check_same_classes(classes if self._needs_labels else None, self.classes_)
             X, y, weight = check.check_batch(self, X, y, sample_weight)
-            described, X = check.described_with(self, X)
+            input_info, X = check.described_with(self, X)
             known = self.classes_
         check_known_labels(y, known)
         factor = check_decay("decay", decay)
-        return self._go_on(X, y, weight, factor, known, described)
+        return self._go_on(X, y, weight, factor, known, input_info)
 
     def fit_moments(self, moments: ClassMoments) -> Self:
         """Learn from moments that are gathered already; no samples are read.
@@ -373,16 +373,16 @@ class Learner(Savable, BaseEstimator):
             The fitted estimator, with `moments_`.
         """
         self._check_parameters()
-        described, moments = check.check_moments(self, moments)
+        input_info, moments = check.check_moments(self, moments)
         moments = replace(moments, means=self._flatten_if_needed(moments.means))
-        model = self._learn(moments, described["sample_shape_"])
-        return self._set_fitted(described, model, moments)
+        model = self._learn(moments, input_info["sample_shape_"])
+        return self._set_fitted(input_info, model, moments)
 
     # -- the steps -------------------------------------------------------------------------------
 
     def _first_batch(
         self, X: Any, y: Any, sample_weight: Any, classes: Any = None
-    ) -> tuple[Described, Any, Array | None, Array | None]:
+    ) -> tuple[InputInfo, Any, Array | None, Array | None]:
         """What is to be known of the samples of a first batch, and the batch, all checked."""
         self._check_parameters()
         return check.check_first_batch(self, X, y, sample_weight, classes)
@@ -407,7 +407,7 @@ class Learner(Savable, BaseEstimator):
         weight: Array | None,
         factor: float,
         known: Array,
-        described: Described,
+        input_info: InputInfo,
     ) -> Self:
         """Learn from what came before, times a factor, and a checked batch."""
         so_far = self._moments_so_far() if hasattr(self, "sample_shape_") else None
@@ -418,10 +418,10 @@ class Learner(Savable, BaseEstimator):
         added = self._moments_of_batch(X, y, weight, known)
         moments = added if so_far is None else self._added(so_far, factor, added)
         learnable = self._is_learnable(moments)
-        shape = described["sample_shape_"]
+        shape = input_info["sample_shape_"]
         model = self._learn_moments(moments, known, shape) if learnable else None
         more = {} if learnable else {"classes_": known}
-        return self._set_fitted(described, model, moments, _is_stream=True, **more)
+        return self._set_fitted(input_info, model, moments, _is_stream=True, **more)
 
     def _added(self, so_far: ClassMoments, factor: float, batch: ClassMoments) -> ClassMoments:
         """The moments so far, of which some is forgotten, and those of a batch."""

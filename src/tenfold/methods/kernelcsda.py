@@ -17,7 +17,7 @@ from tenfold.linalg.bases import KernelBasis
 from tenfold.methods.base import (
     ClassModel,
     ClassSpecificProjector,
-    Described,
+    InputInfo,
     Learner,
     Shape,
     TensorProjector,
@@ -174,8 +174,8 @@ class KernelCSDA(ClassSpecificProjector):
     # -- the change of basis ---------------------------------------------------------------------
 
     def _map_samples(
-        self, described: Described, X: Any, weight: Array | None
-    ) -> tuple[Described, Array]:
+        self, input_info: InputInfo, X: Any, weight: Array | None
+    ) -> tuple[InputInfo, Array]:
         """The basis, and the coordinates of the samples in it."""
         rows = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
         n_landmarks: Any = self.n_landmarks
@@ -196,9 +196,9 @@ class KernelCSDA(ClassSpecificProjector):
         basis = KernelBasis.of(K)
         learned = {"gamma_": gamma, "landmarks_": points[basis.chosen], "basis_": basis.matrix}
         if exact and len(rows) == len(X):
-            return {**described, **learned}, basis.coordinates
+            return {**input_info, **learned}, basis.coordinates
         seen = self._coordinates(learned)
-        return {**described, **learned}, to_numpy(over_blocks(X, seen))
+        return {**input_info, **learned}, to_numpy(over_blocks(X, seen))
 
     def _on_samples(self, work: OfBlock) -> OfBlock:
         """`work` on samples as they come: it gets their coordinates."""

@@ -162,8 +162,11 @@ class Problem:
         if self.minimise is None:
             return A, A, np.zeros(len(A))
         B = self.minimise.combined(answers)
-        sizes = trace(A) + trace(B) if unit is None else unit.traces(answers)
-        return A, B, np.maximum(self.ridges(sizes, mode), np.finfo(float).eps * trace(B))
+        B_sizes = np.trace(B, axis1=1, axis2=2)
+        sizes = np.trace(A, axis1=1, axis2=2) + B_sizes
+        if unit is not None:
+            sizes = unit.traces(answers)
+        return A, B, np.maximum(self.ridges(sizes, mode), np.finfo(float).eps * B_sizes)
 
     def size_of_first(self) -> float:
         """What there is of the scatters of the first model, if nothing is projected.
@@ -186,7 +189,7 @@ class Problem:
         kept = np.einsum("mir,mir->mr", W, A @ W)
         if self.minimise is None:
             return kept, kept.sum(axis=1), kept.sum(axis=1)
-        suppressed = traces_in(W, B)
+        suppressed = np.einsum("mir,mir->m", W, B @ W)
         squares = W**2
         if self.column_units is not None:
             squares = squares * self.column_units[:, None]
@@ -200,16 +203,6 @@ class Problem:
         floor = np.finfo(float).eps * sizes
         floor = np.where(floor > 0, floor, 1.0)  # no scatter at all: every direction is as good
         return np.maximum(np.where(self.absolute, self.ridge, self.ridge * unit), floor)
-
-
-def traces_in(W: Array, S: Array) -> Array:
-    """``tr(W^T S W)`` of each model: what the columns of W (M, n, r) see of S (M, n, n)."""
-    return np.asarray(np.einsum("mir,mir->m", W, S @ W))
-
-
-def trace(stack: Array) -> Array:
-    """The trace of each matrix of a stack."""
-    return np.asarray(np.trace(stack, axis1=1, axis2=2))
 
 
 # ── The pairs ───────────────────────────────────────────────────────────────────────────────────
@@ -601,7 +594,8 @@ def projected_trace(scatter: Scatter, projections: Sequence[Array]) -> Array:
     """Sum of the squared lengths of what M models see of the samples of a scatter, (M,)."""
     last = projections[-1]
     seen = projections if len(projections) > 1 else [last[: len(scatter)]]  # vectors: all see all
-    return traces_in(last, along_mode([scatter], len(projections) - 1, seen)[0])
+    (S,) = along_mode([scatter], len(projections) - 1, seen)
+    return np.asarray(np.einsum("mir,mir->m", last, S @ last))
 
 
 def patterns_of(statistics: ClassStatistics, projections: Sequence[Array]) -> list[Array]:

@@ -33,7 +33,7 @@ from tenfold.classifiers.members import answer_of
 from tenfold.classifiers.verifier import ClassSpecificVerifier
 from tenfold.linalg.algebra import Array
 from tenfold.linalg.constants import STACK_NUMBERS
-from tenfold.methods.base import Described, Learner
+from tenfold.methods.base import InputInfo, Learner
 from tenfold.optimization.alternation import solve
 from tenfold.optimization.criteria import Problem
 from tenfold.progress import progress
@@ -235,7 +235,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         X: object,
         labels: Array | None,
         sample_weight: object,
-    ) -> tuple[Described, Samples]:
+    ) -> tuple[InputInfo, Samples]:
         """What is known of the samples, and the samples, checked."""
         given = X
         input_info, X, y, weight = learner._first_batch(X, labels, sample_weight)
@@ -603,7 +603,7 @@ def learner_of(estimator: object) -> Learner:
 
 
 def solved_together(
-    learners: list[Learner], statistics: ClassStatistics, input_info: Described
+    learners: list[Learner], statistics: ClassStatistics, input_info: InputInfo
 ) -> Iterator[list[Learner]]:
     """Every candidate fitted on the same statistics: one list after another, of bounded size."""
     if learners[0]._needs_labels:
@@ -629,8 +629,8 @@ def solved_together(
 
 
 def shared_statistics(
-    learners: list[Learner], samples: Samples, splits: list[Split], input_info: Described
-) -> tuple[Described, Iterator[ClassStatistics]]:
+    learners: list[Learner], samples: Samples, splits: list[Split], input_info: InputInfo
+) -> tuple[InputInfo, Iterator[ClassStatistics]]:
     """What is known of the samples, and statistics of every training part and of all samples.
 
     The samples are read once, when the statistics of the first part are asked for.
@@ -674,7 +674,7 @@ class FoldModels:
     test: Array
     learners: list[Any]
     statistics: ClassStatistics | None
-    input_info: Described
+    input_info: InputInfo
 
     def tried(self, scorer: object, samples: Samples) -> Trial:
         """Fit and score all candidates.
@@ -723,7 +723,7 @@ class FoldModels:
 
 
 def _refitted(
-    best: Any, samples: Samples, input_info: Described, whole: ClassStatistics | None
+    best: Any, samples: Samples, input_info: InputInfo, whole: ClassStatistics | None
 ) -> dict[str, Any]:
     """The best candidate fitted on all samples, from their statistics where these are there."""
     start = time.perf_counter()
