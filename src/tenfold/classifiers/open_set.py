@@ -60,10 +60,11 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
     """Name the class of a sample, or answer that it is of none of the known classes.
 
     A sample is accepted when the largest of its scores for all classes reaches a threshold, and is
-    then named as the model names it. The threshold is set on strangers: classes are left out in
-    groups, and their samples are scored by a model without them. So the rate of false accepts is
-    that of a sample of a new class over *all* known classes. `ProbabilisticLDA` has these scores
-    in closed form, from one fit; other models are fitted once per group.
+    then named as the model names it. The threshold is set on strangers: classes are left out, and
+    their samples are scored by a model without them. So the rate of false accepts is that of a
+    sample of a new class over *all* known classes. `ProbabilisticLDA` leaves out every class in
+    closed form, from one fit, and strangers also weigh its views in the ratio against a stranger;
+    other models are fitted once for each group of classes.
 
     Parameters
     ----------
