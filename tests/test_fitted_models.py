@@ -80,7 +80,7 @@ def test_a_fit_that_fails_at_any_step_changes_nothing(estimator, step, monkeypat
     before, state = joblib.hash(vars(model)), dict(vars(model))
     monkeypatch.setattr(step, failing)
     if step.endswith("solve"):  # of the folds of a verifier, and of the model with them
-        monkeypatch.setattr("tenfold.classifiers.verifier.solve", failing)
+        monkeypatch.setattr("tenfold.classifiers.held_out.solve", failing)
     with pytest.raises(RuntimeError, match="in the last step"):
         model.fit(X[::-1] * 2, y)
     assert vars(model).keys() == state.keys()
