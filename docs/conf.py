@@ -36,7 +36,14 @@ extensions = [
     "house",
     "pictures",
 ]
-exclude_patterns = ["_build", "_ext", "README.md", "auto_examples/*.ipynb", "generated/methods.md"]
+exclude_patterns = [
+    "_build",
+    "_ext",
+    "_static",
+    "README.md",
+    "auto_examples/*.ipynb",
+    "generated/methods.md",
+]
 templates_path = ["_templates"]
 nitpicky = True
 # What numpydoc writes into the bases of a class, and types of other libraries.

@@ -54,6 +54,22 @@ def test_pages_do_not_name_test_functions(path):
     assert re.findall(r"`test_\w+`", text) == []
 
 
+# Phrases that readers stumbled over; each has a plain one.
+STUMBLES = """in the manner of scikit-learn|scikit-learn all the way|promised rate|right answers
+nothing to choose|best row stands first|any cut of a stream|forgets on request|lie apart
+when it must be quick|is no linear method|how little a few samples|without bounds|other shares will
+dealt to folds|Nearly nothing is switched|told apart better so|keep its word|Whoever asks
+A class more costs|minds that|has besides|were planted|no contestant|how it was fed|a pixel aside
+begins is chance|What belongs together|say the same as another|orthonormal, or a metric"""
+
+
+@pytest.mark.parametrize("path", [*TEXTS, *EXAMPLES], ids=name_of)
+def test_pages_are_in_plain_english(path):
+    pattern = "|".join(re.escape(phrase) for phrase in re.split(r"[|\n]", STUMBLES))
+    text = " ".join(path.read_text(encoding="utf-8").split())
+    assert re.findall(pattern, text, re.I) == []
+
+
 # ── What a page shows, runs ─────────────────────────────────────────────────────────────────────
 
 
