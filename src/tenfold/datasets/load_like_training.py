@@ -64,8 +64,8 @@ def load_like_training(
     for name in set(FIXED) & given.keys() & before.keys():
         if _listed(given[name]) != _listed(before[name]):
             raise ValueError(
-                f"{name}={given[name]!r} was asked for, but the model was fitted on samples read "
-                f"with {in_words({name: before[name]})}; leave it out, or fit a new model"
+                f"{spelled(name, given[name])} was asked for, but the model was fitted on samples "
+                f"read with {in_words({name: before[name]})}; leave it out, or fit a new model"
             )
     known = {*reader_of(path).options, "scale"} - {"sample_shape", "order"} - given.keys()
     known -= {"labels"} if given.get("labelled") is False else set()
