@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from scipy.linalg import eigh
+from scipy.special import logit, logsumexp, softmax
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.metrics import average_precision_score
 
 from reference import problem
 from tenfold import (
@@ -170,7 +172,9 @@ def test_without_a_method_the_ratio_of_gaussian_classes_decides(tmp_path):
         assert type(inside) is ProbabilisticLDA
         scores = inside.decision_function(NEW)
         if positive is not None:
-            scores = inside.log_likelihood_ratio(NEW)[:, 8]
+            ratios = inside.log_likelihood_ratio(NEW)
+            others = np.column_stack([np.zeros(len(NEW)), np.delete(ratios, 8, axis=1)])
+            scores = ratios[:, 8] - logsumexp(others, axis=1, b=1 / 10)
         np.testing.assert_allclose(found.decision_function(NEW), scores - found.threshold_)
         np.testing.assert_array_equal(found.predict(NEW), scores >= found.threshold_)
         low, high = found.false_accept_interval_
@@ -204,3 +208,19 @@ def test_one_positive_sample_is_enough_and_a_search_needs_a_method():
     assert "false_rejects" not in found.error_rates_
     with pytest.raises(ValueError, match=r"projector is None.*name the method to search"):
         RankSearchCV(ClassSpecificVerifier(positive=8), ranks=[2]).fit(X, Y)
+
+
+@pytest.mark.filterwarnings("ignore::tenfold.FalseAcceptRateWarning")
+def test_the_default_verifier_scores_a_class_against_all_others_and_strangers():
+    """Its score is that of the class among all classes and a stranger, all equally likely."""
+    found = ClassSpecificVerifier(positive=8).fit(X, Y)
+    ratios = found.projector_.log_likelihood_ratio(NEW)
+    odds = logit(softmax(np.column_stack([ratios, np.zeros(len(NEW))]), axis=1)[:, 8])
+    score = found.decision_function(NEW) + found.threshold_
+    usual = np.abs(odds) < 15  # beyond, a probability near 1 has too few digits
+    assert usual.mean() > 0.3
+    np.testing.assert_allclose(score[usual], odds[usual] + np.log(10), atol=1e-6)
+    # Impostors of known classes speak for their own.
+    is_eight = DIGITS.target[600:900] == 8
+    plain = average_precision_score(is_eight, ratios[:, 8])
+    assert average_precision_score(is_eight, score) > plain + 0.05

@@ -14,6 +14,7 @@ from numbers import Integral
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
+from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.metrics import average_precision_score
 from sklearn.utils.metaestimators import available_if
@@ -102,8 +103,9 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
     ----------
     projector : MCSDA, CSDA or another class-specific method, or None, default=None
         The method, with its parameters. None takes the likelihood ratio of a `ProbabilisticLDA`
-        of all labels: of the positive class against someone else, or, with two labels, against the
-        other one. Its held-out scores come in closed form, from one fit.
+        of all labels: of the positive class against someone else, who is of another class or a
+        stranger, or, with two labels, against the other one. Its held-out scores come in closed
+        form, from one fit.
     positive : label or None, default=None
         The class to verify; None means the `positive` of the projector, and if that is None too,
         the last of two classes. With more classes it must be said.
@@ -283,9 +285,9 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         by_class = units is None and n_others >= FEWEST_CLASSES
         impostors, own = _held_out_ratios(left_out, number, by_class)
         if by_class and rate != "equal" and 0 < rate * (n_others + 1) < 1:
-            strangers = left_out.of_strangers()
-            columns = np.flatnonzero(np.isfinite(strangers).any(axis=0))
-            scores = strangers[:, columns]
+            columns = np.flatnonzero(np.isfinite(left_out.of_strangers()).any(axis=0))
+            known = left_out.without_own_class()
+            scores = np.stack([against_everyone(known, int(c)) for c in columns], axis=1)
             tail = PooledTail.of(scores, left_out.codes, left_out.weights, columns)
             place = tail.limit(float(rate))
             at = int(np.searchsorted(columns, number))
@@ -572,7 +574,29 @@ def ratio_scores(X: Array, model: ProbabilisticLDA, positive: int) -> Array:
     if len(model.classes_) == 2:
         odds = to_numpy(model.decision_function(X))
         return odds if positive == 1 else -odds
-    return np.asarray(to_numpy(model.log_likelihood_ratio(X))[:, positive])
+    return against_everyone(to_numpy(model.log_likelihood_ratio(X)), positive)
+
+
+def against_everyone(ratios: Array, positive: int) -> Array:
+    """Log likelihood ratios (n,) of one class against someone else: another class or a stranger.
+
+    With ratios r against a stranger, and all alternatives equally likely, it is
+    ``r_p - log mean(1, exp(r_k) for k != p)``. An impostor of a known class then speaks for that
+    class, which the ratio against a stranger does not look at.
+
+    Parameters
+    ----------
+    ratios : ndarray of shape (n, C)
+        Log likelihood ratios of all classes against a stranger; minus infinity for a class that
+        plays no part, NaN for a sample that cannot be scored.
+    positive : int
+        The column of the class.
+    """
+    others = np.delete(ratios, positive, axis=1)
+    n_alternatives = 1 + (others > -np.inf).sum(axis=1)
+    with np.errstate(invalid="ignore"):  # NaN stands for a sample that cannot be left out
+        of_others = np.logaddexp(0.0, logsumexp(others, axis=1))
+    return np.asarray(ratios[:, positive] - of_others + np.log(n_alternatives))
 
 
 def _held_out_ratios(
@@ -585,8 +609,11 @@ def _held_out_ratios(
     if left_out.ratios.shape[1] == 2:
         seen = left_out.scores[:, positive] - left_out.scores[:, 1 - positive]
     else:
-        seen = left_out.seen_ratios[:, positive]
-    of_others = left_out.ratios[:, positive] if by_class else seen
+        seen = against_everyone(left_out.seen_ratios, positive)
+    of_others = seen
+    if by_class:
+        of_others = against_everyone(left_out.without_own_class(), positive)
+        of_others[np.isnan(left_out.ratios[:, positive])] = np.nan
     others = np.flatnonzero((codes != positive) & ~np.isnan(of_others))
     own = np.flatnonzero((codes == positive) & ~np.isnan(seen))
     if not len(others):

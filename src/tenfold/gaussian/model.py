@@ -345,6 +345,17 @@ class LeftOut(NamedTuple):
         found[np.arange(len(self.codes)), self.codes] = -np.inf
         return found
 
+    def without_own_class(self) -> Array:
+        """The ratios (n, C) for other classes, for all of them; minus infinity for the own class.
+
+        A class that no stranger was scored for has the ratio without the sample alone.
+        """
+        assert self.seen_ratios is not None
+        found = np.where(np.isnan(self.ratios), self.seen_ratios, self.ratios)
+        found[np.isnan(found)] = -np.inf
+        found[np.arange(len(self.codes)), self.codes] = -np.inf
+        return found
+
 
 class LearnedPool(NamedTuple):
     """What left-out samples chose."""

@@ -435,7 +435,9 @@ def likelihood_ratio_terms(
     s = max(noise, least) or 1.0
     # (s I + B)^-1 = I / s - rows^T (s I + rows rows^T)^-1 rows / s, by the Woodbury formula.
     L = np.linalg.cholesky(s * np.eye(len(rows)) + rows @ rows.T)
-    C = solve_triangular(L, rows, lower=True, check_finite=False).T / np.sqrt(s)
+    if len(rows):  # SciPy 1.13 solves no empty systems
+        rows = solve_triangular(L, rows, lower=True, check_finite=False)
+    C = rows.T / np.sqrt(s)
     contrasts = np.concatenate([step[:, None] / s, C], axis=1)
     volume = 2 * float(np.log(np.diagonal(L) / np.sqrt(s)).sum())  # log det(I + B / s)
     offset = (volume - float(step @ step) / s) / 2
