@@ -69,7 +69,8 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         "auto".
     priors : array-like of shape (C,), mapping of labels to numbers, "equal" or None, default=None
         The probabilities of the classes before a sample is seen. None takes their shares of the
-        training samples, as scikit-learn does; "equal" suits test data with other shares.
+        training samples, as scikit-learn does; use "equal" if class frequencies will differ at
+        test time.
     sample_shape : tuple of ints or None, default=None
         The shape that flat rows are folded to.
     verbose : bool, default=False
@@ -782,8 +783,8 @@ def _gather_groups(
 ) -> tuple[Gathered, Array]:
     """What is kept of a batch, and the bunch of groups of each sample of the sketch.
 
-    Equal samples of different groups are kept apart. Groups are dealt to bunches in the order of
-    their names.
+    Equal samples of different groups are kept apart. Groups are assigned to bunches in the
+    order of their names.
     """
     n_groups = int(numbers.max()) + 1
     pairs = np.stack([numbers, np.searchsorted(classes, labels)])

@@ -119,8 +119,8 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         is for these, or of `groups`; more, up to 50, where models without a fold are unlike the
         model of all. Of a splitter the test parts are held out, in turn. Positives stay in these
         models; they are held out in folds of their own, for the share of false rejects. A single
-        positive is never held out. Samples are dealt by their content, so their order plays no
-        part.
+        positive is never held out. Samples are assigned to folds by their content, so their order
+        does not matter.
 
     Attributes
     ----------
@@ -400,7 +400,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         if self.false_accept_rate == "equal":
             if not len(own.signed_distance):
                 raise ValueError(
-                    "no sample of the positive class was held out, so there is nothing to choose "
+                    "no sample of the positive class was held out, so there is no basis to choose "
                     "the threshold on; pass more samples, or a number as false_accept_rate"
                 )
             return equal_threshold(impostors, own.signed_distance, own.weight)

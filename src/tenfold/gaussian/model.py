@@ -367,7 +367,7 @@ class LearnedPool(NamedTuple):
     log_loss: float  # of the pool, on left-out samples
     ratio_scale: float  # of the ratio against a stranger, and its offset
     ratio_offset: float
-    calibration: Array  # (3, bins): mean probability, share of right answers, number of answers
+    calibration: Array  # (3, bins): mean probability, accuracy, number of samples
     left_out: LeftOut | None = None  # where it was asked for
 
 
@@ -786,7 +786,7 @@ def _calibrated_ratio(
         at_t, at_o = -of_targets / (1 + np.exp(-t)), of_others / (1 + np.exp(-o))
         by_offset = at_t.sum() + at_o.sum()
         by_scale = scale * (at_t @ targets + at_o @ others)
-        held = 0.5 * x[0] ** 2 / (count + 2)  # few samples that are told apart by far
+        held = 0.5 * x[0] ** 2 / (count + 2)  # for few samples that are far from each other
         return value + held, np.array([by_scale + x[0] / (count + 2), by_offset])
 
     middle = 0.5 * (float(targets.mean()) + float(others.mean())) if len(others) else 0.0

@@ -4,10 +4,10 @@ Probabilities are a log-linear pool of the scores of views, mixed with equal pro
 
     p = (1 - e) softmax(sum_v w_v s_v / T_v + log prior) + e / C,     e = 1 / (N + 2),
 
-since N right answers cannot promise more than N + 1 in N + 2. The loss is that of these mixed
-probabilities, so that one sample that is far off costs log(N C) nats at most. One pseudo-answer
-is added: the runner-up was right once. Without it a handful of samples that are all told apart
-would make the model certain.
+since N correct predictions support a probability of at most (N + 1) / (N + 2). The loss is that of
+these mixed probabilities, so one sample that is far off costs at most log(N C) nats. One
+pseudo-sample is added, for which the runner-up is correct. Without it a few samples that are all
+classified correctly would make the model certain.
 
 The optimum is flat where views agree, and many views fit few samples by chance. So the loss of the
 pool has a term that holds the sum of the weights near 1, a small square of the weights, and a price
@@ -38,7 +38,7 @@ TIE = 1e-9  # nats: what must be gained to prefer a later choice
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The right answers of left-out samples.
+    """The labels of left-out samples.
 
     Parameters
     ----------
@@ -199,7 +199,8 @@ def weights_of_ratio(own: Array, shares: Array, strangers: Array, count: float) 
 
     It minimizes the log loss of telling samples of a class from strangers, nine of which come for
     one sample of the class: a verifier is asked where false accepts are rare. Weights are held as
-    the scale of a single view is, since few samples that are all told apart ask for infinite ones.
+    the scale of a single view is, since a few samples that are all classified correctly would
+    make them infinite.
 
     Parameters
     ----------

@@ -211,7 +211,7 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """What views are made of: what was gathered, whom to leave out, and the right answers.
+    """What views are made of: what was gathered, which samples to leave out, and their labels.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ class Data:
         return rows[sketch.rows(rows).first(most)]
 
     def answers(self, rows: Array) -> Answers:
-        """The right answers for some samples, each standing for its share of its class."""
+        """The labels of some samples, each standing for its share of its class."""
         gathered = self.gathered
         share = gathered.counts / np.maximum(gathered.sketch_sizes.counts, 1e-300)
         codes = gathered.sketch.codes[rows]

@@ -52,7 +52,7 @@ class ClassMetrics:
     is_positive : ndarray of shape (n,)
         Which samples are of the class.
     threshold : float or None
-        Samples that score at least this are accepted; None when there is nothing to choose it by.
+        Samples that score at least this are accepted; None if no threshold can be chosen.
     chosen_here : bool
         Whether the threshold was chosen on these very samples, for equal errors.
     average_precision, roc_auc, equal_error_rate : float or None

@@ -306,7 +306,7 @@ def _checked_slopes(mean: Array, scatters: WithinScatters) -> Slopes:
         why = {
             "nothing": "is the same for all samples",
             "the classes": "does not vary within any class, so its effect and that of the classes "
-            "cannot be told apart",
+            "cannot be distinguished",
             "the others": "follows from the columns before it within classes, or there are too "
             "few samples to tell them apart",
         }[repeats]

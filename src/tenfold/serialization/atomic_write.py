@@ -128,7 +128,7 @@ def remove_stale_parts(folder: Path) -> None:
                     part.unlink(missing_ok=True)
             else:
                 _remove_if_unlocked(part)
-        except OSError:  # it is gone already, in use, or of somebody else
+        except OSError:  # it is gone already, in use, or owned by another user
             continue
 
 
