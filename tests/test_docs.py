@@ -63,11 +63,13 @@ A class more costs|minds that|has besides|were planted|no contestant|how it was 
 begins is chance|What belongs together|say the same as another|orthonormal, or a metric"""
 
 
-@pytest.mark.parametrize("path", [*TEXTS, *EXAMPLES], ids=name_of)
+@pytest.mark.parametrize("path", [*TEXTS, *EXAMPLES, SOURCE], ids=name_of)
 def test_pages_are_in_plain_english(path):
     pattern = "|".join(re.escape(phrase) for phrase in re.split(r"[|\n]", STUMBLES))
-    text = " ".join(path.read_text(encoding="utf-8").split())
-    assert re.findall(pattern, text, re.I) == []
+    files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    for file in files:
+        text = " ".join(file.read_text(encoding="utf-8").split())
+        assert re.findall(pattern, text, re.I) == [], file
 
 
 # ── What a page shows, runs ─────────────────────────────────────────────────────────────────────

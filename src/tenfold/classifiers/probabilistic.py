@@ -883,8 +883,8 @@ def _check_scatter(counts: Array, noise: float, means: Array) -> None:
     """Refuse samples that show nothing."""
     if not (counts > 1).any():
         raise ValueError(
-            f"{counts.sum():g} sample(s) of {len(counts)} classes do not show how far samples of "
-            "one class lie apart; pass two or more of some class (weights are counts)"
+            f"{counts.sum():g} sample(s) of {len(counts)} classes do not show how much samples "
+            "of one class vary; pass two or more of some class (weights are counts)"
         )
     traces = np.zeros(len(counts))
     traces[np.argmax(counts > 0)] = noise

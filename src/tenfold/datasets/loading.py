@@ -154,9 +154,9 @@ def load(
         called y, gnd, label(s), target(s) or class(es), or the only vector with a value per sample.
         Rows with a single 1 (one-hot) give the number of its column.
     groups : array-like of shape (n,), path, str or None, default=None
-        What belongs together and must not be split between training and test, such as the person
-        or the day: an array, a file as for labels, the name of a column or array in the data, or
-        "folder" for the folders of images that are no classes.
+        Group labels, such as persons or days, that are kept together in training or test: an
+        array, a file as for labels, the name of a column or array in the data, or "folder" for the
+        folders of images that are not classes.
     scale : float or None, default=None
         Divide all numbers by this, such as 255; what stays on disk is then read into memory.
     trusted : bool, default=False

@@ -3,7 +3,7 @@
 Up to `SKETCH` distinct samples the sketch holds all of them, and nothing else is kept. Beyond,
 moments are of all samples, and the sketch holds of each class those with the smallest hashes: what
 is left out in turn, and what views learn from that are not linear. Both are values that can be
-added, so any cut of a stream, in any order, gives what one batch gives.
+added, so however a stream is batched, in any order, the result equals that of one batch.
 
 Equal samples of a class are one sample with the sum of their weights.
 """
