@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from tenfold import ProbabilisticLDA
@@ -99,3 +100,20 @@ def test_answers_do_not_depend_on_the_last_bits_of_small_samples():
                 shares[n_numbers, n_classes, seed] = changed_answers(n_numbers, n_classes, seed)
     changed = {case: share for case, share in shares.items() if share > 0}
     assert not changed
+
+
+def test_a_class_of_one_sample_is_named_next_to_a_large_class():
+    """It cannot be left out, and samples of the other class alone would choose never to name it."""
+    wine = load_wine()
+    losses, right = [], []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        first, second = (rng.permutation(np.flatnonzero(wine.target == c)) for c in (0, 1))
+        train = np.r_[first[:1], second[:40]]
+        test = np.r_[first[1:], second[40:]]
+        model = ProbabilisticLDA(priors="equal").fit(wine.data[train], wine.target[train])
+        P = model.predict_proba(wine.data[test])
+        losses.append(log_loss(wine.target[test], P))
+        right.append(model.score(wine.data[test], wine.target[test]))
+    assert np.mean(right) > 0.75
+    assert np.mean(losses) < np.log(2)

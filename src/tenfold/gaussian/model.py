@@ -419,8 +419,9 @@ def learn(
     if class_groups is not None and stranger_columns is None:
         stranger_columns = np.arange(len(class_groups))
     data = Data(gathered, bunches, log_priors, stranger_columns)
-    if not len(data.rows):
-        return _without_left_out(data)
+    n_judged = len(np.unique(gathered.sketch.codes[data.rows]))
+    if not n_judged or (n_judged == 1 and class_groups is None):
+        return _without_left_out(data, names)  # samples of one class would always name it
     if data.is_linear_only:
         names, transformers = [name for name in names if name in LINEAR] or ["numbers"], {}
     chosen: list[Chosen] = []
@@ -501,18 +502,24 @@ def _better_units(data: Data, name: str, transformer: Any) -> Chosen:
     return min(found, key=lambda one: one.setting.loss)
 
 
-def _without_left_out(data: Data) -> LearnedPool:
-    """The view of numbers at a usual setting, where no sample can be left out."""
-    candidate = linear_candidate(data, in_units=False)
-    frame = candidate.frame
-    unit = frame.noise_unit or frame.spread_unit
+def _without_left_out(data: Data, names: Sequence[str]) -> LearnedPool:
+    """Linear views at a usual setting, where no choice can be made by left-out samples."""
+    used = [name for name in ("numbers", "units") if name in names] or ["numbers"]
     nobody = np.empty((0, len(data.log_priors)))
-    rho, b = USUAL_RIDGE * unit, frame.spread_unit or unit
-    setting = Setting(rho, b, 1.0, 0.0, nobody, np.empty(0))
-    view = LearnedView.of(replace(candidate, judge=frame), setting)
+    views = []
+    for name in used:
+        candidate = linear_candidate(data, in_units=name == "units")
+        frame = candidate.frame
+        unit = frame.noise_unit or frame.spread_unit
+        rho, b = USUAL_RIDGE * unit, frame.spread_unit or unit
+        setting = Setting(rho, b, 1.0, 0.0, nobody, np.empty(0))
+        view = LearnedView.of(replace(candidate, judge=frame), setting)
+        views.append(replace(view, weight=1 / len(used)))
     chance = float(-np.exp(data.log_priors) @ np.maximum(data.log_priors, -700.0))
+    weights = np.array([view.weight for view in views])
+    losses = np.zeros(len(used))
     empty = np.zeros((3, BINS))
-    return LearnedPool(["numbers"], np.ones(1), np.zeros(1), [view], chance, 1.0, 0.0, empty)
+    return LearnedPool(used, weights, losses, views, chance, 1.0, 0.0, empty)
 
 
 def _better_scale(chosen: Sequence[Chosen]) -> Array | None:
