@@ -247,7 +247,9 @@ class Carrier(BaseEstimator):
     """What is known of the samples so far, as an estimator would know it."""
 
     sample_shape = None
+    takes_gaps = False
     _needs_labels = True
+    _knows_range = False
 
     def checked(self, X: Any, y: Any, sample_weight: Any, first: bool) -> Checked:
         """A batch of samples like those of the first one; labels may be missing in all of them."""

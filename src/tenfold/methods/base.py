@@ -47,7 +47,7 @@ from tenfold.serialization.values import Axes, check_agree
 from tenfold.statistics.accumulate import check_same_kind, row_blocks
 from tenfold.statistics.cost import moments_of, statistics_of, tables_fit
 from tenfold.statistics.moments import ClassMoments, ClassStatistics, check_decay
-from tenfold.statistics.stores import OfBlock, over_blocks
+from tenfold.statistics.stores import OfBlock, Range, over_blocks
 from tenfold.statistics.subspace import log_ratios, minus_distances, projected, reconstructed
 from tenfold.threads import one_thread_for_small, threads_for
 from tenfold.validation import parameters
@@ -73,7 +73,6 @@ from tenfold.validation.parameter_types import (
     VectorSolverName,
 )
 from tenfold.validation.parameters import Number
-from tenfold.validation.ranges import with_range
 
 SPREAD = 1e-9  # of the largest: a smaller square may be nothing but rounding
 Labels = Annotated[Array, "labels"]
@@ -177,6 +176,7 @@ class Savable:
     mode_labels_: list[Any]  # what the entries of each mode are called; None where they are not
     range_: Annotated[Array, Axes(2)]  # the least and largest number of all training samples
     _is_stream = False  # whether `moments_` are those of `partial_fit`, which goes on with them
+    takes_gaps = False  # whether NaN may come
     _knows_range = True  # whether it warns of samples that are far outside of `range_`
     _goes_with_fit: ClassVar[tuple[str, ...]] = (
         "_is_stream",
@@ -209,7 +209,9 @@ class Savable:
         new = {name: value for name, value in vars(self).items() if name not in old}
         shown = {} if model is None else {f"{name}_": v for name, v in vars(model).items()}
         kept = {} if moments is None else {"moments_": moments}
-        new.update(with_range(input_info), **shown, **more, **kept)
+        new.update(input_info, **shown, **more, **kept)
+        if isinstance(new.get("range_"), Range):  # of samples that were read in blocks
+            new["range_"] = new["range_"].bounds()
         self.__dict__ = new
         return self
 
@@ -628,9 +630,7 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
         if isinstance(asked, Mapping):  # of a class-specific method, ranks of each class
             label = classes[parameters.check_positive(getattr(self, "positive", None), classes)]
             asked = parameters.ranks_of_class(asked, label)
-        ranks, shares = parameters.ranks_and_shares(asked, len(shape))
-        ranks = parameters.check_ranks(ranks, shape, self._default_ranks(shape, classes))
-        return tuple(size if k in shares else ranks[k] for k, size in enumerate(shape)), shares
+        return parameters.check_ranks(asked, shape, self._default_ranks(shape, classes))
 
     # -- using -----------------------------------------------------------------------------------
 

@@ -24,7 +24,6 @@ class Step(TransformerMixin, Savable, BaseEstimator):
     """
 
     _needs_labels = False
-    takes_gaps = False  # whether NaN may come
     _knows_range = False  # the model after it does, and some steps rescale each sample
     sample_shape: object = None
     output = "tensor"  # what comes out has the modes of what came in; "flat": it is flat rows

@@ -94,18 +94,16 @@ def is_data_array(X: object) -> bool:
     return all(hasattr(X, name) for name in ("dims", "coords", "transpose", "sel"))
 
 
-def as_rows(X: object) -> object:
-    """Samples in a form that gives some of them, in their own kind of container where it can."""
-    if isinstance(X, np.ndarray) or hasattr(X, "iloc") or is_data_array(X):
-        return X
-    source = as_source(X)
-    return np.asarray(in_numpy(X)) if source is None else source
-
-
 def rows_of(X: Any, rows: Array) -> object:
-    """Some of the samples, in the kind of container that they came in."""
-    X = as_rows(X)
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+    """Some of the samples, in the kind of container that they came in where that has rows."""
+    if isinstance(X, np.ndarray):
+        return X[rows]
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if is_data_array(X):
+        return X[rows]
+    source = as_source(X)
+    return np.asarray(in_numpy(X))[rows] if source is None else source[rows]
 
 
 def is_dask(X: object) -> bool:

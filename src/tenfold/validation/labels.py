@@ -32,17 +32,13 @@ def check_labels(estimator: Any, X: Array, y: Any) -> Array:
             f"Expected 2D array, got scalar instead: X is {X!r:.80}; pass samples with at least 2 "
             "axes, samples first"
         )
-    y = refuse_masked(y, name="y")
     given = y
-    y = column_or_1d(in_numpy(y, "y"), warn=True)
+    if type(y) is not np.ndarray:
+        y = in_numpy(refuse_masked(y, name="y"), "y")
+    y = column_or_1d(y, warn=True)
     check_consistent_length(X, y)
     if isinstance(given, list | tuple) and y.dtype.kind == "U":
         check_kinds(np.array(given, dtype=object))  # NumPy makes text of None, NaN and numbers
-    _check_label_values(y)
-    return y
-
-
-def _check_label_values(y: Array) -> None:
     if y.dtype.kind in "fM" and not np.isfinite(y).all():
         raise ValueError("Input y contains NaN or infinity; every sample needs a class label")
     if y.dtype == object:
@@ -53,6 +49,7 @@ def _check_label_values(y: Array) -> None:
                 "of text; convert it, as with y.astype(int)"
             )
     check_classification_targets(y)
+    return y
 
 
 def check_kinds(y: Array, name: str = "y") -> None:

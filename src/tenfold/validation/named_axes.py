@@ -26,7 +26,7 @@ class NamedSamples(NamedTuple):
     mode_labels: list[object]  # one array (I_k,) per mode, or None where entries have no names
 
 
-def named_samples(estimator: Any, X: Any, reset: bool) -> NamedSamples | None:
+def named_samples(estimator: Any, X: Any) -> NamedSamples | None:
     """Samples with names, in the order of a fitted model; None for samples without names.
 
     Parameters
@@ -35,8 +35,6 @@ def named_samples(estimator: Any, X: Any, reset: bool) -> NamedSamples | None:
         If it is fitted and knows names, the samples are brought into their order.
     X : anything
         What the user passed.
-    reset : bool
-        Whether the model is about to be fitted; then it forgets the names of an earlier fit.
 
     Returns
     -------
@@ -44,9 +42,6 @@ def named_samples(estimator: Any, X: Any, reset: bool) -> NamedSamples | None:
         The samples in the order of the model's modes.
     """
     _refuse_several_arrays(X)
-    if reset:  # names of an earlier fit
-        for name in ("mode_names_", "mode_labels_"):
-            vars(estimator).pop(name, None)
     known = getattr(estimator, "mode_names_", None)
     if is_data_array(X):
         if known is not None:

@@ -88,51 +88,53 @@ def check_positive(positive: object, classes: Array) -> int:
     return int(found[0])
 
 
-def check_ranks(ranks: object, shape: Sequence[int], default: Sequence[int]) -> tuple[int, ...]:
-    """One rank per mode, from a tuple, one int for all, or None for the default."""
+def check_ranks(
+    ranks: object, shape: Sequence[int], default: Sequence[int]
+) -> tuple[tuple[int, ...], dict[int, float]]:
+    """One rank per mode, and the modes whose rank follows from a share, as {mode: share}.
+
+    Parameters
+    ----------
+    ranks : number, sequence of K numbers or None
+        One number serves all modes; None means the default. A float above 0 and up to 1 is a share
+        of the scatter.
+    shape : sequence of K ints
+        The sizes of the modes.
+    default : sequence of K ints
+        A rank per mode.
+
+    Returns
+    -------
+    (tuple of K ints, dict)
+        A mode with a share has its size as its rank, until the share is known.
+    """
     if ranks is None:
-        return tuple(default)
-    asked = _plain_ranks(ranks)
-    asked = (asked,) * len(shape) if isinstance(asked, Integral) else asked
-    if isinstance(ranks, bool) or not isinstance(asked, tuple) or len(asked) != len(shape):
+        return tuple(default), {}
+    asked = ranks.tolist() if hasattr(ranks, "tolist") else ranks
+    if isinstance(asked, Real) and not isinstance(asked, bool):
+        asked = (asked,) * len(shape)
+    is_sequence = isinstance(asked, Sequence) and not isinstance(asked, str)
+    if not is_sequence or len(asked) != len(shape):
         raise ValueError(
             f"ranks is {ranks!r}; expected an int, or one int for each of the {len(shape)} mode(s) "
             f"of sizes {tuple(shape)} that the samples have; pass one rank per mode, or one int "
             "for all; None chooses them"
             + ("; sample_shape=(I, J, ...) folds flat rows" if len(shape) == 1 else "")
         )
+    found = []
+    shares = {}
     for mode, (rank, size) in enumerate(zip(asked, shape, strict=True)):
-        is_whole = isinstance(rank, Integral) and not isinstance(rank, bool)
-        if not is_whole or not 1 <= rank <= size:
+        if isinstance(rank, Integral) and not isinstance(rank, bool) and 1 <= rank <= size:
+            found.append(int(rank))
+        elif isinstance(rank, Real) and not isinstance(rank, Integral) and 0 < rank <= 1:
+            found.append(int(size))
+            shares[mode] = float(rank)
+        else:
             raise ValueError(
                 f"rank {rank!r} does not fit mode {mode}, which has {size} entries; "
                 f"pass an integer from 1 to {size}"
             )
-    return tuple(int(rank) for rank in asked)
-
-
-def _plain_ranks(ranks: object) -> Any:
-    """Sequences and arrays as a tuple, NumPy numbers as Python's; all else as it is."""
-    ranks = ranks.tolist() if hasattr(ranks, "tolist") else ranks
-    return tuple(ranks) if isinstance(ranks, Sequence) and not isinstance(ranks, str) else ranks
-
-
-def ranks_and_shares(ranks: object, n_modes: int) -> tuple[Any, dict[int, float]]:
-    """Ranks, and the modes whose rank follows from a share of the scatter, as {mode: share}.
-
-    A share is a float above 0 and up to 1; in the ranks that come back such a mode has rank 1.
-    """
-    ranks = _plain_ranks(ranks)
-    if isinstance(ranks, Real) and not isinstance(ranks, Integral):
-        ranks = (ranks,) * n_modes
-    if not isinstance(ranks, tuple):
-        return ranks, {}
-    shares = {
-        mode: float(rank)
-        for mode, rank in enumerate(ranks)
-        if isinstance(rank, Real) and not isinstance(rank, Integral) and 0 < rank <= 1
-    }
-    return tuple(1 if mode in shares else rank for mode, rank in enumerate(ranks)), shares
+    return tuple(found), shares
 
 
 def check_ridge(ridge: object) -> tuple[float, bool]:
@@ -204,23 +206,23 @@ def check_declared(estimator: object) -> None:
 
 def check_option(name: str, value: object, options: Sequence[object]) -> Any:
     """A value out of a list of words, None, True and False, numbers and types."""
-    if not any(_is_option(plain(value), option) for option in options):
-        words = [
-            "a function" if option is Callable else getattr(option, "_in_words", repr(option))
-            for option in options
-        ]
-        are_words = len(options) > 1 and isinstance(options[0], str | bool)
-        listed = f"one of {', '.join(words)}" if are_words else ", or ".join(words)
-        raise ParameterError(f"{name} is {value!r}; expected {listed}", name, value, options)
-    return value
-
-
-def _is_option(value: object, option: object) -> bool:
-    if isinstance(option, Number):
-        return option.holds(value)
-    if isinstance(option, type):
-        return isinstance(value, option)
-    return isinstance(value, type(option)) and bool(value == option)
+    given = value.item() if isinstance(value, np.generic) else value
+    for option in options:
+        if isinstance(option, Number):
+            fits = option.holds(given)
+        elif isinstance(option, type):
+            fits = isinstance(given, option)
+        else:
+            fits = isinstance(given, type(option)) and bool(given == option)
+        if fits:
+            return value
+    words = [
+        "a function" if option is Callable else getattr(option, "_in_words", repr(option))
+        for option in options
+    ]
+    are_words = len(options) > 1 and isinstance(options[0], str | bool)
+    listed = f"one of {', '.join(words)}" if are_words else ", or ".join(words)
+    raise ParameterError(f"{name} is {value!r}; expected {listed}", name, value, options)
 
 
 def check_priors(priors: object, classes: Array, counts: Array) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
@@ -14,11 +13,6 @@ from tenfold.quiet import warn
 from tenfold.statistics.stores import ArraySamples, Range, Source, StoredSamples
 
 FAR = 10.0  # times the largest magnitude of all training samples
-
-
-def knows_range(estimator: object) -> bool:
-    """Whether an estimator keeps the range of its training samples."""
-    return bool(getattr(estimator, "_knows_range", False))
 
 
 def range_of(X: Any, known: Array | None = None) -> tuple[Array | Range, Any]:
@@ -46,19 +40,10 @@ def range_of(X: Any, known: Array | None = None) -> tuple[Array | Range, Any]:
     return np.array([low, high]), X
 
 
-def with_range(described: Mapping[str, object]) -> dict[str, object]:
-    """What is known of samples, all of which are read by now."""
-    found = dict(described)
-    seen = found.get("range_")
-    if isinstance(seen, Range):
-        found["range_"] = seen.bounds()
-    return found
-
-
-def limit_of(estimator: object) -> float | None:
+def limit_of(estimator: Any) -> float | None:
     """The magnitude from which on numbers are far outside; None where no range is known."""
     known = vars(estimator).get("range_")
-    if known is None or not knows_range(estimator):
+    if known is None or not estimator._knows_range:
         return None
     low, high = known.tolist()
     limit = FAR * max(-low, high)
@@ -98,7 +83,7 @@ def check_range(estimator: Any, X: Any) -> object:
     limit = limit_of(estimator)
     if isinstance(X, StoredSamples):
         return X if limit is None else replace(X, seen=RangeWatch(limit))
-    if isinstance(X, Source) or not knows_range(estimator):
+    if isinstance(X, Source) or not estimator._knows_range:
         return X
     if limit is not None:
         RangeWatch(limit).add(X)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from tenfold.linalg.algebra import Array
 from tenfold.statistics.moments import ClassMoments
-from tenfold.statistics.stores import ArraySamples
+from tenfold.statistics.stores import ArraySamples, Source
 from tenfold.validation.containers import (
     as_source,
     follow_array,
@@ -28,8 +28,8 @@ from tenfold.validation.containers import (
     unmasked,
 )
 from tenfold.validation.labels import check_classes, check_labels, present_labels
-from tenfold.validation.named_axes import named_samples
-from tenfold.validation.ranges import check_range, knows_range, limit_of, range_of
+from tenfold.validation.named_axes import NamedSamples, named_samples
+from tenfold.validation.ranges import check_range, limit_of, range_of
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
@@ -60,6 +60,8 @@ def check_first_batch(
         Attributes that a fitted estimator has, such as `sample_shape_`, and the checked batch.
     """
     seen = copy(estimator)  # scikit-learn's validators set attributes
+    for name in NAMES:  # those of an earlier fit
+        vars(seen).pop(name, None)
     X, y, weight = check_batch(seen, X, y, sample_weight, reset=True)
     if estimator._needs_labels:
         check_classes(present_labels(y, weight) if classes is None else np.unique(classes), seen)
@@ -74,7 +76,8 @@ def check_batch(
         check_labels(estimator, X, y)
     X = check_samples(estimator, X, reset=reset)
     y = check_labels(estimator, X, y) if estimator._needs_labels else None
-    return X, y, check_weights(X, sample_weight)
+    weight = None if sample_weight is None else check_weights(X, sample_weight)
+    return X, y, weight
 
 
 def check_samples(estimator: Any, X: Any, *, reset: bool = False) -> Any:
@@ -96,20 +99,17 @@ def check_samples(estimator: Any, X: Any, *, reset: bool = False) -> Any:
         The batch, in its own dtype. A source is checked as its blocks are read. NaN is there only
         for an estimator that `takes_gaps`.
     """
-    fitted_shape = None if reset else estimator.sample_shape_
-    if _is_ready(estimator, X, fitted_shape):
+    if not reset and _is_ready(estimator, X):
         return X
-    X = follow_array(X)
-    named = named_samples(estimator, X, reset)
-    X = X if named is None else named.values
-    gaps = takes_gaps(estimator)
-    X = unmasked(X) if gaps else refuse_masked(X)
-    source = None if type(X) is np.ndarray else as_source(X)
-    if source is not None:
-        X = replace(source, gaps=True) if gaps and not isinstance(source, ArraySamples) else source
-    else:
+    named = None
+    if type(X) is not np.ndarray:
+        X, named = _from_container(estimator, X)
+    if not isinstance(X, Source):
         X = _as_array(estimator, X, reset)
-    shape = fitted_shape if fitted_shape is not None else _asked_shape(estimator)
+    fitted_shape = None if reset else estimator.sample_shape_
+    shape = fitted_shape
+    if reset and estimator.sample_shape is not None:
+        shape = _asked_shape(estimator)
     if X.ndim == 2 and shape is not None and X.shape[1] == prod(shape):
         X = X.reshape(len(X), *shape)
     if shape is not None and X.shape[1:] != tuple(shape):
@@ -118,38 +118,30 @@ def check_samples(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     if reset:
         estimator.sample_shape_ = X.shape[1:]
         estimator.n_features_in_ = prod(X.shape[1:])
-        if knows_range(estimator):
+        if estimator._knows_range:
             estimator.range_, X = range_of(X)
         if named is not None and X.shape == tuple(named.values.shape):  # not folded
-            estimator.mode_names_, estimator.mode_labels_ = named.mode_names, named.mode_labels
+            estimator.mode_names_ = named.mode_names
+            estimator.mode_labels_ = named.mode_labels
         return X
     return check_range(estimator, X)
 
 
-def takes_gaps(estimator: object) -> bool:
-    """Whether the samples of an estimator may hold NaN: those of `GaussianImputer` alone."""
-    return bool(getattr(estimator, "takes_gaps", False))
+def _is_ready(estimator: Any, X: object) -> bool:
+    """Whether X is a finite float array of the fitted shape, not far outside of the known range.
 
-
-def _is_ready(estimator: object, X: object, fitted_shape: tuple[int, ...] | None) -> bool:
-    """A finite float array of the fitted shape: nothing to check that takes longer than scoring."""
-    return (
-        fitted_shape is not None
-        and type(X) is np.ndarray
-        and X.dtype in FLOATS
-        and X.shape[1:] == fitted_shape
-        and len(X) > 0
-        and "feature_names_in_" not in vars(estimator)
-        and _is_within(estimator, X)
-    )
-
-
-def _is_within(estimator: object, X: Array) -> bool:
-    """Whether all numbers are finite and most not far outside of the range of training samples.
-
-    One product decides: where it is not finite or too large, the slower checks do.
+    Scikit-learn's validators take longer than scoring a sample. Here the sum of squares decides:
+    where it is not finite or too large, they do.
     """
-    if not X.flags.forc:  # it would be copied
+    has_form = (
+        type(X) is np.ndarray
+        and X.dtype in FLOATS
+        and X.shape[1:] == estimator.sample_shape_
+        and len(X) > 0
+        and X.flags.forc  # others would be copied
+        and "feature_names_in_" not in vars(estimator)
+    )
+    if not has_form:
         return False
     flat = X.ravel(order="K")
     squares = float(np.vdot(flat, flat))
@@ -157,6 +149,20 @@ def _is_within(estimator: object, X: Array) -> bool:
         return False
     limit = limit_of(estimator)
     return limit is None or 2 * squares <= len(X) * limit * limit
+
+
+def _from_container(estimator: Any, X: Any) -> tuple[Any, NamedSamples | None]:
+    """Samples that are not simply a NumPy array: a source, or what can become an array; names."""
+    X = follow_array(X)
+    named = named_samples(estimator, X)
+    X = X if named is None else named.values
+    X = unmasked(X) if estimator.takes_gaps else refuse_masked(X)
+    source = None if type(X) is np.ndarray else as_source(X)
+    if source is None:
+        return X, named
+    if estimator.takes_gaps and not isinstance(source, ArraySamples):
+        source = replace(source, gaps=True)
+    return source, named
 
 
 def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
@@ -171,7 +177,7 @@ def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
     if isinstance(X, np.ndarray) and X.dtype.kind == "f" and X.dtype.itemsize > 8:
         with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
             X = X.astype(np.float64)
-    finite: Any = "allow-nan" if takes_gaps(estimator) else True
+    finite: Any = "allow-nan" if estimator.takes_gaps else True
     try:
         with np.errstate(invalid="ignore"):  # infinities of both signs
             if getattr(X, "ndim", 2) > 2:
@@ -217,6 +223,7 @@ def _advice(X: object, fitted_shape: tuple[int, ...] | None) -> list[str]:
 
 
 def _asked_shape(estimator: Any) -> tuple[int, ...] | None:
+    """The parameter `sample_shape` as a tuple."""
     shape = estimator.sample_shape
     if shape is None:
         return None
