@@ -163,7 +163,7 @@ def test_classes_of_one_size_have_the_posterior_predictive_density(shape, with_s
     B = np.eye(size)
     if with_spread:
         spread = np.linspace(0.2, 3, size)
-        frame.resolvents.spread = spread
+        frame.spread = spread
         B = np.diag(spread)
     _, means, scatter, freedom = brute_fit(frame.samples, frame.sizes.codes, np.ones(20), 4)
     W, between = (scatter + rho * np.eye(size)) / freedom, b * B / freedom
@@ -180,7 +180,7 @@ def test_classes_of_one_size_have_the_posterior_predictive_density(shape, with_s
         densities - densities.mean(axis=1, keepdims=True),
     )
     stranger = multivariate_normal(np.zeros(size), W + between).logpdf(new)
-    ratios = scores - frame.stranger(5.0, rho, b, new)[:, None]
+    ratios = scores - frame.stranger_term(5.0, rho, b).of(new, 0.0)[:, None]
     expected = densities - stranger[:, None]
     assert_close(ratios - ratios.mean(), expected - expected.mean())
 
@@ -198,10 +198,10 @@ def test_left_out_scores_are_those_of_refitting(name, counts, shape, weighted):
     rows = data.rows
     for rho, b in ((1e-2, 1.0), (1.0, 0.01)):
         rho, b = rho * frame.noise_unit, b * frame.spread_unit
-        found = frame.refitted_scores(rho, b, rows)
+        found = frame.refitted(rho, b, rows)[0]
         expected = brute_left_out(frame.samples, frame.sizes, rho, b, rows)
         assert_close(found, expected)
-        everyone = frame.refitted_scores(rho, b)
+        everyone = frame.refitted(rho, b, np.arange(len(frame.samples)))[0]
         assert_close(everyone[rows], found, 1e-12)
 
 
@@ -299,7 +299,7 @@ def test_strangers_have_the_scores_of_refitting_without_their_class(
     spread = None
     if with_spread:  # counts up to 8 in quarters are exact
         spread = np.linspace(0.3, 2, q)
-        frame = replace(frame, resolvents=replace(frame.resolvents, spread=spread), _tables={})
+        frame = replace(frame, spread=spread, kept_axes={})
     B = np.eye(q) if spread is None else np.diag(spread)
     rho, b = 0.3 * frame.noise_unit, 0.7 * (frame.noise_unit if with_spread else frame.spread_unit)
     columns = np.array([3, 0, 2])
@@ -366,7 +366,7 @@ def test_left_out_scores_with_structure_are_those_of_refitting(counts, shape, bu
         own = own[scored[own]]
         unit = judge.noise_unit / candidate.judge.noise_unit
         frame = judge if bunches is None else judge.held[0].frame
-        feature_map, spread = mapped_without(data, thirds, third, frame.resolvents.spread)
+        feature_map, spread = mapped_without(data, thirds, third, frame.spread)
         features = feature_map.features(data.gathered.sketch.X)
         rho, b = setting.rho * unit, setting.b * unit
         expected = brute_left_out(features, sizes, rho, b, own, spread, data.bunches)
@@ -414,7 +414,7 @@ def test_of_many_samples_some_are_left_out_and_all_count():
         frame = candidate.frame
         rho, b = 0.1 * frame.noise_unit, frame.spread_unit
         rows = np.arange(0, len(sketch.codes), 97)
-        found = frame.refitted_scores(rho, b, rows)
+        found = frame.refitted(rho, b, rows)[0]
         features = candidate.map.features(X)
         expected = []
         for row in rows:

@@ -466,7 +466,8 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         """What is learned, by name, and the ratios of left-out samples if groups are given."""
         counts = gathered.counts
         with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused
-            noise, means = gathered.noise().trace, gathered.means
+            noise = float(gathered.noise().diagonal.sum())
+            means = gathered.means
         _check_scatter(counts, noise, means)
         priors = parameters.check_priors(self.priors, gathered.classes, counts)
         with np.errstate(divide="ignore"):

@@ -496,8 +496,9 @@ class View(NamedTuple):
         if self.outside is not None:
             found = found + self.outside * term.outside
         for axes, factors in term.parts:
-            turn = axes.turn if axes.rows is None else axes.scaled(axes.rows).T @ axes.turn
-            turn = turn if axes.scale is None else axes.scale[:, None] * turn
+            turn = axes.turn
+            if axes.rows is not None:
+                turn = (axes.rows * axes.metric).T @ turn
             along = self.features @ turn
             found = found + (along * along) @ factors[:, None]
         return found

@@ -15,7 +15,7 @@ from math import prod
 
 import numpy as np
 
-from tenfold.gaussian.formula import ClassSizes, NoiseScatter, class_means
+from tenfold.gaussian.formula import ClassSizes, Noise, class_means
 from tenfold.linalg.algebra import Array
 from tenfold.linalg.hashing import content_hashes
 from tenfold.statistics.accumulate import row_blocks
@@ -41,15 +41,15 @@ class PooledMoments:
     @classmethod
     def of_batch(cls, X: Array, codes: Array, weights: Array, n_classes: int) -> PooledMoments:
         """Of samples (n, p), in blocks."""
-        sizes = ClassSizes(codes, weights, np.bincount(codes, weights, minlength=n_classes))
-        means = class_means(X, sizes)
+        counts = np.bincount(codes, weights, minlength=n_classes)
+        means = class_means(X, codes, weights, n_classes)
         scatter = np.zeros((X.shape[1], X.shape[1]))
         roots = np.sqrt(weights)
         for rows in row_blocks(len(X), 8 * X.shape[1], IN_CACHE):
             deviations = np.subtract(X[rows], means[codes[rows]])
             deviations *= roots[rows][:, None]
             scatter += deviations.T @ deviations  # symmetric, to the bit
-        return cls(sizes.counts, means, scatter)
+        return cls(counts, means, scatter)
 
     def __add__(self, other: PooledMoments) -> PooledMoments:
         counts = self.counts + other.counts
@@ -292,12 +292,12 @@ class Gathered:
         """The classes of the sketch by itself."""
         s = self.sketch
         counts = np.bincount(s.codes, s.weights, minlength=len(self.classes))
-        return ClassSizes(s.codes, s.weights, counts)
+        return ClassSizes.of(s.codes, s.weights, counts)
 
     @property
     def sizes(self) -> ClassSizes:
         """The samples of the sketch among all samples."""
-        return ClassSizes(self.sketch.codes, self.sketch.weights, self.counts)
+        return ClassSizes.of(self.sketch.codes, self.sketch.weights, self.counts)
 
     @property
     def mean(self) -> Array:
@@ -312,11 +312,16 @@ class Gathered:
         """The class means, (C, p)."""
         if self.moments is not None:
             return self.moments.means
-        return class_means(self.sketch.X, self.sketch_sizes)
+        s = self.sketch
+        return class_means(s.X, s.codes, s.weights, len(self.classes))
 
-    def noise(self) -> NoiseScatter:
+    def noise(self) -> Noise:
         """The scatter of all samples about the means of their classes."""
         if self.moments is not None:
-            return NoiseScatter(None, self.moments.scatter)
+            scatter = self.moments.scatter
+            return Noise(None, scatter, np.diagonal(scatter))
         s = self.sketch
-        return NoiseScatter.of_deviations(s.X - self.means[s.codes], s.weights)
+        deviations = s.X - self.means[s.codes]
+        if (s.weights != 1).any():
+            deviations *= np.sqrt(s.weights)[:, None]
+        return Noise.of_rows(deviations)

@@ -15,15 +15,13 @@ import numpy as np
 from scipy.optimize import minimize
 
 from tenfold.gaussian.formula import (
+    Axes,
     ClassSizes,
     Frame,
     LinearScores,
-    NoiseScatter,
-    Resolvents,
+    Noise,
     StrangerTerm,
-    class_scores,
-    class_sums,
-    stranger_term,
+    class_means,
 )
 from tenfold.gaussian.gathered import Gathered
 from tenfold.gaussian.maps import (
@@ -122,9 +120,9 @@ class LearnedView:
         frame, judge = candidate.frame, candidate.judge
         noise = frame.noise_unit / judge.noise_unit if judge.noise_unit > 0 else 1.0
         spread = noise
-        if frame.resolvents.spread is None and judge.spread_unit > 0:
+        if frame.spread is None and judge.spread_unit > 0:
             spread = frame.spread_unit / judge.spread_unit
-        values, axes = frame.resolvents.axes()
+        along, _ = frame.axes(0.0, 1.0, 1.0)
         return cls(
             name=candidate.name,
             weight=1.0,
@@ -136,9 +134,9 @@ class LearnedView:
             freedom=frame.sizes.freedom,
             map=candidate.map,
             means=frame.means,
-            axes=axes,
-            values=values,
-            spread=frame.resolvents.spread,
+            axes=along.vectors(),
+            values=along.values,
+            spread=frame.spread,
         )
 
     @property
@@ -146,17 +144,17 @@ class LearnedView:
         """What its scores are multiplied by in the pool."""
         return self.weight / self.temperature
 
-    def resolvents(self) -> Resolvents:
-        """The resolvents of its noise."""
-        q, d = self.axes.shape
-        used = self.values > 0 if d < q else np.ones(d, dtype=bool)
-        values, axes = self.values[used], self.axes[:, used]
-        rows = axes.T * np.sqrt(values)[:, None]
-        noise = NoiseScatter(None, rows.T @ rows) if d == q else NoiseScatter(rows, None)
+    def frame(self, counts: Array) -> Frame:
+        """Its class means and noise, without samples, for classes with these counts."""
+        nobody = np.empty((0, self.means.shape[1]))
+        sizes = ClassSizes.of(np.empty(0, dtype=np.intp), np.empty(0), counts)
+        sizes = sizes._replace(freedom=self.freedom)
         if self.spread is not None:
-            return Resolvents(noise, self.spread)
-        turn = axes if noise.rows is None else np.diag(1 / np.sqrt(values))
-        return Resolvents(noise, None, {0.0: (None, values, turn)})
+            noise = Noise.of_rows(self.axes.T * np.sqrt(self.values)[:, None])
+            return Frame(nobody, self.means, sizes, noise, self.spread)
+        noise = Noise(None, None, (self.axes**2) @ self.values)  # of which the axes are known
+        known = Axes(1.0, None, self.axes, self.values)
+        return Frame(nobody, self.means, sizes, noise, kept_axes={0.0: known})
 
     @property
     def is_linear(self) -> bool:
@@ -187,10 +185,10 @@ class LearnedView:
         means = np.zeros((len(counts), view.means.shape[1]))
         means[at] = view.means
         features = view.map.features(X)
-        sums = class_sums(features, codes, weights, len(counts))
+        new = class_means(features, codes, weights, len(counts))
         added = np.bincount(codes, weights, minlength=len(counts))
         total = np.where(counts + added > 0, counts + added, 1.0)[:, None]
-        return replace(view, means=(counts[:, None] * means + sums) / total)
+        return replace(view, means=(counts[:, None] * means + added[:, None] * new) / total)
 
     def adapted(self, X: Array, counts: Array, step: Array) -> LearnedView:
         """The same for another session, of which samples (n, p) of many classes are at hand.
@@ -213,20 +211,18 @@ class LearnedView:
         own = self.axes.T * np.sqrt(self.values)[:, None]
         between = self.means * np.sqrt(counts)[:, None]
         before = np.concatenate([own, between]) / np.sqrt(counts.sum())
-        expected = Resolvents(NoiseScatter.of_deviations(before, np.ones(len(before))))
+        expected = Axes.of(Noise.of_rows(before))
         ridge = self.rho / max(self.freedom, 1.0)
         rows = moved.features(X) / np.sqrt(len(X))
-        whitened = expected.at(0.0, ridge, 1.0).times(rows) @ rows.T
+        whitened = expected.solved(rows, ridge) @ rows.T
         values, turn = np.linalg.eigh((whitened + whitened.T) / 2)
         # Few samples show large variances by chance: up to the edge of Marchenko and Pastur.
         usual = (1 + np.sqrt(values.clip(0).sum() / len(X))) ** 2
         larger = values > usual
         factors = np.sqrt(self.freedom * NOISE_SHARE * (1 - usual / values[larger]))
         more = (turn[:, larger] * factors).T @ rows
-        together = np.concatenate([own, more])
-        noise = NoiseScatter.of_deviations(together, np.ones(len(together)))
-        values, axes = Resolvents(noise).axes()
-        return replace(self, map=moved, axes=axes, values=values)
+        noise = Axes.of(Noise.of_rows(np.concatenate([own, more])))
+        return replace(self, map=moved, axes=noise.vectors(), values=noise.values)
 
     def check_fits(self, n_classes: int, size: int) -> None:
         """Refuse values from a file that do not fit together."""
@@ -719,9 +715,10 @@ def learn_from_moments(counts: Array, means: Array, scatters: Array) -> LearnedP
         Of the classes.
     """
     mean = counts @ means / counts.sum()
-    sizes = ClassSizes(np.empty(0, dtype=np.intp), np.empty(0), counts)
-    noise = NoiseScatter(None, scatters.sum(axis=0))
-    frame = Frame(np.empty((0, len(mean))), means - mean, sizes, Resolvents(noise))
+    sizes = ClassSizes.of(np.empty(0, dtype=np.intp), np.empty(0), counts)
+    scatter = scatters.sum(axis=0)
+    noise = Noise(None, scatter, np.diagonal(scatter))
+    frame = Frame(np.empty((0, len(mean))), means - mean, sizes, noise)
     unit = frame.noise_unit or frame.spread_unit
     rho = _likeliest_ridge(counts, scatters) * unit
     candidate = Candidate("numbers", 0.0, LinearMap(mean), frame, frame)
@@ -757,8 +754,7 @@ def _likeliest_ridge(counts: Array, scatters: Array) -> float:
 def pattern_of(view: LearnedView, counts: Array) -> Array:
     """The covariance of the samples times the weights of each class, (C, p), of a linear view."""
     assert isinstance(view.map, LinearMap)
-    resolvents = view.resolvents()
-    found = class_scores(resolvents, view.means, counts, view.freedom, view.rho, view.b)
+    found = view.frame(counts).class_scores(view.rho, view.b)
     weights = view.share * (found.weights - found.weights.mean(axis=1, keepdims=True))
     noise = view.axes @ (view.values[:, None] * (view.axes.T @ weights))
     between = (view.means * counts[:, None]).T @ (view.means @ weights)
@@ -879,8 +875,8 @@ class Scorer:
         linear: Array | None = None
         parts, ratio_parts = [], []
         for view in views:
-            resolvents = view.resolvents()
-            found = class_scores(resolvents, view.means, counts, view.freedom, view.rho, view.b)
+            frame = view.frame(counts)
+            found = frame.class_scores(view.rho, view.b)
             weights, more = view.map.folded(view.share * found.weights)
             constants += view.share * found.constants + more
             if isinstance(view.map, LinearMap):
@@ -888,7 +884,7 @@ class Scorer:
             elif view.weight > 0:
                 parts.append(Part(view.map, weights))
             if view.ratio_weight > 0:
-                term = stranger_term(resolvents, n, view.freedom, view.rho, view.b)
+                term = frame.stranger_term(n, view.rho, view.b)
                 part = RatioPart(view.ratio_weight, view.temperature, view.map, found, term)
                 ratio_parts.append(part)
         if linear is not None:

@@ -57,12 +57,12 @@ def without_classes(frame: Frame, n: float, rho: float, b: float, columns: Array
     columns : ndarray of shape (c,)
         The classes that they are scored for.
     """
-    sizes, resolvents = frame.sizes, frame.resolvents
-    counts = resolvents.counted(sizes.counts[columns])
+    sizes = frame.sizes
+    counts = frame.counted(sizes.counts[columns])
     if len(np.unique(counts)) > FEW_COUNTS:
         steps = np.round(np.log(np.maximum(counts, EMPTY)) / np.log(STEP))
         counts = np.where(counts > EMPTY, STEP**steps, 0.0)
-    n = float(resolvents.counted(np.array([n]))[0])
+    n = float(frame.counted(np.array([n]))[0])
     found = Strangers.unknown(len(sizes.codes), columns)
     for code in np.unique(sizes.codes):
         own = np.flatnonzero(sizes.codes == code)
@@ -84,7 +84,7 @@ class _Without:
     """A frame without one class, at the setting that means the same for the others."""
 
     def __init__(self, frame: Frame, code: int, own: Array, rho: float, b: float) -> None:
-        sizes, noise = frame.sizes, frame.resolvents.noise
+        sizes = frame.sizes
         self.frame, self.code, self.own, self.rho, self.b = frame, code, own, rho, b
         self.root_weights = np.sqrt(sizes.weights[own])[:, None]
         # The move of the centre, as a sum of class means with these factors.
@@ -93,14 +93,16 @@ class _Without:
         self.move[code] -= 1.0
         self.move *= count / (total - count)
         self.freedom = sizes.freedom - max(float(sizes.counts[code]) - 1, 0.0)
-        one, _ = frame.along(0.0, rho, b)
-        trace = noise.trace - float(sizes.weights[own] @ one.squares[own].sum(axis=1))
+        one, _ = frame.axes(0.0, rho, b)
+        trace = float(frame.noise.diagonal.sum()) - float(
+            sizes.weights[own] @ one.squares[own].sum(axis=1)
+        )
         n_directions = min(frame.means.shape[1], max(self.freedom, 1.0))
         unit, unit_left = frame.noise_unit, trace / n_directions
         self.rho_left, self.b_left = rho, b
         if unit > 0 and unit_left > 1e-9 * unit:
             self.rho_left = rho * unit_left / unit
-        if frame.resolvents.spread is not None:
+        if frame.spread is not None:
             self.b_left = b * self.rho_left / rho
         elif self.freedom > 0:
             self.b_left = b * self.freedom / sizes.freedom
@@ -126,8 +128,8 @@ class _Without:
 
     def tables(self, k: float, columns: Array) -> _Tables:
         """Inner products with the resolvent for one k."""
-        one, _ = self.frame.along(k, self.rho, self.b)
-        has_structure = self.frame.resolvents.spread is not None
+        one, _ = self.frame.axes(k, self.rho, self.b)
+        has_structure = self.frame.spread is not None
         shift = self.rho_left if has_structure else self.rho_left + k * self.b_left
         moved = self.move @ one.means
         samples, means = one.samples[self.own] - moved, one.means[columns] - moved

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tenfold.gaussian.formula import ClassSizes, Frame, NoiseScatter, Resolvents
+from tenfold.gaussian.formula import ClassSizes, Frame, Noise, class_means
 from tenfold.gaussian.gathered import Gathered
 from tenfold.gaussian.kronecker import means_factors, outer, whitening
 from tenfold.gaussian.maps import (
@@ -110,7 +110,7 @@ class GroupJudge:
             out, kept = np.flatnonzero(bunches == bunch), np.flatnonzero(bunches != bunch)
             codes, weights = sizes.codes[kept], sizes.weights[kept]
             counts = np.bincount(codes, weights, minlength=len(sizes.counts))
-            part = ClassSizes(codes, weights, counts)
+            part = ClassSizes.of(codes, weights, counts)
             centre = weights @ features[kept] / weights.sum()
             frame = Frame.of_samples(features[kept] - centre, part, spread)
             held.append(Held(frame, out, features[out] - centre))
@@ -138,7 +138,7 @@ class GroupJudge:
         """The quadratic term (n,), without its bunch."""
         found = np.empty(len(self.sizes.codes))
         for one in self.held:
-            found[one.rows] = one.frame.stranger(n, rho, b, one.features)
+            found[one.rows] = one.frame.stranger_term(n, rho, b).of(one.features, 0.0)
         return found[self.rows]
 
 
@@ -304,7 +304,7 @@ def linear_candidate(data: Data, in_units: bool) -> Candidate:
     scale = None
     if in_units:
         between = gathered.counts @ (means - mean) ** 2
-        scale = unit_scale((noise.diagonal() + between) / gathered.counts.sum())
+        scale = unit_scale((noise.diagonal + between) / gathered.counts.sum())
     feature_map = LinearMap(mean, scale)
     frame = _mapped_frame(gathered, feature_map, noise, means)
     name = "units" if in_units else "numbers"
@@ -314,7 +314,7 @@ def linear_candidate(data: Data, in_units: bool) -> Candidate:
 def _mapped_frame(
     gathered: Gathered,
     feature_map: LinearMap,
-    noise: NoiseScatter,
+    noise: Noise,
     means: Array,
     spread: Array | None = None,
     scored: Array | None = None,
@@ -323,22 +323,25 @@ def _mapped_frame(
     turned = feature_map.turned
     rows = None if noise.rows is None else turned(noise.rows)
     matrix = None if noise.matrix is None else turned(turned(noise.matrix).T)
-    resolvents = Resolvents(NoiseScatter(rows, matrix), spread)
+    if rows is not None:
+        turned_noise = Noise.of_rows(rows)
+    else:
+        assert matrix is not None
+        turned_noise = Noise(None, matrix, np.diagonal(matrix))
     sizes, sketch = gathered.sizes, gathered.sketch
     scored = np.arange(len(sketch.codes)) if scored is None else scored
     samples = feature_map.features(sketch.X[scored])
-    own = ClassSizes(sizes.codes[scored], sizes.weights[scored], sizes.counts)
+    own = ClassSizes.of(sizes.codes[scored], sizes.weights[scored], sizes.counts)
     noise_rows = None if rows is None else scored
-    return Frame(samples, feature_map.features(means), own, resolvents, noise_rows)
+    return Frame(samples, feature_map.features(means), own, turned_noise, spread, noise_rows)
 
 
 def _judge(data: Data, feature_map: FeatureMap, frame: Frame) -> Judge:
     """The frame itself, in closed form, or frames without each bunch of groups."""
     if data.bunches is None:
         return frame
-    spread = frame.resolvents.spread
     sizes = data.gathered.sketch_sizes
-    return GroupJudge.of_samples(frame.samples, sizes, data.bunches, spread)
+    return GroupJudge.of_samples(frame.samples, sizes, data.bunches, frame.spread)
 
 
 def sketch_candidate(data: Data, name: str, price: float, feature_map: FeatureMap) -> Candidate:
@@ -411,7 +414,7 @@ def structured_map(gathered: Gathered, kept: Array, share: float) -> tuple[Linea
     codes, weights = sketch.codes[kept], sketch.weights[kept]
     counts = np.bincount(codes, weights, minlength=len(gathered.classes))
     X = sketch.X[kept] - mean
-    own = Frame.of_samples(X, ClassSizes(codes, weights, counts)).means
+    own = class_means(X, codes, weights, len(counts))
     deviations = (X - own[codes]) * np.sqrt(weights)[:, None]
     roots = whitening(deviations.reshape(-1, *shape), share)
     white = project(deviations.reshape(-1, *shape), roots)
@@ -443,7 +446,7 @@ def has_structure(data: Data) -> bool:
     gathered = data.gathered
     several = sum(size > 1 for size in gathered.shape) > 1
     noise = gathered.noise()
-    n_rows = len(noise.diagonal()) if noise.rows is None else len(noise.rows)
+    n_rows = len(noise.diagonal) if noise.rows is None else len(noise.rows)
     learnable = (gathered.sketch_sizes.counts > 0).sum() > 2 or gathered.sketch_sizes.freedom > 4
     return bool(several and n_rows <= LARGEST_STRUCTURE and learnable)
 
@@ -503,7 +506,7 @@ def _without_third(data: Data, thirds: Array, third: int, share: float) -> Judge
     if data.bunches is None:
         return structured_frame(data.gathered, kept, share, own)[1]
     _, frame = structured_frame(data.gathered, kept, share)
-    sizes, spread = data.gathered.sketch_sizes, frame.resolvents.spread
+    sizes, spread = data.gathered.sketch_sizes, frame.spread
     return GroupJudge.of_samples(frame.samples, sizes, data.bunches, spread, own)
 
 
@@ -518,7 +521,6 @@ def _search_structure(judge: Judge, rows: Array, answers: Answers) -> tuple[floa
             return rough_loss(judge.left_out_scores(rho, ratio * rho, rows), answers)
 
         at, found = _downhill(loss, at, len(RHOS), step=2)
-        _forget(judge)
         if found < best[0] - TIE:
             best = (found, float(RHOS[at] * judge.noise_unit), float(ratio))
         elif found > best[0] + 2 / answers.count:
@@ -541,14 +543,6 @@ def _downhill(loss: Callable[[int], float], at: int, n: int, step: int) -> tuple
                 at, to = to, to + (to - at)
         step //= 2
     return at, of(at)
-
-
-def _forget(judge: Judge) -> None:
-    """Let go of eigenproblems of one ratio; that of k = 0 stays."""
-    frames = [one.frame for one in judge.held] if isinstance(judge, GroupJudge) else [judge]
-    for frame in frames:
-        assert isinstance(frame, Frame)
-        frame.forget()
 
 
 def improves(plain: Setting, scores: Array, answers: Answers, price: float) -> bool:
@@ -666,7 +660,7 @@ def _strangers(data: Data, candidate: Candidate, rho: float, b: float) -> Strang
     judge, columns, frame = candidate.judge, data.stranger_columns, candidate.frame
     sketch, n = data.gathered.sketch, typical_count(data.gathered.counts)
     assert columns is not None
-    spread = frame.resolvents.spread
+    spread = frame.spread
     if not sketch.is_complete:
         features = candidate.map.features(sketch.X)
         frame = Frame.of_samples(features, data.gathered.sketch_sizes, spread)
