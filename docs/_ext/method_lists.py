@@ -1,7 +1,7 @@
 """What the pages say of all methods, read from the methods: no page lists them by hand."""
 
 from tenfold.methods import ALL_METHODS
-from tenfold.methods.base import ClassSpecificProjector
+from tenfold.methods.class_specific import ClassSpecificProjector
 
 COLUMNS = ("method", "in a sentence", "labels", "solver", "modes", "columns", "ridge")
 

@@ -33,12 +33,10 @@ from tenfold.linalg.arrays import (
     wide_type,
 )
 from tenfold.linalg.constants import CACHE_NUMBERS, DEVICE_BYTES, THREAD_BYTES
-from tenfold.methods.base import (
+from tenfold.methods.base import InputInfo, Learner, Shape
+from tenfold.methods.class_specific import (
     ClassModel,
     ClassSpecificProjector,
-    InputInfo,
-    Learner,
-    Shape,
     spreads_of,
     warn_of_ranks,
 )

@@ -19,7 +19,8 @@ from tenfold.classifiers.thresholds import ENOUGH_CLASSES, Impostors
 from tenfold.linalg.algebra import Array
 from tenfold.linalg.arrays import to_numpy
 from tenfold.linalg.constants import CACHE_NUMBERS
-from tenfold.methods.base import ClassSpecificProjector, InputInfo, spreads_of
+from tenfold.methods.base import InputInfo
+from tenfold.methods.class_specific import ClassSpecificProjector, spreads_of
 from tenfold.optimization.alternation import Solution, solve
 from tenfold.optimization.criteria import Problem
 from tenfold.statistics.accumulate import as_slice, row_blocks

@@ -41,7 +41,8 @@ from tenfold.classifiers.thresholds import (
 from tenfold.gaussian.model import LeftOut
 from tenfold.gaussian.signals import has_image
 from tenfold.linalg.arrays import Array, to_numpy
-from tenfold.methods.base import ClassSpecificProjector, Labels, Savable
+from tenfold.methods.base import Labels, Savable
+from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.methods.csda import CSDA
 from tenfold.quiet import warn
 from tenfold.serialization.values import check_agree

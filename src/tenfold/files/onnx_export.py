@@ -42,7 +42,8 @@ from tenfold.gaussian.signals import (
     seen_places,
 )
 from tenfold.linalg.algebra import Array
-from tenfold.methods.base import ClassSpecificProjector, TensorProjector
+from tenfold.methods.base import TensorProjector
+from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.methods.kernelcsda import KernelCSDA
 from tenfold.methods.saving import sample_shape_of, steps_of
 from tenfold.preprocessing import CovariateRemover, ModeScaler

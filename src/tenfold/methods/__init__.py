@@ -1,6 +1,6 @@
 """The methods, one file each. `ALL_METHODS` is the only list of them."""
 
-from tenfold.methods.base import ClassSpecificProjector
+from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.methods.cmda import CMDA as CMDA  # so type checkers see that the name is public
 from tenfold.methods.csda import CSDA as CSDA
 from tenfold.methods.csrda import CSRDA as CSRDA

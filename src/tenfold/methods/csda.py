@@ -10,7 +10,8 @@ import numpy as np
 
 from tenfold.linalg.algebra import Array
 from tenfold.linalg.solvers import SOLVERS, Solver, null_space
-from tenfold.methods.base import ClassModel, ClassSpecificProjector, Shape
+from tenfold.methods.base import Shape
+from tenfold.methods.class_specific import ClassModel, ClassSpecificProjector
 from tenfold.optimization.alternation import Solution
 from tenfold.optimization.ridge_choice import USUAL, RidgeChoice, chosen_ridge
 from tenfold.statistics.moments import ClassStatistics, along_mode

@@ -10,7 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tenfold.linalg.algebra import Array
 from tenfold.linalg.solvers import orthonormalised, with_fixed_signs
-from tenfold.methods.base import ClassModel, ClassSpecificProjector, Shape
+from tenfold.methods.base import Shape
+from tenfold.methods.class_specific import ClassModel, ClassSpecificProjector
 from tenfold.optimization.alternation import Recipe, Solution, solve
 from tenfold.quiet import warn
 from tenfold.statistics.moments import ClassStatistics

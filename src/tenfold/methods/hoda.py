@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tenfold.methods.base import MultiClassProjector
+from tenfold.methods.multi_class import MultiClassProjector
 from tenfold.optimization.criteria import Problem, between_within
 from tenfold.statistics.moments import ClassStatistics
 from tenfold.validation.parameter_types import InitName, Ridge

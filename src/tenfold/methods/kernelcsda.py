@@ -14,14 +14,8 @@ from sklearn.utils.metaestimators import available_if
 
 from tenfold.linalg.arrays import Array, to_numpy
 from tenfold.linalg.bases import KernelBasis
-from tenfold.methods.base import (
-    ClassModel,
-    ClassSpecificProjector,
-    InputInfo,
-    Learner,
-    Shape,
-    TensorProjector,
-)
+from tenfold.methods.base import InputInfo, Learner, Shape, TensorProjector
+from tenfold.methods.class_specific import ClassModel, ClassSpecificProjector
 from tenfold.optimization.alternation import Solution
 from tenfold.serialization.values import Axes
 from tenfold.statistics.accumulate import row_blocks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tenfold.methods.base import ClassSpecificProjector, has_two_classes
+from tenfold.methods.class_specific import ClassSpecificProjector, has_two_classes
 from tenfold.statistics.moments import ClassStatistics
 from tenfold.validation.parameter_types import Decision, InitName, Negatives, SolverName
 

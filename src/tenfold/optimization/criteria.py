@@ -405,7 +405,7 @@ def likelihood_ratio_terms(
     Returns
     -------
     tuple of ndarray of shape (r, 1 + q), float and ndarray of shape (2,)
-        Contrasts, offset and anchors; see `tenfold.methods.base.ClassModel`.
+        Contrasts, offset and anchors; see `tenfold.methods.class_specific.ClassModel`.
 
     Examples
     --------
@@ -473,7 +473,7 @@ def tight_gaussian(
     Returns
     -------
     tuple of ndarray of shape (r, 1 + q), float and ndarray of shape (2,)
-        Contrasts, offset and anchors; see `tenfold.methods.base.ClassModel`.
+        Contrasts, offset and anchors; see `tenfold.methods.class_specific.ClassModel`.
 
     Examples
     --------

@@ -1,0 +1,420 @@
+"""The base of the methods that learn one class against everything else, and what they learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from math import prod
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from sklearn.metrics import average_precision_score
+
+from tenfold.linalg.algebra import project
+from tenfold.linalg.arrays import Array, to_numpy
+from tenfold.methods.base import Model, Shape, TensorProjector
+from tenfold.optimization.alternation import Solution, padded
+from tenfold.optimization.criteria import (
+    Problem,
+    automatic_shrinkage,
+    class_scatters_in,
+    class_specific,
+    class_spreads,
+    likelihood_ratio_terms,
+    projected_trace,
+    tight_gaussian,
+    to_span,
+)
+from tenfold.quiet import warn
+from tenfold.serialization.values import Axes
+from tenfold.statistics.accumulate import check_same_kind, row_blocks
+from tenfold.statistics.moments import ClassMoments, ClassStatistics
+from tenfold.statistics.stores import OfBlock, over_blocks
+from tenfold.statistics.subspace import log_ratios, minus_distances
+from tenfold.validation import parameters
+from tenfold.validation import samples as check
+from tenfold.validation.containers import in_numpy
+from tenfold.validation.labels import check_labels
+from tenfold.validation.parameter_types import Label, Negatives, Ridge, Shrinkage, VectorSolverName
+
+SPREAD = 1e-9  # of the largest: a smaller square may be nothing but rounding
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClassModel(Model):
+    """A model of one class against everything else.
+
+    Where likelihood ratios decide, there are two Gaussians in its subspace: the class and
+    everything else. Of a projected sample z, from the mean of the other samples, the log likelihood
+    ratio is ``offset + c_0 . z - |C^T z|^2 / 2``; see `likelihood_ratio_terms`.
+
+    Parameters
+    ----------
+    mean : ndarray of the shape of a sample
+        The point from which distances are measured: the mean of the class, or one behind it.
+    positive_index : int
+        The position of the class among the labels.
+    other_mean : ndarray of the shape of a sample
+        The mean of all other samples.
+    contrasts : ndarray of shape (r_1 * ... * r_K, 1 + q)
+        c_0 and the q columns of C; empty where distances decide.
+    offset : float
+        The log likelihood ratio at the mean of the other samples.
+    anchors : ndarray of shape (2,)
+        That expected of other samples, and that of a sample as far from one mean as from the
+        other, in units of the two Gaussians.
+    """
+
+    mean: Annotated[Array, Axes("point")]
+    positive_index: int
+    other_mean: Annotated[Array, Axes("point")]
+    contrasts: Annotated[Array, Axes("features", "columns")] = field(
+        default_factory=lambda: np.empty((0, 0))
+    )
+    offset: float = 0.0
+    anchors: Annotated[Array, Axes(2)] = field(default_factory=lambda: np.zeros(2))
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ClassSpecificProjector(TensorProjector):
+    """Base of the methods that learn one class against everything else.
+
+    It adds two learned attributes to those of every method: `mean_`, the mean of the positive
+    class, and `positive_index_`, its position among `classes_`. A later
+    `set_params(positive=...)` is for the next `fit` and changes neither.
+    """
+
+    positive: Label = None
+    ridge: Ridge = 1e-2
+    shrinkage: Shrinkage = 0.5
+    orthonormal: bool = False
+    solver: VectorSolverName = "ratio_trace"
+    negatives: Negatives = "samples"
+    decision = "distance"
+    # What was learned beside the fields of `Model`: those of `ClassModel`.
+    mean_: Array = field(init=False)
+    positive_index_: int = field(init=False)
+    other_mean_: Array = field(init=False)
+    contrasts_: Array = field(init=False)
+    offset_: float = field(init=False)
+    anchors_: Array = field(init=False)
+
+    _value: ClassVar[type] = ClassModel
+    _output_kind = "score"
+    _in_words = "a class-specific method such as MCSDA() or CSDA()"
+    _allowed: ClassVar = {
+        "shrinkage": ("auto", parameters.Number(0, 1)),
+        "decision": ("likelihood_ratio", "distance"),
+        "negatives": ("samples", "means", "both", None),
+    }
+
+    # -- what is learned -------------------------------------------------------------------------
+
+    def _problem(self, statistics: ClassStatistics, shift: float = 0.0) -> Problem:
+        """Everything else far from the positive mean, or a point behind it, the class tight."""
+        p = self._positive_in(statistics.classes)
+        shrinkages = self._shrinkage_in(statistics)
+        settings = self._settings(statistics)
+        settings["negatives"] = self._scatter(statistics)
+        by_means = settings["negatives"] != "samples"
+        settings["whole_start"] = self.init is None and by_means and has_two_classes(statistics)
+        return class_specific(statistics, p, shrinkages, shift=shift, **settings)
+
+    @property
+    def _is_one_solution(self) -> bool:
+        """Whether one solution gives the subspace and its spreads; a null space leaves rounding."""
+        return self.solver != "null_space"
+
+    def _scatter(self, statistics: ClassStatistics) -> str:
+        """The scatter of the negatives that was asked for, or that goes with the decision."""
+        if self.negatives is not None:
+            return str(self.negatives)
+        return "means" if self.decision == "likelihood_ratio" else "samples"
+
+    def _model(
+        self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
+    ) -> ClassModel:
+        """What was learned of samples of this shape: the solution with this number in a stack."""
+        subspace = self._subspace(statistics, solution, models, shape)
+        (found,) = self._decided([subspace], statistics, solution, models)
+        return found
+
+    def _decided(
+        self,
+        models: Sequence[ClassModel],
+        statistics: ClassStatistics,
+        solution: Solution,
+        numbers: Array,
+    ) -> list[ClassModel]:
+        """The models of some solutions of a stack with what decides in their subspaces."""
+        if self.decision == "distance":
+            return list(models)
+        if has_two_classes(statistics):
+            return [_with_own_covariance(model, statistics) for model in models]
+        if solution.within is not None:
+            within = solution.within[numbers]
+        else:
+            within = _in_subspaces(
+                models, statistics, lambda _, seen: projected_trace(statistics.within(), seen)
+            )
+        free = float(np.maximum(statistics.counts - 1, 0.0).sum()) or statistics.count
+        steps, turn = statistics.scaled_class_means
+        decided = []
+        for model, squares in zip(models, within, strict=True):
+            shape = tuple(len(W) for W in model.projections)
+            Z = project(steps.reshape(-1, *shape), model.projections).reshape(len(steps), -1)
+            contrasts, offset, anchors = likelihood_ratio_terms(
+                Z,
+                turn,
+                statistics.counts,
+                model.positive_index,
+                float(squares) / free / prod(model.ranks),  # variance about class means
+            )
+            decided.append(replace(model, contrasts=contrasts, offset=offset, anchors=anchors))
+        return decided
+
+    def _subspace(
+        self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
+    ) -> ClassModel:
+        """The solution with this number in a stack, before anything is decided in it."""
+        p = self._positive_in(statistics.classes)
+        own = {
+            "mean": statistics.full_means[p].reshape(shape),
+            "positive_index": p,
+            "other_mean": statistics.other_mean(p).reshape(shape),
+        }
+        return ClassModel.of(statistics, solution, int(models[0]), **own)
+
+    def _warn_of_ranks(self, model: ClassModel, statistics: ClassStatistics) -> None:
+        """Warn of fewer directions than were asked for."""
+        warn_of_ranks([self], [model], statistics)
+
+    def _warn_of_guesses(self, classes: Array) -> None:
+        """Say which class is the positive one, where nobody named one of several."""
+        if self.positive is None and len(classes) > 2:
+            taken = parameters.plain(classes[self._positive_in(classes)])
+            warn(
+                f"positive is None, so {type(self).__name__} takes {taken!r}, the last of "
+                f"{len(classes)} classes, for the positive one; pass positive={taken!r} or another "
+                "label, or learn all classes with ClassSpecificClassifier",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _is_learnable(self, moments: ClassMoments) -> bool:
+        """Whether the moments hold samples of all the classes that it needs."""
+        positives = moments.counts[self._positive_in(moments.classes)]
+        return super()._is_learnable(moments) and bool(positives > 0)
+
+    def _sizes(self) -> dict[str, Shape]:
+        """Contrasts are of all features, or there are none."""
+        return super()._sizes() | {"features": (prod(self.ranks_) * bool(self.contrasts_.size),)}
+
+    def _check_learned(self) -> None:
+        """Refuse a positive class that is not one of the classes."""
+        super()._check_learned()
+        self._positive_in(self.classes_)
+        if not 0 <= self.positive_index_ < len(self.classes_):
+            raise ValueError("its positive_index_ is not the position of a class")
+
+    def _positive_in(self, classes: Array) -> int:
+        """The position of the positive class among the classes."""
+        return parameters.check_positive(self.positive, classes)
+
+    def _shrinkage_in(self, statistics: ClassStatistics) -> Array:
+        """The shrinkage of every class: the number asked for, or the closed form for "auto"."""
+        if self.shrinkage == "auto":
+            return automatic_shrinkage(statistics)
+        return np.full(len(statistics.classes), float(self.shrinkage))
+
+    # -- how it is used --------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> Array:
+        """The log likelihood ratio of the class and everything else, or minus the distance.
+
+        With ``decision="distance"`` and in methods without that parameter, minus the distance to
+        the positive mean in the subspace: the order is that of the paper's similarity 1 / distance,
+        without its division by zero.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+
+        Returns
+        -------
+        array of shape (n,)
+            The larger, the more like the positive class. A likelihood ratio is above 0 where the
+            class explains a sample better than everything else does; minus a distance is 0 at
+            the mean. A Dask array gives a lazy one.
+        """
+        check.check_fitted(self, "projections_")
+        return over_blocks(check.check_samples(self, X), self._scoring())
+
+    def _scoring(self) -> OfBlock:
+        """What gives scores of samples in memory, and can be sent to other processes."""
+        if not self._has_ratio:
+            work = partial(minus_distances, projections=self.projections_, mean=self.mean_)
+            return self._on_samples(work)
+        centre = self.other_mean_
+        work = partial(log_ratios, projections=self.projections_, centre=centre)
+        return self._on_samples(partial(work, contrasts=self.contrasts_, offset=self.offset_))
+
+    @property
+    def _has_ratio(self) -> bool:
+        """Whether it learned a likelihood ratio, whatever `decision` says by now."""
+        return bool(self.contrasts_.size)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Average precision of `decision_function` at finding the positive class.
+
+        Parameters
+        ----------
+        X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+            The samples.
+        y : array-like of shape (n,)
+            Their labels.
+        sample_weight : array-like of shape (n,), default=None
+            Sample weights.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
+        scores = to_numpy(self.decision_function(X))
+        labels = check_labels(self, scores, y)
+        positive = self.positive_label_
+        check_same_kind(labels, self.classes_)
+        is_positive = labels == positive
+        if not is_positive.any():
+            raise ValueError(
+                f"there is no sample of the positive class {parameters.plain(positive)!r} to "
+                "score; average precision needs at least one"
+            )
+        weight = in_numpy(sample_weight, "sample_weight")
+        return float(average_precision_score(is_positive, scores, sample_weight=weight))
+
+    @property
+    def positive_label_(self) -> Any:
+        """The label of the class that was learned."""
+        check.check_fitted(self, "projections_")
+        return self.classes_[self.positive_index_]
+
+
+def has_two_classes(statistics: ClassStatistics) -> bool:
+    """Whether everything else is one class, with a single mean."""
+    return int((statistics.counts > 0).sum()) == 2
+
+
+def warn_of_ranks(
+    methods: Sequence[ClassSpecificProjector],
+    models: Sequence[ClassModel],
+    statistics: ClassStatistics,
+) -> None:
+    """Warn of models with fewer directions than their methods asked for by number."""
+    for method, model in zip(methods, models, strict=True):
+        if method.ranks is None:
+            continue
+        asked, shares = method._ranks_and_shares(statistics.full_shape, statistics.classes)
+        numbers = [k for k in range(len(asked)) if k not in shares]
+        if all(model.ranks[k] >= asked[k] for k in numbers):
+            continue
+        source = {
+            "samples": "the samples have",
+            "means": "the differences of class means have",
+            "both": "samples and class means have",
+        }[method._scatter(statistics)]
+        cure = "negatives='samples'" if method._scatter(statistics) == "means" else "more samples"
+        name = type(method).__name__
+        warn(
+            f"ranks is {method.ranks!r}, but {name} found ranks {model.ranks}: {source} no more "
+            f"directions; pass lower ranks or ranks=None, or use {cure} to have more",
+            UserWarning,
+            stacklevel=4,
+        )
+        return
+
+
+def spreads_of(
+    method: ClassSpecificProjector,
+    models: Sequence[ClassModel],
+    statistics: ClassStatistics,
+    solution: Solution,
+    numbers: Array,
+) -> tuple[Array, Array]:
+    """Root mean square distances of each class, and of all else, from the mean of each model.
+
+    They come with the solution, where that keeps all other samples away from the class mean.
+
+    Parameters
+    ----------
+    method : ClassSpecificProjector
+        What the models have in common; they differ in their class alone.
+    models : sequence of M ClassModels
+        What was learned.
+    statistics : ClassStatistics
+        Of the samples.
+    solution : Solution
+        What the models were made of.
+    numbers : ndarray of shape (M,)
+        Their numbers in it.
+
+    Returns
+    -------
+    two ndarrays of shape (M,)
+        Of the class of each model, and of all other samples.
+    """
+    positives = np.array([model.positive_index for model in models])
+    if method._is_one_solution and method._scatter(statistics) == "samples":
+        n = statistics.counts[positives]
+        own = solution.suppressed[numbers] / n
+        others = solution.kept[numbers] / (statistics.count - n)
+        if (own > SPREAD * own.max()).all() and (others > 0).all():  # no class is a single point
+            return np.sqrt(own), np.sqrt(others)
+    shrinkage = method._shrinkage_in(statistics)[positives]
+    shifts = np.array([getattr(model, "shift", 0.0) for model in models])
+    own, others = _in_subspaces(
+        models,
+        statistics,
+        lambda rows, seen: np.stack(
+            class_spreads(statistics, seen, positives[rows], shrinkage[rows], shifts[rows])
+        ),
+    )
+    return own, others
+
+
+def _in_subspaces(
+    models: Sequence[ClassModel],
+    statistics: ClassStatistics,
+    ask: Callable[[slice, list[Array]], Array],
+) -> Array:
+    """What is asked of models and their projections, (..., M), as many at once as memory has."""
+    one = max(statistics.shape) ** 2 + sum(W.size for W in models[0].projections)
+    found = []
+    for rows in row_blocks(len(models), 4 * 8 * one):
+        modes = zip(*(model.projections for model in models[rows]), strict=True)
+        found.append(ask(rows, to_span(statistics, [side_by_side(W) for W in modes])))
+    return np.concatenate(found, axis=-1)
+
+
+def _with_own_covariance(model: ClassModel, statistics: ClassStatistics) -> ClassModel:
+    """A model with the two Gaussians of two classes, each with a covariance of its own."""
+    p = model.positive_index
+    shape = tuple(len(W) for W in model.projections)
+    step = (model.mean - model.other_mean).reshape(1, *shape)
+    scatters = class_scatters_in(statistics, model.projections)
+    own = scatters[p]
+    others = scatters.sum(axis=0) - scatters[p]
+    n_own = float(statistics.counts[p])
+    contrasts, offset, anchors = tight_gaussian(
+        project(step, model.projections).ravel(), own, others, n_own, statistics.count - n_own
+    )
+    return replace(model, contrasts=contrasts, offset=offset, anchors=anchors)
+
+
+def side_by_side(projections: Sequence[Array]) -> Array:
+    """Projections (I_k, r) of M models as one stack, columns of zeros added to the narrow ones."""
+    widest = max(W.shape[1] for W in projections)
+    return np.concatenate([padded(W[None], widest) for W in projections])
