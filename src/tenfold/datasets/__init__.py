@@ -5,7 +5,7 @@ formats come with the extra ``data`` and are imported only when a file needs the
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tenfold.datasets.images import resize_images as resize_images
@@ -33,7 +33,7 @@ _HOMES = {
 __all__ = list(_HOMES)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'tenfold.datasets' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"tenfold.datasets.{_HOMES[name]}"), name)

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from tenfold.datasets import loading
+from tenfold.datasets.images import sample_files
 from tenfold.datasets.locations import naming
-from tenfold.datasets.named_arrays import Arrays
+from tenfold.datasets.named_arrays import Arrays, Look
 from tenfold.datasets.sandbox import in_sandbox
 from tenfold.datasets.tensor_dataset import TensorDataset
 
 MOST_WAYS = 12  # of reading a file that are tried
+
+
+class SamplesFound(TypedDict):
+    """The samples that `load` gives."""
+
+    count: int
+    shape: list[int]
+    type: str
+    gaps: int
+    classes: dict[str, int] | None
+    description: str
+    notes: list[str]
 
 
 @dataclass(frozen=True)
@@ -45,19 +58,19 @@ class Contents:
     library: str
     names: list[str]
     rows: list[list[str]]
-    samples: Mapping[str, Any] | None
-    options: Mapping[str, Any]
+    samples: SamplesFound | None
+    options: Mapping[str, object]
     problem: str
 
 
-def contents(path: str | os.PathLike[str], **options: Any) -> Contents:
+def contents(path: str | os.PathLike[str], *, trusted: bool = False, **options: object) -> Contents:
     """Look into a file or folder.
 
     Parameters
     ----------
     path : path
         File or folder, as in `load`.
-    **options
+    trusted, **options
         As in `load`.
 
     Returns
@@ -77,7 +90,6 @@ def contents(path: str | os.PathLike[str], **options: Any) -> Contents:
     >>> found.options
     {'labels': 'who'}
     """
-    trusted = options.pop("trusted", False)
     source, reader, given = loading.checked_options(path, options)
     if reader.reads_here(source, trusted):
         return Contents(reader.name, reader.library, **contents_task(source, given))
@@ -94,27 +106,26 @@ def contents_task(source: Path, options: dict[str, Any]) -> dict[str, Any]:
     inside = {name: value for name, value in options.items() if name != "labels" or not outside}
     try:
         with naming(source):
-            names, rows, ways = look(source, inside)
+            seen = look(source, inside)
     except ValueError:
         if reader not in (loading.NPY_FOLDER, loading.SERIES):
             raise  # these two are read whole to look at them; below, reading them says why not
-        names = ["file"]
-        rows = [[str(file)] for file in loading.sample_files(source) or [source]]
-        ways = [{"labelled": False}]
+        files = sample_files(source) or [source]
+        seen = Look(["file"], [[str(file)] for file in files], [{"labelled": False}])
     data, way, problem = loading.first_that_works(
-        [{}, *ways][:MOST_WAYS],
+        [{}, *seen.ways][:MOST_WAYS],
         lambda way: loading.read_here(reader, source, {**options, **way}, trusted=True),
     )
     return {
-        "names": names,
-        "rows": rows,
+        "names": seen.names,
+        "rows": seen.rows,
         "samples": None if data is None else _summary(data),
         "options": way,
         "problem": "" if problem is None else str(problem),
     }
 
 
-def _summary(data: TensorDataset) -> dict[str, Any]:
+def _summary(data: TensorDataset) -> SamplesFound:
     stays = not isinstance(data.X, np.ndarray) or isinstance(data.X, np.memmap)
     real = data.X.dtype.kind == "f" and not stays
     return {
@@ -128,20 +139,18 @@ def _summary(data: TensorDataset) -> dict[str, Any]:
     }
 
 
-def _look_at_arrays(
-    source: Path, options: Mapping[str, object]
-) -> tuple[list[str], list[list[str]], list[dict[str, object]]]:
-    """Names of columns, a row per array, and ways to read them."""
+def _look_at_arrays(source: Path, options: Mapping[str, Any]) -> Look:
+    """A row per array, and ways to read them."""
     reader = loading.reader_of(source)
     own = {name: value for name, value in options.items() if name in reader.own}
     arrays = reader.give(source, **own)
     rows = [[name, "x".join(map(str, shape))] for name, shape in arrays.shapes.items()]
     rows += [[name, f"unreadable: it {why}"] for name, why in arrays.unreadable.items()]
     ways = list(_choices(arrays, options)) if arrays.samples is None else []
-    return ["array", "shape"], rows, [*ways, {"labelled": False}]
+    return Look(["array", "shape"], rows, [*ways, {"labelled": False}])
 
 
-def _choices(arrays: Arrays, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _choices(arrays: Arrays, options: Mapping[str, Any]) -> Iterator[dict[str, object]]:
     """Samples and labels that fit together, the largest array first."""
     sizes = {name: int(np.prod(shape)) for name, shape in arrays.shapes.items()}
     vectors = [one for one, of in arrays.shapes.items() if max(of, default=0) == sizes[one] > 1]
@@ -149,11 +158,13 @@ def _choices(arrays: Arrays, options: Mapping[str, Any]) -> Iterator[dict[str, A
         shape = arrays.shapes[name]
         asked = options.get("key", name).strip("/") == name
         if asked and sum(size > 1 for size in shape) > 1:
-            key = {} if "key" in options else {"key": name}
+            key: dict[str, object] = {} if "key" in options else {"key": name}
             labels = [one for one in vectors if one != name and sizes[one] in shape]
             yield key
-            yield from ({"labels": one} for one in labels)
-            yield from ({**key, "labels": one} for one in labels)
+            for one in labels:
+                yield {"labels": one}
+            for one in labels:
+                yield {**key, "labels": one}
 
 
-TASKS = loading.TASKS | {"contents": contents_task}
+TASKS: dict[str, Callable[..., dict[str, Any]]] = loading.TASKS | {"contents": contents_task}

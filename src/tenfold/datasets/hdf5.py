@@ -6,18 +6,25 @@ All of that is refused before a number is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tenfold.datasets.locations import reading
 from tenfold.datasets.named_arrays import Arrays
 from tenfold.datasets.numpy_files import STAYS_ON_DISK
+from tenfold.datasets.tensor_dataset import Samples
 from tenfold.extras import require_extra
+
+if TYPE_CHECKING:
+    from h5py import Dataset as Dataset
+    from h5py import File, Group
+    from h5py.h5l import LinkInfo
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 MOST_NAMES = 100_000
@@ -36,7 +43,7 @@ def open_hdf5(source: Path) -> Arrays:
     with opened(source) as file:
         shapes = {name: tuple(item.shape or ()) for name, item in datasets(file).items()}
 
-    def read(names: list[str]) -> dict[str, Any]:
+    def read(names: list[str]) -> dict[str, Samples]:
         with opened(source) as file:
             values = {name: values_of(source, file[name]) for name in names[1:]}
             first = checked(source, file[names[0]])
@@ -49,13 +56,13 @@ def open_hdf5(source: Path) -> Arrays:
 
 
 @contextmanager
-def opened(source: Path) -> Iterator[Any]:
+def opened(source: Path) -> Iterator[File]:
     """An HDF5 file, if none of its links leads to another file."""
     h5py = _h5py()
     kinds = (h5py.h5l.TYPE_HARD, h5py.h5l.TYPE_SOFT)
     names = []
 
-    def look(name: bytes, info: Any) -> bool | None:
+    def look(name: bytes, info: LinkInfo) -> bool | None:
         names.append(name)
         return True if info.type not in kinds or len(names) > MOST_NAMES else None
 
@@ -69,7 +76,7 @@ def opened(source: Path) -> Iterator[Any]:
         yield file
 
 
-def datasets(file: Any) -> dict[str, Any]:
+def datasets(file: File) -> dict[str, Dataset]:
     """All datasets of a file by path; soft links count, if they lead somewhere."""
     names: list[str] = []
     file.id.links.visit(lambda name: names.append(name.decode("utf-8", "replace")))
@@ -77,7 +84,7 @@ def datasets(file: Any) -> dict[str, Any]:
     return {name: item for name, item in found.items() if isinstance(item, _h5py().Dataset)}
 
 
-def values_of(source: Path, stored: Any) -> np.ndarray:
+def values_of(source: Path, stored: Dataset) -> np.ndarray:
     """The numbers or texts of a dataset, if they lie in this file."""
     checked(source, stored)
     if _h5py().check_string_dtype(stored.dtype) is not None:
@@ -85,7 +92,7 @@ def values_of(source: Path, stored: Any) -> np.ndarray:
     return np.asarray(stored[()])
 
 
-def checked(source: Path, stored: Any) -> Any:
+def checked(source: Path, stored: Dataset) -> Dataset:
     """A dataset again, if all of its numbers lie in this file."""
     name = stored.name or "a cell"
     others = [place[0] for place in stored.external or ()]
@@ -115,8 +122,18 @@ def checked(source: Path, stored: Any) -> Any:
 # ── MATLAB 7.3: HDF5 with reversed axes ─────────────────────────────────────────────────────────
 
 
-def matlab_values(source: Path, item: Any, depth: int = 0) -> Any:
-    """A variable as SciPy gives those of older files: an array, cells, a mapping, or a class."""
+def matlab_variables(source: Path, group: Group, depth: int = 0) -> Mapping[str, object]:
+    """Variables of a file, or fields of a structure, as SciPy gives those of older files."""
+    items = {name: group.get(name) for name in group if not name.startswith("#")}
+    return {
+        name: _matlab_values(source, item, depth + 1)
+        for name, item in items.items()
+        if item is not None
+    }
+
+
+def _matlab_values(source: Path, item: Dataset | Group, depth: int) -> object:
+    """One variable: an array, cells, a mapping, or the name of a class that is not read."""
     if depth > DEEPEST:
         raise ValueError(f"arrays lie more than {DEEPEST} deep in each other")
     kind = item.attrs.get("MATLAB_class", b"")
@@ -126,8 +143,7 @@ def matlab_values(source: Path, item: Any, depth: int = 0) -> Any:
     if not isinstance(item, _h5py().Dataset):
         if "MATLAB_sparse" in item.attrs:
             return "sparse"
-        named = {name: item.get(name) for name in item if not name.startswith("#")}
-        return {n: matlab_values(source, v, depth + 1) for n, v in named.items() if v is not None}
+        return matlab_variables(source, item, depth)
     if kind == "char":
         if "MATLAB_empty" in item.attrs:
             return np.array([""])
@@ -137,12 +153,12 @@ def matlab_values(source: Path, item: Any, depth: int = 0) -> Any:
         inside = np.ravel(np.asarray(values_of(source, item), dtype=object))
         cells = np.empty(len(inside), dtype=object)
         for i, reference in enumerate(inside):
-            cells[i] = matlab_values(source, item.file[reference], depth + 1)
+            cells[i] = _matlab_values(source, item.file[reference], depth + 1)
         return cells
     return values_of(source, item).T
 
 
-def _h5py() -> Any:
+def _h5py() -> ModuleType:
     with require_extra("HDF5, and .mat files of version 7.3, need h5py", "data"):
         import h5py
     return h5py

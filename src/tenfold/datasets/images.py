@@ -10,9 +10,11 @@ import tarfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from types import ModuleType
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
@@ -26,10 +28,13 @@ from tenfold.datasets.locations import (
     short,
     shortened,
 )
-from tenfold.datasets.named_arrays import Arrays, check_numbers, in_memory
+from tenfold.datasets.named_arrays import Arrays, Look, check_numbers, in_memory
 from tenfold.datasets.numpy_files import read_npy
 from tenfold.datasets.spelling import Word, spelled
 from tenfold.extras import require_extra
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 SIZE = (Word("H"), Word("W"))
 FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "PPM", "GIF", "WEBP")  # nothing else is opened
@@ -40,7 +45,8 @@ IMAGE_SUFFIXES = frozenset(
 )
 
 
-Files = Mapping[str, Callable[[], Any]]  # by name below the folder: what Pillow can open
+Content = Callable[[], Path | IO[bytes]]  # gives what Pillow can open
+Files = Mapping[str, Content]  # by name below the folder
 
 
 def open_folder(
@@ -55,20 +61,22 @@ def open_folder(
     """A folder, or an archive of one, in which every subfolder is a class and a file a sample."""
     with _files(source) as files:
         names = list(files)
-        found: dict[str, Any] = {"file": np.array(names)}
+        found = {"file": np.array(names)}
         notes: tuple[str, ...] = ()
         if not names:
             raise ValueError(f"{source} holds no images ({', '.join(sorted(IMAGE_SUFFIXES))})")
         if labelled:
             found["class"], notes = _classes(source, names, classes_from)
-        stack: np.ndarray | None = None
+        stack = np.empty(0)
         for position, name in enumerate(names):
             if name.endswith(".npy"):
-                pixels = check_numbers(read_npy(files[name]()), name)
+                pixels = check_numbers(read_npy(regular(source / name)), name)
             else:
                 pixels = read_image(source / name, files[name], grey=grey, background=background)
-            pixels = pixels if resize is None else resize_images(pixels[None], resize)[0]
-            stack = np.empty((len(names), *pixels.shape)) if stack is None else stack
+            if resize is not None:
+                pixels = resize_images(pixels[None], resize)[0]
+            if position == 0:
+                stack = np.empty((len(names), *pixels.shape))
             if pixels.shape != stack.shape[1:]:
                 sizes = ["x".join(map(str, shape)) for shape in (stack.shape[1:], pixels.shape)]
                 raise ValueError(
@@ -92,14 +100,14 @@ def open_pages(
     return _pictures(source, {"images": pages if resize is None else resize_images(pages, resize)})
 
 
-def _pictures(source: Path, found: dict[str, Any], notes: tuple[str, ...] = ()) -> Arrays:
+def _pictures(source: Path, found: dict[str, np.ndarray], notes: tuple[str, ...] = ()) -> Arrays:
     """What was read, as `Arrays` that need no choice."""
     arrays = any(name.endswith(".npy") for name in found.get("file", ()))
     about = f"{len(found['images'])} {'.npy files' if arrays else 'images'} from "
     about += source.resolve().name + ("" if arrays else ", pixels in [0, 1]")
     modes = ("sample", "row", "column", "channel")[: found["images"].ndim]
-    return in_memory(
-        found,
+    return replace(
+        in_memory(found),
         dims={} if arrays else {"images": modes},
         samples="images",
         labels="class" if "class" in found else None,
@@ -108,10 +116,8 @@ def _pictures(source: Path, found: dict[str, Any], notes: tuple[str, ...] = ()) 
     )
 
 
-def look_at_folder(
-    source: Path, options: Mapping[str, object]
-) -> tuple[list[str], list[list[str]], list[dict[str, Any]]]:
-    """For `contents`: names of columns, a row per folder, and ways to read it."""
+def look_at_folder(source: Path, options: Mapping[str, object]) -> Look:
+    """For `contents`: a row per folder, and ways to read it."""
     sizes: dict[str, tuple[int, int]] = {}
     with _files(source) as files:
         for name, content in files.items():
@@ -125,12 +131,12 @@ def look_at_folder(
         for folder, found in sorted(folders.items(), key=lambda one: natural_key(one[0]))
     ]
     usual = [int(size) for size in np.median(list(sizes.values()) or [(1, 1)], axis=0)]
-    resize = {"resize": tuple(usual)} if len(set(sizes.values())) > 1 else {}
+    resize: dict[str, object] = {"resize": tuple(usual)} if len(set(sizes.values())) > 1 else {}
     paths = [folder.split("/") for folder in folders]
     more = len({path[0] for path in paths}) > len({path[-1] for path in paths})
-    deep = {"classes_from": "first" if more else "last"}
+    deep: dict[str, object] = {"classes_from": "first" if more else "last"}
     ways = [resize, deep, {**resize, **deep}, {**resize, "labelled": False}]
-    return ["folder", "images", "height x width"], rows, ways
+    return Look(["folder", "images", "height x width"], rows, ways)
 
 
 def _span(sizes: list[tuple[int, int]]) -> str:
@@ -158,18 +164,22 @@ def _files(source: Path) -> Iterator[Files]:
     with ExitStack() as stack:
         with reading(source, "zip or tar archive"):
             is_zip = zipfile.is_zipfile(source)
-            opened = zipfile.ZipFile if is_zip else tarfile.open
-            whole: Any = stack.enter_context(opened(source))
+            member: Callable[[str], IO[bytes] | None]
             if is_zip:
-                sizes = {one.filename: one.file_size for one in whole.infolist()}
+                archive = stack.enter_context(zipfile.ZipFile(source))
+                sizes = {one.filename: one.file_size for one in archive.infolist()}
+                member = archive.open
             else:
-                sizes = {one.name: one.size for one in whole.getmembers() if one.isfile()}
-        member = whole.open if is_zip else whole.extractfile
+                tar = stack.enter_context(tarfile.open(source))
+                sizes = {one.name: one.size for one in tar.getmembers() if one.isfile()}
+                member = tar.extractfile
 
         def content(name: str) -> IO[bytes]:
             if sizes[name] > MOST_BYTES:
                 raise ValueError(f"it has {sizes[name]} bytes; at most {MOST_BYTES} are read")
-            with member(name) as file:
+            opened = member(name)
+            assert opened is not None  # a tar file has None for folders, which have no size here
+            with opened as file:
                 return io.BytesIO(file.read(MOST_BYTES))
 
         names = {name.removeprefix("./"): name for name in sizes}
@@ -235,7 +245,7 @@ def _classes(
 
 def read_image(
     file: Path,
-    content: Callable[[], Any] | None = None,
+    content: Content | None = None,
     *,
     grey: bool = True,
     background: float | None = None,
@@ -261,7 +271,7 @@ def read_image(
 
 def read_pages(
     file: Path,
-    content: Callable[[], Any],
+    content: Content,
     grey: bool,
     background: float | None,
     most: float = np.inf,
@@ -296,7 +306,7 @@ def read_pages(
 
 
 @contextmanager
-def opened_image(file: Path, content: Callable[[], Any]) -> Iterator[Any]:
+def opened_image(file: Path, content: Content) -> Iterator[Image]:
     """An image of one of `FORMATS`, known by its content; else a ValueError that names the file.
 
     Parameters
@@ -322,7 +332,7 @@ def opened_image(file: Path, content: Callable[[], Any]) -> Iterator[Any]:
         raise ValueError(f"cannot read {file} as an image: {why}") from error
 
 
-def _pixels(image: Any, grey: bool, background: float | None) -> np.ndarray:
+def _pixels(image: Image, grey: bool, background: float | None) -> np.ndarray:
     """Pixels of a Pillow image in [0, 1]."""
     if background is not None and not 0 <= background <= 1:
         raise ValueError(f"background is {background!r}; expected 0 (black) to 1 (white)")
@@ -344,7 +354,7 @@ def _pixels(image: Any, grey: bool, background: float | None) -> np.ndarray:
     return np.asarray(image.convert("L" if grey else "RGB"), dtype=np.float64) / 255.0
 
 
-def _deep_pixels(image: Any) -> np.ndarray:
+def _deep_pixels(image: Image) -> np.ndarray:
     """Grey levels in [0, 1]: real numbers as they are, whole ones by 16 bits."""
     levels = np.asarray(image, dtype=np.float64)
     top, kind = (1, "real") if image.mode == "F" else (65535, "whole")
@@ -374,7 +384,7 @@ def as_png(pixels: np.ndarray, colours: np.ndarray | None = None) -> bytes:
     return stream.getvalue()
 
 
-def _pillow() -> Any:
+def _pillow() -> ModuleType:
     with require_extra("reading images needs Pillow", "data"):
         import PIL.Image
         import PIL.ImageOps

@@ -17,7 +17,7 @@ from tenfold.datasets.loading import (
     load,
     reader_of,
 )
-from tenfold.datasets.named_arrays import fold_rows
+from tenfold.datasets.named_arrays import Order, fold_rows
 from tenfold.datasets.spelling import Word, spelled
 from tenfold.datasets.tensor_dataset import TensorDataset
 
@@ -30,7 +30,7 @@ MOST_ROWS = 1000  # from which the usual size of the numbers is taken
 
 def load_like_training(
     path: str | os.PathLike[str],
-    before: Mapping[str, object],
+    before: Mapping[str, Any],
     shape: tuple[int, ...] = (),
     *,
     labels_needed: bool = True,
@@ -96,7 +96,11 @@ def load_like_training(
 
 
 def _folded(
-    path: Any, data: TensorDataset, shape: tuple[int, ...], before: Mapping[str, object], order: Any
+    path: str | os.PathLike[str],
+    data: TensorDataset,
+    shape: tuple[int, ...],
+    before: Mapping[str, Any],
+    order: Order | None,
 ) -> TensorDataset:
     """Flat rows folded to the shape of a model's samples, in the order of their file format."""
     usual = reader_of(path).order
@@ -123,7 +127,10 @@ def _folded(
 
 
 def _check_size(
-    path: Any, data: TensorDataset, before: Mapping[str, Any], given: Mapping[str, Any]
+    path: str | os.PathLike[str],
+    data: TensorDataset,
+    before: Mapping[str, Any],
+    given: Mapping[str, object],
 ) -> None:
     """Refuse numbers that are far larger or smaller than those of the fit, such as 255 for 1."""
     usual = before.get("usual_size")

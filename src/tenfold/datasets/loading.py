@@ -24,21 +24,23 @@ from tenfold.datasets.images import (
 from tenfold.datasets.labels import LABEL_NAMES, as_labels
 from tenfold.datasets.locations import existing_path, inner_path, naming
 from tenfold.datasets.mat import open_mat
-from tenfold.datasets.named_arrays import Arrays, assemble, choose_label_file
+from tenfold.datasets.named_arrays import Arrays, Look, assemble, choose_label_file
 from tenfold.datasets.netcdf import open_netcdf
 from tenfold.datasets.numpy_files import check_unpacked_size, open_npy, open_npz
 from tenfold.datasets.sandbox import in_sandbox
 from tenfold.datasets.spelling import spelled
 from tenfold.datasets.tables import decoded_text, look_at_table, open_table, read_column
-from tenfold.datasets.tensor_dataset import TensorDataset
+from tenfold.datasets.tensor_dataset import Samples, TensorDataset
 from tenfold.datasets.time_series import open_fif, open_ts
 from tenfold.datasets.zarr_store import is_zarr, open_zarr
 
 # Options of every format.
 COMMON = ("labels", "labelled", "key", "sample_shape", "order", "sample_axis")
 # What a sample is: a model can only be used on samples that were read in the same way.
-SAMPLE_OPTIONS = ("sample_shape", "order", "resize", "grey", "background", "scale")
-SAMPLE_OPTIONS += ("columns", "categories", "dims", "classes_from")
+SAMPLE_OPTIONS = (
+    *("sample_shape", "order", "resize", "grey", "background", "scale"),
+    *("columns", "categories", "dims", "classes_from"),
+)
 # Where the samples and labels lie in a file: another file may need other values.
 PLACE_OPTIONS = ("key", "labels", "sample_axis", "header", "delimiter", "decimal")
 
@@ -70,7 +72,7 @@ class Reader:
     give: Callable[..., Arrays]
     here: bool = False
     order: str = "C"
-    look: Callable[..., Any] | None = None
+    look: Callable[[Path, Mapping[str, object]], Look] | None = None
     check: Callable[[Path], None] | None = None
 
     def reads_here(self, source: Path, trusted: bool) -> bool:
@@ -282,8 +284,8 @@ def read_here(
 
 
 def first_that_works(
-    ways: Iterable[dict[str, object]], read: Callable[[dict[str, Any]], TensorDataset]
-) -> tuple[TensorDataset | None, dict[str, Any], ValueError | None]:
+    ways: Iterable[dict[str, object]], read: Callable[[dict[str, object]], TensorDataset]
+) -> tuple[TensorDataset | None, dict[str, object], ValueError | None]:
     """What `read` gives for the first of some options, these, and why those before do not do."""
     complaint = None
     for way in ways:
@@ -352,15 +354,22 @@ def _read_there(reader: Reader, source: Path, given: Mapping[str, object]) -> Te
     if stays is not None:
         own = {name: given[name] for name in reader.own if name in given}
         answer["X"] = reader.give(source, **own).read([stays])[stays]
-    told = {name: tuple(answer.pop(name)) for name in ("mode_names", "notes")}
-    return TensorDataset(y=answer.pop("y", None), sample_info=info, **told, **answer)
+    return TensorDataset(
+        answer["X"],
+        answer.get("y"),
+        description=answer["description"],
+        mode_names=tuple(answer["mode_names"]),
+        sample_info=info,
+        notes=tuple(answer["notes"]),
+        reading=answer["reading"],
+    )
 
 
 def _data_task(source: Path, options: dict[str, Any]) -> dict[str, Any]:
     """In the child: the fields of a data set; samples that stay on disk by name alone."""
     listed = {name: tuple(value) for name, value in options.items() if isinstance(value, list)}
     data = read_here(reader_of(source), source, options | listed, trusted=True)
-    answer: dict[str, Any] = {f"@{name}": values for name, values in data.sample_info.items()}
+    answer: dict[str, object] = {f"@{name}": values for name, values in data.sample_info.items()}
     for name in ("description", "mode_names", "notes", "reading"):
         answer[name] = getattr(data, name)
     if data.y is not None:
@@ -375,7 +384,7 @@ def _labels_task(source: Path, labels: str) -> dict[str, object]:
     return {"y": read_labels(labels, trusted=True)}
 
 
-TASKS = {"data": _data_task, "labels": _labels_task}
+TASKS: dict[str, Callable[..., dict[str, Any]]] = {"data": _data_task, "labels": _labels_task}
 
 
 # ── Options ─────────────────────────────────────────────────────────────────────────────────────
@@ -457,11 +466,11 @@ def _groups(source: Path, data: TensorDataset, groups: object) -> np.ndarray:
     )
 
 
-def _scaled(X: Any, scale: Any) -> np.ndarray:
-    good = isinstance(scale, int | float) and not isinstance(scale, bool)
-    if not good or not np.isfinite(scale) or scale <= 0:
+def _scaled(X: Samples, scale: object) -> np.ndarray:
+    number = float(scale) if isinstance(scale, int | float) else 0.0
+    if isinstance(scale, bool) or not 0 < number < np.inf:
         raise ValueError(
             f"scale is {scale!r}; expected a positive number to divide by, such as 255"
         )
-    scaled: np.ndarray = np.asarray(X) / scale
+    scaled: np.ndarray = np.asarray(X) / number
     return scaled

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from inspect import signature
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from tenfold.datasets.hdf5 import is_hdf5, matlab_values, opened
+from tenfold.datasets.hdf5 import is_hdf5, matlab_variables, opened
 from tenfold.datasets.locations import reading
 from tenfold.datasets.named_arrays import Arrays, in_memory
 from tenfold.datasets.spelling import FILE, spelled
@@ -20,24 +21,24 @@ def open_mat(source: Path) -> Arrays:
     with reading(source, ".mat file"):
         if is_hdf5(source):
             with opened(source) as file:
-                values = matlab_values(source, file)
+                values = matlab_variables(source, file)
         else:
             values = _scipy_values(source)
         found: dict[str, np.ndarray] = {}
         unreadable: dict[str, str] = {}
         for name, value in values.items():
             _gather(name, value, found, unreadable)
-    return in_memory(found, unreadable=unreadable)
+    return replace(in_memory(found), unreadable=unreadable)
 
 
-def _scipy_values(source: Path) -> dict[str, Any]:
+def _scipy_values(source: Path) -> Mapping[str, object]:
     """The variables that SciPy reads, by name."""
     from scipy.io import loadmat
 
-    options: dict[str, Any] = {"struct_as_record": True, "appendmat": False}
+    read = partial(loadmat, source, struct_as_record=True, appendmat=False)
     if "spmatrix" in signature(loadmat).parameters:  # from SciPy 1.18 on it asks to be told
-        options["spmatrix"] = False
-    values = loadmat(source, **options)
+        read = partial(read, spmatrix=False)
+    values = read()
     named = {}
     for name, value in values.items():
         if name.startswith("__"):
@@ -56,7 +57,9 @@ def _object_class(value: object) -> str | None:
         return "function_handle"
     if not isinstance(value, MatlabOpaque):
         return None
-    field = "_Class" if "_Class" in value.dtype.names else "s2"  # since SciPy 1.18, and before
+    field = (
+        "_Class" if "_Class" in (value.dtype.names or ()) else "s2"
+    )  # since SciPy 1.18, and before
     return _text_of(value[field])
 
 
@@ -66,7 +69,9 @@ def _text_of(field: np.ndarray) -> str:
     return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
 
 
-def _gather(name: str, value: Any, found: dict[str, Any], unreadable: dict[str, str]) -> None:
+def _gather(
+    name: str, value: object, found: dict[str, np.ndarray], unreadable: dict[str, str]
+) -> None:
     """Put a variable, or each field of a structure, where it belongs."""
     value = value.toarray() if hasattr(value, "toarray") else value
     kind = _object_class(value)
@@ -78,23 +83,26 @@ def _gather(name: str, value: Any, found: dict[str, Any], unreadable: dict[str, 
     if isinstance(value, Mapping):
         for part, inner in value.items():
             _gather(f"{name}.{part}", inner, found, unreadable)
-    elif isinstance(value, str):
+        return
+    if isinstance(value, str):
         unreadable[name] = _no_class(name, value)
-    elif value.dtype.kind == "O":
-        kinds = [_object_class(cell) for cell in value.flat]
+        return
+    array = np.asarray(value)
+    if array.dtype.kind == "O":
+        kinds = [_object_class(cell) for cell in array.flat]
         objects = [kind for kind in kinds if kind is not None]
         if objects:
             unreadable[name] = _no_class(name, objects[0])
             return
-        cells = [np.asarray(cell) for cell in value.ravel("F")]
+        cells = [np.asarray(cell) for cell in array.ravel("F")]
         try:
             found[name] = _from_cells(cells)
         except ValueError as error:
             unreadable[name] = str(error)
-    elif value.dtype.kind == "U":  # rows of text are filled up with blanks
-        found[name] = np.char.rstrip(value)
+    elif array.dtype.kind == "U":  # rows of text are filled up with blanks
+        found[name] = np.char.rstrip(array)
     else:
-        found[name] = value
+        found[name] = array
 
 
 def _no_class(name: str, kind: str) -> str:

@@ -7,16 +7,17 @@ from dataclasses import dataclass, field, replace
 from numbers import Integral
 from operator import index
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from tenfold.datasets.labels import as_labels, is_label_name, one_hot_notes, parsed_name
 from tenfold.datasets.locations import naming, short
 from tenfold.datasets.spelling import FILE, NAME, Word, spelled
-from tenfold.datasets.tensor_dataset import TensorDataset
+from tenfold.datasets.tensor_dataset import Samples, TensorDataset
 
 Shapes = Mapping[str, tuple[int, ...]]
+SomeSamples = TypeVar("SomeSamples", bound=Samples)
 Order = Literal["C", "F"]
 
 
@@ -46,20 +47,28 @@ class Arrays:
     """
 
     shapes: Shapes
-    read: Callable[[list[str]], Mapping[str, Any]]
+    read: Callable[[list[str]], Mapping[str, Samples]]
     unreadable: Mapping[str, str] = field(default_factory=dict)
     dims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     samples: str | None = None
     labels: str | None = None
     description: str = ""
     notes: tuple[str, ...] = ()
-    reading: Mapping[str, Any] = field(default_factory=dict)
+    reading: Mapping[str, object] = field(default_factory=dict)
 
 
-def in_memory(found: Mapping[str, Any], **more: Any) -> Arrays:
+class Look(NamedTuple):
+    """What `contents` shows of a file or folder."""
+
+    names: list[str]  # of the columns of `rows`
+    rows: list[list[str]]  # an array, a column of a table, or a folder of images each
+    ways: list[dict[str, object]]  # options with which it may be read, the likeliest first
+
+
+def in_memory(found: Mapping[str, Samples]) -> Arrays:
     """`Arrays` that were read already."""
     shapes = {name: tuple(array.shape) for name, array in found.items()}
-    return Arrays(shapes, lambda names: {name: found[name] for name in names}, **more)
+    return Arrays(shapes, lambda names: {name: found[name] for name in names})
 
 
 def assemble(
@@ -105,9 +114,8 @@ def assemble(
     'Array fea of faces.mat (the only one with several axes); labels: array gnd (by its name).'
     """
     key = None if key is None else key.strip("/")
-    outside = isinstance(labels, np.ndarray)
-    y = labels if labelled and outside else None
-    asked = None if labels is None or outside else str(labels).strip("/")
+    y = labels if labelled and isinstance(labels, np.ndarray) else None
+    asked = str(labels).strip("/") if isinstance(labels, str | int) else None
     inside = labelled and y is None
     _refuse_unreadable(arrays, key, asked, inside)
     if asked is None:
@@ -122,14 +130,12 @@ def assemble(
         axis = _named_axis(arrays.dims, samples, chosen) if axis is None else axis
     axis, notes = _choose_axis(samples, arrays.shapes[samples], axis, chosen, counts)
     facts = _facts(arrays, samples, chosen, axis)
-    found = dict(arrays.read([samples, *facts, *filter(None, [chosen])]))
+    found = arrays.read([samples, *facts, *filter(None, [chosen])])
     X = check_numbers(found[samples], samples)
     X = np.moveaxis(np.asarray(X), axis, 0) if axis else X
     if chosen is not None:
         y = np.asarray(found[chosen])
-    if arrays.samples is None:  # else all is as it should be
-        found |= {name: _fact(found[name]) for name in facts}
-        if y is not None and chosen is not None:
+        if arrays.samples is None:  # else the labels are as they should be
             notes += one_hot_notes(y)
             y = _labels_of(chosen, y, X.shape[0])
     axes = list(arrays.dims.get(samples, ()))
@@ -138,14 +144,14 @@ def assemble(
         fold_rows(X, sample_shape, order),
         y,
         description=arrays.description or _description(source, samples, chosen, key, asked),
-        sample_info={name: found[name] for name in facts if np.shape(found[name]) == X.shape[:1]},
+        sample_info=_sample_info(found, facts, X.shape[0], as_stored=arrays.samples is not None),
         mode_names=modes if sample_shape is None else (),
         notes=(*arrays.notes, *notes),
         reading=_reading(modes, axis) if arrays.samples is None else arrays.reading,
     )
 
 
-def _reading(modes: tuple[str, ...], axis: int) -> dict[str, Any]:
+def _reading(modes: tuple[str, ...], axis: int) -> dict[str, object]:
     """What a later reading of such a file needs to know."""
     if modes:
         return {"dims": modes}
@@ -171,7 +177,7 @@ def choose_label_file(source: Path, arrays: Arrays, key: str | None) -> np.ndarr
     return as_labels(arrays.read([name])[name])
 
 
-def fold_rows(X: Any, sample_shape: Sequence[int] | None, order: Order) -> Any:
+def fold_rows(X: Samples, sample_shape: Sequence[int] | None, order: Order) -> Samples:
     """Fold flat rows (n, I) into tensors (n, I_1, ..., I_K); a view where the rows are contiguous.
 
     Parameters
@@ -213,7 +219,7 @@ def fold_rows(X: Any, sample_shape: Sequence[int] | None, order: Order) -> Any:
     return folded.transpose(0, *range(len(shape), 0, -1))
 
 
-def check_numbers(array: Any, name: str) -> Any:
+def check_numbers(array: SomeSamples, name: str) -> SomeSamples:
     """`array` again, or a ValueError when it does not hold real numbers."""
     if array.dtype.kind not in "biuf":
         raise ValueError(
@@ -258,7 +264,7 @@ def _beside(shapes: Shapes, key: str | None) -> Shapes:
 
 def _refuse_unreadable(arrays: Arrays, key: str | None, asked: str | None, inside: bool) -> None:
     """Say why an array that is wanted cannot be read: by its name, or as the only labels."""
-    wanted = [key, asked]
+    wanted = [name for name in (key, asked) if name is not None]
     if inside and asked is None and not any(map(is_label_name, arrays.shapes)):
         wanted += [name for name in arrays.unreadable if is_label_name(name)]
     if all(map(_is_vector, arrays.shapes.values())):
@@ -281,12 +287,19 @@ def _facts(arrays: Arrays, samples: str, labels: str | None, axis: int) -> list[
     ]
 
 
-def _fact(values: object) -> np.ndarray | None:
-    """A vector beside the samples; None where it is not one after all."""
-    try:
-        return as_labels(values)
-    except ValueError:
-        return None
+def _sample_info(
+    found: Mapping[str, Samples], facts: list[str], n_samples: int, as_stored: bool
+) -> dict[str, np.ndarray]:
+    """Vectors beside the samples; those that have no value per sample after all are left out."""
+    info = {}
+    for name in facts:
+        try:
+            values = np.asarray(found[name]) if as_stored else as_labels(found[name])
+        except ValueError:
+            continue
+        if values.shape == (n_samples,):
+            info[name] = values
+    return info
 
 
 def _labels_of(name: str, values: np.ndarray, n_samples: int) -> np.ndarray:

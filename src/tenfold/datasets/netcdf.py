@@ -8,8 +8,10 @@ xarray.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,17 +20,24 @@ from tenfold.datasets.locations import reading
 from tenfold.datasets.named_arrays import Arrays, in_memory
 from tenfold.extras import require_extra
 
+if TYPE_CHECKING:
+    from xarray import Variable
+
+    from tenfold.datasets.hdf5 import Dataset
+
 
 def open_netcdf(source: Path, *, dims: Sequence[str] | None = None) -> Arrays:
     """The variables of a file but the coordinates of axes; `dims` are modes in the order wanted."""
     found = {name: one for name, one in _variables(source).items() if name not in one.dims}
     if dims is not None:
-        found = {name: _turned(source, name, one, tuple(dims)) for name, one in found.items()}
+        found = {
+            name: _samples_first(source, name, one, tuple(dims)) for name, one in found.items()
+        }
     values = {name: one.to_numpy() for name, one in found.items()}
-    return in_memory(values, dims={name: one.dims for name, one in found.items()})
+    return replace(in_memory(values), dims={name: one.dims for name, one in found.items()})
 
 
-def _turned(source: Path, name: str, variable: Any, modes: tuple[str, ...]) -> object:
+def _samples_first(source: Path, name: str, variable: Variable, modes: tuple[str, ...]) -> Variable:
     """A variable with its samples first and these modes behind; one that lacks them as it is."""
     others = [axis for axis in variable.dims if axis not in modes]
     if len(variable.dims) < 2:
@@ -41,7 +50,7 @@ def _turned(source: Path, name: str, variable: Any, modes: tuple[str, ...]) -> o
     return variable.transpose(*others, *modes)
 
 
-def _variables(source: Path) -> dict[str, Any]:
+def _variables(source: Path) -> dict[str, Variable]:
     """All variables of a file with names of their axes, unpacked."""
     xarray = _xarray()
     with reading(source, "netCDF file"):
@@ -56,7 +65,7 @@ def _variables(source: Path) -> dict[str, Any]:
         return dict(xarray.decode_cf(whole, decode_times=False).variables)
 
 
-def _variable(source: Path, item: Any) -> Any:
+def _variable(source: Path, item: Dataset) -> Variable:
     """A dataset whose axes are scales of HDF5, as an xarray variable."""
     axes = [axis[0].name.rpartition("/")[2] if len(axis) else "" for axis in item.dims]
     if item.is_scale:
@@ -67,7 +76,7 @@ def _variable(source: Path, item: Any) -> Any:
     return _xarray().Variable(names, values_of(source, item), told)
 
 
-def _xarray() -> Any:
+def _xarray() -> ModuleType:
     with require_extra("netCDF files need xarray", "data"):
         import xarray
     return xarray

@@ -6,7 +6,6 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -82,12 +81,9 @@ def _stored_shape(archive: zipfile.ZipFile, name: str) -> tuple[int, ...]:
     """Shape of one array of a .npz file, from its header alone."""
     with archive.open(name) as file:
         version = np.lib.format.read_magic(file)
-        read: Any = (
-            np.lib.format.read_array_header_1_0
-            if version == (1, 0)
-            else np.lib.format.read_array_header_2_0
-        )
-        return tuple(read(file)[0])
+        if version == (1, 0):
+            return tuple(np.lib.format.read_array_header_1_0(file)[0])
+        return tuple(np.lib.format.read_array_header_2_0(file)[0])
 
 
 @contextmanager

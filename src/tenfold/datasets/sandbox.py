@@ -56,7 +56,12 @@ def in_sandbox(task: str, source: Path, options: Mapping[str, object]) -> dict[s
     request["for_shell"] = is_for_shell()
     late = Event()
     with _started() as child:
-        timer = Timer(seconds, lambda: (late.set(), child.kill()))
+
+        def end() -> None:
+            late.set()
+            child.kill()
+
+        timer = Timer(seconds, end)
         timer.start()
         try:
             answer = _asked(child, request)
@@ -114,7 +119,7 @@ def _why(source: Path, status: int, seconds: float | None) -> str:
     )
 
 
-def _received(stream: IO[bytes]) -> dict[str, object] | None:
+def _received(stream: IO[bytes]) -> dict[str, Any] | None:
     """Plain values and arrays; None where the answer is not whole."""
     try:
         head = json.loads(stream.readline(LONGEST_LINE))

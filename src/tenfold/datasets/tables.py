@@ -13,15 +13,16 @@ import gzip
 import io
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from tenfold.datasets.labels import LABEL_NAMES, as_labels
 from tenfold.datasets.locations import naming, reading, short, shortened
-from tenfold.datasets.named_arrays import Arrays, in_memory
+from tenfold.datasets.named_arrays import Arrays, Look, in_memory
 from tenfold.datasets.spelling import FILE, NAME, Word, spelled
 from tenfold.extras import require_extra
 from tenfold.tables import is_number
@@ -31,8 +32,10 @@ ROW_NUMBER_NAMES = ("", "Unnamed: 0", "__index_level_0__")  # of a column that R
 MARKS = ["\t", ";", ",", "|", " "]  # between cells, the likeliest first
 MOST_CATEGORIES = 20  # different texts in a column that is encoded
 # Words in names of columns that likely hold labels; those of `LABEL_NAMES` are taken unasked.
-LIKELY_LABELS = ("diagnosis", "species", "outcome", "response", "category", "disease", "result")
-LIKELY_LABELS += ("label", "labels", "target", "class", "survived", "status", "quality", "grade")
+LIKELY_LABELS = frozenset(
+    {"category", "class", "diagnosis", "disease", "grade", "label", "labels", "outcome"}
+    | {"quality", "response", "result", "species", "status", "survived", "target"}
+)
 MANY = 4  # so many numbers 0, 1, 2, ... in the first row are names that pandas gave
 
 Label = str | int | None  # name or position of the column of labels; None finds it
@@ -103,8 +106,8 @@ def open_table(
         about += f"; labels: column {short(table.names[column])}, which {why}"
     if group is not None:
         found[table.names[group]] = _labels(table, group)
-    return in_memory(
-        found,
+    return replace(
+        in_memory(found),
         samples="the numbers",
         labels="the labels" if "the labels" in found else None,
         description=f"{about}.",
@@ -115,7 +118,7 @@ def open_table(
 
 def _told(table: Table, names: list[str], encoded: Mapping[str, list[str]]) -> dict[str, object]:
     """What a later reading needs: names of columns, and values of those that are text."""
-    told: dict[str, Any] = {"columns": tuple(names)} if table.named else {}
+    told: dict[str, object] = {"columns": tuple(names)} if table.named else {}
     if encoded:
         told["categories"] = tuple((name, *values) for name, values in encoded.items())
     return told
@@ -127,10 +130,8 @@ def read_column(source: Path, name: str | None) -> np.ndarray:
     return _labels(table, _label_position(table, name))
 
 
-def look_at_table(
-    source: Path, options: Mapping[str, Any]
-) -> tuple[list[str], list[list[str]], list[dict[str, Any]]]:
-    """For `contents`: names of columns, what every column holds, and ways to read it.
+def look_at_table(source: Path, options: Mapping[str, Any]) -> Look:
+    """For `contents`: what every column holds, and ways to read it.
 
     Labels are likely the column named so; else one whose name has a word such as diagnosis; else
     the last column, if its values come again; else that of text with the fewest values; else that
@@ -141,7 +142,7 @@ def look_at_table(
     if header is None and isinstance(_asked(options.get("labels")), str):
         header = True
     table = _table(source, options.get("delimiter"), header)
-    known: dict[str, Any] = {}  # what is likely and was not told
+    known: dict[str, object] = {}  # what is likely and was not told
     decimal = options.get("decimal")
     if decimal is None:
         decimal = _likely_decimal(table)
@@ -173,14 +174,15 @@ def look_at_table(
                 few.append((1, len(distinct), i))
         rows.append([name, holds, str(len(distinct)), str(gaps)])
     label = _likely_label(table, few)
-    labels: dict[str, Any] = {}
+    labels: dict[str, object] = {}
     if label is not None:
         labels = {"labels": table.names[label] if table.named else label}
     others = [table.names[i] for i in no_features if i != label]
-    out = {"leave_out": tuple(others)} if others and table.named else {}
-    none = {"labelled": False}
+    out: dict[str, object] = {"leave_out": tuple(others)} if others and table.named else {}
+    none: dict[str, object] = {"labelled": False}
     ways = [known, out, labels, {**labels, **out}, {**out, **none}, none]
-    return ["column", "holds", "different", "gaps"], rows, [{**known, **way} for way in ways]
+    names = ["column", "holds", "different", "gaps"]
+    return Look(names, rows, [{**known, **way} for way in ways])
 
 
 def _likely_decimal(table: Table) -> str | None:
@@ -210,7 +212,7 @@ def _likely_label(table: Table, few: list[tuple[int, int, int]]) -> int | None:
     again = {i for _, _, i in few}
     for i in sorted(again, reverse=True):
         words = re.split(r"[^a-z]+", table.names[i].lower())
-        if set(words) & set(LIKELY_LABELS):
+        if LIKELY_LABELS.intersection(words):
             return i
     last = len(table.names) - 1
     if last in again:
@@ -307,7 +309,7 @@ def _arff(source: Path) -> tuple[list[str], np.ndarray]:
 
     found, _ = loadarff(source)
     cells = np.array([[_decoded(cell) for cell in row] for row in found.tolist()], dtype=object)
-    return list(found.dtype.names), cells
+    return list(found.dtype.names or ()), cells
 
 
 def _decoded(cell: object) -> object:
@@ -582,7 +584,7 @@ def _lists(table: Table, column: int) -> np.ndarray:
         raise ValueError(f"column {name!r} holds lists of no numbers") from error
 
 
-def _pandas() -> Any:
+def _pandas() -> ModuleType:
     with require_extra("tables need pandas", "data"):
         import pandas
     return pandas

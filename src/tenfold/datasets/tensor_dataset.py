@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from tenfold.datasets.locations import natural_key
+
+
+class Samples(Protocol):
+    """Samples in memory or on disk: a shape, a type of numbers, and slices along axis 0."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape (n, I_1, ..., I_K)."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the numbers."""
+
+    def __getitem__(self, rows: slice, /) -> object: ...
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -55,7 +69,7 @@ class TensorDataset:
     >>> X, y = data
     """
 
-    X: Any
+    X: Any  # whatever is sliced along axis 0; a user's type checker should take it for an array
     y: np.ndarray | None
     groups: np.ndarray | None = None
     name: str = "data"
@@ -64,7 +78,7 @@ class TensorDataset:
     sample_info: Mapping[str, np.ndarray] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     rows: np.ndarray | None = None
-    reading: Mapping[str, Any] = field(default_factory=dict)
+    reading: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n_samples = self.X.shape[0]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -36,7 +37,7 @@ def open_ts(source: Path) -> Arrays:
         found["series"] = np.array(series)
     labels = "class" if "class" in found else None
     about = f"Series of {source.name}."
-    return in_memory(found, dims=DIMS, samples="series", labels=labels, description=about)
+    return replace(in_memory(found), dims=DIMS, samples="series", labels=labels, description=about)
 
 
 def _numbers(channel: str) -> list[float]:
@@ -52,10 +53,10 @@ def open_fif(source: Path) -> Arrays:
         events = as_labels([names[number] for number in epochs.events[:, 2]])
         found = {"series": epochs.get_data(), "class": events}
     about = f"Epochs of {source.name}."
-    return in_memory(found, dims=DIMS, samples="series", labels="class", description=about)
+    return replace(in_memory(found), dims=DIMS, samples="series", labels="class", description=about)
 
 
-def _mne() -> Any:
+def _mne() -> ModuleType:
     try:
         import mne
     except ImportError as error:

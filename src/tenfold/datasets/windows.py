@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 
 class SegmentedWindows:
@@ -71,7 +71,7 @@ class SegmentedWindows:
         return len(self._first_rows), self.rows.shape[1], self.window
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype:
         """Type of the numbers."""
         return self.rows.dtype
 
@@ -129,7 +129,7 @@ class SegmentedWindows:
             return view[starts[0] : starts[-1] + 1]
         return view[starts]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
             raise ValueError(
                 "windows over several segments cannot become one array without a copy; "

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from math import prod
 from pathlib import Path
-from typing import Any, Literal
+from types import ModuleType
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from tenfold.datasets.locations import reading, regular
 from tenfold.datasets.named_arrays import Arrays
 from tenfold.datasets.sandbox import machine_memory
 from tenfold.datasets.spelling import spelled
+from tenfold.datasets.tensor_dataset import Samples
 from tenfold.extras import require_extra
+
+if TYPE_CHECKING:
+    from zarr import Array
 
 MissingChunks = Literal["error", "fill"]
 METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
@@ -38,12 +44,11 @@ def open_zarr(source: Path, *, missing_chunks: MissingChunks = "error") -> Array
         arrays = dict(store.arrays()) if hasattr(store, "arrays") else {source.stem: store}
         shapes = {name: array.shape for name, array in arrays.items()}
 
-    def read(names: list[str]) -> dict[str, Any]:
+    def read(names: list[str]) -> dict[str, Samples]:
         with reading(source, "Zarr store"):
             found = {name: _whole(source, arrays[name], missing_chunks) for name in names}
-            return {
-                n: array if n == names[0] else np.asarray(array[:]) for n, array in found.items()
-            }
+            others = {name: np.asarray(found[name][:]) for name in names[1:]}
+            return {names[0]: found[names[0]], **others}
 
     return Arrays(shapes, read)
 
@@ -51,19 +56,19 @@ def open_zarr(source: Path, *, missing_chunks: MissingChunks = "error") -> Array
 class FilledStore:
     """A Zarr array whose absent chunks are meant to be the fill value; read like any store."""
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: Array) -> None:
         self.array, self.path = array, array.path
         self.shape, self.dtype, self.ndim = array.shape, array.dtype, array.ndim
         self.chunks = array.shards or array.chunks
 
-    def __getitem__(self, rows: Any) -> Any:
-        return self.array[rows]
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        return np.asarray(self.array[rows])
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         return np.asarray(self.array[...], dtype=dtype)
 
 
-def _whole(source: Path, array: Any, missing_chunks: str) -> Any:
+def _whole(source: Path, array: Array, missing_chunks: str) -> Array | FilledStore:
     """A Zarr array that has all its chunks, or may lack some; else a ValueError that names one."""
     codecs = [*(array.filters or ()), *(array.compressors or ())]
     if any("pickle" in type(codec).__name__.lower() for codec in codecs):
@@ -92,7 +97,7 @@ def _whole(source: Path, array: Any, missing_chunks: str) -> Any:
     )
 
 
-def _zarr() -> Any:
+def _zarr() -> ModuleType:
     with require_extra("Zarr stores need zarr", "data"):
         import zarr
     return zarr
