@@ -300,3 +300,9 @@ def test_every_display_draws_where_it_is_told(everyone, kind, display):
     assert not left.has_data()
     assert drawn.plot().figure_ is not figure
     figure.canvas.draw()
+
+
+def test_axes_that_cannot_be_divided_are_refused_with_the_remedy(mcsda):
+    free = pyplot.figure().add_axes((0.1, 0.1, 0.8, 0.8))
+    with pytest.raises(ValueError, match=r"no place in a grid.*make it with plt.subplots"):
+        ProjectionsDisplay.from_estimator(mcsda, ax=free)

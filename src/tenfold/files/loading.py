@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import prod
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -157,7 +157,7 @@ class ModelUnpacker(Unpacker):
             check_learned(estimator, learned, kinds)
         return estimator
 
-    def _known(self, packed: dict[str, Any], kind: str, known: Any) -> dict[str, Any]:
+    def _known(self, packed: dict[str, object], kind: str, known: Iterable[str]) -> dict[str, Any]:
         table = packed.get(kind)
         if not isinstance(table, dict):
             raise ValueError(f"its header has no {kind} of {packed['method']}")
@@ -209,7 +209,7 @@ def check_kind(name: str, value: object, kind: object) -> None:
         raise ValueError(f"its {name} is {value!r:.80}, which is not what such a model has")
 
 
-def check_learned(model: Any, learned: Mapping[str, object], kinds: Mapping[str, Any]) -> None:
+def check_learned(model: Any, learned: Mapping[str, object], kinds: Mapping[str, object]) -> None:
     """Refuse a model that lacks something, or whose learned attributes do not fit together."""
     least = {"sample_shape_", "n_features_in_", "classes_"}
     gathers = "moments_" in learned and learned.keys() <= least | OPTIONAL  # partial_fit waits

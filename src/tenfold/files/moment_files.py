@@ -32,7 +32,7 @@ class StoredMoments(NamedTuple):
     moments: ClassMoments
     reading: dict[str, Any]  # how the samples were read; may be empty
     mode_names: tuple[str, ...]  # may be empty
-    header: dict[str, Any]  # of the first file
+    header: dict[str, object]  # of the first file
     labelled: bool = True  # else all samples count as one class, 0
 
 
@@ -40,7 +40,7 @@ def save_moments(
     moments: ClassMoments,
     path: Path,
     *,
-    reading: Mapping[str, Any] | None = None,
+    reading: Mapping[str, object] | None = None,
     mode_names: Sequence[str] = (),
     minimum_count: int | None = None,
     labelled: bool = True,
@@ -86,7 +86,7 @@ def save_moments(
         check_minimum_count(moments, minimum_count)
     _check_names(mode_names, moments.shape)
     packer = Packer()
-    header: dict[str, Any] = packer.value(moments, "moments")
+    header: dict[str, object] = packer.value(moments, "moments")
     header |= {"mode_names": [str(name) for name in mode_names]} if mode_names else {}
     header |= {"reading": packed_reading(reading)} if reading else {}
     header |= {} if labelled else {"labelled": False}
@@ -248,13 +248,13 @@ def _check_alike(first: Path, one: StoredMoments, second: Path, other: StoredMom
 
 def _facts(stored: StoredMoments) -> dict[str, object]:
     """What must be the same for samples of two files, where both know it."""
-    facts: dict[str, Any] = {"shape": stored.moments.shape}
+    facts: dict[str, object] = {"shape": stored.moments.shape}
     facts |= {"mode_names": stored.mode_names} if stored.mode_names else {}
     told = stored.reading
     return facts | ({name: told.get(name) for name in SAMPLE_OPTIONS} if told else {})
 
 
-def _common(one: StoredMoments, other: StoredMoments) -> dict[str, Any]:
+def _common(one: StoredMoments, other: StoredMoments) -> dict[str, object]:
     """What two readings agree in, and the usual size of all samples."""
     a, b = one.reading, other.reading
     common = {k: v for k, v in a.items() if k in b and b[k] == v and k not in OF_ONE_FILE}

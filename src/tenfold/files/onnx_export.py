@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-from functools import partialmethod, singledispatch
+from functools import singledispatch
 from importlib.metadata import version
 from math import prod
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import solve_triangular
 from sklearn.utils.validation import check_is_fitted
 
@@ -51,6 +53,9 @@ from tenfold.preprocessing.step import Step
 from tenfold.serialization.atomic_write import write_whole
 from tenfold.statistics.mode_scaling import Scaling
 
+if TYPE_CHECKING:
+    from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
+
 OPSET, IR_VERSION = 18, 8  # of 2022: new enough for all we need, old enough for most runtimes
 
 
@@ -60,16 +65,27 @@ class Value:
     def __init__(self, graph: Graph, name: str) -> None:
         self.graph, self.name = graph, name
 
-    def to(self, kind: str, *others: Any, **attributes: Any) -> Value:
+    def to(self, kind: str, *others: Operand, **attributes: Attribute) -> Value:
         """What a node of some kind makes of it."""
         return self.graph.node(kind, self, *others, **attributes)
 
-    __add__ = partialmethod(to, "Add")
-    __sub__ = partialmethod(to, "Sub")
-    __mul__ = partialmethod(to, "Mul")
-    __truediv__ = partialmethod(to, "Div")
-    __matmul__ = partialmethod(to, "MatMul")
-    __neg__ = partialmethod(to, "Neg")
+    def __add__(self, other: Operand) -> Value:
+        return self.to("Add", other)
+
+    def __sub__(self, other: Operand) -> Value:
+        return self.to("Sub", other)
+
+    def __mul__(self, other: Operand) -> Value:
+        return self.to("Mul", other)
+
+    def __truediv__(self, other: Operand) -> Value:
+        return self.to("Div", other)
+
+    def __matmul__(self, other: Operand) -> Value:
+        return self.to("MatMul", other)
+
+    def __neg__(self) -> Value:
+        return self.to("Neg")
 
     def flat(self) -> Value:
         """Samples as vectors."""
@@ -88,16 +104,20 @@ class Value:
         return found
 
 
+Operand = Value | npt.ArrayLike  # of a node: what another one gives, or numbers
+Attribute = int | list[int]  # of a node, such as an axis
+
+
 class Graph:
     """Nodes, constants and outputs, by the names they get."""
 
-    def __init__(self, onnx: Any) -> None:
+    def __init__(self, onnx: ModuleType) -> None:
         self.onnx = onnx
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-        self.outputs: list[Any] = []
+        self.nodes: list[NodeProto] = []
+        self.constants: list[TensorProto] = []
+        self.outputs: list[ValueInfoProto] = []
         self.kernels: dict[int, Value] = {}
-        self.beside: list[Any] = []  # inputs besides the samples
+        self.beside: list[ValueInfoProto] = []  # inputs besides the samples
         self.samples = self.cast(Value(self, "X"), np.float64)
         self.shape: tuple[int, ...] = ()
 
@@ -107,14 +127,14 @@ class Graph:
             self.samples = self.samples.to("Reshape", [-1, *shape])
         self.shape = shape
 
-    def node(self, kind: str, *inputs: Any, **attributes: Any) -> Value:
+    def node(self, kind: str, *inputs: Operand, **attributes: Attribute) -> Value:
         """Add a node with one output, which is returned; arrays and numbers become constants."""
         names = [one.name if isinstance(one, Value) else self._constant(one) for one in inputs]
         name = f"{kind}_{len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(kind, names, [name], name, **attributes))
         return Value(self, name)
 
-    def _constant(self, value: Any) -> str:
+    def _constant(self, value: npt.ArrayLike) -> str:
         """Add an array or a number, floats in double precision; return its name."""
         array = np.asarray(value)
         return self._kept(array.astype(float) if array.dtype.kind == "f" else array)
@@ -126,12 +146,16 @@ class Graph:
         self.constants.append(self.onnx.numpy_helper.from_array(array, name))
         return name
 
-    def cast(self, source: Value, dtype: Any) -> Value:
+    def cast(self, source: Value, dtype: npt.DTypeLike) -> Value:
         """Add a cast, which does nothing where the dtype is the same."""
         return source.to("Cast", to=self._kind(dtype))
 
     def output(
-        self, name: str, source: Value, shape: tuple[int, ...] = (), dtype: Any = np.float32
+        self,
+        name: str,
+        source: Value,
+        shape: tuple[int, ...] = (),
+        dtype: npt.DTypeLike = np.float32,
     ) -> None:
         """Let what a node gives leave the graph as (n, *shape)."""
         source = self.cast(source, dtype) if dtype is np.float32 else source
@@ -146,7 +170,7 @@ class Graph:
         self.beside.append(info)
         return self.cast(Value(self, name), np.float64)
 
-    def _kind(self, dtype: Any) -> int:
+    def _kind(self, dtype: npt.DTypeLike) -> int:
         return int(self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     def label(self, classes: Array, place: Value) -> None:
@@ -155,7 +179,7 @@ class Graph:
         labels = Value(self, self._kept(classes))
         self.output("label", self.node("Gather", labels, place), dtype=kind)
 
-    def finished(self, name: str, shape: tuple[int, ...], told: dict[str, Any]) -> Any:
+    def finished(self, name: str, shape: tuple[int, ...], told: dict[str, object]) -> ModelProto:
         """The model with its input and metadata."""
         helper = self.onnx.helper
         sample = helper.make_tensor_value_info("X", self.onnx.TensorProto.FLOAT, ["n", *shape])
@@ -173,7 +197,7 @@ class Graph:
 OUTPUTS = {ModeScaler: "scaled", CovariateRemover: "corrected"}
 
 
-def to_onnx(estimator: Any, path: str | os.PathLike[str]) -> None:
+def to_onnx(estimator: object, path: str | os.PathLike[str]) -> None:
     """Write a fitted model as an ONNX graph.
 
     The input is ``X``, float32 samples of shape (n, I_1, ..., I_K). The outputs are
@@ -235,16 +259,16 @@ def to_onnx(estimator: Any, path: str | os.PathLike[str]) -> None:
     write_whole(path, model.SerializeToString())
 
 
-def _told(estimator: Any) -> dict[str, Any]:
+def _told(estimator: object) -> dict[str, object]:
     """What the metadata say, beside the shape."""
-    told: dict[str, Any] = {"tenfold": version("tenfold")}
+    told: dict[str, object] = {"tenfold": version("tenfold")}
     if isinstance(estimator, Step):
         return told
     told["classes"] = known_classes(estimator).tolist()
-    all_classes = isinstance(estimator, ClassSpecificClassifier | ProbabilisticLDA)
-    for projector in [] if all_classes else estimator.members_:
-        if isinstance(projector, ClassSpecificProjector):
-            told["positive"] = np.asarray(projector.positive_label_).tolist()
+    if isinstance(estimator, TensorProjector | ClassSpecificVerifier):
+        for projector in estimator.members_:
+            if isinstance(projector, ClassSpecificProjector):
+                told["positive"] = np.asarray(projector.positive_label_).tolist()
     if isinstance(estimator, ClassSpecificVerifier):
         told["threshold"] = estimator.threshold_
     return told
@@ -254,7 +278,7 @@ def _told(estimator: Any) -> dict[str, Any]:
 
 
 @singledispatch
-def change(step: Any, graph: Graph) -> None:
+def change(step: object, graph: Graph) -> None:
     """Replace the samples of a graph by what a step makes of them."""
     raise ValueError(
         f"{type(step).__name__} has no ONNX form here; of a pipeline export what is behind it, as "
@@ -328,7 +352,7 @@ def _scaled_by_itself(graph: Graph, scaling: Scaling) -> Value:
 
 
 @singledispatch
-def draw(estimator: Any, graph: Graph) -> None:
+def draw(estimator: object, graph: Graph) -> None:
     """Let what a model says of samples leave the graph."""
     raise ValueError(
         f"{type(estimator).__name__} has no ONNX form; expected a projector, "
@@ -518,7 +542,7 @@ def _views(graph: Graph, maps: list[FeatureMap]) -> dict[int, View]:
 
 
 @singledispatch
-def view(feature_map: Any, graph: Graph) -> View:
+def view(feature_map: object, graph: Graph) -> View:
     """What a map makes of the samples of a graph."""
     raise ValueError(f"views of {type(feature_map).__name__} have no ONNX form")
 

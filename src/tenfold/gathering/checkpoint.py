@@ -6,10 +6,10 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from tenfold.linalg.algebra import Array
 from tenfold.serialization import model_format
 from tenfold.serialization.values import Packer, Unpacker, expect
 from tenfold.statistics.moments import ClassMoments
@@ -88,7 +88,7 @@ class Checkpoint:
         model_format.write(path, header | {"labels": packer.labels}, packer.arrays)
 
 
-def subject(source: Source, y: Any, weight: Any) -> dict[str, str]:
+def subject(source: Source, y: Array | None, weight: Array | None) -> dict[str, str]:
     """What tells samples from others: shape, type, labels, weights and a handful of the samples."""
     rows = np.unique(np.linspace(0, len(source) - 1, COMPARED).astype(int))
     about = {"shape": str(source.shape), "dtype": str(source.dtype)}
@@ -96,7 +96,7 @@ def subject(source: Source, y: Any, weight: Any) -> dict[str, str]:
     return about | {name: _fingerprint(column) for name, column in columns.items()}
 
 
-def _fingerprint(array: Any) -> str:
+def _fingerprint(array: Array | None) -> str:
     """A short text that differs for different arrays."""
     if array is None:
         return "None"

@@ -11,13 +11,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from math import prod
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
 from tenfold.gathering.checkpoint import Checkpoint, subject
 from tenfold.linalg.algebra import Array
+from tenfold.linalg.arrays import to_numpy
 from tenfold.progress import progress
 from tenfold.statistics.accumulate import check_same_kind
 from tenfold.statistics.moments import Batch, ClassMoments
@@ -34,9 +34,9 @@ Piece = tuple[int, Batch | ClassMoments]  # how many samples, and what they are 
 
 
 def gather_moments(
-    X: Any,
-    y: Any = None,
-    sample_weight: Any = None,
+    X: object,
+    y: object = None,
+    sample_weight: object = None,
     *,
     checkpoint: Folder | None = None,
     save_every: int | None = None,
@@ -77,22 +77,22 @@ def gather_moments(
     >>> one, other = (gather_moments(X[i::2], y[i::2]) for i in (0, 1))  # of two sites
     >>> model = ProbabilisticLDA().fit_moments(one + other)
     """
-    X, y, weight = Carrier().checked(X, y, sample_weight, first=True)
-    classes = present_labels(y, weight)
+    samples, labels, weight = Carrier().checked(X, y, sample_weight, first=True)
+    classes = present_labels(labels, weight)
     if save_every is not None:
         parameters.check_option("save_every", save_every, [parameters.Number(1, whole=True)])
-    parameters.announce_tables(len(X), prod(X.shape[1:]), len(classes), stacklevel=3)
-    source = X if isinstance(X, Source) else StoredSamples.of(X)
+    source = samples if isinstance(samples, Source) else StoredSamples.of(samples)
+    parameters.announce_tables(len(source), prod(source.shape[1:]), len(classes), stacklevel=3)
     if checkpoint is None:
-        return source.moments(y, weight, classes)
+        return source.moments(labels, weight, classes)
     step = save_every or _rows_between_saves(source, len(classes))
-    saved = Checkpoint(checkpoint, subject(source, y, weight))
+    saved = Checkpoint(checkpoint, subject(source, labels, weight))
     done, total = saved.load()
-    pieces = _pieces_of_source(source, y, weight, classes, done, step)
+    pieces = _pieces_of_source(source, labels, weight, classes, done, step)
     return _gathered(saved, done, total, pieces, step, classes)
 
 
-def gather_batches(batches: Iterable[Any]) -> ClassMoments:
+def gather_batches(batches: Iterable[object]) -> ClassMoments:
     """Class moments of a stream of batches, which is read once.
 
     Moments add up: where a stream may break, gather it in parts, write each with `save_moments`,
@@ -122,7 +122,20 @@ def gather_batches(batches: Iterable[Any]) -> ClassMoments:
     return ClassMoments.from_blocks(_checked(batches))
 
 
-def write_blocks(method: Callable[[Array], Array], X: Any, out: Any) -> Any:
+class Writable(Protocol):
+    """A store that results are written to."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape."""
+
+    def __setitem__(self, rows: slice | Array, values: Array, /) -> None: ...
+
+
+Out = TypeVar("Out", bound=Writable)
+
+
+def write_blocks(method: Callable[[Array], Array], X: object, out: Out) -> Out:
     """What a method gives for samples in a store, written to another store block by block.
 
     Parameters
@@ -155,7 +168,8 @@ def write_blocks(method: Callable[[Array], Array], X: Any, out: Any) -> Any:
             "model.transform(X).to_zarr(...)"
         )
     source = as_source(X)
-    source = StoredSamples.of(np.asarray(X)) if source is None else source
+    if not isinstance(source, StoredSamples):
+        source = StoredSamples.of(to_numpy(X))
     for rows, block in source.read():
         part = method(block)
         if tuple(out.shape) != (len(source), *part.shape[1:]):
@@ -210,15 +224,21 @@ def _gathered(
 
 
 def _pieces_of_source(
-    source: Source, y: Any, weight: Any, classes: Array, done: int, step: int
+    source: Source,
+    y: Array | None,
+    weight: Array | None,
+    classes: Array,
+    done: int,
+    step: int,
 ) -> Iterator[Piece]:
     """Blocks behind those that are done; of a Dask array, moments of what is saved at once."""
     with progress("gathering moments", len(source)) as advance:
         advance(done)
         rest = source[done:]
-        own = [part_of(column, slice(done, None)) for column in (y, weight)]
+        labels = part_of(y, slice(done, None))
+        weights = part_of(weight, slice(done, None))
         if isinstance(rest, StoredSamples):
-            for block in rest.blocks(*own) if len(rest) else ():
+            for block in rest.blocks(labels, weights) if len(rest) else ():
                 yield len(block[0]), block
                 advance(len(block[0]))
             return
@@ -226,8 +246,8 @@ def _pieces_of_source(
         for end in map(int, rest.ends()):
             if end >= first + step or (end == len(rest) and end > first):
                 rows = slice(first, end)
-                columns = (part_of(column, rows) for column in own)
-                yield end - first, rest[rows].moments(*columns, classes)
+                part = rest[rows].moments(part_of(labels, rows), part_of(weights, rows), classes)
+                yield end - first, part
                 advance(end - first)
                 first = end
 
@@ -240,7 +260,8 @@ def _rows_between_saves(source: Source, n_classes: int) -> int:
     return step if isinstance(source, StoredSamples) else max(step, len(source) // 50)
 
 
-Checked = tuple[Any, Any, Any]  # samples, in memory or in a store, and labels and weights, or None
+# Samples, in memory or in a store, and labels and weights, or None.
+Checked = tuple[Any, Array | None, Array | None]
 
 
 class Carrier(BaseEstimator):
@@ -251,13 +272,13 @@ class Carrier(BaseEstimator):
     _needs_labels = True
     _knows_range = False
 
-    def checked(self, X: Any, y: Any, sample_weight: Any, first: bool) -> Checked:
+    def checked(self, X: object, y: object, sample_weight: object, first: bool) -> Checked:
         """A batch of samples like those of the first one; labels may be missing in all of them."""
         self._needs_labels = y is not None
         return check.check_batch(self, X, y, sample_weight, reset=first)
 
 
-def _numbered(batches: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+def _numbered(batches: Iterable[object]) -> Iterator[tuple[int, object]]:
     """Batches with their numbers; an error that comes instead of one says which it was."""
     number = 0
     try:
@@ -273,7 +294,7 @@ def _numbered(batches: Iterable[Any]) -> Iterator[tuple[int, Any]]:
         ) from error
 
 
-def _checked(batches: Iterable[Any]) -> Iterator[Batch | ClassMoments]:
+def _checked(batches: Iterable[object]) -> Iterator[Batch | ClassMoments]:
     """The batches of a stream, each as samples, labels and weights, or as moments of a store."""
     carrier = Carrier()
     example = None
@@ -291,7 +312,7 @@ def _checked(batches: Iterable[Any]) -> Iterator[Batch | ClassMoments]:
         yield X.moments(y, weight, labels) if isinstance(X, Source) else (X, y, weight)
 
 
-def _members(batch: Any) -> Checked:
+def _members(batch: object) -> tuple[object, object, object]:
     members = batch if isinstance(batch, tuple | list) else (batch,)
     if not 1 <= len(members) <= 3:
         raise ValueError(

@@ -7,13 +7,16 @@ and ``CalibrationDisplay`` take verifiers and `ProbabilisticLDA` as they take it
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from tenfold.classifiers.scores import class_scores
 from tenfold.linalg.algebra import Array
 from tenfold.plots.display import MUTED, OTHERS, OWN, Display, tidy
+
+if TYPE_CHECKING:
+    from tenfold.plots.display import Axes
 
 
 @dataclass(eq=False, repr=False)
@@ -75,7 +78,7 @@ class ScoresDisplay(Display):
         *,
         positive: object = None,
         threshold: float | None = None,
-        ax: object = None,
+        ax: Axes | None = None,
         **options: object,
     ) -> Self:
         """Score samples and draw.
@@ -114,13 +117,14 @@ class ScoresDisplay(Display):
         at = own if threshold is None else threshold
         return cls(scores, is_positive, at, str(label)).plot(ax=ax, **options)
 
-    def _draw(self, n_bins: int = 40, **bars: Any) -> None:
+    def _draw(self, n_bins: int = 40, **bars: object) -> None:
         self.edges_, self.shares_ = shared_histogram(self.scores, self.is_positive, n_bins)
         n_own = int(self.is_positive.sum())
         names = [f"{self.name} ({n_own})", f"others ({len(self.scores) - n_own})"]
         for share, name, colour in zip(self.shares_, names, (OWN, OTHERS), strict=True):
-            looks = {"fill": True, "alpha": 0.55, "color": colour, "linewidth": 0}
-            self.ax_.stairs(share, self.edges_, label=name, **(looks | bars))
+            looks: dict[str, Any] = {"fill": True, "alpha": 0.55, "color": colour, "linewidth": 0}
+            looks = looks | bars
+            self.ax_.stairs(share, self.edges_, label=name, **looks)
             self.ax_.stairs(share, self.edges_, color=colour, linewidth=1.2)
         if self.threshold is not None:
             self.ax_.axvline(self.threshold, color=MUTED, linestyle="--", label="threshold")

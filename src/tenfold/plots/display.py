@@ -6,14 +6,20 @@ This is the only place that imports matplotlib.
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Self
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from tenfold.extras import require_extra
 from tenfold.linalg.algebra import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.lines import Line2D
 
 # Okabe and Ito's colours, which people with any kind of colour vision tell apart. Yellow and black
 # are left out, because one of them vanishes on white or on a dark page.
@@ -24,7 +30,7 @@ SIGNED = "RdBu_r"  # for numbers about zero
 AMOUNT = "viridis"  # for numbers of one sign
 
 
-def _matplotlib() -> Any:
+def _matplotlib() -> ModuleType:
     with require_extra("plots need matplotlib", "plot"):
         import matplotlib
         import matplotlib.figure
@@ -32,39 +38,39 @@ def _matplotlib() -> Any:
     return matplotlib
 
 
-def single_axes(ax: object, size: tuple[float, float]) -> Any:
-    """The axes given, or those of a new figure of `size` inches."""
-    if ax is not None:
-        return ax
-    _, ax = _matplotlib().pyplot.subplots(figsize=size, layout="constrained")
-    return ax
-
-
-def axes_grid(outer: Any, rows: int, columns: int) -> Array:
+def axes_grid(outer: Axes, rows: int, columns: int) -> Array:
     """A grid of `rows` x `columns` axes inside an axes that shows nothing itself."""
     outer.set_axis_off()
-    inner = outer.get_subplotspec().subgridspec(rows, columns)
+    place = outer.get_subplotspec()
+    if place is None:
+        raise ValueError(
+            "ax has no place in a grid of its figure, so it cannot be divided; make it with "
+            "plt.subplots or figure.add_subplot"
+        )
+    inner = place.subgridspec(rows, columns)
     axes = [outer.figure.add_subplot(inner[r, c]) for r in range(rows) for c in range(columns)]
     return np.array(axes, dtype=object).reshape(rows, columns)
 
 
-def detached_axes(size: tuple[float, float]) -> Any:
+def detached_axes(size: tuple[float, float]) -> Axes:
     """Axes of a new figure that pyplot does not know, so that nobody has to close it."""
-    return _matplotlib().figure.Figure(figsize=size, layout="constrained").subplots()
+    figure: Figure = _matplotlib().figure.Figure(figsize=size, layout="constrained")
+    return figure.subplots()
 
 
-def settings(values: dict[str, Any]) -> AbstractContextManager[Any]:
+def settings(values: Mapping[str, object]) -> AbstractContextManager[None]:
     """Settings of matplotlib, changed for the length of a ``with`` block."""
-    return _matplotlib().rc_context(values)
+    context: AbstractContextManager[None] = _matplotlib().rc_context(values)
+    return context
 
 
 def palette(name: str) -> Array:
     """A colour map as 256 colours, an array of uint8 of shape (256, 3)."""
-    colours = _matplotlib().colormaps[name](np.arange(256))[:, :3]
-    return np.round(255 * colours).astype(np.uint8)
+    colours: Array = _matplotlib().colormaps[name](np.arange(256))
+    return np.round(255 * colours[:, :3]).astype(np.uint8)
 
 
-def svg(figure: Any) -> str:
+def svg(figure: Figure) -> str:
     """The figure as SVG text with transparent ground, the same for the same figure."""
     text = io.StringIO()
     unchanging = {"svg.fonttype": "none", "svg.hashsalt": "tenfold"}
@@ -73,14 +79,14 @@ def svg(figure: Any) -> str:
     return text.getvalue()
 
 
-def tidy(ax: Any) -> None:
+def tidy(ax: Axes) -> None:
     """Only the two spines that carry numbers, and a faint grid behind the data."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(True, color=MUTED, alpha=0.25, linewidth=0.6)
     ax.set_axisbelow(True)
 
 
-def show_tensor(ax: Any, values: Array, *, signed: bool, cmap: str | None = None) -> None:
+def show_tensor(ax: Axes, values: Array, *, signed: bool, cmap: str | None = None) -> None:
     """A vector as a line, a matrix as an image without ticks; signed values about zero."""
     limit = float(np.abs(values).max()) or 1.0
     if values.ndim == 1:
@@ -88,9 +94,13 @@ def show_tensor(ax: Any, values: Array, *, signed: bool, cmap: str | None = None
         ax.plot(values, color=OWN, linewidth=1.2)
         ax.set(ylim=(-1.1 * limit if signed else None, 1.1 * limit))
     else:
-        limits = {"vmin": -limit, "vmax": limit} if signed else {}
-        aspect = "equal" if max(values.shape) <= 4 * min(values.shape) else "auto"
-        ax.imshow(values, cmap=cmap or (SIGNED if signed else AMOUNT), aspect=aspect, **limits)
+        ax.imshow(
+            values,
+            cmap=cmap or (SIGNED if signed else AMOUNT),
+            aspect="equal" if max(values.shape) <= 4 * min(values.shape) else "auto",
+            vmin=-limit if signed else None,
+            vmax=limit if signed else None,
+        )
     ax.set(xticks=[], yticks=[])
 
 
@@ -98,10 +108,11 @@ class Display:
     """Something that can be drawn; a subclass says what in `_draw`."""
 
     size = (5.6, 3.4)  # of a new figure, in inches
-    ax_: Any
-    figure_: Any
+    ax_: Axes
+    figure_: Figure | SubFigure
+    _draw: Callable[..., None]  # with the options of the display
 
-    def plot(self, *, ax: object = None, **options: object) -> Self:
+    def plot(self, *, ax: Axes | None = None, **options: object) -> Self:
         """Draw.
 
         Parameters
@@ -116,26 +127,28 @@ class Display:
         display
             The display itself.
         """
-        self.ax_ = single_axes(ax, self._size(**options))
+        if ax is None:
+            size = self._size(**options)
+            ax = _matplotlib().pyplot.subplots(figsize=size, layout="constrained")[1]
+        self.ax_ = ax
         self.figure_ = self.ax_.figure
         self._draw(**options)
         return self
 
-    def _size(self, **options: object) -> tuple[float, float]:
+    def _size(self, *args: Any, **options: Any) -> tuple[float, float]:
         return self.size
-
-    def _draw(self, **options: object) -> None:
-        raise NotImplementedError(f"{type(self).__name__} must say what it draws")
 
     def _draw_lines(self, curves: Sequence[tuple[Array, Array, str]], **looks: object) -> None:
         """One line for each (x, y, name); names and colours of their own where they are few."""
         few = len(curves) <= len(COLOURS)
         names = [name for *_, name in curves]
-        self.lines_: list[Any] = []
+        self.lines_: list[Line2D] = []
         for i, (x, y, name) in enumerate(curves):
-            own = {"color": COLOURS[i % len(COLOURS)], "linewidth": 1.7}
-            own = own if few else {"color": OWN, "linewidth": 1.0, "alpha": 0.4}
-            self.lines_ += self.ax_.plot(x, y, **({"label": name or None} | own | looks))
+            own: dict[str, Any] = {"color": OWN, "linewidth": 1.0, "alpha": 0.4}
+            if few:
+                own = {"color": COLOURS[i % len(COLOURS)], "linewidth": 1.7}
+            own = {"label": name or None} | own | looks
+            self.lines_ += self.ax_.plot(x, y, **own)
         tidy(self.ax_)
         if few and any(names):
             self.ax_.legend(frameon=False, fontsize="small")

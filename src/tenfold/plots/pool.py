@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from tenfold.classifiers.probabilistic import ProbabilisticLDA
 from tenfold.linalg.algebra import Array
 from tenfold.plots.display import MUTED, OTHERS, OWN, Display, axes_grid, tidy
 from tenfold.validation.samples import check_fitted
+
+if TYPE_CHECKING:
+    from tenfold.plots.display import Axes
 
 
 @dataclass(eq=False, repr=False)
@@ -74,7 +77,9 @@ class PoolDisplay(Display):
         self.calibration = np.asarray(self.calibration, dtype=float)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None, **bars: Any) -> PoolDisplay:
+    def from_estimator(
+        cls, estimator: object, *, ax: Axes | None = None, **bars: object
+    ) -> PoolDisplay:
         """Draw the pool of a fitted model.
 
         Parameters
@@ -107,10 +112,10 @@ class PoolDisplay(Display):
         )
         return found.plot(ax=ax, **bars)
 
-    def _size(self, **bars: Any) -> tuple[float, float]:
+    def _size(self, **bars: object) -> tuple[float, float]:
         return 9.6, max(2.6, 1.4 + 0.28 * len(self.views))
 
-    def _draw(self, **bars: Any) -> None:
+    def _draw(self, **bars: object) -> None:
         self.axes_ = axes_grid(self.ax_, 1, 3)[0]
         weights, losses, calibration = self.axes_
         places = np.arange(len(self.views))
@@ -129,7 +134,7 @@ class PoolDisplay(Display):
             axes.invert_yaxis()
         self._draw_calibration(calibration)
 
-    def _draw_calibration(self, axes: Any) -> None:
+    def _draw_calibration(self, axes: Axes) -> None:
         """Bins with samples; dots of many samples are larger."""
         known = self.calibration[2] > 0
         probability, right, counts = self.calibration[:, known]

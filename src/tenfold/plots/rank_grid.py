@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tenfold.linalg.algebra import Array
 from tenfold.plots.display import AMOUNT, OTHERS, OWN, Display, tidy
 from tenfold.tables import times
+
+if TYPE_CHECKING:
+    from tenfold.plots.display import Axes
+    from tenfold.selection.rank_search import RankSearchCV
 
 
 class RankGridDisplay(Display):
@@ -55,7 +59,7 @@ class RankGridDisplay(Display):
         self.spreads = None if spreads is None else np.asarray(spreads, dtype=float)
 
     @classmethod
-    def from_estimator(cls, search: Any, *, ax: object = None) -> RankGridDisplay:
+    def from_estimator(cls, search: RankSearchCV, *, ax: Axes | None = None) -> RankGridDisplay:
         """Draw what a fitted search found.
 
         Parameters
@@ -139,13 +143,13 @@ class RankGridDisplay(Display):
         self.figure_.colorbar(image, ax=self.ax_, label="score")
 
 
-def _as_table(tried: list[Any]) -> Array:
+def _as_table(tried: list[int | tuple[int, ...]]) -> Array:
     """Ranks of shape (m, K); an int stands for all modes."""
-    n_modes = max(1 if isinstance(ranks, Integral) else len(ranks) for ranks in tried)
+    n_modes = max(np.size(ranks) for ranks in tried)
     return np.array([np.broadcast_to(ranks, n_modes) for ranks in tried])
 
 
-def _write_numbers(ax: Any, grid: Array) -> None:
+def _write_numbers(ax: Axes, grid: Array) -> None:
     """The score in every cell, dark on the bright half of the map and bright on the dark half."""
     middle = (np.nanmin(grid) + np.nanmax(grid)) / 2
     for (row, column), score in np.ndenumerate(grid):

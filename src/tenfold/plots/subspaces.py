@@ -10,23 +10,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tenfold.classifiers.members import (
     Member,
-    answer_of,
     filters_or_patterns,
     member_for,
     members_of,
     mode_names_of,
     unwrap,
 )
+from tenfold.classifiers.probabilistic import ProbabilisticLDA
 from tenfold.linalg.algebra import Array
 from tenfold.methods import KERNEL_METHODS
+from tenfold.methods.base import TensorProjector
 from tenfold.plots.display import SIGNED, Display, axes_grid, show_tensor
 from tenfold.validation.parameters import plain
+
+if TYPE_CHECKING:
+    from tenfold.plots.display import Axes
 
 
 @dataclass(eq=False, repr=False)
@@ -71,7 +75,7 @@ class DirectionsDisplay(Display):
     """
 
     directions: Array
-    columns: Sequence[tuple[Any, ...]]
+    columns: Sequence[tuple[object, ...]]
     mode_names: Sequence[str] = ()
 
     def __post_init__(self) -> None:
@@ -87,7 +91,7 @@ class DirectionsDisplay(Display):
         mode_names: Sequence[str] = (),
         n_directions: int = 12,
         n_columns: int = 6,
-        ax: object = None,
+        ax: Axes | None = None,
     ) -> DirectionsDisplay:
         """Draw the first directions of a fitted model, or their patterns.
 
@@ -117,7 +121,7 @@ class DirectionsDisplay(Display):
         """
         model, _ = unwrap(estimator)
         names = tuple(mode_names) or mode_names_of(estimator)[0]
-        if answer_of(model) == "probability" and not members_of(estimator):
+        if isinstance(model, ProbabilisticLDA) and not members_of(estimator):
             drawn, titles = class_patterns(model, n_directions, positive)
             return cls(drawn, titles, names).plot(n_columns=n_columns, ax=ax)
         projector = member_for(estimator, positive).projector
@@ -146,7 +150,7 @@ class DirectionsDisplay(Display):
 
 
 def leading_directions(
-    projector: Any, n: int, patterns: bool = False
+    projector: TensorProjector, n: int, patterns: bool = False
 ) -> tuple[Array, list[tuple[int, ...]]]:
     """At most n directions of a fitted projector, those made of its first columns first.
 
@@ -173,7 +177,9 @@ def leading_directions(
     return largest_positive(directions), [tuple(j + 1 for j in index) for index in chosen]
 
 
-def class_patterns(model: Any, n: int, positive: Any = None) -> tuple[Array, list[tuple[Any, ...]]]:
+def class_patterns(
+    model: ProbabilisticLDA, n: int, positive: object = None
+) -> tuple[Array, list[tuple[object]]]:
     """The patterns of at most n classes of a `ProbabilisticLDA`, and their labels.
 
     The sign of a pattern means something: red numbers are larger where the class is more likely.
@@ -191,8 +197,9 @@ def strongest_slice(tensor: Array) -> Array:
     """The matrix along the first two modes that holds the entry of largest magnitude."""
     if tensor.ndim <= 2:
         return tensor
-    strongest = np.unravel_index(np.abs(tensor).argmax(), tensor.shape)
-    return tensor[(slice(None), slice(None), *strongest[2:])]
+    slices = tensor.reshape(*tensor.shape[:2], -1)
+    strongest = np.abs(slices).max(axis=(0, 1)).argmax()
+    return slices[:, :, strongest]
 
 
 MOST_TICKS = 12  # names beside a heat map
@@ -236,7 +243,7 @@ class ProjectionsDisplay(Display):
 
     projections: Sequence[Array]
     mode_names: Sequence[str] = ()
-    mode_labels: Sequence[Any] = ()
+    mode_labels: Sequence[Array | None] = ()
 
     def __post_init__(self) -> None:
         self.projections = [np.asarray(P) for P in self.projections]
@@ -249,7 +256,7 @@ class ProjectionsDisplay(Display):
         patterns: bool = False,
         positive: object = None,
         mode_names: Sequence[str] = (),
-        ax: object = None,
+        ax: Axes | None = None,
         **image: object,
     ) -> ProjectionsDisplay:
         """Draw the projections of a fitted model, or their patterns.
@@ -295,11 +302,11 @@ class ProjectionsDisplay(Display):
             axes.imshow(W, **(looks | {"extent": first, "interpolation": "nearest"} | image))
             name = self.mode_names[mode] if len(self.mode_names) else f"mode {mode + 1}"
             axes.set(title=f"{name} ({W.shape[0]} to {W.shape[1]})", xlabel="column", ylabel=name)
-            for axis in (axes.xaxis, axes.yaxis):
-                axis.get_major_locator().set_params(integer=True)
-            if labels[mode] is not None:
+            axes.locator_params(integer=True)
+            entries = labels[mode]
+            if entries is not None:
                 places = np.linspace(0, len(W) - 1, min(len(W), MOST_TICKS)).round().astype(int)
-                shown = [str(labels[mode][i]) for i in places]
+                shown = [str(entries[i]) for i in places]
                 axes.set_yticks(places + 1, labels=shown)
 
 
@@ -358,7 +365,7 @@ class ObjectiveDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: object, *, ax: object = None, **line: object
+        cls, estimator: object, *, ax: Axes | None = None, **line: object
     ) -> ObjectiveDisplay:
         """Draw the history of a fitted model; of a bank, one line per class.
 
@@ -392,7 +399,7 @@ class ObjectiveDisplay(Display):
         self._draw_lines(each, **({"marker": "o", "markersize": 3.5} | line))
         longest = max(map(len, self.histories))
         self.ax_.set(xlabel="round", ylabel=self.quantity or "objective", xlim=(0.5, longest + 0.5))
-        self.ax_.xaxis.get_major_locator().set_params(integer=True)
+        self.ax_.locator_params(axis="x", integer=True)
 
 
 def _quantity(member: Member) -> str:
