@@ -26,6 +26,7 @@ from tenfold import (
 from tenfold.selection.rank_search import solved_together
 from tenfold.statistics.cost import statistics_of
 from tenfold.threads import over_threads
+from tenfold.validation.samples import check_first_batch
 
 Array = npt.NDArray[Any]
 Given = dict[str, Any]  # samples X, labels y, what else the job needs, and a note for the page
@@ -110,7 +111,7 @@ def tenfold_grid(given: Given, grid: list[tuple[int, ...]], shown: list[int]) ->
     """A bank of all classes at every pair of ranks, as a search solves them: one stack."""
     X, y = given["X"], given["y"]
     banks = [ClassSpecificClassifier(MCSDA(ranks, **LITERALLY)) for ranks in grid]
-    described, X, y, weight = banks[0]._first_batch(X, y, None)
+    described, X, y, weight = check_first_batch(banks[0], X, y, None)
     classes = np.unique(y)
     shape = X.shape[1:]
     ranks = np.concatenate([bank._model_ranks(shape, classes) for bank in banks], axis=1)

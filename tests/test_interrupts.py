@@ -175,7 +175,7 @@ def test_an_interrupt_at_any_line_gives_blas_its_threads_back(controller):
                 raise
 
         n_interrupts += interrupted(keeping, place, name)
-        assert threads._allowed(controller) == FAR_FROM_ONE, f"{name}, line {place} that ran"
+        assert threads.allowed_threads() == FAR_FROM_ONE, f"{name}, line {place} that ran"
         assert not threads._holds
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         other = Thread(target=work, daemon=True)
@@ -184,7 +184,7 @@ def test_an_interrupt_at_any_line_gives_blas_its_threads_back(controller):
         assert not other.is_alive(), f"{name}, line {place}: a lock was left behind"
     assert n_interrupts > 60
     CSDA(2).fit(X, y == 1)
-    assert threads._allowed(controller) == FAR_FROM_ONE
+    assert threads.allowed_threads() == FAR_FROM_ONE
 
 
 def test_an_interrupted_fit_gives_blas_its_threads_back(controller):
@@ -193,7 +193,7 @@ def test_an_interrupted_fit_gives_blas_its_threads_back(controller):
     total = n_lines(lambda: model.fit(X, y))
     for place in np.linspace(1, total, 40).astype(int).tolist():
         interrupted(lambda: model.fit(X, y), place)
-        assert threads._allowed(controller) == FAR_FROM_ONE, f"at line {place} of {total}"
+        assert threads.allowed_threads() == FAR_FROM_ONE, f"at line {place} of {total}"
 
 
 def test_an_interrupt_that_is_only_noted_does_not_stop_a_fit(controller):
@@ -205,4 +205,4 @@ def test_an_interrupt_that_is_only_noted_does_not_stop_a_fit(controller):
     assert not interrupted(lambda: model.fit(X, y), total // 2)
     assert len(noted) == 1
     assert np.array_equal(model.transform(X), CSDA(2, positive=1).fit(X, y).transform(X))
-    assert threads._allowed(controller) == FAR_FROM_ONE
+    assert threads.allowed_threads() == FAR_FROM_ONE

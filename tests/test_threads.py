@@ -24,9 +24,9 @@ def controller():
 
 
 def test_blas_has_one_thread_while_parts_are_worked_on(controller):
-    inside = threads.over_threads(lambda part: threads._allowed(controller), [0, 1, 2])
+    inside = threads.over_threads(lambda part: threads.allowed_threads(), [0, 1, 2])
     assert inside == [1, 1, 1]
-    assert threads._allowed(controller) == FAR_FROM_ONE
+    assert threads.allowed_threads() == FAR_FROM_ONE
 
 
 def test_callers_at_the_same_time_leave_blas_as_they_found_it(controller):
@@ -41,18 +41,18 @@ def test_callers_at_the_same_time_leave_blas_as_they_found_it(controller):
         entered.wait()
         with threads._one_blas_thread(controller):
             left.wait()
-        return threads._allowed(controller)
+        return threads.allowed_threads()
 
     with ThreadPoolExecutor(2) as pool:
         for done in [pool.submit(first), pool.submit(second)]:
             done.result()
-    assert threads._allowed(controller) == FAR_FROM_ONE
+    assert threads.allowed_threads() == FAR_FROM_ONE
 
 
 def test_an_error_in_a_part_reaches_the_caller_and_frees_blas(controller):
     with pytest.raises(ZeroDivisionError):
         threads.over_threads(lambda part: 1 // part, [1, 0])
-    assert threads._allowed(controller) == FAR_FROM_ONE
+    assert threads.allowed_threads() == FAR_FROM_ONE
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

@@ -27,7 +27,7 @@ def labels(method):
 
 
 def solver(method):
-    return method()._solver_function().__name__.replace("_", " ")
+    return method()._recipe().solver.__name__.replace("_", " ")
 
 
 def modes(method):

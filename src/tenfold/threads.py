@@ -43,26 +43,25 @@ def threads_for(shape: tuple[int, ...], of_stacks: bool, models: int = 1) -> Ite
     if len(shape) == 1:
         small = max(shape) <= MEDIUM or (of_stacks and models >= FEW)
     threads = allowed_threads() if small else 1
-    with one_thread() if small else nullcontext():
+    with one_thread(small):
         yield threads
 
 
-def one_thread_for_small(size: int) -> AbstractContextManager[None]:
-    """Hold BLAS to one thread while it works on matrices of so many rows, where it loses by more.
+def one_thread(when: bool = True) -> AbstractContextManager[None]:
+    """Hold BLAS to one thread, where that is faster.
 
-    The threads wait busily for each other, and for those of SciPy's own BLAS.
+    On matrices of up to `MEDIUM` rows BLAS loses by more threads: they wait busily for each other,
+    and for those of SciPy's own BLAS.
     """
-    return one_thread() if size <= MEDIUM else nullcontext()
-
-
-def one_thread() -> AbstractContextManager[None]:
-    """Hold BLAS to one thread."""
-    return _one_blas_thread(_controller()) if allowed_threads() > 1 else nullcontext()
+    if not when or allowed_threads() == 1:
+        return nullcontext()
+    return _one_blas_thread(_controller())
 
 
 def allowed_threads() -> int:
     """How many threads BLAS may use."""
-    return _allowed(_controller())
+    blas = [one for one in _controller().lib_controllers if one.user_api == "blas"]
+    return max((library.num_threads for library in blas), default=1)
 
 
 @dataclass(eq=False)
@@ -161,8 +160,3 @@ def _let_go() -> None:
 @cache
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()
-
-
-def _allowed(controller: ThreadpoolController) -> int:
-    blas = (library for library in controller.lib_controllers if library.user_api == "blas")
-    return max((library.num_threads for library in blas), default=1)

@@ -38,7 +38,6 @@ from tenfold.methods.class_specific import (
     ClassModel,
     ClassSpecificProjector,
     spreads_of,
-    warn_of_ranks,
 )
 from tenfold.methods.csda import CSDA
 from tenfold.optimization.alternation import Recipe, Solution
@@ -207,9 +206,10 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         """The `sample_shape` of the projector."""
         return self._method.sample_shape
 
-    def _flatten_if_needed(self, X: Any) -> Any:
-        """The batch as the projector sees it."""
-        return self._method._flatten_if_needed(X)
+    @property
+    def _flattens(self) -> bool:  # type: ignore[override]
+        """Whether the projector treats samples as vectors."""
+        return bool(self._method._flattens)
 
     @property
     def _streams(self) -> bool:  # type: ignore[override]
@@ -266,16 +266,14 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         return self._method._recipe()
 
     def _model(
-        self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
+        self, statistics: ClassStatistics, solution: Solution, numbers: Array, shape: Shape
     ) -> Bank:
         """What was learned of samples of this shape, from these solutions of a stack."""
         members = self.of_classes(statistics.classes)
-        each = zip(members, models, strict=True)
-        found = [own._subspace(statistics, solution, np.array([m]), shape) for own, m in each]
-        found = self._method._decided(found, statistics, solution, models)
+        found = self._method._models(members, statistics, solution, numbers, shape)
         if found[0].contrasts.size:
             return Bank(found, {})
-        own, others = spreads_of(self._method, found, statistics, solution, models)
+        own, others = spreads_of(self._method, found, statistics, solution, numbers)
         return Bank(found, {"spreads_": own, "other_spreads_": others})
 
     def _set_fitted(
@@ -304,9 +302,9 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         """Warn of models that still moved in the last round."""
         self._method._warn_unless_converged(solution)
 
-    def _warn_of_ranks(self, model: Bank, statistics: ClassStatistics) -> None:
+    def _warn_of(self, model: Bank) -> None:
         """Warn of fewer directions than were asked for."""
-        warn_of_ranks(self.of_classes(statistics.classes), model.members, statistics)
+        self._method._warn_of(model.members)
 
     def _is_learnable(self, moments: ClassMoments) -> bool:
         """Whether the moments hold samples of all classes."""
@@ -337,7 +335,8 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, Learner):
         second = clone(self.classifier)
         if sample_weight is not None and not has_fit_parameter(second, "sample_weight"):
             raise ValueError(f"classifier={second!r} takes no sample_weight; leave it out")
-        _, batch, labels, weight = self._first_batch(X, y, sample_weight)
+        self._check_parameters()
+        _, batch, labels, weight = check.check_first_batch(self, X, y, sample_weight)
         assert labels is not None
         plain = clone(self).set_params(classifier=None)
         distances = plain._out_of_fold(self.cv, batch, labels, weight)

@@ -217,7 +217,7 @@ def score_held_out(
     model : ClassSpecificProjector
         Not fitted, with the label of the positive class.
     input_info : mapping
-        What is known of the samples, from `Learner._first_batch`.
+        What is known of the samples, from `check_first_batch`.
     X, labels, weight : arrays
         The batch that came with it.
     classes : ndarray of shape (C,)

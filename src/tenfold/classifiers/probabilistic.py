@@ -27,7 +27,7 @@ from tenfold.gaussian.model import (
 from tenfold.gaussian.pool import floor_of, mixed, softmax
 from tenfold.gaussian.views import LINEAR, MOST_BUNCHES, NAMES, typical_count
 from tenfold.linalg.arrays import Array, asarray_like, to_numpy
-from tenfold.linalg.constants import KEPT_MOMENTS
+from tenfold.linalg.constants import KEPT_MOMENTS, MEDIUM
 from tenfold.methods.base import Labels, Savable, TensorProjector
 from tenfold.progress import progress
 from tenfold.quiet import warn
@@ -35,7 +35,7 @@ from tenfold.serialization.values import Axes, check_agree
 from tenfold.statistics.accumulate import check_same_kind, check_squares
 from tenfold.statistics.moments import ClassMoments, check_decay
 from tenfold.statistics.stores import Source, over_blocks
-from tenfold.threads import one_thread_for_small
+from tenfold.threads import one_thread
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 from tenfold.validation.labels import check_groups, check_known_labels, present_labels
@@ -478,7 +478,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         shown = True if self.verbose else None
         total = len(names) + len(fitted) + 1
         with (
-            one_thread_for_small(len(gathered.sketch.codes)),
+            one_thread(len(gathered.sketch.codes) <= MEDIUM),
             progress("ProbabilisticLDA", total, shown) as advance,
         ):
             pool = learn(

@@ -235,7 +235,9 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
     def _fit_projector(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> HeldOut:
         """Learn a subspace and the scores of samples that folds hold out."""
         model = self.model()
-        described, X, labels, weight = model._first_batch(X, y, sample_weight)
+        model._check_parameters()
+        described, X, labels, weight = check.check_first_batch(model, X, y, sample_weight)
+        assert labels is not None
         X = X.in_memory() if isinstance(X, ArraySamples) else X  # equal ones are found by bytes
         classes = present_labels(labels, weight)
         positive = self.positive_among(classes)
@@ -380,7 +382,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
                 "Only binary classification is supported. The type of the target is multiclass; "
                 "pass positive, the class to verify, and y == positive is the target"
             )
-        label = classes[model._positive_in(classes)]
+        label = classes[parameters.check_positive(model.positive, classes)]
         if len(classes) == 2 and label != classes[1] and classes.dtype.kind in "biuf":
             raise ValueError(
                 f"y has the labels {classes.tolist()}, and positive is the first of them, but "

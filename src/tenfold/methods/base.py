@@ -22,8 +22,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from tenfold.linalg.arrays import Array
-from tenfold.linalg.constants import KEPT_MOMENTS
-from tenfold.linalg.solvers import SOLVERS, Solver
+from tenfold.linalg.constants import KEPT_MOMENTS, MEDIUM
+from tenfold.linalg.solvers import SOLVERS, null_space
 from tenfold.methods.saving import save
 from tenfold.optimization.alternation import Recipe, Solution, solve
 from tenfold.optimization.criteria import (
@@ -37,11 +37,10 @@ from tenfold.statistics.cost import moments_of, statistics_of, tables_fit
 from tenfold.statistics.moments import ClassMoments, ClassStatistics, check_decay
 from tenfold.statistics.stores import OfBlock, Range, over_blocks
 from tenfold.statistics.subspace import projected, reconstructed
-from tenfold.threads import one_thread_for_small, threads_for
+from tenfold.threads import one_thread, threads_for
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 from tenfold.validation.labels import (
-    announced_labels,
     check_known_labels,
     check_same_classes,
     present_labels,
@@ -181,7 +180,9 @@ class Learner(Savable, BaseEstimator):
     """
 
     _needs_labels = True
+    _flattens = False  # whether samples are treated as vectors
     _streams = True  # whether moments of parts of the samples can be added
+    _has_patterns = False  # whether what is projected is the sample itself, and worth a pattern
 
     classes_: Labels
     moments_: ClassMoments
@@ -205,20 +206,23 @@ class Learner(Savable, BaseEstimator):
         raise NotImplementedError
 
     def _model(
-        self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
+        self, statistics: ClassStatistics, solution: Solution, numbers: Array, shape: Shape
     ) -> Any:
-        """What was learned of samples of this shape, from these solutions of a stack."""
+        """What was learned of samples of this shape, from some solutions of a stack."""
         raise NotImplementedError
 
-    def _flatten_if_needed(self, X: Any) -> Any:
-        """The batch as this method sees it: tensors, or vectors for one that flattens."""
-        return X
+    def _warn_unless_converged(self, solution: Solution) -> None:
+        """Warn of models that still moved in the last round."""
+        raise NotImplementedError
+
+    def _warn_of(self, model: Any) -> None:
+        """Warn of what was guessed for a model, and of directions that it lacks."""
 
     def _map_samples(
         self, input_info: InputInfo, X: Any, weight: Array | None
     ) -> tuple[InputInfo, Any]:
         """What is known of the samples, and the batch as seen: a kernel learns its map here."""
-        return input_info, self._flatten_if_needed(X)
+        return input_info, X.reshape(len(X), -1) if self._flattens else X
 
     def _is_learnable(self, moments: ClassMoments) -> bool:
         """Whether the moments hold samples of all the classes that it needs."""
@@ -244,13 +248,15 @@ class Learner(Savable, BaseEstimator):
         self
             The fitted estimator.
         """
-        input_info, X, y, weight = self._first_batch(X, y, sample_weight)
+        self._check_parameters()
+        info, X, y, weight = check.check_first_batch(self, X, y, sample_weight)
         classes = present_labels(y, weight)
-        input_info, X = self._map_samples(input_info, X, weight)
+        input_info, X = self._map_samples(info, X, weight)
         ranks = self._model_ranks(X.shape[1:], classes)
         rounds = self._recipe().expected_rounds(X.ndim - 1)
         memory = parameters.memory_budget()
-        with one_thread_for_small(len(X) if X.ndim == 2 else prod(X.shape)):  # few vectors
+        rows = len(X) if X.ndim == 2 else prod(X.shape)
+        with one_thread(rows <= MEDIUM):  # few vectors
             statistics = statistics_of(X, y, weight, classes, ranks, rounds, memory)
         model = self._learn(statistics, input_info["sample_shape_"])
         small = 8 * len(classes) * prod(X.shape[1:]) ** 2 <= KEPT_MOMENTS
@@ -293,19 +299,33 @@ class Learner(Savable, BaseEstimator):
             gathers moments, and using it raises `NotFittedError`. After a `fit` it goes on only if
             that kept the moments of its samples, as it does where they take no more than 64 KiB.
         """
+        self._check_parameters()
         first = not hasattr(self, "sample_shape_")
         if first:
-            input_info, X, y, weight = self._first_batch(X, y, sample_weight, classes)
-            known = announced_labels(y, weight, classes)
+            info, X, y, weight = check.check_first_batch(self, X, y, sample_weight, classes)
+            announced = y is not None and classes is not None
+            known = np.unique(classes) if announced else present_labels(y, weight)
         else:
-            self._check_parameters()
             check_same_classes(classes if self._needs_labels else None, self.classes_)
             X, y, weight = check.check_batch(self, X, y, sample_weight)
-            input_info, X = check.described_with(self, X)
+            info, X = check.described_with(self, X)
             known = self.classes_
         check_known_labels(y, known)
         factor = check_decay("decay", decay)
-        return self._go_on(X, y, weight, factor, known, input_info)
+        size = prod(X.shape[1:])
+        if first:
+            parameters.announce_tables(len(X), size, len(known), stacklevel=2)
+        else:
+            so_far = check.check_kept_moments(self)
+            parameters.check_tables_fit(size, len(known))
+        input_info, X = self._map_samples(info, X, weight)
+        moments = moments_of(X, y, weight, known)
+        if not first:
+            moments = self._added(so_far, factor, moments)
+        if not self._is_learnable(moments):
+            return self._set_fitted(input_info, None, moments, _is_stream=True, classes_=known)
+        model = self._learn(moments, input_info["sample_shape_"])
+        return self._set_fitted(input_info, model, moments, _is_stream=True)
 
     def fit_moments(self, moments: ClassMoments) -> Self:
         """Learn from moments that are gathered already; no samples are read.
@@ -323,54 +343,26 @@ class Learner(Savable, BaseEstimator):
         """
         self._check_parameters()
         input_info, moments = check.check_moments(self, moments)
-        moments = replace(moments, means=self._flatten_if_needed(moments.means))
+        if self._flattens:
+            moments = replace(moments, means=moments.means.reshape(len(moments.means), -1))
         model = self._learn(moments, input_info["sample_shape_"])
         return self._set_fitted(input_info, model, moments)
 
     # -- the steps -------------------------------------------------------------------------------
 
-    def _first_batch(
-        self, X: Any, y: Any, sample_weight: Any, classes: Any = None
-    ) -> tuple[InputInfo, Any, Array | None, Array | None]:
-        """What is to be known of the samples of a first batch, and the batch, all checked."""
-        self._check_parameters()
-        return check.check_first_batch(self, X, y, sample_weight, classes)
-
     def _learn(self, statistics: ClassStatistics, shape: Shape) -> Any:
         """What is learned of samples of this shape; the estimator itself stays as it is."""
-        self._warn_of_guesses(statistics.classes)
         fresh = replace(statistics)  # a copy: the terms of its scatters go when this is done
-        problem = self._problem(fresh)
+        problem = self._problem(fresh)  # the pair of scatters, eqs 17 and 18
         small = isinstance(statistics, ClassMoments) or len(problem) > 1
         with threads_for(problem.shape, small, len(problem)) as threads:
-            solution = solve(problem, self._recipe(), threads)
+            solution = solve(problem, self._recipe(), threads)  # Algorithm 1
         model = self._model(fresh, solution, np.arange(len(problem)), shape)
         self._warn_unless_converged(solution)
-        self._warn_of_ranks(model, statistics)
-        return model
-
-    def _go_on(
-        self,
-        X: Any,
-        y: Array | None,
-        weight: Array | None,
-        factor: float,
-        known: Array,
-        input_info: InputInfo,
-    ) -> Self:
-        """Learn from what came before, times a factor, and a checked batch."""
-        so_far = self._moments_so_far() if hasattr(self, "sample_shape_") else None
-        if so_far is None:
-            size = prod(X.shape[1:])
-            tables = self._n_tables(known)
-            parameters.announce_tables(len(X), size, tables, stacklevel=3)
-        added = self._moments_of_batch(X, y, weight, known)
-        moments = added if so_far is None else self._added(so_far, factor, added)
-        learnable = self._is_learnable(moments)
-        shape = input_info["sample_shape_"]
-        model = self._learn_moments(moments, known, shape) if learnable else None
-        more = {} if learnable else {"classes_": known}
-        return self._set_fitted(input_info, model, moments, _is_stream=True, **more)
+        self._warn_of(model)
+        if not self._has_patterns:
+            return model
+        return replace(model, patterns=patterns_of(statistics, model.projections))
 
     def _added(self, so_far: ClassMoments, factor: float, batch: ClassMoments) -> ClassMoments:
         """The moments so far, of which some is forgotten, and those of a batch."""
@@ -389,38 +381,10 @@ class Learner(Savable, BaseEstimator):
             )
         return moments
 
-    def _moments_so_far(self) -> ClassMoments:
-        return check.check_kept_moments(self)
-
-    def _n_tables(self, classes: Array) -> int:
-        """How many tables its moments of these classes have."""
-        return len(classes)
-
-    def _moments_of_batch(
-        self, X: Any, y: Array | None, weight: Array | None, classes: Array
-    ) -> ClassMoments:
-        """What `partial_fit` adds up."""
-        parameters.check_tables_fit(prod(X.shape[1:]), len(classes))
-        return moments_of(self._flatten_if_needed(X), y, weight, classes)
-
-    def _learn_moments(self, moments: ClassMoments, classes: Array, shape: Shape) -> Any:
-        """What is learned from what `partial_fit` added up."""
-        return self._learn(moments, shape)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
-
-    def _warn_of_guesses(self, classes: Array) -> None:
-        """Warn of parameters that were left open and that only the user can know."""
-
-    def _warn_of_ranks(self, model: Any, statistics: ClassStatistics) -> None:
-        """Warn of fewer directions than were asked for."""
-
-    def _warn_unless_converged(self, solution: Solution) -> None:
-        """Warn of models that still moved in the last round."""
-        raise NotImplementedError
 
 
 class FixedParameters:
@@ -442,9 +406,9 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
     Parameters that a method does not have are those of `FixedParameters`.
     """
 
-    _flattens = False  # whether samples are treated as vectors
     _alternates = True  # whether a mode waits for the solutions of the others
-    _has_patterns = True  # whether what is projected is the sample itself
+    _has_patterns = True
+    _auto_ridge: ClassVar[float | None] = None  # what ridge="auto" stands for before any choice
     _value: ClassVar[type] = Model  # what `_model` gives
     _output_kind = "projection"  # what it says of a sample
     _in_words = "a method such as MPCA() or CMDA()"  # for who expects one of this kind
@@ -475,10 +439,6 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
     def _default_ranks(self, shape: Shape, classes: Array) -> Shape:
         """The square root of each size, rounded up; modes of up to three entries stay whole."""
         return tuple(max(ceil(sqrt(size)), min(size, 3)) for size in shape)
-
-    def _solver_function(self) -> Solver:
-        """What solves a pair of scatters."""
-        return SOLVERS[self.solver]
 
     def _centre(self) -> Array | None:
         """What is subtracted before projecting: nothing, as in eq. 6."""
@@ -511,27 +471,34 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
 
     def _check_parameters(self) -> None:
         """Validate parameters."""
-        super()._check_parameters()
-        self._asked_ridge()
-
-    def _asked_ridge(self) -> tuple[float, bool]:
-        """The parameter `ridge`, and whether it is absolute."""
-        return parameters.check_ridge(self.ridge)
+        parameters.check_declared(self)
+        parameters.check_ridge(self.ridge, self._auto_ridge)
 
     def _model_ranks(self, shape: Shape, classes: Array) -> Array:
         """Those of one model."""
-        return np.array(self._ranks_and_shares(shape, classes)[0])[None, None]
+        return np.array(self._asked_ranks(shape, classes)[0])[None, None]
+
+    def _asked_ranks(self, shape: Shape, classes: Array) -> tuple[Shape, dict[int, float]]:
+        """A rank per mode, and the modes whose rank follows from a share: the whole, until then."""
+        asked: object = self.ranks
+        if isinstance(asked, Mapping):  # of a class-specific method, ranks of each class
+            positive = parameters.check_positive(getattr(self, "positive", None), classes)
+            asked = parameters.ranks_of_class(asked, classes[positive])
+        if asked is None:
+            return self._default_ranks(shape, classes), {}
+        return parameters.check_ranks(asked, shape)
 
     def _settings(self, statistics: ClassStatistics) -> dict[str, Any]:
         """Ranks and ridge of its problem; shares of scatter become ranks here."""
-        ranks, shares = self._ranks_and_shares(statistics.full_shape, statistics.classes)
+        ranks, shares = self._asked_ranks(statistics.full_shape, statistics.classes)
         found = dict(enumerate(ranks)) | ranks_of_shares(statistics, shares)
-        return {"ranks": tuple(found.values()), "ridge": self._asked_ridge()}
+        ridge = parameters.check_ridge(self.ridge, self._auto_ridge)
+        return {"ranks": tuple(found.values()), "ridge": ridge}
 
     def _recipe(self) -> Recipe:
         """How its problem is solved."""
         return Recipe(
-            solver=self._solver_function(),
+            solver=null_space if self.solver == "null_space" else SOLVERS[self.solver],
             orthonormal=self.orthonormal,
             init=self.init or "ones",
             direct=not self._alternates,
@@ -540,17 +507,10 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
         )
 
     def _model(
-        self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
+        self, statistics: ClassStatistics, solution: Solution, numbers: Array, shape: Shape
     ) -> Model:
         """What was learned of samples of this shape: the solution with this number in a stack."""
-        return Model.of(statistics, solution, int(models[0]))
-
-    def _learn(self, statistics: ClassStatistics, shape: Shape) -> Any:
-        """What is learned of samples of this shape, with the patterns of its projections."""
-        model = super()._learn(statistics, shape)
-        if not self._has_patterns:
-            return model
-        return replace(model, patterns=patterns_of(statistics, model.projections))
+        return Model.of(statistics, solution, int(numbers[0]))
 
     def _warn_unless_converged(self, solution: Solution) -> None:
         """Warn of models that still moved in the last round."""
@@ -566,18 +526,6 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-
-    def _flatten_if_needed(self, X: Any) -> Any:
-        """The batch as this method sees it: tensors, or vectors for one that flattens."""
-        return X.reshape(len(X), -1) if self._flattens else X
-
-    def _ranks_and_shares(self, shape: Shape, classes: Array) -> tuple[Shape, dict[int, float]]:
-        """A rank per mode, and the modes whose rank follows from a share: the whole, until then."""
-        asked: object = self.ranks
-        if isinstance(asked, Mapping):  # of a class-specific method, ranks of each class
-            label = classes[parameters.check_positive(getattr(self, "positive", None), classes)]
-            asked = parameters.ranks_of_class(asked, label)
-        return parameters.check_ranks(asked, shape, self._default_ranks(shape, classes))
 
     # -- using -----------------------------------------------------------------------------------
 

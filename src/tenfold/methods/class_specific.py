@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
@@ -113,98 +113,145 @@ class ClassSpecificProjector(TensorProjector):
 
     def _problem(self, statistics: ClassStatistics, shift: float = 0.0) -> Problem:
         """Everything else far from the positive mean, or a point behind it, the class tight."""
-        p = self._positive_in(statistics.classes)
-        shrinkages = self._shrinkage_in(statistics)
-        settings = self._settings(statistics)
-        settings["negatives"] = self._scatter(statistics)
-        by_means = settings["negatives"] != "samples"
-        settings["whole_start"] = self.init is None and by_means and has_two_classes(statistics)
-        return class_specific(statistics, p, shrinkages, shift=shift, **settings)
+        positive = parameters.check_positive(self.positive, statistics.classes)
+        negatives = self._kind_of_negatives(statistics.counts)
+        # The difference of two class means has rank one, seen through columns of ones.
+        two_means = negatives != "samples" and np.count_nonzero(statistics.counts) == 2
+        return class_specific(
+            statistics,
+            positive,
+            self._shrinkage_in(statistics),
+            negatives=negatives,
+            shift=shift,
+            whole_start=self.init is None and two_means,
+            **self._settings(statistics),
+        )
 
     @property
     def _is_one_solution(self) -> bool:
         """Whether one solution gives the subspace and its spreads; a null space leaves rounding."""
         return self.solver != "null_space"
 
-    def _scatter(self, statistics: ClassStatistics) -> str:
-        """The scatter of the negatives that was asked for, or that goes with the decision."""
+    def _kind_of_negatives(self, counts: Array) -> str:
+        """The scatter of the negatives that was asked for, or that goes with the decision.
+
+        One mean of everything else is not enough for all ranks of a tensor: with two classes,
+        their samples count, too.
+        """
         if self.negatives is not None:
-            return str(self.negatives)
-        return "means" if self.decision == "likelihood_ratio" else "samples"
+            return self.negatives
+        if self.decision == "distance":
+            return "samples"
+        return "both" if np.count_nonzero(counts) == 2 and not self._flattens else "means"
+
+    def _shrinkage_in(self, statistics: ClassStatistics) -> Array:
+        """The shrinkage of every class: the number asked for, or the closed form for "auto"."""
+        if self.shrinkage == "auto":
+            return automatic_shrinkage(statistics)
+        return np.full(len(statistics.classes), float(self.shrinkage))
 
     def _model(
-        self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
+        self, statistics: ClassStatistics, solution: Solution, numbers: Array, shape: Shape
     ) -> ClassModel:
         """What was learned of samples of this shape: the solution with this number in a stack."""
-        subspace = self._subspace(statistics, solution, models, shape)
-        (found,) = self._decided([subspace], statistics, solution, models)
+        (found,) = self._models([self], statistics, solution, numbers, shape)
         return found
 
-    def _decided(
+    def _models(
         self,
-        models: Sequence[ClassModel],
+        members: Sequence[ClassSpecificProjector],
         statistics: ClassStatistics,
         solution: Solution,
         numbers: Array,
+        shape: Shape,
     ) -> list[ClassModel]:
-        """The models of some solutions of a stack with what decides in their subspaces."""
+        """What methods for some classes learned, with what decides in the subspace of each."""
+        models = [
+            member._subspace(statistics, solution, int(number), shape)
+            for member, number in zip(members, numbers, strict=True)
+        ]
         if self.decision == "distance":
-            return list(models)
-        if has_two_classes(statistics):
+            return models
+        if np.count_nonzero(statistics.counts) == 2:
             return [_with_own_covariance(model, statistics) for model in models]
         if solution.within is not None:
             within = solution.within[numbers]
         else:
-            within = _in_subspaces(
-                models, statistics, lambda _, seen: projected_trace(statistics.within(), seen)
-            )
+            scatter = statistics.within()
+            stacks = projection_stacks(models, statistics)
+            within = np.concatenate([projected_trace(scatter, seen) for _, seen in stacks])
         free = float(np.maximum(statistics.counts - 1, 0.0).sum()) or statistics.count
         steps, turn = statistics.scaled_class_means
         decided = []
         for model, squares in zip(models, within, strict=True):
-            shape = tuple(len(W) for W in model.projections)
-            Z = project(steps.reshape(-1, *shape), model.projections).reshape(len(steps), -1)
+            seen_shape = tuple(len(W) for W in model.projections)
+            Z = project(steps.reshape(-1, *seen_shape), model.projections).reshape(len(steps), -1)
+            noise = float(squares) / free / prod(model.ranks)  # variance about class means
             contrasts, offset, anchors = likelihood_ratio_terms(
-                Z,
-                turn,
-                statistics.counts,
-                model.positive_index,
-                float(squares) / free / prod(model.ranks),  # variance about class means
+                Z, turn, statistics.counts, model.positive_index, noise
             )
             decided.append(replace(model, contrasts=contrasts, offset=offset, anchors=anchors))
         return decided
 
     def _subspace(
-        self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
+        self, statistics: ClassStatistics, solution: Solution, number: int, shape: Shape
     ) -> ClassModel:
-        """The solution with this number in a stack, before anything is decided in it."""
-        p = self._positive_in(statistics.classes)
-        own = {
-            "mean": statistics.full_means[p].reshape(shape),
-            "positive_index": p,
-            "other_mean": statistics.other_mean(p).reshape(shape),
-        }
-        return ClassModel.of(statistics, solution, int(models[0]), **own)
+        """The model of a class before anything decides in it: one solution of a stack."""
+        positive = parameters.check_positive(self.positive, statistics.classes)
+        return ClassModel.of(
+            statistics,
+            solution,
+            number,
+            mean=statistics.full_means[positive].reshape(shape),
+            positive_index=positive,
+            other_mean=statistics.other_mean(positive).reshape(shape),
+        )
 
-    def _warn_of_ranks(self, model: ClassModel, statistics: ClassStatistics) -> None:
-        """Warn of fewer directions than were asked for."""
-        warn_of_ranks([self], [model], statistics)
+    def _warn_of(self, model: ClassModel | Sequence[ClassModel]) -> None:
+        """Warn of a positive class that nobody named, and of fewer directions than asked for.
 
-    def _warn_of_guesses(self, classes: Array) -> None:
-        """Say which class is the positive one, where nobody named one of several."""
-        if self.positive is None and len(classes) > 2:
-            taken = parameters.plain(classes[self._positive_in(classes)])
+        A bank asks for all its models at once.
+        """
+        models = [model] if isinstance(model, ClassModel) else model
+        classes = models[0].classes
+        name = type(self).__name__
+        if isinstance(model, ClassModel) and self.positive is None and len(classes) > 2:
+            label = parameters.plain(classes[model.positive_index])
             warn(
-                f"positive is None, so {type(self).__name__} takes {taken!r}, the last of "
-                f"{len(classes)} classes, for the positive one; pass positive={taken!r} or another "
+                f"positive is None, so {name} takes {label!r}, the last of "
+                f"{len(classes)} classes, for the positive one; pass positive={label!r} or another "
                 "label, or learn all classes with ClassSpecificClassifier",
                 UserWarning,
                 stacklevel=4,
             )
+        for one in models:
+            asked = self.ranks
+            if isinstance(asked, Mapping):
+                asked = parameters.ranks_of_class(asked, classes[one.positive_index])
+            if asked is None:
+                continue
+            ranks, shares = parameters.check_ranks(asked, [len(W) for W in one.projections])
+            numbers = [k for k in range(len(ranks)) if k not in shares]
+            if all(one.ranks[k] >= ranks[k] for k in numbers):
+                continue
+            negatives = self._kind_of_negatives(one.class_count)
+            source = {
+                "samples": "the samples have",
+                "means": "the differences of class means have",
+                "both": "samples and class means have",
+            }[negatives]
+            cure = "negatives='samples'" if negatives == "means" else "more samples"
+            warn(
+                f"ranks is {self.ranks!r}, but {name} found ranks {one.ranks}: {source} no more "
+                f"directions; pass lower ranks or ranks=None, or use {cure} to have more",
+                UserWarning,
+                stacklevel=4,
+            )
+            return
 
     def _is_learnable(self, moments: ClassMoments) -> bool:
         """Whether the moments hold samples of all the classes that it needs."""
-        positives = moments.counts[self._positive_in(moments.classes)]
+        positives = moments.counts[parameters.check_positive(self.positive, moments.classes)]
         return super()._is_learnable(moments) and bool(positives > 0)
 
     def _sizes(self) -> dict[str, Shape]:
@@ -214,19 +261,9 @@ class ClassSpecificProjector(TensorProjector):
     def _check_learned(self) -> None:
         """Refuse a positive class that is not one of the classes."""
         super()._check_learned()
-        self._positive_in(self.classes_)
+        parameters.check_positive(self.positive, self.classes_)
         if not 0 <= self.positive_index_ < len(self.classes_):
             raise ValueError("its positive_index_ is not the position of a class")
-
-    def _positive_in(self, classes: Array) -> int:
-        """The position of the positive class among the classes."""
-        return parameters.check_positive(self.positive, classes)
-
-    def _shrinkage_in(self, statistics: ClassStatistics) -> Array:
-        """The shrinkage of every class: the number asked for, or the closed form for "auto"."""
-        if self.shrinkage == "auto":
-            return automatic_shrinkage(statistics)
-        return np.full(len(statistics.classes), float(self.shrinkage))
 
     # -- how it is used --------------------------------------------------------------------------
 
@@ -303,40 +340,6 @@ class ClassSpecificProjector(TensorProjector):
         return self.classes_[self.positive_index_]
 
 
-def has_two_classes(statistics: ClassStatistics) -> bool:
-    """Whether everything else is one class, with a single mean."""
-    return int((statistics.counts > 0).sum()) == 2
-
-
-def warn_of_ranks(
-    methods: Sequence[ClassSpecificProjector],
-    models: Sequence[ClassModel],
-    statistics: ClassStatistics,
-) -> None:
-    """Warn of models with fewer directions than their methods asked for by number."""
-    for method, model in zip(methods, models, strict=True):
-        if method.ranks is None:
-            continue
-        asked, shares = method._ranks_and_shares(statistics.full_shape, statistics.classes)
-        numbers = [k for k in range(len(asked)) if k not in shares]
-        if all(model.ranks[k] >= asked[k] for k in numbers):
-            continue
-        source = {
-            "samples": "the samples have",
-            "means": "the differences of class means have",
-            "both": "samples and class means have",
-        }[method._scatter(statistics)]
-        cure = "negatives='samples'" if method._scatter(statistics) == "means" else "more samples"
-        name = type(method).__name__
-        warn(
-            f"ranks is {method.ranks!r}, but {name} found ranks {model.ranks}: {source} no more "
-            f"directions; pass lower ranks or ranks=None, or use {cure} to have more",
-            UserWarning,
-            stacklevel=4,
-        )
-        return
-
-
 def spreads_of(
     method: ClassSpecificProjector,
     models: Sequence[ClassModel],
@@ -367,7 +370,8 @@ def spreads_of(
         Of the class of each model, and of all other samples.
     """
     positives = np.array([model.positive_index for model in models])
-    if method._is_one_solution and method._scatter(statistics) == "samples":
+    negatives = method._kind_of_negatives(statistics.counts)
+    if method._is_one_solution and negatives == "samples":
         n = statistics.counts[positives]
         own = solution.suppressed[numbers] / n
         others = solution.kept[numbers] / (statistics.count - n)
@@ -375,28 +379,28 @@ def spreads_of(
             return np.sqrt(own), np.sqrt(others)
     shrinkage = method._shrinkage_in(statistics)[positives]
     shifts = np.array([getattr(model, "shift", 0.0) for model in models])
-    own, others = _in_subspaces(
-        models,
-        statistics,
-        lambda rows, seen: np.stack(
-            class_spreads(statistics, seen, positives[rows], shrinkage[rows], shifts[rows])
-        ),
-    )
+    found = [
+        np.stack(class_spreads(statistics, seen, positives[rows], shrinkage[rows], shifts[rows]))
+        for rows, seen in projection_stacks(models, statistics)
+    ]
+    own, others = np.concatenate(found, axis=1)
     return own, others
 
 
-def _in_subspaces(
-    models: Sequence[ClassModel],
-    statistics: ClassStatistics,
-    ask: Callable[[slice, list[Array]], Array],
-) -> Array:
-    """What is asked of models and their projections, (..., M), as many at once as memory has."""
+def projection_stacks(
+    models: Sequence[ClassModel], statistics: ClassStatistics
+) -> Iterator[tuple[slice, list[Array]]]:
+    """Some models after others, and their projections (M, I_k, r_k) in the basis of the statistics.
+
+    As many at once as memory has; columns of zeros are added to narrow projections.
+    """
     one = max(statistics.shape) ** 2 + sum(W.size for W in models[0].projections)
-    found = []
     for rows in row_blocks(len(models), 4 * 8 * one):
-        modes = zip(*(model.projections for model in models[rows]), strict=True)
-        found.append(ask(rows, to_span(statistics, [side_by_side(W) for W in modes])))
-    return np.concatenate(found, axis=-1)
+        stacks = []
+        for per_model in zip(*(model.projections for model in models[rows]), strict=True):
+            widest = max(W.shape[1] for W in per_model)
+            stacks.append(np.concatenate([padded(W[None], widest) for W in per_model]))
+        yield rows, to_span(statistics, stacks)
 
 
 def _with_own_covariance(model: ClassModel, statistics: ClassStatistics) -> ClassModel:
@@ -412,9 +416,3 @@ def _with_own_covariance(model: ClassModel, statistics: ClassStatistics) -> Clas
         project(step, model.projections).ravel(), own, others, n_own, statistics.count - n_own
     )
     return replace(model, contrasts=contrasts, offset=offset, anchors=anchors)
-
-
-def side_by_side(projections: Sequence[Array]) -> Array:
-    """Projections (I_k, r) of M models as one stack, columns of zeros added to the narrow ones."""
-    widest = max(W.shape[1] for W in projections)
-    return np.concatenate([padded(W[None], widest) for W in projections])

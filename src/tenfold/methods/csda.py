@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tenfold.linalg.algebra import Array
-from tenfold.linalg.solvers import SOLVERS, Solver, null_space
+from tenfold.linalg.solvers import SOLVERS
 from tenfold.methods.base import Shape
 from tenfold.methods.class_specific import ClassModel, ClassSpecificProjector
 from tenfold.optimization.alternation import Solution
 from tenfold.optimization.ridge_choice import USUAL, RidgeChoice, chosen_ridge
 from tenfold.statistics.moments import ClassStatistics, along_mode
 from tenfold.validation.parameter_types import Decision, Negatives, Ridge
-from tenfold.validation.parameters import plain
+from tenfold.validation.parameters import check_ridge, plain
 
 LEFT = 1e-7  # of the in-class scatter: more than rounding leaves in its null space
 
@@ -185,23 +185,16 @@ class CSDA(ClassSpecificProjector):
 
     _value = CSDAModel
     _flattens = True
+    _auto_ridge = USUAL  # of distances
     max_iter = 1
 
     _allowed: ClassVar = {"solver": (*SOLVERS, "null_space")}
-
-    def _solver_function(self) -> Solver:
-        """What solves a pair of scatters."""
-        return null_space if self.solver == "null_space" else SOLVERS[self.solver]
-
-    def _asked_ridge(self) -> tuple[float, bool]:
-        """The parameter `ridge`, and whether it is absolute; for "auto" that of distances."""
-        return (USUAL, False) if self.ridge == "auto" else super()._asked_ridge()
 
     def _ridge_choice(self, statistics: ClassStatistics) -> RidgeChoice:
         """The relative ridge of all models of these statistics, and its units."""
         if self.ridge == "auto" and self.decision == "likelihood_ratio":
             return chosen_ridge(statistics)
-        return RidgeChoice(self._asked_ridge()[0], None)
+        return RidgeChoice(check_ridge(self.ridge, USUAL)[0], None)
 
     def _settings(self, statistics: ClassStatistics) -> dict[str, Any]:
         """Ranks and ridge of its problem."""
@@ -221,21 +214,21 @@ class CSDA(ClassSpecificProjector):
         return super()._shrinkage_in(statistics)
 
     def _subspace(
-        self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
+        self, statistics: ClassStatistics, solution: Solution, number: int, shape: Shape
     ) -> ClassModel:
-        """What was learned of samples of this shape: the solution with this number in a stack."""
-        plain_model = super()._subspace(statistics, solution, models, shape)
-        ridge = 0.0 if self.solver == "null_space" else self._ridge_choice(statistics).ridge
-        own = CSDAModel(**vars(plain_model), ridge=ridge)
+        """The model of a class before anything decides in it, with its ridge."""
+        plain_model = super()._subspace(statistics, solution, number, shape)
         if self.solver != "null_space":
-            return own
-        p = self._positive_in(statistics.classes)
-        kept = float(solution.kept[models[0]])
-        left = float(solution.suppressed[models[0]])
-        if left > LEFT * float(statistics.traces[p]):
+            return CSDAModel(**vars(plain_model), ridge=self._ridge_choice(statistics).ridge)
+        own = CSDAModel(**vars(plain_model), ridge=0.0)
+        positive = own.positive_index
+        kept = float(solution.kept[number])
+        left = float(solution.suppressed[number])
+        if left > LEFT * float(statistics.traces[positive]):
+            label = plain(statistics.classes[positive])
             warnings.warn(
-                f"no null space: the {statistics.counts[p]:g} samples of class "
-                f"{plain(statistics.classes[p])!r} vary in all directions. Those in which they "
+                f"no null space: the {statistics.counts[positive]:g} samples of class "
+                f"{label!r} vary in all directions. Those in which they "
                 "vary least are taken; use solver='ratio_trace', which weighs all directions, or "
                 "samples with more numbers than the class has samples",
                 UserWarning,

@@ -8,7 +8,6 @@ from math import sqrt
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from tenfold.linalg.algebra import Array
 from tenfold.linalg.solvers import orthonormalised, with_fixed_signs
 from tenfold.methods.base import Shape
 from tenfold.methods.class_specific import ClassModel, ClassSpecificProjector
@@ -17,6 +16,7 @@ from tenfold.quiet import warn
 from tenfold.statistics.moments import ClassStatistics
 from tenfold.threads import threads_for
 from tenfold.validation.parameter_types import SolverName
+from tenfold.validation.parameters import check_positive
 
 NO_STEP = 1e-12  # of the squares of the samples: what rounding makes of means that coincide
 
@@ -199,11 +199,10 @@ class CSRDA(ClassSpecificProjector):
         return best, float(np.trace(np.linalg.solve(B, A)) / len(B))
 
     def _subspace(
-        self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
+        self, statistics: ClassStatistics, solution: Solution, number: int, shape: Shape
     ) -> CSRDAModel:
         """A reference and a projection in turn; the first projection is that of the solution."""
-        p = self._positive_in(statistics.classes)
-        number = int(models[0])
+        positive = check_positive(self.positive, statistics.classes)
         shift = 0.0
         reached = []
         converged = False
@@ -213,7 +212,7 @@ class CSRDA(ClassSpecificProjector):
                 number = 0
                 with threads_for(problem.shape, of_stacks=False) as threads:
                     solution = solve(problem, self._recipe(), threads)
-            shift, objective = self.best_reference(statistics, p, shift, solution, number)
+            shift, objective = self.best_reference(statistics, positive, shift, solution, number)
             reached.append(objective)
             converged = t > 0 and abs(objective - reached[-2]) <= self.tol * abs(objective)
             if converged and self.tol > 0:
@@ -225,7 +224,7 @@ class CSRDA(ClassSpecificProjector):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        own = super()._subspace(statistics, solution, np.array([number]), shape)
+        own = super()._subspace(statistics, solution, number, shape)
         projections = own.projections
         if self.orthonormal:
             projections = [with_fixed_signs(orthonormalised(W)) for W in projections]

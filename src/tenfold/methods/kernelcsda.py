@@ -219,10 +219,10 @@ class KernelCSDA(ClassSpecificProjector):
     # -- what is learned -------------------------------------------------------------------------
 
     def _subspace(
-        self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
+        self, statistics: ClassStatistics, solution: Solution, number: int, shape: Shape
     ) -> ClassModel:
         """What was learned; signs do not depend on the basis, which is one of many."""
-        own = super()._subspace(statistics, solution, models, statistics.full_shape)
+        own = super()._subspace(statistics, solution, number, statistics.full_shape)
         (W,) = own.projections
         turned = np.where((own.mean - own.other_mean) @ W > 0, -1.0, 1.0)
         return replace(own, projections=[W * turned])

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tenfold.methods.class_specific import ClassSpecificProjector, has_two_classes
-from tenfold.statistics.moments import ClassStatistics
+from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.validation.parameter_types import Decision, InitName, Negatives, SolverName
 
 
@@ -163,10 +162,3 @@ class MCSDA(ClassSpecificProjector):
     init: InitName | None = None
 
     _allowed: ClassVar = {"init": ("ones", "identity", None)}
-
-    def _scatter(self, statistics: ClassStatistics) -> str:
-        """The scatter of the negatives; one mean of everything else is not enough for all ranks."""
-        found = super()._scatter(statistics)
-        if self.negatives is None and found == "means" and has_two_classes(statistics):
-            return "both"
-        return found

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
 
 from tenfold.linalg.algebra import Array
-from tenfold.linalg.solvers import Solver, leading_eigenvectors
+from tenfold.linalg.solvers import leading_eigenvectors
 from tenfold.methods.base import Model, Shape, TensorProjector
-from tenfold.optimization.alternation import Solution
+from tenfold.optimization.alternation import Recipe, Solution
 from tenfold.optimization.criteria import Problem, total
 from tenfold.serialization.values import Axes
 from tenfold.statistics.moments import ClassStatistics
@@ -110,19 +110,19 @@ class MPCA(TensorProjector):
         """Whether a mode waits for the solutions of the others."""
         return self.max_iter > 0
 
-    def _solver_function(self) -> Solver:
-        """What solves a mode: there is only one scatter."""
-        return leading_eigenvectors
+    def _recipe(self) -> Recipe:
+        """How it is solved: there is only one scatter."""
+        return replace(super()._recipe(), solver=leading_eigenvectors)
 
     def _problem(self, statistics: ClassStatistics) -> Problem:
         """As much of the scatter as the ranks allow."""
         return total(statistics, **self._settings(statistics))
 
     def _model(
-        self, statistics: ClassStatistics, solution: Solution, models: Array, shape: Shape
+        self, statistics: ClassStatistics, solution: Solution, numbers: Array, shape: Shape
     ) -> MPCAModel:
         """What was learned of samples of this shape: the solution with this number in a stack."""
-        own = super()._model(statistics, solution, models, shape)
+        own = super()._model(statistics, solution, numbers, shape)
         everything = float(statistics.traces[0])
         captured = float(own.objective[-1])
         share = captured / everything if everything > 0 else 1.0

@@ -46,6 +46,7 @@ from tenfold.validation.containers import in_numpy, rows_of
 from tenfold.validation.labels import check_classes, present_labels
 from tenfold.validation.parameter_types import Folds
 from tenfold.validation.parameters import memory_budget
+from tenfold.validation.samples import check_first_batch
 
 N_CANDIDATES = 10  # of a ladder
 Ranks = tuple[int, ...]
@@ -238,7 +239,8 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     ) -> tuple[InputInfo, Samples]:
         """What is known of the samples, and the samples, checked."""
         given = X
-        input_info, X, y, weight = learner._first_batch(X, labels, sample_weight)
+        learner._check_parameters()
+        input_info, X, y, weight = check_first_batch(learner, X, labels, sample_weight)
         if isinstance(X, ArraySamples):
             X = X.in_memory()
         fit_with = {}

@@ -88,28 +88,21 @@ def check_positive(positive: object, classes: Array) -> int:
     return int(found[0])
 
 
-def check_ranks(
-    ranks: object, shape: Sequence[int], default: Sequence[int]
-) -> tuple[tuple[int, ...], dict[int, float]]:
+def check_ranks(ranks: object, shape: Sequence[int]) -> tuple[tuple[int, ...], dict[int, float]]:
     """One rank per mode, and the modes whose rank follows from a share, as {mode: share}.
 
     Parameters
     ----------
-    ranks : number, sequence of K numbers or None
-        One number serves all modes; None means the default. A float above 0 and up to 1 is a share
-        of the scatter.
+    ranks : number or sequence of K numbers
+        One number serves all modes. A float above 0 and up to 1 is a share of the scatter.
     shape : sequence of K ints
         The sizes of the modes.
-    default : sequence of K ints
-        A rank per mode.
 
     Returns
     -------
     (tuple of K ints, dict)
         A mode with a share has its size as its rank, until the share is known.
     """
-    if ranks is None:
-        return tuple(default), {}
     asked = ranks.tolist() if hasattr(ranks, "tolist") else ranks
     if isinstance(asked, Real) and not isinstance(asked, bool):
         asked = (asked,) * len(shape)
@@ -137,11 +130,13 @@ def check_ranks(
     return tuple(found), shares
 
 
-def check_ridge(ridge: object) -> tuple[float, bool]:
-    """The ridge as (value, whether it is absolute)."""
-    value, absolute = ridge, False
+def check_ridge(ridge: object, auto: float | None = None) -> tuple[float, bool]:
+    """The ridge as (value, whether it is absolute); "auto" where a method has a value for it."""
+    value = auto if auto is not None and ridge == "auto" else ridge
+    absolute = False
     if isinstance(ridge, tuple | list) and len(ridge) == 2 and ridge[0] == "absolute":
-        value, absolute = ridge[1], True
+        value = ridge[1]
+        absolute = True
     if not isinstance(value, Real) or not 0 <= value < np.inf:
         raise ValueError(
             f"ridge is {ridge!r}; expected a number of 0 or more, relative to the data, or "
