@@ -4,8 +4,6 @@ Left-out scores are those of refitting without the sample, with units, width, fr
 fixed; the centre is that of the other samples. The pool and its temperatures are checked here too.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -15,6 +13,7 @@ from scipy.stats import multivariate_normal
 
 from tenfold import ProbabilisticLDA
 from tenfold.gaussian import signals
+from tenfold.gaussian.formula import Frame
 from tenfold.gaussian.gathered import SKETCH, Gathered
 from tenfold.gaussian.pool import Answers, best_temperature, pool_weights
 from tenfold.gaussian.strangers import without_classes
@@ -195,13 +194,14 @@ def test_left_out_scores_are_those_of_refitting(name, counts, shape, weighted):
     data = prepared(counts, shape, weighted=weighted)
     candidate = candidate_of(data, name)
     frame = candidate.frame
+    frame.is_level = False
     rows = data.rows
     for rho, b in ((1e-2, 1.0), (1.0, 0.01)):
         rho, b = rho * frame.noise_unit, b * frame.spread_unit
-        found = frame.refitted(rho, b, rows)[0]
+        found = frame.left_out_scores(rho, b, rows)
         expected = brute_left_out(frame.samples, frame.sizes, rho, b, rows)
         assert_close(found, expected)
-        everyone = frame.refitted(rho, b, np.arange(len(frame.samples)))[0]
+        everyone = frame.left_out_scores(rho, b)
         assert_close(everyone[rows], found, 1e-12)
 
 
@@ -299,7 +299,7 @@ def test_strangers_have_the_scores_of_refitting_without_their_class(
     spread = None
     if with_spread:  # counts up to 8 in quarters are exact
         spread = np.linspace(0.3, 2, q)
-        frame = replace(frame, spread=spread, kept_axes={})
+        frame = Frame.of_samples(frame.samples, sizes, spread)
     B = np.eye(q) if spread is None else np.diag(spread)
     rho, b = 0.3 * frame.noise_unit, 0.7 * (frame.noise_unit if with_spread else frame.spread_unit)
     columns = np.array([3, 0, 2])
@@ -414,7 +414,7 @@ def test_of_many_samples_some_are_left_out_and_all_count():
         frame = candidate.frame
         rho, b = 0.1 * frame.noise_unit, frame.spread_unit
         rows = np.arange(0, len(sketch.codes), 97)
-        found = frame.refitted(rho, b, rows)[0]
+        found = frame.left_out_scores(rho, b, rows)
         features = candidate.map.features(X)
         expected = []
         for row in rows:

@@ -13,33 +13,34 @@ the log likelihood of a class with n samples is, up to what all classes share,
     score(x) = a x^T (R_0 - R_{n+1}) m - 1/2 m^T (a R_0 - n R_n + n a R_{n+1}) m,   a = n / (n + 1).
 
 It is the posterior predictive density of the two-covariance model without the terms that depend on
-x alone and on n alone: these would let directions in which nobody has data decide between classes
-of different sizes. `factors_of` says how much each R_k counts. Against a stranger, a class without
-samples, the quadratic term in x counts,
+x alone and on n alone: these would let directions without data decide between classes of
+different sizes. `score_terms` lists the three resolvents and their factors. Against a stranger, a
+class without samples, the quadratic term in x counts,
 
     - 1/2 x^T (a R_0 + R_{n+1} / (n + 1) - R_1) x,
 
-with one n for all classes, so that it changes no comparison between known classes.
+with one n for all classes, so that it changes no comparison between known classes
+(`stranger_terms`).
 
 Leaving sample i out changes T by a matrix of rank one and moves the mean of its class:
 
     T' = T - beta d d^T,  beta = w n / (n - w);     m' = m - w d / (n - w);     n' = n - w.
 
 So ``u^T R' v = u^T R v + beta (u^T R d)(v^T R d) / (1 - beta d^T R d)``, each R without f, and all
-left-out scores follow from the tables x^T R m, m^T R m, x^T R d and d^T R d: no refitting. The
-centre of all samples moves, too: about that of the others, x and all means lie ``w / (N - w) x``
-further out. A centre that knows the sample would give its class away where classes are small and
-numbers many: m lies on the other side of it.
+left-out scores follow from the tables x^T R m, m^T R m, x^T R d and d^T R d, without refitting. The
+mean of all samples moves, too: about that of the others, x and all class means are shifted by
+``w / (N - w) x`` (`score_without_sample`). About a centre that includes the sample, its class mean
+would lie on the far side, which gives the class away where classes are small and numbers many.
 
 Without structure B = I, and one eigenproblem of T serves all rho and b. With structure B is
 diagonal in the features. Then ``T + rho (I + k t B)`` with t = b / rho is diagonal in the axes of a
 scaled T: one eigenproblem for every k t, which serves all rho. Deviations lie in the range of T.
-Class means also lie outside of it, where the resolvent is a plain number.
+Class means also have a part outside of it, where the resolvent is a plain number.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -48,12 +49,12 @@ from scipy.sparse import csc_array
 
 from tenfold.linalg.algebra import Array
 
-RANGE = 1e-13  # of the largest eigenvalue: smaller ones are rounding
-EMPTY = 1e-9  # of a weight: a class with less is gone
-EXACT_COUNTS = 8.0  # with structure, counts above are rounded to steps of a quarter,
+RANGE = 1e-13  # of the largest eigenvalue: smaller ones are rounding errors
+EMPTY = 1e-9  # of a weight: a class that weighs less counts as empty
+EXACT_COUNTS = 8.0  # with structure, larger counts are rounded to powers of STEP,
 STEP = 1.25
-MOST_COUNTED = 32.0  # and these are as good as any more
-FEW_COUNTS = 16  # different ones, up to which one product serves all
+MOST_COUNTED = 32.0  # and counts above this one are treated as this one
+FEW_COUNTS = 16  # different counts that one matrix product serves
 NOBODY = np.empty((0, 0))
 
 
@@ -67,7 +68,7 @@ class ClassSizes(NamedTuple):
     weights: Array  # (n,), of the scored samples
     counts: Array  # (C,), the sum of the weights of all samples of each class, scored or not
     freedom: float  # f, the degrees of freedom of the noise
-    left: Array  # (n,), n - w: what is left of the class of each sample without it
+    left: Array  # (n,), n - w: the count of the class of each sample without it
     freedom_left: Array  # (n,), f without each sample
     pull: Array  # (n,), w / (N - w): how far each sample pulls the centre towards itself
     scored: Array  # (n,), whether a class and some noise are left without the sample
@@ -95,20 +96,68 @@ def class_means(features: Array, codes: Array, weights: Array, n_classes: int) -
     return np.asarray(shares @ features) / np.where(counts > 0, counts, 1.0)[:, None]
 
 
-def factors_of(k: float, n: Array) -> tuple[Array, Array]:
-    """What R_k counts in ``x^T R m`` and in ``m^T R m / 2``, for classes of n samples, (C,) each.
+class Term(NamedTuple):
+    """One resolvent R_k of the score, for classes of different sizes."""
 
-    For n samples these are a and a at k = 0; 0 and -n at k = n; -a and n a at k = n + 1.
-    """
+    k: Array  # (C,)
+    of_products: Array  # (C,), the factor of x^T R m
+    of_squares: Array  # (C,), the factor of -1/2 m^T R m
+
+
+def score_terms(n: Array) -> list[Term]:
+    """The three resolvents of the score, for classes of n samples, (C,)."""
     a = n / (n + 1)
-    at_0 = np.where(k == 0, a, 0.0)
-    at_more = np.where(k == n + 1, a, 0.0)
-    return at_0 - at_more, at_0 - np.where(k == n, n, 0.0) + n * at_more
+    zero = np.zeros(len(n))
+    return [Term(zero, a, a), Term(n, zero, -n), Term(n + 1, -a, n * a)]
 
 
-def stranger_shares(n: float) -> list[tuple[float, float]]:
-    """K and the share of R_k in the quadratic term, for n samples in a class."""
+def stranger_terms(n: float) -> list[tuple[float, float]]:
+    """The three k of the quadratic term, and the factor of each 1/2 x^T R_k x."""
     return [(0.0, n / (n + 1)), (n + 1, 1 / (n + 1)), (1.0, -1.0)]
+
+
+class Products(NamedTuple):
+    """Inner products ``u^T R v`` of samples x, class means m and deviations d of the samples."""
+
+    xx: Array
+    xm: Array
+    mm: Array
+    xd: Array
+    dm: Array
+    dd: Array
+
+
+class OwnProducts(NamedTuple):
+    """Inner products of samples and their own deviations with several resolvents."""
+
+    ks: Array  # (K,), sorted
+    table: Array  # (3, n, K), x^T R x, x^T R d and d^T R d
+
+    def at(self, k: Array) -> Array:
+        """Those with the resolvent of each class, (3, n, C); (3, n, 1) where it is the same."""
+        places = np.searchsorted(self.ks, k)
+        if (places == places[0]).all():
+            places = places[:1]
+        return self.table[:, :, places]
+
+
+def score_without_sample(
+    products: Products, of_products: Array, of_squares: Array, beta: Array, pull: Array
+) -> tuple[Array, Array]:
+    """What one term adds to the score by a fit without the sample, and m^T R m of this fit.
+
+    `products` has the resolvent of all samples and the class means of the fit without the sample.
+    Both are corrected here: the resolvent for a matrix of rank one, and the centre.
+    """
+    xx, xm, mm, xd, dm, dd = products
+    update = beta / (1 - beta * dd)
+    xx = xx + update * xd**2
+    xm = xm + (update * xd) * dm
+    mm = mm + update * dm**2
+    # About the centre of the others x becomes (1 + pull) x, and m becomes m + pull x.
+    of_xm = of_products * (1 + pull) - of_squares * pull
+    of_xx = pull * (of_products * (1 + pull) - 0.5 * of_squares * pull)
+    return of_xm * xm + of_xx * xx - 0.5 * of_squares * mm, mm
 
 
 # ── Noise ────────────────────────────────────────────────────────────────────────────────────────
@@ -131,17 +180,17 @@ class Noise(NamedTuple):
 
 
 class Axes(NamedTuple):
-    """Axes in which ``T + rho (I + k t B)`` is diagonal, and what of a frame lies along them."""
+    """Axes in which ``T + rho (I + k t B)`` is diagonal, and a frame along these axes."""
 
     metric: Array | float  # (p,), the diagonal of (I + k t B)^-1; 1 without structure
-    rows: Array | None  # (r, p), which the turn combines to axes; None where it is the axes
+    rows: Array | None  # (r, p), which `turn` combines to axes; None where `turn` holds the axes
     turn: Array  # (r, d) or (p, d)
     values: Array  # (d,), of T along the axes; outside of them T is 0
     samples: Array = NOBODY  # (n, d)
     means: Array = NOBODY  # (C, d)
     squares: Array = NOBODY  # (n, d), of deviations
     products: Array = NOBODY  # (n, d), of deviations and samples
-    outside: Array = NOBODY  # (C, C), inner products of the means outside of the axes
+    outside: Array = NOBODY  # (C, C), inner products of the class means outside of the axes
 
     @classmethod
     def of(cls, noise: Noise, metric: Array | float = 1.0) -> Axes:
@@ -164,23 +213,19 @@ class Axes(NamedTuple):
         values = values[kept]
         return cls(metric, noise.rows, turn[:, kept] / np.sqrt(values), values)
 
-    def vectors(self) -> Array:
-        """The axes (p, d) themselves, where the metric is 1."""
-        return self.turn if self.rows is None else self.rows.T @ self.turn
-
     def along(self, features: Array) -> Array:
         """Features (n, p) along the axes, (n, d)."""
         if self.rows is None:
             return features @ self.turn
         return (features * self.metric) @ self.rows.T @ self.turn
 
-    def solved(self, means: Array, rho: float) -> Array:
-        """``(T + rho (I + k t B))^-1 m`` for rows m, (C, p)."""
-        inside = self.along(means) * (1 / (self.values + rho) - 1 / rho)
+    def solved(self, means: Array, shifts: Array | float) -> Array:
+        """``(T + shift (I + k t B))^-1 m`` for rows m, (C, p), and one shift or shifts (C, 1)."""
+        inside = self.along(means) * (1 / (self.values + shifts) - 1 / shifts)
         found = inside @ self.turn.T
         if self.rows is not None:
             found = found @ self.rows * self.metric
-        return np.asarray(found + means * self.metric / rho)
+        return np.asarray(found + means * self.metric / shifts)
 
 
 class LinearScores(NamedTuple):
@@ -208,7 +253,6 @@ class StrangerTerm(NamedTuple):
 # ── A frame ──────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(eq=False)
 class Frame:
     """Scored samples, class means and noise in the features of one view.
 
@@ -227,22 +271,43 @@ class Frame:
     noise_rows : ndarray of shape (n,) or None
         Which rows of the noise are the deviations of the scored samples, if they are its rows.
     is_level : bool
-        Whether left-out scores are of classes of the same size. In the space of a kernel all
-        samples lie nearly at right angles, so that the constants of the classes decide. Only the
-        class of a left-out sample lacks one sample, which would give it away.
+        Whether left-out scores compare classes of the same size. In the space of a kernel all
+        samples are nearly orthogonal, so that the constants of the classes decide. Only the class
+        of a left-out sample lacks one sample, which would give it away.
+    axes_of_noise : Axes or None
+        The axes of T, where they are known.
     """
 
-    samples: Array
-    means: Array
-    sizes: ClassSizes
-    noise: Noise
-    spread: Array | None = None
-    noise_rows: Array | None = None
-    is_level: bool = False
-    kept_axes: dict[float, Axes] = field(default_factory=dict)  # by k t
-    kept_ratio: float | None = None  # t, of which axes are kept
-    noise_unit: float = field(init=False)  # the mean eigenvalue of T where samples can show it
-    spread_unit: float = field(init=False)  # that of the scatter of the class means, in units of T
+    def __init__(
+        self,
+        samples: Array,
+        means: Array,
+        sizes: ClassSizes,
+        noise: Noise,
+        spread: Array | None = None,
+        noise_rows: Array | None = None,
+        is_level: bool = False,
+        axes_of_noise: Axes | None = None,
+    ) -> None:
+        self.samples = samples
+        self.means = means
+        self.sizes = sizes
+        self.noise = noise
+        self.spread = spread
+        self.noise_rows = noise_rows
+        self.is_level = is_level
+        self.kept_axes: dict[float, Axes] = {}  # by k t
+        self.kept_ratio: float | None = None  # t, of which axes are kept
+        if axes_of_noise is not None:
+            self.kept_axes[0.0] = axes_of_noise
+        # The mean eigenvalues of T, and of the scatter of the class means in units of T, over as
+        # many directions as samples and classes can show.
+        p = means.shape[1]
+        noise_directions = min(p, max(sizes.freedom, 1.0))
+        means_directions = min(p, max(len(sizes.counts) - 1, 1))
+        power = float(sizes.counts / sizes.counts.sum() @ (means**2).sum(axis=1))
+        self.noise_unit = float(noise.diagonal.sum() / noise_directions)
+        self.spread_unit = float(power * sizes.freedom / means_directions)
 
     @classmethod
     def of_samples(
@@ -261,58 +326,61 @@ class Frame:
         noise_rows = None if noise.rows is None else np.arange(len(features))
         return cls(features, means, sizes, noise, spread, noise_rows, is_level)
 
-    def __post_init__(self) -> None:
-        counts, p = self.sizes.counts, self.means.shape[1]
-        n_directions = min(p, max(self.sizes.freedom, 1.0))
-        self.noise_unit = float(self.noise.diagonal.sum() / n_directions)
-        n_directions = min(p, max(len(counts) - 1, 1))
-        power = float(counts / counts.sum() @ (self.means**2).sum(axis=1))
-        self.spread_unit = float(power * self.sizes.freedom / n_directions)
-
     def axes(self, k: float, rho: float, b: float) -> tuple[Axes, float]:
         """Axes in which ``T + rho I + k b B`` is diagonal, and what is added to T along them."""
-        if self.spread is None:
-            if not self.kept_axes:
-                self.kept_axes[0.0] = self._tabulated(Axes.of(self.noise))
-            return self.kept_axes[0.0], rho + k * b
-        ratio = round(b / rho, 12)
-        if ratio != self.kept_ratio:  # each takes memory: those of one t, and k = 0, are enough
-            self.kept_axes = {key: axes for key, axes in self.kept_axes.items() if key == 0.0}
-            self.kept_ratio = ratio
-        key = round(k * b / rho, 12)
-        if key not in self.kept_axes:
-            self.kept_axes[key] = self._tabulated(Axes.of(self.noise, 1 / (1 + key * self.spread)))
-        return self.kept_axes[key], rho
-
-    def _tabulated(self, axes: Axes) -> Axes:
-        """The axes, with the samples and the class means along them."""
-        sizes = self.sizes
+        key = 0.0
+        shift = rho + k * b
+        if self.spread is not None:
+            key = round(k * b / rho, 12)
+            shift = rho
+            ratio = round(b / rho, 12)
+            if ratio != self.kept_ratio:  # each takes memory: those of one t, and k = 0, are enough
+                self.kept_axes = {at: axes for at, axes in self.kept_axes.items() if at == 0.0}
+                self.kept_ratio = ratio
+        if key in self.kept_axes:
+            return self.kept_axes[key], shift
+        axes = Axes.of(self.noise, 1.0 if self.spread is None else 1 / (1 + key * self.spread))
         means = axes.along(self.means)
         outside = np.zeros((len(means), len(means)))
         if axes.rows is not None:
             outside = (self.means * axes.metric) @ self.means.T - means @ means.T
         if self.noise_rows is not None:  # rows of the noise, along axes that are made of them
             deviations = axes.turn[self.noise_rows] * axes.values
-            deviations /= np.sqrt(sizes.weights)[:, None]
+            deviations /= np.sqrt(self.sizes.weights)[:, None]
         else:
-            deviations = axes.along(self.samples - self.means[sizes.codes])
-        samples = deviations + means[sizes.codes]
-        return axes._replace(
+            deviations = axes.along(self.samples - self.means[self.sizes.codes])
+        samples = deviations + means[self.sizes.codes]
+        self.kept_axes[key] = axes._replace(
             samples=samples,
             means=means,
             squares=deviations**2,
             products=deviations * samples,
             outside=outside,
         )
+        return self.kept_axes[key], shift
 
     def counted(self, counts: Array) -> Array:
-        """Counts as the formula takes them: with structure each new one is an eigenproblem."""
+        """Counts as the formula uses them: with structure each new one takes an eigenproblem."""
         if self.spread is None:
             return counts
         quarters = np.maximum(np.round(4 * counts) / 4, 0.25)
         large = np.clip(counts, EXACT_COUNTS, MOST_COUNTED) / EXACT_COUNTS
         steps = EXACT_COUNTS * STEP ** np.round(np.log(large) / np.log(STEP))
         return np.where(counts > EMPTY, np.where(counts <= EXACT_COUNTS, quarters, steps), 0.0)
+
+    def sharing_axes(self, k: Array, rho: float, b: float) -> Iterator[tuple[Axes, Array, Array]]:
+        """Axes, the places (m,) among k that they serve, and their shifts (m,).
+
+        Without structure the same axes serve all k. With structure each k has axes of its own.
+        """
+        if self.spread is None:
+            axes, _ = self.axes(0.0, rho, b)
+            yield axes, np.arange(len(k)), rho + k * b
+            return
+        for one in np.unique(k):
+            axes, shift = self.axes(one, rho, b)
+            places = np.flatnonzero(k == one)
+            yield axes, places, np.full(len(places), shift)
 
     # -- scores of other samples ------------------------------------------------------------------
 
@@ -321,14 +389,12 @@ class Frame:
         counts = self.counted(self.sizes.counts)
         weights = np.zeros((self.means.shape[1], len(counts)))
         constants = np.zeros(len(counts))
-        for k in np.unique([0.0, *counts, *(counts + 1)]):
-            in_products, in_squares = factors_of(k, counts)
-            used = np.flatnonzero((in_products != 0) | (in_squares != 0))
-            axes, shift = self.axes(k, rho, b)
-            m = self.means[used]
-            Rm = axes.solved(m, shift)
-            weights[:, used] += (in_products[used, None] * Rm).T
-            constants[used] -= 0.5 * in_squares[used] * (m * Rm).sum(axis=1)
+        for term in score_terms(counts):
+            for axes, classes, shifts in self.sharing_axes(term.k, rho, b):
+                m = self.means[classes]
+                Rm = axes.solved(m, shifts[:, None])
+                weights[:, classes] += (term.of_products[classes, None] * Rm).T
+                constants[classes] -= 0.5 * term.of_squares[classes] * (m * Rm).sum(axis=1)
         return LinearScores(self.sizes.freedom * weights, self.sizes.freedom * constants)
 
     def stranger_term(self, n: float, rho: float, b: float) -> StrangerTerm:
@@ -337,7 +403,7 @@ class Frame:
         parts: list[tuple[Axes, Array]] = []
         energy = np.zeros(self.means.shape[1])
         outside = 0.0
-        for k, share in stranger_shares(n):
+        for k, share in stranger_terms(n):
             axes, shift = self.axes(k, rho, b)
             factor = 0.5 * self.sizes.freedom * share
             energy += factor * axes.metric / shift
@@ -357,156 +423,131 @@ class Frame:
     # -- scores without each sample ---------------------------------------------------------------
 
     def left_out_scores(self, rho: float, b: float, rows: Array | None = None) -> Array:
-        """The scores (n, C) of scored samples, each without the sample itself.
+        """The scores (n, C) of scored samples, each by a fit without the sample.
 
-        Where classes are kept level, the mean change of the constant of a class that lacks one of
-        its samples is taken back: see `is_level`. Samples whose class would be gone have no meaning
-        in the column of their class.
+        Where classes are level (see `is_level`), the class of each sample gets back what its
+        constant loses on average without one of its samples. A sample whose class would be empty
+        has no meaningful score for this class.
         """
         sizes = self.sizes
         rows = np.arange(len(sizes.codes)) if rows is None else rows
-        scores, constants, own_constants = self.refitted(rho, b, rows)
-        if not self.is_level:
-            return scores
         at = np.flatnonzero(sizes.scored[rows])
         codes = sizes.codes[rows[at]]
-        weights = sizes.weights[rows[at]]
-        totals = np.bincount(codes, weights, minlength=len(constants))
-        sums = np.bincount(codes, weights * own_constants[at], minlength=len(constants))
-        change = constants - sums / np.where(totals > 0, totals, 1.0)
-        scores[at, codes] += change[codes]
-        return scores
-
-    def refitted(self, rho: float, b: float, rows: Array) -> tuple[Array, Array, Array]:
-        """What a fit without each sample gives, in closed form.
-
-        Returns
-        -------
-        scores : ndarray of shape (n, C)
-            Of every sample, by the fit without it.
-        constants : ndarray of shape (C,)
-            The constants of the classes with all samples.
-        own_constants : ndarray of shape (n,)
-            The constant of the class of each sample, by the fit without it.
-        """
-        sizes = self.sizes
-        codes = sizes.codes[rows]
         counts = self.counted(sizes.counts)
-        left = np.where(sizes.scored, self.counted(sizes.left), 0.0)[rows]
-        different, which = np.unique(left, return_inverse=True)
-        has_few = len(different) <= FEW_COUNTS  # else a product for all of them would be large
+        left = self.counted(sizes.left[rows[at]])
+        different = np.unique(left)
+        has_few = len(different) <= FEW_COUNTS  # else tables for all of them would be large
         ks = np.concatenate([[0.0], counts, counts + 1])
         if has_few:
             ks = np.concatenate([ks, different, different + 1])
-        quadratics = self._quadratics(np.unique(ks), rho, b, rows)
-        scores, constants = self._scores_of_classes(quadratics, rho, b, rows)
-        own_constants = np.zeros(len(rows))
+        own = self._own_products(np.unique(ks), rho, b, rows)
+        scores, constants = self._scores_of_others(own, rho, b, rows)
+        own_constants = np.zeros(len(at))
         for first in range(0, len(different), FEW_COUNTS):
-            places = np.flatnonzero((which >= first) & (which < first + FEW_COUNTS) & (left > 0))
+            some = different[first : first + FEW_COUNTS]
+            places = np.flatnonzero((left >= some[0]) & (left <= some[-1]))
             if not has_few:
-                some = different[first : first + FEW_COUNTS]
                 ks = np.unique(np.concatenate([[0.0], some, some + 1]))
-                quadratics = self._quadratics(ks, rho, b, rows[places])
+                own = self._own_products(ks, rho, b, rows[at[places]])
             elif len(places) < len(rows):
-                quadratics = {k: table[:, places] for k, table in quadratics.items()}
-            found = self._scores_of_own(quadratics, rows[places], left[places])
-            scores[places, codes[places]] = found[0]
-            own_constants[places] = found[1]
-        freedom = sizes.freedom_left[rows]
-        return scores * freedom[:, None], constants * sizes.freedom, own_constants * freedom
+                own = own._replace(table=own.table[:, at[places]])
+            found, of_classes = self._scores_of_own(own, rows[at[places]], left[places])
+            scores[at[places], codes[places]] = found
+            own_constants[places] = of_classes
+        if self.is_level:
+            weights = sizes.weights[rows[at]]
+            totals = np.bincount(codes, weights, minlength=len(constants))
+            sums = np.bincount(codes, weights * own_constants, minlength=len(constants))
+            change = constants - sums / np.where(totals > 0, totals, 1.0)
+            scores[at, codes] += change[codes]
+        return scores
 
-    def _scores_of_own(
-        self, quadratics: dict[float, Array], rows: Array, left: Array
+    def _scores_of_others(
+        self, own: OwnProducts, rho: float, b: float, rows: Array
     ) -> tuple[Array, Array]:
-        """Of samples for their own classes, whose means move away from them, and constants.
-
-        So much of each class is left (n,); degrees of freedom are not counted yet.
-        """
+        """Scores (n, C) of samples for classes of others, and constants (C,) with all samples."""
         sizes = self.sizes
-        beta = sizes.beta[rows]
-        pull = sizes.pull[rows]
-        move = sizes.weights[rows] / sizes.left[rows]
-        scores = np.zeros(len(rows))
-        constants = np.zeros(len(rows))
-        for k, (dd, xd, xm) in quadratics.items():
-            in_products, in_squares = factors_of(k, left)
-            dm = xd - dd
-            update = beta / (1 - beta * dd)
-            xx = xm + xd + update * xd**2
-            moved_dm = dm - move * dd
-            moved_xm = xm - move * xd + update * xd * moved_dm
-            moved_mm = xm - dm - 2 * move * dm + move**2 * dd + update * moved_dm**2
-            scores += in_products * (1 + pull) * (moved_xm + pull * xx)
-            scores -= 0.5 * in_squares * (moved_mm + 2 * pull * moved_xm + pull**2 * xx)
-            constants -= 0.5 * in_squares * moved_mm
-        return scores, constants
-
-    def _scores_of_classes(
-        self, quadratics: dict[float, Array], rho: float, b: float, rows: Array
-    ) -> tuple[Array, Array]:
-        """Of samples for all classes as if none were their own, and constants of the classes."""
-        sizes = self.sizes
+        everyone = len(rows) == len(sizes.codes)
+        beta = sizes.beta[rows, None]
+        pull = sizes.pull[rows, None]
+        known, code = np.unique(sizes.codes[rows], return_inverse=True)
         counts = self.counted(sizes.counts)
-        beta = sizes.beta[rows]
-        pull = sizes.pull[rows][:, None]
-        own, which = np.unique(sizes.codes[rows], return_inverse=True)
+        has_one_size = (counts == counts[0]).all()
         scores = np.zeros((len(rows), len(counts)))
         constants = np.zeros(len(counts))
-        for k, (dd, xd, xm_own) in quadratics.items():
-            in_products, in_squares = factors_of(k, counts)
-            used = np.flatnonzero((in_products != 0) | (in_squares != 0))
-            if not len(used):
-                continue
-            axes, shift = self.axes(k, rho, b)
-            everyone = len(rows) == len(axes.samples)
-            weighted = axes.means[used] / (axes.values + shift)
-            xm = (axes.samples if everyone else axes.samples[rows]) @ weighted.T
-            of_own = axes.means[own] @ weighted.T
-            mm = (axes.means[used] * weighted).sum(axis=1)
-            if axes.rows is not None:
-                outside = axes.outside[np.ix_(own, used)] / shift
-                xm += outside[which]
-                of_own += outside
-                mm += np.diagonal(axes.outside)[used] / shift
-            in_products = in_products[used]
-            in_squares = in_squares[used]
-            constants[used] -= 0.5 * in_squares * mm
-            dm = xm - of_own[which]
-            update = beta / (1 - beta * dd)
-            xm += (update * xd)[:, None] * dm
-            mm = mm + update[:, None] * dm**2
-            xx = (xm_own + xd + update * xd**2)[:, None]
-            scores[:, used] += in_products * (1 + pull) * (xm + pull * xx)
-            scores[:, used] -= 0.5 * in_squares * (mm + 2 * pull * xm + pull**2 * xx)
-        return scores, constants
+        for term in score_terms(counts):
+            for axes, classes, shifts in self.sharing_axes(term.k, rho, b):
+                factors_at = classes[:1] if has_one_size else classes  # one number for all is fast
+                of_products = term.of_products[factors_at]
+                of_squares = term.of_squares[factors_at]
+                xx, xd, dd = own.at(term.k[classes])
+                Rm = axes.means[classes] / (axes.values + shifts[:, None])
+                mm = (axes.means[classes] * Rm).sum(axis=1)
+                xm = (axes.samples if everyone else axes.samples[rows]) @ Rm.T
+                mm_own = axes.means[known] @ Rm.T
+                if axes.rows is not None:
+                    outside = axes.outside[np.ix_(known, classes)] / shifts
+                    mm += np.diagonal(axes.outside)[classes] / shifts
+                    xm += outside[code]
+                    mm_own += outside
+                dm = xm - mm_own[code]
+                products = Products(xx, xm, mm, xd, dm, dd)
+                scores[:, classes] += score_without_sample(
+                    products, of_products, of_squares, beta, pull
+                )[0]
+                constants[classes] -= 0.5 * of_squares * mm
+        return scores * sizes.freedom_left[rows, None], constants * sizes.freedom
 
-    def _quadratics(self, ks: Array, rho: float, b: float, rows: Array) -> dict[float, Array]:
-        """For every k the table (3, n) of d^T R d, x^T R d and x^T R m of the own class."""
-        found: dict[float, Array] = {}
-        codes = self.sizes.codes[rows]
-        together = [ks] if self.spread is None else [ks[i : i + 1] for i in range(len(ks))]
-        for alike in together:  # of the same axes: one product serves all
-            axes, _ = self.axes(alike[0], rho, b)
-            shifts = np.array([self.axes(k, rho, b)[1] for k in alike])
-            R = 1 / (axes.values[:, None] + shifts)
+    def _scores_of_own(self, own: OwnProducts, rows: Array, left: Array) -> tuple[Array, Array]:
+        """Scores (n,) of samples for their own classes, and constants of these, without each.
+
+        The mean of the class moves away from the sample. So many samples (n,) are left of it.
+        """
+        sizes = self.sizes
+        move = sizes.weights[rows] / sizes.left[rows]  # in deviations
+        scores = np.zeros(len(rows))
+        constants = np.zeros(len(rows))
+        for term in score_terms(left):
+            xx, xd, dd = own.table[:, np.arange(len(rows)), np.searchsorted(own.ks, term.k)]
+            xm = xx - xd
+            dm = xd - dd
+            products = Products(
+                xx=xx,
+                xm=xm - move * xd,
+                mm=xm - dm - 2 * move * dm + move**2 * dd,
+                xd=xd,
+                dm=dm - move * dd,
+                dd=dd,
+            )
+            found, mm = score_without_sample(
+                products, term.of_products, term.of_squares, sizes.beta[rows], sizes.pull[rows]
+            )
+            scores += found
+            constants -= 0.5 * term.of_squares * mm
+        freedom = sizes.freedom_left[rows]
+        return scores * freedom, constants * freedom
+
+    def _own_products(self, ks: Array, rho: float, b: float, rows: Array) -> OwnProducts:
+        """x^T R x, x^T R d and d^T R d of samples and their deviations, for every k."""
+        table = np.empty((3, len(rows), len(ks)))
+        for axes, places, shifts in self.sharing_axes(ks, rho, b):
             everyone = len(rows) == len(axes.squares)
+            R = 1 / (axes.values[:, None] + shifts)
             dd = (axes.squares if everyone else axes.squares[rows]) @ R
             xd = (axes.products if everyone else axes.products[rows]) @ R
             mm = (axes.means**2) @ R + np.diagonal(axes.outside)[:, None] / shifts
-            xm = mm[codes] + xd - dd  # x = m + d
-            for place, k in enumerate(alike):
-                found[float(k)] = np.stack([dd[:, place], xd[:, place], xm[:, place]])
-        return found
+            xx = mm[self.sizes.codes[rows]] + 2 * xd - dd  # x = m + d
+            table[:, :, places] = np.stack([xx, xd, dd])
+        return OwnProducts(ks, table)
 
     def left_out_stranger(self, n: float, rho: float, b: float) -> Array:
         """The quadratic term (n,) of the ratio against a stranger, without each sample."""
         sizes = self.sizes
-        n = float(self.counted(np.array([n]))[0])
-        shares = stranger_shares(n)
-        everyone = np.arange(len(sizes.codes))
-        quadratics = self._quadratics(np.array([k for k, _ in shares]), rho, b, everyone)
+        terms = stranger_terms(float(self.counted(np.array([n]))[0]))
+        ks = np.unique([k for k, _ in terms])
+        own = self._own_products(ks, rho, b, np.arange(len(sizes.codes)))
         total = np.zeros(len(sizes.codes))
-        for k, share in shares:
-            dd, xd, xm = quadratics[k]
-            total += share * (xm + xd + sizes.beta * xd**2 / (1 - sizes.beta * dd))
+        for k, share in terms:
+            xx, xd, dd = own.table[:, :, np.searchsorted(ks, k)]
+            total += share * (xx + sizes.beta * xd**2 / (1 - sizes.beta * dd))
         return np.asarray(0.5 * sizes.freedom_left * (1 + sizes.pull) ** 2 * total)

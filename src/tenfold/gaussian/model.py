@@ -134,7 +134,7 @@ class LearnedView:
             freedom=frame.sizes.freedom,
             map=candidate.map,
             means=frame.means,
-            axes=along.vectors(),
+            axes=along.turn if along.rows is None else along.rows.T @ along.turn,
             values=along.values,
             spread=frame.spread,
         )
@@ -154,7 +154,7 @@ class LearnedView:
             return Frame(nobody, self.means, sizes, noise, self.spread)
         noise = Noise(None, None, (self.axes**2) @ self.values)  # of which the axes are known
         known = Axes(1.0, None, self.axes, self.values)
-        return Frame(nobody, self.means, sizes, noise, kept_axes={0.0: known})
+        return Frame(nobody, self.means, sizes, noise, axes_of_noise=known)
 
     @property
     def is_linear(self) -> bool:
@@ -221,8 +221,9 @@ class LearnedView:
         larger = values > usual
         factors = np.sqrt(self.freedom * NOISE_SHARE * (1 - usual / values[larger]))
         more = (turn[:, larger] * factors).T @ rows
-        noise = Axes.of(Noise.of_rows(np.concatenate([own, more])))
-        return replace(self, map=moved, axes=noise.vectors(), values=noise.values)
+        found = Axes.of(Noise.of_rows(np.concatenate([own, more])))
+        axes = found.turn if found.rows is None else found.rows.T @ found.turn
+        return replace(self, map=moved, axes=axes, values=found.values)
 
     def check_fits(self, n_classes: int, size: int) -> None:
         """Refuse values from a file that do not fit together."""

@@ -6,10 +6,10 @@ class the scatter of the noise is ``T' = T - D^T W D``. With ``U = W^(1/2) D`` a
     (A - U^T U)^-1 = A^-1 + A^-1 U^T (I - U A^-1 U^T)^-1 U A^-1,
 
 so that axes in which T is diagonal serve all classes: a system of n equations for each class and
-resolvent, and no refitting. rho and b mean for the others what they mean for all: rho in units of
-the mean eigenvalue of the noise, b per degree of freedom. The centre becomes that of the others,
-too: class means have the mean 0 about the centre of all, so a class among them lies against the
-others, and a stranger does not. With ten classes that alone would double the false accepts.
+resolvent, and no refitting. rho and b mean for the others what they mean for all: rho is in units
+of the mean eigenvalue of the noise, b is per degree of freedom. The centre becomes that of the
+others, too: about the centre of all samples, the class means sum to 0, so each class lies opposite
+to the others, and a stranger does not. With ten classes that alone would double the false accepts.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
-from tenfold.gaussian.formula import EMPTY, FEW_COUNTS, Frame, stranger_shares
+from tenfold.gaussian.formula import EMPTY, FEW_COUNTS, Frame, score_terms, stranger_terms
 from tenfold.linalg.algebra import Array
 
 STEP = 1.1  # between counts, where these are many: each one takes resolvents of its own
+TOGETHER = 2**22  # bytes of features of the classes that are left out in one go
 
 
 class Strangers(NamedTuple):
@@ -31,16 +31,6 @@ class Strangers(NamedTuple):
     columns: Array  # (c,), the classes that they are scored for
     scores: Array  # (n, c), not divided by a temperature; NaN for their own class, or without noise
     term: Array  # (n,), the quadratic term of the ratio against a stranger
-
-    def put(self, rows: Array, other: Strangers) -> None:
-        """Set some rows."""
-        self.scores[rows] = other.scores
-        self.term[rows] = other.term
-
-    @classmethod
-    def unknown(cls, n: int, columns: Array) -> Strangers:
-        """Of n samples of which nothing is known yet."""
-        return cls(columns, np.full((n, len(columns)), np.nan), np.full(n, np.nan))
 
 
 def without_classes(frame: Frame, n: float, rho: float, b: float, columns: Array) -> Strangers:
@@ -63,90 +53,107 @@ def without_classes(frame: Frame, n: float, rho: float, b: float, columns: Array
         steps = np.round(np.log(np.maximum(counts, EMPTY)) / np.log(STEP))
         counts = np.where(counts > EMPTY, STEP**steps, 0.0)
     n = float(frame.counted(np.array([n]))[0])
-    found = Strangers.unknown(len(sizes.codes), columns)
-    for code in np.unique(sizes.codes):
-        own = np.flatnonzero(sizes.codes == code)
-        others = _Without(frame, int(code), own, rho, b)
-        if others.freedom > EMPTY:  # without noise nothing is known of anyone
-            found.put(own, others.scored(n, counts, columns))
-    return found
+    scores = np.full((len(sizes.codes), len(columns)), np.nan)
+    term = np.full(len(sizes.codes), np.nan)
+    by_class = np.argsort(sizes.codes, kind="stable")
+    n_samples = np.bincount(sizes.codes, minlength=len(sizes.counts))
+    starts = np.cumsum(n_samples) - n_samples
+    freedom = sizes.freedom - np.maximum(sizes.counts - 1, 0.0)
+    for size in np.unique(n_samples[n_samples > 0]):  # classes of one size share array operations
+        alike = np.flatnonzero((n_samples == size) & (freedom > EMPTY))  # noise is left without
+        most = max(TOGETHER // (8 * frame.samples.shape[1] * size), 1)
+        for first in range(0, len(alike), most):
+            codes = alike[first : first + most]
+            own = by_class[starts[codes][:, None] + np.arange(size)]
+            others = _OtherClasses(frame, codes, own, rho, b)
+            scores[own], term[own] = others.scores(n, counts, columns)
+    return Strangers(columns, scores, term)
 
 
-class _Tables(NamedTuple):
-    """Inner products with one resolvent of the other classes."""
+class _OtherClasses:
+    """A frame without each of g classes of s samples, at settings that mean the same there."""
 
-    xx: Array  # (n,), x^T R x
-    xm: Array  # (n, c), x^T R m
-    mm: Array  # (c,) m^T R m
-
-
-class _Without:
-    """A frame without one class, at the setting that means the same for the others."""
-
-    def __init__(self, frame: Frame, code: int, own: Array, rho: float, b: float) -> None:
+    def __init__(self, frame: Frame, codes: Array, own: Array, rho: float, b: float) -> None:
         sizes = frame.sizes
-        self.frame, self.code, self.own, self.rho, self.b = frame, code, own, rho, b
-        self.root_weights = np.sqrt(sizes.weights[own])[:, None]
-        # The move of the centre, as a sum of class means with these factors.
-        count, total = float(sizes.counts[code]), float(sizes.counts.sum())
-        self.move = sizes.counts / total
-        self.move[code] -= 1.0
-        self.move *= count / (total - count)
-        self.freedom = sizes.freedom - max(float(sizes.counts[code]) - 1, 0.0)
-        one, _ = frame.axes(0.0, rho, b)
-        trace = float(frame.noise.diagonal.sum()) - float(
-            sizes.weights[own] @ one.squares[own].sum(axis=1)
-        )
-        n_directions = min(frame.means.shape[1], max(self.freedom, 1.0))
-        unit, unit_left = frame.noise_unit, trace / n_directions
-        self.rho_left, self.b_left = rho, b
-        if unit > 0 and unit_left > 1e-9 * unit:
-            self.rho_left = rho * unit_left / unit
+        self.frame = frame
+        self.codes = codes  # (g,)
+        self.own = own  # (g, s), the samples of each class
+        self.rho = rho
+        self.b = b
+        self.root_weights = np.sqrt(sizes.weights[own])[:, :, None]
+        # The centre moves by a sum of all class means with these factors, (g, C).
+        total = sizes.counts.sum()
+        self.move = np.tile(sizes.counts / total, (len(codes), 1))
+        self.move[np.arange(len(codes)), codes] -= 1.0
+        self.move *= (sizes.counts[codes] / (total - sizes.counts[codes]))[:, None]
+        self.freedom = sizes.freedom - np.maximum(sizes.counts[codes] - 1, 0.0)
+        axes, _ = frame.axes(0.0, rho, b)
+        lost = (sizes.weights[own] * axes.squares[own].sum(axis=2)).sum(axis=1)
+        n_directions = np.minimum(frame.means.shape[1], np.maximum(self.freedom, 1.0))
+        unit_left = (frame.noise.diagonal.sum() - lost) / n_directions
+        self.rho_left = np.full(len(codes), rho)
+        if frame.noise_unit > 0:
+            shown = unit_left > 1e-9 * frame.noise_unit
+            self.rho_left[shown] *= unit_left[shown] / frame.noise_unit
         if frame.spread is not None:
             self.b_left = b * self.rho_left / rho
-        elif self.freedom > 0:
+        else:
             self.b_left = b * self.freedom / sizes.freedom
 
-    def scored(self, n: float, counts: Array, columns: Array) -> Strangers:
-        """The scores of the samples of the class for others with these counts."""
-        shares = dict(stranger_shares(n))
-        used = {k for count in np.unique(counts) for k in (0.0, count, count + 1)}
-        scores = np.zeros((len(self.own), len(columns)))
-        term = np.zeros(len(self.own))
-        a = counts / (counts + 1)
-        for k in sorted(used | set(shares)):
-            of_products = np.where(k == 0, a, 0.0) - np.where(k == counts + 1, a, 0.0)
-            of_squares = np.where(k == 0, a, 0.0) - np.where(k == counts, counts, 0.0)
-            of_squares = of_squares + np.where(k == counts + 1, counts * a, 0.0)
+    def scores(self, n: float, counts: Array, columns: Array) -> tuple[Array, Array]:
+        """Scores (g, s, c) of the samples for other classes with these counts, and terms (g, s)."""
+        shares = dict(stranger_terms(n))
+        terms = score_terms(counts)
+        scores = np.zeros((*self.own.shape, len(columns)))
+        quadratic = np.zeros(self.own.shape)
+        for k in np.unique([*shares, *np.concatenate([term.k for term in terms])]):
+            of_products = np.zeros(len(columns))
+            of_squares = np.zeros(len(columns))
+            for term in terms:
+                of_products += np.where(term.k == k, term.of_products, 0.0)
+                of_squares += np.where(term.k == k, term.of_squares, 0.0)
             some = np.flatnonzero((of_products != 0) | (of_squares != 0))
-            tables = self.tables(float(k), columns[some])
-            scores[:, some] += of_products[some] * tables.xm
-            scores[:, some] -= 0.5 * of_squares[some] * tables.mm
-            term += 0.5 * shares.get(k, 0.0) * tables.xx
-        scores[:, columns == self.code] = np.nan
-        return Strangers(columns, self.freedom * scores, self.freedom * term)
+            xx, xm, mm = self._products(float(k), columns[some])
+            scores[:, :, some] += of_products[some] * xm
+            scores[:, :, some] -= 0.5 * of_squares[some] * mm[:, None]
+            quadratic += 0.5 * shares.get(float(k), 0.0) * xx
+        scores = np.where(columns == self.codes[:, None, None], np.nan, scores)
+        return self.freedom[:, None, None] * scores, self.freedom[:, None] * quadratic
 
-    def tables(self, k: float, columns: Array) -> _Tables:
-        """Inner products with the resolvent for one k."""
-        one, _ = self.frame.axes(k, self.rho, self.b)
-        has_structure = self.frame.spread is not None
-        shift = self.rho_left if has_structure else self.rho_left + k * self.b_left
-        moved = self.move @ one.means
-        samples, means = one.samples[self.own] - moved, one.means[columns] - moved
-        deviations = self.root_weights * (one.samples[self.own] - one.means[self.code])
-        weighted = deviations / (one.values + shift)
-        system = cho_factor(np.eye(len(self.own)) - weighted @ deviations.T, check_finite=False)
-        xd, dm = samples @ weighted.T, weighted @ means.T
-        from_samples = cho_solve(system, xd.T, check_finite=False)
-        from_means = cho_solve(system, dm, check_finite=False)
-        by_move = one.outside @ self.move
-        squared_move = float(self.move @ by_move)
-        of_own = (one.outside[self.code] - by_move[self.code] - by_move + squared_move) / shift
-        of_each = (np.diagonal(one.outside) - 2 * by_move + squared_move) / shift
-        xx = (samples**2) @ (1 / (one.values + shift)) + of_own[self.code]
-        xm = (samples / (one.values + shift)) @ means.T + of_own[columns]
-        mm = (means**2) @ (1 / (one.values + shift)) + of_each[columns]
-        xx = xx + (xd * from_samples.T).sum(axis=1)
-        xm = xm + xd @ from_means
-        mm = mm + (dm * from_means).sum(axis=0)
-        return _Tables(xx, xm, mm)
+    def _products(self, k: float, columns: Array) -> tuple[Array, Array, Array]:
+        """x^T R x, (g, s), x^T R m, (g, s, c), and m^T R m, (g, c), with one resolvent."""
+        axes, _ = self.frame.axes(k, self.rho, self.b)
+        shift = self.rho_left
+        if self.frame.spread is None:
+            shift = self.rho_left + k * self.b_left
+        R = 1 / (axes.values + shift[:, None])  # (g, d)
+        means = axes.means[columns]
+        moved = self.move @ axes.means  # (g, d), the move of the centre
+        samples = axes.samples[self.own] - moved[:, None]
+        deviations = self.root_weights * (axes.samples[self.own] - axes.means[self.codes][:, None])
+        weighted = deviations * R[:, None]
+        # Inner products along the axes; class means are taken about the moved centre, too.
+        xd = samples @ weighted.transpose(0, 2, 1)
+        dm = weighted @ means.T - (weighted @ moved[:, :, None])
+        Rx = samples * R[:, None]
+        xx = (samples * Rx).sum(axis=2)
+        xm = Rx @ means.T - (Rx @ moved[:, :, None])
+        mm = R @ (means**2).T - 2 * (R * moved) @ means.T + (R * moved**2).sum(axis=1)[:, None]
+        # And outside of the axes, where samples are like the means of their classes.
+        by_move = self.move @ axes.outside  # (g, C)
+        squared_move = (self.move * by_move).sum(axis=1)
+        at_own = by_move[np.arange(len(self.codes)), self.codes]
+        of_own = axes.outside[self.codes] - by_move + (squared_move - at_own)[:, None]
+        of_each = np.diagonal(axes.outside) - 2 * by_move + squared_move[:, None]
+        own_square = of_own[np.arange(len(self.codes)), self.codes]
+        xx += (own_square / shift)[:, None]
+        xm += (of_own[:, columns] / shift[:, None])[:, None]
+        mm += of_each[:, columns] / shift[:, None]
+        # Without the deviations of the class: Woodbury.
+        system = np.eye(self.own.shape[1]) - weighted @ deviations.transpose(0, 2, 1)
+        both = np.concatenate([xd.transpose(0, 2, 1), dm], axis=2)
+        from_samples, from_means = np.split(np.linalg.solve(system, both), [xd.shape[1]], axis=2)
+        xx += (xd * from_samples.transpose(0, 2, 1)).sum(axis=2)
+        xm += xd @ from_means
+        mm += (dm * from_means).sum(axis=1)
+        return xx, xm, mm
