@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tenfold.classifiers.members import innermost, known_classes, projectors_before, rejecting
 from tenfold.tables import times
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from tenfold.classifiers.probabilistic import ProbabilisticLDA
+    from tenfold.linalg.algebra import Array
+
 MOST_RANKS = 5  # that are listed
 
 
-def about_model(estimator: Any) -> tuple[dict[str, object], dict[str, str]]:
+def about_model(estimator: BaseEstimator) -> tuple[dict[str, object], dict[str, str]]:
     """Facts of a fitted model.
 
     Parameters
@@ -78,7 +84,7 @@ def about_model(estimator: Any) -> tuple[dict[str, object], dict[str, str]]:
     return facts, {"samples": " -> ".join(filter(None, kept)), **lines}
 
 
-def views_in_words(model: Any) -> str:
+def views_in_words(model: ProbabilisticLDA) -> str:
     """The views of a `ProbabilisticLDA` that have a weight, the largest first."""
     pairs = sorted(zip(model.weights_.tolist(), model.views_, strict=True), reverse=True)
     used = [f"{name} {weight:.2f}" for weight, name in pairs if weight > 0]
@@ -87,9 +93,10 @@ def views_in_words(model: Any) -> str:
     return f"weights {', '.join(used)}{more}"
 
 
-def in_short(labels: Any) -> str:
+def in_short(labels: Array | None) -> str:
     """How many classes there are, and the first of them."""
     if labels is None:
         return "none: no labels were needed"
     names = [str(label) for label in labels.tolist()]
-    return f"{len(names)}: {', '.join(names[:6])}{', ...' * (len(names) > 6)}"
+    more = ", ..." if len(names) > 6 else ""
+    return f"{len(names)}: {', '.join(names[:6])}{more}"

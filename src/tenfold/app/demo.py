@@ -11,9 +11,10 @@ import shutil
 import sys
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -26,7 +27,7 @@ from tenfold.datasets import TensorDataset, load_digits_tensor
 from tenfold.methods import CSDA, MCSDA
 from tenfold.metrics import mean_average_precision
 from tenfold.serialization.atomic_write import whole_file
-from tenfold.tables import Table, number, times
+from tenfold.tables import Cell, Table, number, times
 
 RECOMMENDED = "ProbabilisticLDA"
 SIDE = 5  # the rank of both modes of MCSDA
@@ -45,53 +46,62 @@ def parts() -> tuple[TensorDataset, TensorDataset]:
     return digits.select(~held_out), digits.select(held_out)
 
 
-def compare() -> tuple[list[dict[str, Any]], Any]:
+class Row(TypedDict):
+    """A method, and how well it does."""
+
+    method: str
+    kept: str  # of an image
+    accuracy: float  # on the held-out images
+    precision: float  # mean average precision on these, over the digits
+    seconds: float  # to learn all ten digits
+
+
+def compare() -> tuple[list[Row], ProbabilisticLDA]:
     """What the demo measures, and the recommended model, for the report.
 
     Returns
     -------
-    rows : list of dict
-        One per method, the most accurate first: its name; what it keeps of an image; accuracy on
-        the held-out images; mean average precision on these, over the digits; seconds to learn
-        all ten digits.
+    rows : list of Row
+        One per method, the most accurate first.
     recommended : ProbabilisticLDA
         Fitted.
     """
     (X, y), held_out = parts()
     recommended = ProbabilisticLDA()
-    models: list[tuple[str, str, Any]] = [
+    nearest = KNeighborsClassifier(n_neighbors=1)
+    models: list[tuple[str, str, BaseEstimator]] = [
         (RECOMMENDED, "8x8", recommended),
         ("CSDA", "", ClassSpecificClassifier(CSDA())),
         ("MCSDA", "", ClassSpecificClassifier(MCSDA(ranks=SIDE))),
         ("RBF SVM", "64", make_pipeline(FunctionTransformer(_flat), SVC())),
-        ("nearest neighbor", "64", make_pipeline(FunctionTransformer(_flat), _neighbor())),
+        ("nearest neighbor", "64", make_pipeline(FunctionTransformer(_flat), nearest)),
     ]
-    rows = []
+    rows: list[Row] = []
     for name, kept, model in models:
         start = perf_counter()
         model.fit(X, y)
         seconds = perf_counter() - start
         if isinstance(model, ClassSpecificClassifier):
             kept = f"{times(model.members_[0].ranks_)} per digit"
-        row = {"method": name, "kept": kept, "seconds": seconds}
-        row["accuracy"] = float(model.score(*held_out))
-        row["precision"] = mean_average_precision(model, *held_out)
+        row: Row = {
+            "method": name,
+            "kept": kept,
+            "accuracy": float(model.score(*held_out)),
+            "precision": mean_average_precision(model, *held_out),
+            "seconds": seconds,
+        }
         rows.append(row)
     return sorted(rows, key=lambda row: -row["accuracy"]), recommended
-
-
-def _neighbor() -> KNeighborsClassifier:
-    return KNeighborsClassifier(n_neighbors=1)
 
 
 def _flat(X: np.ndarray) -> np.ndarray:
     return X.reshape(len(X), -1)
 
 
-def table(rows: list[dict[str, Any]]) -> Table:
+def table(rows: list[Row]) -> Table:
     """The rows as a table."""
     columns = ["method", "keeps", "accuracy", "mean average precision", "training"]
-    cells = [
+    cells: list[list[Cell | str]] = [
         [
             row["method"],
             row["kept"],
@@ -143,7 +153,7 @@ def write_digits(path: Path) -> list[str]:
     digits = digits_in_random_order()
     try:
         with whole_file(path) as file:
-            np.savez_compressed(file, X=digits.X, y=digits.y)
+            np.savez_compressed(file, X=digits.X, y=np.asarray(digits.y))
     except OSError as error:
         return [f"No file of digits this time: {error}"]
     beside = Path(sys.executable).parent / "tenfold"

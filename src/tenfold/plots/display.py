@@ -52,10 +52,10 @@ def axes_grid(outer: Axes, rows: int, columns: int) -> Array:
     return np.array(axes, dtype=object).reshape(rows, columns)
 
 
-def detached_axes(size: tuple[float, float]) -> Axes:
-    """Axes of a new figure that pyplot does not know, so that nobody has to close it."""
+def detached_figure(size: tuple[float, float]) -> Figure:
+    """A new figure that pyplot does not know, so that nobody has to close it."""
     figure: Figure = _matplotlib().figure.Figure(figsize=size, layout="constrained")
-    return figure.subplots()
+    return figure
 
 
 def settings(values: Mapping[str, object]) -> AbstractContextManager[None]:

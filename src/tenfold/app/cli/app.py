@@ -17,7 +17,8 @@ from tenfold.app.cli.score import evaluate, score, transform
 
 COMMANDS = (demo, compare, fit, evaluate, score, transform, report, moments, inspect, export)
 
-UsageError = typer.BadParameter.__mro__[1]  # of Click, which typer brings along since 0.20
+# Of Click, which typer brings along since 0.20.
+UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 
 
 class Commands(TyperGroup):

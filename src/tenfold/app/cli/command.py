@@ -9,12 +9,12 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from difflib import get_close_matches
 from functools import cache, wraps
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -96,13 +96,13 @@ class Outcome:
 
     Parameters
     ----------
-    facts : JSON value
+    facts : mapping of str to JSON values
         What ``--json`` prints; NumPy numbers and arrays, paths and NaN (as null) are welcome.
     shown : sequence of Table and str
         What is printed otherwise; a str is one line.
     """
 
-    facts: Any
+    facts: Mapping[str, object]
     shown: Sequence[Table | str]
 
 
@@ -146,6 +146,9 @@ def _plain_value(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+Group = TypeVar("Group")  # a dataclass of options
+
+
 @dataclass(frozen=True)
 class CommonOptions:
     """Options that every command has."""
@@ -170,7 +173,10 @@ def command(work: Callable[..., Outcome]) -> Callable[..., None]:
     callable
         Prints the outcome; turns errors into one line and an exit code.
     """
-    groups = {p.name: p.annotation for p in _parameters(work) if is_dataclass(p.annotation)}
+    groups: dict[str, type] = {}
+    for parameter in _parameters(work):
+        if isinstance(parameter.annotation, type) and is_dataclass(parameter.annotation):
+            groups[parameter.name] = parameter.annotation
 
     @wraps(work)
     def run(**values: object) -> None:
@@ -216,9 +222,10 @@ def _parameters(callable_: Callable[..., object]) -> list[inspect.Parameter]:
     return list(inspect.signature(callable_, eval_str=True).parameters.values())
 
 
-def _taken(group: type, values: dict[str, Any]) -> Any:
+def _taken(group: type[Group], values: dict[str, object]) -> Group:
     """A dataclass from those of the values that are its fields; they are taken out."""
-    return group(**{field.name: values.pop(field.name) for field in fields(group)})
+    names = list(inspect.signature(group).parameters)
+    return group(**{name: values.pop(name) for name in names})
 
 
 def _at_home(value: object) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import tenfold
 from tenfold.app.cli.command import BadInput, Outcome
@@ -27,10 +27,13 @@ from tenfold.app.cli.model_options import (
     parameter_names,
 )
 from tenfold.app.cli.options import FoldCount, as_typed, label_named, option
-from tenfold.tables import visible
+from tenfold.tables import Table, visible
 
 if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
     from tenfold.datasets import TensorDataset
+    from tenfold.selection.comparison import Comparison, MethodFigures
 
 SHORT = {
     "LinearDiscriminantAnalysis": "LDA",
@@ -66,8 +69,9 @@ def compare(
 
     samples = _without_single_samples(labelled(data_options.load(data), "compare"))
     n_modes = mode_count(model_options.parameters(), samples.sample_shape)
-    if (model_options.ranks or "").isdecimal():  # of every mode, also for methods that flatten
-        model_options = replace(model_options, ranks=",".join([model_options.ranks] * n_modes))
+    ranks = model_options.ranks or ""
+    if ranks.isdecimal():  # of every mode, also for methods that flatten
+        model_options = replace(model_options, ranks=",".join([ranks] * n_modes))
     ours = _models(model_options, n_modes)
     label = None if positive is None else label_named(positive, samples.classes)
     all_of_them = [*ours.values(), *baselines(prod(samples.sample_shape))]
@@ -90,8 +94,8 @@ def compare(
         words += ["--positive", positive]
     command = typed("tenfold", "fit", *words, "-o", "model.safetensors")
     facts = {"data": data, **found.as_dict(), "advice": found.advice, "seed": seed, "fit": command}
-    lines = [f"{samples.description} {class_counts(samples.class_counts)}"]
-    lines += [*_table(found, names | SHORT, show_all), *_explanation(label)]
+    about = f"{samples.description} {class_counts(samples.class_counts)}"
+    lines = [about, *_table(found, names | SHORT, show_all), *_explanation(label)]
     if model_options.scales_columns(ours[method], samples):
         lines.append("Columns were scaled to mean 0 and deviation 1 over training samples.")
     if not all(one.converged for one in found.methods):
@@ -116,27 +120,28 @@ def _without_single_samples(data: TensorDataset) -> TensorDataset:
         f"tenfold: note: {len(single)} classes of one sample are left out: "
         f"{visible(', '.join(single[:MOST_CLASSES]))}\n"
     )
-    return data.select(~np.isin(data.y.astype(str), single))
+    return data.select(~np.isin(np.asarray(data.y).astype(str), single))
 
 
-def _table(found: Any, names: dict[str, str], show_all: bool) -> list[Any]:
+def _table(found: Comparison, names: dict[str, str], show_all: bool) -> list[Table | str]:
     """The table with methods as they are typed, those that say the same once, and the advice."""
-    first: dict[Any, list[Any]] = {}
-    for one in found.methods:
+    called = [replace(one, method=names[one.method]) for one in found.methods]
+    alike: dict[object, list[MethodFigures]] = {}  # methods by their figures
+    for one in called:
         figures = one.precision_by_fold, one.accuracy_by_fold, round(one.roc_auc, 9)
-        first.setdefault(figures, []).append(one)
-    same = [
-        f"The same figures as {names[one.method]}: "
-        f"{', '.join(names[other.method] for other in others)} (--all shows them)."
-        for one, *others in first.values()
-        if others
-    ]
-    kept = found.methods if show_all else [one for one, *_ in first.values()]
-    called = replace(found, methods=[replace(one, method=names[one.method]) for one in kept])
-    return [called.table, *([] if show_all else same), called.advice]
+        alike.setdefault(figures, []).append(one)
+    same: list[Table | str] = []
+    if not show_all:
+        called = [first for first, *_ in alike.values()]
+        for first, *others in alike.values():
+            if others:
+                listed = ", ".join(other.method for other in others)
+                same.append(f"The same figures as {first.method}: {listed} (--all shows them).")
+    shown = replace(found, methods=called)
+    return [shown.table, *same, shown.advice]
 
 
-def _models(options: ModelOptions, n_modes: int) -> dict[str, Any]:
+def _models(options: ModelOptions, n_modes: int) -> dict[str, BaseEstimator]:
     """Every method with those of the options that it has, by what ``--method`` calls it."""
     known = sorted({one for name in method_names() for one in parameter_names(name)})
     for one in options.parameters():

@@ -20,7 +20,10 @@ from tenfold.datasets.spelling import OWN_OPTIONS
 from tenfold.tables import visible
 
 if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
     from tenfold.datasets import TensorDataset
+    from tenfold.linalg.algebra import Array
 
 MOST_CLASSES = 12  # that are listed
 FEW, MOST_PAIRS, NEAR = 5, 200, 0.1  # NEAR: of the usual squared distance in a class
@@ -123,7 +126,7 @@ class DataOptions:
 
     def options(self) -> dict[str, Any]:
         """What was given, as keyword arguments of `tenfold.datasets.load`."""
-        options: dict[str, Any] = {
+        options: dict[str, object] = {
             "key": self.key,
             "labels": self.labels,
             "groups": self.groups,
@@ -164,10 +167,10 @@ class DataOptions:
         return replace(data, sample_info={**data.sample_info, KNOWN: known})
 
     @staticmethod
-    def _taken(data: TensorDataset, rows: str | None) -> Any:
+    def _taken(data: TensorDataset, rows: str | None) -> Array | slice:
         """Which of all samples some rows are."""
         if rows in PARTS:
-            return data.is_held_out == (rows == "test")
+            return data.is_held_out if rows == "test" else ~data.is_held_out
         try:
             parts = [int(part) if part else None for part in (rows or ":").split(":")]
             step = parts[2] if len(parts) > 2 else None
@@ -225,7 +228,7 @@ def labelled(data: TensorDataset, command: str) -> TensorDataset:
     return data
 
 
-def remembered(data: TensorDataset) -> Mapping[str, Any]:
+def remembered(data: TensorDataset) -> Mapping[str, object]:
     """What a model is to remember of the samples it was fitted on."""
     from tenfold.datasets.load_like_training import usual_size
 
@@ -249,7 +252,7 @@ def near_copies(data: TensorDataset) -> list[str]:
     if apart.sum() < FEW:
         return []
 
-    def squares(second: Any) -> float:
+    def squares(second: Array) -> float:
         pairs = zip(first[apart].tolist(), second[apart].tolist(), strict=True)
         differences = [data.X[i].astype(float) - data.X[j] for i, j in pairs]
         return float(np.median([np.nansum(one**2) for one in differences]))
@@ -296,7 +299,7 @@ def _remedy(data: TensorDataset, wanted: tuple[int, ...]) -> str:
     return " and ".join(ways) or "fit a model to samples of this shape"
 
 
-def folds_rows(model: Any) -> bool:
+def folds_rows(model: BaseEstimator) -> bool:
     """Whether a parameter of a model folds flat rows."""
     parameters = model.get_params().items()
     return any(name.endswith("sample_shape") and value is not None for name, value in parameters)

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 import tenfold
 from tenfold.app.cli.command import BadInput, Outcome
@@ -37,14 +37,30 @@ from tenfold.app.cli.options import (
     option,
     output_file,
 )
-from tenfold.tables import Table, percent, times
+from tenfold.tables import Cell, Table, percent, times
 
 if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
     from tenfold.datasets import TensorDataset
 
 METHODS = "plda, csda, mcsda, cmda, dater, mpca, ..."
 ON_SAMPLES = ", on held-out samples"
 ON_CLASSES = ", by leaving out classes"
+
+
+class Tried(TypedDict):
+    """Ranks, and their cross-validated score."""
+
+    ranks: tuple[int, ...]
+    score: float
+
+
+class Search(TypedDict):
+    """What a search of the ranks found."""
+
+    measure: str
+    tried: list[Tried]
 
 
 def fit(
@@ -85,13 +101,13 @@ def fit(
             estimator = _rejecting(estimator, false_accept_rate, samples, model_options)
         estimator, search = _fitted(estimator, samples, model_options.searches, cv)
     else:
-        estimator = _fitted_to_moments(estimator, moments)
-        search = {}
+        estimator, search = _fitted_to_moments(estimator, moments), None
     seconds = time.perf_counter() - start
     reading = samples.reading if from_moments else remembered(samples)
     tenfold.save(estimator, output, reading=reading)
     facts, rows = model_facts(output)
-    facts |= {"samples": len(samples), "counts": samples.class_counts, "seconds": seconds, **search}
+    facts |= {"samples": len(samples), "counts": samples.class_counts, "seconds": seconds}
+    facts["search"] = search
     rows["fitted to"] = f"{len(samples)} samples in {seconds:.1f} s"
     hints = [] if from_moments else near_copies(samples)
     hints += _hints(facts, from_moments or data_options.rows is not None)
@@ -101,20 +117,20 @@ def fit(
     if facts["answer"] != "projection" and not from_moments:
         words = as_typed(replace(data_options, rows=data_options.other_rows))
         command = typed("tenfold", "evaluate", output, *data, *words)
-    shown = [about_file(output, rows), *_data_and_search(samples, **search), *hints]
+    shown = [about_file(output, rows), *_data_and_search(samples, search), *hints]
     shown.append(f"wrote {output}; next: {command}")
     return Outcome({**facts, "hints": hints, "next": command}, shown)
 
 
-def _data_and_search(
-    samples: TensorDataset, search: dict[str, Any] | None = None
-) -> list[Table | str]:
+def _data_and_search(samples: TensorDataset, search: Search | None) -> list[Table | str]:
     """What was taken for samples and labels, and the ranks that were tried."""
     shown: list[Table | str] = []
     if samples.y is not None:
         shown.append(f"{samples.description} {class_counts(samples.class_counts)}")
     if search is not None:
-        tried = [[times(one["ranks"]), percent(one["score"])] for one in search["tried"]]
+        tried: list[list[Cell | str]] = [
+            [times(one["ranks"]), percent(one["score"])] for one in search["tried"]
+        ]
         shown.append(Table("", ["ranks", f"{search['measure']} (%)"], tried))
     return shown
 
@@ -126,23 +142,26 @@ def _refuse_what_needs_samples(
     false_accept_rate: str | None,
 ) -> None:
     """Refuse options that moments cannot serve."""
-    refused = [
-        (as_typed(data_options), "pass it to tenfold moments"),
-        (as_typed(replace(options, ranks=None, views=None, set=None)), "use it before moments"),
-        (["--views"] * (options.views is not None), "leave it out"),
-        (["--positive"] * (positive is not None), "leave it out for a bank, without a threshold"),
-        (["--false-accept-rate"] * (false_accept_rate is not None), "leave it out"),
-        (["--ranks auto"] * options.searches, "name the ranks, as with --ranks 7,7"),
-    ]
-    for words, remedy in refused:
-        if words:
-            raise BadInput(
-                f"{words[0]} needs samples, and --from-moments reads none; {remedy}, or fit where "
-                "the samples are"
-            )
+    refused = [(word, "pass it to tenfold moments") for word in as_typed(data_options)[:1]]
+    steps = as_typed(replace(options, ranks=None, views=None, set=None))
+    refused += [(word, "use it before moments") for word in steps[:1]]
+    if options.views is not None:
+        refused.append(("--views", "leave it out"))
+    if positive is not None:
+        refused.append(("--positive", "leave it out for a bank, without a threshold"))
+    if false_accept_rate is not None:
+        refused.append(("--false-accept-rate", "leave it out"))
+    if options.searches:
+        refused.append(("--ranks auto", "name the ranks, as with --ranks 7,7"))
+    if refused:
+        option, remedy = refused[0]
+        raise BadInput(
+            f"{option} needs samples, and --from-moments reads none; {remedy}, or fit where the "
+            "samples are"
+        )
 
 
-def _read_moments(paths: list[Path]) -> tuple[Any, TensorDataset]:
+def _read_moments(paths: list[Path]) -> tuple[tenfold.ClassMoments, TensorDataset]:
     """The sum of files of moments, and samples that are like theirs in number, shape and labels."""
     import numpy as np
 
@@ -167,7 +186,7 @@ def _estimator(
     positive: str | None,
     false_accept_rate: str | None,
     cv: int,
-) -> Any:
+) -> BaseEstimator:
     """The estimator that the options ask for, not fitted."""
     from tenfold.methods import CLASS_SPECIFIC_METHODS
 
@@ -199,18 +218,19 @@ def _estimator(
     return tenfold.ClassSpecificVerifier(own, positive=label, false_accept_rate=rate, cv=cv)
 
 
-def _rate(text: str) -> Any:
+def _rate(text: str) -> Literal["equal"] | float:
     """The share of strangers to let through."""
-    return (
-        text
-        if text == "equal"
-        else numbers("--false-accept-rate", text, "a number such as 0.01, or equal")
-    )
+    if text == "equal":
+        return "equal"
+    found = numbers("--false-accept-rate", text, "a number such as 0.01, or equal")
+    if isinstance(found, tuple):
+        raise BadInput(f"--false-accept-rate is {text!r}; expected one number such as 0.01")
+    return found
 
 
 def _rejecting(
     estimator: object, false_accept_rate: str, data: TensorDataset, options: ModelOptions
-) -> Any:
+) -> tenfold.OpenSetClassifier:
     """A classifier that may answer "unknown"."""
     if data.y is None:
         raise BadInput(
@@ -220,17 +240,18 @@ def _rejecting(
         raise BadInput(
             "--false-accept-rate takes ranks that are named, as with --ranks 7,7, and not auto"
         )
-    if false_accept_rate == "equal":
+    rate = _rate(false_accept_rate)
+    if rate == "equal":
         raise BadInput(
             "--false-accept-rate equal is for one class, --positive; pass a number, as "
             "--false-accept-rate 0.01"
         )
-    return tenfold.OpenSetClassifier(estimator, false_accept_rate=_rate(false_accept_rate))
+    return tenfold.OpenSetClassifier(estimator, false_accept_rate=rate)
 
 
 def _fitted(
-    estimator: Any, samples: TensorDataset, searches: bool, cv: int
-) -> tuple[Any, dict[str, Any]]:
+    estimator: BaseEstimator, samples: TensorDataset, searches: bool, cv: int
+) -> tuple[BaseEstimator, Search | None]:
     """The estimator fitted, and what a search of its ranks found; groups are held out whole."""
     from sklearn.utils.validation import has_fit_parameter
 
@@ -239,20 +260,20 @@ def _fitted(
     from tenfold.selection.rank_search import search_ranks
 
     X, y, groups = samples.X, samples.y, samples.groups
-    if searches:
+    if searches and y is not None:
         best, scores = search_ranks(estimator, X, y, folds_of(cv, y, groups))
-        tried = [{"ranks": ranks, "score": score} for ranks, score in scores.items()]
+        tried: list[Tried] = [{"ranks": ranks, "score": score} for ranks, score in scores.items()]
         measure = "accuracy" if names_classes(best) else "average precision"
-        return best, {"search": {"measure": measure, "tried": tried}}
+        return best, {"measure": measure, "tried": tried}
     takes = has_fit_parameter(innermost(estimator), "groups") and not hasattr(estimator, "unknown")
     if groups is None or not takes or len(set(groups.tolist())) < 2:  # nothing to hold out
-        return estimator.fit(X, y), {}
+        return estimator.fit(X, y), None
     steps = getattr(estimator, "steps", None)
     name = "groups" if steps is None else f"{steps[-1][0]}__groups"
-    return estimator.fit(X, y, **{name: groups}), {}
+    return estimator.fit(X, y, **{name: groups}), None
 
 
-def _fitted_to_moments(estimator: Any, moments: Any) -> Any:
+def _fitted_to_moments(estimator: BaseEstimator, moments: tenfold.ClassMoments) -> BaseEstimator:
     """The estimator fitted to moments; those of projected samples for what follows a projector."""
     from functools import reduce
 
@@ -325,7 +346,7 @@ def moments(
     facts |= {"samples": len(samples), "sample_shape": samples.sample_shape}
     facts["minimum_count"] = minimum_count
     command = typed("tenfold", "fit", "--from-moments", output, "-o", "model.safetensors")
-    shown = [
+    shown: list[Table | str] = [
         about_file(output, rows),
         "files of moments of other sites can be added to the next command",
         f"wrote {output}; next: {command}",

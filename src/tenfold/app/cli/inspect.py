@@ -63,7 +63,9 @@ def _of_data(path: Path, options: DataOptions) -> Outcome:
         shown.append(f"{data['count']} samples of {times(data['shape'])} ({data['type']}){gaps}")
         shown += [data["description"], *data["notes"]]
         shown.append("no labels" if data["classes"] is None else class_counts(data["classes"]))
-        words = [path, *as_typed(options), *as_words(found.options), *["--impute"] * bool(gaps)]
+        words = [path, *as_typed(options), *as_words(found.options)]
+        if gaps:
+            words.append("--impute")
         if len(data["classes"] or []) > 1:
             command = typed("tenfold", "compare", *words)
         else:
@@ -117,18 +119,19 @@ def moments_facts(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     from tenfold.files.moment_files import read_moments
 
     moments, reading, mode_names, _, labelled = read_moments(path)
+    classes = moments.classes if labelled else None
     facts = {
         "moments": path,
         "reading": reading,
         "mode_names": mode_names,
-        "classes": moments.classes if labelled else None,
+        "classes": classes,
         "counts": moments.counts,
     }
     here = moments.present().counts.tolist() or [0]
     rows = {
         "moments": f"of {moments.count:g} samples of {times(moments.shape)}",
         "modes": ", ".join(mode_names),
-        "classes": in_short(facts["classes"]) if labelled else "none: the samples have no labels",
+        "classes": in_short(classes) if labelled else "none: the samples have no labels",
         "samples in a class": f"{min(here):g} to {max(here):g}" if labelled else "",
     }
     return facts, rows

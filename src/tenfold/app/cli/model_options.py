@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tenfold
 from tenfold.app.cli.command import BadInput, did_you_mean
 from tenfold.app.cli.data_options import folds_rows
 from tenfold.app.cli.options import assignments, numbers, option, whole_numbers
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from tenfold.datasets import TensorDataset
+    from tenfold.methods.base import TensorProjector
 
 GAUSSIAN = "plda"
 METHOD_NAMES = (  # as tenfold.methods lists them; completion is quick without importing that
@@ -60,13 +66,13 @@ class ModelOptions:
         views = self.views if "views" in known else None
         return replace(self, ranks=ranks, views=views, set=pairs)
 
-    def with_steps(self, model: object, data: object) -> Any:
+    def with_steps(self, model: BaseEstimator, data: TensorDataset) -> BaseEstimator:
         """The model, or a pipeline of the steps that were asked for and the model."""
         from sklearn.pipeline import make_pipeline
 
         from tenfold.methods.saving import steps_of
 
-        steps: list[Any] = [tenfold.GaussianImputer()] if self.impute else []
+        steps: list[BaseEstimator] = [tenfold.GaussianImputer()] if self.impute else []
         if self.covariates is not None:
             steps.append(tenfold.CovariateRemover(last=self.covariates))
         if self.scales_columns(model, data) or self.scale_modes == EACH:
@@ -78,7 +84,7 @@ class ModelOptions:
             return model
         return make_pipeline(*steps, *steps_of(model))
 
-    def scales_columns(self, model: Any, data: Any) -> bool:
+    def scales_columns(self, model: BaseEstimator, data: TensorDataset) -> bool:
         """Whether samples are scaled without being asked: rows of a table, which have units."""
         is_table = data.reading.get("loader") == "table" and len(data.sample_shape) == 1
         return self.scale_modes is None and is_table and not folds_rows(model)
@@ -96,7 +102,7 @@ def method_names() -> list[str]:
     return [GAUSSIAN, *(method.__name__.lower() for method in ALL_METHODS)]
 
 
-def method_named(name: str) -> Any:
+def method_named(name: str) -> type[TensorProjector] | None:
     """The class of a method; None for plda, which needs no subspace."""
     from tenfold.methods import ALL_METHODS
 
@@ -127,7 +133,7 @@ def parameter_names(name: str, *, labelled: bool = True) -> list[str]:
 
 def estimator_named(
     name: str, given: dict[str, Any], n_modes: int, *, labelled: bool = True
-) -> Any:
+) -> BaseEstimator:
     """What ``--method`` names, with these parameters.
 
     A method for one class is a projector, and so is every method without labels. A projector of all
@@ -171,7 +177,7 @@ def estimator_named(
     return make_pipeline(projector, _gaussian(outer))
 
 
-def _gaussian(given: dict[str, Any]) -> Any:
+def _gaussian(given: dict[str, Any]) -> tenfold.ProbabilisticLDA:
     """`ProbabilisticLDA` with views whose names are known."""
     from tenfold.validation.parameters import ParameterError
 
@@ -198,7 +204,7 @@ def _no_parameter(name: str, one: str, known: list[str]) -> str:
     return f"{name} has no {what}; it has {', '.join(known)}{more}{did_you_mean(one, known)}"
 
 
-def mode_count(parameters: dict[str, Any], sample_shape: tuple[int, ...]) -> int:
+def mode_count(parameters: dict[str, object], sample_shape: tuple[int, ...]) -> int:
     """How many modes the samples have, in the shape that `--set sample_shape` may give them."""
     given = parameters.get("sample_shape")
     return len(given if isinstance(given, tuple | list) else sample_shape)

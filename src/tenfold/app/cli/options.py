@@ -7,11 +7,14 @@ import shlex
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tenfold.app.cli.command import DISK_FAILS, BadInput, did_you_mean
+
+if TYPE_CHECKING:
+    from tenfold.linalg.algebra import Array
 
 SWITCHES = {"true": True, "yes": True, "false": False, "no": False}
 EXAMPLES = {"--set": "max_iter=100", "--read": "sample_axis=2"}
@@ -34,7 +37,7 @@ def value_of(text: str) -> object:
         return text  # TypeError: {[]: 1} reads well and cannot be
 
 
-def numbers(option: str, text: str, expected: str) -> Any:
+def numbers(option: str, text: str, expected: str) -> float | tuple[float, ...]:
     """A number, or several between commas, as 7,6 or 7x6.
 
     Examples
@@ -60,8 +63,9 @@ def whole_numbers(option: str, text: str, least: int = 1) -> tuple[int, ...]:
     """
     expected = f"whole numbers such as {option} {'40,30' if least else '0,1'}"
     value = numbers(option, text, expected)
-    found = value if isinstance(value, tuple) else (value,)
-    if not found or not all(isinstance(one, int) and one >= least for one in found):
+    given = value if isinstance(value, tuple) else (value,)
+    found = tuple(one for one in given if isinstance(one, int) and one >= least)
+    if not found or len(found) < len(given):
         raise BadInput(f"{option} is {text!r}; expected {expected}")
     return found
 
@@ -75,7 +79,7 @@ def assignments(option: str, pairs: list[str]) -> dict[str, object]:
     >>> assignments("--set", ["max_iter=100", "solver=trace_ratio", "orthonormal=false"])
     {'max_iter': 100, 'solver': 'trace_ratio', 'orthonormal': False}
     """
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name.isidentifier():
@@ -84,7 +88,7 @@ def assignments(option: str, pairs: list[str]) -> dict[str, object]:
     return values
 
 
-def label_named(text: str, classes: Any) -> object:
+def label_named(text: str, classes: Array) -> object:
     """The label that reads `text`, whatever its type.
 
     Examples

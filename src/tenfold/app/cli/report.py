@@ -15,6 +15,7 @@ from tenfold.app.cli.options import (
     output_file,
     require,
 )
+from tenfold.tables import Table
 
 
 def report(
@@ -40,8 +41,9 @@ def report(
     needs = answer_of(estimator) != "projection"
     samples = data_options.load_for(estimator, reading, data, labels_needed=needs)
     write_report(estimator, warn_if_trained_on(samples), output)
-    facts = {"subject": model, "report": output, "bytes": output.stat().st_size}
-    return Outcome(facts, [f"wrote {output}: {facts['bytes'] / 1e6:.1f} MB; open it in a browser"])
+    size = output.stat().st_size
+    facts = {"subject": model, "report": output, "bytes": size}
+    return Outcome(facts, [f"wrote {output}: {size / 1e6:.1f} MB; open it in a browser"])
 
 
 def demo(
@@ -61,10 +63,15 @@ def demo(
     rows, recommended = shown.compare()
     page, where = shown.write_page(recommended, output)
     n_learned, n_held_out = map(len, shown.parts())
-    facts = {"learned_from": n_learned, "held_out": n_held_out, "methods": rows, "report": page}
-    facts["recommended"] = shown.RECOMMENDED
+    facts = {
+        "learned_from": n_learned,
+        "held_out": n_held_out,
+        "methods": rows,
+        "report": page,
+        "recommended": shown.RECOMMENDED,
+    }
     digits = shown.write_digits(output.with_suffix(".npz"))
-    lines = [
+    lines: list[Table | str] = [
         "Which digit does an image show?",
         f"{n_learned} images of 8x8 to learn from, {n_held_out} held out.",
         "",

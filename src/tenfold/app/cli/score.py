@@ -20,7 +20,7 @@ from tenfold.app.cli.options import (
 )
 from tenfold.datasets.locations import natural_key
 from tenfold.serialization.atomic_write import whole_file, write_whole
-from tenfold.tables import Table, is_number, number, percent, visible
+from tenfold.tables import Cell, Table, is_number, number, percent, visible
 
 if TYPE_CHECKING:
     from tenfold.datasets import TensorDataset
@@ -60,10 +60,10 @@ def evaluate(
 
 
 def _figures(facts: dict[str, Any]) -> list[Table | str]:
-    rows = [
-        [str(one["class"]), number(one["samples"]), *(percent(one[name]) for name in METRICS)]
-        for one in sorted(facts["classes"], key=lambda one: natural_key(str(one["class"])))
-    ]
+    rows: list[list[Cell | str]] = []
+    for one in sorted(facts["classes"], key=lambda one: natural_key(str(one["class"]))):
+        measured = [percent(one[name]) for name in METRICS]
+        rows.append([str(one["class"]), number(one["samples"]), *measured])
     if len(rows) > 1:
         means = [percent(facts[name]) for name in METRICS]
         rows.append(["mean", number(facts["samples"]), *means])
@@ -100,18 +100,16 @@ def _figures(facts: dict[str, Any]) -> list[Table | str]:
 def _confusion_table(labels: list[str], decisions: list[str], counts: list[list[int]]) -> Table:
     if len(decisions) <= MOST_COLUMNS:
         columns = sorted(range(len(decisions)), key=lambda i: natural_key(decisions[i]))
-        rows = [
-            [labels[i], *(number(counts[i][j]) for j in columns)]
-            for i in (columns if labels == decisions else range(len(labels)))
-            if any(counts[i])
+        order = columns if labels == decisions else range(len(labels))
+        rows: list[list[Cell | str]] = [
+            [labels[i], *(number(counts[i][j]) for j in columns)] for i in order if any(counts[i])
         ]
         return Table("confusion", ["label \\ decision", *(decisions[j] for j in columns)], rows)
-    wrong = [
-        (count, labels[i], decisions[j])
-        for i, row in enumerate(counts)
-        for j, count in enumerate(row)
-        if count and i != j
-    ]
+    wrong = []
+    for i, row in enumerate(counts):
+        for j, count in enumerate(row):
+            if count and i != j:
+                wrong.append((count, labels[i], decisions[j]))
     worst = sorted(wrong, key=lambda one: -one[0])[:10]
     title = f"confusion: {sum(one[0] for one in wrong)} wrong decisions, the most frequent first"
     rows = [[label, decision, number(count)] for count, label, decision in worst]
@@ -149,7 +147,7 @@ def score(
     first = [name for name in ("decision", "score", "threshold", "accepted") if name in found]
     per_class = sorted(found.keys() - set(first), key=natural_key)
     columns |= {name: found[name] for name in [*first, *per_class]}
-    facts: dict[str, Any] = {"model": model, "data": data, "samples": len(samples)}
+    facts: dict[str, object] = {"model": model, "data": data, "samples": len(samples)}
     if output is None:
         return Outcome({**facts, "columns": columns}, as_csv(columns).splitlines())
     write_columns(output, columns)
@@ -193,7 +191,7 @@ def transform(
     else:
         y = {"y": about["label"]} if "label" in about else {}
         write_arrays(output, {"X": features, **y, "sample": about["sample"]})
-    facts = {"model": model, "data": data, "output": output}
+    facts: dict[str, object] = {"model": model, "data": data, "output": output}
     facts |= {"samples": len(samples), "features": len(names)}
     return Outcome(facts, [f"wrote {output}: {len(samples)} samples of {len(names)} features"])
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tenfold.app.report.page import Page, as_html, counted
+from tenfold.app.report.page import Page, as_html, counted, in_percent
 from tenfold.app.report.sections import sections
 from tenfold.app.report.subject import Subject
 from tenfold.classifiers.members import label_of
@@ -114,18 +114,18 @@ def _bank_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
     known = subject.evaluation.is_known
     if not known.any():
         raise ValueError("no sample is of a class that the model knows; add some, or use evaluate")
-    right = int((subject.evaluation.decisions[known] == subject.y[known]).sum())
+    right = int((subject.decisions[known] == subject.y[known]).sum())
     share = right / int(known.sum())
     classes = counted(len(subject.classes), "class", "classes")
     learned = "one subspace for each" if subject.is_bank else "what samples look like in each"
     summary = (
         f"{subject.method} learned {learned} of {classes} and classifies {right:,} of "
-        f"{counted(int(known.sum()), 'sample')} correctly ({100 * share:.1f} %)"
+        f"{counted(int(known.sum()), 'sample')} correctly ({in_percent(share)})"
     )
-    headline = [(f"{100 * share:.1f} %", "classified correctly")]
+    headline = [(in_percent(share), "classified correctly")]
     if any(one.average_precision is not None for one in subject.classes):  # not of one class alone
-        precision = f"{100 * subject.evaluation.average_precision:.1f} %"
-        errors = f"{100 * subject.evaluation.equal_error_rate:.1f} %"
+        precision = in_percent(subject.evaluation.average_precision)
+        errors = in_percent(subject.evaluation.equal_error_rate)
         headline += [(precision, "mean average precision"), (errors, "mean equal error rate")]
         summary += f"; a sample of a class is found with a mean average precision of {precision}"
     summary += "."
@@ -137,14 +137,14 @@ def _bank_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
     if subject.evaluation.rejecting is not None:
         rates = subject.evaluation.strangers
         named = rates["false_accept_rate"]
-        strangers = "" if named is None else f"names {100 * named:.1f} % of these strangers and "
+        strangers = "" if named is None else f"names {in_percent(named)} of these strangers and "
         summary += (
             f" It may answer {rates['unknown']}, for none of these: it {strangers}rejects "
-            f"{100 * rates['false_reject_rate']:.1f} % of the samples of its classes."
+            f"{in_percent(rates['false_reject_rate'])} of the samples of its classes."
         )
     if subject.answer == "probability":
         error = subject.evaluation.reliability.error
-        headline.append((f"{100 * error:.1f} %", "expected calibration error"))
+        headline.append((in_percent(error), "expected calibration error"))
     return summary, [*headline, _reduction(subject)] if subject.members else headline
 
 
@@ -166,14 +166,14 @@ def _one_class_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
     )
     summary = (
         f"{subject.method} tells {who} from everything else with an average precision of "
-        f"{100 * measured.average_precision:.1f} %. {where} accepts {accepted:,} of "
+        f"{in_percent(measured.average_precision)}. {where} accepts {accepted:,} of "
         f"{counted(own, 'sample')} of the class, and {measured.false_accepts:,} of "
         f"{others:,} others."
     )
     headline = [
-        (f"{100 * measured.average_precision:.1f} %", "average precision"),
-        (f"{100 * measured.roc_auc:.1f} %", "area under the ROC curve"),
-        (f"{100 * measured.equal_error_rate:.1f} %", "equal error rate"),
+        (in_percent(measured.average_precision), "average precision"),
+        (in_percent(measured.roc_auc), "area under the ROC curve"),
+        (in_percent(measured.equal_error_rate), "equal error rate"),
     ]
     if measured.cllr is not None:
         headline.append((f"{measured.cllr:.3f} bits", "Cllr, the cost of the likelihood ratios"))
@@ -184,10 +184,10 @@ def _subspace_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
     n_samples, share = subject.scatter_kept
     reduction = _reduction(subject)
     summary = (
-        f"{subject.method} keeps {100 * share:.1f} % of the scatter of "
+        f"{subject.method} keeps {in_percent(share)} of the scatter of "
         f"{counted(n_samples, 'sample')} in {reduction[0].replace(' → ', ' to ')} numbers."
     )
-    return summary, [(f"{100 * share:.1f} %", "of the scatter kept"), reduction]
+    return summary, [(in_percent(share), "of the scatter kept"), reduction]
 
 
 def _reduction(subject: Subject) -> tuple[str, str]:

@@ -7,11 +7,15 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from tenfold import __version__
 from tenfold.extras import require_extra
-from tenfold.tables import visible
+from tenfold.tables import Table, visible
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 STYLE = re.compile(r"<style[^>]*>(.*?)</style>", re.DOTALL)
 SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
@@ -68,7 +72,10 @@ class Details:
     anchor: str
     summary: str
     aside: str
-    blocks: Sequence[Any]
+    blocks: Sequence[Block]
+
+
+Block: TypeAlias = Figure | Gallery | Prose | Facts | Details | Table
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,7 @@ class Section:
 
     anchor: str
     title: str
-    blocks: Sequence[Any]
+    blocks: Sequence[Block]
 
 
 @dataclass(frozen=True)
@@ -91,8 +98,8 @@ class Page:
     sections: Sequence[Section]
 
 
-def short(value: float, digits: int = 3) -> str:
-    """A number with few digits and a true minus sign.
+def short(value: float | None, digits: int = 3) -> str:
+    """A number with few digits and a true minus sign; a dash where there is none.
 
     Examples
     --------
@@ -100,7 +107,19 @@ def short(value: float, digits: int = 3) -> str:
     >>> short(-1.23456)
     '−1.23'
     """
-    return f"{value:.{digits}g}".replace("-", "−")
+    return "–" if value is None else f"{value:.{digits}g}".replace("-", "−")
+
+
+def in_percent(share: float | None) -> str:
+    """A share in percent; a dash where there is none.
+
+    Examples
+    --------
+    >>> from tenfold.app.report.page import in_percent
+    >>> in_percent(0.9875), in_percent(None)
+    ('98.8 %', '–')
+    """
+    return "–" if share is None else f"{100 * share:.1f} %"
 
 
 def counted(n: int, thing: str, things: str = "") -> str:
@@ -136,13 +155,12 @@ def as_html(page: Page) -> str:
     str
         HTML. All texts are escaped; only the SVG of figures is taken as it is.
     """
-    environment = _environment()
-    template = environment.get_template("page.html")
-    source = environment.loader.get_source
-    style = source(environment, "page.css")[0]
-    script = source(environment, "page.js")[0]
-    html = str(
-        template.render(page=page, style=style, script=script, version=__version__, policy=POLICY)
+    template = _environment().get_template("page.html")
+    here = Path(__file__).parent
+    style = (here / "page.css").read_text(encoding="utf-8")
+    script = (here / "page.js").read_text(encoding="utf-8")
+    html = template.render(
+        page=page, style=style, script=script, version=__version__, policy=POLICY
     )
     unseen = {ord(one): visible(one) for one in set(html) if one not in LINE_BREAKS}
     html = html.translate(unseen)
@@ -172,7 +190,7 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
 
-def _environment() -> Any:
+def _environment() -> Environment:
     with require_extra("the report needs jinja2", "report"):
         import jinja2
     return jinja2.Environment(

@@ -7,13 +7,15 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
+import numpy.typing as npt
 
 from tenfold.app.report.page import Figure, Picture, short
 from tenfold.datasets.images import as_png
+from tenfold.datasets.tensor_dataset import Samples
 from tenfold.linalg.algebra import Array
 from tenfold.metrics.evaluation import ClassMetrics
 from tenfold.plots import display
@@ -43,7 +45,9 @@ class SamplePictures:
     style: str
 
     @classmethod
-    def for_samples(cls, X: Any, shape: Sequence[int], mode_names: Sequence[str]) -> SamplePictures:
+    def for_samples(
+        cls, X: Samples, shape: Sequence[int], mode_names: Sequence[str]
+    ) -> SamplePictures:
         """Choose scale and style from up to 200 of the samples.
 
         Parameters
@@ -56,7 +60,7 @@ class SamplePictures:
             What the modes count; rows and columns, or no names and no negative number, or two
             values only (a silhouette), make an image.
         """
-        some = np.asarray(X[:: max(1, X.shape[0] // 200)], dtype=float)
+        some = np.asarray(X[:: max(1, X.shape[0] // 200)], dtype=np.float64)
         low, high = np.percentile(some, [0.5, 99.5]).tolist()
         named = tuple(mode_names[:2]) == ("row", "column")
         two_values = len(np.unique(some[:50])) <= 2 and len(np.unique(some)) <= 2  # silhouettes
@@ -78,22 +82,24 @@ class SamplePictures:
         self, sample: Array, description: str, lines: Sequence[str] = (), wrong: bool = False
     ) -> Picture:
         """One sample."""
-        words = description, lines, wrong
         if self.style == "line":
-            return _line(sample, self.low, self.high, *words)
-        if self.style != "colour":
-            sample = side_by_side(sample, self.low)
-        colours = palette(AMOUNT) if self.style == "map" else None
-        return _image(sample, self.low, self.high, colours, *words)
+            drawn = _line(sample, self.low, self.high)
+        else:
+            if self.style != "colour":
+                sample = side_by_side(sample, self.low)
+            colours = palette(AMOUNT) if self.style == "map" else None
+            drawn = _image(sample, self.low, self.high, colours)
+        return Picture(*drawn, description, lines, wrong)
 
 
 def direction_picture(direction: Array, description: str, lines: Sequence[str] = ()) -> Picture:
     """A direction, on a scale about zero of its own."""
     limit = float(np.abs(direction).max()) or 1.0
     if direction.ndim == 1:
-        return _line(direction, -limit, limit, description, lines)
-    image = strongest_slice(direction)
-    return _image(image, -limit, limit, palette(SIGNED), description, lines)
+        drawn = _line(direction, -limit, limit)
+    else:
+        drawn = _image(strongest_slice(direction), -limit, limit, palette(SIGNED))
+    return Picture(*drawn, description, lines)
 
 
 def side_by_side(sample: Array, gap: float) -> Array:
@@ -102,20 +108,30 @@ def side_by_side(sample: Array, gap: float) -> Array:
         return sample
     slices = sample.reshape(*sample.shape[:2], -1)[:, :, :N_SLICES]
     bar = np.full((len(sample), 1), gap)
-    parts = [part for i in range(slices.shape[2]) for part in (slices[:, :, i], bar)]
-    return np.concatenate(parts[:-1], axis=1)
+    parts = [slices[:, :, 0]]
+    for i in range(1, slices.shape[2]):
+        parts += [bar, slices[:, :, i]]
+    return np.concatenate(parts, axis=1)
 
 
-def _image(values: Array, low: float, high: float, colours: Array | None, *words: Any) -> Picture:
+class Drawn(NamedTuple):
+    """An image inside of an address, and its size."""
+
+    uri: str
+    width: int
+    height: int
+
+
+def _image(values: Array, low: float, high: float, colours: Array | None) -> Drawn:
     """Values from `low` to `high` as grey levels, or as a palette of 256 colours."""
     steps = [max(1, -(-size // MOST_PIXELS)) for size in values.shape[:2]]
     shares = np.clip((values[:: steps[0], :: steps[1]] - low) / (high - low), 0, 1)
     levels = np.round(255 * shares).astype(np.uint8)
     height, width = levels.shape[:2]
-    return Picture(_uri("png", as_png(levels, colours)), width, height, *words)
+    return Drawn(_uri("png", as_png(levels, colours)), width, height)
 
 
-def _line(values: Array, low: float, high: float, *words: Any) -> Picture:
+def _line(values: Array, low: float, high: float) -> Drawn:
     """A vector as a line."""
     width, height = 160, 60
     x = np.linspace(2, width - 2, len(values))
@@ -125,7 +141,7 @@ def _line(values: Array, low: float, high: float, *words: Any) -> Picture:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">'
         f'<polyline points="{points}" fill="none" stroke="{LINE}" stroke-width="1.2"/></svg>'
     )
-    return Picture(_uri("svg+xml", drawing.encode()), width, height, *words)
+    return Drawn(_uri("svg+xml", drawing.encode()), width, height)
 
 
 def _uri(kind: str, content: bytes) -> str:
@@ -154,13 +170,13 @@ _LOOKS = {
 
 
 def figure(
-    draw: Callable[..., Any], size: tuple[float, float], description: str, caption: str
+    draw: Callable[..., object], size: tuple[float, float], description: str, caption: str
 ) -> Figure:
     """What ``draw(ax=ax)`` draws on axes of `size` inches, as a figure of the page."""
     with display.settings(_LOOKS):
-        ax = display.detached_axes(size)
-        draw(ax=ax)
-        text = display.svg(ax.figure)
+        drawn = display.detached_figure(size)
+        draw(ax=drawn.subplots())
+        text = display.svg(drawn)
     prefix = f"f{crc32(f'{description} {caption}'.encode()):08x}-"
     return Figure(inline(text, prefix), description, caption, half=size[0] < 5)
 
@@ -218,10 +234,12 @@ def small_histogram(measured: ClassMetrics) -> str:
         An svg element in the colours of the page.
     """
     edges, shares = shared_histogram(measured.scores, measured.is_positive, N_BINS)
+    assert measured.threshold is not None
     tops = FLOOR - (FLOOR - 24) * shares / shares.max()
 
-    def place(scores: object) -> Array:
-        return np.clip(WIDTH * (scores - edges[0]) / (edges[-1] - edges[0]), 0, WIDTH)
+    def place(scores: npt.ArrayLike) -> Array:
+        shares = (np.asarray(scores) - edges[0]) / (edges[-1] - edges[0])
+        return np.asarray(np.clip(WIDTH * shares, 0, WIDTH))
 
     bars = "".join(
         f'<path d="{_stairs(place(edges), top)}" fill="var(--series-{i})" fill-opacity="0.5" '

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.calibration import CalibrationDisplay
@@ -13,6 +13,7 @@ from sklearn.metrics import PrecisionRecallDisplay, RocCurveDisplay
 
 from tenfold.app.about_model import views_in_words
 from tenfold.app.report.page import (
+    Block,
     Details,
     Facts,
     Figure,
@@ -21,6 +22,7 @@ from tenfold.app.report.page import (
     Prose,
     Section,
     counted,
+    in_percent,
     short,
 )
 from tenfold.app.report.pictures import direction_picture, figure, small_histogram
@@ -39,6 +41,10 @@ from tenfold.plots.display import COLOURS, OWN, tidy
 from tenfold.plots.subspaces import class_patterns, leading_directions
 from tenfold.tables import Cell, Table, number, percent
 
+if TYPE_CHECKING:
+    from tenfold.methods.base import TensorProjector
+    from tenfold.plots.display import Axes
+
 WIDE = (7.4, 3.0)  # inches of a figure that fills the page
 HALF = (4.2, 3.7)  # half of it
 N_HARDEST, N_HARDEST_OF_ONE, N_HARDEST_IN_DETAIL = 24, 12, 6
@@ -56,7 +62,7 @@ def sections(subject: Subject) -> list[Section]:
 # ── How well it tells them apart ────────────────────────────────────────────────────────────────
 
 
-def _scores(subject: Subject) -> list[Any]:
+def _scores(subject: Subject) -> list[Block]:
     """Curves and tables; of one class also the scores."""
     if subject.answer == "projection":
         return []
@@ -90,8 +96,8 @@ def _curves(measured: list[ClassMetrics]) -> list[Figure]:
     """Precision-recall and ROC curves, as scikit-learn draws them."""
     if not measured:
         return []
-    precisions = [one.average_precision for one in measured]
-    areas = [one.roc_auc for one in measured]
+    precisions = [one.average_precision for one in measured if one.average_precision is not None]
+    areas = [one.roc_auc for one in measured if one.roc_auc is not None]
     return [
         _curve_figure(PrecisionRecallDisplay, measured, precisions, "Precision against recall"),
         _curve_figure(RocCurveDisplay, measured, areas, "True against false accepts"),
@@ -99,12 +105,15 @@ def _curves(measured: list[ClassMetrics]) -> list[Figure]:
 
 
 def _curve_figure(
-    display: Any, measured: list[ClassMetrics], summaries: list[Any], words: str
+    display: type[PrecisionRecallDisplay | RocCurveDisplay],
+    measured: list[ClassMetrics],
+    areas: list[float],
+    words: str,
 ) -> Figure:
     """One curve per class; of many classes without names."""
     few = len(measured) <= len(COLOURS)
 
-    def draw(ax: Any) -> None:
+    def draw(ax: Axes) -> None:
         for i, one in enumerate(measured):
             display.from_predictions(one.is_positive, one.scores, name=str(one.label), ax=ax)
             if few:
@@ -115,20 +124,19 @@ def _curve_figure(
         is_roc = display is RocCurveDisplay
         ax.set_xlabel("false accept rate" if is_roc else "recall")
         ax.set_ylabel("true accept rate" if is_roc else "precision")
-        if few:
-            ax.legend(frameon=False, fontsize="small")
-        else:
-            ax.get_legend().remove()
+        legend = ax.legend(frameon=False, fontsize="small")
+        if not few:
+            legend.remove()
 
-    ends = dict.fromkeys([min(summaries), max(summaries)])
-    spread = " to ".join(f"{100 * one:.1f} %" for one in ends)
+    ends = dict.fromkeys([min(areas), max(areas)])
+    spread = " to ".join(map(in_percent, ends))
     area = "AUC" if display is RocCurveDisplay else "AP"
     about = f"{words}, {counted(len(measured), 'curve')}; {area} {spread}."
     return figure(draw, HALF, about, f"{words}.")
 
 
 def _class_table(subject: Subject) -> Table:
-    right = subject.evaluation.decisions == subject.y
+    right = subject.decisions == subject.y
     anchors = _anchors(subject)
     rows = [
         [
@@ -150,22 +158,21 @@ def _class_table(subject: Subject) -> Table:
 
 
 def _confusions(subject: Subject) -> list[Details]:
-    decisions = subject.evaluation.decisions
+    decisions = subject.decisions
     wrong = subject.evaluation.is_known & (decisions != subject.y)
     pairs = Counter(zip(subject.y[wrong].tolist(), decisions[wrong].tolist(), strict=True))
     if not pairs:
         return []
     sizes = Counter(subject.y.tolist())
-    rows = [
-        [str(true), str(taken), number(n), percent(n / sizes[true])]
-        for (true, taken), n in pairs.most_common(N_CONFUSIONS)
-    ]
+    rows: list[list[Cell | str]] = []
+    for (true, taken), n in pairs.most_common(N_CONFUSIONS):
+        rows.append([str(true), str(taken), number(n), percent(n / sizes[true])])
     table = Table("Percent is of the class.", ["Class", "Taken for", "Samples", "Percent"], rows)
     aside = counted(sum(pairs.values()), "sample")
     return [Details("mistakes", "What is mistaken for what", aside, [table])]
 
 
-def _calibration(subject: Subject) -> list[Any]:
+def _calibration(subject: Subject) -> list[Block]:
     """Whether probabilities are what they say."""
     if subject.answer != "probability":
         return []
@@ -173,20 +180,20 @@ def _calibration(subject: Subject) -> list[Any]:
     text = (
         "Of all samples to whose class the model gave a probability of about 0.8, about 80 % "
         "should be classified correctly. The expected calibration error, the mean gap between the "
-        f"two over samples, is {100 * found.error:.1f} %."
+        f"two over samples, is {in_percent(found.error)}."
     )
 
-    def draw(ax: Any) -> None:
+    def draw(ax: Axes) -> None:
         CalibrationDisplay(found.accuracy, found.confidence, found.confidence).plot(ax=ax)
         tidy(ax)
         ax.set(xlabel="probability it gave", ylabel="share that was right")
-        ax.get_legend().remove()
+        ax.legend().remove()
 
     drawn = figure(
         draw,
         HALF,
         f"Observed accuracy against predicted probability, {len(found.counts)} bins; "
-        f"expected calibration error {100 * found.error:.1f} %.",
+        f"expected calibration error {in_percent(found.error)}.",
         "Below the dotted line the model is overconfident.",
     )
     return [Prose(text), drawn]
@@ -195,7 +202,7 @@ def _calibration(subject: Subject) -> list[Any]:
 # ── The hardest samples, and class by class ─────────────────────────────────────────────────────
 
 
-def _hardest(subject: Subject) -> list[Any]:
+def _hardest(subject: Subject) -> list[Block]:
     """Mistakes and close calls; of one class its worst samples and the best of the others."""
     if subject.names_classes:
         return _hardest_of_all(subject)
@@ -204,12 +211,12 @@ def _hardest(subject: Subject) -> list[Any]:
     return _hardest_of_class(subject, subject.classes[0], N_HARDEST_OF_ONE)
 
 
-def _hardest_of_all(subject: Subject) -> list[Any]:
+def _hardest_of_all(subject: Subject) -> list[Block]:
     scores = np.stack([j.scores for j in subject.classes], axis=1)
     is_own = np.stack([j.is_positive for j in subject.classes], axis=1)
     own = np.where(is_own, scores, -np.inf).max(axis=1)
     other = np.where(is_own, -np.inf, scores).max(axis=1)  # the best of the other classes
-    decisions = subject.evaluation.decisions
+    decisions = subject.decisions
     known = np.flatnonzero(subject.evaluation.is_known)
     wrong = decisions != subject.y
     order = known[np.lexsort(((own - other)[known], ~wrong[known]))][:N_HARDEST]
@@ -241,7 +248,7 @@ def _hardest_of_all(subject: Subject) -> list[Any]:
     ]
 
 
-def _hardest_of_class(subject: Subject, measured: ClassMetrics, n: int) -> list[Any]:
+def _hardest_of_class(subject: Subject, measured: ClassMetrics, n: int) -> list[Block]:
     """Pictures of the worst of the class and of the best of the others."""
 
     def pictures(rows: Array, error: str) -> list[Picture]:
@@ -269,7 +276,7 @@ def _hardest_of_class(subject: Subject, measured: ClassMetrics, n: int) -> list[
     ]
 
 
-def _anchors(subject: Subject) -> dict[Any, str]:
+def _anchors(subject: Subject) -> dict[object, str]:
     """An id for each class that is shown in detail, by its label.
 
     The number keeps labels apart that differ in punctuation only.
@@ -283,19 +290,19 @@ def _anchors(subject: Subject) -> dict[Any, str]:
     return {label: f"class-{i}-{plain[i]}" for i, label in enumerate(labels)}
 
 
-def _class_by_class(subject: Subject) -> list[Any]:
+def _class_by_class(subject: Subject) -> list[Block]:
     if not subject.names_classes:
         return []
     anchors = _anchors(subject)
     shown = [j for j in subject.classes if j.label in anchors]
-    details = [_details(subject, measured, anchors[measured.label]) for measured in shown]
+    details: list[Block] = [_details(subject, one, anchors[one.label]) for one in shown]
     if len(shown) == len(subject.classes):
         return details
     return [Prose(f"The {len(shown)} classes with the lowest average precision."), *details]
 
 
 def _details(subject: Subject, measured: ClassMetrics, where: str) -> Details:
-    blocks: list[Any] = []
+    blocks: list[Block] = []
     aside = counted(measured.n_positive, "sample")
     if subject.is_bank and _has_directions(subject):
         (projector,) = [one.projector for one in subject.members if one.label == measured.label]
@@ -303,7 +310,7 @@ def _details(subject: Subject, measured: ClassMetrics, where: str) -> Details:
         look += _direction_pictures(projector, N_DIRECTIONS_IN_DETAIL)
         blocks.append(Gallery("Its mean, and the directions it is measured along", look))
     if measured.average_precision is not None:
-        aside += f", AP {100 * measured.average_precision:.1f} %"
+        aside += f", AP {in_percent(measured.average_precision)}"
         blocks.insert(0, Figure(small_histogram(measured), *_histogram_in_words(measured)))
         blocks += _hardest_of_class(subject, measured, N_HARDEST_IN_DETAIL)
     return Details(where, f"Class {measured.label}", aside, blocks)
@@ -317,7 +324,9 @@ def _has_directions(subject: Subject) -> bool:
     return not any(type(one.projector) in KERNEL_METHODS for one in subject.members)
 
 
-def _direction_pictures(projector: object, n: int, patterns: bool = False) -> list[Picture]:
+def _direction_pictures(
+    projector: TensorProjector, n: int, patterns: bool = False
+) -> list[Picture]:
     """The first directions of a projector, or their patterns."""
     pictures = []
     what = "pattern" if patterns else "direction"
@@ -336,7 +345,7 @@ def _mean_picture(subject: Subject, mean: Array | None, whose: str) -> list[Pict
     return [subject.pictures.picture(drawn, f"mean of {whose}", ["mean"])]
 
 
-def _directions(subject: Subject) -> list[Any]:
+def _directions(subject: Subject) -> list[Block]:
     if subject.is_bank or not _has_directions(subject):
         return []
     if not subject.members:
@@ -350,7 +359,7 @@ def _directions(subject: Subject) -> list[Any]:
         "product of one column of every mode's projection. Red counts for, blue against; the sign "
         "of a whole direction means nothing."
     )
-    blocks: list[Any] = [Prose(text), Gallery("Directions, named by their columns", pictures)]
+    blocks: list[Block] = [Prose(text), Gallery("Directions, named by their columns", pictures)]
     if getattr(projector, "patterns_", None):
         about = (
             "A direction also cancels noise, so it looks like noise in part. Its pattern shows how "
@@ -369,7 +378,7 @@ def _directions(subject: Subject) -> list[Any]:
     return [*blocks, drawn]
 
 
-def _class_patterns(subject: Subject) -> list[Any]:
+def _class_patterns(subject: Subject) -> list[Block]:
     """What each class looks like to the linear views of `ProbabilisticLDA`."""
     model = subject.model
     try:
@@ -387,9 +396,9 @@ def _class_patterns(subject: Subject) -> list[Any]:
     return [Prose(text), Gallery("Patterns of the classes", pictures)]
 
 
-def _learning(subject: Subject) -> list[Any]:
+def _learning(subject: Subject) -> list[Block]:
     """The objective round by round, and the ranks that a search tried."""
-    blocks: list[Any] = []
+    blocks: list[Block] = []
     if subject.answer == "probability":
         blocks += _pool(subject)
     if subject.members:
@@ -406,7 +415,7 @@ def _learning(subject: Subject) -> list[Any]:
     return blocks
 
 
-def _pool(subject: Subject) -> list[Any]:
+def _pool(subject: Subject) -> list[Block]:
     """The views of `ProbabilisticLDA`, their left-out losses and the calibration of the pool."""
     model = subject.model
     text = (
@@ -447,12 +456,15 @@ def _objective(subject: Subject) -> Figure | Prose:
 # ── Model and data ──────────────────────────────────────────────────────────────────────────────
 
 
-def _about(subject: Subject) -> list[Any]:
+def _about(subject: Subject) -> list[Block]:
     data = subject.data
     told = [(name.capitalize(), text) for name, text in subject.about.items()]
     told += [("Data", data.name), ("Number of samples", f"{len(data):,}")]
-    told += [] if data.y is None else [("Number of classes", f"{len(data.classes):,}")]
-    return [Facts([*told, *([("Description", data.description)] if data.description else [])])]
+    if data.y is not None:
+        told.append(("Number of classes", f"{len(data.classes):,}"))
+    if data.description:
+        told.append(("Description", data.description))
+    return [Facts(told)]
 
 
 SECTIONS = (

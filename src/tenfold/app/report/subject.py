@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from tenfold.datasets.locations import natural_key
 from tenfold.linalg.algebra import Array
 from tenfold.metrics.evaluation import ClassMetrics, Evaluation, evaluate
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 N_SAMPLES = 2000  # that are mapped back, evenly spread over the data
 
 
@@ -39,11 +42,11 @@ class Subject:
         The samples.
     """
 
-    estimator: Any
+    estimator: BaseEstimator
     data: TensorDataset
 
     @cached_property
-    def model(self) -> Any:
+    def model(self) -> BaseEstimator:
         """The estimator without the search or pipeline around it."""
         return unwrap(self.estimator)[0]
 
@@ -94,6 +97,14 @@ class Subject:
     def y(self) -> Array:
         """The labels, in the type of the model's: "7" and 7 are the same class."""
         return self.evaluation.y
+
+    @cached_property
+    def decisions(self) -> Array:
+        """The class that the model names for every sample."""
+        found = self.evaluation.decisions
+        if found is None:
+            raise ValueError(f"{self.method} names no class; only its scores can be shown")
+        return found
 
     @cached_property
     def classes(self) -> list[ClassMetrics]:
