@@ -33,7 +33,7 @@ from tenfold.linalg.arrays import (
     wide_type,
 )
 from tenfold.linalg.constants import CACHE_NUMBERS, DEVICE_BYTES, THREAD_BYTES
-from tenfold.methods.base import InputInfo, Learner, Shape
+from tenfold.methods.base import Learner, Shape
 from tenfold.methods.class_specific import (
     ClassModel,
     ClassSpecificProjector,
@@ -52,6 +52,7 @@ from tenfold.validation import samples as check
 from tenfold.validation.containers import in_numpy
 from tenfold.validation.labels import present_labels
 from tenfold.validation.parameter_types import Folds, Normalize
+from tenfold.validation.samples import InputInfo
 
 
 def _learns_from_parts(bank: ClassSpecificClassifier) -> bool:

@@ -19,7 +19,6 @@ from tenfold.classifiers.thresholds import ENOUGH_CLASSES, Impostors
 from tenfold.linalg.algebra import Array
 from tenfold.linalg.arrays import to_numpy
 from tenfold.linalg.constants import CACHE_NUMBERS
-from tenfold.methods.base import InputInfo
 from tenfold.methods.class_specific import ClassSpecificProjector, spreads_of
 from tenfold.optimization.alternation import Solution, solve
 from tenfold.optimization.criteria import Problem
@@ -32,6 +31,7 @@ from tenfold.statistics.subspace import ratio_at, signed_distance
 from tenfold.threads import threads_for
 from tenfold.validation import parameters
 from tenfold.validation.labels import check_classes
+from tenfold.validation.samples import InputInfo
 
 FEWEST_CLASSES = 4  # other classes; fewer say nothing about new ones, so samples are held out
 MOST_FOLDS = 50  # when models that lack a fold are unlike the model of all samples

@@ -275,7 +275,11 @@ class Carrier(BaseEstimator):
     def checked(self, X: object, y: object, sample_weight: object, first: bool) -> Checked:
         """A batch of samples like those of the first one; labels may be missing in all of them."""
         self._needs_labels = y is not None
-        return check.check_batch(self, X, y, sample_weight, reset=first)
+        if first:
+            info, _ = check.first_samples(self, X)
+            for name, value in info.items():
+                setattr(self, name, value)
+        return check.check_batch(self, X, y, sample_weight)
 
 
 def _numbered(batches: Iterable[object]) -> Iterator[tuple[int, object]]:

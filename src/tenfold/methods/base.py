@@ -55,6 +55,7 @@ from tenfold.validation.parameter_types import (
     VectorSolverName,
 )
 from tenfold.validation.parameters import Number
+from tenfold.validation.samples import InputInfo
 
 Labels = Annotated[Array, "labels"]
 Shape = tuple[int, ...]
@@ -109,9 +110,6 @@ class Model:
         )
 
 
-InputInfo = Mapping[str, Any]  # sample_shape_, n_features_in_ and, of a table, feature_names_in_
-
-
 class Savable:
     """An estimator whose learned attributes can be saved: those that end with an underscore."""
 
@@ -152,13 +150,15 @@ class Savable:
         It is one assignment, so that an interrupt leaves the old model or the new one.
         """
         old = {*self._learned_attributes(), *self._goes_with_fit}
-        new = {name: value for name, value in vars(self).items() if name not in old}
-        shown = {} if model is None else {f"{name}_": v for name, v in vars(model).items()}
-        kept = {} if moments is None else {"moments_": moments}
-        new.update(input_info, **shown, **more, **kept)
-        if isinstance(new.get("range_"), Range):  # of samples that were read in blocks
-            new["range_"] = new["range_"].bounds()
-        self.__dict__ = new
+        state = {name: value for name, value in vars(self).items() if name not in old}
+        state.update(input_info)
+        if isinstance(state.get("range_"), Range):  # of samples that were read in blocks
+            state["range_"] = state["range_"].bounds()
+        if model is not None:
+            state.update((f"{name}_", value) for name, value in vars(model).items())
+        if moments is not None:
+            state["moments_"] = moments
+        self.__dict__ = state | more
         return self
 
     def _sizes(self) -> dict[str, Shape]:

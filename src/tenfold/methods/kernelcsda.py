@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from tenfold.linalg.arrays import Array, to_numpy
 from tenfold.linalg.bases import KernelBasis
-from tenfold.methods.base import InputInfo, Learner, Shape, TensorProjector
+from tenfold.methods.base import Learner, Shape, TensorProjector
 from tenfold.methods.class_specific import ClassModel, ClassSpecificProjector
 from tenfold.optimization.alternation import Solution
 from tenfold.serialization.values import Axes
@@ -24,6 +24,7 @@ from tenfold.statistics.stores import OfBlock, Source, over_blocks
 from tenfold.validation import parameters
 from tenfold.validation.parameter_types import Kernel, Numeric, RandomState, SolverName, Whole
 from tenfold.validation.parameters import Number
+from tenfold.validation.samples import InputInfo
 
 MOST_EXACT = 2000  # samples; their basis takes a second or two
 MANY_LANDMARKS = 1000

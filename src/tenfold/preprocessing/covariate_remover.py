@@ -187,9 +187,9 @@ class CovariateRemover(Step):
         described = {"sample_shape_": (size,), "n_features_in_": size}
         return self._learn(described, found, (size - q,))
 
-    def _learn(self, described: dict[str, Any], found: Slopes, shape: tuple[int, ...]) -> Self:
+    def _learn(self, described: check.InputInfo, found: Slopes, shape: tuple[int, ...]) -> Self:
         slopes = found.slopes.reshape(len(found.means), *shape)
-        return self._set_fitted({**described, "covariate_means_": found.means, "slopes_": slopes})
+        return self._set_fitted(described, covariate_means_=found.means, slopes_=slopes)
 
     def _parted(self, X: Any, covariates: Any) -> tuple[object, Array | None]:
         """Samples and their covariates, which are in memory; None for none."""

@@ -99,7 +99,7 @@ class GaussianImputer(Step):
         X = X.astype(float) if X.dtype.kind != "f" else X
         _check_known(X, weight)
         mean, precision = learned_completion(X, weight)
-        return self._set_fitted({**described, "mean_": mean, "precision_": precision})
+        return self._set_fitted(described, mean_=mean, precision_=precision)
 
     def transform(self, X: object) -> Any:
         """Samples with their gaps completed.

@@ -208,16 +208,14 @@ class ModeScaler(Step):
         work = partial(FibreMoments.of_block, axes=axes)
         return X.total(work, None, weight) if isinstance(X, Source) else work(X, None, weight)
 
-    def _learn(self, described: dict[str, Any], moments: FibreMoments) -> Self:
+    def _learn(self, described: check.InputInfo, moments: FibreMoments) -> Self:
         spread, mean_spread = moments.spreads()
         return self._set_fitted(
-            {
-                **described,
-                "mean_": moments.mean,
-                "spread_": spread,
-                "mean_spread_": mean_spread,
-                "n_samples_seen_": moments.weight,
-            }
+            described,
+            mean_=moments.mean,
+            spread_=spread,
+            mean_spread_=mean_spread,
+            n_samples_seen_=moments.weight,
         )
 
     # -- using -----------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ from tenfold.classifiers.members import answer_of
 from tenfold.classifiers.verifier import ClassSpecificVerifier
 from tenfold.linalg.algebra import Array
 from tenfold.linalg.constants import STACK_NUMBERS
-from tenfold.methods.base import InputInfo, Learner
+from tenfold.methods.base import Learner
 from tenfold.optimization.alternation import solve
 from tenfold.optimization.criteria import Problem
 from tenfold.progress import progress
@@ -46,7 +46,7 @@ from tenfold.validation.containers import in_numpy, rows_of
 from tenfold.validation.labels import check_classes, present_labels
 from tenfold.validation.parameter_types import Folds
 from tenfold.validation.parameters import memory_budget
-from tenfold.validation.samples import check_first_batch
+from tenfold.validation.samples import InputInfo, check_first_batch
 
 N_CANDIDATES = 10  # of a ladder
 Ranks = tuple[int, ...]

@@ -20,13 +20,18 @@ from tenfold.validation.containers import in_numpy, refuse_masked, unmasked
 from tenfold.validation.parameters import plain
 
 
-def check_labels(estimator: Any, X: Array, y: Any) -> Array:
+def missing_labels(estimator: object) -> ValueError:
+    """What to raise where labels are needed and none came."""
+    return ValueError(
+        f"{type(estimator).__name__} requires y to be passed, but the target y is None; "
+        "pass one class label per sample"
+    )
+
+
+def check_labels(estimator: object, X: object, y: Any) -> Array:
     """One class label per sample."""
     if y is None:
-        raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None; "
-            "pass one class label per sample"
-        )
+        raise missing_labels(estimator)
     if np.isscalar(X) or getattr(X, "ndim", 1) == 0:
         raise ValueError(
             f"Expected 2D array, got scalar instead: X is {X!r:.80}; pass samples with at least 2 "
@@ -137,11 +142,6 @@ def present_labels(y: Array | None, weight: Array | None) -> Array:
     if y is None:
         return np.zeros(1, dtype=np.intp)
     return np.unique(y if weight is None else y[weight > 0])
-
-
-def announced_labels(y: Array | None, weight: Array | None, classes: Any) -> Array:
-    """All labels that will come: those announced, or those there; without labels a single class."""
-    return present_labels(y, weight) if y is None or classes is None else np.unique(classes)
 
 
 def check_known_labels(y: Array | None, classes: Array) -> None:

@@ -26,15 +26,18 @@ class NamedSamples(NamedTuple):
     mode_labels: list[object]  # one array (I_k,) per mode, or None where entries have no names
 
 
-def named_samples(estimator: Any, X: Any) -> NamedSamples | None:
+def named_samples(
+    X: Any, known: tuple[str, ...] | None, known_labels: list[Any] | None
+) -> NamedSamples | None:
     """Samples with names, in the order of a fitted model; None for samples without names.
 
     Parameters
     ----------
-    estimator : estimator
-        If it is fitted and knows names, the samples are brought into their order.
     X : anything
         What the user passed.
+    known, known_labels : tuple and list, or None
+        The names of the modes of a fitted model, and of their entries: the samples are brought
+        into their order. None before a model is fitted.
 
     Returns
     -------
@@ -42,15 +45,14 @@ def named_samples(estimator: Any, X: Any) -> NamedSamples | None:
         The samples in the order of the model's modes.
     """
     _refuse_several_arrays(X)
-    known = getattr(estimator, "mode_names_", None)
     if is_data_array(X):
-        if known is not None:
-            X = _in_order(X, known, estimator.mode_labels_)
+        if known is not None and known_labels is not None:
+            X = _in_order(X, known, known_labels)
         names = tuple(map(str, X.dims[1:]))
         return NamedSamples(X.data, names, [_labels(X, name) for name in X.dims[1:]])
     columns = getattr(X, "columns", None)
     if hasattr(columns, "nlevels") and columns.nlevels > 1:
-        return _from_columns(X, columns, known, getattr(estimator, "mode_labels_", None))
+        return _from_columns(X, columns, known, known_labels)
     return None
 
 

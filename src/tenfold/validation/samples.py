@@ -7,15 +7,19 @@ And what a fitted estimator has, against what is asked of it. What samples may c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from math import isfinite, prod
 from numbers import Integral
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _get_feature_names,
+    check_array,
+    check_is_fitted,
+    validate_data,
+)
 
 from tenfold.linalg.algebra import Array
 from tenfold.statistics.moments import ClassMoments
@@ -27,16 +31,51 @@ from tenfold.validation.containers import (
     refuse_masked,
     unmasked,
 )
-from tenfold.validation.labels import check_classes, check_labels, present_labels
+from tenfold.validation.labels import (
+    check_classes,
+    check_labels,
+    missing_labels,
+    present_labels,
+)
 from tenfold.validation.named_axes import NamedSamples, named_samples
+from tenfold.validation.parameter_types import SampleShape
 from tenfold.validation.ranges import check_range, limit_of, range_of
+
+Samples: TypeAlias = Array | Source  # checked, of shape (n, I_1, ..., I_K)
+InputInfo: TypeAlias = Mapping[str, Any]  # what a fitted estimator knows of its samples, by name
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
+class Takes(Protocol):
+    """An estimator that says what samples it takes."""
+
+    @property
+    def sample_shape(self) -> SampleShape:
+        """Into which shape flat rows are folded; None for no folding."""
+        ...
+
+    @property
+    def takes_gaps(self) -> bool:
+        """Whether NaN may come."""
+        ...
+
+    @property
+    def _needs_labels(self) -> bool: ...
+
+    @property
+    def _knows_range(self) -> bool: ...
+
+
+class Fitted(Takes, Protocol):
+    """An estimator that knows the samples that it was fitted on."""
+
+    sample_shape_: tuple[int, ...]
+
+
 def check_first_batch(
-    estimator: Any, X: object, y: Any, sample_weight: object, classes: Any = None
-) -> tuple[dict[str, Any], Any, Array | None, Array | None]:
+    estimator: Takes, X: object, y: object, sample_weight: object, classes: object = None
+) -> tuple[InputInfo, Samples, Array | None, Array | None]:
     """What is to be known of samples before anything is learned from them, and the batch.
 
     The estimator stays as it is.
@@ -59,39 +98,75 @@ def check_first_batch(
     (dict, samples, labels, weights)
         Attributes that a fitted estimator has, such as `sample_shape_`, and the checked batch.
     """
-    seen = copy(estimator)  # scikit-learn's validators set attributes
-    for name in NAMES:  # those of an earlier fit
-        vars(seen).pop(name, None)
-    X, y, weight = check_batch(seen, X, y, sample_weight, reset=True)
-    if estimator._needs_labels:
-        check_classes(present_labels(y, weight) if classes is None else np.unique(classes), seen)
-    return description_of(seen), X, y, weight
+    if estimator._needs_labels and y is None:
+        raise missing_labels(estimator)
+    info, samples = first_samples(estimator, X)
+    labels = check_labels(estimator, samples, y) if estimator._needs_labels else None
+    weight = None if sample_weight is None else check_weights(samples, sample_weight)
+    if labels is not None:
+        expected = present_labels(labels, weight) if classes is None else np.unique(classes)
+        check_classes(expected, estimator)
+    return info, samples, labels, weight
 
 
 def check_batch(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, reset: bool = False
-) -> tuple[Any, Array | None, Array | None]:
-    """Samples, labels and weights of one batch; labels and weights are always in memory."""
+    estimator: Fitted, X: object, y: object, sample_weight: object
+) -> tuple[Samples, Array | None, Array | None]:
+    """A batch for a fitted estimator; labels and weights are always in memory."""
     if estimator._needs_labels and y is None:
-        check_labels(estimator, X, y)
-    X = check_samples(estimator, X, reset=reset)
-    y = check_labels(estimator, X, y) if estimator._needs_labels else None
-    weight = None if sample_weight is None else check_weights(X, sample_weight)
-    return X, y, weight
+        raise missing_labels(estimator)
+    samples = check_samples(estimator, X)
+    labels = check_labels(estimator, samples, y) if estimator._needs_labels else None
+    weight = None if sample_weight is None else check_weights(samples, sample_weight)
+    return samples, labels, weight
 
 
-def check_samples(estimator: Any, X: Any, *, reset: bool = False) -> Any:
-    """Samples as a finite numeric batch, neither copied nor cast.
+def first_samples(estimator: Takes, X: object) -> tuple[InputInfo, Samples]:
+    """Samples that nothing is known of before, and what is known of them now.
 
     Parameters
     ----------
     estimator : estimator
-        With `reset`, its `n_features_in_`, `feature_names_in_` and `sample_shape_` are set;
-        otherwise the samples must agree with them.
+        Stays as it is.
     X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
         The samples; with ``estimator.sample_shape`` also flat rows of shape (n, I).
-    reset : bool
-        Whether the model is about to be fitted.
+
+    Returns
+    -------
+    (dict, ndarray or Source of shape (n, I_1, ..., I_K))
+        `n_features_in_`, `sample_shape_` and the like, and the samples in their own dtype, neither
+        copied nor cast. A source is checked as its blocks are read. NaN is there only for an
+        estimator that `takes_gaps`.
+    """
+    named = None
+    columns = None
+    if type(X) is not np.ndarray:
+        X, named = _from_container(estimator, X, None, None)
+        columns = None if isinstance(X, Source) else _get_feature_names(X)
+    samples = X if isinstance(X, Source) else _as_array(estimator, X, None)
+    asked = None if estimator.sample_shape is None else _asked_shape(estimator.sample_shape)
+    samples = _folded(samples, asked, is_fitted=False)
+    shape = samples.shape[1:]
+    info: dict[str, Any] = {"sample_shape_": shape, "n_features_in_": prod(shape)}
+    if estimator._knows_range:
+        info["range_"], samples = range_of(samples)
+    if columns is not None:
+        info["feature_names_in_"] = columns
+    if named is not None and samples.shape == tuple(named.values.shape):  # not folded
+        info["mode_names_"] = named.mode_names
+        info["mode_labels_"] = named.mode_labels
+    return info, samples
+
+
+def check_samples(estimator: Fitted, X: object) -> Samples:
+    """Samples for a fitted estimator as a finite numeric batch, neither copied nor cast.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The samples must agree with its `n_features_in_`, `feature_names_in_` and `sample_shape_`.
+    X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
+        The samples; also flat rows of shape (n, I).
 
     Returns
     -------
@@ -99,35 +174,27 @@ def check_samples(estimator: Any, X: Any, *, reset: bool = False) -> Any:
         The batch, in its own dtype. A source is checked as its blocks are read. NaN is there only
         for an estimator that `takes_gaps`.
     """
-    if not reset and _is_ready(estimator, X):
+    if isinstance(X, np.ndarray) and _is_ready(estimator, X):
         return X
-    named = None
     if type(X) is not np.ndarray:
-        X, named = _from_container(estimator, X)
-    if not isinstance(X, Source):
-        X = _as_array(estimator, X, reset)
-    fitted_shape = None if reset else estimator.sample_shape_
-    shape = fitted_shape
-    if reset and estimator.sample_shape is not None:
-        shape = _asked_shape(estimator)
-    if X.ndim == 2 and shape is not None and X.shape[1] == prod(shape):
-        X = X.reshape(len(X), *shape)
-    if shape is not None and X.shape[1:] != tuple(shape):
-        single = " (for a single sample pass X[None])" if X.shape == fitted_shape else ""
-        raise ValueError(_shape_complaint(X.shape[1:], tuple(shape), reset) + single)
-    if reset:
-        estimator.sample_shape_ = X.shape[1:]
-        estimator.n_features_in_ = prod(X.shape[1:])
-        if estimator._knows_range:
-            estimator.range_, X = range_of(X)
-        if named is not None and X.shape == tuple(named.values.shape):  # not folded
-            estimator.mode_names_ = named.mode_names
-            estimator.mode_labels_ = named.mode_labels
+        names = getattr(estimator, "mode_names_", None)
+        X, _ = _from_container(estimator, X, names, getattr(estimator, "mode_labels_", None))
+    shape = estimator.sample_shape_
+    samples = X if isinstance(X, Source) else _as_array(estimator, X, shape)
+    return check_range(estimator, _folded(samples, shape, is_fitted=True))
+
+
+def _folded(X: Samples, shape: tuple[int, ...] | None, is_fitted: bool) -> Samples:
+    """Samples of this shape, from such or from flat rows."""
+    if shape is None or X.shape[1:] == shape:
         return X
-    return check_range(estimator, X)
+    if X.ndim == 2 and X.shape[1] == prod(shape):
+        return X.reshape(len(X), *shape)
+    single = " (for a single sample pass X[None])" if is_fitted and X.shape == shape else ""
+    raise ValueError(_shape_complaint(X.shape[1:], shape, not is_fitted) + single)
 
 
-def _is_ready(estimator: Any, X: object) -> bool:
+def _is_ready(estimator: Fitted, X: Array) -> bool:
     """Whether X is a finite float array of the fitted shape, not far outside of the known range.
 
     Scikit-learn's validators take longer than scoring a sample. Here the sum of squares decides:
@@ -151,10 +218,12 @@ def _is_ready(estimator: Any, X: object) -> bool:
     return limit is None or 2 * squares <= len(X) * limit * limit
 
 
-def _from_container(estimator: Any, X: Any) -> tuple[Any, NamedSamples | None]:
+def _from_container(
+    estimator: Takes, X: object, names: tuple[str, ...] | None, labels: list[Any] | None
+) -> tuple[object, NamedSamples | None]:
     """Samples that are not simply a NumPy array: a source, or what can become an array; names."""
     X = follow_array(X)
-    named = named_samples(estimator, X)
+    named = named_samples(X, names, labels)
     X = X if named is None else named.values
     X = unmasked(X) if estimator.takes_gaps else refuse_masked(X)
     source = None if type(X) is np.ndarray else as_source(X)
@@ -165,7 +234,8 @@ def _from_container(estimator: Any, X: Any) -> tuple[Any, NamedSamples | None]:
     return source, named
 
 
-def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
+def _as_array(estimator: Takes, X: object, fitted_shape: tuple[int, ...] | None) -> Array:
+    """Samples as an array of finite numbers; rows for a fitted estimator agree with its columns."""
     if isinstance(X, list | tuple):
         try:
             X = np.asarray(X)
@@ -177,24 +247,30 @@ def _as_array(estimator: Any, X: Any, reset: bool) -> Array:
     if isinstance(X, np.ndarray) and X.dtype.kind == "f" and X.dtype.itemsize > 8:
         with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
             X = X.astype(np.float64)
-    finite: Any = "allow-nan" if estimator.takes_gaps else True
+    finite = "allow-nan" if estimator.takes_gaps else True
+    is_deep = getattr(X, "ndim", 2) > 2
     try:
         with np.errstate(invalid="ignore"):  # infinities of both signs
-            if getattr(X, "ndim", 2) > 2:
-                kept = {"estimator": estimator, "input_name": "X", "ensure_all_finite": finite}
-                X = check_array(X, allow_nd=True, **kept)
+            if is_deep or fitted_shape is None:
+                found = check_array(
+                    X,
+                    allow_nd=is_deep,
+                    estimator=estimator,
+                    input_name="X",
+                    ensure_all_finite=finite,
+                )
             else:
-                X = validate_data(estimator, X, reset=reset, ensure_all_finite=finite)
+                found = validate_data(estimator, X, reset=False, ensure_all_finite=finite)
     except ValueError as error:
-        advice = _advice(X, None if reset else estimator.sample_shape_)
         complaint = str(error).splitlines()[0]  # the rest is about other libraries
+        advice = _advice(X, fitted_shape)
         raise ValueError("; ".join([complaint.rstrip(".:"), *advice])) from error
-    if 0 in X.shape:  # there are samples, which were counted above
+    if 0 in found.shape:  # there are samples, which were counted above
         raise ValueError(
-            f"samples have shape {X.shape[1:]}, so they hold no numbers; every mode needs at least "
-            "1 entry; drop the mode, or pass samples that have some"
+            f"samples have shape {found.shape[1:]}, so they hold no numbers; every mode needs at "
+            "least 1 entry; drop the mode, or pass samples that have some"
         )
-    return X
+    return np.asarray(found)
 
 
 def _advice(X: object, fitted_shape: tuple[int, ...] | None) -> list[str]:
@@ -222,18 +298,14 @@ def _advice(X: object, fitted_shape: tuple[int, ...] | None) -> list[str]:
     return []
 
 
-def _asked_shape(estimator: Any) -> tuple[int, ...] | None:
+def _asked_shape(asked: SampleShape) -> tuple[int, ...]:
     """The parameter `sample_shape` as a tuple."""
-    shape = estimator.sample_shape
-    if shape is None:
-        return None
-    shape = shape.tolist() if isinstance(shape, np.ndarray) else shape
+    shape: object = asked.tolist() if isinstance(asked, np.ndarray) else asked
     shape = (shape,) if isinstance(shape, Integral) else shape
     is_sequence = isinstance(shape, Sequence) and len(shape) > 0
     if not is_sequence or not all(isinstance(size, Integral) and size > 0 for size in shape):
         raise ValueError(
-            f"sample_shape is {estimator.sample_shape!r}; expected positive integers, one per "
-            "mode, such as (40, 30)"
+            f"sample_shape is {asked!r}; expected positive integers, one per mode, such as (40, 30)"
         )
     return tuple(int(size) for size in shape)
 
@@ -249,13 +321,13 @@ def _shape_complaint(came: tuple[int, ...], expected: tuple[int, ...], reset: bo
     return f"samples have shape {came}, but this model was fitted on {expected}; {advice}"
 
 
-def check_weights(X: Array, sample_weight: object) -> Array | None:
+def check_weights(X: Samples, sample_weight: object) -> Array | None:
     """Finite, non-negative weights with a positive sum, or None when all are 1."""
     if sample_weight is None:
         return None
     options = {"ensure_2d": False, "ensure_min_samples": 0, "dtype": float}
     given = in_numpy(refuse_masked(sample_weight, name="sample_weight"), "sample_weight")
-    weights = check_array(given, input_name="sample_weight", **options)
+    weights = np.asarray(check_array(given, input_name="sample_weight", **options))
     if weights.shape != (len(X),):
         raise ValueError(
             f"sample_weight has shape {weights.shape}, but there are {len(X)} samples; "
@@ -272,12 +344,13 @@ def check_weights(X: Array, sample_weight: object) -> Array | None:
     return weights
 
 
-def check_projected(X: object, ranks: tuple[int, ...]) -> Any:
+def check_projected(X: object, ranks: tuple[int, ...]) -> Samples:
     """Samples that `transform` of a model with these ranks returned, flat or not."""
     X = follow_array(X)
-    Y: Any = as_source(X)
+    Y: Samples | None = as_source(X)
     if Y is None:
-        Y = check_array(X, dtype=[np.float64, np.float32], allow_nd=True, input_name="X")
+        floats = [np.float64, np.float32]
+        Y = np.asarray(check_array(X, dtype=floats, allow_nd=True, input_name="X"))
     if Y.shape[1:] not in (ranks, (prod(ranks),)):
         raise ValueError(
             f"projected samples have shape {Y.shape[1:]}, but this model projects onto {ranks}, or "
@@ -286,7 +359,7 @@ def check_projected(X: object, ranks: tuple[int, ...]) -> Any:
     return Y
 
 
-def check_moments(estimator: Any, moments: Any) -> tuple[dict[str, Any], ClassMoments]:
+def check_moments(estimator: Takes, moments: object) -> tuple[InputInfo, ClassMoments]:
     """What is to be known of the samples, and moments of the classes that the estimator sees."""
     if not isinstance(moments, ClassMoments):
         raise ValueError(
@@ -296,19 +369,27 @@ def check_moments(estimator: Any, moments: Any) -> tuple[dict[str, Any], ClassMo
     if not moments.counts.any():
         raise ValueError("the moments are of no samples; gather some first")
     moments = moments.present() if estimator._needs_labels else moments.pooled()
-    shape = _asked_shape(estimator) or moments.shape
+    shape = moments.shape
+    if estimator.sample_shape is not None:
+        shape = _asked_shape(estimator.sample_shape)
     if prod(shape) != prod(moments.shape) or (len(moments.shape) > 1 and shape != moments.shape):
         raise ValueError(_shape_complaint(moments.shape, shape, True))
     if estimator._needs_labels:
         check_classes(moments.classes, estimator)
-    described = {"sample_shape_": shape, "n_features_in_": prod(shape)}
-    return described, replace(moments, means=moments.means.reshape(-1, *shape))
+    info = {"sample_shape_": shape, "n_features_in_": prod(shape)}
+    return info, replace(moments, means=moments.means.reshape(-1, *shape))
 
 
 # ── What a fitted estimator has ───────────────────────────────────────────────────────────────────
 
-NAMES = ("feature_names_in_", "mode_names_", "mode_labels_")
-DESCRIPTION = ("sample_shape_", "n_features_in_", "range_", *NAMES)
+DESCRIPTION = (
+    "sample_shape_",
+    "n_features_in_",
+    "range_",
+    "feature_names_in_",
+    "mode_names_",
+    "mode_labels_",
+)
 
 
 def check_fitted(estimator: object, attribute: str) -> None:
@@ -320,7 +401,7 @@ def check_fitted(estimator: object, attribute: str) -> None:
         check_is_fitted(estimator, attribute)
 
 
-def description_of(estimator: object) -> dict[str, Any]:
+def description_of(estimator: object) -> InputInfo:
     """What an estimator knows of the samples that it was fitted on."""
     found = {name: getattr(estimator, name) for name in DESCRIPTION if hasattr(estimator, name)}
     if "sample_shape_" not in found and "n_features_in_" in found:  # scikit-learn's take rows
@@ -328,15 +409,15 @@ def description_of(estimator: object) -> dict[str, Any]:
     return found
 
 
-def described_with(estimator: object, X: object) -> tuple[dict[str, Any], Any]:
+def described_with(estimator: object, X: Samples) -> tuple[InputInfo, Samples]:
     """What a fitted estimator knows of its samples and of a further batch, and that batch."""
-    described = description_of(estimator)
-    if "range_" in described:
-        described["range_"], X = range_of(X, described["range_"])
-    return described, X
+    info = dict(description_of(estimator))
+    if "range_" in info:
+        info["range_"], X = range_of(X, info["range_"])
+    return info, X
 
 
-def of_samples(described: Mapping[str, object]) -> dict[str, Any]:
+def of_samples(described: InputInfo) -> InputInfo:
     """What is known of the samples, without what a method learned of them before its statistics."""
     return {name: value for name, value in described.items() if name in DESCRIPTION}
 
