@@ -19,12 +19,10 @@ from tenfold.gaussian.pool import Answers, best_temperature, pool_weights
 from tenfold.gaussian.strangers import without_classes
 from tenfold.gaussian.views import (
     Data,
-    length_candidate,
-    linear_candidate,
-    rbf_candidate,
-    signal_candidate,
-    structured_choice,
+    make_candidate,
+    structured_candidate,
     structured_map,
+    thirds_of,
 )
 
 PLAIN = ("numbers", "units", "length", "rbf_wide", "rbf_narrow")
@@ -113,17 +111,7 @@ def prepared(counts, shape, seed=0, weighted=False, bunches=None):
     if bunches is not None:
         bunches = np.random.default_rng(1).integers(0, bunches, len(gathered.sketch.codes))
         bunches = np.unique(bunches, return_inverse=True)[1]
-    return Data(gathered, bunches, shares)
-
-
-def candidate_of(data, name):
-    if name == "length":
-        return length_candidate(data)
-    if name.startswith("rbf"):
-        return rbf_candidate(data, name, None)
-    if name in SHAPES:
-        return signal_candidate(data, name)
-    return linear_candidate(data, in_units=name == "units")
+    return Data(gathered.summary(), bunches, shares)
 
 
 SIZES = {
@@ -143,7 +131,7 @@ each_weight = pytest.mark.parametrize("weighted", [False, True], ids=["plain", "
 @each_weight
 def test_scores_are_the_formula_with_explicit_inverses(name, counts, shape, weighted):
     data = prepared(counts, shape, weighted=weighted)
-    frame = candidate_of(data, name).frame
+    frame = make_candidate(data, name).frame
     rho, b = 0.3 * frame.noise_unit, 0.7 * frame.spread_unit
     sizes, new = frame.sizes, frame.samples[::2] + 0.1
     fitted = brute_fit(frame.samples, sizes.codes, sizes.weights, len(counts))
@@ -156,7 +144,7 @@ def test_scores_are_the_formula_with_explicit_inverses(name, counts, shape, weig
 def test_classes_of_one_size_have_the_posterior_predictive_density(shape, with_spread):
     """Of the two-covariance model: the score less the stranger term, up to one number for all."""
     data = prepared([5, 5, 5, 5], shape)
-    frame = candidate_of(data, "numbers").frame
+    frame = make_candidate(data, "numbers").frame
     size = shape[0]
     rho, b = 0.3 * frame.noise_unit, 0.7 * frame.spread_unit
     B = np.eye(size)
@@ -192,7 +180,7 @@ def test_classes_of_one_size_have_the_posterior_predictive_density(shape, with_s
 @each_weight
 def test_left_out_scores_are_those_of_refitting(name, counts, shape, weighted):
     data = prepared(counts, shape, weighted=weighted)
-    candidate = candidate_of(data, name)
+    candidate = make_candidate(data, name)
     frame = candidate.frame
     frame.is_level = False
     rows = data.rows
@@ -230,7 +218,7 @@ def brute_changes(features, sizes, rho, b, rows):
 def test_samples_are_judged_by_classes_of_the_same_size(name, counts, shape, weighted):
     """In kernel views the own class gets back what it lacks on average without a sample."""
     data = prepared(counts, shape, weighted=weighted)
-    frame = candidate_of(data, name).frame
+    frame = make_candidate(data, name).frame
     assert frame.is_level == name.startswith("rbf")
     rows = data.rows
     rho, b = 0.1 * frame.noise_unit, frame.spread_unit
@@ -250,11 +238,11 @@ def test_left_out_scores_of_curves_and_images_are_those_of_refitting(
     name, counts, bunches, weighted
 ):
     data = prepared(counts, SHAPES[name], weighted=weighted, bunches=bunches)
-    candidate = candidate_of(data, name)
+    candidate = make_candidate(data, name)
     frame = candidate.frame
     rho, b = 0.1 * frame.noise_unit, frame.spread_unit
     found = candidate.judge.left_out_scores(rho, b, data.rows)
-    sizes = data.gathered.sketch_sizes
+    sizes = data.summary.sketch_sizes
     expected = brute_left_out(frame.samples, sizes, rho, b, data.rows, together=data.bunches)
     assert_close(found, expected)
 
@@ -263,7 +251,7 @@ def test_left_out_scores_of_curves_and_images_are_those_of_refitting(
 @each_view
 def test_left_out_ratios_against_a_stranger_are_those_of_refitting(name, counts, shape):
     data = prepared(counts, shape, weighted=True)
-    candidate = candidate_of(data, name)
+    candidate = make_candidate(data, name)
     frame, n = candidate.frame, 3.0
     rho, b = 0.3 * frame.noise_unit, 0.7 * frame.spread_unit
     found = candidate.judge.left_out_stranger(n, rho, b)[data.rows]
@@ -294,7 +282,7 @@ def test_strangers_have_the_scores_of_refitting_without_their_class(
     counts, shape, with_spread, name, weighted
 ):
     """The centre is that of the others, rho in units of their noise, b per degree of freedom."""
-    frame = candidate_of(prepared(counts, shape, weighted=weighted), name).frame
+    frame = make_candidate(prepared(counts, shape, weighted=weighted), name).frame
     sizes, q, n = frame.sizes, frame.means.shape[1], 3.0
     spread = None
     if with_spread:  # counts up to 8 in quarters are exact
@@ -332,11 +320,11 @@ def test_strangers_have_the_scores_of_refitting_without_their_class(
 @each_weight
 def test_with_groups_they_are_those_of_refitting_without_the_bunch(name, counts, shape, weighted):
     data = prepared(counts, shape, weighted=weighted, bunches=4)
-    candidate = candidate_of(data, name)
+    candidate = make_candidate(data, name)
     frame = candidate.frame
     rho, b = 0.1 * frame.noise_unit, frame.spread_unit
     found = candidate.judge.left_out_scores(rho, b, data.rows)
-    sizes = data.gathered.sketch_sizes
+    sizes = data.summary.sketch_sizes
     expected = brute_left_out(frame.samples, sizes, rho, b, data.rows, together=data.bunches)
     assert_close(found, expected)
     for i in data.rows:  # some of its class are left when its bunch is gone
@@ -354,10 +342,10 @@ def test_with_groups_they_are_those_of_refitting_without_the_bunch(name, counts,
 def test_left_out_scores_with_structure_are_those_of_refitting(counts, shape, bunches, weighted):
     """Counts up to 8 in quarters are exact; the frame is that without a third of the samples."""
     data = prepared(counts, shape, weighted=weighted, bunches=bunches)
-    sizes = data.gathered.sketch_sizes
+    sizes = data.summary.sketch_sizes
     assert sizes.counts.max() <= 8
-    candidate, setting = structured_choice(data, None)
-    thirds = data.thirds()
+    candidate, setting = structured_candidate(data, None)
+    thirds = thirds_of(data)
     scored = np.zeros(len(thirds), dtype=bool)
     scored[data.rows] = True
     for third in range(3):
@@ -367,7 +355,7 @@ def test_left_out_scores_with_structure_are_those_of_refitting(counts, shape, bu
         unit = judge.noise_unit / candidate.judge.noise_unit
         frame = judge if bunches is None else judge.held[0].frame
         feature_map, spread = mapped_without(data, thirds, third, frame.spread)
-        features = feature_map.features(data.gathered.sketch.X)
+        features = feature_map.features(data.summary.sketch.X)
         rho, b = setting.rho * unit, setting.b * unit
         expected = brute_left_out(features, sizes, rho, b, own, spread, data.bunches)
         found = judge.left_out_scores(rho, b)
@@ -378,7 +366,7 @@ def mapped_without(data, thirds, third, spread):
     """The map of a frame, at the share of identity that was chosen."""
     kept = np.flatnonzero(thirds != third)
     for share in (1.0, 0.1):
-        feature_map, found = structured_map(data.gathered, kept, share)
+        feature_map, found = structured_map(data.summary, kept, share)
         if np.array_equal(found, spread):
             return feature_map, found
     raise AssertionError("the frame is none of those without this third")
@@ -386,18 +374,18 @@ def mapped_without(data, thirds, third, spread):
 
 def test_no_structure_is_sought_where_a_frame_would_know_one_class():
     data = prepared([4, 4], (4, 3), bunches=5)
-    codes, thirds = data.gathered.sketch.codes, data.thirds()
+    codes, thirds = data.summary.sketch.codes, thirds_of(data)
     assert len(np.unique(codes[thirds != 0])) == 1
-    assert structured_choice(data, None) is None
+    assert structured_candidate(data, None) is None
 
 
 def test_frames_with_structure_know_nothing_of_whom_they_judge():
     data = prepared([4, 3, 2, 4, 3, 4, 3], (4, 3))
-    thirds = data.thirds()
+    thirds = thirds_of(data)
     kept = np.flatnonzero(thirds != 1)
-    before, spread = structured_map(data.gathered, kept, 0.1)
-    data.gathered.sketch.codes[thirds == 1] = 0  # labels that are not looked at
-    after, spread_after = structured_map(data.gathered, kept, 0.1)
+    before, spread = structured_map(data.summary, kept, 0.1)
+    data.summary.sketch.codes[thirds == 1] = 0  # labels that are not looked at
+    after, spread_after = structured_map(data.summary, kept, 0.1)
     assert_array_equal(spread, spread_after)
     for one, other in zip(before.factors, after.factors, strict=True):
         assert_array_equal(one, other)
@@ -406,11 +394,13 @@ def test_frames_with_structure_know_nothing_of_whom_they_judge():
 def test_of_many_samples_some_are_left_out_and_all_count():
     """Beyond the sketch: means and scatter are of all samples, less the one that is left out."""
     X, y, _ = drawn([1200, 900, 400], (4,))
-    data = Data(Gathered.of_batch(X, y, None, np.arange(3)), None, np.log([0.48, 0.36, 0.16]))
-    sketch = data.gathered.sketch
+    data = Data(
+        Gathered.of_batch(X, y, None, np.arange(3)).summary(), None, np.log([0.48, 0.36, 0.16])
+    )
+    sketch = data.summary.sketch
     assert len(sketch.codes) <= SKETCH < len(X)
     for name in ("numbers", "units"):
-        candidate = candidate_of(data, name)
+        candidate = make_candidate(data, name)
         frame = candidate.frame
         rho, b = 0.1 * frame.noise_unit, frame.spread_unit
         rows = np.arange(0, len(sketch.codes), 97)
@@ -550,9 +540,9 @@ def test_the_stated_loss_is_that_of_refitting_without_each_sample():
     X, y, _ = drawn([6, 9, 7], (5,), seed=8)
     model = ProbabilisticLDA(views=["numbers"]).fit(X, y)
     (packed,) = model.pool_["views"]
-    data = Data(Gathered.of_batch(X, y, None, np.arange(3)), None, np.log(model.priors_))
-    sizes = data.gathered.sizes
-    features = data.gathered.sketch.X - X.mean(axis=0)
+    data = Data(Gathered.of_batch(X, y, None, np.arange(3)).summary(), None, np.log(model.priors_))
+    sizes = data.summary.sizes
+    features = data.summary.sketch.X - X.mean(axis=0)
     scores = brute_left_out(features, sizes, packed["rho"], packed["b"], data.rows)
     scores = scores * packed["weight"] / packed["temperature"] + np.log(model.priors_)
     P = (1 - 1 / 24) * softmax(scores, axis=1) + 1 / 24 / 3
@@ -588,7 +578,8 @@ def brute_loss(scores, answers):
 def test_the_loss_of_the_pool_and_its_slope():
     tables, answers = answered()
     scores = tables[0]
-    value, slope = answers.loss_and_slope(scores)
+    slope = np.zeros(scores.shape)
+    value = answers.loss(scores, slope)
     assert value == pytest.approx(brute_loss(scores, answers), rel=1e-12)
     assert answers.loss(scores) == value
 
@@ -612,7 +603,7 @@ def test_a_temperature_is_at_least_one_and_the_best():
 @pytest.mark.parametrize("prices", [(0, 0, 0), (0, 1, 2)])
 def test_the_pool_is_no_worse_than_any_single_view(prices):
     tables, answers = answered()
-    prices, count = np.array(prices, dtype=float), answers.count
+    prices, count = np.array(prices, dtype=float), answers.total
 
     def objective(w):
         held = 3 * np.log(w.sum() + 1e-12) ** 2 + 0.1 * (w**2).sum()

@@ -24,7 +24,7 @@ from tenfold.gaussian.model import (
     learn_from_moments,
     pattern_of,
 )
-from tenfold.gaussian.pool import floor_of, mixed, softmax
+from tenfold.gaussian.pool import floor_of, probabilities
 from tenfold.gaussian.views import LINEAR, MOST_BUNCHES, NAMES, typical_count
 from tenfold.linalg.arrays import Array, asarray_like, to_numpy
 from tenfold.linalg.constants import KEPT_MOMENTS, MEDIUM
@@ -464,11 +464,11 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         stranger_columns: Array | None = None,
     ) -> tuple[dict[str, Any], LeftOut | None]:
         """What is learned, by name, and the ratios of left-out samples if groups are given."""
-        counts = gathered.counts
         with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused
-            noise = float(gathered.noise().diagonal.sum())
-            means = gathered.means
-        _check_scatter(counts, noise, means)
+            summary = gathered.summary()
+            noise = float(summary.noise.diagonal.sum())
+        counts = summary.sizes.counts
+        _check_scatter(counts, noise, summary.means)
         priors = parameters.check_priors(self.priors, gathered.classes, counts)
         with np.errstate(divide="ignore"):
             log_priors = np.log(priors)
@@ -482,7 +482,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
             progress("ProbabilisticLDA", total, shown) as advance,
         ):
             pool = learn(
-                gathered,
+                summary,
                 log_priors,
                 names,
                 fitted,
@@ -492,7 +492,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
                 stranger_columns,
             )
         _warn_of_near_copies(gathered, pool.log_loss, bunches)
-        learned = self._as_learned(gathered.classes, counts, priors, pool, gathered.mean)
+        learned = self._as_learned(gathered.classes, counts, priors, pool, summary.mean)
         return learned, pool.left_out
 
     def _as_learned(
@@ -941,7 +941,7 @@ def _best(scores: Array, log_priors: Array, classes: Array) -> Array:
 
 
 def _probabilities(scores: Array, log_priors: Array, floor: float) -> Array:
-    return mixed(softmax(scores + log_priors), floor, log_priors)
+    return probabilities(scores, log_priors, floor)
 
 
 def _log_probabilities(scores: Array, log_priors: Array, floor: float) -> Array:

@@ -1,17 +1,19 @@
 """What a Gaussian model keeps of its samples: class means, the scatter of the noise, a sketch.
 
-Up to `SKETCH` distinct samples the sketch holds all of them, and nothing else is kept. Beyond,
-moments are of all samples, and the sketch holds of each class those with the smallest hashes: what
-is left out in turn, and what views learn from that are not linear. Both are values that can be
-added, so however a stream is batched, in any order, the result equals that of one batch.
+Up to `SKETCH` distinct samples the sketch holds all of them, and nothing else is kept. Of more
+samples, moments are kept of all, and the sketch holds the samples of each class with the smallest
+hashes. Samples of the sketch are those that are left out in turn, and those that nonlinear views
+learn from. Moments and sketches can be added: however a stream is batched, in any order, the result
+equals that of one batch.
 
-Equal samples of a class are one sample with the sum of their weights.
+Equal samples of a class are merged to one sample with the sum of their weights.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -67,8 +69,10 @@ class PooledMoments:
 
     def placed(self, at: Array, n_classes: int) -> PooledMoments:
         """The same among more classes: each of ours at its place."""
-        counts, means = np.zeros(n_classes), np.zeros((n_classes, self.means.shape[1]))
-        counts[at], means[at] = self.counts, self.means
+        counts = np.zeros(n_classes)
+        counts[at] = self.counts
+        means = np.zeros((n_classes, self.means.shape[1]))
+        means[at] = self.means
         return PooledMoments(counts, means, self.scatter)
 
 
@@ -103,20 +107,25 @@ class Sketch:
         """Of samples (n, p)."""
         if not (weights > 0).all():
             used = np.flatnonzero(weights > 0)
-            X, codes, weights = X[used], codes[used], weights[used]
+            X = X[used]
+            codes = codes[used]
+            weights = weights[used]
         with np.errstate(over="ignore"):  # numbers above 3e38 are ordered by their keys
             order = content_hashes(X, np.float32)
         if len(X) > SKETCH:
             rows = _may_be_kept(codes, weights, order)
-            X, codes, weights, order = X[rows], codes[rows], weights[rows], order[rows]
-        return cls(X, codes, weights, content_hashes(X), order, True).merged().limited()
+            X = X[rows]
+            codes = codes[rows]
+            weights = weights[rows]
+            order = order[rows]
+        return cls(X, codes, weights, content_hashes(X), order, True).merged()
 
     def __add__(self, other: Sketch) -> Sketch:
         columns = {}
         for name in _COLUMNS:
             columns[name] = np.concatenate([getattr(self, name), getattr(other, name)])
         joined = replace(self, is_complete=self.is_complete and other.is_complete, **columns)
-        return joined.merged().limited()
+        return joined.merged()
 
     def rows(self, rows: Array) -> Sketch:
         """Some of the samples."""
@@ -124,30 +133,19 @@ class Sketch:
         return replace(self, **columns)
 
     def merged(self) -> Sketch:
-        """Equal samples of a class as one, and all in an order that is their own."""
+        """At most `SKETCH` samples, equal ones of a class as one, in an order that is their own."""
         by = np.lexsort((self.keys, self.order, self.codes))
-        codes, keys = self.codes[by], self.keys[by]
+        codes = self.codes[by]
+        keys = self.keys[by]
         starts = np.ones(len(by), dtype=bool)
         starts[1:] = (codes[1:] != codes[:-1]) | (keys[1:] != keys[:-1])
         first = np.flatnonzero(starts)
         weights = np.add.reduceat(self.weights[by], first) if len(first) else self.weights
-        return replace(self.rows(by[first]), weights=weights)
-
-    def limited(self) -> Sketch:
-        """No more than `SKETCH` samples."""
-        if len(self.codes) <= SKETCH:
-            return self
-        return replace(self.rows(self.first(SKETCH)), is_complete=False)
-
-    def first(self, most: int) -> Array:
-        """The places of at most so many samples, of each class the same number at most."""
-        # A sample with twice the weight is as likely to be kept as two samples.
-        priority = _waiting(self.order) / self.weights
-        by, place, sizes = _places(priority, self.codes)
-        kept = by[place < _most_of_each(sizes, most)]
-        if len(kept) > most:  # more classes than samples that are kept
-            kept = kept[np.argsort(priority[kept], kind="stable")[:most]]
-        return np.sort(kept)
+        distinct = by[first]
+        if len(distinct) <= SKETCH:
+            return replace(self.rows(distinct), weights=weights)
+        kept = first_of_each(self.order[distinct], weights, self.codes[distinct], SKETCH)
+        return replace(self.rows(distinct[kept]), weights=weights[kept], is_complete=False)
 
     def times(self, factor: float) -> Sketch:
         """The same with all weights multiplied."""
@@ -169,21 +167,32 @@ def _waiting(order: Array) -> Array:
     return np.asarray(-np.log1p(-uniform))
 
 
-def _places(priority: Array, codes: Array) -> tuple[Array, Array, Array]:
-    """Samples sorted by class and priority, the place of each in its class, and class sizes."""
+def first_of_each(order: Array, weights: Array, codes: Array, most: int) -> Array:
+    """The places of at most so many samples, with at most the same number from each class."""
+    # A sample with twice the weight is as likely to be kept as two samples.
+    priority = _waiting(order) / weights
+    by, place, n_each = _ranked(priority, codes, most)
+    kept = by[place < n_each]
+    if len(kept) > most:  # more classes than samples that are kept
+        kept = kept[np.argsort(priority[kept], kind="stable")[:most]]
+    return np.sort(kept)
+
+
+def _ranked(priority: Array, codes: Array, most: int) -> tuple[Array, Array, int]:
+    """Samples sorted by class and priority, the place of each in its class, and a limit.
+
+    The limit is how many samples of each class may be kept, so that there are at most `most` in
+    all. It is 1 at the least.
+    """
     by = np.lexsort((priority, codes))
     ordered = codes[by]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
     sizes = np.diff(np.r_[starts, len(ordered)])
-    return by, np.arange(len(ordered)) - np.repeat(starts, sizes), sizes
-
-
-def _most_of_each(sizes: Array, most: int) -> int:
-    """How many samples of each class are kept, at most `most` in all; one at the least."""
+    place = np.arange(len(ordered)) - np.repeat(starts, sizes)
     totals = np.zeros(most)
     for size, n_classes in zip(*np.unique(sizes, return_counts=True), strict=True):
         totals += n_classes * np.minimum(size, np.arange(1, most + 1))
-    return max(int((totals <= most).sum()), 1)
+    return by, place, max(int((totals <= most).sum()), 1)
 
 
 def _may_be_kept(codes: Array, weights: Array, order: Array) -> Array:
@@ -198,13 +207,14 @@ def _may_be_kept(codes: Array, weights: Array, order: Array) -> Array:
     ordered = order[by]
     np.not_equal(ordered[1:], ordered[:-1], out=starts[1:])
     first = np.flatnonzero(starts)
-    weights, codes = weights[by], codes[by]
+    weights = weights[by]
+    codes = codes[by]
     waiting = _waiting(ordered[first])
     soonest = waiting / np.add.reduceat(weights, first)
     latest = waiting / weights[first]
     of_class = codes[first].astype(np.min_scalar_type(int(codes.max())))  # small ones sort faster
-    ranked, place, sizes = _places(latest, of_class)
-    n_sure = _most_of_each(sizes, SKETCH) + 1  # one more, so that a cut is noticed
+    ranked, place, n_each = _ranked(latest, of_class, SKETCH)
+    n_sure = n_each + 1  # one more, so that a cut is noticed
     bound = np.full(int(codes.max()) + 1, np.inf)
     last = ranked[place == n_sure - 1]
     bound[of_class[last]] = latest[last] * (1 + ROUNDING)
@@ -214,6 +224,18 @@ def _may_be_kept(codes: Array, weights: Array, order: Array) -> Array:
 
 
 # ── Both ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Summary(NamedTuple):
+    """What views are made of: the samples of the sketch, and class means and noise of all."""
+
+    sketch: Sketch
+    shape: tuple[int, ...]  # of a sample
+    mean: Array  # (p,), of all samples
+    means: Array  # (C, p), of the classes
+    noise: Noise  # about these
+    sizes: ClassSizes  # the samples of the sketch among all samples
+    sketch_sizes: ClassSizes  # the samples of the sketch by themselves
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,41 +309,24 @@ class Gathered:
             return self.moments.counts
         return np.bincount(self.sketch.codes, self.sketch.weights, minlength=len(self.classes))
 
-    @property
-    def sketch_sizes(self) -> ClassSizes:
-        """The classes of the sketch by itself."""
-        s = self.sketch
-        counts = np.bincount(s.codes, s.weights, minlength=len(self.classes))
-        return ClassSizes.of(s.codes, s.weights, counts)
-
-    @property
-    def sizes(self) -> ClassSizes:
-        """The samples of the sketch among all samples."""
-        return ClassSizes.of(self.sketch.codes, self.sketch.weights, self.counts)
-
-    @property
-    def mean(self) -> Array:
-        """The mean sample, (p,)."""
-        if self.moments is None:
-            return np.asarray(self.sketch.weights @ self.sketch.X / self.sketch.weights.sum())
-        first = self.moments.means[0]
-        return np.asarray(first + self.counts @ (self.moments.means - first) / self.counts.sum())
-
-    @property
-    def means(self) -> Array:
-        """The class means, (C, p)."""
+    def summary(self) -> Summary:
+        """Class means and noise of all samples, and the sizes of the classes."""
+        sketch = self.sketch
+        n_classes = len(self.classes)
+        sketch_counts = np.bincount(sketch.codes, sketch.weights, minlength=n_classes)
+        sketch_sizes = ClassSizes.of(sketch.codes, sketch.weights, sketch_counts)
         if self.moments is not None:
-            return self.moments.means
-        s = self.sketch
-        return class_means(s.X, s.codes, s.weights, len(self.classes))
-
-    def noise(self) -> Noise:
-        """The scatter of all samples about the means of their classes."""
-        if self.moments is not None:
+            counts = self.moments.counts
+            means = self.moments.means
+            mean = means[0] + counts @ (means - means[0]) / counts.sum()
             scatter = self.moments.scatter
-            return Noise(None, scatter, np.diagonal(scatter))
-        s = self.sketch
-        deviations = s.X - self.means[s.codes]
-        if (s.weights != 1).any():
-            deviations *= np.sqrt(s.weights)[:, None]
-        return Noise.of_rows(deviations)
+            noise = Noise(None, scatter, np.diagonal(scatter))
+            sizes = ClassSizes.of(sketch.codes, sketch.weights, counts)
+            return Summary(sketch, self.shape, mean, means, noise, sizes, sketch_sizes)
+        mean = np.asarray(sketch.weights @ sketch.X / sketch.weights.sum())
+        means = class_means(sketch.X, sketch.codes, sketch.weights, n_classes)
+        deviations = sketch.X - means[sketch.codes]
+        if (sketch.weights != 1).any():
+            deviations *= np.sqrt(sketch.weights)[:, None]
+        noise = Noise.of_rows(deviations)
+        return Summary(sketch, self.shape, mean, means, noise, sketch_sizes, sketch_sizes)

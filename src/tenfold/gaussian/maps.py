@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import cholesky, solve_triangular
 
 from tenfold.linalg.algebra import Array, mode_product, project
@@ -18,6 +19,13 @@ from tenfold.linalg.algebra import Array, mode_product, project
 MOST_LANDMARKS = 10_000  # of a kernel view, with those of classes that came later
 JITTER = 1e-8  # of the mean diagonal of a kernel matrix
 WIDEST = 1e-12  # of the largest spread: a number that varies less is taken not to vary
+
+
+class Transformer(Protocol):
+    """A fitted transformer."""
+
+    def transform(self, X: Array) -> ArrayLike:
+        """Features of samples (n, I_1, ..., I_K)."""
 
 
 class FeatureMap(Protocol):
@@ -138,11 +146,9 @@ class LengthMap:
     mean: Array
     direction: Array
 
-    @classmethod
-    def of_samples(cls, X: Array, weights: Array, mean: Array) -> LengthMap:
-        """Of samples (n, p) with weights (n,)."""
-        plain = cls(mean, np.zeros_like(mean))
-        return cls(mean, weights @ plain.raw(X) / weights.sum())
+    def centred_at(self, middle: Array) -> LengthMap:
+        """The same about another mean (p,) of samples of unit length."""
+        return replace(self, direction=middle)
 
     def raw(self, X: Array) -> Array:
         """Samples of unit length; 0 for the mean itself."""
@@ -213,16 +219,8 @@ class RBFMap:
             middle = [n + 2 * ((n_pairs - 1) // 2), n + 2 * (n_pairs // 2)]
         typical = float(np.partition(D2, middle, axis=None)[middle].mean())
         width = relative_width * (typical or float(D2.max(initial=0.0)) or 1.0)
-        return cls.of_landmarks(landmarks, weights, mean, scale, width)
-
-    @classmethod
-    def of_landmarks(
-        cls, landmarks: Array, weights: Array, mean: Array, scale: Array, width: float
-    ) -> RBFMap:
-        """With features about the weighted mean of those of the landmarks."""
-        root = kernel_root(landmarks, width)
-        centre = weights @ root / weights.sum()
-        return cls(mean, scale, landmarks, width, centre, root)
+        root = kernel_root(D2, width)
+        return cls(mean, scale, landmarks, width, weights @ root / weights.sum(), root)
 
     def extended(self, X: Array) -> RBFMap:
         """The same with more landmarks; features of the old span stay what they are."""
@@ -275,16 +273,17 @@ class RBFMap:
 def squared_distances(A: Array, B: Array) -> Array:
     """Squared distances (n, m) between rows, never below 0."""
     with np.errstate(over="ignore"):
-        of_a, of_b = (A**2).sum(axis=1), (B**2).sum(axis=1)
+        of_a = (A**2).sum(axis=1)
+        of_b = (B**2).sum(axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
         D2 = of_a[:, None] + of_b - 2 * (A @ B.T)
     D2[np.isnan(D2)] = np.inf  # of numbers whose squares are too large
     return np.asarray(np.maximum(D2, 0.0, out=D2))
 
 
-def kernel_root(landmarks: Array, width: float) -> Array:
-    """The lower Cholesky factor of the kernel matrix of the landmarks."""
-    K = np.exp(-squared_distances(landmarks, landmarks) / width)
+def kernel_root(D2: Array, width: float) -> Array:
+    """The lower Cholesky factor of the kernel matrix of landmarks with these squared distances."""
+    K = np.exp(-D2 / width)
     K[np.diag_indices(len(K))] = 1.0 + JITTER
     return np.asarray(cholesky(K, lower=True, overwrite_a=True))
 
@@ -304,6 +303,10 @@ class CentredMap:
     def raw(self, X: Array) -> Array:
         """Features (n, q) as they come."""
         raise NotImplementedError
+
+    def centred_at(self, middle: Array) -> Self:
+        """The same about another mean (q,)."""
+        return replace(self, mean=middle)
 
     def features(self, X: Array) -> Array:
         """Features (n, q)."""
@@ -344,7 +347,7 @@ class TransformerMap(CentredMap):
 
     scale: Array
     name: str
-    transformer: Any
+    transformer: Transformer
     shape: tuple[int, ...]
 
     def raw(self, X: Array) -> Array:
@@ -365,7 +368,7 @@ class TransformerMap(CentredMap):
         return prod(self.shape) == size and self.mean.shape == self.scale.shape
 
 
-def checked_features(name: str, found: Any, n: int) -> Array:
+def checked_features(name: str, found: ArrayLike, n: int) -> Array:
     """What a transformer gave as finite rows (n, q), or an error that names the view."""
     if hasattr(found, "toarray"):
         found = found.toarray()

@@ -12,7 +12,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 from tenfold.gaussian.formula import (
     Axes,
@@ -23,16 +22,29 @@ from tenfold.gaussian.formula import (
     StrangerTerm,
     class_means,
 )
-from tenfold.gaussian.gathered import Gathered
+from tenfold.gaussian.gathered import Summary
 from tenfold.gaussian.maps import (
     MOST_LANDMARKS,
+    CentredMap,
     FeatureMap,
     LengthMap,
     LinearMap,
     RBFMap,
+    Transformer,
     TransformerMap,
+    kernel_root,
+    squared_distances,
 )
-from tenfold.gaussian.pool import Answers, best_temperature, pool_weights, weights_of_ratio
+from tenfold.gaussian.pool import (
+    Answers,
+    Trials,
+    best_temperature,
+    calibrated_ratio,
+    floor_of,
+    pool_weights,
+    probabilities,
+    ratio_weights,
+)
 from tenfold.gaussian.signals import FilterMap, GradientMap
 from tenfold.gaussian.views import (
     LARGEST_STRUCTURE,
@@ -47,11 +59,8 @@ from tenfold.gaussian.views import (
     Setting,
     choose_setting,
     has_structure,
-    length_candidate,
-    linear_candidate,
-    rbf_candidate,
-    signal_candidate,
-    structured_choice,
+    make_candidate,
+    structured_candidate,
     transformer_candidates,
 )
 from tenfold.linalg.algebra import Array
@@ -63,7 +72,8 @@ EVIDENCE = 3.0  # nats: what a view says against a class grows with the logarith
 MANY_CLASSES = 20  # of which a few more or less do not change the pool
 MOST_TRIALS = 20_000  # pairs of a stranger and a class that choose the weights of the ratio
 NOISE_SHARE = 0.75  # of what another session varies more: the rest is taken to be between classes
-MAPS: dict[str, Any] = {
+Packed = dict[str, Any]  # values by name, as a file has them
+MAPS: dict[str, type[LinearMap | LengthMap | RBFMap | CentredMap]] = {
     "linear": LinearMap,
     "length": LengthMap,
     "rbf": RBFMap,
@@ -138,11 +148,6 @@ class LearnedView:
             values=along.values,
             spread=frame.spread,
         )
-
-    @property
-    def share(self) -> float:
-        """What its scores are multiplied by in the pool."""
-        return self.weight / self.temperature
 
     def frame(self, counts: Array) -> Frame:
         """Its class means and noise, without samples, for classes with these counts."""
@@ -249,7 +254,7 @@ class LearnedView:
 
     # -- files ------------------------------------------------------------------------------------
 
-    def packed(self) -> dict[str, Any]:
+    def packed(self) -> Packed:
         """Its values by name, for a file."""
         kind = next(kind for kind, of in MAPS.items() if type(self.map) is of)
         own = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -260,7 +265,7 @@ class LearnedView:
         return own | {"map": {"kind": kind, **inside}}
 
     @classmethod
-    def unpacked(cls, packed: Mapping[str, Any]) -> LearnedView:
+    def unpacked(cls, packed: Packed) -> LearnedView:
         """From its values by name; a ValueError where a file says what no view has."""
         own = _checked_values("view", packed, cls)
         inside = dict(own["map"])
@@ -271,17 +276,18 @@ class LearnedView:
             made = MAPS[kind](**_checked_values(kind, inside, MAPS[kind]))
             return cls(**own | {"map": made})
         inside = _checked_values(kind, inside, RBFMap, without="root")
-        landmarks, centre = inside["landmarks"], inside.pop("centre")
+        landmarks = inside["landmarks"]
+        centre = inside["centre"]
         n = len(landmarks) if landmarks.ndim == 2 else 0
         if not 0 < n <= MOST_LANDMARKS or centre.shape != (n,) or own["axes"].shape[:1] != (n,):
             raise ValueError(f"its view has landmarks of shape {landmarks.shape}")
         if not inside["width"] > 0:
             raise ValueError(f"its view has the width {inside['width']!r:.40}")
-        made = RBFMap.of_landmarks(weights=np.ones(n), **inside)
-        return cls(**own | {"map": replace(made, centre=centre)})
+        root = kernel_root(squared_distances(landmarks, landmarks), inside["width"])
+        return cls(**own | {"map": RBFMap(root=root, **inside)})
 
 
-def _checked_values(what: str, packed: Any, of: Any, without: str = "") -> dict[str, Any]:
+def _checked_values(what: str, packed: object, of: type, without: str = "") -> Packed:
     """The values of the fields of a class, if they are of the kinds that it declares."""
     kinds = {field.name: str(field.type) for field in fields(of) if field.name != without}
     if not isinstance(packed, Mapping) or packed.keys() != kinds.keys():
@@ -292,7 +298,7 @@ def _checked_values(what: str, packed: Any, of: Any, without: str = "") -> dict[
     return dict(packed)
 
 
-def _is_of_kind(value: Any, kind: str) -> bool:
+def _is_of_kind(value: object, kind: str) -> bool:
     if kind == "Array":
         return isinstance(value, np.ndarray) and value.dtype.kind == "f" and _all_finite(value)
     if kind == "Array | None":
@@ -308,7 +314,7 @@ def _is_of_kind(value: Any, kind: str) -> bool:
     return isinstance(value, Mapping) if kind == "FeatureMap" else True
 
 
-def _all_finite(value: Any) -> bool:
+def _all_finite(value: Array | float) -> bool:
     return bool(np.isfinite(value).all())
 
 
@@ -375,17 +381,12 @@ class Chosen(NamedTuple):
     price: float
     setting: Setting
 
-    @classmethod
-    def of(cls, candidate: Candidate, setting: Setting) -> Chosen:
-        """Of a candidate."""
-        return cls(LearnedView.of(candidate, setting), candidate.price, setting)
-
 
 def learn(
-    gathered: Gathered,
+    summary: Summary,
     log_priors: Array,
     names: Sequence[str],
-    transformers: Mapping[str, Any],
+    transformers: Mapping[str, Transformer],
     bunches: Array | None = None,
     tell: Callable[[str], None] = lambda _: None,
     class_groups: Array | None = None,
@@ -395,7 +396,7 @@ def learn(
 
     Parameters
     ----------
-    gathered : Gathered
+    summary : Summary
         Of all samples.
     log_priors : ndarray of shape (C,)
         Logarithms of the probabilities of the classes.
@@ -404,9 +405,9 @@ def learn(
     transformers : mapping of str to fitted transformers
         More views.
     bunches : ndarray of shape (n,) or None
-        Whom to leave out together, of the samples of the sketch.
+        Which samples of the sketch to leave out together.
     tell : callable
-        Is told which view comes next.
+        Is called with the name of each view before it is tried.
     class_groups : ndarray of shape (C,) or None
         Classes without which a pool of few classes is weighted, to learn the ratios of strangers;
         None learns none.
@@ -415,102 +416,110 @@ def learn(
     """
     if class_groups is not None and stranger_columns is None:
         stranger_columns = np.arange(len(class_groups))
-    data = Data(gathered, bunches, log_priors, stranger_columns)
-    n_judged = len(np.unique(gathered.sketch.codes[data.rows]))
+    data = Data(summary, bunches, log_priors, stranger_columns)
+    n_judged = len(np.unique(data.answers.codes))
     if not n_judged or (n_judged == 1 and class_groups is None):
-        return _without_left_out(data, names)  # samples of one class would always name it
+        return _without_left_out(data, names)  # samples of one class would always be named right
     if data.is_linear_only:
-        names, transformers = [name for name in names if name in LINEAR] or ["numbers"], {}
+        names = [name for name in names if name in LINEAR] or ["numbers"]
+        transformers = {}
+    chosen = choose_views(data, names, transformers, tell)
+    pooling = Pooling.of(chosen, data.answers, strangers_by_view(data, chosen))
+    views = []
+    for one, weight, ratio_weight in zip(
+        chosen, pooling.weights, pooling.ratio_weights, strict=True
+    ):
+        if weight > 0 or ratio_weight > 0:
+            view = replace(one.view, weight=float(weight), ratio_weight=float(ratio_weight))
+            views.append(view)
+    log_loss, calibration = _calibration(data.answers, pooling.scores)
+    return LearnedPool(
+        names=[one.view.name for one in chosen],
+        weights=pooling.weights,
+        log_losses=np.array([one.setting.loss for one in chosen]),
+        views=views,
+        log_loss=log_loss,
+        ratio_scale=pooling.scale,
+        ratio_offset=pooling.offset,
+        calibration=calibration,
+        left_out=None if class_groups is None else _left_out(data, pooling, class_groups),
+    )
+
+
+def choose_views(
+    data: Data,
+    names: Sequence[str],
+    transformers: Mapping[str, Transformer],
+    tell: Callable[[str], None],
+) -> list[Chosen]:
+    """All views that are tried, each at the rho and b with the least loss of left-out samples.
+
+    Of many samples, a first look at some of them says whether kernels and features of signals are
+    worth computing for all.
+    """
     chosen: list[Chosen] = []
-    near: tuple[int, int] | None = None
+    place = None
     for name in ("numbers", "units", "length"):
         if name in names:
             tell(name)
-            near = _add_plain(data, name, near, chosen)
-    if "kronecker" in names and has_structure(data):
+            chosen.append(choose(data, make_candidate(data, name), place))
+            place = chosen[-1].setting.place
+    plain = min(chosen, key=lambda one: one.setting.loss, default=None)
+    scale = _better_scale(chosen)
+    if "kronecker" in names and has_structure(data.summary):
         tell("kronecker")
-        plain = min((one.setting for one in chosen), key=lambda s: s.loss, default=None)
-        found = structured_choice(data, plain)
+        found = structured_candidate(data, None if plain is None else plain.setting)
         if found is not None:
-            chosen.append(Chosen.of(*found))
+            candidate, setting = found
+            view = LearnedView.of(candidate, setting)
+            chosen.append(Chosen(view, candidate.price, setting))
     look = None
-    without_price = [one for one in chosen if not one.price]
-    if without_price and len(gathered.sketch.codes) > LOOK_FROM:
+    if plain is not None and len(data.summary.sketch.codes) > LOOK_FROM:
         tell("a first look at other views")
-        best = min(without_price, key=lambda one: one.setting.loss)
-        look = FirstLook.of(data, best.view.name)
-    _add_curved(data, names, look, chosen, tell)
+        look = FirstLook.of(data, plain.view.name)
+    kernels = [name for name in WIDTHS if name in names]
+    place = None
+    if look is None or look.speaks_for(kernels, scale):
+        for name in kernels:
+            tell(name)
+            chosen.append(choose(data, make_candidate(data, name, scale), place))
+            place = chosen[-1].setting.place
+    for name, suits in SIGNALS.items():
+        if name in names and suits(data.summary.shape):
+            tell(name)
+            if look is None or look.speaks_for([name]):
+                chosen.append(choose(data, make_candidate(data, name)))
     for name, transformer in transformers.items():
         tell(name)
-        chosen.append(_better_units(data, name, transformer))
+        place = None
+        in_units = []
+        for candidate in transformer_candidates(data, name, transformer):
+            in_units.append(choose(data, candidate, place))
+            place = in_units[-1].setting.place
+        chosen.append(min(in_units, key=lambda one: one.setting.loss))
     if not chosen:  # "kronecker" alone, of samples without modes
-        _add_plain(data, "numbers", None, chosen)
-    return _pooled(data, chosen, class_groups)
+        chosen.append(choose(data, make_candidate(data, "numbers")))
+    return chosen
 
 
-def _add_curved(
-    data: Data,
-    names: Sequence[str],
-    look: FirstLook | None,
-    chosen: list[Chosen],
-    tell: Callable[[str], None],
-) -> None:
-    """Add kernels and features of signals, where a first look does not speak against them."""
-    kernels = [name for name in WIDTHS if name in names]
-    scale = _better_scale(chosen)
-    if look and not look.speaks_for(rbf_candidate(look.data, name, scale) for name in kernels):
-        kernels = []
-    near = None
-    for name in kernels:
-        tell(name)
-        candidate = rbf_candidate(data, name, scale)
-        setting, near = choose_setting(data, candidate, near)
-        chosen.append(Chosen.of(candidate, setting))
-    for name, suits in SIGNALS.items():
-        if name not in names or not suits(data.gathered.shape):
-            continue
-        tell(name)
-        if look and not look.speaks_for([signal_candidate(look.data, name)]):
-            continue
-        candidate = signal_candidate(data, name)
-        chosen.append(Chosen.of(candidate, choose_setting(data, candidate, None)[0]))
-
-
-def _add_plain(
-    data: Data, name: str, near: tuple[int, int] | None, chosen: list[Chosen]
-) -> tuple[int, int]:
-    """Add a plain view to those that were chosen; where its setting lies on the grid."""
-    if name == "length":
-        candidate = length_candidate(data)
-    else:
-        candidate = linear_candidate(data, in_units=name == "units")
-    setting, near = choose_setting(data, candidate, near)
-    chosen.append(Chosen.of(candidate, setting))
-    return near
-
-
-def _better_units(data: Data, name: str, transformer: Any) -> Chosen:
-    """The features of a transformer as they are or in units of their spread."""
-    found: list[Chosen] = []
-    near: tuple[int, int] | None = None
-    for candidate in transformer_candidates(data, name, transformer):
-        setting, near = choose_setting(data, candidate, near)
-        found.append(Chosen.of(candidate, setting))
-    return min(found, key=lambda one: one.setting.loss)
+def choose(data: Data, candidate: Candidate, near: tuple[int, int] | None = None) -> Chosen:
+    """A view at its best setting; searched from a place on the grid if there is one."""
+    setting = choose_setting(data, candidate, near)
+    return Chosen(LearnedView.of(candidate, setting), candidate.price, setting)
 
 
 def _without_left_out(data: Data, names: Sequence[str]) -> LearnedPool:
-    """Linear views at a usual setting, where no choice can be made by left-out samples."""
+    """Linear views at a usual setting, where left-out samples cannot choose one."""
     used = [name for name in ("numbers", "units") if name in names] or ["numbers"]
     nobody = np.empty((0, len(data.log_priors)))
     views = []
     for name in used:
-        candidate = linear_candidate(data, in_units=name == "units")
+        candidate = make_candidate(data, name)
         frame = candidate.frame
         unit = frame.noise_unit or frame.spread_unit
-        rho, b = USUAL_RIDGE * unit, frame.spread_unit or unit
-        setting = Setting(rho, b, 1.0, 0.0, nobody, np.empty(0))
-        view = LearnedView.of(replace(candidate, judge=frame), setting)
+        b = frame.spread_unit or unit
+        setting = Setting(USUAL_RIDGE * unit, b, 1.0, 0.0, nobody, np.empty(0))
+        view = LearnedView.of(candidate._replace(judge=frame), setting)
         views.append(replace(view, weight=1 / len(used)))
     chance = float(-np.exp(data.log_priors) @ np.maximum(data.log_priors, -700.0))
     weights = np.array([view.weight for view in views])
@@ -539,12 +548,16 @@ class Pooling(NamedTuple):
     ratio_weights: Array  # (V,)
     scores: Array  # (n, C), of left-out samples
     ratios: Array  # (n, C), against a stranger, calibrated
-    scale: float  # of the calibration, and its offset
+    scale: float  # of the calibration
     offset: float
 
     @classmethod
     def of(cls, chosen: list[Chosen], answers: Answers, strangers: Array | None = None) -> Pooling:
         """The pool of views at their settings, by the samples that were left out.
+
+        Where no strangers are given, left-out samples are trials for other classes: a left-out
+        sample is nearly a stranger to these, since its class has no part in their scores but for
+        the noise.
 
         Parameters
         ----------
@@ -560,50 +573,45 @@ class Pooling(NamedTuple):
         prices = np.array([one.price for one in chosen])
         weights = pool_weights(list(tables), prices, answers)
         terms = np.stack([one.setting.stranger for one in chosen])
-        seen = bounded(tables - terms[:, :, None])
-        own = seen[:, np.arange(len(answers.codes)), answers.codes].T
-        shares = answers.weights / answers.count
-        ratio_weights = weights
+        seen = bounded(tables - terms[:, :, None])  # (V, n, C)
+        rows = np.arange(len(answers.codes))
+        own = seen[:, rows, answers.codes].T
+        shares = answers.weights / answers.total
         if strangers is None:
             is_other = np.ones(seen[0].shape, dtype=bool)
-            is_other[np.arange(len(own)), answers.codes] = False
+            is_other[rows, answers.codes] = False
+            n_others = seen.shape[2] - 1
+            of_ratio = weights
             others = np.tensordot(weights, seen, 1)[is_other]
-            of_others = np.repeat(shares, seen.shape[2] - 1) / max(seen.shape[2] - 1, 1)
+            of_others = np.repeat(shares, n_others) / max(n_others, 1)
         else:
-            of_others = np.full(len(strangers), 1 / max(len(strangers), 1))
-            ratio_weights = weights_of_ratio(own, shares, strangers, answers.count)
-            others = strangers @ ratio_weights
-        targets = own @ ratio_weights
-        scale, offset = _calibrated_ratio(targets, shares, others, of_others, answers.count)
-        ratios = scale * np.tensordot(ratio_weights, seen, 1) + offset
+            of_others = np.full(len(strangers), 1 / len(strangers))
+            of_ratio = ratio_weights(Trials(own, shares, strangers, of_others, answers.total))
+            others = strangers @ of_ratio
+        targets = own @ of_ratio
+        trials = Trials(targets[:, None], shares, others[:, None], of_others, answers.total)
+        scale, offset = calibrated_ratio(trials)
+        ratios = scale * np.tensordot(of_ratio, seen, 1) + offset
         scores = np.tensordot(weights, tables, 1)
-        return cls(chosen, weights, ratio_weights, scores, ratios, scale, offset)
+        return cls(chosen, weights, of_ratio, scores, ratios, scale, offset)
 
 
-def _pooled(data: Data, chosen: list[Chosen], class_groups: Array | None) -> LearnedPool:
-    """The pool of views at their settings."""
-    answers = data.answers(data.rows)
-    nobody = np.zeros(len(data.log_priors), dtype=bool)
-    pooling = Pooling.of(chosen, answers, _ratios_for_views(data, chosen, nobody))
-    views = []
-    for place, one in enumerate(chosen):
-        weight, ratio_weight = float(pooling.weights[place]), float(pooling.ratio_weights[place])
-        if weight > 0 or ratio_weight > 0:
-            views.append(replace(one.view, weight=weight, ratio_weight=ratio_weight))
-    left_out = None
-    if class_groups is not None:
-        left_out = _left_out(data, pooling, class_groups)
-    return LearnedPool(
-        names=[one.view.name for one in chosen],
-        weights=pooling.weights,
-        log_losses=np.array([one.setting.loss for one in chosen]),
-        views=views,
-        log_loss=answers.log_loss(pooling.scores),
-        ratio_scale=pooling.scale,
-        ratio_offset=pooling.offset,
-        calibration=_calibration(answers, pooling.scores),
-        left_out=left_out,
-    )
+def _calibration(answers: Answers, scores: Array) -> tuple[float, Array]:
+    """The log loss of left-out samples, and their mean probability and accuracy in bins.
+
+    The bins are (3, BINS): mean probability, accuracy, number of samples.
+    """
+    P = probabilities(scores, answers.log_priors, floor_of(answers.total))
+    own = P[np.arange(len(P)), answers.codes]
+    log_loss = float(-(answers.weights @ np.log(own)) / answers.total)
+    sure = P.max(axis=1)
+    right = P.argmax(axis=1) == answers.codes
+    bins = np.minimum((sure * BINS).astype(int), BINS - 1)
+    counts = np.bincount(bins, answers.weights, minlength=BINS)
+    safe = np.where(counts > 0, counts, 1.0)
+    mean_sure = np.bincount(bins, answers.weights * sure, minlength=BINS) / safe
+    mean_right = np.bincount(bins, answers.weights * right, minlength=BINS) / safe
+    return log_loss, np.stack([mean_sure, mean_right, counts])
 
 
 # ── Strangers ────────────────────────────────────────────────────────────────────────────────────
@@ -612,8 +620,8 @@ def _pooled(data: Data, chosen: list[Chosen], class_groups: Array | None) -> Lea
 def bounded(ratios: Array) -> Array:
     """Ratios whose negative values grow with the logarithm, as those of a heavy tail do.
 
-    One number of a sample that nobody had before may be worth a million nats to one view. The
-    other views have a say if that is bounded.
+    A single number that no training sample had may be worth a million nats to one view. Other
+    views matter only if that is bounded.
     """
     against = np.maximum(-ratios, 0.0)
     return np.where(ratios < 0, -EVIDENCE * np.log1p(against / EVIDENCE), ratios)
@@ -624,7 +632,9 @@ def _left_out(data: Data, pooling: Pooling, class_groups: Array) -> LeftOut:
 
     Of two classes none can be left out: a left-out sample is then a stranger to the other class.
     """
-    rows, codes, columns = data.rows, data.gathered.sketch.codes, data.stranger_columns
+    rows = data.rows
+    codes = data.summary.sketch.codes
+    columns = data.stranger_columns
     assert columns is not None
     n_classes = len(class_groups)
     ratios = np.full((len(codes), n_classes), np.nan)
@@ -634,23 +644,24 @@ def _left_out(data: Data, pooling: Pooling, class_groups: Array) -> LeftOut:
         for group in range(int(class_groups.max()) + 1):
             is_out = class_groups == group
             held = np.flatnonzero(is_out[codes])
-            ratios[np.ix_(held, columns)] = _ratios_of_strangers(data, pooling, is_out)[held]
+            found = _ratios_of_strangers(data, pooling, is_out)
+            ratios[np.ix_(held, columns)] = found[held]
         ratios[rows, codes[rows]] = pooling.ratios[np.arange(len(rows)), codes[rows]]
-    everyone = data.answers(np.arange(len(codes)))
-    seen_ratios, scores = np.full((2, *ratios.shape), np.nan)
+    seen_ratios = np.full(ratios.shape, np.nan)
     seen_ratios[rows] = pooling.ratios
+    scores = np.full(ratios.shape, np.nan)
     scores[rows] = pooling.scores
-    return LeftOut(codes, everyone.weights, ratios, n_classes - 1.0, seen_ratios, scores)
+    return LeftOut(codes, data.weights, ratios, n_classes - 1.0, seen_ratios, scores)
 
 
 def _ratios_of_strangers(data: Data, pooling: Pooling, is_out: Array) -> Array:
     """Calibrated ratios (n, c) of samples without their classes, by a pool without some classes.
 
     Class means and noise are those of all other classes. With fewer than `MANY_CLASSES` classes,
-    temperatures, weights and calibration know nothing of those that are out. The maps of the
-    views, rho and b stay as they are.
+    temperatures, weights and calibration are learned without the classes that are out. The maps of
+    the views, rho and b stay as they are.
     """
-    at = np.flatnonzero(~is_out[data.gathered.sketch.codes[data.rows]])
+    at = np.flatnonzero(~is_out[data.answers.codes])
     if len(at) and len(is_out) < MANY_CLASSES:
         pooling = _pooling_of_others(data, pooling.chosen, at, is_out)
     ratios: Array | float = 0.0
@@ -660,16 +671,19 @@ def _ratios_of_strangers(data: Data, pooling: Pooling, is_out: Array) -> Array:
     return np.asarray(pooling.scale * ratios + pooling.offset)
 
 
-def _ratios_for_views(data: Data, chosen: Sequence[Chosen], is_out: Array) -> Array | None:
+def strangers_by_view(
+    data: Data, chosen: Sequence[Chosen], is_out: Array | None = None
+) -> Array | None:
     """What each view says of strangers, (m, V), in pairs with classes that are not out.
 
-    None where strangers were not asked for, or nobody is one.
+    None where strangers were not asked for, or there are none.
     """
     columns = data.stranger_columns
-    if columns is None or len(is_out) <= 2 or any(one.setting.strangers is None for one in chosen):
+    if columns is None or len(data.log_priors) <= 2:
         return None
-    rows = np.flatnonzero(~is_out[data.gathered.sketch.codes])
-    pairs = np.ix_(rows, np.flatnonzero(~is_out[columns]))
+    is_known = np.ones(len(data.log_priors), dtype=bool) if is_out is None else ~is_out
+    rows = np.flatnonzero(is_known[data.summary.sketch.codes])
+    pairs = np.ix_(rows, np.flatnonzero(is_known[columns]))
     found = np.stack([one.setting.stranger_ratios()[pairs].ravel() for one in chosen], axis=1)
     found = found[np.isfinite(found).all(axis=1)]
     if len(found) > MOST_TRIALS:
@@ -680,26 +694,25 @@ def _ratios_for_views(data: Data, chosen: Sequence[Chosen], is_out: Array) -> Ar
 def _pooling_of_others(data: Data, chosen: list[Chosen], at: Array, is_out: Array) -> Pooling:
     """The pool that some left-out samples choose, of the classes that are not out."""
     columns = np.flatnonzero(~is_out)
-    asked = data.answers(data.rows[at])
     log_priors = data.log_priors[columns]
     if not np.isfinite(log_priors).any():
         log_priors = np.zeros(len(columns))
     log_priors = log_priors - np.logaddexp.reduce(log_priors)
-    answers = Answers(np.searchsorted(columns, asked.codes), asked.weights, log_priors)
+    codes = np.searchsorted(columns, data.answers.codes[at])
+    answers = Answers(codes, data.answers.weights[at], log_priors)
     others = []
     for one in chosen:
         before = one.setting.temperature
         scores = one.setting.scores[np.ix_(at, columns)] * before
         temperature, loss = best_temperature(scores, answers)
-        setting = replace(
-            one.setting,
+        setting = one.setting._replace(
             temperature=temperature,
             loss=loss,
             scores=scores / temperature,
             stranger=one.setting.stranger[at] * (before / temperature),
         )
         others.append(one._replace(setting=setting))
-    return Pooling.of(others, answers, _ratios_for_views(data, others, is_out))
+    return Pooling.of(others, answers, strangers_by_view(data, others, is_out))
 
 
 # ── Without samples ──────────────────────────────────────────────────────────────────────────────
@@ -756,59 +769,11 @@ def pattern_of(view: LearnedView, counts: Array) -> Array:
     """The covariance of the samples times the weights of each class, (C, p), of a linear view."""
     assert isinstance(view.map, LinearMap)
     found = view.frame(counts).class_scores(view.rho, view.b)
-    weights = view.share * (found.weights - found.weights.mean(axis=1, keepdims=True))
+    share = view.weight / view.temperature
+    weights = share * (found.weights - found.weights.mean(axis=1, keepdims=True))
     noise = view.axes @ (view.values[:, None] * (view.axes.T @ weights))
     between = (view.means * counts[:, None]).T @ (view.means @ weights)
     return view.map.restored((noise + between).T / counts.sum())
-
-
-def _calibrated_ratio(
-    targets: Array, of_targets: Array, others: Array, of_others: Array, count: float
-) -> tuple[float, float]:
-    """Scale and offset with which ratios of left-out samples are log likelihood ratios.
-
-    A left-out sample is one trial for its own class, and one for other classes: a logistic
-    regression in which both sides weigh the same. Where classes were not left out, it is nearly a
-    stranger to the others: its class is no part of what they are scored by, but for the noise.
-
-    Parameters
-    ----------
-    targets, of_targets : ndarrays of shape (n,)
-        Ratios of samples for their own classes, and their shares.
-    others, of_others : ndarrays of shape (m,)
-        Ratios for other classes, and their shares.
-    count : float
-        How many samples there are.
-    """
-    spread = float(np.sqrt(np.mean((targets.mean() - others) ** 2))) if len(others) else 1.0
-    spread = spread or 1.0
-
-    def loss(x: Array) -> tuple[float, Array]:
-        scale, offset = np.exp(x[0]) / spread, x[1]
-        t, o = -(scale * targets + offset), scale * others + offset
-        value = of_targets @ np.logaddexp(0, t) + of_others @ np.logaddexp(0, o)
-        at_t, at_o = -of_targets / (1 + np.exp(-t)), of_others / (1 + np.exp(-o))
-        by_offset = at_t.sum() + at_o.sum()
-        by_scale = scale * (at_t @ targets + at_o @ others)
-        held = 0.5 * x[0] ** 2 / (count + 2)  # for few samples that are far from each other
-        return value + held, np.array([by_scale + x[0] / (count + 2), by_offset])
-
-    middle = 0.5 * (float(targets.mean()) + float(others.mean())) if len(others) else 0.0
-    with np.errstate(over="ignore"):
-        found = minimize(loss, np.array([0.0, -middle / spread]), jac=True, method="L-BFGS-B")
-    return float(np.exp(found.x[0]) / spread), float(found.x[1])
-
-
-def _calibration(answers: Answers, scores: Array) -> Array:
-    """How sure the pool is of left-out samples, and how often it is right, in bins (3, BINS)."""
-    P = answers.probabilities(scores)
-    sure, right = P.max(axis=1), P.argmax(axis=1) == answers.codes
-    bins = np.minimum((sure * BINS).astype(int), BINS - 1)
-    counts = np.bincount(bins, answers.weights, minlength=BINS)
-    safe = np.where(counts > 0, counts, 1.0)
-    mean_sure = np.bincount(bins, answers.weights * sure, minlength=BINS) / safe
-    mean_right = np.bincount(bins, answers.weights * right, minlength=BINS) / safe
-    return np.stack([mean_sure, mean_right, counts])
 
 
 # ── Scoring ──────────────────────────────────────────────────────────────────────────────────────
@@ -874,12 +839,14 @@ class Scorer:
         """
         constants = np.zeros(len(counts))
         linear: Array | None = None
-        parts, ratio_parts = [], []
+        parts = []
+        ratio_parts = []
         for view in views:
             frame = view.frame(counts)
             found = frame.class_scores(view.rho, view.b)
-            weights, more = view.map.folded(view.share * found.weights)
-            constants += view.share * found.constants + more
+            share = view.weight / view.temperature
+            weights, more = view.map.folded(share * found.weights)
+            constants += share * found.constants + more
             if isinstance(view.map, LinearMap):
                 linear = weights if linear is None else linear + weights
             elif view.weight > 0:

@@ -1,32 +1,33 @@
 """Views of a sample, and what left-out samples choose for each: rho, b and a temperature.
 
-A view is a feature map before the same formula. `Candidate` is a view that is ready to be judged:
-its frame of all samples, which the model is made of, and what gives scores of left-out samples.
-Where groups are left out, and for maps that look at labels, these are frames without some samples.
+A view is a feature map before the same formula. A `Candidate` is a view with what judges it: its
+frame of all samples, which the model is made of, and a judge that gives scores of left-out samples.
+The judge is the frame itself where single samples are left out. Where groups are left out, or where
+the map depends on labels, it consists of frames without some samples.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from tenfold.gaussian.formula import ClassSizes, Frame, Noise, class_means
-from tenfold.gaussian.gathered import Gathered
+from tenfold.gaussian.gathered import Gathered, Summary, first_of_each
 from tenfold.gaussian.kronecker import means_factors, outer, whitening
 from tenfold.gaussian.maps import (
     FeatureMap,
     LengthMap,
     LinearMap,
     RBFMap,
+    Transformer,
     TransformerMap,
     checked_features,
     unit_scale,
 )
-from tenfold.gaussian.pool import TIE, Answers, best_temperature, rough_loss
+from tenfold.gaussian.pool import TIE, Answers, best_temperature
 from tenfold.gaussian.signals import FilterMap, GradientMap, has_image, has_series
 from tenfold.gaussian.strangers import Strangers, without_classes
 from tenfold.linalg.algebra import Array, project
@@ -34,14 +35,15 @@ from tenfold.linalg.algebra import Array, project
 RHOS = 10.0 ** np.arange(-5, 1.51, 0.5)  # of the mean eigenvalue of the noise
 SPREADS = 10.0 ** np.arange(-4, 1.51, 0.5)  # of the mean eigenvalue of the class means
 RATIOS = 10.0 ** np.arange(-1, 1.01, 0.5)  # b over rho, where both have structure
+COARSE = [(i, j) for i in range(1, len(RHOS), 4) for j in (2, 6, 9)]  # places of a first search
+AROUND = ((-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (1, 1))  # steps to neighbors on the grid
+ALONG_RHO = ((-1, 0), (1, 0))
+ROUGH_TEMPERATURES = (1.0, 2.0, 5.0, 15.0, 60.0)
 WIDTHS = {"rbf_wide": 1.0, "rbf_narrow": 0.3}  # of the median squared distance
 NOISE_SHARES = (1.0, 0.1)  # of identity in the factors of structured noise
 LOOK_SHARES = (0.25, 0.5, 0.75, 1.0)  # of another view beside the best plain one, in a first look
 LOOK_SAMPLES = 400  # that a first look at a view takes
 LOOK_FROM = 800  # samples: with fewer, views are tried at once
-STRUCTURE_PRICE = 1.0  # nats
-KERNEL_PRICE = 2.0
-SIGNAL_PRICE = 2.0
 LARGEST_STRUCTURE = 1000  # rows of the eigenproblems of structured noise
 THIRDS = 3
 LARGEST_SCORES = 2_000_000  # numbers in a table of left-out scores
@@ -49,7 +51,17 @@ FEWEST_ROWS = 200
 MOST_BUNCHES = 10  # of groups, that are left out together
 LINEAR = ("numbers", "units", "kronecker")
 SIGNALS = {"filters": has_series, "gradients": has_image}  # and which shapes they suit
-NAMES = ("numbers", "units", "length", "rbf_wide", "rbf_narrow", *SIGNALS, "kronecker")
+PRICES = {  # nats per unit of weight in the pool
+    "numbers": 0.0,
+    "units": 0.0,
+    "length": 0.0,
+    "rbf_wide": 2.0,
+    "rbf_narrow": 2.0,
+    "filters": 2.0,
+    "gradients": 2.0,
+    "kronecker": 1.0,
+}
+NAMES = tuple(PRICES)
 
 
 # ── Who is left out ──────────────────────────────────────────────────────────────────────────────
@@ -107,8 +119,10 @@ class GroupJudge:
         rows = np.arange(len(features)) if rows is None else rows
         held = []
         for bunch in np.unique(bunches[rows]):
-            out, kept = np.flatnonzero(bunches == bunch), np.flatnonzero(bunches != bunch)
-            codes, weights = sizes.codes[kept], sizes.weights[kept]
+            out = np.flatnonzero(bunches == bunch)
+            kept = np.flatnonzero(bunches != bunch)
+            codes = sizes.codes[kept]
+            weights = sizes.weights[kept]
             counts = np.bincount(codes, weights, minlength=len(sizes.counts))
             part = ClassSizes.of(codes, weights, counts)
             centre = weights @ features[kept] / weights.sum()
@@ -179,8 +193,7 @@ class PartsJudge:
 # ── Candidates ───────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, eq=False)
-class Candidate:
+class Candidate(NamedTuple):
     """A view that is ready to be judged."""
 
     name: str
@@ -190,9 +203,8 @@ class Candidate:
     judge: Judge
 
 
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """What left-out samples chose for a view, in units of the noise and of the class means."""
+class Setting(NamedTuple):
+    """What left-out samples chose for a view, in the units of its judge."""
 
     rho: float
     b: float
@@ -201,6 +213,7 @@ class Setting:
     scores: Array  # (n, C), of left-out samples, over the temperature
     stranger: Array  # (n,), their quadratic term against a stranger, over the temperature
     strangers: Strangers | None = None  # all samples without their classes, where asked for
+    place: tuple[int, int] | None = None  # on the grid of `RHOS` and `SPREADS`
 
     def stranger_ratios(self) -> Array:
         """The ratios (n, c) of all samples without their classes; NaN where there is none."""
@@ -209,13 +222,12 @@ class Setting:
         return np.asarray(found / self.temperature)
 
 
-@dataclass(frozen=True, eq=False)
 class Data:
-    """What views are made of: what was gathered, which samples to leave out, and their labels.
+    """What views are made of and judged by.
 
     Parameters
     ----------
-    gathered : Gathered
+    summary : Summary
         Of all samples.
     bunches : ndarray of shape (n,) or None
         The bunch of groups of each sample of the sketch; None leaves out single samples.
@@ -223,197 +235,315 @@ class Data:
         Logarithms of the probabilities of the classes.
     stranger_columns : ndarray of shape (c,) or None
         The classes for which samples are scored without their own class; None scores none.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n,)
+        How many of all samples each sample of the sketch stands for.
+    rows : ndarray of shape (m,)
+        The samples that are left out, of possible classes; fewer where classes are many.
+    answers : Answers
+        Of these samples.
+    is_linear_only : bool
+        Whether most classes have one sample in the sketch, which does not hold all samples. Then
+        views that learn from the sketch cannot be judged.
     """
 
-    gathered: Gathered
-    bunches: Array | None
-    log_priors: Array
-    stranger_columns: Array | None = None
-
-    @cached_property
-    def is_linear_only(self) -> bool:
-        """Whether most classes have one sample in the sketch, which is not all that there is.
-
-        Then views that learn from the sketch cannot be judged.
-        """
-        return bool(self.gathered.sketch_sizes.scored.mean() < 0.5) and not (
-            self.gathered.sketch.is_complete
-        )
-
-    @cached_property
-    def rows(self) -> Array:
-        """The samples that are left out, of possible classes; fewer where classes are many."""
-        sketch = self.gathered.sketch
-        possible = np.isfinite(self.log_priors)[sketch.codes]
-        if self.bunches is None:
-            scored = self.gathered.sizes.scored
-            if not self.is_linear_only:
-                scored = scored & self.gathered.sketch_sizes.scored
-        else:
-            pairs = np.unique(np.stack([sketch.codes, self.bunches]), axis=1)[0]
-            several = np.bincount(pairs, minlength=len(self.log_priors)) > 1  # bunches of a class
+    def __init__(
+        self,
+        summary: Summary,
+        bunches: Array | None,
+        log_priors: Array,
+        stranger_columns: Array | None = None,
+    ) -> None:
+        self.summary = summary
+        self.bunches = bunches
+        self.log_priors = log_priors
+        self.stranger_columns = stranger_columns
+        sketch = summary.sketch
+        shares = summary.sizes.counts / np.maximum(summary.sketch_sizes.counts, 1e-300)
+        self.weights = sketch.weights * shares[sketch.codes]
+        in_sketch = summary.sketch_sizes.scored
+        self.is_linear_only = bool(in_sketch.mean() < 0.5) and not sketch.is_complete
+        if bunches is not None:
+            pairs = np.unique(np.stack([sketch.codes, bunches]), axis=1)[0]
+            several = np.bincount(pairs, minlength=len(log_priors)) > 1  # bunches of a class
             scored = several[sketch.codes]
-        rows = np.flatnonzero(scored & possible)
-        most = max(LARGEST_SCORES // len(self.log_priors), FEWEST_ROWS)
-        if len(rows) <= most:
-            return rows
-        return rows[sketch.rows(rows).first(most)]
-
-    def answers(self, rows: Array) -> Answers:
-        """The labels of some samples, each standing for its share of its class."""
-        gathered = self.gathered
-        share = gathered.counts / np.maximum(gathered.sketch_sizes.counts, 1e-300)
-        codes = gathered.sketch.codes[rows]
-        weights = gathered.sketch.weights[rows] * share[codes]
-        return Answers(codes, weights, self.log_priors)
-
-    def thinned(self, most: int) -> Data:
-        """The same of at most so many samples."""
-        gathered = self.gathered
-        rows = gathered.sketch.first(most)
-        fewer = Gathered(gathered.classes, gathered.shape, gathered.sketch.rows(rows))
-        bunches = (
-            None if self.bunches is None else np.unique(self.bunches[rows], return_inverse=True)[1]
-        )
-        return Data(fewer, bunches, self.log_priors)
-
-    def thirds(self) -> Array:
-        """A part (n,) of the samples of the sketch, by group, else by their order in each class.
-
-        It does not depend on the order of the samples, on units or on an offset. Parts of whole
-        classes would be told: one that the factors do not know differs from those they know.
-        """
-        if self.bunches is not None:
-            return self.bunches % THIRDS
-        sketch = self.gathered.sketch
-        contrast = np.asarray(np.random.Philox(11).random_raw(sketch.X.shape[1]), dtype=float)
-        contrast = contrast - contrast.mean()
-        along = (sketch.X - self.gathered.mean) @ (contrast if contrast.any() else contrast + 1)
-        parts = np.empty(len(sketch.codes), dtype=np.intp)
-        for code in range(len(self.log_priors)):
-            own = np.flatnonzero(sketch.codes == code)
-            ordered = own[np.argsort(along[own], kind="stable")]
-            parts[ordered] = (code + np.arange(len(own))) % THIRDS
-        return parts
+        elif self.is_linear_only:
+            scored = summary.sizes.scored
+        else:
+            scored = summary.sizes.scored & in_sketch
+        self.rows = np.flatnonzero(scored & np.isfinite(log_priors)[sketch.codes])
+        most = max(LARGEST_SCORES // len(log_priors), FEWEST_ROWS)
+        if len(self.rows) > most:
+            some = sketch.rows(self.rows)
+            self.rows = self.rows[first_of_each(some.order, some.weights, some.codes, most)]
+        self.answers = Answers(sketch.codes[self.rows], self.weights[self.rows], log_priors)
 
 
-def linear_candidate(data: Data, in_units: bool) -> Candidate:
-    """Numbers as they are, or each divided by its spread."""
-    gathered = data.gathered
-    noise, means, mean = gathered.noise(), gathered.means, gathered.mean
-    scale = None
-    if in_units:
-        between = gathered.counts @ (means - mean) ** 2
-        scale = unit_scale((noise.diagonal + between) / gathered.counts.sum())
-    feature_map = LinearMap(mean, scale)
-    frame = _mapped_frame(gathered, feature_map, noise, means)
-    name = "units" if in_units else "numbers"
-    return Candidate(name, 0.0, feature_map, frame, _judge(data, feature_map, frame))
+def make_candidate(data: Data, name: str, scale: Array | None = None) -> Candidate:
+    """One of the views that come with tenfold, but for "kronecker".
 
-
-def _mapped_frame(
-    gathered: Gathered,
-    feature_map: LinearMap,
-    noise: Noise,
-    means: Array,
-    spread: Array | None = None,
-    scored: Array | None = None,
-) -> Frame:
-    """What was gathered, in the features of a linear map; all samples are scored, or some."""
-    turned = feature_map.turned
-    rows = None if noise.rows is None else turned(noise.rows)
-    matrix = None if noise.matrix is None else turned(turned(noise.matrix).T)
-    if rows is not None:
-        turned_noise = Noise.of_rows(rows)
+    Parameters
+    ----------
+    data : Data
+        What it is made of.
+    name : str
+        One of `NAMES`.
+    scale : ndarray of shape (p,) or None
+        What numbers are multiplied by before the distances of a kernel view.
+    """
+    summary = data.summary
+    sketch = summary.sketch
+    feature_map: FeatureMap
+    if name in LINEAR:
+        scale = None
+        if name == "units":
+            between = summary.sizes.counts @ (summary.means - summary.mean) ** 2
+            scale = unit_scale((summary.noise.diagonal + between) / summary.sizes.counts.sum())
+        feature_map = LinearMap(summary.mean, scale)
+        frame = mapped_frame(summary, feature_map)
+    elif name in WIDTHS:
+        scale = np.ones_like(summary.mean) if scale is None else scale
+        kernel = RBFMap.of_samples(sketch.X, sketch.weights, summary.mean, scale, WIDTHS[name])
+        features = kernel.root - kernel.centre  # of the landmarks, which are the samples
+        feature_map = kernel
+        frame = Frame.of_samples(features, summary.sketch_sizes, is_level=True)
     else:
-        assert matrix is not None
-        turned_noise = Noise(None, matrix, np.diagonal(matrix))
-    sizes, sketch = gathered.sizes, gathered.sketch
-    scored = np.arange(len(sketch.codes)) if scored is None else scored
-    samples = feature_map.features(sketch.X[scored])
-    own = ClassSizes.of(sizes.codes[scored], sizes.weights[scored], sizes.counts)
-    noise_rows = None if rows is None else scored
-    return Frame(samples, feature_map.features(means), own, turned_noise, spread, noise_rows)
+        about_0: LengthMap | FilterMap | GradientMap
+        if name == "length":
+            about_0 = LengthMap(summary.mean, np.zeros_like(summary.mean))
+        elif name == "filters":
+            about_0 = FilterMap.of_samples(sketch.X, sketch.weights, summary.shape)
+        else:
+            about_0 = GradientMap.of_samples(sketch.X, sketch.weights, summary.shape)
+        raw = about_0.raw(sketch.X)
+        middle = sketch.weights @ raw / sketch.weights.sum()
+        feature_map = about_0.centred_at(middle)
+        frame = Frame.of_samples(raw - middle, summary.sketch_sizes)
+    return Candidate(name, PRICES[name], feature_map, frame, judge_of(data, frame))
 
 
-def _judge(data: Data, feature_map: FeatureMap, frame: Frame) -> Judge:
-    """The frame itself, in closed form, or frames without each bunch of groups."""
-    if data.bunches is None:
-        return frame
-    sizes = data.gathered.sketch_sizes
-    return GroupJudge.of_samples(frame.samples, sizes, data.bunches, frame.spread)
-
-
-def sketch_candidate(data: Data, name: str, price: float, feature_map: FeatureMap) -> Candidate:
-    """A view that is not linear: it learns from the samples of the sketch."""
-    if isinstance(feature_map, RBFMap):
-        features = feature_map.root - feature_map.centre  # of the landmarks, which these are
-    else:
-        features = feature_map.features(data.gathered.sketch.X)
-    frame = Frame.of_samples(features, data.gathered.sketch_sizes)
-    frame.is_level = isinstance(feature_map, RBFMap)
-    return Candidate(name, price, feature_map, frame, _judge(data, feature_map, frame))
-
-
-def length_candidate(data: Data) -> Candidate:
-    """Samples about the mean, brought to unit length."""
-    sketch = data.gathered.sketch
-    feature_map = LengthMap.of_samples(sketch.X, sketch.weights, data.gathered.mean)
-    return sketch_candidate(data, "length", 0.0, feature_map)
-
-
-def rbf_candidate(data: Data, name: str, scale: Array | None) -> Candidate:
-    """The space of a Gaussian kernel, over numbers as they are or in units of their spread."""
-    sketch, mean = data.gathered.sketch, data.gathered.mean
-    scale = np.ones_like(mean) if scale is None else scale
-    feature_map = RBFMap.of_samples(sketch.X, sketch.weights, mean, scale, WIDTHS[name])
-    return sketch_candidate(data, name, KERNEL_PRICE, feature_map)
-
-
-def signal_candidate(data: Data, name: str) -> Candidate:
-    """A view of curves or images."""
-    sketch, shape = data.gathered.sketch, data.gathered.shape
-    kind: Any = {"filters": FilterMap, "gradients": GradientMap}[name]
-    plain = kind.of_samples(sketch.X, sketch.weights, shape)
-    raw = plain.raw(sketch.X)
-    feature_map = replace(plain, mean=sketch.weights @ raw / sketch.weights.sum())
-    frame = Frame.of_samples(raw - feature_map.mean, data.gathered.sketch_sizes)
-    return Candidate(name, SIGNAL_PRICE, feature_map, frame, _judge(data, feature_map, frame))
-
-
-def transformer_candidates(data: Data, name: str, transformer: Any) -> Iterator[Candidate]:
+def transformer_candidates(data: Data, name: str, transformer: Transformer) -> Iterator[Candidate]:
     """The features of a fitted transformer as they are, and in units of their spread."""
-    sketch, shape = data.gathered.sketch, data.gathered.shape
+    sketch = data.summary.sketch
     shares = sketch.weights / sketch.weights.sum()
-    rows = sketch.X.reshape(-1, *shape)
+    rows = sketch.X.reshape(-1, *data.summary.shape)
     raw = checked_features(name, transformer.transform(rows), len(rows))
     mean = shares @ raw
     centred = raw - mean
     for scale in (np.ones(len(mean)), unit_scale(shares @ centred**2)):
-        feature_map = TransformerMap(mean, scale, name, transformer, shape)
-        frame = Frame.of_samples(centred * scale, data.gathered.sketch_sizes)
-        yield Candidate(name, 0.0, feature_map, frame, _judge(data, feature_map, frame))
+        feature_map = TransformerMap(mean, scale, name, transformer, data.summary.shape)
+        frame = Frame.of_samples(centred * scale, data.summary.sketch_sizes)
+        yield Candidate(name, 0.0, feature_map, frame, judge_of(data, frame))
+
+
+def judge_of(data: Data, frame: Frame) -> Judge:
+    """The frame itself, in closed form, or frames without each bunch of groups."""
+    if data.bunches is None:
+        return frame
+    sizes = data.summary.sketch_sizes
+    return GroupJudge.of_samples(frame.samples, sizes, data.bunches, frame.spread)
+
+
+def mapped_frame(
+    summary: Summary,
+    feature_map: LinearMap,
+    spread: Array | None = None,
+    scored: Array | None = None,
+) -> Frame:
+    """All samples in the features of a linear map; those of the sketch are scored, or some."""
+    if summary.noise.rows is not None:
+        noise = Noise.of_rows(feature_map.turned(summary.noise.rows))
+    else:
+        assert summary.noise.matrix is not None
+        half = feature_map.turned(summary.noise.matrix)
+        matrix = feature_map.turned(half.T)
+        noise = Noise(None, matrix, np.diagonal(matrix))
+    sizes = summary.sizes
+    scored = np.arange(len(sizes.codes)) if scored is None else scored
+    own = ClassSizes.of(sizes.codes[scored], sizes.weights[scored], sizes.counts)
+    samples = feature_map.features(summary.sketch.X[scored])
+    means = feature_map.features(summary.means)
+    noise_rows = None if summary.noise.rows is None else scored
+    return Frame(samples, means, own, noise, spread, noise_rows)
+
+
+# ── The choice of rho and b ──────────────────────────────────────────────────────────────────────
+
+
+class SettingSearch:
+    """Losses of left-out samples on a grid of rho and b, each computed at most once.
+
+    Parameters
+    ----------
+    judge : Judge
+        It gives scores of left-out samples.
+    rows : ndarray
+        The samples that are left out, among those of the judge.
+    answers : Answers
+        Of these samples.
+    rhos, bs : ndarrays of shapes (I,) and (I, J)
+        The settings.
+    """
+
+    def __init__(self, judge: Judge, rows: Array, answers: Answers, rhos: Array, bs: Array) -> None:
+        self.judge = judge
+        self.rows = None if len(rows) == len(judge.sizes.codes) else rows
+        self.answers = answers
+        self.rhos = rhos
+        self.bs = bs
+        self.losses: dict[tuple[int, int], float] = {}
+
+    def loss(self, place: tuple[int, int]) -> float:
+        """The least loss over a few temperatures."""
+        if place not in self.losses:
+            rho = float(self.rhos[place[0]])
+            scores = self.judge.left_out_scores(rho, float(self.bs[place]), self.rows)
+            self.losses[place] = min(self.answers.loss(scores / T) for T in ROUGH_TEMPERATURES)
+        return self.losses[place]
+
+    def least(self, places: Sequence[tuple[int, int]]) -> tuple[int, int]:
+        """The first place whose loss no other beats."""
+        best = places[0]
+        for place in places[1:]:
+            if self.loss(place) < self.loss(best) - TIE:
+                best = place
+        return best
+
+    def downhill(
+        self, place: tuple[int, int], directions: Sequence[tuple[int, int]]
+    ) -> tuple[int, int]:
+        """Where no step of two, and then of one, in any of the directions lowers the loss."""
+        n_rhos, n_bs = self.bs.shape
+        for step in (2, 1):
+            while True:
+                around = [place]
+                for down, right in directions:
+                    to = (place[0] + step * down, place[1] + step * right)
+                    if 0 <= to[0] < n_rhos and 0 <= to[1] < n_bs:
+                        around.append(to)
+                best = self.least(around)
+                if best == place:
+                    break
+                place = best
+        return place
+
+
+def choose_setting(
+    data: Data, candidate: Candidate, near: tuple[int, int] | None = None
+) -> Setting:
+    """The best rho and b, from coarse to fine; or downhill from the place of a similar view."""
+    judge = candidate.judge
+    rhos = RHOS * (judge.noise_unit or 1.0)
+    bs = np.tile(SPREADS * (judge.spread_unit or 1.0), (len(rhos), 1))
+    search = SettingSearch(judge, data.rows, data.answers, rhos, bs)
+    start = search.least(COARSE) if near is None else near
+    place = search.downhill(start, AROUND)
+    setting = setting_at(data, candidate, float(rhos[place[0]]), float(bs[place]))
+    return setting._replace(place=place)
+
+
+def setting_at(data: Data, candidate: Candidate, rho: float, b: float) -> Setting:
+    """A setting with its temperature, and what it says of left-out samples and of strangers.
+
+    A frame whose noise is that of more samples than it has cannot leave out whole classes. There,
+    the samples of the sketch stand for all.
+    """
+    judge = candidate.judge
+    frame = candidate.frame
+    sketch = data.summary.sketch
+    n = typical_count(data.summary.sizes.counts)
+    scores = judge.left_out_scores(rho, b, data.rows)
+    temperature, loss = best_temperature(scores, data.answers)
+    stranger = judge.left_out_stranger(n, rho, b)[data.rows]
+    strangers = None
+    if data.stranger_columns is not None:
+        if not sketch.is_complete:
+            features = candidate.map.features(sketch.X)
+            frame = Frame.of_samples(features, data.summary.sketch_sizes, frame.spread)
+        unit = frame.noise_unit / judge.noise_unit if judge.noise_unit > 0 else 1.0
+        freedom = frame.sizes.freedom / max(judge.sizes.freedom, 1.0)
+        b_unit = freedom if frame.spread is None else unit
+        strangers = without_classes(frame, n, rho * unit, b * b_unit, data.stranger_columns)
+    return Setting(
+        rho, b, temperature, loss, scores / temperature, stranger / temperature, strangers
+    )
+
+
+def typical_count(counts: Array) -> float:
+    """The number of samples that the ratio against a stranger takes a class to have."""
+    known = counts[counts > 0]
+    return float(len(known) / (1 / known).sum())
+
+
+# ── A first look ─────────────────────────────────────────────────────────────────────────────────
+
+
+def improves(plain: Array, other: Array, answers: Answers, price: float) -> bool:
+    """Whether some share of other scores lowers the loss of plain ones by the price in nats."""
+    temperature, _ = best_temperature(other, answers)
+    before = answers.loss(plain)
+    for share in LOOK_SHARES:
+        after = answers.loss((1 - share) * plain + share * other / temperature)
+        if after < before - price / answers.total:
+            return True
+    return False
+
+
+class FirstLook(NamedTuple):
+    """Some of many samples, which say what is worth computing for all."""
+
+    data: Data
+    plain: Array  # (n, C), left-out scores of the best plain view
+
+    @classmethod
+    def of(cls, data: Data, plain_name: str) -> FirstLook | None:
+        """At `LOOK_SAMPLES` samples; None where there are too many classes for that."""
+        sketch = data.summary.sketch
+        rows = first_of_each(sketch.order, sketch.weights, sketch.codes, LOOK_SAMPLES)
+        classes = np.arange(len(data.log_priors))
+        summary = Gathered(classes, data.summary.shape, sketch.rows(rows)).summary()
+        bunches = None
+        if data.bunches is not None:
+            bunches = np.unique(data.bunches[rows], return_inverse=True)[1]
+        few = Data(summary, bunches, data.log_priors)
+        if len(few.rows) < LOOK_SAMPLES / 2:
+            return None
+        return cls(few, choose_setting(few, make_candidate(few, plain_name)).scores)
+
+    def speaks_for(self, names: Sequence[str], scale: Array | None = None) -> bool:
+        """Whether some view, made of these samples, improves on the plain one."""
+        place = None
+        for name in names:
+            candidate = make_candidate(self.data, name, scale)
+            setting = choose_setting(self.data, candidate, place)
+            place = setting.place
+            if improves(self.plain, setting.scores, self.data.answers, candidate.price):
+                return True
+        return False
 
 
 # ── Structure of noise and class means ───────────────────────────────────────────────────────────
 
 
-def structured_map(gathered: Gathered, kept: Array, share: float) -> tuple[LinearMap, Array]:
+def structured_map(summary: Summary, kept: Array, share: float) -> tuple[LinearMap, Array]:
     """A map in which both Kronecker products are diagonal, and the spread (p,) of class means.
 
     Parameters
     ----------
-    gathered : Gathered
+    summary : Summary
         Of all samples.
     kept : ndarray
         The samples of the sketch that the factors are learned from.
     share : float
         Of identity in the factors of the noise.
     """
-    shape, mean, sketch = gathered.shape, gathered.mean, gathered.sketch
-    codes, weights = sketch.codes[kept], sketch.weights[kept]
-    counts = np.bincount(codes, weights, minlength=len(gathered.classes))
-    X = sketch.X[kept] - mean
+    shape = summary.shape
+    codes = summary.sketch.codes[kept]
+    weights = summary.sketch.weights[kept]
+    counts = np.bincount(codes, weights, minlength=len(summary.means))
+    X = summary.sketch.X[kept] - summary.mean
     own = class_means(X, codes, weights, len(counts))
     deviations = (X - own[codes]) * np.sqrt(weights)[:, None]
     roots = whitening(deviations.reshape(-1, *shape), share)
@@ -429,34 +559,35 @@ def structured_map(gathered: Gathered, kept: Array, share: float) -> tuple[Linea
     spread = scale * outer([part.eigenvalues.clip(1e-9) for part in parts]).ravel()
     matrices = [root @ part.eigenvectors for root, part in zip(roots, parts, strict=True)]
     spread = spread / noise if noise > 0 else np.ones_like(spread)
-    return LinearMap(mean, None, shape, matrices), spread
+    return LinearMap(summary.mean, None, shape, matrices), spread
 
 
-def structured_frame(
-    gathered: Gathered, kept: Array, share: float, scored: Array | None = None
-) -> tuple[LinearMap, Frame]:
-    """The map that some samples give, and the frame of all samples in it; some may be scored."""
-    feature_map, spread = structured_map(gathered, kept, share)
-    noise, means = gathered.noise(), gathered.means
-    return feature_map, _mapped_frame(gathered, feature_map, noise, means, spread, scored)
+def thirds_of(data: Data) -> Array:
+    """A part (n,) of the samples of the sketch, by group, else by their order in each class.
+
+    It does not depend on the order of the samples, on units or on an offset. Parts of whole classes
+    would be recognized: a class that the factors were not learned from differs from the others.
+    """
+    if data.bunches is not None:
+        return data.bunches % THIRDS
+    sketch = data.summary.sketch
+    contrast = np.asarray(np.random.Philox(11).random_raw(sketch.X.shape[1]), dtype=float)
+    contrast = contrast - contrast.mean()
+    along = (sketch.X - data.summary.mean) @ (contrast if contrast.any() else contrast + 1)
+    parts = np.empty(len(sketch.codes), dtype=np.intp)
+    for code in range(len(data.log_priors)):
+        own = np.flatnonzero(sketch.codes == code)
+        ordered = own[np.argsort(along[own], kind="stable")]
+        parts[ordered] = (code + np.arange(len(own))) % THIRDS
+    return parts
 
 
-def has_structure(data: Data) -> bool:
-    """Whether samples have two modes or more, and the eigenproblems are not too large."""
-    gathered = data.gathered
-    several = sum(size > 1 for size in gathered.shape) > 1
-    noise = gathered.noise()
-    n_rows = len(noise.diagonal) if noise.rows is None else len(noise.rows)
-    learnable = (gathered.sketch_sizes.counts > 0).sum() > 2 or gathered.sketch_sizes.freedom > 4
-    return bool(several and n_rows <= LARGEST_STRUCTURE and learnable)
-
-
-def structured_choice(data: Data, plain: Setting | None) -> tuple[Candidate, Setting] | None:
+def structured_candidate(data: Data, plain: Setting | None) -> tuple[Candidate, Setting] | None:
     """The view with structure at its best setting; None where a first look gains nothing.
 
-    The factors look at labels, so samples are judged by frames that are learned without a third
-    of the samples. Shares, ratios and rho are chosen on the first third; the others
-    are asked at this setting only.
+    The factors look at labels, so samples are judged by frames that are learned without a third of
+    the samples. Shares, ratios and rho are chosen on the first third; the others are scored at this
+    setting only.
 
     Parameters
     ----------
@@ -465,212 +596,83 @@ def structured_choice(data: Data, plain: Setting | None) -> tuple[Candidate, Set
     plain : Setting or None
         That of the best plain view, which some share of this one must improve.
     """
-    thirds, rows = data.thirds(), data.rows
+    summary = data.summary
+    thirds = thirds_of(data)
     own = np.flatnonzero(thirds == 0)
-    first = np.intersect1d(own, rows)
+    first = np.intersect1d(own, data.rows)
     if not len(first) or len(np.unique(thirds)) < THIRDS:
         return None
-    codes = data.gathered.sketch.codes
     for third in range(THIRDS):
-        if len(np.unique(codes[thirds != third])) < 2:  # class means of one class show no spread
+        known = np.unique(summary.sketch.codes[thirds != third])
+        if len(known) < 2:  # class means of one class show no spread
             return None
-    answers = data.answers(first)
+    answers = Answers(summary.sketch.codes[first], data.weights[first], data.log_priors)
     judged = np.searchsorted(own, first)
-    best: tuple[float, float, float, float, Judge] | None = None
+    best = None
     for share in NOISE_SHARES:
-        judge = _without_third(data, thirds, 0, share)
+        judge = _judge_of_third(data, thirds, 0, share)
         found = _search_structure(judge, judged, answers)
-        if best is None or found[0] < best[0] - TIE:
-            best = (*found, share, judge)
+        if best is None or found.loss < best.loss - TIE:
+            best = found
+            best_share = share
     assert best is not None
-    _, rho, ratio, share, judge = best
     if plain is not None:
-        scores = judge.left_out_scores(rho, ratio * rho, judged)
-        before = replace(plain, scores=plain.scores[np.searchsorted(rows, first)])
-        if not improves(before, scores, answers, STRUCTURE_PRICE):
+        scores = best.judge.left_out_scores(best.rho, best.b, judged)
+        before = plain.scores[np.searchsorted(data.rows, first)]
+        if not improves(before, scores, answers, PRICES["kronecker"]):
             return None
-    parts = [(judge, own)]
+    parts = [(best.judge, own)]
     for third in range(1, THIRDS):
-        judge = _without_third(data, thirds, third, share)
+        judge = _judge_of_third(data, thirds, third, best_share)
         parts.append((judge, np.flatnonzero(thirds == third)))
-    whole = PartsJudge(data.gathered.sketch_sizes, parts)
-    everyone = np.arange(len(thirds))
-    feature_map, frame = structured_frame(data.gathered, everyone, share)
-    candidate = Candidate("kronecker", STRUCTURE_PRICE, feature_map, frame, whole)
-    return candidate, _settled(data, candidate, rho, ratio * rho)
+    feature_map, spread = structured_map(summary, np.arange(len(thirds)), best_share)
+    frame = mapped_frame(summary, feature_map, spread)
+    whole = PartsJudge(summary.sketch_sizes, parts)
+    candidate = Candidate("kronecker", PRICES["kronecker"], feature_map, frame, whole)
+    return candidate, setting_at(data, candidate, best.rho, best.b)
 
 
-def _without_third(data: Data, thirds: Array, third: int, share: float) -> Judge:
-    """What judges the samples of a third, which its factors know nothing of."""
-    kept, own = np.flatnonzero(thirds != third), np.flatnonzero(thirds == third)
+def _judge_of_third(data: Data, thirds: Array, third: int, share: float) -> Judge:
+    """What judges the samples of a third, with factors that are learned without them."""
+    own = np.flatnonzero(thirds == third)
+    feature_map, spread = structured_map(data.summary, np.flatnonzero(thirds != third), share)
     if data.bunches is None:
-        return structured_frame(data.gathered, kept, share, own)[1]
-    _, frame = structured_frame(data.gathered, kept, share)
-    sizes, spread = data.gathered.sketch_sizes, frame.spread
-    return GroupJudge.of_samples(frame.samples, sizes, data.bunches, spread, own)
+        return mapped_frame(data.summary, feature_map, spread, own)
+    features = feature_map.features(data.summary.sketch.X)
+    return GroupJudge.of_samples(features, data.summary.sketch_sizes, data.bunches, spread, own)
 
 
-def _search_structure(judge: Judge, rows: Array, answers: Answers) -> tuple[float, float, float]:
-    """The least loss over ratios b / rho and rho, and both; one ratio at a time is kept."""
-    best = (np.inf, 0.0, 0.0)
-    at = len(RHOS) - 4  # where the search for rho begins
-    for ratio in RATIOS:
+class _Structure(NamedTuple):
+    """The best setting of a judge of structure."""
 
-        def loss(place: int, ratio: float = float(ratio)) -> float:
-            rho = RHOS[place] * judge.noise_unit
-            return rough_loss(judge.left_out_scores(rho, ratio * rho, rows), answers)
+    judge: Judge
+    rho: float
+    b: float
+    loss: float
 
-        at, found = _downhill(loss, at, len(RHOS), step=2)
-        if found < best[0] - TIE:
-            best = (found, float(RHOS[at] * judge.noise_unit), float(ratio))
-        elif found > best[0] + 2 / answers.count:
+
+def _search_structure(judge: Judge, rows: Array, answers: Answers) -> _Structure:
+    """The least loss over ratios b / rho and rho; a frame keeps the axes of one ratio at a time."""
+    rhos = RHOS * judge.noise_unit
+    search = SettingSearch(judge, rows, answers, rhos, np.multiply.outer(rhos, RATIOS))
+    best = _Structure(judge, 0.0, 0.0, np.inf)
+    start = len(RHOS) - 4
+    for j in range(len(RATIOS)):
+        place = search.downhill((start, j), ALONG_RHO)
+        start = place[0]
+        loss = search.loss(place)
+        if loss < best.loss - TIE:
+            best = _Structure(judge, float(rhos[start]), float(search.bs[place]), loss)
+        elif loss > best.loss + 2 / answers.total:
             break
     return best
 
 
-def _downhill(loss: Callable[[int], float], at: int, n: int, step: int) -> tuple[int, float]:
-    """A place from which no step of one lowers the loss, and the loss there."""
-    seen: dict[int, float] = {}
-
-    def of(place: int) -> float:
-        if place not in seen:
-            seen[place] = loss(place)
-        return seen[place]
-
-    while step:
-        for to in (at - step, at + step):
-            while 0 <= to < n and of(to) < of(at) - TIE:
-                at, to = to, to + (to - at)
-        step //= 2
-    return at, of(at)
-
-
-def improves(plain: Setting, scores: Array, answers: Answers, price: float) -> bool:
-    """Whether some share of other scores lowers the loss of a plain view by its price in nats."""
-    temperature, _ = best_temperature(scores, answers)
-    before = plain.scores
-    after = [
-        answers.loss((1 - share) * before + share * scores / temperature) for share in LOOK_SHARES
-    ]
-    return min(after) < answers.loss(before) - price / answers.count
-
-
-@dataclass(frozen=True, eq=False)
-class FirstLook:
-    """Some of many samples, which say what is worth computing for all."""
-
-    data: Data
-    plain: Setting  # of the best plain view
-
-    @classmethod
-    def of(cls, data: Data, plain_name: str) -> FirstLook | None:
-        """At `LOOK_SAMPLES` samples; None where there are too many classes for that."""
-        few = data.thinned(LOOK_SAMPLES)
-        if len(few.rows) < LOOK_SAMPLES / 2:
-            return None
-        if plain_name == "length":
-            plain = length_candidate(few)
-        else:
-            plain = linear_candidate(few, plain_name == "units")
-        return cls(few, choose_setting(few, plain, None)[0])
-
-    def speaks_for(self, candidates: Iterable[Candidate]) -> bool:
-        """Whether some candidate, made of these samples, improves on the plain view."""
-        answers = self.data.answers(self.data.rows)
-        near: tuple[int, int] | None = None
-        for candidate in candidates:
-            found, near = choose_setting(self.data, candidate, near)
-            if improves(self.plain, found.scores, answers, candidate.price):
-                return True
-        return False
-
-
-# ── Choice ───────────────────────────────────────────────────────────────────────────────────────
-
-
-def choose_setting(
-    data: Data, candidate: Candidate, near: tuple[int, int] | None
-) -> tuple[Setting, tuple[int, int]]:
-    """The best rho and b, from coarse to fine; or downhill from what suited a similar view."""
-    judge = candidate.judge
-    rows = data.rows
-    answers = data.answers(rows)
-    some = None if len(rows) == len(judge.sizes.codes) else rows
-    noise, spread = judge.noise_unit or 1.0, judge.spread_unit or 1.0
-    losses: dict[tuple[int, int], float] = {}
-
-    def loss(place: tuple[int, int]) -> float:
-        if place not in losses:
-            rho, b = RHOS[place[0]] * noise, SPREADS[place[1]] * spread
-            losses[place] = rough_loss(judge.left_out_scores(rho, b, some), answers)
-        return losses[place]
-
-    if near is None:
-        coarse = [(i, j) for i in range(1, len(RHOS), 4) for j in (2, 6, 9)]
-        best = _first_least(coarse, loss)
-    else:
-        best = near
-    for step in (2, 1):
-        while True:
-            around = list(_neighbours(best, step))
-            new = _first_least([best, *around], loss)
-            if new == best:
-                break
-            best = new
-    rho, b = float(RHOS[best[0]] * noise), float(SPREADS[best[1]] * spread)
-    return _settled(data, candidate, rho, b), best
-
-
-def _first_least(
-    places: Sequence[tuple[int, int]], loss: Callable[[tuple[int, int]], float]
-) -> tuple[int, int]:
-    """The first place whose loss no other beats."""
-    best = places[0]
-    for place in places[1:]:
-        if loss(place) < loss(best) - TIE:
-            best = place
-    return best
-
-
-def _neighbours(place: tuple[int, int], step: int) -> Iterator[tuple[int, int]]:
-    i, j = place
-    for down, right in ((-step, 0), (step, 0), (0, -step), (0, step), (-step, -step), (step, step)):
-        if 0 <= i + down < len(RHOS) and 0 <= j + right < len(SPREADS):
-            yield i + down, j + right
-
-
-def _settled(data: Data, candidate: Candidate, rho: float, b: float) -> Setting:
-    """A setting with its temperature."""
-    rows, judge = data.rows, candidate.judge
-    scores = judge.left_out_scores(rho, b, rows)
-    temperature, loss = best_temperature(scores, data.answers(rows))
-    n = typical_count(data.gathered.counts)
-    stranger = judge.left_out_stranger(n, rho, b)[rows]
-    strangers = None if data.stranger_columns is None else _strangers(data, candidate, rho, b)
-    found = scores / temperature
-    return Setting(rho, b, temperature, loss, found, stranger / temperature, strangers)
-
-
-def _strangers(data: Data, candidate: Candidate, rho: float, b: float) -> Strangers:
-    """Scores of all samples without their classes, at a setting of the judge of a view.
-
-    A frame whose noise is that of more samples than it has cannot give them back: there, the sketch
-    stands for all.
-    """
-    judge, columns, frame = candidate.judge, data.stranger_columns, candidate.frame
-    sketch, n = data.gathered.sketch, typical_count(data.gathered.counts)
-    assert columns is not None
-    spread = frame.spread
-    if not sketch.is_complete:
-        features = candidate.map.features(sketch.X)
-        frame = Frame.of_samples(features, data.gathered.sketch_sizes, spread)
-    unit = frame.noise_unit / judge.noise_unit if judge.noise_unit > 0 else 1.0
-    freedom = frame.sizes.freedom / max(judge.sizes.freedom, 1.0)
-    factor = freedom if spread is None else unit
-    return without_classes(frame, n, rho * unit, b * factor, columns)
-
-
-def typical_count(counts: Array) -> float:
-    """The number of samples that the ratio against a stranger takes a class to have."""
-    known = counts[counts > 0]
-    return float(len(known) / (1 / known).sum())
+def has_structure(summary: Summary) -> bool:
+    """Whether samples have two modes or more, and the eigenproblems are not too large."""
+    several = sum(size > 1 for size in summary.shape) > 1
+    noise = summary.noise
+    n_rows = len(noise.diagonal) if noise.rows is None else len(noise.rows)
+    sizes = summary.sketch_sizes
+    learnable = (sizes.counts > 0).sum() > 2 or sizes.freedom > 4
+    return bool(several and n_rows <= LARGEST_STRUCTURE and learnable)
