@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from inspect import signature
 from itertools import product
 from math import prod
@@ -24,7 +24,7 @@ from sklearn.base import (
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV, check_cv
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -51,6 +51,7 @@ from tenfold.validation.samples import InputInfo, check_first_batch
 N_CANDIDATES = 10  # of a ladder
 Ranks = tuple[int, ...]
 Candidate = dict[str, Any]  # parameters under the names that `set_params` takes
+Results = dict[str, Any]  # `cv_results_`: arrays, and the list of candidates under "params"
 NEAREST_MEAN = "nearest_mean"
 
 
@@ -192,64 +193,45 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         """
         learner = learner_of(self.estimator)  # or an error that says what can be searched
         scorer = self._scorer()
+        learner._check_parameters()
         labels = None if y is None else np.asarray(in_numpy(y, "y"))
-        input_info, samples = self._checked(learner, scorer, X, labels, sample_weight)
-        candidates = self._candidates(learner, samples.checked.shape)
+        info, checked, own_labels, weight = check_first_batch(learner, X, labels, sample_weight)
+        if isinstance(checked, ArraySamples):
+            checked = checked.in_memory()
+        labels = labels if own_labels is None else own_labels
+        weighs = weight is not None and takes_weight(scorer, self.estimator)
+        samples = Samples(X, checked, labels, weight, weighs)
+        candidates = self._candidates(learner, checked.shape)
         variants = [clone(self.estimator).set_params(**candidate) for candidate in candidates]
         for variant in variants:
             variant._check_parameters()
         if isinstance(self.estimator, ClassSpecificVerifier):
-            classes = present_labels(samples.labels, samples.weight)
+            classes = present_labels(labels, weight)
             self.estimator.positive_among(classes)  # or an error that says how to name it
-        cv = check_cv(self.cv, samples.labels, classifier=is_classifier(self.estimator))
-        n = len(samples.checked)
-        splits = positions(cv.split(np.arange(n), samples.labels, groups), n)
-        learners = variants
-        shared: Iterable[ClassStatistics | None] = [None] * len(splits)
-        if self._stacks():
-            learners = [learner_of(variant) for variant in variants]
-            input_info, shared = shared_statistics(learners, samples, splits, input_info)
-        trials = []
+        cv = check_cv(self.cv, labels, classifier=is_classifier(self.estimator))
+        n = len(checked)
+        splits = positions(cv.split(np.arange(n), labels, groups), n)
+        learners: list[Any] = variants
+        parts: Iterable[ClassStatistics | None] = [None] * len(splits)
         whole: ClassStatistics | None = None
+        if not needs_inner_folds(self.estimator, self.scoring):
+            learners = [learner_of(variant) for variant in variants]
+            info, parts = shared_statistics(learners, samples, splits, info)
+        trials = []
         with progress("rank search", len(splits), self.verbose) as advance:
-            for number, statistics in enumerate(shared):
-                if number == len(splits):
-                    whole = statistics
-                    break
-                fold = FoldModels(number, *splits[number], learners, statistics, input_info)
-                trials.append(fold.tried(scorer, samples))
-                advance()
+            for number, statistics in enumerate(parts):
+                if number < len(splits):
+                    fold = FoldModels(number, *splits[number], learners, statistics, info)
+                    trials.append(fold.tried(scorer, samples))
+                    advance()
+                else:
+                    whole = statistics  # the last part is all samples
         results = search_results(candidates, trials)
-        found = self._chosen(candidates, results)
-        found["n_splits_"] = len(splits)
-        if self.refit:
-            best = variants[found["best_index_"]]
-            found |= _refitted(best, samples, input_info, whole)
+        found = {"cv_results_": results, "n_splits_": len(splits)}
+        found |= self._best(variants, results, samples, info, whole)
         own = {name: value for name, value in vars(self).items() if not name.endswith("_")}
         self.__dict__ = {**own, **found}  # at once: an interrupt leaves the old search or the new
         return self
-
-    def _checked(
-        self,
-        learner: Learner,
-        scorer: object,
-        X: object,
-        labels: Array | None,
-        sample_weight: object,
-    ) -> tuple[InputInfo, Samples]:
-        """What is known of the samples, and the samples, checked."""
-        given = X
-        learner._check_parameters()
-        input_info, X, y, weight = check_first_batch(learner, X, labels, sample_weight)
-        if isinstance(X, ArraySamples):
-            X = X.in_memory()
-        fit_with = {}
-        score_with = {}
-        if weight is not None:
-            fit_with["sample_weight"] = weight
-            if takes_weight(scorer, self.estimator):
-                score_with["sample_weight"] = weight
-        return input_info, Samples(given, X, labels if y is None else y, fit_with, score_with)
 
     # -- what is asked for -----------------------------------------------------------------------
 
@@ -281,29 +263,47 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
             asked[f"{prefix}ranks"] = rank_ladder(sizes, shape[0])
         return [dict(zip(asked, choice, strict=True)) for choice in product(*asked.values())]
 
-    def _stacks(self) -> bool:
-        """Whether a fold's candidates can be solved together, without inner folds of their own."""
-        if isinstance(self.estimator, ClassSpecificVerifier):
-            return self.scoring is None
-        return getattr(self.estimator, "classifier", None) is None
-
     # -- what is kept ----------------------------------------------------------------------------
 
-    def _chosen(self, candidates: list[Candidate], results: dict[str, Any]) -> dict[str, Any]:
-        """The best candidate, and all results."""
-        chosen = self.refit(results) if callable(self.refit) else _largest_of_best(results)
-        if not 0 <= int(chosen) < len(candidates):
+    def _best(
+        self,
+        variants: list[Any],
+        results: Results,
+        samples: Samples,
+        info: InputInfo,
+        whole: ClassStatistics | None,
+    ) -> dict[str, Any]:
+        """The best candidate, fitted on all samples, from their statistics where these are there.
+
+        Of equals it is that with the most dimensions.
+        """
+        chosen = self.refit(results) if callable(self.refit) else largest_of_best(results)
+        if not 0 <= int(chosen) < len(variants):
             raise ValueError(
-                f"refit chose candidate {chosen}, but there are {len(candidates)}; it must return "
+                f"refit chose candidate {chosen}, but there are {len(variants)}; it must return "
                 "a position in cv_results_['params']"
             )
-        best = int(chosen)
-        return {
-            "cv_results_": results,
-            "best_index_": best,
-            "best_params_": candidates[best],
-            "best_score_": float(results["mean_test_score"][best]),
+        found: dict[str, Any] = {
+            "best_index_": int(chosen),
+            "best_params_": results["params"][chosen],
+            "best_score_": float(results["mean_test_score"][chosen]),
         }
+        if not self.refit:
+            return found
+        start = time.perf_counter()
+        best = variants[chosen]
+        if whole is not None and isinstance(best, Learner):
+            best._set_fitted(info, best._learn(whole, info["sample_shape_"]))
+        elif samples.weight is not None:
+            best.fit(samples.given, samples.labels, sample_weight=samples.weight)
+        else:
+            best.fit(samples.given, samples.labels)
+        found["best_estimator_"] = best
+        found["refit_time_"] = time.perf_counter() - start
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(best, name):
+                found[name] = getattr(best, name)
+        return found
 
     # -- the best estimator ----------------------------------------------------------------------
 
@@ -413,7 +413,7 @@ def search_ranks(
         last = [("mean", NearestMean())] if only_projects else []
         judged = Pipeline([*before, (name, searched), *last])
         grid = {f"{name}__{parameter}": candidates}
-        found: Any = GridSearchCV(judged, grid, cv=folds, refit=_largest_of_best)
+        found: Any = GridSearchCV(judged, grid, cv=folds, refit=largest_of_best)
     else:
         scoring = NEAREST_MEAN if only_projects else None
         found = RankSearchCV(searched, candidates, cv=folds, scoring=scoring, verbose=verbose)
@@ -428,10 +428,22 @@ def search_ranks(
     return best, dict(zip(candidates, scores, strict=True))
 
 
-def _largest_of_best(results: dict[str, Any]) -> int:
-    """The position of the best candidate; of equals that with the most dimensions."""
-    equals = np.flatnonzero(results["rank_test_score"] == 1).tolist()
-    return int(max(equals, key=lambda i: dimensions(results["params"][i])))
+def largest_of_best(results: Results) -> int:
+    """The position of the best candidate; of equals that with the most dimensions.
+
+    A mapping of labels to ranks has as many as all its classes together.
+    """
+    best = -1
+    most = -1.0
+    for position in np.flatnonzero(results["rank_test_score"] == 1).tolist():
+        candidate = results["params"][position]
+        ranks = next((v for name, v in candidate.items() if name.endswith("ranks")), None)
+        of_classes = ranks.values() if isinstance(ranks, Mapping) else [ranks]
+        dimensions = sum(float(np.prod(own)) for own in of_classes if own is not None)
+        if dimensions > most:
+            best = position
+            most = dimensions
+    return best
 
 
 def rank_ladder(shape: Ranks, n_samples: int) -> list[Ranks]:
@@ -463,45 +475,26 @@ class Samples:
     ----------
     given : anything
         The samples as the user passed them.
-    checked : anything of n rows
+    checked : ndarray or Source of n rows
         The same samples, ready for learning if all candidates learn from one reading.
     labels : ndarray of shape (n,) or None
         The labels, also when the estimator does not look at them.
-    fit_with, score_with : dicts
-        What `fit` and the scorer get besides, by name: one entry per sample each.
+    weight : ndarray of shape (n,) or None
+        Sample weights.
+    weighs : bool
+        Whether the scorer gets the weights, too.
     """
 
-    given: Any
-    checked: Any
+    given: object
+    checked: Array | Source
     labels: Array | None
-    fit_with: dict[str, Any] = field(default_factory=dict)
-    score_with: dict[str, Any] = field(default_factory=dict)
+    weight: Array | None
+    weighs: bool
 
-    @property
-    def weight(self) -> Any:
-        """Sample weights, or None."""
-        return self.fit_with.get("sample_weight")
-
-    def training(self, rows: Array) -> tuple[tuple[Any, Array | None], dict[str, Any]]:
-        """The arguments of `fit` for some of the samples."""
-        labels = None if self.labels is None else self.labels[rows]
-        return (self._rows(rows), labels), _parts(self.fit_with, rows)
-
-    def test(self, rows: Array) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments of a scorer for some of the samples, read only once if they fit."""
-        X = self._rows(rows)
-        if isinstance(X, Source) and X.dtype.itemsize * prod(X.shape) <= memory_budget() // 4:
-            X = X.in_memory()
-        batch = (X,) if self.labels is None else (X, self.labels[rows])
-        return batch, _parts(self.score_with, rows)
-
-    def _rows(self, rows: Array) -> Any:
-        is_frame = hasattr(self.given, "iloc")  # estimators look at the names of its columns
-        return rows_of(self.given if is_frame else self.checked, rows)
-
-
-def _parts(columns: dict[str, Any], rows: Array) -> dict[str, Any]:
-    return {name: _safe_indexing(column, rows) for name, column in columns.items()}
+    def part(self, rows: Array) -> tuple[Any, Array | None]:
+        """Some of the samples and their labels; estimators look at the names of a table."""
+        X = rows_of(self.given if hasattr(self.given, "iloc") else self.checked, rows)
+        return X, None if self.labels is None else self.labels[rows]
 
 
 class Trial(NamedTuple):
@@ -512,13 +505,13 @@ class Trial(NamedTuple):
     score_times: Array  # (R,) seconds
 
 
-def search_results(candidates: list[Candidate], trials: list[Trial]) -> dict[str, Any]:
+def search_results(candidates: list[Candidate], trials: list[Trial]) -> Results:
     """The `cv_results_` of scikit-learn's searches, for R candidates on F folds."""
     scores = np.stack([trial.scores for trial in trials], axis=1)  # (R, F), as the times
     fit_times = np.stack([trial.fit_times for trial in trials], axis=1)
     score_times = np.stack([trial.score_times for trial in trials], axis=1)
     mean = scores.mean(axis=1)
-    results: dict[str, Any] = {
+    results: Results = {
         "mean_fit_time": fit_times.mean(axis=1),
         "std_fit_time": fit_times.std(axis=1),
         "mean_score_time": score_times.mean(axis=1),
@@ -534,13 +527,6 @@ def search_results(candidates: list[Candidate], trials: list[Trial]) -> dict[str
     results["std_test_score"] = scores.std(axis=1)
     results["rank_test_score"] = rankdata(-mean, method="min").astype(np.int32)
     return results
-
-
-def dimensions(candidate: Candidate) -> float:
-    """How much a candidate keeps, in units that serve to compare it with others of its kind."""
-    ranks = next((v for name, v in candidate.items() if name.endswith("ranks")), None)
-    own = ranks.values() if isinstance(ranks, Mapping) else [ranks]
-    return sum(float(np.prod(r)) for r in own if r is not None)
 
 
 def listed(name: str, values: object) -> list[Any]:
@@ -667,7 +653,7 @@ class FoldModels:
     statistics : ClassStatistics or None
         Of the training part, from which all candidates are solved together; None where each needs
         inner folds of its own, and is fitted alone.
-    input_info : dict
+    info : mapping
         What is known of the samples.
     """
 
@@ -676,68 +662,67 @@ class FoldModels:
     test: Array
     learners: list[Any]
     statistics: ClassStatistics | None
-    input_info: InputInfo
+    info: InputInfo
 
-    def tried(self, scorer: object, samples: Samples) -> Trial:
+    def tried(self, scorer: Any, samples: Samples) -> Trial:
         """Fit and score all candidates.
 
         What has no finite score is an error that names the fold, and a class that it lacks.
         """
-        try:
-            return self._scored(scorer, samples)
-        except ValueError as error:
-            advice = _advice_on_classes(samples, (self.train, self.test))
-            raise ValueError(f"fold {self.number} cannot be scored: {error}{advice}") from error
-
-    def _fitted(self, samples: Samples) -> Iterator[list[Any]]:
-        """The fitted candidates, some at a time."""
-        if self.statistics is not None:
-            yield from solved_together(self.learners, self.statistics, self.input_info)
-            return
-        batch, besides = samples.training(self.train)
-        for learner in self.learners:
-            yield [clone(learner).fit(*batch, **besides)]
-
-    def _scored(self, scorer: Any, samples: Samples) -> Trial:
-        batch, besides = samples.test(self.test)
         scores: list[float] = []
         fit_times: list[float] = []
         score_times: list[float] = []
-        before = time.perf_counter()
-        for fitted in self._fitted(samples):
-            each = (time.perf_counter() - before) / len(fitted)
-            fit_times += [each] * len(fitted)
-            for estimator in fitted:
-                start = time.perf_counter()
-                if isinstance(scorer, NearestMeanScorer):
-                    training, _ = samples.training(self.train)
-                    score = scorer.of_fold(estimator, *training, *batch)
-                else:
-                    score = scorer(estimator, *batch, **besides)
-                score_times.append(time.perf_counter() - start)
-                if not np.isfinite(score):
-                    raise ValueError(
-                        f"candidate {len(scores)} has the score {score}, which is not a number"
-                    )
-                scores.append(score)
+        X, y = samples.part(self.test)
+        if isinstance(X, Source) and X.dtype.itemsize * prod(X.shape) <= memory_budget() // 4:
+            X = X.in_memory()  # all candidates are scored from one reading
+        batch = (X,) if y is None else (X, y)
+        weighted = {}
+        if samples.weighs and samples.weight is not None:
+            weighted["sample_weight"] = samples.weight[self.test]
+        try:
             before = time.perf_counter()
+            for fitted in self.fitted(samples):
+                each = (time.perf_counter() - before) / len(fitted)
+                fit_times += [each] * len(fitted)
+                for estimator in fitted:
+                    start = time.perf_counter()
+                    if isinstance(scorer, NearestMeanScorer):
+                        score = scorer.of_fold(estimator, *samples.part(self.train), X, y)
+                    else:
+                        score = scorer(estimator, *batch, **weighted)
+                    score_times.append(time.perf_counter() - start)
+                    if not np.isfinite(score):
+                        raise ValueError(
+                            f"candidate {len(scores)} has the score {score}, which is not a number"
+                        )
+                    scores.append(score)
+                before = time.perf_counter()
+        except ValueError as error:
+            advice = _advice_on_classes(samples, (self.train, self.test))
+            raise ValueError(f"fold {self.number} cannot be scored: {error}{advice}") from error
         return Trial(np.array(scores), np.array(fit_times), np.array(score_times))
 
+    def fitted(self, samples: Samples) -> Iterator[list[Any]]:
+        """Every candidate fitted on the training part: one list after another, of bounded size.
 
-def _refitted(
-    best: Any, samples: Samples, input_info: InputInfo, whole: ClassStatistics | None
-) -> dict[str, Any]:
-    """The best candidate fitted on all samples, from their statistics where these are there."""
-    start = time.perf_counter()
-    if whole is not None and isinstance(best, Learner):
-        best._set_fitted(input_info, best._learn(whole, input_info["sample_shape_"]))
-    else:
-        best.fit(samples.given, samples.labels, **samples.fit_with)
-    found = {"best_estimator_": best, "refit_time_": time.perf_counter() - start}
-    for name in ("n_features_in_", "feature_names_in_"):
-        if hasattr(best, name):
-            found[name] = getattr(best, name)
-    return found
+        From shared statistics they are solved as stacks.
+        """
+        if self.statistics is None:
+            X, y = samples.part(self.train)
+            weighted = {}
+            if samples.weight is not None:
+                weighted["sample_weight"] = samples.weight[self.train]
+            for learner in self.learners:
+                yield [clone(learner).fit(X, y, **weighted)]
+            return
+        yield from solved_together(self.learners, self.statistics, self.info)
+
+
+def needs_inner_folds(estimator: object, scoring: object) -> bool:
+    """Whether a candidate has inner folds of its own, so that it is fitted by itself."""
+    if isinstance(estimator, ClassSpecificVerifier):
+        return scoring is not None
+    return getattr(estimator, "classifier", None) is not None
 
 
 def takes_weight(scorer: Any, estimator: Any) -> bool:
